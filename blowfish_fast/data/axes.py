@@ -1,12 +1,9 @@
 """One attribute of a domain: its cells, what they mean, and cells of their own.
 
-    edges     0    18    65   120       cell i holds [edges[i], edges[i + 1])
-    dates     Jan  Feb   Mar            the same, in days or seconds since 1970
-    levels    "F"  "M"                  one cell each
-    extras    ... (outside) (missing)   public cells after all others
-
-Values outside the edges or levels, and missing ones, may have a cell each. They are
-cells like any other: a policy has edges at them, and their counts carry noise.
+edges     0    18    65   120       cell i holds [edges[i], edges[i + 1])
+dates     Jan  Feb   Mar            the same, in days or seconds since 1970
+levels    "F"  "M"                  one cell each
+extras    ... (outside) (missing)   public cells after all others, with noise
 """
 
 from __future__ import annotations
@@ -40,20 +37,9 @@ MICROSECONDS = {
 class Axis:
     """One axis of a domain: `size` cells in order, with edges, levels or neither.
 
-    Attributes
-    ----------
-    size : int
-        Cells in all, those of `extras` included.
-    name : str or None
-        Attributes without a name go by their number.
-    cuts : tuple of float or None
-        Edges of the cells that have a place on the axis; of dates, in `unit`.
-    levels : tuple or None
-        What each cell stands for, extras included.
-    unit : str or None
-        For dates: days "D", hours "h", ... since 1970.
-    extras : tuple of str
-        Which of `OUTSIDE` and `MISSING` have a cell, in this order at the end.
+    Cells of `extras` (`OUTSIDE`, `MISSING`, in this order) come last, count among
+    `size` and `levels`, and have no place between `cuts`, the edges; those of dates are
+    in `unit`, days "D", hours "h", ... since 1970.
     """
 
     size: int
@@ -78,10 +64,7 @@ class Axis:
         return self.regular + self.extras.index(kind) if kind in self.extras else None
 
     def cells_within(self, coarse: Axis) -> IntArray | None:
-        """Return the cell of `coarse` that each cell lies in; None if one is divided.
-
-        Both must have the same name, ends and extra cells.
-        """
+        """Return the cell of `coarse` that each cell lies in; None if one is cut."""
         if self == coarse:
             return np.arange(self.size)
         alike = replace(coarse, size=0, cuts=None) == replace(self, size=0, cuts=None)
@@ -94,13 +77,7 @@ class Axis:
         return np.concatenate([cells, coarse.regular + np.arange(len(self.extras))])
 
     def describe(self) -> str:
-        """Say in a few words what the cells stand for; as long for any number of them.
-
-        Examples
-        --------
-        >>> Axis(2, "age", cuts=(0.0, 18.0, 120.0)).describe()
-        '0 to 120, cut at 18'
-        """
+        """Say what the cells stand for; as long for any number of them."""
         if self.levels is not None:
             words = _few([str(one) for one in self.levels[: min(self.regular, 7)]])
         elif self.cuts is None:
@@ -248,10 +225,7 @@ def as_moments(values: AnyArray) -> AnyArray:
 
 
 def _without_blanks(values: AnyArray) -> AnyArray:
-    """Return objects with None for what is missing; refuse numbers.
-
-    Types are looked at once each, not value by value: a column has two or three.
-    """
+    """Return objects with None for what is missing; refuse numbers."""
     listed = values.tolist()
     kinds = set(map(type, listed))
     if any(issubclass(kind, float) or kind.__name__ in BLANK_TYPES for kind in kinds):
@@ -434,11 +408,7 @@ def as_array(levels: tuple[Any, ...]) -> AnyArray:
 
 
 def representatives(attribute: Axis) -> FloatArray:
-    """Return a public number for each regular cell, or refuse.
-
-    The middle of a cell between edges, the cell number where there are none, the
-    level itself where levels are numbers.
-    """
+    """Return the middle, level or number of each regular cell, or refuse."""
     called = attribute.name or "this attribute"
     if attribute.unit is not None:
         raise DomainError(

@@ -4,9 +4,6 @@ Any partition is contiguous along some order of the cells, so two arrays describ
 
     order   4 5 0 1 2 3        cell at each position; None means 0 1 2 ...
     edges   0   2     4 5 6    bucket j holds positions edges[j] .. edges[j+1]
-
-Counts are summed along it, estimates spread evenly over each bucket, and policies and
-workloads project along it.
 """
 
 from __future__ import annotations

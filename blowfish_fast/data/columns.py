@@ -1,12 +1,7 @@
 """Tables of records, whatever library holds them, as columns in small blocks.
 
-    numpy, list, dict of columns     taken as they are
-    pandas, polars, arrow            read through narwhals, which needs none of them
-    geopandas                        the same, and lon, lat, x, y from its points
-    an iterator of any of these      one chunk after the other
-
-Only one block of rows is ever turned into plain arrays at a time, so memory does not
-grow with the number of records beyond what the caller holds.
+Data frames are read through narwhals, points of geopandas as lon, lat, x and y, an
+iterator chunk by chunk. One block of rows is turned into plain arrays at a time.
 """
 
 from __future__ import annotations
@@ -74,10 +69,7 @@ def _columns(table: Any, domain: Attributes) -> list[Column]:
 
 
 def _point_coordinates(table: Any, domain: Attributes) -> dict[str, Any]:
-    """Return coordinates of points for attributes that a table has no column of.
-
-    Longitude and latitude are taken from geographic coordinates only.
-    """
+    """Return coordinates of points for attributes that a table has no column of."""
     points: Any = getattr(table, "geometry", None)
     if not (hasattr(points, "x") and hasattr(points, "y")):
         return {}
@@ -141,10 +133,9 @@ def _frame(table: Any) -> Any:
 
 
 def dictionary_codes(column: Column) -> tuple[IntArray, int] | None:
-    """Return a number for each text, the same for equal ones, and a number above all.
+    """Return a number for each text, -1 for missing ones, and a number above all.
 
-    Missing texts have number -1. Categories are numbered already, other texts by arrow
-    in one pass; None where that is not installed.
+    None where arrow, which numbers texts in one pass, is not installed.
     """
     known = _categories(column)
     if known is None:
@@ -156,8 +147,7 @@ def dictionary_codes(column: Column) -> tuple[IntArray, int] | None:
 def level_codes(levels: Sequence[str], column: Column) -> IntArray | None:
     """Return the place of each text among levels; -1 for others, -2 for missing ones.
 
-    Every different text of categories is looked up once, other texts by arrow; None
-    where that is not installed, or values are no texts.
+    None where arrow is not installed, or values are no texts.
     """
     known = _categories(column)
     if known is not None:
@@ -206,10 +196,7 @@ def _arrow_categories(arrow: Any) -> tuple[IntArray, list[Any]]:
 
 
 def _arrow_texts(column: Column) -> Any:
-    """Return texts as an arrow array; None if they are none, or it is not installed.
-
-    Texts of one width, as numpy keeps them, are taken as bytes, without a copy.
-    """
+    """Return texts as an arrow array; None if they are none, or without arrow."""
     if find_spec("pyarrow") is None:
         return None
     import pyarrow

@@ -1,14 +1,10 @@
 """CSV files of records, however an office saved them, as tables of DuckDB.
 
-    sep=;                      for Excel; says what stands between values
-    age;district               names; spaces around them, and breaks in them, pass
-    34;north                   records
-
-Python unpacks and decodes the file and hands it to DuckDB through a pipe, in UTF-8
-with plain line ends: DuckDB alone would take the half of a torn gzip file for the
-whole, knows few encodings, and refuses mixed line ends. Nothing is written to disk,
-and memory does not grow with the file. What cannot be read is said without quoting
-it: it could be a person's value.
+Python unpacks and decodes the file and hands it to DuckDB through a pipe: DuckDB alone
+would take the half of a torn gzip file for the whole, knows few encodings, and refuses
+mixed line ends. What cannot be read is said without quoting it. How numbers, dates and
+blanks are written is stated (`TextForm`), never guessed: 1,234 and 03/04/2024 mean
+different things, and a wrong guess would put people into wrong cells without a word.
 """
 
 from __future__ import annotations
@@ -124,11 +120,7 @@ class CsvTable:
         self._raise_own()
 
     def source(self, *, texts: bool) -> str:
-        """Return the SQL of the table, its columns c0, c1, ... if they are `texts`.
-
-        Otherwise columns have the names of the file, and types that all of its rows
-        agree with.
-        """
+        """Return the SQL of the table: texts c0, c1, ..., or named, typed columns."""
         options = {
             "delim": literal(self.head.delimiter),
             "quote": literal('"'),
@@ -334,10 +326,9 @@ class TextForm(NamedTuple):
             _date_pattern(self.dates)
 
     def value(self, text: str, kind: str) -> str:
-        """Return the SQL of a value from the SQL of its text; NULL if there is none.
+        """Return the SQL of a number, date or category; NULL if the text holds none.
 
-        The text has no spaces around it; `kind` is "number", "date" or "category".
-        Moments with a zone are taken at Greenwich.
+        Spaces around the text are gone; moments with a zone are taken at Greenwich.
         """
         if kind == "date":
             value = _date(text, self.dates or ISO)
@@ -346,11 +337,7 @@ class TextForm(NamedTuple):
         return f"CASE WHEN {self.is_blank(text, kind)} THEN NULL ELSE {value} END"
 
     def usual_value(self, column: str, kind: str) -> str:
-        """Return the SQL of values that are read at once; NULL for all others.
-
-        No usual spelling of a missing number or date reads like one, and neither do
-        spaces around it matter; where more is stated, each text is taken apart.
-        """
+        """Return the SQL of values that are read at once; NULL for all others."""
         if self.blanks:
             return "NULL"
         if kind == "category":
@@ -425,11 +412,7 @@ def _number(text: str, decimal: str | None) -> str:
 
 
 def _date(text: str, words: str) -> str:
-    """Return the SQL of a moment in UTC.
-
-    A date without hyphens is none unless it was stated to be so: 20240131 would be
-    read as a year far away.
-    """
+    """Return the SQL of a moment in UTC."""
     pattern, written = _date_pattern(words)
     known = literal(pattern + CLOCK)
     clock = len(re.findall("YYYY|MM|DD", words)) + 1

@@ -1,12 +1,7 @@
-"""The public space of values: ordered attributes and their cells.
+"""The public space of values: ordered attributes and their cells, in C order.
 
 A domain is known before any data is seen: sizes, edges and levels are public and
-never guessed from records. Cells are numbered in C order.
-
-    age  x  income      shape (3, 4): cell (1, 2) has number 1 * 4 + 2 = 6
-
-A `Domain` fits in memory cell by cell. A `WideDomain` does not: only the cells that
-hold records are ever listed (``sparse_histogram``).
+never guessed from records.
 """
 
 from __future__ import annotations
@@ -152,16 +147,6 @@ class Attributes:
         """Return which attribute each one of `domain` is, by name; None if one is not.
 
         Cells of `domain` may be unions of cells.
-
-        Examples
-        --------
-        >>> people = Domain.product(
-        ...     Domain.from_edges([0, 18, 65, 120], name="age"),
-        ...     Domain.from_levels(["F", "M"], name="sex"),
-        ... )
-        >>> adults = Domain.from_edges([0, 18, 120], name="age")
-        >>> [(one.axis, one.labels.tolist()) for one in people.columns_for(adults)]
-        [(0, [0, 1, 1])]
         """
         named = {one.name: axis for axis, one in enumerate(self.attributes) if one.name}
         found: list[AxisView] = []
@@ -286,8 +271,6 @@ class Domain(Attributes):
 
     Examples
     --------
-    >>> Domain(4096).size
-    4096
     >>> Domain((1024, 1024)).shape
     (1024, 1024)
     >>> Domain.from_edges(range(0, 101, 10), name="age")
@@ -399,11 +382,9 @@ class Domain(Attributes):
 class WideDomain(Attributes):
     """A product of attributes with more cells than memory could hold.
 
-    Built with ``WideDomain.product(ages, incomes, towns, ...)``, of any number of
-    cells. `Contingency` publishes tables over it, a `SparseHistogram` counts its cells;
-    policies of whole records (`AddRemove`, `Full`, `TablePolicy`) and
-    `workloads.Tables` are stated over it. Everything else needs a `Domain`: take a
-    marginal or coarser cells.
+    Built with ``WideDomain.product(ages, incomes, towns, ...)``. `Contingency`
+    publishes tables over it, a `SparseHistogram` counts its cells, and policies of
+    whole records are stated over it; everything else takes a marginal or coarser cells.
 
     Examples
     --------

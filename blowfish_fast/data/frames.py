@@ -1,11 +1,7 @@
 """Columns of public values, handed over to whatever a reader works with.
 
-Serves the table of a release's cells, answers by group, and synthetic records. The
-data-frame libraries are asked for only when a frame of theirs is; what reads arrow
-streams (polars, DuckDB, pyarrow) takes a table as it is.
-
-    age_from  age_to  sex   estimate     low    high
-           0      18  "F"       41.2    33.1    49.3
+Data-frame libraries are asked for only when a frame of theirs is; what reads arrow
+streams takes a table as it is.
 """
 
 from __future__ import annotations
@@ -287,9 +283,8 @@ def _texts(column: AnyArray) -> Iterator[Any]:
 def cell_columns(domain: Attributes, places: list[IntArray]) -> dict[str, AnyArray]:
     """Return columns that describe cells, given their places along each axis.
 
-    Levels and cell numbers have one column, by the attribute's name. Cells between
-    edges have two, ``_from`` and ``_to``, and one more, ``_cell``, where the attribute
-    has cells without a place on the axis.
+    Cells between edges have two, ``_from`` and ``_to``, and a third, ``_cell``, where
+    some have no place on the axis; others have one, by the attribute's name.
     """
     columns: dict[str, AnyArray] = {}
     for name, attribute, place in zip(

@@ -1,7 +1,6 @@
-"""True counts over a domain: the only private object of the package.
+"""True counts, private: they go into ``mechanism.release``, and are never printed.
 
-A histogram goes into ``mechanism.release`` and nowhere else; it prints its domain
-and never its counts.
+records --rules for strays--> cells --at most k of a person--> counts
 """
 
 from __future__ import annotations
@@ -194,8 +193,7 @@ class Histogram(PrivateCounts):
     domain : Domain
         The public cells.
     counts : array_like
-        Non-negative whole numbers of the domain's shape; any integer dtype, or
-        floats that hold integers.
+        Whole numbers from 0, of the domain's shape.
     at_most : int, optional
         Your promise that no person has more than so many of these records, for
         policies of persons; `from_records` chooses them.
@@ -207,11 +205,9 @@ class Histogram(PrivateCounts):
 
     Examples
     --------
-    >>> Histogram(Domain(4), [3, 0, 2, 5])
-    Histogram(Domain(4 cells), counts hidden)
     >>> visits = Histogram(Domain(4), [3, 0, 2, 5], at_most=2, person="patient")
-    >>> visits.at_most, visits.count, visits.person
-    (2, 'records', 'patient')
+    >>> visits
+    Histogram(Domain(4 cells), at most 2 records of one patient, counts hidden)
     """
 
     __slots__ = ()
@@ -367,18 +363,11 @@ class Histogram(PrivateCounts):
         return self._own(self.domain.marginal(names), counts, self.bound)
 
     def part(self, cells: Any) -> Histogram:
-        """Return the counts of some cells, from the same choice of records.
+        """Return the counts of some cells, by number, from the same choice of records.
 
-        Parameters
-        ----------
-        cells : array_like of int
-            Cell numbers in C order, each once; the part lies over ``Domain(cells)``.
-
-        Notes
-        -----
-        Parts of one choice cost a person the largest of their epsilons where no edge
-        of the policy joins them (`Ledger.release_disjoint`); parts that were chosen
-        apart add up.
+        Parts of one choice cost a person the largest of their epsilons where no edge of
+        the policy joins them (`Ledger.release_disjoint`); parts that were chosen apart
+        add up.
 
         Examples
         --------
@@ -400,13 +389,7 @@ class Histogram(PrivateCounts):
     def coarsened(
         self, groups: Mapping[Any, Any] | None = None, /, **named: Any
     ) -> Histogram:
-        """Merge cells: ``coarsened(age=[0, 18, 65, 120])``.
-
-        Parameters
-        ----------
-        groups, named
-            For each attribute, the edges that stay, or a mapping from new levels to
-            lists of old ones. Extra cells stay.
+        """Merge cells: by the edges that stay, or from new levels to lists of old ones.
 
         Examples
         --------

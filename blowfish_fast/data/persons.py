@@ -1,8 +1,5 @@
 """Bounded contributions: at most k records of each person are counted.
 
-    visits of Ann     v1 v2 v3 v4 v5 v6 v7        k = 3
-    in keyed order    v5 v2 v7 | v1 v4 v6 v3      the first three are kept
-
 The order is that of md5("key|person|record"), a function of the person and of record
 keys alone, so a change of values keeps the same records, and what is kept of one person
 depends on nobody else (``docs/proofs/persons.md``, A1). The key is drawn before any
@@ -121,12 +118,10 @@ def read_bound(
 def choose_records(
     persons: Any, records: Any, at_most: int, key: str | None = None
 ) -> IntArray:
-    """Return which rows are kept: at most `at_most` of each person, by keyed order.
+    """Return the numbers of the rows that are kept: at most so many of a person.
 
-    Columns of whole numbers or text say whose record each row is, and its key among
-    hers; rows of one person with equal keys are kept or dropped together, and
-    ``records=None`` makes a uniform secret choice. The same `key` keeps the same
-    records, in databases too; it is drawn if left out. Row numbers increase.
+    Rows of one person with equal keys are kept or dropped together; the same `key`
+    keeps the same records, in databases too.
 
     Examples
     --------
@@ -285,9 +280,8 @@ def bounded_cells(
 ) -> tuple[IntArray, IntArray | None]:
     """Return the cells of the records that are kept, and the units of each.
 
-    `cells_of` leads from a chunk to its cells, block by block; all rows are held at
-    once, for which are kept is known when all were read. Units are None where every
-    record counts as one.
+    `cells_of` leads from a chunk to its cells; all rows are held at once. Units are
+    None where every record counts as one.
     """
     salt = new_key() if key is None else key
     chunks = columns if hasattr(columns, "__next__") else iter([columns])

@@ -1,14 +1,11 @@
 """Conditions on named attributes, in values, as intervals of cells.
 
     age=slice(20, 40)          20 <= age < 40            [4.0, 8.0) in cells of 5 years
-    age=slice(None, 18)        below 18                  [0.0, 3.6): part of a cell
-    sex="F"                    one level                 [0, 1)
     town=["Bern", "Chur"]      any of several            [2, 3) and [5, 6)
     day="2024-05"              a month of dates          [121, 152)
-    income="(missing)"         a cell of its own         [100, 101)
 
-Every condition on an attribute is a list of disjoint intervals along its cells, so
-conditions are intersected exactly; a part of a cell counts in proportion.
+Intervals are disjoint, so conditions are intersected exactly; a part of a cell counts
+in proportion.
 """
 
 from __future__ import annotations
@@ -61,10 +58,7 @@ def everything(attribute: Axis) -> Cover:
 
 
 def attribute_cover(attribute: Axis, condition: Any) -> Cover:
-    """Return the cells that one condition selects; empty if none.
-
-    Lists of conditions may come in any container: a column of a data frame, too.
-    """
+    """Return the cells that one condition selects; empty if none."""
     single = isinstance(condition, str | bytes | Mapping | np.generic) or (
         isinstance(condition, np.ndarray) and condition.ndim == 0
     )
@@ -167,8 +161,7 @@ def _level_intervals(attribute: Axis, one: Any) -> list[tuple[float, float]]:
 def _single(attribute: Axis, one: Any) -> list[tuple[float, float]]:
     """Read a single value: a date is its day or month, a whole number its cell.
 
-    A moment finer than the unit of the axis, such as a time stamp at midnight on an
-    axis of days, stands for the whole unit that holds it.
+    A moment finer than the unit of the axis stands for the unit that holds it.
     """
     if attribute.unit is not None:
         start, end = (
@@ -219,10 +212,7 @@ def _date_place(attribute: Axis, moment: Any) -> float:
 
 
 def _date_span(value: Any) -> tuple[Any, Any]:
-    """Return the first moment of a date and the first after it, as it was written.
-
-    Times with a zone are read in UTC, as records are.
-    """
+    """Return the first moment of a date and the first after it, as it was written."""
     try:
         if isinstance(value, str | np.datetime64):
             moment = _plain_date(value)

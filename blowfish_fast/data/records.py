@@ -1,13 +1,10 @@
 """From the values of records to cell numbers; nothing is ever dropped.
 
-A record whose value is missing or lies outside the domain is treated as asked, per
-attribute and kind:
-
     refuse   an error that says that there are some, never how many
     clamp    the nearest edge cell; the first cell for missing values
     cell     a public cell of its own, which the domain gains
 
-Dropping such records would make a private number look public: the total of what is
+Dropping stray records would make a private number look public: the total of what is
 left depends on how many there were.
 """
 

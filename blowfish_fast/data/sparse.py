@@ -1,10 +1,5 @@
 """True counts over domains too large to hold: only cells with records are listed.
 
-Private like `Histogram`, and printed as little.
-
-    keys     17   4_000_000_123   9_000_000_000_001     cell numbers, increasing
-    counts    3               1                   2
-
 What fits in memory comes out as a `Histogram`: marginals, and coarser cells. Whatever
 needs every cell (a policy, a mechanism, noise on empty cells) starts from there.
 """
@@ -16,7 +11,7 @@ from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 
-from blowfish_fast._support.typing import FloatArray, IntArray
+from blowfish_fast._support.typing import IntArray
 from blowfish_fast._support.validation import malformed_as, quoted
 from blowfish_fast.errors import DomainError, InputError, SizeError
 
@@ -32,9 +27,6 @@ WAITING = 2**22
 
 class SparseHistogram(PrivateCounts):
     """Counts of records in the cells that hold any, of a domain of any size.
-
-    Built with `from_records`; `marginal`, `coarsened` and `dense` lead back to
-    histograms that mechanisms take.
 
     Examples
     --------
@@ -113,15 +105,7 @@ class SparseHistogram(PrivateCounts):
         return cls._keep(counting.domain, counting.bound, **listed._asdict())
 
     def dense(self) -> Histogram:
-        """Return the histogram of every cell; refused where it would not fit.
-
-        Examples
-        --------
-        >>> line = Domain(2**20, names=["cell"])
-        >>> data = SparseHistogram.from_records(line, {"cell": [5, 9, 9]})
-        >>> data.keys.tolist(), data.counts.tolist(), data.dense().counts.size
-        ([5, 9], [1, 2], 1048576)
-        """
+        """Return the histogram of every cell; refused where it would not fit."""
         if self.domain.size > LARGEST_DOMAIN:
             raise SizeError(
                 f"this domain has {self.domain.size:,} cells; at most 2^28 = "
@@ -150,45 +134,6 @@ class SparseHistogram(PrivateCounts):
             for place, label in zip(self._coordinates(), labels, strict=True)
         ]
         return self._rekey(domain, places)
-
-    def rectangle_counts(self, lows: Any, highs: Any) -> FloatArray:
-        """Return the exact number of records in boxes, as `workloads.Rectangles`.
-
-        Parameters
-        ----------
-        lows, highs : (m, d) array_like
-            Half-open boxes in cells; fractions of a cell count in proportion.
-
-        Returns
-        -------
-        (m,) float64
-            True answers, hence private: for experiments, never for publication.
-
-        Examples
-        --------
-        >>> sides = [Domain(1000, names=[name]) for name in "xy"]
-        >>> points = {"x": [5, 9, 9], "y": [1, 2, 800]}
-        >>> data = SparseHistogram.from_records(WideDomain.product(*sides), points)
-        >>> data.rectangle_counts([[0, 0]], [[10, 10]]).tolist()
-        [2.0]
-        """
-        low, high = (np.asarray(one, dtype=np.float64) for one in (lows, highs))
-        wanted = (low.shape[:1] or (0,)) + (self.domain.ndim,)
-        if low.shape != wanted or high.shape != wanted:
-            raise InputError(
-                f"lows and highs must have shape (queries, {self.domain.ndim}); "
-                f"received {low.shape} and {high.shape}"
-            )
-        places = [place.astype(np.float64) for place in self._coordinates()]
-        answers = np.zeros(low.shape[0])
-        for query in range(low.shape[0]):
-            covered = self.counts.astype(np.float64)
-            for axis, place in enumerate(places):
-                start = np.maximum(place, low[query, axis])
-                end = np.minimum(place + 1.0, high[query, axis])
-                covered = covered * np.maximum(end - start, 0.0)
-            answers[query] = covered.sum()
-        return answers
 
     def _coordinates(self) -> list[IntArray]:
         places: list[IntArray] = []

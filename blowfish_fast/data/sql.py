@@ -1,26 +1,13 @@
 """Records of a table counted by cell where the table is: one GROUP BY.
 
-The only query of the package over records. It runs on every engine that ibis speaks
-to; records stay there, and what travels is a row of 16 bytes per cell that holds
-records, in batches.
+    SELECT CASE WHEN age IS NULL THEN -1 ... ELSE cell END AS cell, COUNT(*) GROUP BY 1
 
-    SELECT CASE WHEN age IS NULL THEN -1 ... ELSE cell END AS cell, COUNT(*)
-    GROUP BY 1
-
-    cell     17   42  -2           negative: a kind of value that was to be refused
-    records   3    1   1
-
-``sql_cells`` writes the cell of one attribute. A query is a single statement, so its
-counts belong to one state of the table. Where a person may have several records, at
-most k of hers are chosen first (`bounded_table`):
-
-    everything of whom has at most k records, and of the others
-    count(*) OVER (PARTITION BY person ORDER BY md5("key|person|record"))  <=  k
-
-Rows that are equal in the order count each other, so records with equal keys are kept
-or dropped together and the order of rows on disk does not matter. The same records are
-kept as at hand: every engine's md5 of the same text is the same. No guarantee rests on
-md5 being hard to invert.
+Negative cells are kinds of values that were to be refused; ``sql_cells`` writes the
+cell of one attribute. A query is a single statement, so its counts belong to one state
+of the table. Where a person may have several records, at most k of hers are chosen
+first (`bounded_table`), by md5("key|person|record") within each person: rows that are
+equal in the order count each other, so records with equal keys are kept or dropped
+together, and the same ones as at hand. No guarantee rests on md5 being hard to invert.
 """
 
 from __future__ import annotations
@@ -100,16 +87,6 @@ class CellQuery:
         A column that says how many records a row stands for; without, each is one.
     keys : sequence of str
         Columns of persons and records, in which missing values are refused.
-
-    Examples
-    --------
-    >>> import ibis
-    >>> from blowfish_fast import Domain
-    >>> towns = Domain.from_levels(["Bern", "Chur"], name="town")
-    >>> people = ibis.duckdb.connect().sql("SELECT unnest(['Chur', 'Chur']) AS town")
-    >>> query = CellQuery.over(towns, [Rule("refuse", "refuse")], people)
-    >>> query.expression.columns, query.counts().tolist()
-    (('cell', 'records'), [0, 2])
     """
 
     def __init__(
@@ -135,10 +112,9 @@ class CellQuery:
         weight: str | None = None,
         keys: Sequence[str] = (),
     ) -> CellQuery:
-        """Return the query over all cells of a domain, which has those of the `rules`.
+        """Return the query over all cells of a domain; the schema is read, and no row.
 
-        `names` leads from attributes to columns that are called otherwise. The schema
-        of the table is read, and no row.
+        `names` leads from attributes to columns that are called otherwise.
         """
         if not isinstance(table, ibis_module().expr.types.Table):
             raise InputError(
@@ -278,11 +254,9 @@ def cell_batches(
     names: Mapping[Any, str] | None = None,
     keys: Sequence[str] = (),
 ) -> Iterator[list[IntArray]]:
-    """Yield the cells of every record along each attribute, in batches.
+    """Yield the cells of every record along each attribute, from one statement.
 
-    One statement, so that all records belong to one state of the table. Values stay in
-    the database; strays that are to be refused raise as for records at hand, and so do
-    missing values of `keys`: the column of persons, then that of records.
+    `keys` are the columns of persons and of records, in which nothing may be missing.
     """
     query = CellQuery.over(domain, rules, table, names)
     found = {}

@@ -1,10 +1,7 @@
 """True counts of several contingency tables of one wide domain; private.
 
-The tables are counted together, from one pass over the records or from one statement of
-a database, so that they all speak of the same records; the product of all attributes is
-never made.
-
-    (age)  3 8 15 ...  |  (age, sex)  1 2 4 4 ...  |  ...        one array
+All are counted together, from one pass over the records or from one statement of a
+database; the product of all attributes is never made.
 """
 
 from __future__ import annotations
@@ -106,12 +103,9 @@ class TableCounts(PrivateCounts):
         ----------
         mechanism : Contingency
             Says which tables.
-        records : table, mapping or sequence of columns, or iterator of chunks
-            As for `Histogram.from_records`.
-        **terms
+        records, **terms
             As for `Histogram.from_records`; "cell" where the mechanism's domain has
-            such a cell (``domain.with_extra_cells``). Records of persons are chosen
-            once, and all tables are counted from that choice.
+            such a cell. Records of persons are chosen once, for all tables.
 
         Examples
         --------
@@ -138,18 +132,9 @@ class TableCounts(PrivateCounts):
     ) -> TableCounts:
         """Count the records of a database's table into the tables of a mechanism.
 
-        One statement turns every record into its cell numbers, two or four bytes per
-        attribute, which travel in batches and are counted here: all tables come from
-        one state of the database.
-
-        Parameters
-        ----------
-        mechanism, **terms
-            As for `from_records`; records of persons are chosen in the database.
-        table : ibis table
-            Any table expression; filters and joins run in the database as well.
-        columns : mapping, optional
-            From attributes, by name or number, to columns that are called otherwise.
+        One statement turns every record into its cell numbers, which travel in batches
+        and are counted here: all tables come from one state of the database. `table`
+        and `columns` are as for `Histogram.from_ibis`, the rest as for `from_records`.
         """
         counting, tables = _asked(mechanism, terms)
         batches = counting.queried_places(table, columns)

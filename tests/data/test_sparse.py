@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import blowfish_fast.data.sparse as module
-from blowfish_fast import Domain, Histogram, SparseHistogram, WideDomain, workloads
-from blowfish_fast.errors import DomainError, InputError, SizeError
+from blowfish_fast import Domain, Histogram, SparseHistogram, WideDomain
+from blowfish_fast.errors import DomainError, SizeError
 
 SMALL = Domain.product(
     Domain.from_edges([0, 1, 2, 3, 4], name="x"),
@@ -41,19 +41,6 @@ def test_equals_the_dense_histogram(records):
     one, two = sparse.coarsened(merged), dense.coarsened(merged)
     assert one.domain == two.domain
     assert (one.counts == two.counts).all()
-
-
-@settings(deadline=None, max_examples=20)
-@given(PLACES, st.integers(0, 2**16))
-def test_boxes_hold_what_the_workload_says(records, seed):
-    rng = np.random.default_rng(seed)
-    boxes = workloads.Rectangles.random(SMALL, 6, rng=rng)
-    lows, highs = boxes.lows + 0.25, boxes.highs - 0.5
-    cut = workloads.Rectangles(SMALL, lows, highs)
-    sparse = SparseHistogram.from_records(SMALL, columns(records))
-    np.testing.assert_allclose(
-        sparse.rectangle_counts(lows, highs), cut.answer(sparse.dense())
-    )
 
 
 def test_a_domain_of_a_trillion_cells_is_counted(generator, monkeypatch):
@@ -100,8 +87,6 @@ def test_it_prints_no_count_and_never_changes():
         SparseHistogram()
     with pytest.raises(DomainError, match="WideDomain"):
         SparseHistogram.from_records(3, [[1]])
-    with pytest.raises(InputError, match=r"\(queries, 3\)"):
-        data.rectangle_counts([[0, 0]], [[1, 1]])
 
 
 def test_no_records_are_no_cells():

@@ -1,10 +1,5 @@
 """What a policy, a price and a mechanism mean, in sentences for a curator.
 
-    policy   ->  what stays secret, and what does not
-    epsilon  ->  how sure an attacker can become           (`posterior_belief.risk`)
-    release  ->  how exact it is, and what intervals hold
-    name     ->  the six labels of a mechanism's docstring
-
 Nothing here reads data: policies, releases and docstrings are public.
 """
 
@@ -304,13 +299,7 @@ def half_width(release: Release) -> float | None:
 
 
 def docstring_labels(name: str) -> dict[str, str]:
-    """Return the summary and the six labels of a mechanism, as plain text.
-
-    Examples
-    --------
-    >>> docstring_labels("laplace")["Summary"]
-    'Release a histogram with discrete Laplace noise.'
-    """
+    """Return the summary and the six labels of a mechanism, as plain text."""
     text = inspect.getdoc(MECHANISMS[name]) or ""
     notes = re.search(r"^Notes\n-+\n(.*?)(?=\n\n\w+\n-+\n|\Z)", text, re.S | re.M)
     found = {"Summary": text.splitlines()[0]}

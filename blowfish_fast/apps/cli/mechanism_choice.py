@@ -1,12 +1,5 @@
 """Which mechanism a job uses, by public facts alone, and why.
 
-named                   the mechanism of that name
-best                    of least predicted error                (`compare`)
-best, --records         also of typical error                   (`recommend`)
---alpha and --beta      of least epsilon                        (`translate`)
---risk                  at the largest epsilon                  (`largest_epsilon`)
-tables                  all tables of a survey together         (`Contingency`)
-
 To predict loads the compiler and every kernel, so what was predicted is kept for the
 next command about the same domain, policy, queries, budget and sources of the package;
 no data is among these. What cannot be kept or read is predicted again.

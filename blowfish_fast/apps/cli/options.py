@@ -1,13 +1,5 @@
 """Options of the commands: those that several share, and dataclasses of many.
 
-    @dataclass
-    class Options:
-        file: Annotated[Path, typer.Argument()]
-        times: int = option("NUMBER", "How often.", default=1)
-
-    @with_options
-    def copy(asked: Options) -> None: ...                blowfish copy A --times 3
-
 Nothing heavy is imported here: help pages and completion need the options only.
 """
 

@@ -1,14 +1,9 @@
 """A job is read as public facts, checked against its data and its ledger, and released.
 
-    public     words -> domain, policy, workload -> columns fit -> ledger would pay
-    private    data -> counts
-    charged    ledger -> release
-
 Whatever can be refused is refused before the data is read, and the rest before anything
-is charged; parts that are missing are told all at once. With
-``--series received:week:2026-W46`` one epoch of arrivals is released: the column of
-arrivals is counted beside the others, inside the epoch or outside it, and the ledger
-charges the dearest epoch of the series, once (`accounting.series`).
+is charged. With ``--series received:week:2026-W46`` one epoch of arrivals is released:
+the column of arrivals is counted beside the others, inside the epoch or outside it, and
+the ledger charges the dearest epoch of the series, once (`accounting.series`).
 """
 
 from __future__ import annotations

@@ -1,9 +1,4 @@
-"""Questions to a release, each answered by a table with intervals.
-
-    --range, --ranges FILE      counts in boxes of values
-    --where ... --sum, --mean   one selection, or broken down with --by
-    --quantile                  places along one attribute, likewise
-    --workload                  queries in words
+"""Questions to a release, each answered by a table.
 
 A table holds what was asked and the estimates; `add_intervals` adds intervals, and says
 what they cover or why there are none.

@@ -3,9 +3,6 @@
 Their workloads hold a ``query_list``; each query has ``ranges``, a list of (lowest
 cell, highest cell, weight) with both ends included, one number per axis. Matrices have
 a row per query and a column per cell in C order.
-
-    ndRange(lb=(2,), ub=(5,), wgt=1)      [2, 6) of a line
-    union of two ranges, or weights       a row of a sparse matrix
 """
 
 from __future__ import annotations
@@ -86,7 +83,7 @@ class Engine:
         epsilon: Any,
         seed: int | np.random.Generator | None = None,
     ) -> FloatArray:
-        """Return an estimate of `x`, tuned to `Q`.
+        """Return an estimate of `x`, of its shape, tuned to `Q`.
 
         Parameters
         ----------
@@ -97,10 +94,6 @@ class Engine:
         epsilon : number
         seed : int or Generator, optional
             None draws secure noise. Theirs must be set; ours makes an experiment.
-
-        Returns
-        -------
-        float64 of the shape of `x`
         """
         if self.mechanism == "kmeans":
             raise InputError(

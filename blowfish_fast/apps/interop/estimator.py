@@ -93,13 +93,7 @@ class NotNumbersError(InputError, TypeError):
 
 
 class RepeatedFitWarning(UserWarning):
-    """A second fit spends epsilon a second time.
-
-    Examples
-    --------
-    >>> import warnings
-    >>> warnings.simplefilter("error", RepeatedFitWarning)  # refuse second fits
-    """
+    """A second fit spends epsilon a second time."""
 
 
 class Estimator:

@@ -1,13 +1,7 @@
 """A mechanism as an OpenDP measurement: function, metric, measure and privacy map.
 
 `as_measurement` speaks OpenDP's words for any policy and needs no OpenDP; `as_opendp`
-builds a real OpenDP measurement.
-
-    policy          distance between databases             privacy map
-    any             steps along the policy                 d_in * epsilon
-    AddRemove       SymmetricDistance (records)            d_in * epsilon
-                    L1Distance (counts)                    d_in * epsilon
-    Full            ChangeOneDistance (records, sized)     d_in * epsilon
+builds a real OpenDP measurement. Both privacy maps are d_in * epsilon.
 """
 
 from __future__ import annotations
@@ -40,16 +34,6 @@ def _at_least(value: Fraction) -> float:
 
 class OpenDPMeasurement:
     """A mechanism with the interface of an OpenDP measurement.
-
-    Attributes
-    ----------
-    mechanism : Mechanism
-    input_domain : Domain
-        Cells over which the data is counted.
-    input_metric : str
-        How far two databases are from each other: in steps along the policy.
-    output_measure : str
-        "MaxDivergence": epsilon; "ZeroConcentratedDivergence" where rho was stated.
 
     Notes
     -----

@@ -103,13 +103,7 @@ class PrivateHistogram(Estimator):
     random_state: Any = None
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Count the records into cells and release the histogram. Spends epsilon.
-
-        Parameters
-        ----------
-        X : (records, columns) array_like or table
-        y : ignored
-        """
+        """Count the records of `X` and release their histogram. Spends epsilon."""
         rows = self._array(X, fitting=True)
         policy = self._build_policy(rows.shape[1])
         domain = policy.domain
@@ -234,13 +228,7 @@ class PrivateKMeans(Estimator):
     random_state: Any = None
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Find the centres. Spends epsilon.
-
-        Parameters
-        ----------
-        X : (points, columns) array_like or table
-        y : ignored
-        """
+        """Find the centres of the points `X`. Spends epsilon."""
         points = self._array(X, fitting=True)
         policy = self._build_policy(points.shape[1])
         self._check_outside()

@@ -15,7 +15,7 @@ import pytest
 import blowfish_fast as bf
 from blowfish_fast.apps.cli import exit_codes
 from blowfish_fast.apps.cli.main import run_command
-from blowfish_fast.apps.server import error_responses
+from blowfish_fast.apps.server import http_guard
 
 pytestmark = pytest.mark.usefixtures("empty_folder")
 
@@ -144,7 +144,7 @@ def codes_raised():
     return found
 
 
-@pytest.mark.parametrize("table", [exit_codes.WORDINGS, error_responses.WORDINGS])
+@pytest.mark.parametrize("table", [exit_codes.WORDINGS, http_guard.WORDINGS])
 def test_every_wording_belongs_to_an_error_and_names_data_that_it_has(table):
     raised = codes_raised()
     assert set(table) <= set(raised)

@@ -1,8 +1,4 @@
-"""``blowfish answer``: questions to a saved release, for free, with intervals.
-
-The questions and their tables are in ``release_questions``; here they are printed, and
-written to a file.
-"""
+"""``blowfish answer``: questions to a saved release, for free, with intervals."""
 
 from __future__ import annotations
 

@@ -118,15 +118,10 @@ def _run(
     *,
     quick: bool,
 ) -> tuple[Report, list[Path]]:
-    """Walk; return the report, and the files that it was written to.
-
-    With a folder, what is found is kept there stop by stop: the same command takes an
-    audit up where it was broken off.
-    """
+    """Walk; return the report, and the files that it was written to."""
     from blowfish_fast._support.cores import usable_cores
-    from blowfish_fast.audit.progress_file import ProgressFile
     from blowfish_fast.audit.report import Report
-    from blowfish_fast.audit.walk import audit_everything
+    from blowfish_fast.audit.walk import ProgressFile, audit_everything
 
     kept = None if out is None else ProgressFile(out, plan, bf.__version__)
     start = time.perf_counter()

@@ -1,8 +1,4 @@
-"""``blowfish certify``: how far the answers of a saved release are off, for a price.
-
-The certificate is written into the release's file; ``blowfish answer`` then says of its
-queries what is known of the truth.
-"""
+"""``blowfish certify``: how far the answers of a saved release are off, for a price."""
 
 from __future__ import annotations
 

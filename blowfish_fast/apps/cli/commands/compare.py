@@ -1,11 +1,4 @@
-"""``blowfish compare``: predicted errors before anything is spent.
-
-One policy and one epsilon give a table of all mechanisms, best first. Several epsilons,
-or several policies, are set side by side, and drawn with ``--picture``:
-
-    several epsilons      error against epsilon
-    several thresholds    what a wider promise costs
-"""
+"""``blowfish compare``: predicted errors before anything is spent."""
 
 from __future__ import annotations
 

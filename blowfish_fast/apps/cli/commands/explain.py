@@ -1,9 +1,4 @@
-"""``blowfish explain``: what a job, a release or a mechanism means, in plain words.
-
-explain job.toml           before anything is spent: meaning, price, error
-explain out.blowfish       what was promised, and how exact it is
-explain dawa               a mechanism: promise, error, time, source
-"""
+"""``blowfish explain``: what a job, a release or a mechanism means, in plain words."""
 
 from __future__ import annotations
 

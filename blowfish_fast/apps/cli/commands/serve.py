@@ -163,11 +163,7 @@ def open_workspace(
     epsilon: float,
     new_secret: bool = False,
 ) -> tuple[Any, dict[str, str]]:
-    """Return a workspace and the secrets that were made just now.
-
-    Everything is checked first: addresses (one, or several by name), descriptions,
-    columns. A secret is made, and shown once, when nothing can go wrong any more.
-    """
+    """Return a workspace, all of it checked, and the secrets made just now."""
     import tempfile
 
     from blowfish_fast.apps.explorer.sources import read_address

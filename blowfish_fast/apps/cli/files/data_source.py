@@ -1,10 +1,4 @@
-"""Where counts come from: a file, a database, or people made up on the spot.
-
-counts.npy               counts of every cell, of the domain's shape
-people.csv, .parquet     records, read chunk by chunk        (``record_files``)
-people.duckdb, URL       one GROUP BY in the database        (``database_source``)
-demo                     made-up people                      (``demo_people``)
-"""
+"""Where counts come from: a file, a database, or people made up on the spot."""
 
 from __future__ import annotations
 

@@ -27,11 +27,7 @@ OWN = ("duckdb", "sqlite", "postgres", "postgresql")
 
 
 class DatabaseTable(DataSource):
-    """A table of a database.
-
-    The password of an address is never printed; the only table of a database need not
-    be named.
-    """
+    """A table of a database."""
 
     def __init__(self, address: str, table: str | None = None) -> None:
         require("ibis", extra="sql", purpose="reading a database")

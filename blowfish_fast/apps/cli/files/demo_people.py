@@ -1,10 +1,4 @@
-"""Made-up people to try everything on: nobody's records, always the same.
-
-    person  age  income  district  joined
-    1       34   41200   north     2021-03-17
-
-Drawn from a fixed seed, so examples in the documentation come out alike everywhere.
-"""
+"""Made-up people to try everything on: nobody's records, always the same."""
 
 from __future__ import annotations
 

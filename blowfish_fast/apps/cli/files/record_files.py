@@ -1,8 +1,5 @@
 """Records from CSV and Parquet files, counted chunk by chunk: memory stays small.
 
-header, schema  ->  are the columns there?       all that a dry run reads
-chunk by chunk  ->  cells  ->  counts            files may be larger than memory
-
 DuckDB reads both, and turns texts into numbers and dates as the person states. Spaces
 around a value of a CSV file, or around a name of its first line, are no part of it.
 """
@@ -100,10 +97,7 @@ class RecordSource(DataSource):
 
 
 class RecordsFile(RecordSource):
-    """A CSV or Parquet file with a line, or row, for each record.
-
-    `form` says how texts are written.
-    """
+    """A CSV or Parquet file with a line, or row, for each record."""
 
     def __init__(self, path: Path, form: TextForm = PLAIN) -> None:
         self.path, self.form = path, form
@@ -278,10 +272,7 @@ class _Column(NamedTuple):
 
 
 def _batches(columns: list[_Column], source: str, form: TextForm) -> Iterator[Any]:
-    """Yield record batches of values, and of whether each is neither that nor missing.
-
-    The order of rows is of no account: they are counted.
-    """
+    """Yield batches of values, and of whether each is neither that nor missing."""
     require("pyarrow", extra="files", purpose="reading files of records")
     query = source
     selected = [_steps(*one, at, form) for at, one in enumerate(columns)]

@@ -1,12 +1,7 @@
-"""Small public tables from files: edges of a graph, labels of blocks, queries.
+"""Small tables from files: edges of a graph, labels of blocks, queries, counts.
 
-    edges.npy                        any array of numbers, as numpy.save writes it
-    edges.csv      from,to           a line of names is passed over
-                   0,1
-                   1,2
-
-What is read here is public, unless the caller says `private`: files of counts are
-read so, and then no message quotes them.
+They are arrays as numpy saves them, or numbers with commas between, a line of names
+above them or not. No message quotes what the caller calls `private`.
 """
 
 from __future__ import annotations
@@ -21,10 +16,7 @@ from blowfish_fast.errors import InputError
 
 
 def numbers_from_file(path: Path, meaning: str, *, private: bool = False) -> FloatArray:
-    """Return the rows of numbers in a .npy file, or text with commas between.
-
-    `meaning` says what they are, for messages, which do not quote `private` ones.
-    """
+    """Return the rows of numbers, which messages call by their `meaning`."""
     if path.suffix.lower() == ".npy":
         array = loaded_array(path, meaning)
     else:
@@ -60,10 +52,7 @@ def rows_of(path: Path, meaning: str) -> list[list[str]]:
 
 
 def loaded_array(path: Path, meaning: str, *, mapped: bool = False) -> AnyArray:
-    """Return the numbers of a .npy file; pickled ones are refused, never run.
-
-    If `mapped`, they stay in the file until they are used.
-    """
+    """Return the numbers of a .npy file; pickled ones are refused, never run."""
     try:
         array: AnyArray = np.load(
             path, mmap_mode="r" if mapped else None, allow_pickle=False

@@ -1,16 +1,11 @@
 """Domains in words: which cells there are, stated before any data is seen.
 
-    4096                                  cells without a name
-    64x64                                 a grid
-    age=0:101:1                           from 0 to 101 in cells of width 1
-    income=edges:0,10000,30000,1000000    cells between edges
-    day=2024-01-01:2025-01-01:month       time in days, weeks, months, quarters, years
-    district=categories:north,south       one cell per category
-    district=categories:@districts.txt    the same, one per line of a file
-    floor=12                              the column holds cell numbers, 0 to 11
-
-Several columns make a grid: ``age=0:101:1 x district=categories:north,south``, or a
-list with one of them each.
+4096, 64x64                           cells without a name
+age=0:101:1                           from 0 to 101 in cells of width 1
+day=2024-01-01:2025-01-01:month       days, weeks, months, quarters, years
+income=edges:0,10000,30000,1000000    cells between edges
+district=categories:north,south       one cell per category; @FILE: one per line
+floor=12                              the column holds cell numbers, 0 to 11
 """
 
 from __future__ import annotations
@@ -45,26 +40,12 @@ FORMS = (
 
 
 def parse_domain(words: str | Sequence[str]) -> Domain:
-    """Return the domain of ``4096``, of ``64x64``, or of columns, a text for each.
-
-    Examples
-    --------
-    >>> parse_domain("64x64").shape
-    (64, 64)
-    >>> parse_domain(["age=0:101:1", "sex=categories:f,m"])
-    Domain(age: 101 cells x sex: 2 cells)
-    """
+    """Return the domain of ``4096``, of ``64x64``, or of columns, a text for each."""
     return Domain.product(*_parse_parts(words))
 
 
 def parse_table(words: str | Sequence[str]) -> Domain | WideDomain:
-    """Return the domain of a whole table, which may have more cells than memory holds.
-
-    Examples
-    --------
-    >>> parse_table(["age=0:101:1", "income=1000000", "town=2000"]).size
-    202000000000
-    """
+    """Return the domain of a whole table, which memory need not hold."""
     return narrow(WideDomain.product(*_parse_parts(words)))
 
 

@@ -1,23 +1,9 @@
 """Policies in words: which values must stay indistinguishable.
 
-    add_remove, full, line, attribute   one word
-    threshold:5                         at most 5 cells apart
-    threshold:5000:value                at most 5000 apart, by the edges
-    threshold:2:linf                    on a grid: l1, l2 or linf
-    blocks:10, blocks:8x8               runs or tiles of cells
-    blocks:labels.csv                   a block for each category or cell
-    graph:edges.csv                     pairs of categories or cells
-    product:line,full                   one policy per column
-    full+known:sex                      towards those who know its totals
-
-Cells for missing values and values outside are joined to every value of their column.
-
-    regions.csv: district,region        neighbours.csv: Bern,Thun
-                 Bern,BE                                Chur,absent   nobody there
-
-Files name categories where a column has them, and number other cells from 0. Where
-categories look like numbers, the first line has to say which of the two is meant: a
-policy that protects the wrong cells would look like any other.
+`POLICY_FORMS` lists the words. Cells for missing values and values outside are joined
+to every value of their column. Files name categories where a column has them, and
+number other cells from 0; where categories look like numbers, the first line has to say
+which of the two is meant: a policy that protects the wrong cells would look like any.
 """
 
 from __future__ import annotations
@@ -95,10 +81,7 @@ def parse_policy(words: str, domain: Domain) -> Policy:
 
 
 def parse_table_policy(words: str, table: Domain | WideDomain) -> Policy:
-    """Return the policy of a ledger: over several columns, one of the whole table.
-
-    Releases over some of the columns are charged to it.
-    """
+    """Return the policy of a ledger: over several columns, one of the whole table."""
     name, _, setting = words.strip().partition(":")
     if isinstance(table, Domain) and (table.ndim == 1 or None in table.names):
         return parse_policy(words, table)

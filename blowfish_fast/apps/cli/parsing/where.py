@@ -2,16 +2,10 @@
 
     20:40            from 20 up to, but without, 40; either end may be left out
     08:00..12:00     the same where values hold colons
-    Bern             a level, a date, a month, or a cell of width 1
-    Bern,Chur        any of several
-    (missing)        a cell of its own
+    Bern,Chur        levels, dates, months, cells of width 1: any of several
 
 A condition names its attribute, ``age=20:40``; a query of ``--range`` gives one such
-word per attribute, and a file of queries one column or two:
-
-    age_from,age_to,sex
-    20,40,f
-    ,18,                    a blank is no condition
+word per attribute, a file of queries one column or two: ``age_from,age_to,sex``.
 """
 
 from __future__ import annotations

@@ -1,16 +1,4 @@
-"""Workloads in words: what will be asked.
-
-    identity, prefixes,                 one word
-    all_ranges, total
-    ranges:2000, rectangles:500         random ones, always the same
-    ranges:asked.csv, rectangles:a.npy  starts and ends, half-open, in cells
-    marginals:age,sex                   the table over these columns
-    tables:2                            all tables of one and two columns
-    tables:age,age+sex                  these tables
-    identity | total                    both
-
-Every refusal gives the rule, the words received and the forms there are.
-"""
+"""Workloads in words: what will be asked; `WORKLOAD_FORMS` lists them."""
 
 from __future__ import annotations
 
@@ -57,13 +45,7 @@ WORKLOAD_FORMS = (
 
 
 def parse_workload(words: str, domain: Domain) -> Workload:
-    """Return the workload of ``identity``, ``ranges:2000`` or another form.
-
-    Examples
-    --------
-    >>> parse_workload("ranges:50", Domain(9)).queries
-    50
-    """
+    """Return the workload of ``identity``, ``ranges:2000`` or another form."""
     if asks_tables(words):
         return parse_tables(words, domain)
     if "|" in words:
@@ -98,26 +80,13 @@ def parse_workload(words: str, domain: Domain) -> Workload:
 
 
 def asks_tables(words: str | None) -> bool:
-    """Return whether a workload is contingency tables alone.
-
-    Examples
-    --------
-    >>> asks_tables("tables:1 | tables:a+b"), asks_tables("tables:2 | total")
-    (True, False)
-    """
+    """Return whether a workload is contingency tables alone."""
     parts = (words or "").split("|")
     return all(one.strip().partition(":")[0] == "tables" for one in parts)
 
 
 def parse_tables(words: str, domain: Domain | WideDomain) -> Tables:
-    """Return the tables of ``tables:2`` or ``tables:age,age+sex``.
-
-    Examples
-    --------
-    >>> survey = Domain((9, 2), names=["age", "sex"])
-    >>> parse_tables("tables:age,age+sex", survey).tables
-    ((0,), (0, 1))
-    """
+    """Return the tables of ``tables:2`` or ``tables:age,age+sex``."""
     first, *others = words.split("|")
     if others:
         return reduce(or_, (parse_tables(one, domain) for one in (first, *others)))
