@@ -12,8 +12,7 @@ __getattr__, __dir__, __all__ = attach(
     __name__,
     {
         "answers_given": "Answer",
-        "attributes": "AttributeSpec PolicySpec",
-        "catalog": "TableSpec",
+        "catalog": "AttributeSpec PolicySpec TableSpec",
         "engines": "Database",
         "exploration": "Explorer",
         "planning": "Plan",

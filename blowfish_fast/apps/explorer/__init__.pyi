@@ -1,6 +1,6 @@
 from .answers_given import Answer as Answer
-from .attributes import AttributeSpec as AttributeSpec
-from .attributes import PolicySpec as PolicySpec
+from .catalog import AttributeSpec as AttributeSpec
+from .catalog import PolicySpec as PolicySpec
 from .catalog import TableSpec as TableSpec
 from .engines import Database as Database
 from .exploration import Explorer as Explorer

@@ -5,13 +5,14 @@ Everything here is public: it is made from a release and from the question alone
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
-from blowfish_fast._support.typing import FloatArray
+from blowfish_fast._support.typing import FloatArray, IntArray
 from blowfish_fast.errors import IntervalError
 from blowfish_fast.measure.budgets import Budget
 from blowfish_fast.release.grants import Scope
@@ -19,7 +20,7 @@ from blowfish_fast.release.release import Release
 from blowfish_fast.workloads import Workload
 
 from .layout import Layout
-from .questions import Accuracy, CumulativeQuestion, QuantilesQuestion, Spending
+from .questions import Accuracy, QuantilesQuestion, Spending
 
 CONFIDENCE = 0.95
 """Of intervals, where the question states no beta."""
@@ -39,7 +40,7 @@ class Answer:
         Whether intervals hold the true answers, or the noise alone.
     confidence : float
         With which each interval holds.
-    epsilon : Fraction
+    budget : Budget
         What was charged for it, once.
     promise : str
         The accuracy and the privacy that hold, in sentences.
@@ -49,20 +50,6 @@ class Answer:
         Whether it had been answered before: it cost nothing now.
     as_of : str
         When it was charged: the data are those of that time, whatever they are now.
-
-    Examples
-    --------
-    >>> from blowfish_fast.apps.explorer import Explorer
-    >>> import ibis
-    >>> database = ibis.duckdb.connect()
-    >>> visits = database.raw_sql("create table visits as select 41 as age")
-    >>> age = {"name": "age", "cells": {"start": 0, "stop": 100, "width": 10}}
-    >>> table = {"name": "visits", "attributes": [age]}
-    >>> explorer = Explorer(table, database, epsilon=1)
-    >>> asked = {"kind": "histogram", "table": "visits", "attribute": "age"}
-    >>> answer = explorer.ask({**asked, "cost": {"alpha": 20, "beta": 0.05}})
-    >>> answer.confidence, answer.replayed, sorted(answer.to_dict())[:3]
-    (0.95, False, ['as_of', 'axes', 'confidence'])
     """
 
     question: dict[str, Any]
@@ -80,25 +67,16 @@ class Answer:
 
     @property
     def epsilon(self) -> Fraction:
-        """Charged for it, once, by a ledger in epsilon."""
+        """Charged by a ledger in epsilon."""
         return self.budget.epsilon
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data, for JSON."""
-        return {
-            "question": self.question,
-            "axes": self.axes,
-            "values": self.values.tolist(),
-            "intervals": None if self.intervals is None else self.intervals.tolist(),
-            "intervals_hold": self.intervals_hold,
-            "confidence": self.confidence,
-            self.budget.currency: float(self.budget),
-            "mechanism": self.mechanism,
-            "promise": self.promise,
-            "request": self.request,
-            "replayed": self.replayed,
-            "as_of": self.as_of,
-        }
+        plain = dict(vars(self))
+        budget = plain.pop("budget")
+        plain["values"] = self.values.tolist()
+        plain["intervals"] = None if self.intervals is None else self.intervals.tolist()
+        return {**plain, budget.currency: float(budget)}
 
 
 def answer_from(
@@ -113,9 +91,8 @@ def answer_from(
     as_of: str = "",
 ) -> Answer:
     """Read the answer to a question off a release."""
-    question = layout.question
+    question, shape = layout.question, layout.asked_shape
     cost = question.cost
-    accurate = isinstance(cost, Accuracy)
     confidence = 1.0 - cost.beta if isinstance(cost, Accuracy) else CONFIDENCE
     values, intervals = _numbers(release, workload, confidence)
     known = exact or intervals is None
@@ -123,21 +100,19 @@ def answer_from(
     if exact:
         values = np.rint(values)
         intervals = np.stack([values, values], axis=-1)
-    if isinstance(question, CumulativeQuestion | QuantilesQuestion):
-        together = not accurate or cost.scope == "simultaneous"  # type: ignore[union-attr]
-        values = _never_falling(values) if together and not exact else values
+    each = isinstance(cost, Accuracy) and cost.scope == "per_query"
+    if question.kind in ("cumulative", "quantiles") and not (each or exact):
+        values = _never_falling(values)
     if isinstance(question, QuantilesQuestion):
-        alpha = _alpha_of_all(release, workload, cost, confidence, exact=exact)
+        alpha = 0.0 if exact else _alpha_of_all(release, workload, cost, confidence)
         values, intervals = _quantiles(values, alpha, layout, question.q)
-    elif intervals is not None and kind == "truth":
-        # True counts are never below 0.
-        intervals = np.maximum(intervals, 0.0)
-    if values.size == int(np.prod(layout.asked_shape)) and not isinstance(
-        question, QuantilesQuestion
-    ):
-        values = values.reshape(layout.asked_shape)
-        if intervals is not None:
-            intervals = intervals.reshape(*layout.asked_shape, 2)
+    else:
+        if intervals is not None and kind == "truth":
+            # True counts are never below 0.
+            intervals = np.maximum(intervals, 0.0)
+        if values.size == math.prod(shape):
+            values = values.reshape(shape)
+            intervals = None if intervals is None else intervals.reshape(*shape, 2)
     return Answer(
         question=layout.plain,
         axes=layout.described,
@@ -178,20 +153,13 @@ def _never_falling(values: FloatArray) -> FloatArray:
 
 
 def _alpha_of_all(
-    release: Release,
-    workload: Workload,
-    cost: Accuracy | Spending,
-    confidence: float,
-    *,
-    exact: bool,
+    release: Release, workload: Workload, cost: Accuracy | Spending, confidence: float
 ) -> float:
     """Return how far off any running total may be; NaN where nothing is known.
 
     Quantiles read several totals, so all must be within it at once: where no such
     accuracy was asked for, each total gets its part of the probability of a miss.
     """
-    if exact:
-        return 0.0
     if isinstance(cost, Accuracy) and cost.scope == "simultaneous":
         return cost.alpha
     miss = (1.0 - confidence) / workload.queries
@@ -214,37 +182,30 @@ def _quantiles(
     places = np.arange(axis.asked + 1, dtype=np.float64)
     if axis.spec.kind == "number":
         places = np.asarray(axis.edges, dtype=np.float64)
-    q = np.asarray(parts)
+    q, last = np.asarray(parts), places.size - 1
     curve = np.append(0.0, totals)
-
-    def reached(heights: FloatArray, wanted: FloatArray) -> FloatArray:
-        rising = np.maximum.accumulate(heights)
-        at = np.searchsorted(rising, wanted, side="left").clip(1, rising.size - 1)
-        step = rising[at] - rising[at - 1]
-        part = np.where(
-            step > 0, (wanted - rising[at - 1]) / np.where(step > 0, step, 1), 1
-        )
-        found: FloatArray = places[at - 1] + part.clip(0, 1) * (
-            places[at] - places[at - 1]
-        )
-        return found
-
-    values = reached(curve, q * curve[-1])
+    rising = np.maximum.accumulate(curve)
+    wanted = q * curve[-1]
+    at = np.searchsorted(rising, wanted).clip(1, last)
+    step = rising[at] - rising[at - 1]
+    part = np.where(
+        step > 0, (wanted - rising[at - 1]) / np.where(step > 0, step, 1), 1
+    )
+    values = places[at - 1] + part.clip(0, 1) * (places[at] - places[at - 1])
     if not np.isfinite(alpha):
         return values, None
-    least = np.maximum(q * (curve[-1] - alpha), 0.0)
-    most = q * (curve[-1] + alpha)
-    raised, lowered = curve + alpha, curve - alpha
-    raised[0] = lowered[0] = 0.0
-    low = places[
-        (np.searchsorted(np.maximum.accumulate(raised), least, side="left") - 1).clip(0)
+
+    def first_at(moved: float, heights: FloatArray) -> IntArray:
+        totals = np.append(0.0, curve[1:] + moved)
+        return np.searchsorted(np.maximum.accumulate(totals), heights)
+
+    low = first_at(alpha, np.maximum(q * (curve[-1] - alpha), 0.0)) - 1
+    high = first_at(-alpha, q * (curve[-1] + alpha))
+    ends = [
+        np.minimum(places[low.clip(0)], values),
+        np.maximum(places[high.clip(max=last)], values),
     ]
-    high = places[
-        np.searchsorted(np.maximum.accumulate(lowered), most, side="left").clip(
-            max=places.size - 1
-        )
-    ]
-    return values, np.column_stack([np.minimum(low, values), np.maximum(high, values)])
+    return values, np.column_stack(ends)
 
 
 def _promise(budget: Budget, layout: Layout, *, exact: bool) -> str:

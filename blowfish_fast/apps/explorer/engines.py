@@ -29,12 +29,11 @@ from blowfish_fast.data.sql import CellColumn, CellCounts, CellQuery, bounded_ta
 from blowfish_fast.data.sql_cells import Bins, type_problem
 from blowfish_fast.errors import BlowfishError, CatalogError, EngineError
 
-from .sources import STATEMENT_SECONDS, Source, files, read_address
+from .sources import STATEMENT_SECONDS, Source, read_address
 
 if TYPE_CHECKING:
     # Described with pydantic, which a connection does without.
-    from .attributes import AttributeSpec
-    from .catalog import TableSpec
+    from .catalog import AttributeSpec, TableSpec
     from .layout import AxisBins, Layout
 
 log = logging.getLogger(__name__)
@@ -50,23 +49,10 @@ Result = TypeVar("Result")
 
 
 class Database:
-    """A database that counts.
+    """A database that counts; see `Database.connect`.
 
-    Parameters
-    ----------
-    backend : ibis backend or Source
-        Connected, or where to connect when it is needed; it is only ever read.
-    name : str
-        What messages call it; without secrets.
-
-    Examples
-    --------
-    >>> import ibis
-    >>> database = ibis.duckdb.connect()
-    >>> rows = "select 20 + i % 60 as age from range(150) as t(i)"
-    >>> visits = database.raw_sql(f"create table visits as {rows}")
-    >>> Database.connect(database).name
-    'duckdb'
+    `backend` is connected, or a `Source` to connect to when it is needed; it is only
+    ever read. Messages call it by its name, without secrets.
     """
 
     def __init__(self, backend: Any, name: str = "the database") -> None:
@@ -92,11 +78,6 @@ class Database:
             return cls(source, type(source).__module__.split(".")[-1])
         return cls(read_address(source))
 
-    @classmethod
-    def of_files(cls, paths: list[Path]) -> Database:
-        """Return CSV and Parquet files as tables, each named like its file."""
-        return cls(files(paths))
-
     @property
     def backend(self) -> Any:
         """One ibis backend, connected."""
@@ -112,10 +93,10 @@ class Database:
         def listed(backend: Any) -> list[str]:
             names = set(backend.list_tables())
             if backend.name == "postgres":
-                for schema in backend.list_databases():
-                    if schema not in SYSTEM_SCHEMAS and schema != _schema_of(backend):
-                        inside = backend.list_tables(database=schema)
-                        names |= {f"{schema}.{one}" for one in inside}
+                hidden = {*SYSTEM_SCHEMAS, backend.current_database}
+                for schema in sorted({*backend.list_databases()} - hidden):
+                    inside = backend.list_tables(database=schema)
+                    names |= {f"{schema}.{one}" for one in inside}
             return sorted(names)
 
         return self._use("its tables could not be listed", listed)
@@ -132,25 +113,20 @@ class Database:
         ever judged by looking at values.
         """
         schema = self.schema(table.source or table.name)
-        for key in (table.person, table.record):
-            if key is None:
-                continue
-            if key not in schema.names:
+        keys = [key for key in (table.person, table.record) if key is not None]
+        for column in (*keys, *(one.source for one in table.attributes)):
+            if column not in schema.names:
                 raise CatalogError(
-                    f"{table.name!r} has no column {key!r} for persons or records; its "
-                    f"columns are {list(schema.names)}"
+                    f"{table.name!r} has no column {column!r}; its columns are "
+                    f"{list(schema.names)}"
                 )
+        for key in keys:
             if not (schema[key].is_integer() or schema[key].is_string()):
                 raise CatalogError(
                     f"{key!r} must be a column of whole numbers or text to tell "
                     f"persons or records apart; it is {schema[key]}"
                 )
         for one in table.attributes:
-            if one.source not in schema.names:
-                raise CatalogError(
-                    f"{table.name!r} has no column {one.source!r}; its columns are "
-                    f"{list(schema.names)}"
-                )
             kind = schema[one.source]
             problem = type_problem(one.domain().attributes[0], kind)
             if problem is None and one.kind == "date" and self.name == "SQLite":
@@ -298,8 +274,7 @@ class Database:
 class _Deadlines:
     """Interrupts what counts for too long; DuckDB has no limit of its own.
 
-    One thread looks once a second: to start one for each question takes longer than
-    most counts.
+    One thread looks once a second: starting one takes longer than most counts.
     """
 
     def __init__(self) -> None:
@@ -415,13 +390,6 @@ def _table(backend: Any, name: str) -> Any:
     if dot and backend.name == "postgres" and name not in backend.list_tables():
         return backend.table(inside, database=schema)
     return backend.table(name)
-
-
-def _schema_of(backend: Any) -> str:
-    found = ""
-    with suppress(Exception):
-        found = str(backend.current_database)
-    return found
 
 
 def _is_lost(backend: Any) -> bool:

@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from blowfish_fast._support.typing import AnyArray, IntArray
-from blowfish_fast.data.axes import MICROSECONDS, Axis, as_moments
+from blowfish_fast.data.axes import Axis, as_moments, cut_values
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.data.sql_cells import Stretch
 from blowfish_fast.errors import DomainError, QuestionError, SizeError
@@ -47,44 +47,24 @@ from blowfish_fast.workloads import (
     Workload,
 )
 
-from .attributes import AttributeSpec
-from .catalog import TableSpec
-from .questions import (
-    CumulativeQuestion,
-    Filter,
-    QuantilesQuestion,
-    Question,
-    RangesQuestion,
-    RectanglesQuestion,
-)
+from .catalog import AttributeSpec, TableSpec
+from .questions import Filter, Question, RangesQuestion, RectanglesQuestion
 
 MOST_BINS = 2**22
 """Bins of one question."""
-
 MOST_COVERED = 2**24
 """Bins of all boxes of one question together, where each box is listed bin by bin."""
+ORDERED = ("cumulative", "quantiles", "ranges")
+"""Kinds of questions that need an order."""
 
 
 class AxisBins(NamedTuple):
     """How one attribute is cut for a question.
 
-    Attributes
-    ----------
-    spec : AttributeSpec
-        The column.
-    labels : (cells,) int64
-        Bin of each cell of the attribute, extra cells included.
-    bins : int
-        Number of bins.
-    asked : int
-        Bins that the question shows, first; the others hold what is outside,
-        missing or filtered out along this attribute.
-    fails : (bins,) bool
-        Which bins fail a filter on this attribute.
-    edges : tuple
-        Edges of the bins that are shown, as values; levels for categories.
-    stretch : Stretch
-        The same cut in closed form, for ordered attributes.
+    `labels` is the bin of each cell, extra cells included. The first `asked` bins are
+    shown, between `edges` (values, or levels); the others hold what is outside, missing
+    or filtered out, and `fails` marks those that fail a filter. `stretch` is the same
+    cut in closed form, for ordered attributes.
     """
 
     spec: AttributeSpec
@@ -208,37 +188,17 @@ class Layout:
     def workload(self, domain: Domain) -> Workload:
         """Return the queries over the bins of `domain`."""
         question = self.question
-        if isinstance(question, CumulativeQuestion | QuantilesQuestion):
-            asked = self.asked_shape[0]
-            if domain.size == asked:
-                return Prefixes(domain)
-            return Ranges(domain, np.zeros(asked, np.int64), np.arange(1, asked + 1))
         if isinstance(question, RangesQuestion):
             lows, highs = self.boxes()
             return Ranges(domain, lows[:, 0], highs[:, 0])
         if isinstance(question, RectanglesQuestion):
             return self._rectangles(domain)
         shown = math.prod(self.asked_shape)
+        running = question.kind in ("cumulative", "quantiles")
         if domain.size == shown:
-            return Identity(domain)
-        return Ranges(domain, np.arange(shown), np.arange(1, shown + 1))
-
-    def _stretches(self, axis: AxisBins, pairs: Sequence[Any]) -> IntArray:
-        """Return the bins [first, last) of stretches of values."""
-        (attribute,) = axis.spec.domain().attributes
-        cells = np.array(
-            [[cell_of(attribute, low), cell_of(attribute, high)] for low, high in pairs]
-        )
-        starts = _starts(axis)
-        places = np.searchsorted(starts, cells)
-        if (starts[places] != cells).any():
-            raise QuestionError(
-                f"stretches of {axis.spec.name!r} must begin and end where its bins "
-                "do; use a finer granularity"
-            )
-        if (places[:, 0] >= places[:, 1]).any():
-            raise QuestionError("a stretch must end after it begins")
-        return places.astype(np.int64)
+            return Prefixes(domain) if running else Identity(domain)
+        bins = np.arange(shown)
+        return Ranges(domain, np.zeros_like(bins) if running else bins, bins + 1)
 
     def boxes(self) -> tuple[IntArray, IntArray]:
         """Return the first bins and the ends of stated stretches or rectangles."""
@@ -250,12 +210,14 @@ class Layout:
         else:
             assert isinstance(question, RangesQuestion)
             stated = [question.ranges]
-        sides = [
-            self._stretches(axis, pairs)
-            for axis, pairs in zip(self.axes, stated, strict=False)
-        ]
-        lows = np.column_stack([side[:, 0] for side in sides])
-        return lows, np.column_stack([side[:, 1] for side in sides])
+        sides = np.stack(
+            [
+                _stretches(axis, pairs)
+                for axis, pairs in zip(self.axes, stated, strict=False)
+            ],
+            axis=1,
+        )
+        return sides[:, :, 0], sides[:, :, 1]
 
     def _rectangles(self, domain: Domain) -> Workload:
         lows, highs = self.boxes()
@@ -293,8 +255,11 @@ def lay_out(table: TableSpec, question: Question) -> Layout:
         for name, width in zip(question.axes, question.widths, strict=True)
     ]
     shown = len(axes)
-    if isinstance(question, CumulativeQuestion | QuantilesQuestion | RangesQuestion):
-        _refuse_categories(axes[0].spec, question.kind)
+    if axes[0].spec.kind == "category" and question.kind in ORDERED:
+        raise QuestionError(
+            f"{question.kind} needs an ordered attribute; {axes[0].spec.name!r} is a "
+            "category"
+        )
     axes += [
         _filter_axis(table.attribute(one.attribute), one) for one in filters.values()
     ]
@@ -310,40 +275,26 @@ def lay_out(table: TableSpec, question: Question) -> Layout:
     return layout
 
 
-def _refuse_categories(spec: AttributeSpec, kind: str) -> None:
-    if spec.kind == "category":
-        raise QuestionError(
-            f"{kind} needs an ordered attribute; {spec.name!r} is a category"
-        )
-
-
 def _asked_axis(spec: AttributeSpec, width: int, chosen: Filter | None) -> AxisBins:
     (attribute,) = spec.domain().attributes
-    regular = attribute.regular
+    regular, extras = attribute.regular, len(attribute.extras)
     if width > regular:
         raise QuestionError(
             f"a bin of {width} cells is wider than {spec.name!r}, which has {regular}"
         )
-    inside = _passing(spec, attribute, chosen)[:regular]
-    kept = np.flatnonzero(inside)
     if spec.kind == "category" and width > 1:
         raise QuestionError(f"{spec.name!r} is a category: its bins are single levels")
+    inside = _passing(spec, attribute, chosen)[:regular]
+    kept = np.flatnonzero(inside)
+    asked = -(-kept.size // width)
+    some_fail = int(kept.size < regular)
     # Bins are counted from the first cell that passes the filter.
-    number = np.where(inside, (np.cumsum(inside) - 1) // width, -1)
-    asked = int(number.max()) + 1
-    labels = np.empty(attribute.size, dtype=np.int64)
-    labels[:regular] = number
-    bins = asked
-    if not inside.all():
-        labels[:regular][~inside] = bins
-        bins += 1
-    fails = np.zeros(bins + len(attribute.extras), dtype=np.bool_)
-    fails[asked:bins] = True
-    for extra in range(regular, attribute.size):
-        # A filter on this attribute is failed by what has no place on it.
-        fails[bins] = chosen is not None
-        labels[extra] = bins
-        bins += 1
+    number = np.where(inside, (np.cumsum(inside) - 1) // width, asked)
+    labels = np.append(number, asked + some_fail + np.arange(extras))
+    bins = asked + some_fail + extras
+    fails = np.arange(bins) >= asked
+    # A filter on this attribute is failed by what has no place on it.
+    fails[asked + some_fail :] = chosen is not None
     edges = _edges(attribute, kept[::width], kept)
     stretch = Stretch(int(kept[0]), int(kept[-1]) + 1, width, asked)
     return AxisBins(spec, labels, bins, asked, fails, edges, stretch)
@@ -361,10 +312,9 @@ def _filter_axis(spec: AttributeSpec, chosen: Filter) -> AxisBins:
 
 def _passing(spec: AttributeSpec, attribute: Axis, chosen: Filter | None) -> AnyArray:
     """Mark the cells that pass; cells of missing values and outside never do."""
-    passing = np.ones(attribute.size, dtype=np.bool_)
+    passing = np.full(attribute.size, chosen is None)
     if chosen is None:
         return passing
-    passing[:] = False
     if chosen.values is not None:
         if attribute.levels is None:
             raise QuestionError(f"{spec.name!r} is ordered: filter it by low and high")
@@ -388,44 +338,48 @@ def _passing(spec: AttributeSpec, attribute: Axis, chosen: Filter | None) -> Any
 
 def cell_of(attribute: Axis, value: Any) -> int:
     """Return the cell that begins at a value; the value must be an edge."""
-    cuts = np.asarray(attribute.cuts)
+    cuts, dated = cut_values(attribute), attribute.unit is not None
     try:
-        if attribute.unit is not None:
-            if datetime.fromisoformat(str(value)).tzinfo is not None:
-                raise ValueError("dates carry no time zone here")
-            moment = as_moments(np.array([str(value)]))[0].astype(np.int64)
-            place = float(moment) / MICROSECONDS[attribute.unit]
-        else:
-            place = float(value)
+        if dated and datetime.fromisoformat(str(value)).tzinfo is not None:
+            raise ValueError("dates carry no time zone here")
+        place = as_moments(np.array([str(value)]))[0] if dated else float(value)
     except (DomainError, TypeError, ValueError):
         raise QuestionError(
             f"values of {attribute.name!r} are "
-            + ("dates, without a time zone" if attribute.unit else "numbers")
+            + ("dates, without a time zone" if dated else "numbers")
         ) from None
     cell = int(np.searchsorted(cuts, place))
     if cell == cuts.size or cuts[cell] != place:
+        ends = [str(one) if dated else f"{one:g}" for one in (cuts[0], cuts[-1])]
         raise QuestionError(
             f"{attribute.name!r} can be cut at the edges of its cells only, from "
-            f"{cuts[0]:g} to {cuts[-1]:g}; received {value!r}"
+            f"{ends[0]} to {ends[1]}; received {value!r}"
         )
     return cell
 
 
-def _starts(axis: AxisBins) -> IntArray:
-    """Return the first cell of each bin that is shown, and the end of the last."""
+def _stretches(axis: AxisBins, pairs: Sequence[Any]) -> IntArray:
+    """Return the bins [first, last) of stretches of values."""
+    (attribute,) = axis.spec.domain().attributes
+    cells = np.array(
+        [[cell_of(attribute, low), cell_of(attribute, high)] for low, high in pairs]
+    )
     shown = np.flatnonzero(axis.labels < axis.asked)
     firsts = shown[np.searchsorted(axis.labels[shown], np.arange(axis.asked))]
-    starts: IntArray = np.append(firsts, shown[-1] + 1)
-    return starts
+    starts = np.append(firsts, shown[-1] + 1)
+    places = np.searchsorted(starts, cells).clip(max=axis.asked)
+    if (starts[places] != cells).any():
+        raise QuestionError(
+            f"stretches of {axis.spec.name!r} must begin and end where its bins do; "
+            "use a finer granularity"
+        )
+    if (places[:, 0] >= places[:, 1]).any():
+        raise QuestionError("a stretch must end after it begins")
+    return places.astype(np.int64)
 
 
 def _edges(attribute: Axis, starts: IntArray, kept: IntArray) -> tuple[Any, ...]:
     if attribute.levels is not None:
         return tuple(attribute.levels[at] for at in kept)
-    cuts = attribute.cuts
-    assert cuts is not None
-    places = [*(cuts[at] for at in starts), cuts[int(kept[-1]) + 1]]
-    if attribute.unit is None:
-        return tuple(places)
-    ticks = np.array(places).astype(np.int64).astype(f"datetime64[{attribute.unit}]")
-    return tuple(str(one) for one in ticks)
+    places = cut_values(attribute)[np.append(starts, kept[-1] + 1)]
+    return tuple(places.tolist() if attribute.unit is None else map(str, places))

@@ -1,21 +1,18 @@
 """What an analyst may ask, as plain data.
 
-    histogram     counts of the bins of one attribute
-    cumulative    how many lie at or below each bin
-    quantiles     from the cumulative histogram
-    histogram2d   counts of the bins of two attributes
-    marginal      counts of the bins of several
-    ranges        counts of stated stretches of one attribute
-    rectangles    counts of stated boxes of two
-
-Each names a table, a granularity (how many cells make a bin), filters, and what it may
-cost: an accuracy (alpha, beta), or an epsilon.
+histogram     counts of the bins of one attribute
+cumulative    how many lie at or below each bin
+quantiles     from the cumulative histogram
+histogram2d   counts of the bins of two attributes
+marginal      counts of the bins of several
+ranges        counts of stated stretches of one attribute
+rectangles    counts of stated boxes of two
 """
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal, Self, cast
 
 from pydantic import (
     Field,
@@ -26,18 +23,19 @@ from pydantic import (
 )
 
 from blowfish_fast.errors import QuestionError
-from blowfish_fast.measure.budgets import Budget
+from blowfish_fast.measure.budgets import Budget, BudgetTerms
 
-from .attributes import Model, Name
+from .catalog import Model, Name, plain_errors
 
 MOST_QUERIES = 2**16
 """Stretches or boxes of one question."""
-
 MOST_AXES = 6
 """Attributes of one marginal."""
 
 Width = Annotated[int, Field(ge=1, le=2**20)]
 Bound = float | str
+Amount = Annotated[float, Field(gt=0, le=1000, allow_inf_nan=False)]
+Part = Annotated[float, Field(gt=0, lt=1)]
 
 
 class Filter(Model):
@@ -66,19 +64,33 @@ class Accuracy(Model):
     """All answers (or each one) off by at most alpha, but for a probability of beta."""
 
     alpha: float = Field(gt=0, allow_inf_nan=False)
-    beta: float = Field(default=0.05, gt=0, lt=1)
+    beta: Part = 0.05
     scope: Literal["simultaneous", "per_query"] = "simultaneous"
 
 
-class Spending(Model):
-    """A budget and, if wanted, a mechanism; data-dependent ones promise no alpha.
+class StatedBudget(Model):
+    """A budget or an allotment: epsilon, or rho, or epsilon with delta."""
 
-    `epsilon`, or `rho`, or `epsilon` with `delta`, in what the table's ledger takes.
-    """
+    epsilon: Amount | None = None
+    rho: Amount | None = None
+    delta: Part | None = None
 
-    epsilon: float | None = Field(default=None, gt=0, le=1000)
-    rho: float | None = Field(default=None, gt=0, le=1000)
-    delta: float | None = Field(default=None, gt=0, lt=1)
+    @property
+    def terms(self) -> BudgetTerms:
+        """What was stated, as a ledger takes it: in texts, so that 0.1 is a tenth."""
+        known = {"epsilon": self.epsilon, "rho": self.rho, "delta": self.delta}
+        stated = {name: repr(one) for name, one in known.items() if one is not None}
+        return cast(BudgetTerms, stated)
+
+    @property
+    def budget(self) -> Budget:
+        """What was stated, in epsilon or in rho."""
+        return Budget.stated(**self.terms)
+
+
+class Spending(StatedBudget):
+    """A budget and, if wanted, a mechanism; data-dependent ones promise no alpha."""
+
     mechanism: Name | None = None
 
     @model_validator(mode="after")
@@ -87,23 +99,12 @@ class Spending(Model):
             raise ValueError("state epsilon, or rho, or epsilon with delta")
         return self
 
-    @model_serializer(mode="wrap")
-    def _as_stated(self, plain: Any) -> dict[str, Any]:
+    @model_serializer
+    def _as_stated(self) -> dict[str, Any]:
         """Leave out what was not stated: requests are named by what is."""
-        found: dict[str, Any] = plain(self)
-        return {
-            name: one
-            for name, one in found.items()
-            if one is not None or name not in ("epsilon", "rho", "delta")
-        }
-
-    @property
-    def budget(self) -> Budget:
-        """What is spent, in epsilon or in rho."""
-        stated = {"epsilon": self.epsilon, "rho": self.rho, "delta": self.delta}
-        return Budget.stated(
-            **{name: repr(one) for name, one in stated.items() if one is not None}
-        )
+        known = {"epsilon": self.epsilon, "rho": self.rho, "delta": self.delta}
+        stated = {name: one for name, one in known.items() if one is not None}
+        return {**stated, "mechanism": self.mechanism}
 
 
 class _Question(Model):
@@ -135,25 +136,17 @@ class _OneAxis(_Question):
 
     @property
     def axes(self) -> list[str]:
-        """The one attribute."""
         return [self.attribute]
 
     @property
     def widths(self) -> list[int]:
-        """Its granularity."""
         return [self.width]
 
 
 class HistogramQuestion(_OneAxis):
-    """Counts of the bins of one attribute."""
+    """Counts of the bins of one attribute, or running totals if it has an order."""
 
-    kind: Literal["histogram"] = "histogram"
-
-
-class CumulativeQuestion(_OneAxis):
-    """How many records lie at or below each bin of an ordered attribute."""
-
-    kind: Literal["cumulative"] = "cumulative"
+    kind: Literal["histogram", "cumulative"] = "histogram"
 
 
 class QuantilesQuestion(_OneAxis):
@@ -172,19 +165,24 @@ class RangesQuestion(_OneAxis):
     ranges: list[tuple[Bound, Bound]] = Field(min_length=1, max_length=MOST_QUERIES)
 
 
-class _SeveralAxes(_Question):
+class MarginalQuestion(_Question):
+    """Counts of the bins of several attributes together; of two for histogram2d."""
+
+    kind: Literal["histogram2d", "marginal"] = "marginal"
     attributes: list[Name] = Field(min_length=1, max_length=MOST_AXES)
     granularity: list[Width] | None = None
 
     @model_validator(mode="after")
-    def _fitting_granularity(self) -> Self:
-        if len(set(self.attributes)) != len(self.attributes):
-            raise ValueError(f"name each attribute once; received {self.attributes}")
-        stated = self.granularity
-        if stated is not None and len(stated) != len(self.attributes):
+    def _fitting_attributes(self) -> Self:
+        names, stated = self.attributes, self.granularity
+        if len(set(names)) != len(names):
+            raise ValueError(f"name each attribute once; received {names}")
+        if str(self.kind) != "marginal" and len(names) != 2:
+            raise ValueError(f"{self.kind} is of two attributes; received {names}")
+        if stated is not None and len(stated) != len(names):
             raise ValueError(
-                f"give one granularity per attribute: {len(self.attributes)} "
-                f"attributes, {len(stated)} numbers"
+                f"give one granularity per attribute: {len(names)} attributes, "
+                f"{len(stated)} numbers"
             )
         return self
 
@@ -199,24 +197,10 @@ class _SeveralAxes(_Question):
         return self.granularity or [1] * len(self.attributes)
 
 
-class Histogram2dQuestion(_SeveralAxes):
-    """Counts of the bins of two attributes."""
-
-    kind: Literal["histogram2d"] = "histogram2d"
-    attributes: list[Name] = Field(min_length=2, max_length=2)
-
-
-class MarginalQuestion(_SeveralAxes):
-    """Counts of the bins of several attributes together."""
-
-    kind: Literal["marginal"] = "marginal"
-
-
-class RectanglesQuestion(_SeveralAxes):
+class RectanglesQuestion(MarginalQuestion):
     """Counts of boxes: per attribute [low, high) of values."""
 
-    kind: Literal["rectangles"] = "rectangles"
-    attributes: list[Name] = Field(min_length=2, max_length=2)
+    kind: Literal["rectangles"] = "rectangles"  # type: ignore[assignment]
     rectangles: list[list[tuple[Bound, Bound]]] = Field(
         min_length=1, max_length=MOST_QUERIES
     )
@@ -230,10 +214,8 @@ class RectanglesQuestion(_SeveralAxes):
 
 Question = Annotated[
     HistogramQuestion
-    | CumulativeQuestion
     | QuantilesQuestion
     | RangesQuestion
-    | Histogram2dQuestion
     | MarginalQuestion
     | RectanglesQuestion,
     Field(discriminator="kind"),
@@ -259,12 +241,3 @@ def read_question(data: Any) -> Question:
         return _ADAPTER.validate_python(data)
     except ValidationError as problem:
         raise QuestionError(plain_errors(problem)) from None
-
-
-def plain_errors(problem: ValidationError) -> str:
-    """Say what is wrong field by field, without repeating values."""
-    parts = []
-    for one in problem.errors(include_url=False, include_context=False):
-        place = ".".join(str(step) for step in one["loc"] if step != "cost")
-        parts.append(f"{place}: {one['msg']}" if place else one["msg"])
-    return "; ".join(dict.fromkeys(parts))

@@ -33,10 +33,10 @@ STATEMENT_SECONDS = 120
 class Source(NamedTuple):
     """A place of records: what messages call it, and how a connection is opened.
 
-    `side_by_side` is how many connections are of use: one where the backend lends
-    cursors of its own, or takes one question at a time. `unchanging` are records that
-    nobody can change while they are open: read into memory, or locked by DuckDB.
-    `files` is the pattern of what holds them.
+    `side_by_side` connections are of use: one where the backend lends cursors of its
+    own, or takes one question at a time. Nobody can change `unchanging` records while
+    they are open: they were read into memory, or DuckDB locks them. `files` is the
+    pattern of what holds them.
     """
 
     name: str
@@ -65,10 +65,14 @@ def read_address(address: str | Path) -> Source:
             )
         return Source("PostgreSQL", lambda: _postgres(text), 4)
     path = Path(text.removeprefix("duckdb://").removeprefix("sqlite://"))
+    pattern = escape(str(path))
     if "*" in text or path.is_dir():
         return _parquet_parts(path)
     if path.suffix in CSV + PARQUET:
-        return files([path])
+        if not path.is_file():
+            raise EngineError(f"there is no file {path.name!r}; check the path")
+        name, read_once = path.stem, path.suffix in CSV
+        return Source("DuckDB", lambda: _file(name, path), 1, read_once, pattern)
     known = path.suffix in DATABASES + SQLITE
     if not known and not text.startswith(("duckdb://", "sqlite://")):
         raise EngineError(
@@ -82,21 +86,7 @@ def read_address(address: str | Path) -> Source:
         is_sqlite = file.read(16) == SQLITE_HEAD
     if is_sqlite:
         return Source("SQLite", lambda: _sqlite(path))
-    return Source("DuckDB", lambda: _duckdb(path), 1, True, escape(str(path)))
-
-
-def files(paths: list[Path]) -> Source:
-    """Return CSV and Parquet files as tables, each named like its file."""
-    for path in paths:
-        if path.suffix not in CSV + PARQUET or not path.is_file():
-            raise EngineError(
-                f"{path.name!r} is no CSV or Parquet file; expected one of "
-                f"{', '.join(CSV + PARQUET)}"
-            )
-    read_once = all(one.suffix in CSV for one in paths)
-    named = {one.stem: one for one in paths}
-    alone = escape(str(paths[0])) if len(paths) == 1 else ""
-    return Source("DuckDB", lambda: _files(named), 1, read_once, alone)
+    return Source("DuckDB", lambda: _duckdb(path), 1, True, pattern)
 
 
 def _parquet_parts(path: Path) -> Source:
@@ -110,7 +100,7 @@ def _parquet_parts(path: Path) -> Source:
             way_out="Name a folder with .parquet files, or one file",
         )
     name = path.name if path.is_dir() else path.parent.name or "records"
-    return Source("DuckDB", lambda: _files({name: pattern}), files=str(pattern))
+    return Source("DuckDB", lambda: _file(name, pattern), files=str(pattern))
 
 
 def _duckdb(path: Path) -> Any:
@@ -123,25 +113,25 @@ def _sqlite(path: Path) -> Any:
     return backend
 
 
-def _files(paths: dict[str, Path]) -> Any:
+def _file(name: str, path: Path) -> Any:
+    """Return DuckDB with one table: a CSV file, or Parquet files by a pattern."""
     backend = ibis_module().duckdb.connect()
-    for name, path in paths.items():
-        try:
-            if path.suffix in CSV:
-                load_csv(backend.con, path, name)
-            else:
-                # A view: records stay in their files, of whatever size.
-                where = str(path).replace("'", "''")
-                quoted = name.replace('"', '""')
-                backend.raw_sql(
-                    f"CREATE VIEW \"{quoted}\" AS SELECT * FROM read_parquet('{where}')"
-                )
-        except InputError as problem:
-            raise EngineError(str(problem)) from None
-        except Exception as problem:
-            raise EngineError(
-                f"{path.name!r} could not be read ({type(problem).__name__})"
-            ) from None
+    try:
+        if path.suffix in CSV:
+            load_csv(backend.con, path, name)
+        else:
+            # A view: records stay in their files, of whatever size.
+            where = str(path).replace("'", "''")
+            quoted = name.replace('"', '""')
+            backend.raw_sql(
+                f"CREATE VIEW \"{quoted}\" AS SELECT * FROM read_parquet('{where}')"
+            )
+    except InputError as problem:
+        raise EngineError(str(problem)) from None
+    except Exception as problem:
+        raise EngineError(
+            f"{path.name!r} could not be read ({type(problem).__name__})"
+        ) from None
     return backend
 
 

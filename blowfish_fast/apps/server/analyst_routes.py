@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, cast
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, HTTPException, Query
 from pydantic import Field
 
-from blowfish_fast.apps.explorer.attributes import (
+from blowfish_fast.apps.explorer.catalog import (
     EXTRAS,
     AttributeSpec,
     Model,
@@ -15,9 +15,8 @@ from blowfish_fast.apps.explorer.attributes import (
     PolicySpec,
 )
 from blowfish_fast.apps.explorer.exploration import Explorer
-from blowfish_fast.apps.explorer.questions import Question
+from blowfish_fast.apps.explorer.questions import Part, Question, StatedBudget
 from blowfish_fast.errors import BlowfishError
-from blowfish_fast.measure.budgets import BudgetTerms
 
 from .access import Person, Visit
 from .policy_pictures import policy_picture
@@ -25,8 +24,6 @@ from .policy_pictures import policy_picture
 router = APIRouter(prefix="/api", tags=["analyst"])
 CLONE_NOTES = ("clone_of", "spent_before", "currency_before")
 """What a ledger says of the table that its own was cloned from."""
-Amount = Annotated[float, Field(gt=0, le=1000, allow_inf_nan=False)]
-Part = Annotated[float, Field(gt=0, lt=1)]
 Request = Annotated[str, Field(min_length=1, max_length=200)]
 
 
@@ -141,21 +138,6 @@ def ask(asking: Asking, visit: Person) -> dict[str, Any]:
     return {**answer.to_dict(), "remaining": float(explorer.remaining(visit.payer))}
 
 
-class StatedBudget(Model):
-    """A budget or an allotment: epsilon, or rho, or epsilon with delta."""
-
-    epsilon: Amount | None = None
-    rho: Amount | None = None
-    delta: Part | None = None
-
-    @property
-    def stated(self) -> BudgetTerms:
-        """What was stated, as a ledger takes it: in texts, so that 0.1 is a tenth."""
-        known = {"epsilon": self.epsilon, "rho": self.rho, "delta": self.delta}
-        terms = {name: repr(one) for name, one in known.items() if one is not None}
-        return cast(BudgetTerms, terms)
-
-
 class Certifying(StatedBudget):
     """An answer to be certified, and what that may cost."""
 
@@ -174,7 +156,7 @@ def certify(asked: Certifying, visit: Person) -> dict[str, Any]:
         analyst=visit.payer,
         fraction=asked.fraction,
         confidence=asked.confidence,
-        **asked.stated,
+        **asked.terms,
     )
     noted = asked.model_dump(include={"table", "request", "epsilon", "rho", "delta"})
     visit.gate.audit.write(who=visit.who.name, what="certify", **noted)

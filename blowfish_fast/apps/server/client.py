@@ -1,9 +1,5 @@
 """The explorer from another machine: the same questions, over HTTP.
 
-    client.tables()            what may be asked, and what remains
-    client.explain(question)   the price beforehand, free
-    client.ask(question)       numbers with intervals, charged once
-
 Errors come back as the kinds that the server raised. Needs ``httpx`` (extra ``web``).
 """
 
@@ -14,7 +10,6 @@ import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self, TypeVar
 from urllib.parse import quote
 
@@ -30,25 +25,20 @@ Read = TypeVar("Read")
 
 LINES = "application/x-ndjson"
 
+OTHERWISE = (
+    "an explorer's server answers otherwise; check the address, and whether client and "
+    "server are of one version"
+)
 PATIENCE = 120.0
 """Seconds to wait: the first plan of a large question takes a while."""
 
 
 @dataclass(frozen=True)
 class ReceivedAnswer:
-    """An answer as the server gave it; see ``explorer.Answer``.
+    """An answer as the server gave it: see ``explorer.Answer``.
 
-    Attributes
-    ----------
-    values, intervals : float64
-        Numbers in the shape of the question's bins, and their intervals; no intervals
-        where a mechanism knows none.
-    intervals_hold : {"truth", "noise"}
-        Whether intervals hold the true numbers, or the noise alone.
-    epsilon, rho : float or None
-        Charged for it, once, in the currency of the table's ledger.
-    remaining : float or None
-        What may still be spent; not stated for answers of the history.
+    What was charged for it stands in `epsilon` or in `rho`; what `remaining` says may
+    still be spent is not stated for answers of the history.
     """
 
     question: dict[str, Any]
@@ -67,33 +57,17 @@ class ReceivedAnswer:
 
     @classmethod
     def of(cls, plain: Mapping[str, Any]) -> ReceivedAnswer:
-        """Read the server's JSON."""
-        intervals = plain["intervals"]
+        """Read the server's JSON; a newer one may say more than is understood here."""
         known = {one.name for one in fields(cls)}
-        return cls(
-            **{
-                # A newer server may say more than is understood here.
-                **{name: one for name, one in plain.items() if name in known},
-                "values": np.asarray(plain["values"], dtype=np.float64),
-                "intervals": (
-                    None if intervals is None else np.asarray(intervals, np.float64)
-                ),
-            }
-        )
+        read = {name: one for name, one in plain.items() if name in known}
+        for name in ("values", "intervals"):
+            if read[name] is not None:
+                read[name] = np.asarray(read[name], dtype=np.float64)
+        return cls(**read)
 
 
 class Client:
-    """An analyst, or the curator, at a distance.
-
-    Parameters
-    ----------
-    url : str
-        Where the server is, such as ``https://explorer.example``.
-    token : str
-        The secret of an analyst or of the curator.
-    transport : httpx transport, optional
-        For tests.
-    """
+    """An analyst, or the curator, at a distance; see `connect`."""
 
     def __init__(self, url: str, token: str, *, transport: Any = None) -> None:
         if not url.startswith(("http://", "https://")):
@@ -165,13 +139,11 @@ class Client:
         The last row, theta None, is the price where whole records are secret.
         """
         body = {"question": dict(question), "thetas": thetas}
-        return self._read(
-            lambda rows: list(reversed(rows)), "POST", "/api/curator/trade-off", body
-        )
+        return self._read(list, "POST", "/api/curator/trade-off", body)[::-1]
 
     def set_policies(self, table: str, policies: Mapping[str, Any]) -> dict[str, Any]:
         """Curator: state policies, or reset to the default with none."""
-        return self._table(dict, "PUT", table, "policies", dict(policies))
+        return self._table("PUT", table, "policies", dict(policies))
 
     def accuracy(
         self,
@@ -193,36 +165,29 @@ class Client:
         self, table: str, epsilon: float | None = None, **terms: float
     ) -> dict[str, Any]:
         """Curator: state the budget (epsilon or rho); only before the first charge."""
-        body = {"epsilon": epsilon, **terms}
-        return self._table(dict, "PUT", table, "budget", body)
+        return self._table("PUT", table, "budget", {"epsilon": epsilon, **terms})
 
     def raise_budget(
         self, table: str, epsilon: float | None = None, *, why: str, **terms: float
     ) -> dict[str, Any]:
         """Curator: raise the budget at any time; the ledger keeps when and why."""
         body = {"epsilon": epsilon, "why": why, **terms}
-        return self._table(dict, "POST", table, "raise", body)
+        return self._table("POST", table, "raise", body)
 
     def close_table(self, table: str) -> dict[str, Any]:
         """Curator: give stored answers only, from now on."""
-        return self._table(dict, "POST", table, "close")
+        return self._table("POST", table, "close")
 
     def open_table(self, table: str) -> dict[str, Any]:
         """Curator: answer new questions again."""
-        return self._table(dict, "POST", table, "open")
+        return self._table("POST", table, "open")
 
     def clone_table(
-        self,
-        table: str,
-        name: str,
-        policies: Mapping[str, Any],
-        epsilon: float | None = None,
-        **terms: float,
+        self, table: str, name: str, policies: Mapping[str, Any], **terms: float
     ) -> dict[str, Any]:
         """Curator: describe the same records under other policies; closes the first."""
-        stated = {"name": name, "policies": dict(policies)}
-        body = {**stated, "epsilon": epsilon, **terms}
-        return self._table(dict, "POST", table, "clone", body)
+        body = {"name": name, "policies": dict(policies), **terms}
+        return self._table("POST", table, "clone", body)
 
     def delete_table(self, table: str) -> None:
         """Curator: delete a table; what was spent on its people stays spent."""
@@ -231,10 +196,6 @@ class Client:
     def analysts(self) -> list[dict[str, Any]]:
         """Curator: return the analysts and their allotments."""
         return self._read(list, "GET", "/api/curator/analysts")
-
-    def people(self) -> dict[str, list[str]]:
-        """Curator: return the names of curators, analysts and monitors."""
-        return self._read(dict, "GET", "/api/curator/people")
 
     def add_analyst(self, name: str) -> str:
         """Curator: make a secret for an analyst, and return it this once."""
@@ -252,31 +213,20 @@ class Client:
         where = f"/api/curator/{role}/{_name(name)}"
         return self._read(lambda made: str(made["secret"]), "POST", where)
 
-    def revoke(self, role: str, name: str) -> None:
-        """Curator: end the secret and sessions of one of the "analysts", "curators"."""
-        self._call("DELETE", f"/api/curator/{role}/{_name(name)}")
-
     def revoke_analyst(self, name: str) -> None:
         """Curator: end an analyst's secret and sessions."""
-        self.revoke("analysts", name)
+        self._call("DELETE", f"/api/curator/analysts/{_name(name)}")
 
     def allot(
         self, table: str, analyst: str, epsilon: float | None = None, **terms: float
     ) -> dict[str, Any]:
         """Curator: set what an analyst may spend of a table's budget."""
         rest = f"allotments/{_name(analyst)}"
-        return self._table(dict, "PUT", table, rest, {"epsilon": epsilon, **terms})
+        return self._table("PUT", table, rest, {"epsilon": epsilon, **terms})
 
-    def _table(
-        self,
-        reader: Callable[[Any], Read],
-        method: str,
-        table: str,
-        rest: str,
-        *body: Any,
-    ) -> Read:
+    def _table(self, method: str, table: str, rest: str, *body: Any) -> dict[str, Any]:
         where = f"/api/curator/tables/{_name(table)}/{rest}"
-        return self._read(reader, method, where, *body)
+        return self._read(dict, method, where, *body)
 
     def data_sets(self) -> dict[str, dict[str, str]]:
         """Curator: return tables that may be described, with columns and types."""
@@ -293,20 +243,15 @@ class Client:
                 files={"file": ("data.csv", file, "text/csv")},
             )
 
-    def add_table(
-        self,
-        table: Mapping[str, Any],
-        *,
-        epsilon: float | None = None,
-        **terms: float,
-    ) -> dict[str, Any]:
-        """Curator: describe a table and give it a budget, in epsilon or in rho."""
-        body = {"table": dict(table), "epsilon": epsilon, **terms}
+    def add_table(self, table: Mapping[str, Any], **terms: float) -> dict[str, Any]:
+        """Curator: describe a table and give it a budget: epsilon=..., or rho=...."""
+        body = {"table": dict(table), **terms}
         return self._read(dict, "POST", "/api/curator/tables", body)
 
     def verify(self, table: str) -> str:
         """Curator: check the chain of a table's ledger; return its head."""
-        return self._table(lambda found: str(found["head"]), "POST", table, "verify")
+        where = f"/api/curator/tables/{_name(table)}/verify"
+        return self._read(lambda found: str(found["head"]), "POST", where)
 
     def close(self) -> None:
         """Close the connections."""
@@ -315,12 +260,7 @@ class Client:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *caught: object) -> None:
         self.close()
 
     def _read(
@@ -333,11 +273,7 @@ class Client:
     ) -> Read:
         """Call, and read the reply; whoever answers there need not be an explorer."""
         content = self._call(method, path, *body, **parts)
-        with malformed_as(
-            EngineError,
-            "an explorer's server answers otherwise; check the address, and whether "
-            "client and server are of one version",
-        ):
+        with malformed_as(EngineError, OTHERWISE):
             return reader(content)
 
     def _call(self, method: str, path: str, body: Any = None, **parts: Any) -> Any:
@@ -354,12 +290,10 @@ class Client:
         if response.status_code == 204:
             return None
         try:
-            lines = response.headers.get("content-type", "").startswith(LINES)
-            content = (
-                [json.loads(one) for one in response.text.splitlines()]
-                if lines
-                else response.json()
-            )
+            if response.headers.get("content-type", "").startswith(LINES):
+                content = [json.loads(one) for one in response.text.splitlines()]
+            else:
+                content = response.json()
         except (RecursionError, ValueError):
             content = None
         if response.is_success:
@@ -368,12 +302,7 @@ class Client:
 
 
 def connect(url: str, token: str) -> Client:
-    """Return a client of an explorer's server.
-
-    Parameters
-    ----------
-    url, token : str
-        Where it is, and one's secret.
+    """Return a client of the explorer's server at `url`, with one's secret.
 
     Examples
     --------
@@ -385,15 +314,13 @@ def connect(url: str, token: str) -> Client:
 def _error(status: int, content: Any) -> BlowfishError:
     """Return the error that the server raised, as far as it is known here."""
     sent = content.get("error") if isinstance(content, dict) else None
-    fields = sent if isinstance(sent, dict) else {}
-    kind = getattr(errors, str(fields.get("kind")), BlowfishError)
+    told = sent if isinstance(sent, dict) else {}
+    kind = getattr(errors, str(told.get("kind")), BlowfishError)
     if not (isinstance(kind, type) and issubclass(kind, BlowfishError)):
         kind = BlowfishError
-    texts = {
-        name: None if fields.get(name) is None else str(fields[name])
-        for name in ("received", "way_out", "code")
-    }
-    rule = fields.get("rule") or f"the server answered with status {status}"
+    parts = ("received", "way_out", "code")
+    texts = {name: str(told[name]) for name in parts if told.get(name) is not None}
+    rule = told.get("rule") or f"the server answered with status {status}"
     return kind(str(rule), **texts)
 
 

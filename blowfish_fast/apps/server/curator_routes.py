@@ -13,14 +13,12 @@ from pydantic import Field
 
 from blowfish_fast.accounting.ledger import Ledger
 from blowfish_fast.accounting.statements import Share
-from blowfish_fast.apps.explorer.attributes import Model, Name, PolicySpec
-from blowfish_fast.apps.explorer.catalog import TableSpec
-from blowfish_fast.apps.explorer.questions import Question
+from blowfish_fast.apps.explorer.catalog import Model, Name, PolicySpec, TableSpec
+from blowfish_fast.apps.explorer.questions import Amount, Question, StatedBudget
 from blowfish_fast.errors import LedgerError
-from blowfish_fast.measure.budgets import Budget
 
 from .access import Curator, curator
-from .analyst_routes import Amount, StatedBudget, describe_table
+from .analyst_routes import describe_table
 from .keys import ROLES, Role
 from .policy_pictures import question_picture
 from .workspace import MOST_UPLOADED
@@ -141,7 +139,7 @@ def raise_budget(table: str, budget: RaisedBudget, visit: Curator) -> dict[str, 
 @router.post("/tables/{table}/clone", status_code=201)
 def clone_table(table: str, clone: Clone, visit: Curator) -> dict[str, Any]:
     """Describe the same records under other policies; the first table is closed."""
-    made = visit.work.clone_table(table, clone.name, clone.policies, **clone.stated)
+    made = visit.work.clone_table(table, clone.name, clone.policies, **clone.terms)
     return describe_table(made, visit)
 
 
@@ -207,7 +205,7 @@ def allot(
 
 def amount_in(ledger: Ledger, stated: StatedBudget) -> Fraction:
     """Return an amount in a ledger's own currency; refuse the other one."""
-    budget = Budget.stated(**stated.stated)
+    budget = stated.budget
     if budget.power != ledger.currency.power:
         raise LedgerError(
             f"this table counts {ledger.currency.name}; received {budget.words()}"
@@ -217,12 +215,8 @@ def amount_in(ledger: Ledger, stated: StatedBudget) -> Fraction:
 
 def plain_share(ledger: Ledger, share: Share) -> dict[str, float]:
     """Return an allotment for JSON, in the ledger's currency."""
-    granted = float(share.granted)
-    return {
-        ledger.currency.name: granted,
-        "granted": granted,
-        "spent": float(share.spent),
-    }
+    granted, spent = float(share.granted), float(share.spent)
+    return {ledger.currency.name: granted, "granted": granted, "spent": spent}
 
 
 @router.get("/data-sets")
@@ -245,7 +239,7 @@ def add_data_set(
 @router.post("/tables", status_code=201)
 def add_table(new: NewTable, visit: Curator) -> dict[str, Any]:
     """Describe a table and give it a budget."""
-    return describe_table(visit.work.add_table(new.table, **new.stated), visit)
+    return describe_table(visit.work.add_table(new.table, **new.terms), visit)
 
 
 @router.post("/tables/{table}/verify")

@@ -26,7 +26,7 @@ from fastapi.responses import JSONResponse
 from starlette.datastructures import MutableHeaders
 from starlette.exceptions import HTTPException as AnyHTTPException
 
-from blowfish_fast.apps.explorer.attributes import Model
+from blowfish_fast.apps.explorer.catalog import Model
 from blowfish_fast.errors import (
     BlowfishError,
     BudgetError,
@@ -50,7 +50,6 @@ Application = Callable[[Message, Receive, Send], Awaitable[None]]
 
 MOST_BYTES = 2**23
 """Bytes of a request's body."""
-
 UPLOADS = "/api/curator/data-sets"
 CURATORS = "/api/curator/"
 ASKED_OFTEN = tuple(
@@ -61,11 +60,13 @@ FORM_BYTES = 2**16
 """What a form adds to the bytes of a file."""
 
 CACHED = ("/static/", "/vendor/")
+OTHER_SITES = ("cross-site", "same-site")
+"""What a browser says of a request that another site makes."""
 
 # What plotly writes into elements when it draws maps of colours; nothing else may be.
 PIXELS = "".join(
     f"image-rendering: {kind}; "
-    for kind in (
+    for kind in [
         "optimizeSpeed",
         "-moz-crisp-edges",
         "-o-crisp-edges",
@@ -73,7 +74,7 @@ PIXELS = "".join(
         "optimize-contrast",
         "crisp-edges",
         "pixelated",
-    )
+    ]
 )
 
 
@@ -127,7 +128,8 @@ class HttpGuard:
             await send(message)
 
         try:
-            if self._from_elsewhere(scope):
+            said = request.headers.get("sec-fetch-site")
+            if scope["method"] not in SAFE_METHODS and said in OTHER_SITES:
                 await _refuse(send_with_headers, 403, "another site sent this request")
                 return
             await self.app(scope, self._limit_body(scope, receive), send_with_headers)
@@ -136,9 +138,8 @@ class HttpGuard:
             log.error("%s %r: %s", scope["method"], path, type(problem).__name__)
             # Where half an answer is out, the connection ends without the error.
             if not started:
-                await _refuse(
-                    send_with_headers, 500, "something went wrong; it was noted"
-                )
+                words = "something went wrong; it was noted"
+                await _refuse(send_with_headers, 500, words)
 
     def _note(self, request: Request, path: str, status: int, seconds: float) -> None:
         """Count a request, and log it unless it asks for a part of a page."""
@@ -159,13 +160,6 @@ class HttpGuard:
             status=status,
             ms=round(1000 * seconds, 1),
         )
-
-    def _from_elsewhere(self, scope: Message) -> bool:
-        """Return whether a browser says that another site makes the request."""
-        if scope["method"] in SAFE_METHODS:
-            return False
-        headers = dict(scope["headers"])
-        return headers.get(b"sec-fetch-site") in (b"cross-site", b"same-site")
 
     def _limit_body(self, scope: Message, receive: Receive) -> Receive:
         limit = MOST_BYTES
@@ -200,12 +194,11 @@ STATUS: list[tuple[type[BlowfishError], int]] = [
     (LedgerError, 409),
     (EngineError, 503),
     (InputError, 422),
+    (BlowfishError, 400),
 ]
 """Which status a deliberate error has; the first that fits."""
-
 PROBLEMS = (400, 401, 402, 403, 404, 409, 413, 422, 429, 503)
 """Statuses of errors."""
-
 WORDINGS = {
     "policy_needs_one_attribute": Wording(
         way_out="State a policy for each attribute by its name"
@@ -221,9 +214,7 @@ WORDINGS = {
         way_out='Use coarser cells, "kind": "full", or "extras_joined": "end"'
     ),
 }
-"""Ways out that can be sent, by the code of an error."""
-
-
+"""Ways out that can be sent, by the code of an error, where the library's is Python."""
 FIELDS = {
     "alpha": "largest error (alpha)",
     "beta": "probability of more (beta)",
@@ -287,7 +278,7 @@ def word_errors(app: FastAPI, folder: str) -> None:
             log.error("a ledger failed: %s", type(problem.__cause__).__name__)
             unusable = LedgerError("the ledger cannot be used now; tell the curator")
             return JSONResponse(error_body(unusable), 503)
-        status = next((code for kind, code in STATUS if isinstance(problem, kind)), 400)
+        status = next(code for kind, code in STATUS if isinstance(problem, kind))
         return JSONResponse(error_body(problem, folder), status)
 
     @app.exception_handler(RequestValidationError)

@@ -17,8 +17,7 @@ from typing import Any
 import numpy as np
 
 from blowfish_fast._support.typing import IntArray
-from blowfish_fast.apps.explorer.attributes import PolicySpec
-from blowfish_fast.apps.explorer.catalog import TableSpec
+from blowfish_fast.apps.explorer.catalog import PolicySpec, TableSpec
 from blowfish_fast.apps.explorer.layout import Layout
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.policies import Full, Policy

@@ -29,7 +29,7 @@ from fastapi.staticfiles import StaticFiles
 from fastapi.templating import Jinja2Templates
 from pydantic import Field
 
-from blowfish_fast.apps.explorer.attributes import EXTRAS, Model
+from blowfish_fast.apps.explorer.catalog import EXTRAS, Model
 
 from . import analyst_routes, curator_routes
 from .access import COOKIE, Anyone, Gate
@@ -58,17 +58,7 @@ def make_app(
     logins: RateLimit | None = None,
     trusted_proxies: Sequence[str] = (),
 ) -> FastAPI:
-    """Return the application over a workspace.
-
-    Parameters
-    ----------
-    workspace : Workspace
-        What it serves.
-    secure_cookies : bool
-        Whether browsers reach it by https only.
-    requests, logins, trusted_proxies
-        See `Gate`.
-    """
+    """Return the application over a workspace; limits and proxies as in `Gate`."""
     app = FastAPI(
         title="blowfish_fast explorer",
         openapi_url="/api/openapi.json",
@@ -176,10 +166,8 @@ def _mount_pages(app: FastAPI) -> None:
 
     @app.get("/vendor/plotly.min.js", include_in_schema=False)
     def plotly() -> Response:
-        headers = {"Cache-Control": f"public, max-age={YEAR}, immutable"}
-        return FileResponse(
-            plotly_script(), media_type="text/javascript", headers=headers
-        )
+        kept = {"Cache-Control": f"public, max-age={YEAR}, immutable"}
+        return FileResponse(plotly_script(), 200, kept, "text/javascript")
 
     @app.get("/", include_in_schema=False, response_class=HTMLResponse)
     def home(request: Request) -> Response:

@@ -23,12 +23,12 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Unpack
+from typing import IO, Any, Unpack
 
 from blowfish_fast.accounting.population import PeopleTable, Population
-from blowfish_fast.apps.explorer.catalog import TableSpec
+from blowfish_fast.apps.explorer.catalog import TableSpec, as_table
 from blowfish_fast.apps.explorer.engines import Database
-from blowfish_fast.apps.explorer.exploration import Explorer, as_table
+from blowfish_fast.apps.explorer.exploration import Explorer
 from blowfish_fast.apps.explorer.planning import SAMPLES
 from blowfish_fast.data.csv_files import duckdb_module, load_csv
 from blowfish_fast.errors import CatalogError, EngineError, InputError, LedgerError
@@ -39,10 +39,8 @@ from .keys import Keys
 PLAIN_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
 MOST_UPLOADED = 2**28
 """Bytes of a CSV file that a curator may add."""
-
 MAIN = "main"
 """The database where only one is named."""
-
 ADDED = "data:"
 """Before the name of a data set that was added as a file."""
 
@@ -50,27 +48,23 @@ ADDED = "data:"
 class Workspace:
     """The state of one server, in a folder that no other server uses.
 
-    Parameters
-    ----------
-    folder : path
-        Made if it is not there.
-    database : address, ibis backend, or mapping from name to either; optional
-        Where tables are, for those that were not added as files.
-    samples : int
-        See `Explorer`.
+    A database is an address or an ibis backend, and there may be several by name:
+    where tables are, for those that were not added as files.
     """
 
     def __init__(
         self, folder: str | Path, *, database: Any = None, samples: int = SAMPLES
     ) -> None:
-        several = isinstance(database, Mapping)
-        named = dict(database) if several else {MAIN: database}
+        named = database if isinstance(database, Mapping) else {MAIN: database}
         # What can never be opened is refused before the folder is touched.
-        stated = {name: one for name, one in named.items() if one is not None}
-        self._engines = {name: Database.connect(one) for name, one in stated.items()}
+        self._engines = {
+            name: Database.connect(one)
+            for name, one in named.items()
+            if one is not None
+        }
         self.folder = Path(folder)
         self.folder.mkdir(parents=True, exist_ok=True)
-        self._lock_file = FolderLock(self.folder)
+        self._lock_file = _held(self.folder)
         for part in ("ledgers", "deleted", "data", "logs"):
             # Records are in one of them: nobody else on this machine may look.
             (self.folder / part).mkdir(mode=0o700, exist_ok=True)
@@ -101,8 +95,7 @@ class Workspace:
     def data_sets(self) -> dict[str, dict[str, str]]:
         """Return tables that may be described, with columns and types.
 
-        Where there are several databases, as database:table. Those that are away are
-        left out.
+        Of several databases as database:table; those that are away are left out.
         """
         found: dict[str, dict[str, str]] = {}
         for name in self._engine_names():
@@ -136,11 +129,7 @@ class Workspace:
     def check_table(self, table: Any) -> TableSpec:
         """Return the description of a new table, if it fits what there is."""
         spec = as_table(table)
-        if not PLAIN_NAME.fullmatch(spec.name):
-            raise InputError(
-                "a table is named by a letter and up to 63 letters, digits, - or _; "
-                f"received {spec.name!r}"
-            )
+        _check_name(spec.name, "table")
         if spec.name in self._explorers:
             raise InputError(
                 f"there is a table {spec.name!r} already; choose another name"
@@ -166,27 +155,27 @@ class Workspace:
         name = spec.population
         if name is None:
             return None
-        one = PeopleTable(
-            spec.name, spec.policy(), f"{source}/{spec.source or spec.name}"
-        )
-        if name in self._populations:
-            if budget:
-                raise InputError(
-                    f"the population {name!r} has a budget, which all its tables share",
-                    way_out="Leave the budget out, or raise that of another table",
-                )
-            self._populations[name].add(one)
-        else:
-            if not PLAIN_NAME.fullmatch(name) or self._ledger(name).exists():
+        read = f"{source}/{spec.source or spec.name}"
+        one, path = PeopleTable(spec.name, spec.policy(), read), self._ledger(name)
+        known = self._populations.get(name)
+        if known is None:
+            if not PLAIN_NAME.fullmatch(name) or path.exists():
                 raise InputError(
                     "a population is named as a table is, and unlike any table",
                     received=repr(name),
                 )
-            path = self._ledger(name)
-            self._populations[name] = Population(
+            known = Population(
                 name, person=spec.person, tables=[one], path=path, **budget
             )
-        return self._populations[name]
+            self._populations[name] = known
+        elif budget:
+            raise InputError(
+                f"the population {name!r} has a budget, which all its tables share",
+                way_out="Leave the budget out, or raise that of another table",
+            )
+        else:
+            known.add(one)
+        return known
 
     def _add(
         self,
@@ -276,33 +265,27 @@ class Workspace:
                     f"{name!r} shares its ledger with other tables of "
                     f"{table.population!r}, and is not deleted; close it"
                 )
-            spent, currency = float(ledger.spent), ledger.currency.name
+            gone = {
+                "name": name,
+                "source": kept["tables"].pop(name)["source"],
+                "read": table.source or table.name,
+                "spent": float(ledger.spent),
+                "currency": ledger.currency.name,
+                "file": f"{name}-{len(kept['deleted']) + 1}.ledger",
+                "time": datetime.now(UTC).isoformat(timespec="seconds"),
+            }
             ledger.close()
-            aside = f"{name}-{len(kept['deleted']) + 1}.ledger"
-            os.replace(self._ledger(name), self.folder / "deleted" / aside)
+            aside = self.folder / "deleted" / gone["file"]
+            os.replace(self._ledger(name), aside)
             del self._explorers[name]
-            entry = kept["tables"].pop(name)
-            kept["deleted"].append(
-                {
-                    "name": name,
-                    "source": entry["source"],
-                    "read": table.source or table.name,
-                    "spent": spent,
-                    "currency": currency,
-                    "file": aside,
-                    "time": datetime.now(UTC).isoformat(timespec="seconds"),
-                }
-            )
+            kept["deleted"].append(gone)
 
     def add_csv(self, name: str, content: bytes) -> dict[str, str]:
         """Add a CSV file as a data set; return its columns and types."""
-        if not PLAIN_NAME.fullmatch(name):
-            raise InputError(
-                "a data set is named by a letter and up to 63 letters, digits, - or _"
-            )
+        _check_name(name, "data set")
         if len(content) > MOST_UPLOADED:
             raise InputError(f"a file has at most {MOST_UPLOADED:,} bytes")
-        path = self.folder / "data" / f"{name}.duckdb"
+        path = self._data(name)
         with self._lock:
             if path.exists() or name in self.data_sets():
                 raise InputError(
@@ -317,7 +300,7 @@ class Workspace:
             one.ledger.close()
         for engine in self._engines.values():
             engine.close()
-        self._lock_file.release()
+        self._lock_file.close()
 
     def _open(self, name: str) -> None:
         entry = self._kept()["tables"][name]
@@ -359,12 +342,13 @@ class Workspace:
         with self._lock:
             if name not in self._engines:
                 if not name.startswith(ADDED):
-                    raise EngineError(
-                        f"the server was started without its database {name!r}"
-                    )
-                path = self.folder / "data" / f"{name.removeprefix(ADDED)}.duckdb"
-                self._engines[name] = Database.connect(path)
+                    words = f"the server was started without its database {name!r}"
+                    raise EngineError(words)
+                self._engines[name] = Database.connect(self._data(name[len(ADDED) :]))
             return self._engines[name]
+
+    def _data(self, name: str) -> Path:
+        return self.folder / "data" / f"{name}.duckdb"
 
     def _kept(self) -> dict[str, Any]:
         path = self.folder / "tables.json"
@@ -383,37 +367,35 @@ class Workspace:
             os.replace(draft, self.folder / "tables.json")
 
 
-class FolderLock:
-    """Holds a folder for one server until it is released or the process ends.
+def _check_name(name: str, what: str) -> None:
+    if not PLAIN_NAME.fullmatch(name):
+        raise InputError(
+            f"a {what} is named by a letter and up to 63 letters, digits, - or _",
+            received=repr(name),
+        )
+
+
+def _held(folder: Path) -> IO[str]:
+    """Hold a folder for one server, until the file is closed or the process ends.
 
     Two servers over one folder would plan, count and log side by side, each with limits
     and sessions of its own; the second is refused.
     """
+    file = (folder / "lock").open("a")
+    try:
+        import fcntl
 
-    def __init__(self, folder: Path) -> None:
-        path = folder / "lock"
-        self._handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
-        try:
-            import fcntl
-
-            fcntl.flock(self._handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except ImportError:
-            # Windows has no such locks; ledgers are locked by themselves.
-            pass
-        except OSError:
-            os.close(self._handle)
-            raise InputError(
-                f"another server uses the folder {folder.name!r}",
-                way_out="Stop it first, or name another --folder",
-            ) from None
-        os.ftruncate(self._handle, 0)
-        os.write(self._handle, str(os.getpid()).encode())
-
-    def release(self) -> None:
-        """Let go of the folder."""
-        if self._handle >= 0:
-            os.close(self._handle)
-            self._handle = -1
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except ImportError:
+        # Windows has no such locks; ledgers are locked by themselves.
+        pass
+    except OSError:
+        file.close()
+        raise InputError(
+            f"another server uses the folder {folder.name!r}",
+            way_out="Stop it first, or name another --folder",
+        ) from None
+    return file
 
 
 def _load_csv(content: bytes, path: Path, name: str) -> None:

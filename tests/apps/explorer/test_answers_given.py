@@ -74,7 +74,7 @@ def test_all_totals_lie_within_alpha_at_once(question, miss):
     release, asked = release_of(1)
     read = read_question(question)
     confidence = 0.95 if question is SPENDING else 0.9
-    alpha = _alpha_of_all(release, asked, read.cost, confidence, exact=False)
+    alpha = _alpha_of_all(release, asked, read.cost, confidence)
     if miss is None:
         assert alpha == 30
         return

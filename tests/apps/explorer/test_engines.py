@@ -227,15 +227,13 @@ def test_what_cannot_be_opened_is_refused_in_words(tmp_path, source):
         Database.connect(place).check_reachable()
 
 
-def test_several_files_are_tables_named_like_them(tmp_path):
+def test_a_file_is_a_table_named_like_it(tmp_path):
     (tmp_path / "visits.csv").write_text("age\n3\n4\n")
-    (tmp_path / "wards.csv").write_text("name,beds\na,7\n")
-    engine = Database.of_files([tmp_path / "visits.csv", tmp_path / "wards.csv"])
-    assert engine.tables() == ["visits", "wards"]
-    assert Database.connect(tmp_path / "visits.csv").tables() == ["visits"]
-    assert list(engine.columns("wards")) == ["name", "beds"]
-    with pytest.raises(EngineError, match=r"'notes.txt' is no CSV or Parquet file"):
-        Database.of_files([tmp_path / "notes.txt"])
+    engine = Database.connect(tmp_path / "visits.csv")
+    assert engine.tables() == ["visits"]
+    assert list(engine.columns("visits")) == ["age"]
+    with pytest.raises(EngineError, match=r"there is no file 'wards.csv'"):
+        Database.connect(tmp_path / "wards.csv")
 
 
 def test_a_csv_file_of_an_office_is_a_table(tmp_path):

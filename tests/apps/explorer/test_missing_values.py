@@ -10,7 +10,7 @@ import pytest
 
 import blowfish_fast as bf
 from blowfish_fast.apps.explorer import AttributeSpec, Database, Explorer, PolicySpec
-from blowfish_fast.apps.explorer.attributes import EXTRAS
+from blowfish_fast.apps.explorer.catalog import EXTRAS
 
 from .engines_at_hand import ENGINES, INSTALL, NEEDS, POSTGRES
 
