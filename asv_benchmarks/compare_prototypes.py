@@ -32,9 +32,9 @@ from benchmarks import common
 from blowfish_fast.kernels.partition.interval_partition import (
     least_cost_partition,
     partition_cost,
-    partition_grid,
 )
 from blowfish_fast.kernels.tree_scaling.greedy_weights import greedy_scaling_fractions
+from blowfish_fast.kernels.window_costs.count_grid import partition_grid
 from blowfish_fast.measure.randomness import Randomness
 from blowfish_fast.measure.selectors.partitions import LeastCost
 

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from blowfish_fast import kernels, policies
-from blowfish_fast.kernels.window_costs.bisection_costs import (
+from blowfish_fast.kernels.window_costs.baseline_costs import (
     AFTER,
     BEFORE,
     part_clusters,

@@ -9,7 +9,7 @@ import numpy as np
 
 from blowfish_fast import Dawa, kernels, policies
 from blowfish_fast.data.buckets import cell_order
-from blowfish_fast.kernels.partition.rectangle_lattice import (
+from blowfish_fast.kernels.partition.rectangle_partition import (
     lattice_totals,
 )
 from blowfish_fast.kernels.partition.rectangle_prior import (

@@ -12,7 +12,7 @@ import numpy as np
 
 from blowfish_fast import kernels, policies
 from blowfish_fast.kernels.space import (
-    box_division,
+    box_buckets,
 )
 from blowfish_fast.kernels.tree.shape import (
     Tree,
@@ -52,7 +52,7 @@ class DivideBoxes(Timed):
     def prepare(self, cells: int) -> Call:
         highs = np.array([[side(cells), side(cells)]])
         lows = np.zeros_like(highs)
-        return lambda: box_division.divide_boxes(lows, highs, highs)
+        return lambda: box_buckets.divide_boxes(lows, highs, highs)
 
 
 class IrregularTreeFit(Timed):

@@ -9,31 +9,26 @@ array([0., 4., 0.])
 
 from __future__ import annotations
 
-from blowfish_fast._support.lazy import attach
+from blowfish_fast._support.optional import attach
 
 __getattr__, __dir__, __all__ = attach(
     __name__,
     {
         "fitting.isotonic": "isotonic_fit",
-        "fitting.sum_constrained_fit": "non_negative_with_totals",
         "fitting.multiplicative_weights": "multiplicative_update",
         "fitting.multiscale_fit": "multiscale_cells",
         "fitting.posterior_mean": "shrink_towards_zero",
-        "graph.graph_tree": "breadth_first_tree lowest_common subtree_totals "
-        "subtract_children",
-        "partition.bucket_merge": "merge_buckets",
-        "window_costs.count_grid": "partition_grid",
+        "fitting.sum_constrained_fit": "non_negative_with_totals",
+        "graph.graph_tree": "breadth_first_tree lowest_common subtract_children "
+        "subtree_totals",
         "partition.dyadic_partition": "sample_dyadic_partition sampling_slack",
         "partition.interval_partition": "least_cost_partition partition_cost",
-        "partition.kd_gain": "gain_boxes",
-        "partition.kd_split": "median_boxes median_cuts",
+        "partition.kd_trees": "gain_boxes median_boxes median_cuts",
         "partition.rectangle_partition": "sample_rectangles",
-        "sampling.cost_choice": "choose_by_cost",
         "sampling.discrete_gaussian": "gaussian",
         "sampling.discrete_laplace": "geometric laplace subtract_geometric",
-        "sampling.exponential_choice": "choose",
-        "space.box_buckets": "boxes_to_pieces bucket_boxes",
-        "space.box_division": "cells_of_boxes divide_boxes",
+        "sampling.exponential_choice": "choose choose_by_cost",
+        "space.box_buckets": "boxes_to_pieces bucket_boxes cells_of_boxes divide_boxes",
         "space.curve_intervals": "rectangle_intervals",
         "space.grid_boxes": "runs_to_boxes",
         "space.hilbert": "hilbert_order",
@@ -41,74 +36,71 @@ __getattr__, __dir__, __all__ = attach(
         "space.summed_area": "fractional_rectangle_sums rectangle_sums "
         "summed_area_table",
         "transform.haar_spread": "haar_spread_boxes haar_total_variance",
-        "transform.haar_transform": "haar_cell_variances haar_cells haar_coefficients "
-        "haar_path_sums haar_rows haar_worst_move",
+        "transform.haar_transform": "haar_cell_variances haar_cells "
+        "haar_coefficients haar_path_sums haar_rows haar_worst_move",
         "tree.fit": "tree_fit",
         "tree.moments": "tree_total_variance",
-        "tree.paths": "heaviest_pair heaviest_path",
         "tree.numbering": "leaf_first_numbers tree_of_parents",
+        "tree.paths": "heaviest_pair heaviest_path",
         "tree.shape": "regular_tree tree_levels tree_totals",
         "tree.spread": "tree_spread_pieces tree_spread_ranges",
         "tree_scaling.greedy_weights": "greedy_scaling greedy_scaling_fractions "
         "greedy_scaling_implicit greedy_scaling_pieces",
         "tree_scaling.weight_sweeps": "refine_scaling",
         "window_costs.all_intervals": "interval_costs least_cost_partition_all",
-        "window_costs.sorted_groups": "group_sorted group_squares",
-        "window_costs.window_deviation": "window_deviations",
+        "window_costs.count_grid": "partition_grid",
+        "window_costs.short_windows": "window_deviations window_pinball_costs",
+        "window_costs.sorted_groups": "group_sorted group_squares merge_buckets",
         "window_costs.window_matching": "window_mates",
-        "window_costs.window_pinball": "window_pinball_costs",
     },
     # Used inside the package; no promise of compatibility.
     internal={
         "capi.c_entries": "",
+        "fitting.knots": "knot_heights",
         "fitting.lloyd": "assigned_totals cell_positions cluster_totals "
         "nearest_clusters squared_distance_total",
-        "fitting.knots": "knot_heights",
         "fitting.piecewise_fit": "piecewise_linear",
         "fitting.record_exchange": "exchange_records",
         "graph.column_distance": "column_lengths furthest_in_pairs "
         "furthest_in_windows repeated_columns",
         "graph.constraint_cycles": "SEVERAL edge_changes longest_cycle "
         "longest_open_path",
-        "graph.cut_variance": "cut_variances",
-        "graph.edge_line_noise": "Energies line_energies line_levels",
-        "graph.graph_distance": "component_labels corner_distances pair_distances "
-        "band_distances",
+        "graph.edge_line_noise": "Energies cut_variances line_energies line_levels",
+        "graph.graph_distance": "adjacency band_distances clique_pairs "
+        "component_labels corner_distances group_members group_rows pair_distances "
+        "upper_pairs",
         "graph.graph_tree": "path_crossings top_down_order",
-        "graph.quotient_graph": "adjacency clique_pairs group_members upper_pairs",
         "graph.range_sensitivity": "largest_change_within largest_edge_separation "
         "largest_separation range_coverage",
-        "window_costs.count_grid": "step_exponent",
         "partition.interval_partition": "least_cost_partitions",
-        "partition.even_cost": "counts_within least_even_cost price_within",
         "partition.rectangle_prior": "rectangle_slack",
-        "sampling.cost_choice": "NO_CANDIDATE",
-        "sampling.exponential_choice": "ABSENT",
+        "sampling.exponential_choice": "ABSENT NO_CANDIDATE",
         "sampling.half_width_bounds": "GAUSSIAN_OFFSETS gaussian_half_widths "
         "laplace_half_widths",
-        "space.largest_rectangle": "largest_rectangle_sum",
-        "space.chosen_records": "Texts decimal_texts first_by_tag group_rows "
-        "keyed_tags rows_of_large_groups",
-        "space.record_cells": "Targets cells_between_edges count_into edge_guide",
-        "space.table_counts": "count_tables",
-        "space.rectangle_cover": "box_columns box_coverage largest_box_separation "
-        "step_slices",
-        "transform.prefix_noise": "border_moments",
+        "space.chosen_records": "Texts decimal_texts first_by_tag keyed_tags "
+        "rows_of_large_groups",
+        "space.record_cells": "Targets cells_between_edges count_into count_tables "
+        "edge_guide",
+        "space.summed_area": "box_columns box_coverage largest_box_separation "
+        "largest_rectangle_sum step_slices",
         "transform.fourier_rows": "STEP_BITS circle_sums heaviest_column largest_turn",
         "transform.haar_spread": "most_rows",
-        "tree.block_trees": "trees_over_blocks worst_block_move",
+        "transform.prefix_noise": "border_moments",
         "tree.block_spread": "block_noise hat_diagonal hierarchy_variances",
+        "tree.block_trees": "trees_over_blocks worst_block_move",
+        "tree.noise_rows": "tree_noise",
+        "tree.numbering": "renumber_nodes",
         "tree.paths": "LeafDistances uncrossed_nodes",
         "tree.pruning": "pruned_leaves",
-        "tree.numbering": "renumber_nodes",
-        "tree.noise_rows": "tree_noise",
         "tree.spread": "spread_pieces spread_ranges",
         "tree.top_down": "lower_bounds top_down_fit",
         "tree_scaling.budget_allocation": "allocate_budget",
         "tree_scaling.gradients": "range_error",
         "tree_scaling.square_root_weights": "design_family design_pieces design_ranges",
-        "window_costs.bisection_costs": "bisection_grid split_table",
-        "window_costs.k_bucket_costs": "best_heads bucket_errors squares_grid",
+        "window_costs.baseline_costs": "best_heads bisection_grid bucket_errors "
+        "split_table squares_grid",
+        "window_costs.count_grid": "step_exponent",
+        "window_costs.rectangle_costs": "counts_within least_even_cost price_within",
     },
     guard="_arguments:refuse_other_arrays",
 )

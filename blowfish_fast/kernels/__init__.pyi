@@ -24,65 +24,59 @@ from .graph.constraint_cycles import SEVERAL as SEVERAL
 from .graph.constraint_cycles import edge_changes as edge_changes
 from .graph.constraint_cycles import longest_cycle as longest_cycle
 from .graph.constraint_cycles import longest_open_path as longest_open_path
-from .graph.cut_variance import cut_variances as cut_variances
 from .graph.edge_line_noise import Energies as Energies
+from .graph.edge_line_noise import cut_variances as cut_variances
 from .graph.edge_line_noise import line_energies as line_energies
 from .graph.edge_line_noise import line_levels as line_levels
+from .graph.graph_distance import adjacency as adjacency
 from .graph.graph_distance import band_distances as band_distances
+from .graph.graph_distance import clique_pairs as clique_pairs
 from .graph.graph_distance import component_labels as component_labels
 from .graph.graph_distance import corner_distances as corner_distances
+from .graph.graph_distance import group_members as group_members
+from .graph.graph_distance import group_rows as group_rows
 from .graph.graph_distance import pair_distances as pair_distances
+from .graph.graph_distance import upper_pairs as upper_pairs
 from .graph.graph_tree import breadth_first_tree as breadth_first_tree
 from .graph.graph_tree import lowest_common as lowest_common
 from .graph.graph_tree import path_crossings as path_crossings
 from .graph.graph_tree import subtract_children as subtract_children
 from .graph.graph_tree import subtree_totals as subtree_totals
 from .graph.graph_tree import top_down_order as top_down_order
-from .graph.quotient_graph import adjacency as adjacency
-from .graph.quotient_graph import clique_pairs as clique_pairs
-from .graph.quotient_graph import group_members as group_members
-from .graph.quotient_graph import upper_pairs as upper_pairs
 from .graph.range_sensitivity import largest_change_within as largest_change_within
 from .graph.range_sensitivity import largest_edge_separation as largest_edge_separation
 from .graph.range_sensitivity import largest_separation as largest_separation
 from .graph.range_sensitivity import range_coverage as range_coverage
-from .partition.bucket_merge import merge_buckets as merge_buckets
 from .partition.dyadic_partition import (
     sample_dyadic_partition as sample_dyadic_partition,
 )
 from .partition.dyadic_partition import sampling_slack as sampling_slack
-from .partition.even_cost import counts_within as counts_within
-from .partition.even_cost import least_even_cost as least_even_cost
-from .partition.even_cost import price_within as price_within
 from .partition.interval_partition import least_cost_partition as least_cost_partition
-from .partition.interval_partition import (
-    least_cost_partitions as least_cost_partitions,
-)
+from .partition.interval_partition import least_cost_partitions as least_cost_partitions
 from .partition.interval_partition import partition_cost as partition_cost
-from .partition.kd_gain import gain_boxes as gain_boxes
-from .partition.kd_split import median_boxes as median_boxes
-from .partition.kd_split import median_cuts as median_cuts
+from .partition.kd_trees import gain_boxes as gain_boxes
+from .partition.kd_trees import median_boxes as median_boxes
+from .partition.kd_trees import median_cuts as median_cuts
 from .partition.rectangle_partition import sample_rectangles as sample_rectangles
 from .partition.rectangle_prior import rectangle_slack as rectangle_slack
-from .sampling.cost_choice import NO_CANDIDATE as NO_CANDIDATE
-from .sampling.cost_choice import choose_by_cost as choose_by_cost
 from .sampling.discrete_gaussian import gaussian as gaussian
 from .sampling.discrete_laplace import geometric as geometric
 from .sampling.discrete_laplace import laplace as laplace
 from .sampling.discrete_laplace import subtract_geometric as subtract_geometric
 from .sampling.exponential_choice import ABSENT as ABSENT
+from .sampling.exponential_choice import NO_CANDIDATE as NO_CANDIDATE
 from .sampling.exponential_choice import choose as choose
+from .sampling.exponential_choice import choose_by_cost as choose_by_cost
 from .sampling.half_width_bounds import GAUSSIAN_OFFSETS as GAUSSIAN_OFFSETS
 from .sampling.half_width_bounds import gaussian_half_widths as gaussian_half_widths
 from .sampling.half_width_bounds import laplace_half_widths as laplace_half_widths
 from .space.box_buckets import boxes_to_pieces as boxes_to_pieces
 from .space.box_buckets import bucket_boxes as bucket_boxes
-from .space.box_division import cells_of_boxes as cells_of_boxes
-from .space.box_division import divide_boxes as divide_boxes
+from .space.box_buckets import cells_of_boxes as cells_of_boxes
+from .space.box_buckets import divide_boxes as divide_boxes
 from .space.chosen_records import Texts as Texts
 from .space.chosen_records import decimal_texts as decimal_texts
 from .space.chosen_records import first_by_tag as first_by_tag
-from .space.chosen_records import group_rows as group_rows
 from .space.chosen_records import keyed_tags as keyed_tags
 from .space.chosen_records import rows_of_large_groups as rows_of_large_groups
 from .space.curve_intervals import rectangle_intervals as rectangle_intervals
@@ -90,19 +84,19 @@ from .space.grid_boxes import runs_to_boxes as runs_to_boxes
 from .space.hilbert import hilbert_order as hilbert_order
 from .space.interval_pieces import intervals_to_pieces as intervals_to_pieces
 from .space.interval_pieces import ranges_to_fractions as ranges_to_fractions
-from .space.largest_rectangle import largest_rectangle_sum as largest_rectangle_sum
 from .space.record_cells import Targets as Targets
 from .space.record_cells import cells_between_edges as cells_between_edges
 from .space.record_cells import count_into as count_into
+from .space.record_cells import count_tables as count_tables
 from .space.record_cells import edge_guide as edge_guide
-from .space.rectangle_cover import box_columns as box_columns
-from .space.rectangle_cover import box_coverage as box_coverage
-from .space.rectangle_cover import largest_box_separation as largest_box_separation
-from .space.rectangle_cover import step_slices as step_slices
+from .space.summed_area import box_columns as box_columns
+from .space.summed_area import box_coverage as box_coverage
 from .space.summed_area import fractional_rectangle_sums as fractional_rectangle_sums
+from .space.summed_area import largest_box_separation as largest_box_separation
+from .space.summed_area import largest_rectangle_sum as largest_rectangle_sum
 from .space.summed_area import rectangle_sums as rectangle_sums
+from .space.summed_area import step_slices as step_slices
 from .space.summed_area import summed_area_table as summed_area_table
-from .space.table_counts import count_tables as count_tables
 from .transform.fourier_rows import STEP_BITS as STEP_BITS
 from .transform.fourier_rows import circle_sums as circle_sums
 from .transform.fourier_rows import heaviest_column as heaviest_column
@@ -160,86 +154,19 @@ from .window_costs.all_intervals import interval_costs as interval_costs
 from .window_costs.all_intervals import (
     least_cost_partition_all as least_cost_partition_all,
 )
-from .window_costs.bisection_costs import bisection_grid as bisection_grid
-from .window_costs.bisection_costs import split_table as split_table
+from .window_costs.baseline_costs import best_heads as best_heads
+from .window_costs.baseline_costs import bisection_grid as bisection_grid
+from .window_costs.baseline_costs import bucket_errors as bucket_errors
+from .window_costs.baseline_costs import split_table as split_table
+from .window_costs.baseline_costs import squares_grid as squares_grid
 from .window_costs.count_grid import partition_grid as partition_grid
 from .window_costs.count_grid import step_exponent as step_exponent
-from .window_costs.k_bucket_costs import best_heads as best_heads
-from .window_costs.k_bucket_costs import bucket_errors as bucket_errors
-from .window_costs.k_bucket_costs import squares_grid as squares_grid
+from .window_costs.rectangle_costs import counts_within as counts_within
+from .window_costs.rectangle_costs import least_even_cost as least_even_cost
+from .window_costs.rectangle_costs import price_within as price_within
+from .window_costs.short_windows import window_deviations as window_deviations
+from .window_costs.short_windows import window_pinball_costs as window_pinball_costs
 from .window_costs.sorted_groups import group_sorted as group_sorted
 from .window_costs.sorted_groups import group_squares as group_squares
-from .window_costs.window_deviation import window_deviations as window_deviations
+from .window_costs.sorted_groups import merge_buckets as merge_buckets
 from .window_costs.window_matching import window_mates as window_mates
-from .window_costs.window_pinball import window_pinball_costs as window_pinball_costs
-
-__all__ = [
-    "boxes_to_pieces",
-    "breadth_first_tree",
-    "bucket_boxes",
-    "cells_of_boxes",
-    "choose",
-    "choose_by_cost",
-    "divide_boxes",
-    "fractional_rectangle_sums",
-    "gain_boxes",
-    "gaussian",
-    "geometric",
-    "greedy_scaling",
-    "greedy_scaling_fractions",
-    "greedy_scaling_implicit",
-    "greedy_scaling_pieces",
-    "group_sorted",
-    "group_squares",
-    "haar_cell_variances",
-    "haar_cells",
-    "haar_coefficients",
-    "haar_path_sums",
-    "haar_rows",
-    "haar_spread_boxes",
-    "haar_total_variance",
-    "haar_worst_move",
-    "heaviest_pair",
-    "heaviest_path",
-    "hilbert_order",
-    "interval_costs",
-    "intervals_to_pieces",
-    "isotonic_fit",
-    "laplace",
-    "leaf_first_numbers",
-    "least_cost_partition",
-    "least_cost_partition_all",
-    "lowest_common",
-    "median_boxes",
-    "median_cuts",
-    "merge_buckets",
-    "multiplicative_update",
-    "multiscale_cells",
-    "non_negative_with_totals",
-    "partition_cost",
-    "partition_grid",
-    "ranges_to_fractions",
-    "rectangle_intervals",
-    "rectangle_sums",
-    "refine_scaling",
-    "regular_tree",
-    "runs_to_boxes",
-    "sample_dyadic_partition",
-    "sample_rectangles",
-    "sampling_slack",
-    "shrink_towards_zero",
-    "subtract_children",
-    "subtract_geometric",
-    "subtree_totals",
-    "summed_area_table",
-    "tree_fit",
-    "tree_levels",
-    "tree_of_parents",
-    "tree_spread_pieces",
-    "tree_spread_ranges",
-    "tree_total_variance",
-    "tree_totals",
-    "window_deviations",
-    "window_mates",
-    "window_pinball_costs",
-]

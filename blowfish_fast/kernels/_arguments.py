@@ -8,6 +8,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from blowfish_fast._support.typing import AnyArray
 from blowfish_fast.errors import InputError
 
 NUMBERS = "biuf"
@@ -52,3 +53,14 @@ def _check_list(values: list[Any] | tuple[Any, ...]) -> None:
             return
         if dtype.kind not in NUMBERS:
             _refuse(dtype)
+
+
+def rises(edges: AnyArray, last: int, step: int = 0) -> bool:
+    """Return whether edges or pointers rise from 0 to `last`, by `step` at least."""
+    return (
+        edges.ndim == 1
+        and edges.size > 0
+        and edges[0] == 0
+        and edges[-1] == last
+        and bool((np.diff(edges) >= step).all())
+    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import mpmath
 
-from blowfish_fast.kernels.sampling.cost_choice import NO_CANDIDATE
+from blowfish_fast.kernels.sampling.exponential_choice import NO_CANDIDATE
 
 
 def law(costs, rate):

@@ -18,11 +18,7 @@ import numpy as np
 
 from blowfish_fast._support.typing import FloatArray, IntArray
 from blowfish_fast.kernels._jit import kernel
-from blowfish_fast.kernels.partition.cheapest_partition import (
-    PAD,
-    extend_partitions,
-    read_partition_into,
-)
+from blowfish_fast.kernels.partition import interval_partition as programme
 from blowfish_fast.kernels.tree.fit import (
     fit_downward,
     fit_upward,
@@ -35,36 +31,20 @@ from blowfish_fast.kernels.tree_scaling.range_queries import (
     SortedRanges,
     order_by_first,
 )
-from blowfish_fast.kernels.window_costs.count_grid import (
-    DATA_BITS,
-    FINEST_BITS,
-    IMPOSSIBLE,
-    VALUE_BITS,
-)
+from blowfish_fast.kernels.window_costs import count_grid, window_slide
 from blowfish_fast.kernels.window_costs.dyadic_costs import BLOCK
-from blowfish_fast.kernels.window_costs.moving_pointer import MEAN, STATE_SIZE
-from blowfish_fast.kernels.window_costs.sliding_ranks import _rank_sorted, rank_stretch
-from blowfish_fast.kernels.window_costs.window_deviation import (
+from blowfish_fast.kernels.window_costs.moving_pointer import (
+    MEAN,
+    STATE_SIZE,
+    _rank_sorted,
+    rank_stretch,
+)
+from blowfish_fast.kernels.window_costs.short_windows import (
     SHORT,
     SHORT_LEVELS,
     short_deviations,
 )
-from blowfish_fast.kernels.window_costs.window_slide import (
-    ABOVE,
-    CHUNK,
-    DENOMINATOR,
-    EXPONENT,
-    FORM,
-    GRID_DEVIATION,
-    LENGTH,
-    PENALTY,
-    SHIFT,
-    SMALLEST_TILE,
-    VALUES_PER_CELL,
-    TileRoom,
-    slide_tiles,
-    slide_windows,
-)
+from blowfish_fast.kernels.window_costs.window_slide import CHUNK, VALUES_PER_CELL
 
 BAD_SIZE, BAD_VALUE, TOO_LARGE, OUT_OF_MEMORY = -1, -2, -3, -4
 ERRORS = {
@@ -133,13 +113,17 @@ def _check_partition(
     if low < 0:
         return BAD_VALUE
     largest = high - low
-    room = np.int64(1) << (DATA_BITS + min(max(grid, -FINEST_BITS), 1))
+    room = np.int64(1) << (
+        count_grid.DATA_BITS + min(max(grid, -count_grid.FINEST_BITS), 1)
+    )
     if largest > 0 and (
-        largest > (1 << VALUE_BITS) or grid < -FINEST_BITS or largest > room // cells
+        largest > (1 << count_grid.VALUE_BITS)
+        or grid < -count_grid.FINEST_BITS
+        or largest > room // cells
     ):
         return TOO_LARGE
     for price in prices:
-        if abs(price) > (1 << 55) or price < -((1 << DATA_BITS) // cells):
+        if abs(price) > (1 << 55) or price < -((1 << count_grid.DATA_BITS) // cells):
             return TOO_LARGE
     most = (np.int64(1) << NOISE_BITS) // cells
     for drawn in noise:
@@ -188,13 +172,13 @@ def _recipes(prices: IntArray, grid: int) -> IntArray:
     """Return the recipes of `window_slide.window_recipe` for all powers of two."""
     recipes = np.zeros((prices.size, 8), dtype=np.int64)
     for level in range(prices.size):
-        recipes[level, FORM] = GRID_DEVIATION
-        recipes[level, LENGTH] = np.int64(1) << level
-        recipes[level, SHIFT] = level
-        recipes[level, ABOVE] = MEAN
-        recipes[level, EXPONENT] = grid
-        recipes[level, DENOMINATOR] = 1
-        recipes[level, PENALTY] = prices[level]
+        recipes[level, window_slide.FORM] = window_slide.GRID_DEVIATION
+        recipes[level, window_slide.LENGTH] = np.int64(1) << level
+        recipes[level, window_slide.SHIFT] = level
+        recipes[level, window_slide.ABOVE] = MEAN
+        recipes[level, window_slide.EXPONENT] = grid
+        recipes[level, window_slide.DENOMINATOR] = 1
+        recipes[level, window_slide.PENALTY] = prices[level]
     return recipes
 
 
@@ -220,8 +204,8 @@ def partition_into(
     largest = _above_lowest(counts, values)
     recipes = _recipes(prices, 0 if largest == 0 else min(grid, 62))
     rows = np.zeros((max(levels, SHORT_LEVELS), min(cells, BLOCK)), dtype=np.int64)
-    least = np.full(PAD + cells + 1, IMPOSSIBLE)
-    least[PAD] = 0
+    least = np.full(programme.PAD + cells + 1, count_grid.IMPOSSIBLE)
+    least[programme.PAD] = 0
     chosen = np.zeros(cells + 1, dtype=np.int8)
     scratch = np.empty((4, CHUNK + SHORT), dtype=np.int64)
     sliding = levels > SHORT_LEVELS
@@ -242,7 +226,7 @@ def partition_into(
     marks_before = np.empty((distinct >> 6) + 1, dtype=np.int32)
     block_ranks = np.empty(tiled, dtype=np.int32)
     block_table = np.empty(tiled + 2, dtype=np.int64)
-    room = TileRoom(
+    room = window_slide.TileRoom(
         bitmap,
         marks_before,
         np.empty(tiled, dtype=np.int32),
@@ -268,8 +252,8 @@ def partition_into(
             parent = block_ranks
         for level in range(SHORT_LEVELS, levels):
             if distinct > VALUES_PER_CELL << level and level < BLOCK_LEVEL:
-                tile = max(SMALLEST_TILE, 1 << level)
-                slide_tiles(
+                tile = max(window_slide.SMALLEST_TILE, 1 << level)
+                window_slide.slide_tiles(
                     values[origin:end], parent, parent_distinct, begin + 1 - origin,
                     end - begin, tile, recipes[level : level + 1], room,
                     rows[level : level + 1],
@@ -278,7 +262,7 @@ def partition_into(
             first = max(begin + 1, 1 << level)
             if first <= end:
                 at = level - SHORT_LEVELS
-                slide_windows(
+                window_slide.slide_windows(
                     values, ranks, table, first, recipes[level], states[at],
                     tallies[at], trees[at], scratch,
                     rows[level, first - begin - 1 : end - begin],
@@ -289,8 +273,8 @@ def partition_into(
                 row = rows[level]
                 for place in range(end - begin):
                     row[place] -= drawn[place]
-        extend_partitions(rows, levels, begin, end, least, chosen)
-    return read_partition_into(chosen, boundaries)
+        programme.extend_partitions(rows, levels, begin, end, least, chosen)
+    return programme.read_partition_into(chosen, boundaries)
 
 
 @kernel

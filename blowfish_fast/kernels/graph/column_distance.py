@@ -1,9 +1,8 @@
 """The two columns of a sparse matrix that lie furthest apart, among allowed pairs.
 
-Serves policy-specific sensitivity: a record that moves from cell u to cell v changes
-the answers by the difference of two columns of the workload, and the worst allowed
-pair is the sensitivity. Columns are compressed, their rows sorted, so two of them are
-compared by merging:
+A record that moves from cell u to cell v changes the answers by the difference of two
+columns of the workload, and the worst allowed pair is the sensitivity. Columns are
+compressed, their rows sorted, so two of them are compared by merging:
 
     column u   row 0: 1    row 3: 2             |u - v| = 1 + 1 + 4 = 6
     column v               row 3: 1   row 5: 4
@@ -21,9 +20,10 @@ import numpy as np
 
 from blowfish_fast._support.typing import BoolArray, FloatArray, IntArray
 from blowfish_fast.errors import InputError
+from blowfish_fast.kernels._arguments import rises
 from blowfish_fast.kernels._jit import kernel
 
-from .graph_distance import rises_to
+from .graph_distance import repeats
 
 
 class Separation(NamedTuple):
@@ -52,12 +52,10 @@ def _apart(
         else:
             total += abs(values[two])
             two += 1
-    while one < one_end:
-        total += abs(values[one])
-        one += 1
-    while two < two_end:
-        total += abs(values[two])
-        two += 1
+    for rest in range(one, one_end):
+        total += abs(values[rest])
+    for rest in range(two, two_end):
+        total += abs(values[rest])
     return total
 
 
@@ -190,28 +188,6 @@ def _two_longest(lengths: FloatArray) -> float:
     return float(np.partition(lengths, -2)[-2:].sum())
 
 
-@kernel
-def _repeats(
-    order: IntArray, pointers: IntArray, rows: IntArray, values: FloatArray
-) -> BoolArray:
-    same = np.zeros(order.size, dtype=np.bool_)
-    for place in range(1, order.size):
-        one, two = pointers[order[place - 1]], pointers[order[place]]
-        size = pointers[order[place] + 1] - two
-        if pointers[order[place - 1] + 1] - one != size:
-            continue
-        equal = True
-        for entry in range(size):
-            if (
-                rows[one + entry] != rows[two + entry]
-                or values[one + entry] != values[two + entry]
-            ):
-                equal = False
-                break
-        same[place] = equal
-    return same
-
-
 def repeated_columns(
     order: IntArray, pointers: IntArray, rows: IntArray, values: FloatArray
 ) -> BoolArray:
@@ -219,7 +195,7 @@ def repeated_columns(
     _check_columns(pointers, rows, values, pointers[:-1])
     if order.size and (order.min() < 0 or order.max() >= pointers.size - 1):
         raise InputError(f"the order must name columns from 0 to {pointers.size - 2}")
-    return _repeats(order, pointers, rows, values)
+    return repeats(order, pointers, rows, values)
 
 
 def _check_columns(
@@ -228,9 +204,8 @@ def _check_columns(
     values: FloatArray,
     lengths: FloatArray | IntArray,
 ) -> None:
-    fits = rises_to(pointers, rows.size) and rows.size == values.size
-    fits = fits and pointers.size == lengths.size + 1
-    if not fits:
+    fits = rises(pointers, rows.size) and rows.size == values.size
+    if not fits or pointers.size != lengths.size + 1:
         raise InputError(
             "compressed columns need one pointer per column and one more, from 0 to "
             f"the number of entries; received {pointers.size} pointers for "

@@ -1,8 +1,8 @@
 """Longest cycles and paths among known counts, and what an edge does to them.
 
-Serves policies with constraints: a move that lowers one known count must be made good
-by another that lifts it, so whole chains of records move together. Nodes are count
-queries, and two are joined when one move lowers the first and lifts the second.
+A move that lowers one known count must be made good by another that lifts it, so whole
+chains of records move together. Nodes are count queries, and two are joined when one
+move lowers the first and lifts the second.
 
     queries joined    0 - 1 - 2        open: a move may lift or lower it alone
     open              0, 2             path  0 1 2: 3 queries, a chain of 4 moves
@@ -18,9 +18,10 @@ import numpy as np
 
 from blowfish_fast._support.typing import IntArray
 from blowfish_fast.errors import InputError
+from blowfish_fast.kernels._arguments import rises
 from blowfish_fast.kernels._jit import kernel, popcount
 
-from .graph_distance import check_nodes, rises_to
+from .graph_distance import check_nodes
 
 MOST_QUERIES = 20
 """Most queries whose subsets are walked."""
@@ -136,7 +137,7 @@ def edge_changes(
     to kind `second`.
     """
     kinds = pointers.size - 1
-    if not rises_to(pointers, members.size):
+    if not rises(pointers, members.size):
         raise InputError("pointers must rise from 0 to the number of members")
     check_nodes(first, second, kinds)
     lowered = np.empty(first.size, dtype=np.int64)

@@ -1,17 +1,25 @@
-"""Queries on a grid, seen along the lines of edges between its rows or columns.
+"""The noise on edges of a graph, or on lines of edges of a grid, that queries get.
 
-Serves noise on the edges of a grid: all edges between two neighbouring columns form a
-line, and a rectangle cuts a line in one run. Along each line, edges are joined in
-pairs, pairs of pairs and so on. For every size the squares of the sums, and of the
-differences of the two halves, say what noise on such blocks does to a query.
+The draw of edge (u, v) enters a query with the difference of its coefficients at u and
+at v, so a set of cells pays only for the edges that leave it.
+
+    query    0   1   1   0          draws seen    a: -1    b: 0    c: +1
+    cells    0 a 1 b 2 c 3
+
+A query is a few runs of cells with one value each. The kernel writes its values into a
+row of zeros, walks the edges at the cells it covers, each once, and wipes the row.
+
+On a grid all edges between two neighbouring columns form a line, and a rectangle cuts a
+line in one run. Along each line, edges are joined in pairs, pairs of pairs and so on.
+For every size the squares of the sums, and of the differences of the two halves, say
+what noise on such blocks does to a query.
 
     line of edges     0  1  1  1      what a query takes from each draw of an edge
     sums              0  1  1  1   |  1  2  |  3
     differences                    | -1  0  | -1
     energy, size 2    sums (1 + 4) / 4      differences (1 + 0) / 4
 
-Only edges that a query cuts are followed upwards, level by level: runs of cells that
-lie side by side in two rows are compared by their ends.
+Only edges that a query cuts are followed upwards, level by level.
 """
 
 from __future__ import annotations
@@ -24,15 +32,114 @@ from blowfish_fast._support.typing import FloatArray, IntArray
 from blowfish_fast.errors import InputError
 from blowfish_fast.kernels._jit import kernel
 
-from .graph_distance import check_runs
+from .graph_distance import check_runs, group_rows
+
+
+class _Runs(NamedTuple):
+    """Queries as runs of cells with one value each."""
+
+    pointers: IntArray
+    starts: IntArray
+    ends: IntArray
+    values: FloatArray
+
+
+class _EdgeNoise(NamedTuple):
+    """Edges with their noise, and the edges at each cell."""
+
+    heads: IntArray
+    tails: IntArray
+    variances: FloatArray
+    widths: FloatArray
+    at: IntArray
+    edges: IntArray
+
+
+@kernel
+def _moments(runs: _Runs, noise: _EdgeNoise, cells: int, moments: FloatArray) -> None:
+    pointers, starts, ends, values = runs.pointers, runs.starts, runs.ends, runs.values
+    heads, tails, at, edges = noise.heads, noise.tails, noise.at, noise.edges
+    variances, widths = noise.variances, noise.widths
+    row = np.zeros(cells)
+    for query in range(pointers.size - 1):
+        begin, end = pointers[query], pointers[query + 1]
+        for piece in range(begin, end):
+            for cell in range(starts[piece], ends[piece]):
+                row[cell] += values[piece]
+        variance = square = largest = steps = width = 0.0
+        for piece in range(begin, end):
+            for cell in range(starts[piece], ends[piece]):
+                for entry in range(at[cell], at[cell + 1]):
+                    edge = edges[entry]
+                    head, tail = heads[edge], tails[edge]
+                    other = 0.0
+                    if tail >= 0:
+                        other = row[tail]
+                        # Both ends covered: the head counts the edge.
+                        if cell == tail and row[head] != 0.0:
+                            continue
+                    amount = row[head] - other
+                    size = abs(amount) * widths[edge]
+                    variance += amount * amount * variances[edge]
+                    square += size * size
+                    steps += amount * amount * (widths[edge] > 0.0)
+                    if size > largest:
+                        largest = size
+                        width = widths[edge]
+        moments[0, query], moments[1, query] = variance, square
+        moments[2, query], moments[3, query] = largest, steps
+        moments[4, query] = width
+        for piece in range(begin, end):
+            for cell in range(starts[piece], ends[piece]):
+                row[cell] = 0.0
+
+
+def cut_variances(
+    pointers: IntArray,
+    starts: IntArray,
+    ends: IntArray,
+    values: FloatArray,
+    heads: IntArray,
+    tails: IntArray,
+    variances: FloatArray,
+    widths: FloatArray,
+    cells: int,
+) -> FloatArray:
+    """Return (5, queries) moments of the noise that each query gets from edges it cuts.
+
+    Query q has ``values[i]``, not 0, on the cells ``starts[i] .. ends[i]`` of its
+    pieces i, which are disjoint. The draw of an edge is added to its head and taken
+    from its tail (-1: no cell). Moments: variance; sum of (coefficient * width)^2;
+    largest of these, in size; sum of squared coefficients of noisy edges; width of the
+    largest.
+    """
+    check_runs(pointers, starts, ends, values, cells)
+    if (
+        not heads.size == tails.size == variances.size == widths.size
+        or (heads.size and (heads.min() < 0 or heads.max() >= cells))
+        or (tails.size and (tails.min() < -1 or tails.max() >= cells))
+    ):
+        raise InputError(
+            f"edges must join cells from 0 to {cells - 1}, each with its own noise"
+        )
+    ends_of_edges = np.stack([heads, tails], axis=1).reshape(-1)
+    # Edges without a tail are sorted behind all cells.
+    at, places = group_rows(
+        np.where(ends_of_edges < 0, cells, ends_of_edges), cells + 1
+    )
+    moments = np.empty((5, pointers.size - 1))
+    runs = _Runs(pointers, starts, ends, values)
+    noise = _EdgeNoise(heads, tails, variances, widths, at, places // 2)
+    _moments(runs, noise, cells, moments)
+    return moments
 
 
 class Energies(NamedTuple):
-    """What each query takes from the blocks of each size.
+    """What each query takes from the blocks of each size, arrays (queries, levels).
 
-    Arrays of shape (queries, levels): sums over blocks of 2^level edges of the squares
-    of (sum of the query's amounts) / 2^level and of (first half less second half) /
-    2^level, and the largest absolute values of both.
+    Over blocks of 2^level edges: squares of (sum of the query's amounts) / 2^level and
+    of (first half less second half) / 2^level, added up, and the largest absolute
+    values of both.
     """
 
     sums: FloatArray
@@ -109,10 +216,7 @@ def _cut_between_rows(
     sums: FloatArray,
     marks: IntArray,
 ) -> int:
-    """List the edges between neighbouring rows that a query cuts.
-
-    The runs of two rows are walked side by side, from one change to the next.
-    """
+    """List the edges between neighbouring rows that a query cuts."""
     rows, columns = shape[0], shape[1]
     found = 0
     upper = 0
@@ -185,16 +289,8 @@ def _follow(
     next_marks = np.empty(places // 2 + 1, dtype=np.int64)
     stamp = 0
     for query in range(pointers.size - 1):
-        number = _row_runs(
-            starts,
-            ends,
-            values,
-            pointers[query],
-            pointers[query + 1],
-            shape[1],
-            runs,
-            heights,
-        )
+        begin, end = pointers[query], pointers[query + 1]
+        number = _row_runs(starts, ends, values, begin, end, shape[1], runs, heights)
         if across == 0:
             count = _cut_between_rows(runs, heights, number, shape, padded, sums, marks)
         else:
@@ -203,8 +299,7 @@ def _follow(
             )
         size = 1.0
         for level in range(levels):
-            energy = 0.0
-            largest = 0.0
+            energy = largest = 0.0
             for entry in range(count):
                 amount = abs(sums[marks[entry]]) / size
                 energy += amount * amount
@@ -220,15 +315,13 @@ def _follow(
                 parent = place >> 1
                 if seen[parent] != stamp:
                     seen[parent] = stamp
-                    above[parent] = 0.0
-                    turns[parent] = 0.0
+                    above[parent] = turns[parent] = 0.0
                     next_marks[found] = parent
                     found += 1
                 above[parent] += sums[place]
                 turns[parent] += -sums[place] if place & 1 else sums[place]
             size *= 2.0
-            energy = 0.0
-            largest = 0.0
+            energy = largest = 0.0
             for entry in range(found):
                 parent = next_marks[entry]
                 amount = abs(turns[parent]) / size

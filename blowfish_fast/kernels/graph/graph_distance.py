@@ -1,22 +1,29 @@
-"""Steps between two nodes of a graph, and its connected parts.
+"""Graphs from lists of pairs, their connected parts, and the steps between two nodes.
 
-Serves policies: values d edges apart are protected by a factor e^(eps * d). Explicit
-graphs are searched breadth first; where each node is joined to the nodes after it, up
-to a furthest one, hops are counted with jump pointers in logarithmic time:
+A graph is two arrays in compressed rows, both directions of an edge stored. Two
+counting sorts put every row in order, so repeated pairs lie side by side and are
+dropped:
+
+    pairs  (0, 2) (1, 2) (0, 2)        pointers    0 1 2 4
+                                       neighbours  2 | 2 | 0 1
+
+Explicit graphs are searched breadth first; where each node is joined to the nodes after
+it, up to a furthest one that never decreases, hops are counted with jump pointers in
+logarithmic time:
 
     node       0  1  2  3  4  5        furthest   2  2  4  5  5  5
     hops from 0 to 5:  0 -> 2 -> 4 -> 5
-
-The furthest node never decreases along the line, so hopping as far as possible is
-never worse than any other walk.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
-from blowfish_fast._support.typing import FloatArray, IntArray
-from blowfish_fast.errors import InputError
+from blowfish_fast._support.typing import AnyArray, BoolArray, FloatArray, IntArray
+from blowfish_fast.errors import InputError, SizeError
+from blowfish_fast.kernels._arguments import rises
 from blowfish_fast.kernels._jit import kernel
 
 NO_PARENT = -1
@@ -55,7 +62,7 @@ def breadth_first(
 def component_labels(pointers: IntArray, neighbours: IntArray) -> tuple[IntArray, int]:
     """Return the connected part of each node, numbered by first node, and their number.
 
-    A symmetric graph in compressed rows, as from ``quotient_graph.adjacency``.
+    A symmetric graph in compressed rows, as from `adjacency`.
     """
     check_graph(pointers, neighbours)
     starts = np.arange(pointers.size - 1)
@@ -104,7 +111,6 @@ def _search(
         for pair in range(begin, end):
             reached = depth[targets[pair]]
             answers[pair] = np.inf if reached < 0 else float(reached)
-        for pair in range(begin, end):
             wanted[targets[pair]] = False
         for place in range(tail):
             depth[queue[place]] = -1
@@ -133,8 +139,7 @@ def pair_distances(
 def jump_pointers(parents: IntArray, order: IntArray) -> tuple[IntArray, IntArray]:
     """Return depth and jump of each node of a tree, whose parents come first in order.
 
-    One more node lies above all roots. Jumps are skew-binary: two of equal length are
-    joined into one.
+    One more node lies above all roots. Two jumps of equal length are joined into one.
     """
     nodes = parents.size
     depth = np.zeros(nodes + 1, dtype=np.int64)
@@ -231,22 +236,11 @@ def corner_distances(shape: tuple[int, ...], steps: IntArray) -> IntArray:
     return _spread(sides, steps, int(np.prod(sides)))
 
 
-def rises_to(pointers: IntArray, entries: int) -> bool:
-    """Return whether pointers of compressed rows rise from 0 to so many entries."""
-    return (
-        pointers.ndim == 1
-        and pointers.size > 0
-        and pointers[0] == 0
-        and pointers[-1] == entries
-        and bool((np.diff(pointers) >= 0).all())
-    )
-
-
 def check_runs(
     pointers: IntArray, starts: IntArray, ends: IntArray, values: FloatArray, cells: int
 ) -> None:
     """Refuse queries that are not runs of cells in compressed rows."""
-    fits = rises_to(pointers, starts.size) and ends.size == values.size == starts.size
+    fits = rises(pointers, starts.size) and ends.size == values.size == starts.size
     if not fits or (starts.size and (starts.min() < 0 or ends.max() > cells)):
         raise InputError(
             f"queries must be runs of cells from 0 to {cells}, one pointer per query "
@@ -256,13 +250,13 @@ def check_runs(
 
 def check_graph(pointers: IntArray, neighbours: IntArray) -> None:
     """Refuse compressed rows that a kernel could not walk safely."""
-    fits = neighbours.ndim == 1 and rises_to(pointers, neighbours.size)
+    fits = neighbours.ndim == 1 and rises(pointers, neighbours.size)
     if fits and neighbours.size:
         fits = neighbours.min() >= 0 and neighbours.max() < pointers.size - 1
     if not fits:
         raise InputError(
             "a graph is given as pointers from 0 to the number of neighbours, and "
-            "neighbours among its nodes; quotient_graph.adjacency builds it"
+            "neighbours among its nodes; graph_distance.adjacency builds it"
         )
 
 
@@ -294,3 +288,170 @@ def check_nodes(first: IntArray, second: IntArray, nodes: int, least: int = 0) -
                 f"pairs must name nodes from {least} to {nodes - 1}; received {low} to "
                 f"{high}"
             )
+
+
+PAIRS_AT_ONCE = 2**22
+"""Pairs of bins that are listed before they are merged."""
+
+
+@kernel
+def _rows(first: IntArray, second: IntArray, nodes: int) -> tuple[IntArray, IntArray]:
+    pointers = np.zeros(nodes + 1, dtype=np.int64)
+    for pair in range(first.size):
+        pointers[first[pair] + 1] += 1
+        pointers[second[pair] + 1] += 1
+    for node in range(nodes):
+        pointers[node + 1] += pointers[node]
+    slot = pointers[:-1].copy()
+    mixed = np.empty(2 * first.size, dtype=np.int64)
+    for pair in range(first.size):
+        low, high = first[pair], second[pair]
+        mixed[slot[low]] = high
+        slot[low] += 1
+        mixed[slot[high]] = low
+        slot[high] += 1
+    # Handing each node to its neighbours, in order, leaves every row sorted.
+    for node in range(nodes):
+        slot[node] = pointers[node]
+    ordered = np.empty(2 * first.size, dtype=np.int64)
+    for node in range(nodes):
+        for entry in range(pointers[node], pointers[node + 1]):
+            neighbour = mixed[entry]
+            ordered[slot[neighbour]] = node
+            slot[neighbour] += 1
+    kept = 0
+    begin = 0
+    for node in range(nodes):
+        end = pointers[node + 1]
+        for entry in range(begin, end):
+            if entry == begin or ordered[entry] != ordered[entry - 1]:
+                mixed[kept] = ordered[entry]
+                kept += 1
+        begin = end
+        pointers[node + 1] = kept
+    return pointers, mixed[:kept].copy()
+
+
+def adjacency(
+    first: IntArray, second: IntArray, nodes: int
+) -> tuple[IntArray, IntArray]:
+    """Return pointers and neighbours of a graph: sorted, symmetric, without repeats.
+
+    The two ends of a pair are different nodes.
+    """
+    first = np.ascontiguousarray(first, dtype=np.int64)
+    second = np.ascontiguousarray(second, dtype=np.int64)
+    check_nodes(first, second, nodes)
+    return _rows(first, second, nodes)
+
+
+def upper_pairs(pointers: IntArray, neighbours: IntArray) -> tuple[IntArray, IntArray]:
+    """Return each edge of a graph once, as its lower and its higher node."""
+    nodes = np.arange(pointers.size - 1, dtype=np.int64)
+    lower = np.repeat(nodes, np.diff(pointers))
+    once = lower < neighbours
+    return lower[once], neighbours[once]
+
+
+def group_members(
+    groups: IntArray, labels: IntArray, bins: int
+) -> tuple[IntArray, IntArray]:
+    """Return the different bins of each group of cells, in compressed rows.
+
+    `groups` and `labels` give the group and the bin of each cell, numbered from 0.
+    """
+    keys = np.unique(groups * np.int64(bins) + labels)
+    count = int(keys[-1] // bins) + 1 if keys.size else 0
+    pointers = np.searchsorted(keys, np.arange(count + 1, dtype=np.int64) * bins)
+    return pointers.astype(np.int64), keys % bins
+
+
+def _is_news(pointers: IntArray, members: IntArray) -> BoolArray:
+    """Mark groups that hold two bins or more and differ from the group before."""
+    groups = np.arange(pointers.size - 1)
+    same: BoolArray = repeats(groups, pointers, members, members)
+    return ~same & (np.diff(pointers) > 1)
+
+
+@kernel
+def _clique_keys(
+    pointers: IntArray, members: IntArray, chosen: IntArray, total: int, bins: int
+) -> IntArray:
+    keys = np.empty(total, dtype=np.int64)
+    slot = 0
+    for index in range(chosen.size):
+        begin, end = pointers[chosen[index]], pointers[chosen[index] + 1]
+        for low in range(begin, end):
+            for high in range(low + 1, end):
+                keys[slot] = members[low] * bins + members[high]
+                slot += 1
+    return keys
+
+
+def clique_pairs(
+    pointers: IntArray, members: IntArray, bins: int, most: int
+) -> Iterator[IntArray]:
+    """Yield every pair of bins that share a group, as keys ``low * bins + high``.
+
+    Groups in compressed rows, as from `group_members`; those equal to the one before
+    are skipped: all lines of a grid look alike when bins are slabs of it. Refused when
+    more than `most` pairs would be listed.
+    """
+    chosen = np.flatnonzero(_is_news(pointers, members))
+    sizes = pointers[chosen + 1] - pointers[chosen]
+    upto = np.cumsum(sizes * (sizes - 1) // 2)
+    if upto.size and upto[-1] > most:
+        raise SizeError(
+            f"the groups hold {int(upto[-1]):,} pairs of bins; at most {most:,} are "
+            "listed"
+        )
+    begin = 0
+    while begin < chosen.size:
+        done = int(upto[begin - 1]) if begin else 0
+        end = int(np.searchsorted(upto, done + PAIRS_AT_ONCE, side="right"))
+        end = max(end, begin + 1)
+        total = int(upto[end - 1]) - done
+        yield _clique_keys(pointers, members, chosen[begin:end], total, bins)
+        begin = end
+
+
+@kernel
+def repeats(
+    order: IntArray, pointers: IntArray, rows: IntArray, values: AnyArray
+) -> BoolArray:
+    """Mark, along `order`, the rows or columns that equal the one before."""
+    same = np.zeros(order.size, dtype=np.bool_)
+    for place in range(1, order.size):
+        one, two = pointers[order[place - 1]], pointers[order[place]]
+        size = pointers[order[place] + 1] - two
+        if pointers[order[place - 1] + 1] - one != size:
+            continue
+        equal = True
+        for entry in range(size):
+            if (
+                rows[one + entry] != rows[two + entry]
+                or values[one + entry] != values[two + entry]
+            ):
+                equal = False
+                break
+        same[place] = equal
+    return same
+
+
+@kernel
+def group_rows(codes: IntArray, groups: int) -> tuple[IntArray, IntArray]:
+    """Return where each group starts, (groups + 1,), and the rows group by group.
+
+    Rows keep their order inside a group. O(rows + groups).
+    """
+    starts = np.zeros(groups + 1, dtype=np.int64)
+    for row in range(codes.size):
+        starts[codes[row] + 1] += 1
+    for group in range(groups):
+        starts[group + 1] += starts[group]
+    place = starts[:-1].copy()
+    rows = np.empty(codes.size, dtype=np.int64)
+    for row in range(codes.size):
+        rows[place[codes[row]]] = row
+        place[codes[row]] += 1
+    return starts, rows

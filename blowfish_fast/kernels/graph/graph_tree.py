@@ -1,18 +1,14 @@
 r"""Rooted spanning trees of a graph, and the transformation along their edges.
 
-Serves the transformational equivalence: along a tree, counts and totals of subtrees
-are two ways to write the same histogram, and a record that moves along an edge changes
-the totals on the path between its ends and no others.
+Along a tree, counts and totals of subtrees are two ways to write the same histogram,
+and a record that moves along an edge changes the totals on the path between its ends
+and no others. A root has the parent -1.
 
     graph    0 - 1 - 2 - 3          tree     1          parents  1 -1  1  2
              |_______|                      / \          totals   x0, all, x2 + x3, x3
                                            0   2
     edge 0 - 2 runs along 0 - 1 - 2:            \
     a path of two rows                           3
-
-A root has the parent -1. Everything is linear in the nodes, except the meeting point of
-two nodes: jump pointers that skip ever longer parts of the way up find it in
-logarithmic time.
 """
 
 from __future__ import annotations
@@ -44,7 +40,7 @@ def breadth_first_tree(
     Parameters
     ----------
     pointers, neighbours : int64
-        A symmetric graph in compressed rows, as from ``quotient_graph.adjacency``.
+        A symmetric graph in compressed rows, as from ``graph_distance.adjacency``.
     starts : (nodes,) int64
         Every node once; the first of each connected part becomes its root.
 

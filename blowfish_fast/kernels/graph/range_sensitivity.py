@@ -1,16 +1,15 @@
 """How much one move along a line can change a list of ranges, or a weighted sum.
 
-Serves policy-specific sensitivity. A record that moves from u to v changes the ranges
-that hold exactly one of the two. A sweep over v keeps that number for every u at once,
-in a tree of maxima with pending additions:
+A record that moves from u to v changes the ranges that hold exactly one of the two. A
+sweep over v keeps that number for every u at once, in a tree of maxima with pending
+additions:
 
     ranges   [1, 4)  [2, 5)         u         0  1  2  3  4
     v = 2 lies in both              separate  2  1  0  0  1
 
 When v enters a range, every u gains one and those inside lose two; when v leaves it,
-that is undone. The largest value among the neighbours of v is one query of the tree.
-Neighbours of a node are the nodes after it up to a furthest one, `far`, which never
-decreases along the line.
+that is undone. The largest value among the neighbours of v, the nodes after it up to a
+furthest one, is one query of the tree.
 """
 
 from __future__ import annotations
@@ -50,18 +49,14 @@ def _add(
             pending[right] += amount
         left >>= 1
         right >>= 1
-    while first != last:
-        largest[first] = pending[first] + max(
-            largest[2 * first], largest[2 * first + 1]
-        )
-        largest[last] = pending[last] + max(largest[2 * last], largest[2 * last + 1])
+    while first > 0:
+        below = 2 * first
+        largest[first] = pending[first] + max(largest[below], largest[below + 1])
+        if first != last:
+            below = 2 * last
+            largest[last] = pending[last] + max(largest[below], largest[below + 1])
         first >>= 1
         last >>= 1
-    while first > 0:
-        largest[first] = pending[first] + max(
-            largest[2 * first], largest[2 * first + 1]
-        )
-        first >>= 1
 
 
 @kernel

@@ -1,25 +1,24 @@
 """Exact sample of an aligned dyadic partition, by the exponential mechanism.
 
-Serves `partitions.DyadicTree`, the sampled stage 1 of DAWA. The candidates are the
-ways to derive a partition from a binary tree over the cells: a node becomes one
-bucket, or is split, or is cut into equal windows of 2**k cells. A derivation has
-probability proportional to its share of a public base measure times the product,
-over its buckets, of exp(-rate * (pinball cost + penalty)).
+The candidates are the ways to derive a partition from a binary tree over the cells: a
+node becomes one bucket, or is split, or is cut into equal windows of 2**k cells. A
+derivation has probability proportional to its share of a public base measure times the
+product, over its buckets, of exp(-rate * (pinball cost + penalty)).
 
     heap numbers      1               node 1: split
                  2         3          node 2: one bucket       [0, 4)
                4   5     6   7        node 3: windows of 2     [4, 6) [6, 8)
     cells     0 1 2 3   4 5 6 7       boundaries 0 4 6 8
 
-One pass from the bottom: the log-weights of a node's choices need the totals of its
-two children, are added up to the node's own total, and at once decide what the node
-would do if it were reached; the walk from the root then reads the decisions. Node v
-reads the random word at position v.
+One pass from the bottom: the log-weights of a node's choices need the totals of its two
+children, are added up to the node's own total, and at once decide what the node would
+do if it were reached; the walk from the root then reads the decisions. Node v reads the
+random word at position v.
 
-Log-weights are int64 multiples of 2**-f, relative to single cells (the partition
-that is always there), so costs, penalties and sums are exact. Only totals are
-rounded, and `sampling_slack` says what that can cost. Cells beyond the end of the
-domain do not exist: a node with an empty right half has nothing to choose.
+Log-weights are int64 multiples of 2**-f, relative to single cells (the partition that
+is always there), so costs, penalties and sums are exact. Only totals are rounded, and
+`sampling_slack` says what that can cost. A node with an empty right half has nothing to
+choose.
 """
 
 from __future__ import annotations
@@ -36,14 +35,11 @@ import numpy as np
 from blowfish_fast._support.typing import ByteArray, IntArray
 from blowfish_fast.errors import InputError
 from blowfish_fast.kernels._jit import kernel
-from blowfish_fast.kernels.sampling.exponential_choice import (
-    Words,
-    total_error,
-    weigh_block,
-)
+from blowfish_fast.kernels.sampling.draw_arguments import Words
+from blowfish_fast.kernels.sampling.exponential_choice import total_error, weigh_block
 from blowfish_fast.kernels.window_costs.rectangle_costs import dyadic_quantile_costs
 
-from .sampler_constants import LARGEST, Number, cut_to_one, fixed_point, logarithm
+from .rectangle_prior import LARGEST, Number, cut_to_one, fixed_point, logarithm
 
 Base: TypeAlias = tuple[float, float, float]
 
@@ -77,10 +73,10 @@ def tree_weights(
     base: Base = BASE,
     length_weights: Sequence[Number] | None = None,
 ) -> TreeWeights:
-    """Return the fixed-point constants for a domain of `cells` cells.
+    """Return the fixed-point constants for a domain of `cells` cells; none sees counts.
 
-    Parameters are those of `sample_dyadic_partition`. Nothing here may depend on
-    counts. The rate is rounded down, never up.
+    Parameters are those of `sample_dyadic_partition`. The rate is rounded down, never
+    up.
     """
     levels = (cells - 1).bit_length()
     weights = [Fraction(1)] * (levels + 1)
@@ -209,14 +205,8 @@ def choose_blocks(
             totals = np.empty(nodes, dtype=np.int64)
             sums = np.empty((nodes, height), dtype=np.int64)
             sums[:, -1] = _bucket_weights(costs[height], cells, height, weights)
-            level = _Level(
-                1 << (levels - height),
-                weights.bases[height],
-                child_totals,
-                child_sums,
-                totals,
-                sums,
-            )
+            first, base = 1 << (levels - height), weights.bases[height]
+            level = _Level(first, base, child_totals, child_sums, totals, sums)
             pairs = child_totals.size // 2
             work = partial(_choose_block, level, weights, words)
             each = pool.map if threads > 1 and pairs > _ROWS else map
@@ -346,7 +336,6 @@ def sample_dyadic_partition(
 
     Examples
     --------
-    >>> import numpy as np
     >>> generator = np.random.default_rng(1)
     >>> drawn = generator.integers(0, 1 << 64, size=8, dtype=np.uint64)
     >>> words = lambda position, count: drawn[position : position + count]

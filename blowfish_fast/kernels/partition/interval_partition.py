@@ -1,42 +1,47 @@
 """Least-cost partition into buckets of power-of-two lengths, at every offset.
 
-Serves DAWA's first stage. A bucket costs its deviation (or pinball cost), rounded
-down to a public grid, plus a penalty, minus exact geometric noise; the partition of
-least total is found exactly, in int64.
+A bucket costs its deviation (or pinball cost), rounded down to a public grid, plus a
+penalty, minus exact geometric noise; the partition of least total is found exactly, in
+int64.
 
     block of 2^15 ends       0             1             2
     costs, less noise        level jobs    level jobs    level jobs    `dyadic_costs`
     cheapest up to an end                  block 0       block 1       ...
 
-The noise of a bucket takes the word at a place that depends on its level and its
-end alone, so the partition does not depend on blocks or threads (`block_schedule`).
+The noise of a bucket takes the word at a place that depends on its level and its end
+alone, so the partition does not depend on blocks or threads (`block_schedule`). The
+dynamic programme is ``least[e] = min over k of least[e - 2^k] + costs[k][e]``:
+
+    ends         c                            c + 1024
+    2^10 ...     |----------------------------|        all at once: they look back
+    2^6 .. 2^9   |------|------|------|------|         64 at once      past the chunk
+    2^0 .. 2^5   | one end after another
+
+Ties go to the longest bucket: lengths are tried from long to short and only a strictly
+smaller sum replaces an earlier one. A proof of privacy needs some fixed order.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import TypeAlias
 
 import numpy as np
 
-from blowfish_fast._support.typing import AnyArray, FloatArray, IntArray, WordArray
+from blowfish_fast._support.typing import AnyArray, ByteArray, FloatArray, IntArray
 from blowfish_fast.errors import InputError
+from blowfish_fast.kernels._arguments import rises
 from blowfish_fast.kernels._jit import kernel
 from blowfish_fast.kernels.sampling.discrete_laplace import (
     geometric,
     subtract_geometric,
 )
+from blowfish_fast.kernels.sampling.draw_arguments import Words
 from blowfish_fast.kernels.tree.block_schedule import buffers_needed, run_blocks
-from blowfish_fast.kernels.window_costs.all_intervals import (
-    interval_costs,
-    least_cost_partition_all,
-)
 from blowfish_fast.kernels.window_costs.count_grid import (
     IMPOSSIBLE,
+    counts_on_grid,
     fixed_point,
-    grid_units,
-    partition_grid,
 )
 from blowfish_fast.kernels.window_costs.dyadic_costs import (
     BLOCK,
@@ -44,40 +49,26 @@ from blowfish_fast.kernels.window_costs.dyadic_costs import (
     Room,
     level_jobs,
 )
-from blowfish_fast.kernels.window_costs.window_deviation import SHORT_LEVELS
-from blowfish_fast.kernels.window_costs.window_pinball import check_quantile
+from blowfish_fast.kernels.window_costs.short_windows import SHORT_LEVELS
 from blowfish_fast.kernels.window_costs.window_slide import (
     GRID_DEVIATION,
     GRID_PINBALL,
     window_recipe,
 )
 
-from .cheapest_partition import PAD, extend_partitions, read_partition
-
-__all__ = [
-    "interval_costs",
-    "least_cost_partition",
-    "least_cost_partition_all",
-    "partition_cost",
-    "partition_grid",
-]
-
-WordSource: TypeAlias = Callable[[int, int], WordArray]
-
 # The noise of a bucket of 2^level cells that ends at e uses word
 # (level << LEVEL_BITS) + e.
 LEVEL_BITS = 40
 
+# Cells of a partition whose cuts are the bits of a number.
 MOST_CUT = 62
-"""Cells of a partition whose cuts are the bits of a number."""
-
 DRAWS_AT_ONCE = 2**14
 
 
 def _noisy_job(
     job: LevelJob,
     scales: FloatArray | None,
-    words: WordSource | None,
+    words: Words | None,
     cells: int,
     buffers: list[IntArray],
 ) -> Callable[[int, Room], None]:
@@ -104,7 +95,7 @@ def least_cost_partition(
     x: AnyArray,
     penalties: FloatArray,
     scales: FloatArray | None = None,
-    words: WordSource | None = None,
+    words: Words | None = None,
     *,
     step: float,
     threads: int = 1,
@@ -169,7 +160,7 @@ def least_cost_partitions(
     x: AnyArray,
     penalties: FloatArray,
     scales: FloatArray,
-    words: WordSource,
+    words: Words,
     draws: int,
     *,
     step: float,
@@ -200,7 +191,7 @@ def least_cost_partitions(
 
 
 def noisy_costs(
-    costs: IntArray, noise: FloatArray, words: WordSource, first: int, size: int
+    costs: IntArray, noise: FloatArray, words: Words, first: int, size: int
 ) -> IntArray:
     """Return (draws, levels, ends): costs less noise of its own in every draw."""
     noisy = np.repeat(costs[None], size, axis=0)
@@ -243,11 +234,6 @@ def _recipes(
     penalties = np.asarray(penalties, dtype=np.float64)
     scales = None if scales is None else np.asarray(scales, dtype=np.float64)
     levels = x.size.bit_length()
-    if x.ndim != 1 or x.size == 0:
-        raise InputError(
-            "a partition needs one axis of at least one cell: got shape "
-            f"{x.shape}. Flatten the cells in some order."
-        )
     if penalties.shape != (levels,) or (
         scales is not None and scales.shape != (levels,)
     ):
@@ -256,32 +242,20 @@ def _recipes(
             f"as many scales: got {penalties.shape} and "
             f"{None if scales is None else scales.shape}. Pass all."
         )
-    if quantile is not None:
-        check_quantile(*quantile)
-    values, exponent = fixed_point(x, x.size)
-    if scales is not None and exponent != 0:
-        raise InputError(
-            "a noisy partition needs whole counts within the cap of partition_grid: "
-            "got fractions or larger values. Round and clip the cells."
-        )
-    grid, prices, noise = grid_units(values, exponent, penalties, scales, step)
+    values, grid, prices, noise = counts_on_grid(x, penalties, scales, step, quantile)
     form = GRID_DEVIATION if quantile is None else GRID_PINBALL
-    recipes = np.stack(
-        [
-            window_recipe(
-                form, 1 << level, exponent=grid, penalty=price, quantile=quantile
-            )
-            for level, price in enumerate(prices.tolist())
-        ]
-    )
-    return values, recipes, noise
+    recipes = [
+        window_recipe(form, 1 << k, exponent=grid, penalty=price, quantile=quantile)
+        for k, price in enumerate(prices.tolist())
+    ]
+    return values, np.stack(recipes), noise
 
 
 def _cheapest(
     values: IntArray,
     recipes: IntArray,
     noise: FloatArray | None,
-    words: WordSource | None,
+    words: Words | None,
     threads: int,
 ) -> IntArray:
     cells = values.size
@@ -303,13 +277,8 @@ def _cheapest(
         extend_partitions(rows, levels, begin, end, least, chosen)
 
     jobs, make_room = level_jobs(values, recipes)
-    run_blocks(
-        blocks,
-        [_noisy_job(job, noise, words, cells, buffers) for job in jobs],
-        close,
-        threads=threads,
-        make_room=make_room,
-    )
+    noisy = [_noisy_job(job, noise, words, cells, buffers) for job in jobs]
+    run_blocks(blocks, noisy, close, threads=threads, make_room=make_room)
     return read_partition(chosen)
 
 
@@ -348,14 +317,7 @@ def partition_cost(x: AnyArray, boundaries: IntArray) -> float:
     """
     x = np.asarray(x)
     boundaries = np.asarray(boundaries, dtype=np.int64)
-    if (
-        x.ndim != 1
-        or boundaries.ndim != 1
-        or boundaries.size < 2
-        or boundaries[0] != 0
-        or boundaries[-1] != x.size
-        or (np.diff(boundaries) <= 0).any()
-    ):
+    if x.ndim != 1 or x.size == 0 or not rises(boundaries, x.size, 1):
         raise InputError(
             f"boundaries must increase from 0 to the {x.size} cells: got "
             f"{boundaries.reshape(-1).tolist()[:8]} ... Pass those of a partition of "
@@ -371,3 +333,149 @@ def partition_cost(x: AnyArray, boundaries: IntArray) -> float:
     fractions = (remainder / lengths).tolist()
     total = math.fsum([int((2 * whole - quotient).sum()), *(-f for f in fractions)])
     return math.ldexp(total, exponent)
+
+
+# `least` begins with this many impossible entries: a bucket that would begin before
+# the first cell needs no test.
+PAD = 64
+
+LONG_CHUNK = 1024
+SHORT_CHUNK = 64
+
+
+@kernel
+def _improve(
+    costs: IntArray, before: IntArray, sums: IntArray, choices: IntArray, level: int
+) -> None:
+    for i in range(sums.size):
+        # Both loads come first: a load inside a conditional stops vectorisation.
+        old_sum = sums[i]
+        old_choice = choices[i]
+        new_sum = before[i] + costs[i]
+        better = new_sum < old_sum
+        sums[i] = new_sum if better else old_sum
+        choices[i] = level if better else old_choice
+
+
+@kernel
+def _improve_short(
+    least: IntArray,
+    costs_1: IntArray,
+    costs_2: IntArray,
+    costs_4: IntArray,
+    costs_8: IntArray,
+    costs_16: IntArray,
+    costs_32: IntArray,
+    sums: IntArray,
+    choices: IntArray,
+    chosen: ByteArray,
+) -> None:
+    """Add the buckets of up to 32 cells; ``least[i + 32]`` belongs to end i."""
+    for i in range(chosen.size):
+        best = sums[i]
+        choice = choices[i]
+        with_32 = least[i] + costs_32[i]
+        with_16 = least[i + 16] + costs_16[i]
+        with_8 = least[i + 24] + costs_8[i]
+        with_4 = least[i + 28] + costs_4[i]
+        with_2 = least[i + 30] + costs_2[i]
+        with_1 = least[i + 31] + costs_1[i]
+        choice = 5 if with_32 < best else choice
+        best = min(with_32, best)
+        choice = 4 if with_16 < best else choice
+        best = min(with_16, best)
+        choice = 3 if with_8 < best else choice
+        best = min(with_8, best)
+        choice = 2 if with_4 < best else choice
+        best = min(with_4, best)
+        choice = 1 if with_2 < best else choice
+        best = min(with_2, best)
+        choice = 0 if with_1 < best else choice
+        best = min(with_1, best)
+        least[i + 32] = best
+        chosen[i] = choice
+
+
+@kernel
+def _improve_levels(
+    costs: IntArray,
+    offset: int,
+    end: int,
+    longest: int,
+    shortest: int,
+    least: IntArray,
+    sums: IntArray,
+    choices: IntArray,
+) -> None:
+    """Try levels `longest` down to `shortest` for the ends `end`, `end` + 1, ..."""
+    for level in range(longest, shortest - 1, -1):
+        length = 1 << level
+        skipped = max(length - end, 0)
+        if skipped < sums.size:
+            before = least[PAD + end + skipped - length :]
+            row = costs[level, offset + skipped :]
+            _improve(row, before, sums[skipped:], choices[skipped:], level)
+
+
+@kernel
+def extend_partitions(
+    costs: IntArray,
+    levels: int,
+    begin: int,
+    end: int,
+    least: IntArray,
+    chosen: ByteArray,
+) -> None:
+    """Fill `least` and `chosen` for the ends ``begin + 1 .. end``.
+
+    ``costs[k, e - begin - 1]`` is the cost of the bucket [e - 2^k, e), anything
+    moderate where 2^k > e. ``least[PAD + e]`` is the cost of the cheapest partition of
+    the first e cells, ``chosen[e]`` the binary logarithm of its last bucket's length.
+    """
+    sums = np.empty(LONG_CHUNK, dtype=np.int64)
+    choices = np.empty(LONG_CHUNK, dtype=np.int64)
+    for chunk in range(begin, end, LONG_CHUNK):
+        size = min(LONG_CHUNK, end - chunk)
+        sums[:size] = IMPOSSIBLE
+        choices[:size] = 0
+        _improve_levels(
+            costs, chunk - begin, chunk + 1, levels - 1, 10, least, sums[:size],
+            choices[:size],
+        )  # fmt: skip
+        for done in range(0, size, SHORT_CHUNK):
+            few = min(SHORT_CHUNK, size - done)
+            at = chunk - begin + done
+            some_sums = sums[done : done + few]
+            some_choices = choices[done : done + few]
+            _improve_levels(
+                costs, at, chunk + done + 1, min(levels - 1, 9), SHORT_LEVELS, least,
+                some_sums, some_choices,
+            )  # fmt: skip
+            _improve_short(
+                least[PAD + chunk + done + 1 - 32 :],
+                costs[0, at:], costs[1, at:], costs[2, at:],
+                costs[3, at:], costs[4, at:], costs[5, at:],
+                some_sums, some_choices, chosen[chunk + done + 1 :][:few],
+            )  # fmt: skip
+
+
+@kernel
+def read_partition_into(chosen: ByteArray, boundaries: IntArray) -> int:
+    """Write the boundaries 0 .. cells that `chosen` describes; return the buckets."""
+    buckets = 0
+    end = chosen.size - 1
+    while end > 0:
+        end -= 1 << int(chosen[end])
+        buckets += 1
+    end = chosen.size - 1
+    boundaries[buckets] = end
+    for bucket in range(buckets - 1, -1, -1):
+        end -= 1 << int(chosen[end])
+        boundaries[bucket] = end
+    return buckets
+
+
+def read_partition(chosen: ByteArray) -> IntArray:
+    """Return the boundaries 0 .. cells of the partition that `chosen` describes."""
+    boundaries = np.empty(chosen.size, dtype=np.int64)
+    return boundaries[: read_partition_into(chosen, boundaries) + 1].copy()

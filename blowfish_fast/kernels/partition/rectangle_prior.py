@@ -1,8 +1,7 @@
 """Prior weights of dyadic rectangles and their splits, in fixed point.
 
-Serves `kernels.rectangle_partition`. A node of the lattice is a rectangle of 2**i rows
-and 2**j columns; what it may become, and with which prior weight, depends on (i, j)
-alone:
+A node of the lattice is a rectangle of 2**i rows and 2**j columns; what it may become,
+and with which prior weight, depends on (i, j) alone:
 
     one bucket   halves, one below     halves, side     quarters    equal windows of
                  the other             by side                      2**(i-r) x 2**(j-r)
@@ -11,11 +10,13 @@ alone:
     +-----+      +-----+               +--+--+          +--+--+     +-+-+-+-+
 
 Log-weights are int64 multiples of 2**-f, relative to single cells, the partition that
-is always there. Nothing here may depend on counts.
+is always there; f leaves room for every sum formed. Nothing here depends on counts.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from decimal import Context, Decimal
 from fractions import Fraction
 from functools import lru_cache
 from math import ceil
@@ -27,7 +28,53 @@ from blowfish_fast._support.typing import IntArray
 from blowfish_fast.errors import InputError
 from blowfish_fast.kernels.sampling.exponential_choice import total_error
 
-from .sampler_constants import LARGEST, Number, cut_to_one, fixed_point, logarithm
+Number: TypeAlias = int | float | Fraction
+
+LARGEST = 1 << 10  # nats for a unit of cost, or for a bucket; more would be no use
+_MOST_BITS = 48
+_DECIMAL = Context(prec=60)
+
+
+class FixedPoint(NamedTuple):
+    """Fraction bits, and in their units what a unit of cost and a bucket weigh."""
+
+    fraction_bits: int
+    unit: Fraction
+    penalty: int
+
+
+def fixed_point(
+    rate: Number, penalty: Number, base: Iterable[float], levels: int, floor: int
+) -> FixedPoint:
+    """Return the constants for a rate, rounded down, and the price of a bucket.
+
+    No sum over 2**levels buckets leaves 62 bits; `floor` bounds log-weights from below
+    in nats, times what the caller adds up of them.
+    """
+    if min(rate, penalty) < 0 or min(base) <= 0:
+        raise InputError(
+            "rate and penalty may not be negative and base weights must be positive, "
+            f"but they are {rate}, {penalty} and {base}"
+        )
+    cost = Fraction(penalty)
+    speed = min(Fraction(rate), Fraction(LARGEST) / max(cost, Fraction(1)))
+    bound = ceil((speed * cost * (1 << levels)) + speed) + floor
+    bits = min(_MOST_BITS, 62 - bound.bit_length())
+    scaled = speed * (1 << bits)
+    return FixedPoint(bits, scaled, round(scaled * cost))
+
+
+@lru_cache(maxsize=256)
+def logarithm(value: Fraction) -> Fraction:
+    """Return a natural logarithm to 60 digits."""
+    quotient = _DECIMAL.divide(Decimal(value.numerator), Decimal(value.denominator))
+    return Fraction(_DECIMAL.ln(quotient))
+
+
+def cut_to_one(weight: Number) -> Fraction:
+    """Return a public factor on costs, cut to [0, 1]."""
+    return max(min(Fraction(weight), Fraction(1)), Fraction(0))
+
 
 Shape: TypeAlias = tuple[int, int]
 
@@ -128,19 +175,17 @@ def rectangle_slack(
     tall, wide = lattice_levels(shape)
     if rate is None or penalty is None:
         rate, penalty = LARGEST, 1  # no other pair leaves fewer fraction bits
-    bits = fixed_point_weights(
-        shape, rate=rate, penalty=penalty, base=base
-    ).fraction_bits
-    return 8 * (tall + wide) * total_error(max(tall, wide) + 4, bits)
+    weights = fixed_point_weights(shape, rate=rate, penalty=penalty, base=base)
+    return 8 * (tall + wide) * total_error(max(tall, wide) + 4, weights.fraction_bits)
 
 
 @lru_cache(maxsize=64)
 def _floor(tall: int, wide: int, base: Base) -> int:
     """Return how many nats below single cells a candidate is beyond hope.
 
-    To isolate one bad window among equal ones, the sampler quarters (or halves) at
-    most max(tall, wide) times and chooses once more at each sibling; 64 nats below the
-    price of that nothing is ever drawn.
+    To isolate one bad window the sampler divides at most max(tall, wide) times and
+    chooses once more at each sibling; 64 nats below the price of that nothing is ever
+    drawn.
     """
     steps = max(tall, wide)
     bucket, halves, quarters, windows = (Fraction(one) for one in base)

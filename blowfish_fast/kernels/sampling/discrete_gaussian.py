@@ -1,18 +1,14 @@
 """Exact discrete Gaussian noise, P(z) proportional to exp(-z^2 / 2v), v any rational.
 
-Serves every noisy count that is paid in rho. A ziggurat over the integers: one random
-word a draw, and in most draws nothing else,
+A ziggurat over the integers: one random word a draw, and in most draws nothing else,
 
     word   [ 55 bits of u | sign | 8 bits: strip i ]      k = floor(s x_i u + 1/2)
 
 with s a double above sqrt(v). Points surely under the curve are settled at a first look
 by additions and products alone; the others are looked at again with more words, and
 what floating point leaves open there is decided in fractions. So each draw is the exact
-function of the words, on any machine. Below variance 64 a shared law has few values,
-and a table of 64-bit thresholds is faster.
-
-    variance < 64, shared    count the thresholds P(|Z| >= k) above U
-    else                     first look --> second looks, round by round --> fractions
+function of the words, on any machine. A shared law of variance below 64 has few values:
+there the thresholds P(|Z| >= k) above a uniform number are counted.
 """
 
 from __future__ import annotations
@@ -29,7 +25,15 @@ from blowfish_fast._support.typing import FloatArray, IntArray, WordArray
 from blowfish_fast.errors import InputError
 from blowfish_fast.kernels._jit import kernel
 
-from .draw_arguments import Ratio, Ratios, check_start, draw_target
+from .draw_arguments import (
+    RESOLVER_BASE,
+    RESOLVER_BITS,
+    Ratio,
+    Ratios,
+    Words,
+    check_start,
+    draw_target,
+)
 from .gaussian_strips import (
     BORDER,
     ENDS,
@@ -40,7 +44,6 @@ from .gaussian_strips import (
     exponential_bounds,
     resolve_point,
 )
-from .threshold_resolver import RESOLVER_BASE, RESOLVER_BITS, WordSource
 
 CHUNK = 1 << 15
 """Draws that share their second looks; threads begin at multiples of it."""
@@ -184,16 +187,14 @@ def _count_thresholds(
 
 
 def gaussian(
-    words: WordSource,
+    words: Words,
     start: int,
     numerators: Ratio,
     denominators: Ratio,
     size: int | None = None,
     out: IntArray | None = None,
 ) -> IntArray:
-    """Draw exact discrete Gaussian noise, P(z) proportional to exp(-z^2 / 2v).
-
-    Lemma EN7.
+    """Draw exact discrete Gaussian noise, P(z) proportional to exp(-z^2 / 2v): EN7.
 
     Parameters
     ----------
@@ -252,8 +253,8 @@ def gaussian(
 def _laws(variance: FloatArray, laws: FloatArray) -> FloatArray:
     """Put stretch, 1 / v and 1 / (4 (s^2 - v)) of each draw, or of all, into `laws`.
 
-    The stretch makes second looks rare at every v; any s with s^2 > v would keep the
-    law exact. ``np.divide`` asks no question about 0, so that the loop is vectorised.
+    Any s with s^2 > v keeps the law exact; this one makes second looks rare.
+    ``np.divide`` asks no question about 0, so that the loop is vectorised.
     """
     for draw in range(variance.size):
         one = variance[draw]
@@ -274,7 +275,7 @@ class _Chunk(NamedTuple):
     lists: IntArray
 
 
-def _fill_chunk(words: WordSource, position: int, chunk: _Chunk, out: IntArray) -> None:
+def _fill_chunk(words: Words, position: int, chunk: _Chunk, out: IntArray) -> None:
     """Draw one chunk: a first look, then second looks until all draws are settled."""
     variances, first, laws, lists = chunk
     drawn = words(position, out.size)
@@ -307,14 +308,14 @@ def _fill_chunk(words: WordSource, position: int, chunk: _Chunk, out: IntArray) 
         turn += 1
 
 
-def _more(words: WordSource, place: int) -> Iterator[int]:
+def _more(words: Words, place: int) -> Iterator[int]:
     while True:
         yield int(words(place, 1)[0])
         place += 1
 
 
 def _fill_by_thresholds(
-    words: WordSource, start: int, variance: Fraction, out: IntArray
+    words: Words, start: int, variance: Fraction, out: IntArray
 ) -> None:
     """Draw from a law of few values by inversion."""
     limits, guide = _thresholds(variance)
@@ -342,7 +343,21 @@ def _thresholds(variance: Fraction) -> tuple[WordArray, IntArray]:
 
 def _decided_thresholds(variance: Fraction, digits: int) -> list[int] | None:
     """Return the thresholds down to 0; None where so many digits leave one open."""
-    # Thresholds end before 10 sigma; what lies as far again beyond is next to nothing.
+    found: list[int] = []
+    for low, high in _tail_bounds(variance, digits):
+        found.append(math.floor(2**63 * low))
+        if found[-1] != math.floor(2**63 * high):
+            return None
+        if found[-1] == 0:
+            break
+    return found
+
+
+def _tail_bounds(
+    variance: Fraction, digits: int
+) -> Iterator[tuple[Fraction, Fraction]]:
+    """Yield numbers below and above P(|Z| >= k) for k = 1, 2, ..."""
+    # What is asked ends before half of this; what lies beyond is next to nothing.
     last = 2 * math.isqrt(math.ceil(6 * variance * digits)) + 2
     ends = [
         exponential_bounds(Fraction(k * k) / (2 * variance), digits)
@@ -353,35 +368,9 @@ def _decided_thresholds(variance: Fraction, digits: int) -> list[int] | None:
     for low, high in reversed(ends[1:]):
         tails.append((tails[-1][0] + 2 * low, tails[-1][1] + 2 * high))
     head = ends[0]
-    found: list[int] = []
     for (low, high), tail in zip(ends[1:], reversed(tails), strict=False):
-        least = math.floor(2**63 * tail[0] / (tail[0] + head[1]))
-        if least != math.floor(2**63 * tail[1] / (tail[1] + head[0])):
-            return None
-        found.append(least)
-        if least == 0:
-            break
+        yield tail[0] / (tail[0] + head[1]), tail[1] / (tail[1] + head[0])
         head = (head[0] + 2 * low, head[1] + 2 * high)
-    return found
-
-
-def _tail_bounds(
-    variance: Fraction, least: int, digits: int
-) -> tuple[Fraction, Fraction]:
-    """Return numbers below and above P(|Z| >= least)."""
-    below, above = [Fraction(0), Fraction(0)], [Fraction(0), Fraction(0)]
-    last = least + math.isqrt(math.ceil(2 * variance * digits * 3)) + 2
-    for k in range(last + 1):
-        bounds = exponential_bounds(Fraction(k * k) / (2 * variance), digits)
-        times = 1 if k == 0 else 2
-        side = int(k < least)
-        below[side] += times * bounds[0]
-        above[side] += times * bounds[1]
-    # What was left out falls by more than a half with each k.
-    above[0] += (
-        4 * exponential_bounds(Fraction(last * last) / (2 * variance), digits)[1]
-    )
-    return below[0] / (below[0] + above[1]), above[0] / (above[0] + below[1])
 
 
 def _resolve_inversion(known: int, variance: Fraction, more: Iterator[int]) -> int:
@@ -390,12 +379,8 @@ def _resolve_inversion(known: int, variance: Fraction, more: Iterator[int]) -> i
     while True:
         known, bits, digits = (known << 64) | next(more), bits + 64, digits + 20
         low, high = Fraction(known, 1 << bits), Fraction(known + 1, 1 << bits)
-        size = 0
-        while True:
-            below, above = _tail_bounds(variance, size + 1, digits)
-            if high <= below:
-                size += 1
-            elif low >= above:
+        for size, (below, above) in enumerate(_tail_bounds(variance, digits)):
+            if low >= above:
                 return size
-            else:
+            if high > below:
                 break

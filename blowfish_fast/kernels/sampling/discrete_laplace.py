@@ -1,7 +1,6 @@
 """Exact discrete Laplace and geometric noise: one random word, one logarithm a draw.
 
-Serves every noisy count (``randomness``) and the noisy costs of DAWA, stage 1. A word
-holds a uniform number U and a sign; inversion gives the size of the noise,
+A word holds a uniform number U and a sign; inversion gives the size of the noise,
 
     word   [ 63 bits of U | sign ]       size = floor(scale * -ln U + offset)
 
@@ -18,9 +17,11 @@ precision decides. So each draw is the exact function of the words, on any machi
 
 from __future__ import annotations
 
+import itertools
 import math
-from decimal import Context, Decimal
+from decimal import MAX_EMAX, MIN_EMIN, ROUND_HALF_EVEN, Context, Decimal
 from fractions import Fraction
+from functools import lru_cache
 
 import numpy as np
 
@@ -28,8 +29,15 @@ from blowfish_fast._support.typing import FloatArray, IntArray, WordArray
 from blowfish_fast.errors import InputError
 from blowfish_fast.kernels._jit import exact_kernel, helper
 
-from .draw_arguments import Ratio, Ratios, check_start, draw_target
-from .threshold_resolver import WordSource, resolve
+from .draw_arguments import (
+    RESOLVER_BASE,
+    RESOLVER_BITS,
+    Ratio,
+    Ratios,
+    Words,
+    check_start,
+    draw_target,
+)
 
 # At this scale a draw leaves 64 bits with probability exp(-128).
 LARGEST_SCALE = 1 << 56
@@ -128,13 +136,10 @@ def _draw(
 ) -> int:
     """Turn words into draws; list the undecided ones and return their number.
 
-    One scale and offset (minus 1/2, as `_fill_offsets` gives it) for each word, or one
-    for all. `finish`: store signed draws, store sizes, or subtract sizes from `out`; an
-    undecided draw counts as 0.
-
-    Blocks stay in the first cache. The table look-ups have a loop of their own, so that
-    the arithmetic is one straight line that the compiler turns into vectors; nothing
-    branches on a draw but the listing of undecided ones.
+    One scale and offset (minus 1/2) for each word, or one for all; `finish` says
+    whether sizes are signed, stored or subtracted; undecided ones count as 0. Blocks
+    stay in the first cache, and table look-ups have a loop of their own, so that the
+    arithmetic becomes vectors.
     """
     shared = scales.size == 1
     scale = np.full(BLOCK, scales[0])
@@ -203,8 +208,8 @@ def _draw(
 def _fill_offsets(scales: FloatArray, offsets: FloatArray) -> None:
     """Fill in ``scale * ln(2 / (1 + exp(-1 / scale))) - 1/2``, the Laplace offset.
 
-    For wide noise, as ``-scale * ln cosh(1 / (2 scale))`` and its short series; below
-    scale 8 by an exponential and a logarithm. Loops are cut as in `_draw`.
+    For wide noise by the series of ``-scale * ln cosh(1 / (2 scale))``; below scale 8
+    by an exponential and a logarithm.
     """
     value = np.empty(BLOCK)
     reciprocal = np.empty(BLOCK)
@@ -243,16 +248,14 @@ def _fill_offsets(scales: FloatArray, offsets: FloatArray) -> None:
 
 
 def laplace(
-    words: WordSource,
+    words: Words,
     start: int,
     numerators: Ratio,
     denominators: Ratio,
     size: int | None = None,
     out: IntArray | None = None,
 ) -> IntArray:
-    """Draw exact discrete Laplace noise, P(z) proportional to exp(-|z| / scale).
-
-    Lemma EN1.
+    """Draw exact discrete Laplace noise, P(z) proportional to exp(-|z| / scale): EN1.
 
     Parameters
     ----------
@@ -282,7 +285,7 @@ def laplace(
 
 
 def geometric(
-    words: WordSource,
+    words: Words,
     start: int,
     numerators: Ratio,
     denominators: Ratio,
@@ -302,9 +305,7 @@ def geometric(
     return _fill(words, start, numerators, denominators, size, out, _ONE_SIDED)
 
 
-def subtract_geometric(
-    costs: IntArray, words: WordSource, start: int, scale: float
-) -> None:
+def subtract_geometric(costs: IntArray, words: Words, start: int, scale: float) -> None:
     """Subtract exact geometric noise from each of the `costs`, in place.
 
     Parameters
@@ -330,7 +331,7 @@ def subtract_geometric(
 
 
 def _fill(
-    words: WordSource,
+    words: Words,
     start: int,
     numerators: Ratio,
     denominators: Ratio,
@@ -364,12 +365,69 @@ def _fill(
                 _fill_offsets(scales, offsets)
         found = _draw(drawn, scales, offsets, finish, part, undecided)
         for i in undecided[:found].tolist():
-            draw = resolve(
-                words,
-                start + first + i,
-                int(drawn[i]),
-                *ratios.exact(first + i),
-                signed=finish == _SIGNED,
-            )
+            at, ratio = start + first + i, ratios.exact(first + i)
+            draw = resolve(words, at, int(drawn[i]), *ratio, signed=finish == _SIGNED)
             part[i] = part[i] - draw if finish == _SUBTRACTED else draw
     return out
+
+
+def resolve(
+    words: Words,
+    position: int,
+    word: int,
+    numerator: int,
+    denominator: int,
+    *,
+    signed: bool,
+) -> int:
+    """Return the draw of one word for certain, for any positive rational scale: EN6.
+
+    Discrete Laplace if `signed`, else geometric. No threshold is rational, so each
+    round decides but for a chance of about ``scale / 2^64`` to the power of the round.
+    """
+    known, bits = word >> 1, 63
+    for place in itertools.count(RESOLVER_BASE + (position << RESOLVER_BITS)):
+        if known > 0:
+            least, most = _size_between(known, bits, numerator, denominator, signed)
+            if least == most:
+                return -least if signed and word & 1 else least
+        known = (known << 64) | int(words(place, 1)[0])
+        bits += 64
+    raise AssertionError("the count of words has no end")
+
+
+def _size_between(
+    known: int, bits: int, numerator: int, denominator: int, signed: bool
+) -> tuple[int, int]:
+    """Bound the size of a draw whose U lies in ``[known, known + 1) / 2^bits``.
+
+    Every decimal operation rounds to nearest, so the error stays far below the slack;
+    the digits make the slack small beside what is not known of U.
+    """
+    exact, scale, summit, slack = _terms(bits, numerator, denominator, signed)
+    lowest_logarithm = exact.ln(Decimal(known))
+    most = exact.multiply(scale, exact.subtract(summit, lowest_logarithm))
+    # The logarithm rises by less than 1 / known up to the end of the interval.
+    least = exact.subtract(most, exact.divide(scale, Decimal(known)))
+    least, most = exact.subtract(least, slack), exact.add(most, slack)
+    return max(math.floor(least), 0), math.floor(most)
+
+
+@lru_cache(maxsize=256)
+def _terms(
+    bits: int, numerator: int, denominator: int, signed: bool
+) -> tuple[Context, Decimal, Decimal, Decimal]:
+    """Return context, scale, summit, slack: floor(scale * (summit - ln(U 2^bits)))."""
+    bits_of_scale = max(numerator.bit_length() - denominator.bit_length() + 1, 0)
+    digits = (bits + bits_of_scale) * 302 // 1000 + 25
+    exact = Context(digits, ROUND_HALF_EVEN, MIN_EMIN, MAX_EMAX, traps=[])
+    scale = exact.divide(Decimal(numerator), Decimal(denominator))
+    summit = exact.ln(Decimal(1 << bits))
+    if signed:
+        rate = exact.divide(Decimal(denominator), Decimal(numerator))
+        both_signs = exact.add(Decimal(1), exact.exp(rate.copy_negate()))
+        shift = exact.subtract(exact.ln(Decimal(2)), exact.ln(both_signs))
+        summit = exact.add(summit, shift)
+    units = exact.scaleb(Decimal(10 * (bits + 10)), Decimal(1 - digits))
+    slack = exact.multiply(scale, units)
+    return exact, scale, summit, slack

@@ -1,21 +1,29 @@
-"""What the samplers of noise are given: where draws go, and the ratios of their laws.
+"""What samplers are given: random words, where draws go, and the ratios of their laws.
 
-Serves ``kernels.discrete_laplace`` and ``kernels.discrete_gaussian``. A scale or a
-variance is a ratio of positive integers, shared by all draws or one for each.
+A draw takes one word below `POSITION_LIMIT`. If it stays undecided, its uniform number
+goes on with the words from ``RESOLVER_BASE + position * 2^16``, which no draw begins
+with.
 """
 
 from __future__ import annotations
 
 import operator
+from collections.abc import Callable
+from typing import TypeAlias
 
 import numpy as np
 
-from blowfish_fast._support.typing import AnyArray, FloatArray, IntArray
+from blowfish_fast._support.typing import AnyArray, FloatArray, IntArray, WordArray
 from blowfish_fast.errors import InputError
 
-from .threshold_resolver import POSITION_LIMIT
-
 Ratio = int | IntArray
+
+Words: TypeAlias = Callable[[int, int], WordArray]
+"""``words(position, count)``: consecutive random words, a pure function of both."""
+
+RESOLVER_BASE = 1 << 90
+RESOLVER_BITS = 16
+POSITION_LIMIT = 1 << 74
 
 
 def draw_target(
@@ -67,9 +75,8 @@ class Ratios:
 
     def exact(self, draw: int) -> tuple[int, int]:
         """Return numerator and denominator of one draw."""
-        return int(_own(self._above, draw, draw + 1)[0]), int(
-            _own(self._below, draw, draw + 1)[0]
-        )
+        above, below = (_own(one, draw, draw + 1) for one in (self._above, self._below))
+        return int(above[0]), int(below[0])
 
     def doubles(self, first: int, last: int) -> FloatArray:
         """Return the ratios of some draws: one where it is shared."""

@@ -1,10 +1,9 @@
-"""Exact choices among candidates with given log-weights.
+"""The exponential mechanism: exact choices among candidates, by log-weights or costs.
 
-Serves the sampled partitions, and every other use of the exponential mechanism:
-row by row, candidate i is taken with probability proportional to exp(t_i), where
-t_i is an int64 multiple of ``2**-fraction_bits``. A random 64-bit word and its
-unlimited continuation spell a number U, uniform in [0, 1), and the choice is the
-part of the unit interval that holds it:
+Row by row, candidate i is taken with probability proportional to exp(t_i), where t_i is
+an int64 multiple of ``2**-fraction_bits``. A random 64-bit word and its unlimited
+continuation spell a number U, uniform in [0, 1), and the choice is the part of the unit
+interval that holds it:
 
     weights   1.0 0.5 0.5       0         1/2       3/4        1
     U = .61 -> candidate 1      |----0-----|----1----|----2----|
@@ -12,33 +11,31 @@ part of the unit interval that holds it:
 A floating-point filter places the word; its error is at most `margin` (in the code
 below). A word too close to a border goes to the resolver, which reads further words
 and compares big integers until U is on one side. Either way the result is *the*
-function of the bits of U: no candidate's probability is rounded, not even to zero.
+function of the bits of U: no candidate's probability is rounded, not even to zero. The
+filter uses ``+ - *``, conversions and two tables: no library logarithm, no fused
+operations, so that a compiled run, a plain run and another machine agree.
 
-The filter uses ``+ - *``, conversions and two tables: no library logarithm, no
-fused operations, so that a compiled run, a plain run and another machine agree.
+Whole costs become weights by their gaps to the least one, times a rate rounded down:
+
+    costs        7    5    9          weights   e^-2r   1   e^-4r
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
 from decimal import Context, Decimal
 from fractions import Fraction
-from typing import TypeAlias
 
 import numpy as np
 
-from blowfish_fast._support.typing import IntArray, WordArray
+from blowfish_fast._support.typing import FloatArray, IntArray, WordArray
 from blowfish_fast.errors import InputError
 from blowfish_fast.kernels._jit import kernel
 
-Words: TypeAlias = Callable[[int, int], WordArray]
-"""``words(position, count)``: consecutive random words, a pure function of both."""
+from .draw_arguments import RESOLVER_BASE, RESOLVER_BITS, Words
 
 ABSENT = int(np.iinfo(np.int64).min)
 """The log-weight of a candidate that is not there."""
-
-RESOLVER_BASE = 1 << 90
-"""Continuation words of position i: from ``RESOLVER_BASE + (i << 16)`` on."""
 
 MOST_FRACTION_BITS = 55
 
@@ -87,11 +84,10 @@ def weigh_rows(
 ) -> int:
     """Choose in every row, and add the row's weights up; return how many are doubtful.
 
-    `log_weights` (rows, candidates): multiples of ``2**-fraction_bits``, below 2**62 in
-    size, or `ABSENT`; `words` the leading 64 bits of each row's uniform number.
-    Written: `choices`; `totals`, the logarithm of the sum of weights in the same units,
-    off by at most `total_error`; and first in `doubtful` the rows that need the
-    resolver.
+    `log_weights` (rows, candidates) are multiples of ``2**-fraction_bits``, below 2**62
+    in size, or `ABSENT`; `words` the leading 64 bits of each row's uniform number.
+    Written: `choices`; `totals`, logarithms of the sums of weights in the same units,
+    off by at most `total_error`; first in `doubtful` the rows for the resolver.
     """
     rows, candidates = log_weights.shape
     unit = 2.0**-fraction_bits
@@ -189,15 +185,12 @@ def exp_bounds(exponent: int, fraction_bits: int, precision: int) -> tuple[int, 
 def resolve_choice(
     words: Words, position: int, log_weights: list[int], fraction_bits: int
 ) -> int:
-    """Choose one candidate with big integers, reading words until it is certain.
-
-    The leading word stands at `position`; `RESOLVER_BASE` says where the others do.
-    """
+    """Choose one candidate with big integers, reading words until it is certain."""
     present = [i for i, weight in enumerate(log_weights) if weight != ABSENT]
     best = max(log_weights[i] for i in present)
     uniform = int(words(position, 1)[0])
     bits = 64
-    further = RESOLVER_BASE + (position << 16)
+    further = RESOLVER_BASE + (position << RESOLVER_BITS)
     while True:
         bounds = [
             exp_bounds(best - log_weights[i], fraction_bits, bits + 16) for i in present
@@ -242,7 +235,6 @@ def choose(
 
     Examples
     --------
-    >>> import numpy as np
     >>> middle = lambda position, count: np.full(count, 1 << 63, dtype=np.uint64)
     >>> choose(middle, 0, np.array([[0, 0, 0], [0, 512, 0], [ABSENT, 0, 0]]), 8)
     array([1, 1, 2])
@@ -272,7 +264,7 @@ def weigh_block(
 ) -> tuple[IntArray, IntArray]:
     """Return the choice and the rounded log-total of every row of a small table.
 
-    Parameters are those of `choose`, unchecked; the doubtful rows are resolved.
+    As `choose`, unchecked.
     """
     rows = log_weights.shape[0]
     choices, totals, doubtful = np.empty((3, rows), dtype=np.int64)
@@ -284,3 +276,92 @@ def weigh_block(
             words, start + row, log_weights[row].tolist(), fraction_bits
         )
     return choices, totals
+
+
+NO_CANDIDATE = int(np.iinfo(np.int64).max)
+"""The cost of a candidate that is not there."""
+
+RATE_BITS = 31
+LOG_BITS = 61
+
+
+def integer_rate(rate: Fraction) -> tuple[int, int]:
+    """Return a number and fraction bits that stand for `rate`, rounded down.
+
+    ``number * 2**-bits`` is at most `rate` and, for rates above 2^-25, within one part
+    in 2^30 of it; the number is below 2^31.
+    """
+    if rate <= 0:
+        raise InputError(f"a rate must be positive; received {rate}")
+    if rate >= 2**RATE_BITS:
+        return 2**RATE_BITS - 1, 0
+    # One bit too many where the logarithm was rounded up: half the numbers remain.
+    bits = min(max(RATE_BITS - 1 - math.floor(math.log2(rate)), 0), MOST_FRACTION_BITS)
+    number = math.floor(rate * 2**bits)
+    if number >= 2**RATE_BITS:
+        number, bits = number >> 1, bits - 1
+    return number, bits
+
+
+def choose_by_cost(
+    words: Words,
+    start: int,
+    costs: IntArray,
+    rate: Fraction,
+    prior: FloatArray | None = None,
+) -> IntArray:
+    """Draw one candidate per row, with weights that fall with their costs: Lemma EC1.
+
+    Parameters
+    ----------
+    words : callable
+        ``words(position, count)`` gives `count` random words from `position` on.
+    start : int
+        Row i reads the word at ``start + i`` and, rarely, its continuation.
+    costs : (rows, candidates) int64
+        Below 2^61 in size; `NO_CANDIDATE` for a candidate that is not there.
+    rate : Fraction
+        Positive. With costs that one record moves by at most D, a rate of
+        epsilon / (2 D) makes the choice epsilon-private.
+    prior : (candidates,) float64, optional
+        Public logarithms of weights that the candidates have beforehand.
+
+    Returns
+    -------
+    (rows,) int64
+        The candidates drawn.
+
+    Examples
+    --------
+    >>> middle = lambda position, count: np.full(count, 1 << 63, dtype=np.uint64)
+    >>> choose_by_cost(middle, 0, np.array([[7, 5, 9]]), Fraction(3))
+    array([1])
+    """
+    costs = np.asarray(costs, dtype=np.int64)
+    if costs.ndim != 2 or costs.shape[1] == 0:
+        raise InputError(
+            f"costs need rows and candidates, but have shape {costs.shape}"
+        )
+    number, bits = integer_rate(rate)
+    # A cut gap moves no further than the costs do, so their sensitivity holds for it.
+    furthest = (1 << LOG_BITS) // max(number, 1)
+    least = costs.min(axis=1, keepdims=True)
+    absent = costs == NO_CANDIDATE
+    some_absent = bool(absent.any())
+    present = np.where(absent, least, costs) if some_absent else costs
+    weights = np.minimum(present - least, furthest) * -number
+    if prior is not None:
+        weights += prior_weights(np.asarray(prior, dtype=np.float64), bits)
+    if some_absent:
+        weights[absent] = ABSENT
+    return choose(words, start, weights, bits)
+
+
+def prior_weights(prior: FloatArray, bits: int) -> IntArray:
+    """Return public log-weights as multiples of 2^-bits, the largest 0, below 2^61.
+
+    Any rounding will do: what is drawn stays private for every public prior.
+    """
+    nats = np.maximum(prior - prior.max(), -float(1 << (LOG_BITS - 1 - bits)))
+    weights: IntArray = np.rint(np.ldexp(nats, bits)).astype(np.int64)
+    return weights

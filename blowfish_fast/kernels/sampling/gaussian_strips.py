@@ -1,7 +1,7 @@
 """Exact rectangles over the bell curve, and the draws that floats cannot decide.
 
-Serves ``kernels.discrete_gaussian``. The curve exp(-x^2 / 2) lies under 255 rectangles
-of exactly one area and an exponential tail of the same area:
+The curve exp(-x^2 / 2) lies under 255 rectangles of exactly one area and an exponential
+tail of the same area:
 
     f_256 ------+                 strip i = [0, x_i) x [f_i, f_(i+1)),  x_i doubles,
     f_255 ------+--+              f_i fractions with  x_i (f_(i+1) - f_i) = area
@@ -33,9 +33,7 @@ RATE = Fraction(BORDER - 2.0**-20)
 
 def _context(digits: int, rounding: str = ROUND_FLOOR) -> Context:
     """Return a context of our own: operators would read the caller's."""
-    return Context(
-        prec=digits, rounding=rounding, Emin=MIN_EMIN, Emax=MAX_EMAX, traps=[]
-    )
+    return Context(digits, rounding, MIN_EMIN, MAX_EMAX, traps=[])
 
 
 def _decimal(value: Fraction, context: Context) -> Decimal:
@@ -96,10 +94,8 @@ class _Uniform:
         self.bits += 64
 
     def ends(self) -> tuple[Fraction, Fraction]:
-        return (
-            Fraction(self.known, 1 << self.bits),
-            Fraction(self.known + 1, 1 << self.bits),
-        )
+        below, above = self.known, self.known + 1
+        return Fraction(below, 1 << self.bits), Fraction(above, 1 << self.bits)
 
 
 def resolve_point(
@@ -107,9 +103,9 @@ def resolve_point(
 ) -> int | None:
     """Decide one point in fractions: its draw, or None where it is not kept.
 
-    The first word holds strip, sign and abscissa, the second the height, the third the
-    abscissa of a point in the tail; `more` lengthens them where their bits do not
-    decide. The stretch is any double whose square is above the variance.
+    The words hold strip, sign and abscissa; the height; the abscissa in the tail.
+    `more` lengthens them where their bits do not decide. The stretch is any double
+    whose square is above the variance.
     """
     word, second, third = words
     strip, negative = word & (STRIPS - 1), (word >> STRIP_BITS) & 1

@@ -1,15 +1,15 @@
 """Half-widths for sums of discrete noise, one query after the other.
 
-Serves intervals. A query is off by S = sum a_i Z_i, known by five moments of its
-coefficients; the table of `measure.laplace_tails` bounds sums of continuous noise, and
-three bounds lead from it to S. The least of them and of Chernoff's is taken:
+A query is off by S = sum a_i Z_i, known by five moments of its coefficients; the table
+of `measure.tails` bounds sums of continuous noise, and three bounds lead from
+it to S (``docs/proofs/intervals.md``). The least of them and of Chernoff's is taken:
 
     (A) shift    the row of the largest part is moved, the others are smoothed by it
     (B) spread   every draw is spread over its cell, and the spreading taken off
     (C) one      one draw outweighs all others together; no table is needed
 
 (A) and (C) need a row that is the largest; where only a bound is known, `width` is not
-a number. Proofs: ``docs/proofs/intervals.md``.
+a number.
 """
 
 from __future__ import annotations

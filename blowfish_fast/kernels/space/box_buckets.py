@@ -1,9 +1,9 @@
-"""Boxes of a grid as runs of buckets that are boxes themselves.
+"""Boxes of a grid: cut into parts, listed by cells, and as runs of bucket numbers.
 
-Serves rectangle workloads over the sampled rectangles of DAWA, and over every other
-partition of a grid into boxes. A query covers most buckets wholly or not at all; those
-that its outline cuts, in part. A tree of bounding boxes over the bucket numbers finds
-the runs:
+Sides are cut nearly equally: side 5 cut in 3 gives 2 + 2 + 1, children in C order.
+
+A query covers most buckets wholly or not at all; those that its outline cuts, in part.
+A tree of bounding boxes over the bucket numbers finds the runs:
 
     numbers      0 1 2 3 | 4 5 6 7 | 8 9 ..
     bounds      [  all   |   of    | these ]      inside the query: one run of whole
@@ -20,7 +20,159 @@ import numpy as np
 
 from blowfish_fast._support.typing import FloatArray, IntArray
 from blowfish_fast.errors import InputError
+from blowfish_fast.kernels._arguments import rises
 from blowfish_fast.kernels._jit import as_input, kernel
+
+
+@kernel
+def _divide(
+    lows: IntArray,
+    highs: IntArray,
+    parts: IntArray,
+    owners: IntArray,
+    child_lows: IntArray,
+    child_highs: IntArray,
+) -> None:
+    boxes, axes = lows.shape
+    place = np.empty(axes, dtype=np.int64)
+    child = 0
+    for box in range(boxes):
+        children = 1
+        for axis in range(axes):
+            children *= parts[box, axis]
+            place[axis] = 0
+        for _ in range(children):
+            owners[child] = box
+            for axis in range(axes):
+                side = highs[box, axis] - lows[box, axis]
+                cuts = parts[box, axis]
+                begin = place[axis] * side + cuts - 1
+                child_lows[child, axis] = lows[box, axis] + begin // cuts
+                child_highs[child, axis] = lows[box, axis] + (begin + side) // cuts
+            child += 1
+            axis = axes - 1
+            while axis >= 0:
+                place[axis] += 1
+                if place[axis] < parts[box, axis]:
+                    break
+                place[axis] = 0
+                axis -= 1
+
+
+def divide_boxes(
+    lows: IntArray, highs: IntArray, parts: IntArray
+) -> tuple[IntArray, IntArray, IntArray]:
+    """Cut each box into `parts` nearly equal intervals per axis.
+
+    Parameters
+    ----------
+    lows, highs : (boxes, d) int64
+        Half-open corners.
+    parts : (boxes, d) int64
+        From 1 to the side of the box.
+
+    Returns
+    -------
+    owners : (children,) int64
+        The box that each child lies in, in order.
+    lows, highs : (children, d) int64
+        Corners of the children; those of one box in C order.
+
+    Examples
+    --------
+    >>> owners, lows, highs = divide_boxes(
+    ...     np.array([[0, 0]]), np.array([[1, 5]]), np.array([[1, 3]])
+    ... )
+    >>> lows.tolist(), highs.tolist()
+    ([[0, 0], [0, 2], [0, 4]], [[1, 2], [1, 4], [1, 5]])
+    """
+    lows, highs, parts = (as_input(one, np.int64) for one in (lows, highs, parts))
+    if lows.ndim != 2 or not lows.shape == highs.shape == parts.shape:
+        raise InputError(
+            "lows, highs and parts must all have shape (boxes, axes); they have "
+            f"{lows.shape}, {highs.shape} and {parts.shape}"
+        )
+    if lows.size and ((parts < 1) | (parts > highs - lows)).any():
+        raise InputError("each side is cut into 1 part up to as many as it has cells")
+    children = int(np.prod(parts, axis=1).sum())
+    owners = np.empty(children, dtype=np.int64)
+    child_lows = np.empty((children, lows.shape[1]), dtype=np.int64)
+    child_highs = np.empty_like(child_lows)
+    _divide(lows, highs, parts, owners, child_lows, child_highs)
+    return owners, child_lows, child_highs
+
+
+@kernel
+def _list_cells(
+    lows: IntArray, highs: IntArray, strides: IntArray, edges: IntArray, order: IntArray
+) -> None:
+    boxes, axes = lows.shape
+    place = np.empty(axes, dtype=np.int64)
+    for box in range(boxes):
+        cell = 0
+        for axis in range(axes):
+            place[axis] = lows[box, axis]
+            cell += place[axis] * strides[axis]
+        for step in range(edges[box], edges[box + 1]):
+            order[step] = cell
+            axis = axes - 1
+            while axis >= 0:
+                place[axis] += 1
+                cell += strides[axis]
+                if place[axis] < highs[box, axis]:
+                    break
+                cell -= (place[axis] - lows[box, axis]) * strides[axis]
+                place[axis] = lows[box, axis]
+                axis -= 1
+
+
+def cells_of_boxes(
+    lows: IntArray, highs: IntArray, shape: tuple[int, ...]
+) -> tuple[IntArray, IntArray]:
+    """List the cells of disjoint boxes that fill a grid, box by box.
+
+    Parameters
+    ----------
+    lows, highs : (boxes, d) int64
+        Half-open corners.
+    shape : tuple of int
+        Cells of each axis.
+
+    Returns
+    -------
+    edges : (boxes + 1,) int64
+        Box b holds the places from ``edges[b]`` up to ``edges[b + 1]``.
+    order : (cells,) int64
+        C-order index of the cell at each place.
+
+    Examples
+    --------
+    >>> edges, order = cells_of_boxes(
+    ...     np.array([[0, 1], [0, 0]]), np.array([[2, 3], [2, 1]]), (2, 3)
+    ... )
+    >>> edges.tolist(), order.tolist()
+    ([0, 4, 6], [1, 2, 4, 5, 0, 3])
+    """
+    lows = as_input(lows, np.int64)
+    highs = as_input(highs, np.int64)
+    sides = np.array(shape, dtype=np.int64)
+    if lows.shape != highs.shape or lows.ndim != 2 or lows.shape[1] != sides.size:
+        raise InputError(
+            f"corners must have shape (boxes, {sides.size}); they have {lows.shape} "
+            f"and {highs.shape}"
+        )
+    inside = (lows >= 0) & (lows < highs) & (highs <= sides)
+    edges = np.zeros(len(lows) + 1, dtype=np.int64)
+    np.cumsum(np.prod(highs - lows, axis=1), out=edges[1:])
+    if not inside.all() or edges[-1] != np.prod(sides):
+        raise InputError(
+            f"the boxes must fill the grid of shape {shape}, each cell once"
+        )
+    strides = np.append(np.cumprod(sides[:0:-1])[::-1], 1)
+    order = np.empty(int(edges[-1]), dtype=np.int64)
+    _list_cells(lows, highs, strides, edges, order)
+    return edges, order
+
 
 _FAN_OUT = 8
 
@@ -54,7 +206,7 @@ def _bucket_boxes(
 def bucket_boxes(
     order: IntArray, edges: IntArray, shape: tuple[int, ...]
 ) -> IntArray | None:
-    """Return the corners of buckets that are boxes of a grid. O(cells).
+    """Return the corners of buckets that are boxes of a grid.
 
     Parameters
     ----------
@@ -79,14 +231,8 @@ def bucket_boxes(
     cells = int(np.prod(shape))
     order = as_input(order, np.int64)
     edges = as_input(edges, np.int64)
-    covered = order.shape == (cells,) and cells > 0
-    covered = covered and edges.ndim == 1 and edges.size > 1
-    if (
-        not covered
-        or (edges[0], edges[-1]) != (0, cells)
-        or (np.diff(edges) < 1).any()
-        or (order.min(), order.max()) != (0, cells - 1)
-    ):
+    covered = order.shape == (cells,) and cells > 0 and rises(edges, cells, 1)
+    if not covered or (order.min(), order.max()) != (0, cells - 1):
         raise InputError(
             f"order and edges must cover the {cells} cells of a grid of shape {shape}"
         )
@@ -114,16 +260,11 @@ def _bounds(boxes: IntArray) -> tuple[IntArray, IntArray]:
         for node in range(count):
             first = node * _FAN_OUT
             for axis in range(axes):
-                here[node, 0, axis] = below[first, 0, axis]
-                here[node, 1, axis] = below[first, 1, axis]
-            for child in range(first + 1, min(first + _FAN_OUT, below.shape[0])):
-                for axis in range(axes):
-                    here[node, 0, axis] = min(
-                        here[node, 0, axis], below[child, 0, axis]
-                    )
-                    here[node, 1, axis] = max(
-                        here[node, 1, axis], below[child, 1, axis]
-                    )
+                low, high = below[first, 0, axis], below[first, 1, axis]
+                for child in range(first + 1, min(first + _FAN_OUT, below.shape[0])):
+                    low = min(low, below[child, 0, axis])
+                    high = max(high, below[child, 1, axis])
+                here[node, 0, axis], here[node, 1, axis] = low, high
         below = here
     return bounds, starts[: levels + 1].copy()
 
@@ -141,10 +282,7 @@ def _cover(
     values: FloatArray,
     first_query: int,
 ) -> int:
-    """Write the pieces of the queries from `first_query` on, as many as find room.
-
-    Returns the first query that did not, or the number of queries.
-    """
+    """Write pieces from `first_query` on; return the first query without room."""
     axes = lows.shape[1]
     buckets = boxes.shape[0]
     top_level = levels.size - 1
@@ -248,8 +386,6 @@ def boxes_to_pieces(
         if done == len(lows):
             return pointers, starts[:used], ends[:used], values[:used]
         # At least as much again, and enough for any one query.
-        room = 2 * starts.size + len(boxes)
-        grown = [np.empty(room, dtype=np.int64) for _ in range(2)]
-        grown[0][:used], grown[1][:used] = starts[:used], ends[:used]
-        starts, ends = grown
-        values = np.concatenate([values[:used], np.empty(room - used)])
+        more = np.empty(2 * starts.size + len(boxes) - used, dtype=np.int64)
+        starts, ends = (np.append(one[:used], more) for one in (starts, ends))
+        values = np.append(values[:used], np.empty(more.size))

@@ -19,14 +19,10 @@ import numpy as np
 from blowfish_fast._support.typing import AnyArray, BoolArray, IntArray
 from blowfish_fast.kernels._jit import helper, kernel
 
-BLOCK = 64
-"""Bytes of an md5 block."""
-
-LENGTH_AT = 56
-"""Where the length of the message stands in its last block."""
-
+# Bytes of an md5 block, and where the length of the message stands in the last one.
+BLOCK, LENGTH_AT = 64, 56
+# Characters of a 64-bit number, its sign included.
 MOST_DIGITS = 20
-"""Characters of a 64-bit number, its sign included."""
 
 
 class Texts(NamedTuple):
@@ -79,37 +75,9 @@ def decimal_texts(values: IntArray) -> Texts:
     return Texts(data, starts, ends)
 
 
-@kernel
-def group_rows(codes: IntArray, groups: int) -> tuple[IntArray, IntArray]:
-    """Return where each group starts, (groups + 1,), and the rows group by group.
-
-    Rows keep their order inside a group. O(rows + groups).
-    """
-    starts = np.zeros(groups + 1, dtype=np.int64)
-    for row in range(codes.size):
-        starts[codes[row] + 1] += 1
-    for group in range(groups):
-        starts[group + 1] += starts[group]
-    place = starts[:-1].copy()
-    rows = np.empty(codes.size, dtype=np.int64)
-    for row in range(codes.size):
-        rows[place[codes[row]]] = row
-        place[codes[row]] += 1
-    return starts, rows
-
-
-def _round_shifts() -> IntArray:
-    rounds = ([7, 12, 17, 22], [5, 9, 14, 20], [4, 11, 16, 23], [6, 10, 15, 21])
-    return np.array([shift for one in rounds for shift in one * 4], dtype=np.uint32)
-
-
-def _round_constants() -> IntArray:
-    sines = np.abs(np.sin(np.arange(1, 65, dtype=np.float64)))
-    return np.floor(sines * 2.0**32).astype(np.uint32)
-
-
-SHIFTS = _round_shifts()
-SINES = _round_constants()
+ROUNDS = [[7, 12, 17, 22], [5, 9, 14, 20], [4, 11, 16, 23], [6, 10, 15, 21]]
+SHIFTS = np.tile(np.array(ROUNDS, dtype=np.uint32), 4).reshape(-1)
+SINES = np.floor(np.abs(np.sin(np.arange(1.0, 65.0))) * 2.0**32).astype(np.uint32)
 FIRST_STATE = np.array([0x67452301, 0xEFCDAB89, 0x98BADCFE, 0x10325476], np.uint32)
 
 
@@ -173,7 +141,7 @@ def keyed_tags(
 ) -> AnyArray:
     """Return md5 of "key|person|record" for some rows, (rows, 2) as uint64.
 
-    The two halves sort as the hexadecimal text does. O(bytes).
+    The two halves sort as the hexadecimal text does.
     """
     tags = np.empty((rows.size, 2), dtype=np.uint64)
     state = np.empty(4, dtype=np.uint64)
@@ -214,22 +182,10 @@ def keyed_tags(
     return tags
 
 
-@kernel
 def rows_of_large_groups(starts: IntArray, rows: IntArray, most: int) -> IntArray:
     """Return the rows, group by group, of groups with more than `most` of them."""
-    total = 0
-    for group in range(starts.size - 1):
-        size = starts[group + 1] - starts[group]
-        if size > most:
-            total += size
-    found = np.empty(total, dtype=np.int64)
-    place = 0
-    for group in range(starts.size - 1):
-        if starts[group + 1] - starts[group] > most:
-            for at in range(starts[group], starts[group + 1]):
-                found[place] = rows[at]
-                place += 1
-    return found
+    sizes = np.diff(starts)
+    return rows[np.repeat(sizes > most, sizes)]
 
 
 @kernel
@@ -238,9 +194,9 @@ def first_by_tag(
 ) -> BoolArray:
     """Mark the rows of each group that are among its first `most` by tag.
 
-    `starts` and `rows` from `group_rows`; `tags` of the rows of groups with more than
-    `most` rows, in the order of `rows_of_large_groups`; all others are kept. Rows with
-    equal tags are kept or dropped together.
+    `tags` belong to the rows of groups with more than `most` rows, in the order of
+    `rows_of_large_groups`; all others are kept. Rows with equal tags are kept or
+    dropped together.
     """
     kept = np.ones(rows.size, dtype=np.bool_)
     place = 0

@@ -1,8 +1,5 @@
 """Rectangles of a grid as intervals of a walk through its cells.
 
-Serves the rectangle workloads of DAWA on grids: along a space-filling curve a
-rectangle is a union of intervals, and the tree over the curve answers intervals.
-
     the walk         a rectangle       its intervals
      0  3  4  5      .  #  #  .
      1  2  7  6      .  #  #  .        [2, 5) [7, 9) [13, 14)
@@ -18,11 +15,8 @@ outline  the walk goes to neighbouring cells of a plane: one of the two cells ar
 cells    any other walk: every cell of the rectangle is looked at
 
 The last two find the changes out of order. Bits in a map that is read from left to
-right sort them, with two coarser maps above it to skip what is empty:
-
-    tops    1                          a bit tells that the 64 below it are not all 0
-    groups  1 0 .. 1
-    words   0100100.. 0000000.. .. 0001000..
+right sort them, with two coarser maps above it, a bit for each 64 below that are not
+all 0, to skip what is empty.
 """
 
 from __future__ import annotations
@@ -405,10 +399,7 @@ def rectangle_intervals(
     -----
     Time per rectangle is O(perimeter) on a plane whose walk goes to neighbouring cells,
     diagonals included, O(volume / last side) if the walk is the C order and O(volume)
-    otherwise. To find out which costs O(cells), once; on a plane this is not worth it,
-    and O(volume) holds, if all rectangles together have fewer cells than the grid.
-    Memory is that of the result, twice while it grows, a byte per cell, cells / 8 bytes
-    per thread and, for the last kind, two words per cell of the largest rectangle.
+    otherwise, also if all rectangles together have fewer cells than the grid.
 
     Examples
     --------

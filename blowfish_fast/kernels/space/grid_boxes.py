@@ -1,7 +1,7 @@
 """Runs of cells of a grid put together into boxes.
 
-Serves strategies that know what a box costs: a rectangle arrives as runs of the C
-order, one for each of its lines, and leaves as one box again.
+A rectangle arrives as runs of the C order, one for each of its lines, and leaves as one
+box again.
 
     . # # .    runs [1, 3) [5, 7) [9, 11)
     . # # .    box  rows [0, 3), columns [1, 3)
@@ -98,15 +98,12 @@ def _stack_slabs(
     touching: IntArray,
     reached: IntArray,
 ) -> int:
-    """Let boxes grow along one axis, in place; return how many are left.
+    """Let boxes of one slab grow along an axis, in place; return how many are left.
 
-    Boxes are one slab thick. `touching` lists those that ended at the slab before,
-    `reached` those that end at this one.
+    `touching` lists those that ended at the slab before, `reached` those that end at
+    this one.
     """
-    kept = 0
-    old = 0
-    new = 0
-    at = 0
+    kept = old = new = at = 0
     # A box that starts the current slab; its corner is kept aside, since the place it
     # came from may be overwritten.
     slab = corners.shape[0] - 1

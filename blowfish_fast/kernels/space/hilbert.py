@@ -1,11 +1,8 @@
 """A walk through every cell of a grid that keeps neighbours together.
 
-Serves DAWA and the partitions on grids, which work along a line: the walk turns a
-grid into a line on which a short interval is a compact patch of cells.
-
 In the plane the walk crosses a block from one corner to the next corner along the
-block's length. A block is cut into three that are crossed the same way, or, when it
-is long, into two; on sides that are powers of two this is Hilbert's curve.
+block's length. A block is cut into three that are crossed the same way, or, when it is
+long, into two; on sides that are powers of two this is Hilbert's curve.
 
     +-----------------+        +--------+--------+
     | >>>    2    >>> |        |        |        |
@@ -13,14 +10,10 @@ is long, into two; on sides that are powers of two this is Hilbert's curve.
     | ^  1   |   3  v |        |        |        |
     S--------+--------E        S--------+--------E
 
-A walk of single steps from corner to corner exists if the length is even or both
-sides are odd. All cuts fall at even distances, so the parts inherit this and no step
-is ever diagonal. When the longer side is odd and the shorter even, the walk ends at
-the opposite corner instead: blocks of even length, then the same for what is left.
-
-In three dimensions and more the walk is Hilbert's curve on the enclosing cube, from
-which the parts without a cell of the grid are left out; a grid longer than that cube
-is a row of such cubes, each of which ends where the next begins.
+A walk of single steps from corner to corner exists if the length is even or both sides
+are odd. All cuts fall at even distances, so the parts inherit this and no step is ever
+diagonal. When the longer side is odd and the shorter even, the walk ends at the
+opposite corner instead: blocks of even length, then the same for what is left.
 """
 
 from __future__ import annotations
@@ -147,8 +140,8 @@ def _cube_walk(sides: IntArray, longest: int, levels: int) -> IntArray:
 
     The cubes have 2^levels cells to a side and follow one another along the axis
     `longest`. A cube is entered at a corner (one bit per axis) and left at the next
-    corner along an axis. Its 2^d parts follow the Gray code, turned to that corner
-    and axis.
+    corner along an axis. Its 2^d parts follow the Gray code, turned to that corner and
+    axis.
     """
     axes = sides.size
     parts = 1 << axes
@@ -229,12 +222,6 @@ def hilbert_order(shape: Sequence[int]) -> IntArray:
     order : (cells,) int64
         C-order index of the cell visited at each step, each cell once. The walk
         starts at cell 0.
-
-    Notes
-    -----
-    Nothing is sorted. Time is O(cells) in one and two dimensions; in d >= 3 it is
-    O(d cells) on cubes and at most O(d (4/3)^d cells), with 3 cells along each axis.
-    Memory is the result and, from d = 3 on, three arrays of 2^d <= cells words.
 
     Examples
     --------

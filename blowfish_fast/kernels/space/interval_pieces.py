@@ -1,10 +1,9 @@
 """Queries as sorted intervals, and their projection onto buckets.
 
-Serves every workload along a line or a space-filling curve. A query is a list of
-disjoint cell intervals, each with one value; all queries lie in one compressed array,
-query `i` owning the intervals ``pointers[i]`` up to ``pointers[i + 1]``. Buckets are
-runs of cells between consecutive edges, uniform inside, so a query takes from a
-bucket the covered part of it:
+A query is a list of disjoint cell intervals, each with one value; all queries lie in
+one compressed array, query `i` owning the intervals ``pointers[i]`` up to ``pointers[i
++ 1]``. Buckets are runs of cells between consecutive edges, uniform inside, so a query
+takes from a bucket the covered part of it:
 
     cells     0 1 2 3 4 5 6 7 8           edges   0 2 5 9
     buckets   [0] [ 1 ] [  2  ]
@@ -20,20 +19,15 @@ import numpy as np
 
 from blowfish_fast._support.typing import FloatArray, IntArray
 from blowfish_fast.errors import InputError
+from blowfish_fast.kernels._arguments import rises
 from blowfish_fast.kernels._jit import as_input, kernel
 
 
-@kernel
 def _sorted_within_rows(pointers: IntArray, starts: IntArray, ends: IntArray) -> bool:
-    for row in range(pointers.size - 1):
-        previous = starts[0] if starts.size else 0
-        for piece in range(pointers[row], pointers[row + 1]):
-            if piece > pointers[row] and starts[piece] < previous:
-                return False
-            if ends[piece] < starts[piece]:
-                return False
-            previous = ends[piece]
-    return True
+    begins = np.zeros(starts.size + 1, dtype=np.bool_)
+    begins[pointers] = True
+    follows = (starts[1:] >= ends[:-1]) | begins[1:-1]
+    return bool((ends >= starts).all() and follows.all())
 
 
 def check_pieces(
@@ -52,13 +46,7 @@ def check_pieces(
             "starts and ends hold one number per interval, got shapes "
             f"{starts.shape} and {ends.shape}"
         )
-    if (
-        pointers.ndim != 1
-        or pointers.size == 0
-        or pointers[0] != 0
-        or pointers[-1] != starts.size
-        or (np.diff(pointers) < 0).any()
-    ):
+    if not rises(pointers, starts.size):
         raise InputError(
             f"pointers climb from 0 to the number of intervals, here {starts.size}; "
             "give one more pointer than there are queries"
@@ -78,7 +66,7 @@ def check_pieces(
 
 def _check_edges(edges: IntArray) -> IntArray:
     edges = as_input(edges, np.int64)
-    if edges.ndim != 1 or edges.size < 2 or edges[0] != 0 or np.diff(edges).min() < 1:
+    if edges.size < 2 or not rises(edges, edges[-1], 1):
         raise InputError(
             "bucket edges are whole numbers that rise from 0 to the number of cells, "
             f"each bucket holding at least one; got an array of shape {edges.shape}"
@@ -120,8 +108,7 @@ def _landmarks(edges: IntArray) -> tuple[IntArray, int]:
 def _bucket_of(edges: IntArray, marks: IntArray, shift: int, cell: int) -> int:
     """Return the bucket that holds `cell`; the last one for the end of all cells.
 
-    From the landmark on in doubling steps, then halving: a few steps as a rule, and
-    never more than twice those of a search through all edges.
+    From the landmark on in doubling steps, then halving.
     """
     bucket = int(marks[cell >> shift])
     last = edges.size - 1
@@ -200,11 +187,8 @@ def _project(
             bucket = _bucket_of(edges, marks, shift, start)
             edge = edges[bucket + 1]
             if parts == 0 or part_start[parts - 1] != bucket:
-                part_start[parts] = bucket
-                part_end[parts] = bucket + 1
-                part_cells[parts] = 0
-                part_value[parts] = value
-                part_sum[parts] = 0.0
+                part_start[parts], part_end[parts] = bucket, bucket + 1
+                part_cells[parts], part_value[parts], part_sum[parts] = 0, value, 0.0
                 parts += 1
             last = parts - 1
             if part_value[last] != value:
@@ -216,17 +200,13 @@ def _project(
                 continue
             right = _bucket_of(edges, marks, shift, end - 1)
             if right > bucket + 1:
-                part_start[parts] = bucket + 1
-                part_end[parts] = right
+                part_start[parts], part_end[parts] = bucket + 1, right
                 part_cells[parts] = edges[right] - edge
-                part_value[parts] = value
-                part_sum[parts] = 0.0
+                part_value[parts], part_sum[parts] = value, 0.0
                 parts += 1
-            part_start[parts] = right
-            part_end[parts] = right + 1
+            part_start[parts], part_end[parts] = right, right + 1
             part_cells[parts] = end - edges[right]
-            part_value[parts] = value
-            part_sum[parts] = 0.0
+            part_value[parts], part_sum[parts] = value, 0.0
             parts += 1
         row_begin = count
         for part in range(parts):

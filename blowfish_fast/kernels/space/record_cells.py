@@ -1,24 +1,30 @@
-"""The cell of each record's value, and how many records each cell holds.
+"""The cell of each record's value, and how many records each cell or table holds.
 
-Serves `Histogram.from_records`, block by block. Edges may lie anywhere; a guide of
-evenly spaced steps says between which cells to look, so that most values are placed
-without a search:
+Edges may lie anywhere; a guide of evenly spaced steps says between which cells to look,
+so that most values are placed without a search:
 
     edges    0   1   2       10              100
     steps    |----|----|----|----|----|----|----|
     first    0    3    3    3    3    3    3        first cell that a step may hold
     last     3    3    3    3    3    3    3        last one; between them, bisection
 
-The step of a value never decreases along the axis, in floating point too, so an edge
-in an earlier step lies below the value and one in a later step above it. That is all
-the guide relies on.
+The step of a value never decreases along the axis, in floating point too, so an edge in
+an earlier step lies below the value and one in a later step above it.
+
+Contingency tables are counted many at a time, their cells in one array:
+
+    columns   age   0 3 3 1        one row per attribute, a cell number per record
+              sex   1 0 0 1
+    tables    (age)  (age, sex)    counts   1 1 0 2 | 0 1 ...
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from blowfish_fast._support.typing import BoolArray, FloatArray, IntArray
 from blowfish_fast.errors import InputError
@@ -69,19 +75,13 @@ def cells_between_edges(
     """Return the cell of each value, and which kinds of stray value occurred.
 
     Cell i holds [edges[i], edges[i + 1]), the last one also its end if `closed`; NaN is
-    missing. The two truth values say whether some value lay outside, whether one was
-    missing; not how many.
+    missing. The truth values say whether some value lay outside, and whether one was
+    missing.
     """
     cells = np.empty(values.size, dtype=np.int64)
     strays = np.zeros(2, dtype=np.bool_)
-    _place(
-        np.ascontiguousarray(values, dtype=np.float64),
-        guide,
-        Targets(*map(int, targets)),
-        closed,
-        cells,
-        strays,
-    )
+    placed = np.ascontiguousarray(values, dtype=np.float64)
+    _place(placed, guide, Targets(*map(int, targets)), closed, cells, strays)
     return cells, strays
 
 
@@ -136,3 +136,88 @@ def count_into(counts: IntArray, cells: IntArray) -> None:
 def _count(counts: IntArray, cells: IntArray) -> None:
     for at in range(cells.size):
         counts[cells[at]] += 1
+
+
+ROWS_AT_ONCE = 2**13
+"""Records whose cells stay in the nearest cache while all tables are counted."""
+
+
+def count_tables(
+    counts: IntArray,
+    columns: npt.NDArray[np.int32],
+    sizes: Sequence[int],
+    tables: Sequence[tuple[int, ...]],
+) -> None:
+    """Add one to a cell of every table for each record; `counts` is changed in place.
+
+    `counts` holds the cells of all tables, one after the other, each in C order;
+    `columns` (attributes, records) the cell numbers; `sizes` the cells of each
+    attribute; `tables` the attributes of each table, in the order of its axes.
+    """
+    shape = np.array(sizes, dtype=np.int64)
+    fits = columns.ndim == 2 and columns.shape[0] == shape.size
+    inside = fits and (columns >= 0).all()
+    if not inside or not (columns < shape[:, None]).all():
+        raise InputError("every record needs a cell number within each attribute")
+    axes = np.array([one for table in tables for one in table], dtype=np.int64)
+    pointers = np.cumsum([0, *map(len, tables)]).astype(np.int64)
+    steps, cells = _steps(sizes, tables)
+    starts = np.cumsum([0, *cells]).astype(np.int64)
+    if starts[-1] != counts.size:
+        raise InputError(
+            f"these tables have {starts[-1]} cells; received room for {counts.size}"
+        )
+    _count_tables(counts, np.ascontiguousarray(columns), pointers, axes, steps, starts)
+
+
+def _steps(
+    sizes: Sequence[int], tables: Sequence[tuple[int, ...]]
+) -> tuple[IntArray, list[int]]:
+    """Return how far a step along each axis of each table leads, and their cells."""
+    steps: list[int] = []
+    cells = []
+    for table in tables:
+        after, own = 1, []
+        for axis in reversed(table):
+            own.append(after)
+            after *= int(sizes[axis])
+        steps += reversed(own)
+        cells.append(after)
+    return np.array(steps, dtype=np.int64), cells
+
+
+@kernel
+def _count_tables(
+    counts: IntArray,
+    columns: npt.NDArray[np.int32],
+    pointers: IntArray,
+    axes: IntArray,
+    steps: IntArray,
+    starts: IntArray,
+) -> None:
+    records = columns.shape[1]
+    for low in range(0, records, ROWS_AT_ONCE):
+        high = min(low + ROWS_AT_ONCE, records)
+        for table in range(pointers.size - 1):
+            first, end, start = pointers[table], pointers[table + 1], starts[table]
+            if end - first == 1:
+                one = columns[axes[first]]
+                for at in range(low, high):
+                    counts[start + one[at]] += 1
+            elif end - first == 2:
+                one, two = columns[axes[first]], columns[axes[first + 1]]
+                side = steps[first]
+                for at in range(low, high):
+                    counts[start + one[at] * side + two[at]] += 1
+            elif end - first == 3:
+                one, two = columns[axes[first]], columns[axes[first + 1]]
+                three = columns[axes[first + 2]]
+                side, edge = steps[first], steps[first + 1]
+                for at in range(low, high):
+                    counts[start + one[at] * side + two[at] * edge + three[at]] += 1
+            else:
+                for at in range(low, high):
+                    cell = start
+                    for part in range(first, end):
+                        cell += columns[axes[part], at] * steps[part]
+                    counts[cell] += 1

@@ -1,19 +1,17 @@
-"""Sums over rectangles of a grid of any dimension, from one table of corner sums.
+"""Sums over rectangles of a grid of any dimension, and how many rectangles hold a cell.
 
-Serves the exact answers of rectangle workloads, and the partitions that need counts
-of many boxes. An entry of the table is the sum of all cells before it on every axis;
-a box is a signed sum of the entries at its corners.
+An entry of the table is the sum of all cells before it on every axis; a box is a signed
+sum of the entries at its corners.
 
     counts      table           the box [1, 2) x [0, 2)
     1 2 3       0  0  0  0
     4 5 6       0  1  3  6      = table[2, 2] - table[1, 2] - table[2, 0] + table[1, 0]
                 0  5 12 21      = 12 - 3 - 0 + 0
 
-A box that cuts cells is split along each axis into the cut cell at its start, the
-whole cells, and the cut cell at its end. Each part is the sum of whole cells, times
-the fractions that are covered. This equals the signed sum of the table, interpolated
-linearly on each axis, at the corners; but no part is the small difference of large
-numbers, and of whole counts each part is exact.
+A box that cuts cells is split along each axis into the cut cell at its start, the whole
+cells, and the cut cell at its end. Each part is the sum of whole cells, times the
+fractions that are covered: no part is the small difference of large numbers, and of
+whole counts each part is exact.
 
     |  .--|-----|-----|-.   |        fractions  0.4, 1, 0.3
     0     1     2     3     4        box        [0.6, 3.3)
@@ -21,6 +19,7 @@ numbers, and of whole counts each part is exact.
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -41,10 +40,7 @@ def _accumulate(table: AnyArray, blocks: int, length: int, stride: int) -> None:
 
 @kernel
 def _box_sum(table: AnyArray, lows: IntArray, highs: IntArray) -> Any:
-    """Return the signed sum over the corners of a box.
-
-    `lows` and `highs` hold the offset in the flat table of each end on each axis.
-    """
+    """Return the signed sum of a box; its ends are offsets in the flat table."""
     total = table[0] - table[0]
     for corner in range(1 << lows.size):
         offset, negative = 0, False
@@ -87,18 +83,17 @@ def _whole_sums(
 def _cut_axis(low: float, high: float, edges: IntArray, weights: FloatArray) -> None:
     """Split [low, high), not empty, into a cut cell, whole cells and a cut cell.
 
-    Part i goes from ``edges[i]`` to ``edges[i + 1]`` with the fraction ``weights[i]``;
-    a part that does not occur has the fraction 0.
+    Part i goes from ``edges[i]`` to ``edges[i + 1]`` with the fraction ``weights[i]``,
+    or 0.
     """
     first, last = int(np.floor(low)), int(np.ceil(high))
     edges[0], edges[3] = first, last
+    edges[1], edges[2] = first, last
     weights[0] = weights[2] = 0.0
     weights[1] = 1.0
     if last - first == 1:
-        edges[1], edges[2] = first, last
         weights[1] = high - low
         return
-    edges[1], edges[2] = first, last
     if first < low:
         edges[1] = first + 1
         weights[0] = first + 1 - low
@@ -163,10 +158,6 @@ def summed_area_table(counts: AnyArray) -> AnyArray:
         ``table[i, j]`` is the sum of ``counts[:i, :j]``. Whole numbers give int64 and
         exact sums, as long as they stay below 2^63; floats give float64.
 
-    Notes
-    -----
-    O(d cells) time; memory is the table alone.
-
     Examples
     --------
     >>> summed_area_table(np.array([[1, 2, 3], [4, 5, 6]]))
@@ -204,10 +195,6 @@ def rectangle_sums(table: AnyArray, lows: AnyArray, highs: AnyArray) -> AnyArray
     sums : (m,) of the table's dtype
         Exact for int64.
 
-    Notes
-    -----
-    O(d 2^d) time per rectangle, O(d) memory besides the result.
-
     Examples
     --------
     >>> table = summed_area_table(np.array([[1, 2, 3], [4, 5, 6]]))
@@ -242,11 +229,6 @@ def fractional_rectangle_sums(
         The parts of whole cells are added up as precisely as the table has them, so
         of whole counts below 2^53 only the fractions are rounded.
 
-    Notes
-    -----
-    O(d 6^d) time per rectangle, less where it cuts no cells; O(d) memory besides the
-    result.
-
     Examples
     --------
     >>> table = summed_area_table(np.array([[1, 2, 3], [4, 5, 6]]))
@@ -279,3 +261,177 @@ def _flat_table(
     sides = np.array(table.shape, dtype=np.int64)
     strides = flat.size // np.cumprod(sides)
     return flat, sides - 1, strides
+
+
+@kernel
+def _largest_sum(cells: IntArray) -> int:
+    """For each pair of rows find the best stretch of columns in one pass (Kadane)."""
+    rows, columns = cells.shape
+    best = 0
+    totals = np.zeros(columns, dtype=np.int64)
+    for top in range(rows):
+        totals[:] = 0
+        for bottom in range(top, rows):
+            high, low = 0, 0
+            for column in range(columns):
+                totals[column] += cells[bottom, column]
+                high = max(high + totals[column], 0)
+                low = min(low + totals[column], 0)
+                best = max(best, high, -low)
+    return best
+
+
+def largest_rectangle_sum(cells: IntArray) -> int:
+    """Return the largest absolute sum over all rectangles of a line or a grid.
+
+    O(rows^2 columns). Sums of all cells must fit int64.
+    """
+    grid = np.atleast_2d(np.asarray(cells, dtype=np.int64))
+    if grid.shape[0] > grid.shape[1]:
+        grid = grid.T
+    return int(_largest_sum(as_input(grid, np.int64)))
+
+
+def box_coverage(shape: tuple[int, ...], lows: IntArray, highs: IntArray) -> IntArray:
+    """Return how many boxes [low, high) hold each cell. O(boxes * 2^d + cells * d).
+
+    A box is added at its corners, with alternating signs; running sums fill it in.
+    """
+    _check_boxes(shape, lows, highs)
+    wide = tuple(side + 1 for side in shape)
+    cells = int(np.prod(wide))
+    changes = np.zeros(cells, dtype=np.int64)
+    for corner in product((False, True), repeat=len(shape)):
+        places = np.where(corner, highs, lows)
+        flat = np.ravel_multi_index(tuple(places.T), wide)
+        sign = -1 if sum(corner) % 2 else 1
+        changes += sign * np.bincount(flat, minlength=cells)
+    table = changes.reshape(wide)
+    for axis in range(len(shape)):
+        np.cumsum(table, axis=axis, out=table)
+    return np.ascontiguousarray(table[tuple(slice(side) for side in shape)])
+
+
+def step_slices(
+    shape: tuple[int, ...], step: IntArray
+) -> tuple[tuple[slice, ...], tuple[slice, ...]]:
+    """Return the cells that a step leaves inside the grid, and where it takes them."""
+    here = tuple(
+        slice(max(0, -move), side - max(0, move))
+        for side, move in zip(shape, step.tolist(), strict=True)
+    )
+    there = tuple(
+        slice(max(0, move), side - max(0, -move))
+        for side, move in zip(shape, step.tolist(), strict=True)
+    )
+    return here, there
+
+
+def largest_box_separation(
+    shape: tuple[int, ...], lows: IntArray, highs: IntArray, steps: IntArray
+) -> int:
+    """Return the most boxes that hold exactly one of two cells, a step apart.
+
+    The boxes that hold both u and u + step are boxes again, so they are counted for all
+    u at once. Steps are differences of coordinates; those that leave the grid are
+    passed over.
+    """
+    coverage = box_coverage(shape, lows, highs)
+    sides = np.array(shape)
+    best = 0
+    for step in steps:
+        if (np.abs(step) >= sides).any():
+            continue
+        both_lows = np.maximum(lows, lows - step)
+        both_highs = np.minimum(highs, highs - step)
+        held = (both_lows < both_highs).all(axis=1)
+        both = box_coverage(shape, both_lows[held], both_highs[held])
+        here, there = step_slices(shape, step)
+        apart = coverage[here] + coverage[there] - 2 * both[here]
+        best = max(best, int(apart.max()))
+    return best
+
+
+@kernel
+def _visit_boxes(
+    shape: IntArray,
+    first: IntArray,
+    last: IntArray,
+    first_weight: FloatArray,
+    last_weight: FloatArray,
+    slots: IntArray,
+    rows: IntArray,
+    values: FloatArray,
+    fill: bool,
+) -> None:
+    """Visit each cell of each box; count it, or store the box in its column."""
+    axes = shape.size
+    place = np.empty(axes, dtype=np.int64)
+    for box in range(first.shape[0]):
+        for axis in range(axes):
+            place[axis] = first[box, axis]
+        inside = True
+        while inside:
+            cell = 0
+            weight = 1.0
+            for axis in range(axes):
+                cell = cell * shape[axis] + place[axis]
+                if place[axis] == first[box, axis]:
+                    weight *= first_weight[box, axis]
+                elif place[axis] == last[box, axis]:
+                    weight *= last_weight[box, axis]
+            if fill:
+                rows[slots[cell]] = box
+                values[slots[cell]] = weight
+            slots[cell] += 1
+            axis = axes - 1
+            while axis >= 0:
+                place[axis] += 1
+                if place[axis] <= last[box, axis]:
+                    break
+                place[axis] = first[box, axis]
+                axis -= 1
+            inside = axis >= 0
+
+
+def box_columns(
+    shape: tuple[int, ...],
+    first: IntArray,
+    last: IntArray,
+    first_weight: FloatArray,
+    last_weight: FloatArray,
+) -> tuple[IntArray, IntArray, FloatArray]:
+    """Return pointers, rows and values of the matrix of boxes by cells, in columns.
+
+    `first` and `last` (boxes, d) are cells, both inclusive; the weights say which part
+    of them is held. Cells between are held whole; the first weight alone counts where
+    first and last are one cell.
+    """
+    _check_boxes(shape, first, last + 1)
+    if not first.shape == last.shape == first_weight.shape == last_weight.shape:
+        raise InputError("cells and weights of the boxes must have one shape")
+    if (first > last).any():
+        raise InputError("each box must hold a cell: its last is not before its first")
+    sides = np.array(shape, dtype=np.int64)
+    slots = np.zeros(int(np.prod(sides)), dtype=np.int64)
+    nothing, empty = np.zeros(0, dtype=np.int64), np.zeros(0)
+    weights = (first_weight, last_weight)
+    _visit_boxes(sides, first, last, *weights, slots, nothing, empty, False)
+    pointers = np.concatenate([[0], np.cumsum(slots)]).astype(np.int64)
+    rows = np.empty(pointers[-1], dtype=np.int64)
+    values = np.empty(pointers[-1])
+    slots = pointers[:-1].copy()
+    _visit_boxes(sides, first, last, *weights, slots, rows, values, True)
+    return pointers, rows, values
+
+
+def _check_boxes(shape: tuple[int, ...], lows: IntArray, highs: IntArray) -> None:
+    fits = lows.ndim == 2 and lows.shape == highs.shape and lows.shape[1] == len(shape)
+    if fits and lows.size:
+        inside = (lows >= 0) & (lows <= highs) & (highs <= np.array(shape))
+        fits = bool(inside.all())
+    if not fits:
+        raise InputError(
+            f"boxes must have corners of shape (boxes, {len(shape)}) inside the grid "
+            f"of shape {shape}, low before high"
+        )

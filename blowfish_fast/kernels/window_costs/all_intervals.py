@@ -1,16 +1,14 @@
 """Least-cost partition into intervals of any length, for up to 4096 cells.
 
-Serves DAWA's first stage on small domains. For each end the interval grows to the
-left, one cell at a time; a pointer over the ranks follows its mean (or its order
-statistic) as in `moving_pointer`, with the Fenwick tree for the worst case. So all
-intervals with one end are costed in one sweep, and the dynamic programme can take
-them at once.
+For each end the interval grows to the left, one cell at a time; a pointer over the
+ranks follows its mean (or its order statistic) as in `moving_pointer`, with the Fenwick
+tree for the worst case. So all intervals with one end are costed in one sweep, and the
+dynamic programme takes them at once.
 
     cells      2   3   8   1   0          end 5
     grows                     [0]         deviation 0
                          [1   0]          1
                      [8   1   0]          10
-                     ...
 
 Without noise O(n) memory serves. With noise, each length has its own scale: blocks of
 ends are costed, turned so that a length lies in a row, and turned back.
@@ -18,22 +16,23 @@ ends are costed, turned so that a length lies in a row, and turned back.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TypeAlias
-
 import numpy as np
 
-from blowfish_fast._support.typing import AnyArray, FloatArray, IntArray, WordArray
+from blowfish_fast._support.typing import AnyArray, FloatArray, IntArray
 from blowfish_fast.errors import InputError, SizeError
 from blowfish_fast.kernels._jit import kernel
+from blowfish_fast.kernels.sampling.discrete_laplace import subtract_geometric
+from blowfish_fast.kernels.sampling.draw_arguments import Words
 
-from .count_grid import IMPOSSIBLE, fixed_point, grid_units
-from .fenwick_window import add_cell, part_cells, plant_tree
-from .moving_pointer import STEPS_PER_VALUE, STEPS_PER_WINDOW
-from .sliding_ranks import dense_ranks
-from .window_pinball import check_quantile
-
-WordSource: TypeAlias = Callable[[int, int], WordArray]
+from .count_grid import IMPOSSIBLE, counts_on_grid
+from .moving_pointer import (
+    STEPS_PER_VALUE,
+    STEPS_PER_WINDOW,
+    add_cell,
+    dense_ranks,
+    part_cells,
+    plant_tree,
+)
 
 MOST_CELLS = 4096
 NOISY_BLOCK = 1024
@@ -112,8 +111,7 @@ def costs_to_end(
         else:
             add_cell(tree, table.size - 2, rank, 1, value)
             sought = None if level is None else above
-            found = part_cells(tree, table, length, total, centre, sought)
-            centre, count, high = found
+            centre, count, high = part_cells(tree, table, length, total, centre, sought)
         whole = high - count * centre
         part = total - centre * length
         if level is None:
@@ -140,10 +138,7 @@ def _costs_of_ends(
     begin: int,
     costs: IntArray,
 ) -> None:
-    """Fill ``costs[i, length - 1]`` for the ends ``begin + 1 + i``.
-
-    Entries of impossible lengths are zero.
-    """
+    """Fill ``costs[i, length - 1]`` for the ends ``begin + 1 + i``, 0 if too long."""
     tally = np.empty(table.size, dtype=np.int32)
     tree = np.empty(2 * table.size, dtype=np.int64)
     for i in range(costs.shape[0]):
@@ -183,31 +178,18 @@ def _prepare(
     quantile: tuple[int, int] | None,
 ) -> tuple[IntArray, int, IntArray, FloatArray | None]:
     """Check the arguments; return values, grid exponent, penalties and scales."""
-    if x.ndim != 1 or x.size == 0:
-        raise InputError(
-            "a partition needs one axis of at least one cell: "
-            f"got shape {x.shape}. Flatten the cells in some order."
-        )
     if x.size > MOST_CELLS:
         raise SizeError(
             f"all intervals of at most {MOST_CELLS} cells are compared: got {x.size} "
             "cells. Use least_cost_partition, with power-of-two lengths."
         )
-    if quantile is not None:
-        check_quantile(*quantile)
-    values, exponent = fixed_point(x, x.size)
-    if scales is not None and exponent != 0:
-        raise InputError(
-            "a noisy partition needs whole counts within the cap of partition_grid: "
-            "got fractions or larger values. Round and clip the cells."
-        )
-    grid, prices, noise = grid_units(values, exponent, penalties, scales, step)
-    if x.size**2 * 2.0 ** (1 - grid) > 2.0**62:
+    found = counts_on_grid(x, penalties, scales, step, quantile)
+    if x.size**2 * 2.0 ** (1 - found[1]) > 2.0**62:
         raise InputError(
             f"a grid of {step!r} is too fine for {x.size} cells. Take the step from "
             "partition_grid(cells, scale)."
         )
-    return values, grid, prices, noise
+    return found
 
 
 def _by_length(given: FloatArray | float, cells: int, name: str) -> FloatArray:
@@ -215,12 +197,10 @@ def _by_length(given: FloatArray | float, cells: int, name: str) -> FloatArray:
     array = np.asarray(given, dtype=np.float64)
     if array.ndim == 0:
         return np.full(cells, float(array))
-    if array.shape == (cells + 1,):
-        return array[1:]
     if array.shape != (cells,):
         raise InputError(
-            f"{name} are one number, or one for each length 1 .. {cells} (a further "
-            f"one in front, for length 0, is ignored): got shape {array.shape}."
+            f"{name} are one number, or one for each length 1 .. {cells}: got shape "
+            f"{array.shape}."
         )
     return array
 
@@ -263,7 +243,7 @@ def least_cost_partition_all(
     x: AnyArray,
     penalty: FloatArray | float,
     scales: FloatArray | None = None,
-    words: WordSource | None = None,
+    words: Words | None = None,
     *,
     step: float,
     quantile: tuple[int, int] | None = None,
@@ -277,7 +257,7 @@ def least_cost_partition_all(
     ----------
     x : (n,) int64, or floats, n at most 4096
     penalty : float, or (n,) float64 for the lengths 1 .. n
-        Price of an interval, in counts. With n + 1 entries the first is ignored.
+        Price of an interval, in counts.
     scales : (n,) float64, optional
         Noise scale by length, in counts, shaped like `penalty`.
     words : callable ``words(position, count)``, with `scales`
@@ -327,10 +307,8 @@ def least_cost_partition_all(
 
 
 def _with_noise(
-    costs: IntArray, begin: int, scales: FloatArray, words: WordSource
+    costs: IntArray, begin: int, scales: FloatArray, words: Words
 ) -> IntArray:
-    from blowfish_fast.kernels.sampling.discrete_laplace import subtract_geometric
-
     by_length = np.ascontiguousarray(costs.T)
     for length in range(1, by_length.shape[0] + 1):
         first = max(begin + 1, length)

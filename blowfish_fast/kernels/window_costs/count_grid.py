@@ -1,15 +1,11 @@
 """Whole numbers for the partition: counts in fixed point, costs on a public grid.
 
-Serves DAWA's first stage, whose proof needs an exact minimum: costs, noise and their
-sums are integers, in units of a public power of two.
+A private partition needs an exact minimum: costs, noise and their sums are integers, in
+units of a public power of two.
 
     counts      0 ......................... cap         clipped there by the caller
     cost        |----|----|----|----|----|----|         floor(cost / step)
                 step = 2^exponent, fine against the noise and against one record
-
-Integers are kept as they are, less their minimum; other floats are rounded to
-multiples of a power of two fine enough to lose nothing that float64 holds of the
-largest. Sums of such values are exact in any order, so a sliding sum never drifts.
 """
 
 from __future__ import annotations
@@ -28,22 +24,21 @@ IMPOSSIBLE = 1 << 62
 DATA_BITS = 59
 VALUE_BITS = 51
 FINEST_BITS = 42
+LARGEST_DENOMINATOR = 1024
 
 
 def fixed_point(values: AnyArray, cells: int) -> tuple[IntArray, int]:
     """Return non-negative integers and an exponent that stand for `values`.
 
     ``values - values.min()`` equals ``whole * 2.0**exponent``: exactly, with exponent
-    0, for integers (of any type, floats included) as long as `cells` of them have a
-    sum below about 2^60; else rounded to 51 bits, fewer if `cells` is above 2^9.
+    0, for integers (floats included) as long as `cells` of them have a sum below about
+    2^60; else rounded to 51 bits, fewer if `cells` is above 2^9. Sums of such values
+    are exact in any order, so a sliding sum never drifts.
 
     Examples
     --------
     >>> fixed_point(np.array([7, 5, 9]), 3)
     (array([2, 0, 4]), 0)
-    >>> whole, exponent = fixed_point(np.array([0.5, 0.75]), 2)
-    >>> (whole * 2.0**exponent).tolist()
-    [0.0, 0.25]
     """
     if values.size == 0:
         return np.zeros(0, dtype=np.int64), 0
@@ -100,12 +95,11 @@ def step_exponent(step: float) -> int:
 def partition_grid(cells: int, scale: float) -> tuple[float, int]:
     """Return the grid step and the largest admissible count per cell.
 
-    Both depend on public numbers alone. With every count in 0 .. cap, noise
-    scales between `scale` and ``8 * scale``, and penalties from 0 to
-    ``2**20 * scale``, no integer of the partition overflows: costs of all
-    buckets together stay below 2^58 steps, penalties along the best partition below
-    2^56, noise below 2^60 even if each of `cells` draws reached 128 scales (the
-    chance that one does is below e^-128).
+    Both depend on public numbers alone. With every count in 0 .. cap, noise scales
+    between `scale` and ``8 * scale``, and penalties from 0 to ``2**20 * scale``, no
+    integer of the partition overflows: costs of all buckets together stay below 2^58
+    steps, penalties along the best partition below 2^56, noise below 2^60 even if each
+    of `cells` draws reached 128 scales (the chance that one does is below e^-128).
 
     Parameters
     ----------
@@ -117,17 +111,11 @@ def partition_grid(cells: int, scale: float) -> tuple[float, int]:
     Returns
     -------
     step : float
-        A power of two: at most 2^-8 counts, so that rounding a sensitivity up to
-        the grid costs little, and at most a 1024th of the noise; coarser only
-        where 64 bits demand it.
+        A power of two: at most 2^-8 counts, so that rounding a sensitivity D up to
+        ``ceil(D / step)`` steps costs little, and at most a 1024th of the noise;
+        coarser only where 64 bits demand it, above a scale of about 2^20 counts.
     cap : int
         At least 2^20; clip every cell here, which keeps all sensitivities.
-
-    Notes
-    -----
-    Rounding costs down to the grid changes a sensitivity D to at most
-    ``ceil(D / step)`` steps. Above a scale of about 2^20 counts the step exceeds one
-    record, and noise scales computed from rounded sensitivities grow with it.
 
     Examples
     --------
@@ -159,14 +147,9 @@ def grid_units(
 ) -> tuple[int, IntArray, FloatArray | None]:
     """Return grid exponent, penalties and noise scales for fixed-point `values`.
 
-    Costs of the values are to be rounded down to multiples of 2^exponent; penalties
-    are rounded to whole steps; scales are divided by the step, which is exact.
-
-    Raises
-    ------
-    InputError
-        If a sum could leave 62 bits, or a scale is not positive: every candidate of
-        a private partition is noisy.
+    Penalties are rounded to whole steps; scales are divided by the step, which is
+    exact. Refused if a sum could leave 62 bits, or a scale is not positive: every
+    candidate of a private partition is noisy.
     """
     largest = int(values.max(initial=0))
     grid = min(step_exponent(step) - exponent, SUM_BITS + 1)
@@ -206,3 +189,37 @@ def grid_units(
             "step from partition_grid(cells, scale)."
         )
     return grid, in_steps.astype(np.int64), scales_in_steps
+
+
+def check_quantile(numerator: int, denominator: int) -> None:
+    """Refuse a pinball level outside 0 .. 1, or with a large denominator."""
+    if not (0 <= numerator <= denominator and 1 <= denominator <= LARGEST_DENOMINATOR):
+        raise InputError(
+            f"a quantile is a fraction from 0 to 1 in parts of at most "
+            f"{LARGEST_DENOMINATOR}: got {numerator}/{denominator}. "
+            "Round it to a smaller denominator."
+        )
+
+
+def counts_on_grid(
+    x: AnyArray,
+    penalties: FloatArray,
+    scales: FloatArray | None,
+    step: float,
+    quantile: tuple[int, int] | None,
+) -> tuple[IntArray, int, IntArray, FloatArray | None]:
+    """Check what a partition is asked of; return whole counts and `grid_units`."""
+    if x.ndim != 1 or x.size == 0:
+        raise InputError(
+            "a partition needs one axis of at least one cell: got shape "
+            f"{x.shape}. Flatten the cells in some order."
+        )
+    if quantile is not None:
+        check_quantile(*quantile)
+    values, exponent = fixed_point(x, x.size)
+    if scales is not None and exponent != 0:
+        raise InputError(
+            "a noisy partition needs whole counts within the cap of partition_grid: "
+            "got fractions or larger values. Round and clip the cells."
+        )
+    return values, *grid_units(values, exponent, penalties, scales, step)

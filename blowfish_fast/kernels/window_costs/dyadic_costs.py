@@ -1,8 +1,8 @@
 """Dyadic costs: of all buckets of power-of-two length, at every offset.
 
-Serves DAWA's first stage (`interval_partition`). A bucket is named by its level k and
-its end e: [e - 2^k, e). Ends come in blocks of 2^15, so that a table of all n log n
-costs never exists; the levels of a block are independent jobs.
+A bucket is named by its level k and its end e: [e - 2^k, e). Ends come in blocks of
+2^15, so that a table of all n log n costs never exists; the levels of a block are
+independent jobs.
 
     level       how                         ranks, for the block of ends |=====|
       0 ..  5   cell by cell                none
@@ -17,24 +17,21 @@ costs never exists; the levels of a block are independent jobs.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
 
 from blowfish_fast._support.typing import AnyArray, IntArray
 
-from .moving_pointer import CLOSED, MEAN, MODE, STATE_SIZE
-from .sliding_ranks import dense_ranks, rank_stretch
-from .window_deviation import SHORT, SHORT_LEVELS, short_deviations
-from .window_pinball import short_pinball
+from .moving_pointer import CLOSED, MEAN, MODE, dense_ranks, rank_stretch
+from .short_windows import SHORT, SHORT_LEVELS, short_deviations, short_pinball
 from .window_slide import (
     ABOVE,
     CHUNK,
     VALUES_PER_CELL,
+    Slide,
     TileRoom,
     slide_tiles,
-    slide_windows,
     tile_room,
 )
 
@@ -42,16 +39,7 @@ BLOCK = 1 << 15
 
 # First level, last level, ends per tile. A tile is as long as its longest bucket, so
 # a frame of two tiles holds every bucket that ends in the second.
-TILES = (
-    (6, 9, 1 << 9),
-    (10, 12, 1 << 12),
-    (13, 15, 1 << 15),
-    (16, 18, 1 << 18),
-    (19, 21, 1 << 21),
-    (22, 24, 1 << 24),
-    (25, 27, 1 << 27),
-    (28, 30, 1 << 30),
-)
+TILES = ((6, 9, 1 << 9), *((k - 2, k, 1 << k) for k in range(12, 31, 3)))
 
 
 class Room(NamedTuple):
@@ -70,34 +58,6 @@ class LevelJob(NamedTuple):
 
     levels: range
     fill: Callable[[int, int, IntArray, Room], None]
-
-
-@dataclass
-class _Slide:
-    """A window length whose state is carried from block to block."""
-
-    recipe: IntArray
-    tally: AnyArray
-    state: IntArray = field(default_factory=lambda: np.zeros(STATE_SIZE, np.int64))
-    tree: IntArray = field(default_factory=lambda: np.empty(0, np.int64))
-
-    def fill(
-        self,
-        values: IntArray,
-        ranks: AnyArray,
-        table: IntArray,
-        first: int,
-        scratch: IntArray,
-        row: IntArray,
-    ) -> None:
-        done = 0
-        while done < row.size:
-            done += slide_windows(
-                values, ranks, table, first + done, self.recipe, self.state,
-                self.tally, self.tree, scratch, row[done:],
-            )  # fmt: skip
-            if done < row.size:
-                self.tree = np.empty(2 * table.size, dtype=np.int64)
 
 
 def _short_job(values: IntArray, recipes: IntArray) -> LevelJob:
@@ -154,7 +114,7 @@ def _global_job(
     values: IntArray, ranks: AnyArray, table: IntArray, recipe: IntArray, level: int
 ) -> LevelJob:
     """One level on the ranks of the whole array."""
-    slide = _Slide(recipe, np.empty(table.size, dtype=np.int32))
+    slide = Slide(recipe, np.empty(table.size, dtype=np.int32))
 
     def fill(begin: int, end: int, rows: IntArray, room: Room) -> None:
         first = max(begin + 1, 1 << level)
@@ -177,7 +137,7 @@ def _framed_job(
     frame_ranks = np.empty(2 * tile, dtype=np.int32)
     frame_table = np.empty(2 * tile + 2, dtype=np.int64)
     size = 2 * tile + 2
-    slides = [_Slide(recipes[level], np.empty(size, np.int32)) for level in levels]
+    slides = [Slide(recipes[level], np.empty(size, np.int32)) for level in levels]
     frame_distinct = 0
 
     def fill(begin: int, end: int, rows: IntArray, room: Room) -> None:
@@ -196,14 +156,8 @@ def _framed_job(
             first = max(begin + 1, 1 << level)
             if first <= end:
                 row = rows[level, first - begin - 1 : end - begin]
-                slide.fill(
-                    values[frame],
-                    frame_ranks,
-                    table,
-                    first - origin,
-                    room.tiles.scratch,
-                    row,
-                )
+                place, scratch = first - origin, room.tiles.scratch
+                slide.fill(values[frame], frame_ranks, table, place, scratch, row)
 
     return LevelJob(levels, fill)
 
@@ -213,9 +167,9 @@ def level_jobs(
 ) -> tuple[list[LevelJob], Callable[[], Room]]:
     """Plan the jobs that cost every bucket, and the room a thread needs for them.
 
-    Recipes (`window_slide.window_recipe`) say how to finish each power of two up to the
-    number of cells. Together the jobs cover all levels; a row of costs is filled for
-    the ends that leave room for the bucket, short rows throughout.
+    There is a recipe (`window_slide.window_recipe`) for each power of two up to the
+    number of cells. A row of costs is filled for the ends that leave room for the
+    bucket, short rows throughout.
     """
     count = len(recipes)
     jobs = [_short_job(values, recipes)]

@@ -1,17 +1,20 @@
 """Sums above the centre of a window that slides by one cell at a time.
 
-Serves DAWA's first stage, where a bucket costs the distance of its cells from a
-centre: their mean (deviation) or one of their order statistics (pinball). A *tally*
-counts the window's cells by rank; a pointer parts the ranks above the centre from
-the others; the number and the sum of the cells above it are kept up to date.
+A window costs the distance of its cells from a centre: their mean (deviation) or one of
+their order statistics (pinball). A *tally* counts the window's cells by rank; a pointer
+parts the ranks above the centre from the others; the number and the sum of the cells
+above it are kept up to date.
 
     rank       1   2   3   4   5   6        window  {10, 30, 30, 90},  mean 40
     value     10  20  30  50  80  90        above: one cell, sum 90
     tally      1   0   2   0   0   1
                              ^ pointer: the lowest rank above the centre
 
-One slide moves the centre a little, so the pointer walks a few ranks. A walk that
-has taken too many steps on average ends early; `fenwick_window` takes over.
+Ranks run from 1; a sentinel at either end of the table of values spares the pointer a
+test. One slide moves the centre a little, so the pointer walks a few ranks. Where a
+walk has taken too many steps on average, a Fenwick tree takes over: node i covers the
+ranks (i - lowbit(i), i], ``tree[2 i]`` is its number of cells, ``tree[2 i + 1]`` their
+sum, and a descent finds the centre.
 
 Each window yields two integers, from which the caller finishes its cost exactly:
 
@@ -19,8 +22,8 @@ Each window yields two integers, from which the caller finishes its cost exactly
     mean        sum above - count * floor    count * (total - length * floor)
     statistic   sum above - count * centre   total - length * centre
 
-with `floor` the mean rounded down. Then deviation = 2 whole - 2 part / length, and
-the pinball cost of level t is whole - (1 - t) part.
+with `floor` the mean rounded down. Then deviation = 2 whole - 2 part / length, and the
+pinball cost of level t is whole - (1 - t) part.
 """
 
 from __future__ import annotations
@@ -29,8 +32,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from blowfish_fast._support.typing import AnyArray, IntArray
-from blowfish_fast.kernels._jit import kernel, prefetch
+from blowfish_fast._support.typing import AnyArray, IntArray, WordArray
+from blowfish_fast.kernels._jit import kernel, popcount, prefetch
 
 # The state of one sliding window, in the order of a small int64 array.
 TOTAL, COUNT, SUM, POINTER, STEPS, WINDOWS, MODE = range(7)
@@ -82,8 +85,7 @@ def open_window(
 ) -> None:
     """Set the pointer for the window of the first `length` cells, and emit it."""
     distinct = table.size - 2
-    for rank in range(distinct + 2):
-        tally[rank] = 0
+    tally[: distinct + 2] = 0
     total = np.int64(0)
     for cell in range(length):
         total += values[cell]
@@ -140,11 +142,9 @@ def walk_windows(
     """Slide on and emit ``whole.size`` windows; return how many were emitted.
 
     Around the mean without `above`; else around the order statistic with `above` cells
-    over it: at most `above` cells lie at or over the pointer, and more once the rank
-    beneath it is added. The compiler sees which and leaves the other branches out.
-
-    The walk ends early after the window that exhausts its steps. Indices are unsigned
-    because Numba adds a test for negative ones to every signed, computed index.
+    over it (the compiler leaves the other branches out). The walk ends early after the
+    window that exhausts its steps. Indices are unsigned because Numba adds a test for
+    negative ones to every signed, computed index.
     """
     old, new = slides.old, slides.new
     old_ranks, new_ranks = slides.old_ranks, slides.new_ranks
@@ -224,3 +224,199 @@ def walk_windows(
     if emitted < wanted:
         state[MODE] = EXHAUSTED
     return emitted
+
+
+BELOW_ALL = -1
+ABOVE_ALL = np.iinfo(np.int64).max
+
+
+@kernel
+def rank_stretch(
+    parent: AnyArray,
+    parent_distinct: int,
+    values: IntArray,
+    bitmap: WordArray,
+    marks_before: AnyArray,
+    ranks: AnyArray,
+    table: IntArray,
+) -> int:
+    """Rank a stretch from its `parent` ranks; return how many values differ.
+
+    `parent` holds ranks of the cells in a longer array (or small values themselves), at
+    most `parent_distinct`, and `values` what is behind them. `bitmap` and
+    `marks_before` are scratch for parent_distinct // 64 + 1 words; `ranks` receives
+    dense ranks from 1 on, `table` the value of each, between two sentinels.
+    """
+    words = (parent_distinct >> 6) + 1
+    six = np.uint64(6)
+    low_bits = np.uint64(63)
+    one = np.uint64(1)
+    for word in range(words):
+        bitmap[word] = np.uint64(0)
+    for cell in range(values.size):
+        rank = np.uint64(parent[cell])
+        bitmap[rank >> six] |= one << (rank & low_bits)
+    following = 1
+    for word in range(words):
+        marks_before[word] = following
+        following += popcount(bitmap[word])
+    for cell in range(values.size):
+        rank = np.uint64(parent[cell])
+        word_of_rank = rank >> six
+        marks_below = (one << (rank & low_bits)) - one
+        dense = np.int64(marks_before[word_of_rank]) + popcount(
+            bitmap[word_of_rank] & marks_below
+        )
+        ranks[cell] = dense
+        table[np.uintp(dense)] = values[cell]
+    table[0] = BELOW_ALL
+    table[following] = ABOVE_ALL
+    return following - 1
+
+
+@kernel
+def _rank_sorted(
+    ordered: IntArray, order: IntArray, ranks: AnyArray, table: IntArray
+) -> int:
+    distinct = 0
+    last = np.int64(BELOW_ALL)
+    table[0] = BELOW_ALL
+    for position in range(ordered.size):
+        value = ordered[position]
+        if value != last:
+            last = value
+            distinct += 1
+            table[distinct] = value
+        ranks[np.uintp(order[position])] = distinct
+    table[distinct + 1] = ABOVE_ALL
+    return distinct
+
+
+def dense_ranks(values: IntArray) -> tuple[AnyArray, IntArray]:
+    """Return the int32 rank of every value, from 1, and the value of every rank.
+
+    O(n) when the largest value is at most about 16 n, else one sort.
+    """
+    cells = values.size
+    largest = int(values.max(initial=0))
+    index_bits = max(cells - 1, 1).bit_length()
+    ranks = np.empty(cells, dtype=np.int32)
+    table = np.empty(min(cells, largest + 1) + 2, dtype=np.int64)
+    if largest <= 16 * cells + 1024:
+        words = (largest >> 6) + 1
+        bitmap = np.empty(words, dtype=np.uint64)
+        marks_before = np.empty(words, dtype=np.int32)
+        distinct = rank_stretch(
+            values, largest, values, bitmap, marks_before, ranks, table
+        )
+    elif largest.bit_length() + index_bits <= 63:
+        # Value and position share a word: sorting plain words is several times
+        # faster than sorting positions by the values they point at.
+        packed = values << index_bits
+        packed |= np.arange(cells)
+        packed.sort()
+        order = packed & ((1 << index_bits) - 1)
+        packed >>= index_bits
+        distinct = _rank_sorted(packed, order, ranks, table)
+    else:
+        order = np.argsort(values)
+        distinct = _rank_sorted(values[order], order, ranks, table)
+    return ranks, table[: distinct + 2]
+
+
+@kernel
+def plant_tree(tally: AnyArray, table: IntArray, tree: IntArray) -> None:
+    """Turn the tally of a window into its tree, of 2 ``table.size`` numbers."""
+    distinct = table.size - 2
+    tree[: 2 * (distinct + 1)] = 0
+    for rank in range(1, distinct + 1):
+        copies = np.int64(tally[rank])
+        tree[2 * rank] += copies
+        tree[2 * rank + 1] += copies * table[rank]
+        above = rank + (rank & -rank)
+        if above <= distinct:
+            tree[2 * above] += tree[2 * rank]
+            tree[2 * above + 1] += tree[2 * rank + 1]
+
+
+@kernel
+def add_cell(
+    tree: IntArray, distinct: int, rank: np.int64, copies: int, value: np.int64
+) -> None:
+    """Add one cell to the nodes over its rank, or take it out (both negative)."""
+    node = np.int64(rank)
+    while node <= distinct:
+        tree[2 * node] += copies
+        tree[2 * node + 1] += value
+        node += node & -node
+
+
+@kernel
+def part_cells(
+    tree: IntArray,
+    table: IntArray,
+    length: int,
+    total: np.int64,
+    centre: np.int64,
+    above: int | None,
+) -> tuple[np.int64, np.int64, np.int64]:
+    """Return the centre, and the number and the sum of the window's cells above it.
+
+    `centre` itself, or with `above` the statistic with so many cells over it, whose
+    copies count as above: they add nothing to the sum of distances.
+    """
+    distinct = table.size - 2
+    reach = np.int64(1)
+    while reach * 2 <= distinct:
+        reach *= 2
+    node = np.int64(0)
+    count = np.int64(length)
+    high = np.int64(total)
+    while reach > 0:
+        below = node + reach
+        if below <= distinct:
+            if above is None:
+                moves = table[below] <= centre
+            else:
+                moves = count - tree[2 * below] > above
+            if moves:
+                node = below
+                count -= tree[2 * below]
+                high -= tree[2 * below + 1]
+        reach >>= 1
+    return centre if above is None else table[node + 1], count, high
+
+
+@kernel
+def slide_tree(
+    slides: Slides,
+    length: int,
+    shift: int,
+    above: int,
+    table: IntArray,
+    tree: IntArray,
+    state: IntArray,
+    whole: IntArray,
+    part: IntArray,
+) -> None:
+    """Slide on and emit ``whole.size`` windows; as `walk_windows`, on the tree."""
+    old, new = slides.old, slides.new
+    old_ranks, new_ranks = slides.old_ranks, slides.new_ranks
+    distinct = table.size - 2
+    total = state[TOTAL]
+    for i in range(whole.size):
+        leaving = old[i]
+        entering = new[i]
+        if leaving != entering:
+            add_cell(tree, distinct, old_ranks[i], -1, -leaving)
+            add_cell(tree, distinct, new_ranks[i], 1, entering)
+            total += entering - leaving
+        centre = floor_mean(total, length, shift)
+        if above < 0:
+            _, count, high = part_cells(tree, table, length, total, centre, None)
+            part[i] = count * (total - centre * length)
+        else:
+            centre, count, high = part_cells(tree, table, length, total, centre, above)
+            part[i] = total - centre * length
+        whole[i] = high - count * centre
+    state[TOTAL] = total

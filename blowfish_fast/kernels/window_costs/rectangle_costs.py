@@ -1,11 +1,9 @@
 """Pinball (quantile) cost of every dyadic rectangle of a grid, in exact integers.
 
-Serves the sampled partitions (`kernels.dyadic_partition` on a line, a grid of one row;
-`kernels.rectangle_partition`). For a quantile p/q the pinball cost of a rectangle is
-the least sum, over its cells, of p times what the count has above a centre and q - p
-times what it lacks below; the best centre is the p/q-quantile of the counts, which
-sorted counts show. A merge sort that doubles heights first and widths then sorts all
-rectangles of one shape at a time:
+For a quantile p/q the pinball cost of a rectangle is the least sum, over its cells, of
+p times what the count has above a centre and q - p times what it lacks below; the best
+centre is the p/q-quantile of the counts, which sorted counts show. A merge sort that
+doubles heights first and widths then sorts all rectangles of one shape at a time:
 
     height, width      1        2        4
         1           counts -> pairs -> rows of 4
@@ -13,12 +11,8 @@ rectangles of one shape at a time:
         4           fours  -> 4 x 2 -> 4 x 4         then along itself
 
 Rectangles lie on the next powers of two; one cut by the end of the grid has the cells
-it has, and one beyond the end does not exist. The sorted cells of a rectangle stand
-together, band after band of rows:
-
-    band of 2 rows     | 2 x w | 2 x w | 2 x rest |
-
-O(n log(rows) log(columns)) time; the costs are 4n numbers.
+it has. The sorted cells of a rectangle stand together, band after band of rows. O(n
+log(rows) log(columns)) time; the costs are 4n numbers. A line is a grid of one row.
 """
 
 from __future__ import annotations
@@ -123,15 +117,9 @@ def _double_heights(
         lower = min(height, rows - top - upper)
         for column in range(columns):
             place = top * columns + (upper + lower) * column
-            _merge_runs(
-                source,
-                top * columns + upper * column,
-                upper,
-                (top + upper) * columns + lower * column,
-                lower,
-                target,
-                place,
-            )
+            above = top * columns + upper * column
+            below = (top + upper) * columns + lower * column
+            _merge_runs(source, above, upper, below, lower, target, place)
             costs[band, column] = _sorted_cost(
                 target, place, upper + lower, quantile[0], quantile[1]
             )
@@ -256,3 +244,52 @@ def _cut_counts(counts: IntArray, numerator: int, denominator: int) -> IntArray:
         )
     cut = np.clip(counts.reshape(-1), 0, count_cap(counts.size, denominator))
     return np.ascontiguousarray(cut, dtype=np.int64)
+
+
+WEIGHT_BITS = 16
+"""A level weight of 1, as a whole number of bits."""
+
+
+def counts_within(counts: IntArray) -> IntArray:
+    """Cut counts at the public 2^42 / cells, so that no sum leaves 62 bits."""
+    return np.minimum(counts, 2**42 // max(counts.size, 1))
+
+
+def price_within(price: float, cells: int) -> int:
+    """Return a price in units of 2^-18 records, cut at 2^60 / cells."""
+    return min(round(max(price, 0.0) * 2.0 ** (WEIGHT_BITS + 2)), 2**60 // cells)
+
+
+def least_even_cost(
+    counts: IntArray,
+    level_weights: list[list[float]],
+    price: int,
+    *,
+    threads: int = 1,
+) -> int:
+    """Return the least sum of weighted pinball costs and prices, times 2^18, exactly.
+
+    From single cells up, a rectangle is one bucket or two halves along either axis,
+    whichever costs least. `counts` from `counts_within`; ``level_weights[i][j]`` in
+    [0, 1], for buckets of 2^i by 2^j cells, is rounded down to a multiple of 2^-16; the
+    price is in units of 2^-18 records. One record more changes the result by -2^16 at
+    least and 3 * 2^16 at most. O(n) after the costs.
+    """
+    costs = dyadic_rectangle_costs(counts, 3, 4, threads=threads)
+    best: list[list[IntArray]] = []
+    for tall, row in enumerate(costs):
+        best.append([])
+        for wide, cost in enumerate(row):
+            weight = int(level_weights[tall][wide] * 2**WEIGHT_BITS)
+            least = weight * cost + price
+            if tall:
+                np.minimum(least, _pairs(best[tall - 1][wide], 0), out=least)
+            if wide:
+                np.minimum(least, _pairs(best[tall][wide - 1], 1), out=least)
+            best[tall].append(least)
+    return int(best[-1][-1][0, 0])
+
+
+def _pairs(values: IntArray, axis: int) -> IntArray:
+    """Add neighbours along an axis; the last one stands alone if it has none."""
+    return np.add.reduceat(values, np.arange(0, values.shape[axis], 2), axis=axis)

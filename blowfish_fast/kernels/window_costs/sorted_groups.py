@@ -1,6 +1,5 @@
-"""Least-cost grouping (clustering) of sorted values, in O(n log n).
+"""Cheapest grouping of sorted values, and cheapest merge of neighbouring ones.
 
-Serves the noisy-sort partition and AHP: cells of similar noisy counts share a bucket.
 A group is a run of the sorted values. It costs a price, and either the sum of distances
 to its median, or the squared distances from its mean and a variance that its L members
 share: `shared` / L in all.
@@ -11,14 +10,27 @@ share: `shared` / L in all.
 Either cost satisfies the quadrangle inequality, as any convex function of L does, so of
 two starts the later one, once better, stays better. A queue holds the starts that will
 be best for some end; where one takes over from another is found by bisection.
+
+Values that are not sorted are merged at squared distances plus a price per bucket. The
+last bucket's mean is kept open; for every possible mean, one begin of it is best:
+
+    mean of the last bucket   -----------|-----------|------->
+    best begin                   cell 7      cell 3     cell 7
+
+A new cell adds a parabola to all pieces. The least point of them all is the cost of the
+best partition so far; a new bucket may begin after it at that cost plus the price, and
+takes over where pieces lie higher. In practice a dozen pieces or so remain.
 """
 
 from __future__ import annotations
+
+import math
 
 import numpy as np
 
 from blowfish_fast._support.typing import AnyArray, BoolArray, FloatArray, IntArray
 from blowfish_fast.errors import InputError
+from blowfish_fast.kernels._arguments import rises
 from blowfish_fast.kernels._jit import as_input, helper, kernel
 
 
@@ -56,7 +68,7 @@ def _overtaken_from(
     """Return the first end in [low, high] at which `late` is the better start.
 
     Most often that is `low` or none, so `low` is looked at first. Without squares a
-    group costs distances; the compiler sees it and leaves the other branch out.
+    group costs distances.
     """
     middle = low
     while low < high:
@@ -238,12 +250,7 @@ def _stretches_of(values: AnyArray, stretches: IntArray | None) -> IntArray:
     cells = values.size
     if stretches is None:
         stretches = np.array([0, cells])
-    if (
-        stretches.size < 2
-        or stretches[0] != 0
-        or stretches[-1] != cells
-        or (np.diff(stretches) <= 0).any()
-    ):
+    if not rises(stretches, cells, 1):
         raise InputError(
             f"stretches must increase from 0 to the {cells} values: got "
             f"{stretches.tolist()[:8]} ..."
@@ -252,3 +259,115 @@ def _stretches_of(values: AnyArray, stretches: IntArray | None) -> IntArray:
     if not np.isin(descends, stretches).all():
         raise InputError("values must be sorted in ascending order: got a descent")
     return stretches
+
+
+LEFT, RIGHT, CELLS, MEAN, COST = range(5)
+"""What a piece is: its region; size, mean and cost of the last bucket, all told."""
+
+
+@kernel
+def _best_begins(values: FloatArray, price: float) -> IntArray:
+    """Return, for every end, where the last bucket of the best partition begins."""
+    begins = np.zeros(values.size + 1, dtype=np.int64)
+    room = 64
+    pieces = np.empty((room, 5))
+    owners = np.empty(room, dtype=np.int64)
+    spare = np.empty((room, 5))
+    spare_owners = np.empty(room, dtype=np.int64)
+    pieces[0, LEFT] = -np.inf
+    pieces[0, RIGHT] = np.inf
+    pieces[0, CELLS] = 0.0
+    pieces[0, MEAN] = 0.0
+    pieces[0, COST] = price
+    owners[0] = 0
+    count = 1
+    for end in range(values.size):
+        value = values[end]
+        best = 0
+        for piece in range(count):
+            pieces[piece, CELLS] += 1.0
+            off = value - pieces[piece, MEAN]
+            pieces[piece, MEAN] += off / pieces[piece, CELLS]
+            pieces[piece, COST] += off * (value - pieces[piece, MEAN])
+            if pieces[piece, COST] < pieces[best, COST]:
+                best = piece
+        begins[end + 1] = owners[best]
+        # From here on the last bucket may also begin anew, at the same cost whatever
+        # its mean.
+        anew = pieces[best, COST] + price
+        if 2 * count + 1 > room:
+            room = 4 * count
+            spare = np.empty((room, 5))
+            spare_owners = np.empty(room, dtype=np.int64)
+        kept = 0
+        reached = -np.inf
+        for piece in range(count):
+            below = anew - pieces[piece, COST]
+            if below <= 0.0:
+                continue
+            reach = math.sqrt(below / pieces[piece, CELLS])
+            left = max(pieces[piece, LEFT], pieces[piece, MEAN] - reach)
+            right = min(pieces[piece, RIGHT], pieces[piece, MEAN] + reach)
+            if left >= right:
+                continue
+            if left > reached:
+                spare[kept, LEFT] = reached
+                spare[kept, RIGHT] = left
+                spare[kept, CELLS] = 0.0
+                spare[kept, MEAN] = 0.0
+                spare[kept, COST] = anew
+                spare_owners[kept] = end + 1
+                kept += 1
+            spare[kept, LEFT] = left
+            spare[kept, RIGHT] = right
+            spare[kept, CELLS] = pieces[piece, CELLS]
+            spare[kept, MEAN] = pieces[piece, MEAN]
+            spare[kept, COST] = pieces[piece, COST]
+            spare_owners[kept] = owners[piece]
+            kept += 1
+            reached = right
+        if reached < np.inf:
+            spare[kept, LEFT] = reached
+            spare[kept, RIGHT] = np.inf
+            spare[kept, CELLS] = 0.0
+            spare[kept, MEAN] = 0.0
+            spare[kept, COST] = anew
+            spare_owners[kept] = end + 1
+            kept += 1
+        if pieces.shape[0] < room:
+            pieces = np.empty((room, 5))
+            owners = np.empty(room, dtype=np.int64)
+        pieces, spare = spare, pieces
+        owners, spare_owners = spare_owners, owners
+        count = kept
+    return begins
+
+
+def merge_buckets(values: AnyArray, price: float) -> IntArray:
+    """Return the edges of the partition of least squared error plus prices.
+
+    Parameters
+    ----------
+    values : (n,) float64
+        Finite.
+    price : float
+        Cost of a bucket. Nothing is merged at 0.
+
+    Returns
+    -------
+    (k + 1,) int64
+        From 0 to n.
+
+    Examples
+    --------
+    >>> merge_buckets(np.array([1.0, 2.0, 1.0, 9.0, 8.0]), 3.0)
+    array([0, 3, 5])
+    """
+    cells: FloatArray = as_input(values, np.float64)
+    if cells.ndim != 1 or cells.size == 0 or not np.isfinite(cells).all():
+        raise InputError(
+            f"a row of finite values is merged, not shape {cells.shape} or infinities"
+        )
+    if not price > 0:
+        return np.arange(cells.size + 1, dtype=np.int64)
+    return np.flatnonzero(_read_starts(_best_begins(cells, float(price))))

@@ -1,9 +1,8 @@
 """Least-cost pairing of neighbouring cells, exactly, by dynamic programming.
 
-Serves the matching partition. A bucket is one cell, or two cells at most `window`
-apart; its cost is a whole number of steps of a public grid, less exact geometric noise.
-Cells are taken one by one; what is known of the cells after the current one is which of
-them an earlier cell has taken:
+A bucket is one cell, or two cells at most `window` apart; its cost is a whole number of
+steps of a public grid, less exact geometric noise. Cells are taken one by one; what is
+known of the cells after the current one is which of them an earlier cell has taken:
 
     cell        i      i+1 .. i+window-1        i+window
     taken?      half   a bit each: state        only by cell i
@@ -12,22 +11,20 @@ them an earlier cell has taken:
 
 Cell i, if free, stays alone or takes a free cell after it. All sums are exact in int64.
 The word of a candidate's noise has a place given by the cell and the distance to its
-mate alone, and block by block the costs live in the cache.
+mate alone.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from fractions import Fraction
-from typing import TypeAlias
 
 import numpy as np
 
-from blowfish_fast._support.typing import ByteArray, IntArray, WordArray
+from blowfish_fast._support.typing import ByteArray, IntArray
 from blowfish_fast.errors import InputError, SizeError
 from blowfish_fast.kernels._jit import kernel
-
-WordSource: TypeAlias = Callable[[int, int], WordArray]
+from blowfish_fast.kernels.sampling.discrete_laplace import geometric
+from blowfish_fast.kernels.sampling.draw_arguments import Words
 
 WIDEST = 8
 # Choices of all cells and states, a byte each.
@@ -93,11 +90,10 @@ def _extend_pairings(
     """Carry the least costs over a block of cells and note how they came about.
 
     `costs` has a row for each cell alone, and with the cell 1, 2, ... after it; `free`
-    and `taken` the least cost by state before the block, and after it on return. Bit
-    k - 1 of a state stands for the cell k after the current one. `choices` notes what
-    the current cell did, by the state of the cells after it, in case the furthest of
-    them is not taken (else only the current cell can have done it): among equal costs
-    the first of `TAKEN`, alone, distance 1, 2, ...
+    and `taken` the least cost by state before the block, and after it on return. Bit k
+    - 1 of a state stands for the cell k after the current one. `choices` notes what the
+    current cell did in case the furthest cell is not taken: among equal costs the first
+    of `TAKEN`, alone, distance 1, 2, ...
     """
     window = costs.shape[0] - 1
     states = free.size
@@ -122,24 +118,16 @@ def _extend_pairings(
             stride = 2 * bit
             if bit < SHORT:
                 for low in range(bit):
-                    high = low + bit
-                    _keep_cheaper(
-                        free[low::stride],
-                        cost,
-                        distance,
-                        open_end[high::stride],
-                        way[high::stride],
+                    least, noted = (
+                        open_end[low + bit :: stride],
+                        way[low + bit :: stride],
                     )
+                    _keep_cheaper(free[low::stride], cost, distance, least, noted)
             else:
                 for low in range(0, states, stride):
-                    high = low + bit
-                    _keep_cheaper(
-                        free[low:high],
-                        cost,
-                        distance,
-                        open_end[high : high + bit],
-                        way[high : high + bit],
-                    )
+                    high, end = low + bit, low + stride
+                    least, noted = open_end[high:end], way[high:end]
+                    _keep_cheaper(free[low:high], cost, distance, least, noted)
         for state in range(states):
             choices[i, state] = way[state]
         # The next cell becomes the current one, and the furthest gets a bit.
@@ -181,7 +169,7 @@ def window_mates(
     price: int,
     pair_price: int | None = None,
     scales: tuple[Fraction, Fraction] | None = None,
-    words: WordSource | None = None,
+    words: Words | None = None,
 ) -> IntArray:
     """Return the mate of each cell in the cheapest pairing; a cell alone is its own.
 
@@ -222,8 +210,6 @@ def window_mates(
     >>> window_mates(np.array([3, 9, 4, 8]), window=2, grid=0, price=5)
     array([2, 3, 0, 1])
     """
-    from blowfish_fast.kernels.sampling.discrete_laplace import geometric
-
     totals = np.ascontiguousarray(totals, dtype=np.int64)
     if totals.ndim != 1 or not 1 <= window <= WIDEST:
         raise InputError(
@@ -271,10 +257,8 @@ def window_mates(
         if scales is not None and words is not None:
             for distance in range(window + 1):
                 existing = costs[distance, : max(0, totals.size - distance - begin)]
-                scale = scales[min(distance, 1)]
+                ratio = scales[min(distance, 1)].as_integer_ratio()
                 position = (distance << DISTANCE_BITS) + begin
-                existing -= geometric(
-                    words, position, scale.numerator, scale.denominator, existing.size
-                )
+                existing -= geometric(words, position, *ratio, existing.size)
         _extend_pairings(costs, free, taken, choices[begin:end])
     return _read_pairing(choices, reach)

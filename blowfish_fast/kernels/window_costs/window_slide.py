@@ -1,17 +1,14 @@
 """Costs of all windows of one length, or of several, over stretches of cells.
 
-Serves DAWA's first stage. Windows are named by their end: [end - length, end).
-Each window runs through `moving_pointer`, or `fenwick_window` when its steps are
-spent, a thousand windows at a time; what they emit is finished into costs at once,
-while it is still near.
+Windows are named by their end: [end - length, end). Each runs through `moving_pointer`,
+a thousand windows at a time; what they emit is finished into costs while it is near.
 
     ends        tile 0        tile 1        tile 2
               |-------------|-------------|----
     ranks of    [------- frame of tile 1 ------]     one tile before, for the starts
 
-Ranks may be those of the whole array, with a state carried from block to block, or
-local to a tile when the array has many more distinct values than a window has cells:
-then the pointer walks over the values at hand only.
+Ranks are those of the whole array, or local to a tile when the array has many more
+distinct values than a window has cells: then the pointer walks over the values at hand.
 
 A *recipe* (small int64 array) says how a window is finished:
 
@@ -26,6 +23,7 @@ A *recipe* (small int64 array) says how a window is finished:
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
@@ -33,7 +31,6 @@ import numpy as np
 from blowfish_fast._support.typing import AnyArray, IntArray, WordArray
 from blowfish_fast.kernels._jit import kernel
 
-from .fenwick_window import plant_tree, slide_tree
 from .moving_pointer import (
     CLOSED,
     EXHAUSTED,
@@ -44,9 +41,11 @@ from .moving_pointer import (
     WALKING,
     Slides,
     open_window,
+    plant_tree,
+    rank_stretch,
+    slide_tree,
     walk_windows,
 )
-from .sliding_ranks import dense_ranks, rank_stretch
 
 FORM, LENGTH, SHIFT, ABOVE, EXPONENT, NUMERATOR, DENOMINATOR, PENALTY = range(8)
 GRID_DEVIATION, FLOAT_DEVIATION, GRID_PINBALL, EXACT_PINBALL = range(4)
@@ -69,9 +68,8 @@ def window_recipe(
 ) -> IntArray:
     """Return the recipe for windows of one length.
 
-    With `quantile` (a, b) the centre is the order statistic that minimises the
-    pinball cost of level a / b: the smallest with at least a / b of the cells at or
-    below it.
+    With `quantile` (a, b) the centre is the smallest order statistic with at least a /
+    b of the cells at or below it, which minimises the pinball cost of that level.
     """
     shift = length.bit_length() - 1 if length & (length - 1) == 0 else -1
     above = MEAN
@@ -185,12 +183,11 @@ def slide_windows(
 ) -> int:
     """Cost the windows that end at `first`, `first` + 1, ... until `row` is full.
 
-    `values` and `ranks` are a frame of cells, from whose first one ends are counted;
-    `table` has the value of each rank, between sentinels. `state` and `tally` belong to
-    this length: with mode CLOSED the window is opened anew, otherwise it stands at the
-    one that ends at ``first - 1``. `tree` is empty or has room for 2 distinct + 4
-    entries, `scratch` for (2, CHUNK). Return the number of windows done: fewer than
-    ``row.size`` when the steps are spent and there is no room for a tree.
+    Ends are counted from the first of the `values`. `state` and `tally` belong to this
+    length: with mode CLOSED the window is opened anew, otherwise it stands at the one
+    that ends at ``first - 1``. `tree` is empty or has room for 2 distinct + 4 entries,
+    `scratch` for (2, CHUNK). Return the number of windows done: fewer than ``row.size``
+    when the steps are spent and there is no room for a tree.
     """
     length = recipe[LENGTH]
     shift = recipe[SHIFT]
@@ -279,10 +276,10 @@ def slide_tiles(
 ) -> int:
     """Cost several lengths with ranks local to tiles of `tile` ends.
 
-    `values` and `parent` are a frame of cells and their ranks in it, which reaches back
-    `tile` cells before the first end, or to the beginning of the array. `rows` receives
-    length by length the costs for `ends` ends from `first` on; an end before which a
-    window has no room is left alone. Return how many times a Fenwick tree was needed.
+    `values` and `parent` are cells and their ranks, from `tile` cells before the first
+    end on, or from the beginning of the array. `rows` receives length by length the
+    costs for `ends` ends from `first` on; an end before which a window has no room is
+    left alone. Return how many times a Fenwick tree was needed.
     """
     ranks, table, tally = room.ranks, room.table, room.tally
     state = np.zeros(STATE_SIZE, dtype=np.int64)
@@ -309,28 +306,30 @@ def slide_tiles(
     return trees
 
 
-def all_windows(values: IntArray, recipe: IntArray) -> IntArray:
-    """Return the cost of every window of one length, from left to right."""
-    length = int(recipe[LENGTH])
-    row = np.empty(values.size - length + 1, dtype=np.int64)
-    scratch = np.empty((2, CHUNK), dtype=np.int64)
-    ranks, table = dense_ranks(values)
-    distinct = table.size - 2
-    tile = max(SMALLEST_TILE, 2 << (length - 1).bit_length())
-    if distinct > VALUES_PER_CELL * length and 2 * tile < values.size:
-        slide_tiles(
-            values, ranks, distinct, length, row.size, tile, recipe[np.newaxis],
-            tile_room(tile, (distinct >> 6) + 1, scratch), row[np.newaxis],
-        )  # fmt: skip
-        return row
-    state = np.zeros(STATE_SIZE, dtype=np.int64)
-    tally = np.empty(table.size, dtype=np.int32)
-    tree = np.empty(0, dtype=np.int64)
-    done = 0
-    while done < row.size:
-        done += slide_windows(
-            values, ranks, table, length + done, recipe, state, tally, tree, scratch,
-            row[done:],
-        )  # fmt: skip
-        tree = np.empty(2 * table.size, dtype=np.int64)
-    return row
+@dataclass
+class Slide:
+    """A window length whose state is carried from one stretch of ends to the next."""
+
+    recipe: IntArray
+    tally: AnyArray
+    state: IntArray = field(default_factory=lambda: np.zeros(STATE_SIZE, np.int64))
+    tree: IntArray = field(default_factory=lambda: np.empty(0, np.int64))
+
+    def fill(
+        self,
+        values: IntArray,
+        ranks: AnyArray,
+        table: IntArray,
+        first: int,
+        scratch: IntArray,
+        row: IntArray,
+    ) -> None:
+        """Cost the windows that end at `first`, `first` + 1, ..., a row of them."""
+        done = 0
+        while done < row.size:
+            done += slide_windows(
+                values, ranks, table, first + done, self.recipe, self.state,
+                self.tally, self.tree, scratch, row[done:],
+            )  # fmt: skip
+            if done < row.size:
+                self.tree = np.empty(2 * table.size, dtype=np.int64)

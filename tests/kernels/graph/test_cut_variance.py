@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from numba import config
 
 from blowfish_fast.errors import InputError
-from blowfish_fast.kernels.graph.cut_variance import cut_variances
+from blowfish_fast.kernels.graph.edge_line_noise import cut_variances
 from tests.reference import cut_variance as reference
 
 pytestmark = pytest.mark.kernel

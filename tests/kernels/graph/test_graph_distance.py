@@ -10,12 +10,12 @@ from numba import config
 
 from blowfish_fast.errors import InputError
 from blowfish_fast.kernels.graph.graph_distance import (
+    adjacency,
     band_distances,
     component_labels,
     corner_distances,
     pair_distances,
 )
-from blowfish_fast.kernels.graph.quotient_graph import adjacency
 from tests.reference import graph_distance as reference
 from tests.reference.range_sensitivity import pairs_within
 

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from numba import config
 
 from blowfish_fast.errors import InputError
+from blowfish_fast.kernels.graph.graph_distance import adjacency
 from blowfish_fast.kernels.graph.graph_tree import (
     breadth_first_tree,
     lowest_common,
@@ -18,7 +19,6 @@ from blowfish_fast.kernels.graph.graph_tree import (
     sums_to_root,
     top_down_order,
 )
-from blowfish_fast.kernels.graph.quotient_graph import adjacency
 from tests.reference import graph_tree as reference
 
 pytestmark = pytest.mark.kernel

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from numba import config
 
 from blowfish_fast.errors import InputError, SizeError
-from blowfish_fast.kernels.graph import quotient_graph as kernels
+from blowfish_fast.kernels.graph import graph_distance as kernels
 from tests.reference import quotient_graph as reference
 
 pytestmark = pytest.mark.kernel

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from numba import config
 
 from blowfish_fast.errors import InputError
-from blowfish_fast.kernels.graph.quotient_graph import adjacency
+from blowfish_fast.kernels.graph.graph_distance import adjacency
 from blowfish_fast.kernels.graph.range_sensitivity import (
     largest_change_within,
     largest_edge_separation,

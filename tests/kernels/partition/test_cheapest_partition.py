@@ -6,12 +6,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numba import config
 
-from blowfish_fast.kernels.partition.cheapest_partition import (
-    IMPOSSIBLE,
+from blowfish_fast.kernels.partition.interval_partition import (
     PAD,
     extend_partitions,
     read_partition,
 )
+from blowfish_fast.kernels.window_costs.count_grid import IMPOSSIBLE
 from tests.reference.interval_partition import cheapest, powers_up_to
 
 pytestmark = pytest.mark.kernel

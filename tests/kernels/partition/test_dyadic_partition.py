@@ -21,7 +21,8 @@ from blowfish_fast.kernels.partition.dyadic_partition import (
     sampling_slack,
     tree_weights,
 )
-from blowfish_fast.kernels.sampling.exponential_choice import RESOLVER_BASE, total_error
+from blowfish_fast.kernels.sampling.draw_arguments import RESOLVER_BASE
+from blowfish_fast.kernels.sampling.exponential_choice import total_error
 from blowfish_fast.kernels.window_costs.rectangle_costs import dyadic_quantile_costs
 from tests.reference import dyadic_partition as reference
 from tests.reference.exponential_choice import binary_words, borders

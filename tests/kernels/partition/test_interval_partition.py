@@ -14,9 +14,9 @@ from blowfish_fast.kernels.partition import interval_partition
 from blowfish_fast.kernels.partition.interval_partition import (
     least_cost_partition,
     partition_cost,
-    partition_grid,
 )
 from blowfish_fast.kernels.window_costs import dyadic_costs
+from blowfish_fast.kernels.window_costs.count_grid import partition_grid
 from tests.reference import interval_partition as reference
 from tests.reference.cell_kinds import WHOLE_KINDS, whole_cells
 from tests.reference.window_deviation import deviation

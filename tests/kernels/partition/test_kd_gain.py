@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from blowfish_fast.errors import InputError
-from blowfish_fast.kernels.partition.kd_gain import gain_boxes
+from blowfish_fast.kernels.partition.kd_trees import gain_boxes
 from tests.reference import kd_gain as reference
 
 pytestmark = pytest.mark.kernel

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numba import config
 
-from blowfish_fast.kernels.partition.rectangle_lattice import (
+from blowfish_fast.kernels.partition.rectangle_partition import (
     choice_table,
     is_half_empty,
     lattice_totals,
@@ -135,12 +135,12 @@ def test_hopeless_buckets_end_at_the_floor():
 
 
 def test_blocks_of_nodes_do_not_matter(monkeypatch):
-    from blowfish_fast.kernels.partition import rectangle_lattice
+    from blowfish_fast.kernels.partition import rectangle_partition
 
     counts = np.random.default_rng(3).integers(0, 9, size=(7, 11))
     weights = fixed_point_weights(counts.shape, rate=0.5, penalty=1)
     whole = lattice_of(counts, weights)
-    monkeypatch.setattr(rectangle_lattice, "_BLOCK", 3)
+    monkeypatch.setattr(rectangle_partition, "_BLOCK", 3)
     pieces = lattice_of(counts, weights)
     for one, other in zip(whole.totals, pieces.totals, strict=True):
         assert all((a == b).all() for a, b in zip(one, other, strict=True))

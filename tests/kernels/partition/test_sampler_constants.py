@@ -8,7 +8,7 @@ from fractions import Fraction
 import pytest
 
 from blowfish_fast.errors import InputError
-from blowfish_fast.kernels.partition.sampler_constants import (
+from blowfish_fast.kernels.partition.rectangle_prior import (
     LARGEST,
     cut_to_one,
     fixed_point,

@@ -11,15 +11,15 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from blowfish_fast.errors import InputError
-from blowfish_fast.kernels.sampling.cost_choice import (
+from blowfish_fast.kernels.sampling.exponential_choice import (
     LOG_BITS,
+    MOST_FRACTION_BITS,
     NO_CANDIDATE,
     RATE_BITS,
     choose_by_cost,
     integer_rate,
     prior_weights,
 )
-from blowfish_fast.kernels.sampling.exponential_choice import MOST_FRACTION_BITS
 from tests.reference.cost_choice import law
 
 pytestmark = pytest.mark.kernel

@@ -18,7 +18,7 @@ from blowfish_fast.kernels.sampling.discrete_laplace import (
     laplace,
     subtract_geometric,
 )
-from blowfish_fast.kernels.sampling.threshold_resolver import RESOLVER_BASE
+from blowfish_fast.kernels.sampling.draw_arguments import RESOLVER_BASE
 from blowfish_fast.measure.randomness import Randomness
 from tests.reference import discrete_laplace as reference
 

@@ -6,8 +6,11 @@ import numpy as np
 import pytest
 
 from blowfish_fast.errors import InputError
-from blowfish_fast.kernels.sampling.draw_arguments import check_start, draw_target
-from blowfish_fast.kernels.sampling.threshold_resolver import POSITION_LIMIT
+from blowfish_fast.kernels.sampling.draw_arguments import (
+    POSITION_LIMIT,
+    check_start,
+    draw_target,
+)
 
 pytestmark = pytest.mark.kernel
 

@@ -7,11 +7,11 @@ import mpmath
 import numpy as np
 import pytest
 
-from blowfish_fast.kernels.sampling.threshold_resolver import (
+from blowfish_fast.kernels.sampling.discrete_laplace import resolve
+from blowfish_fast.kernels.sampling.draw_arguments import (
     POSITION_LIMIT,
     RESOLVER_BASE,
     RESOLVER_BITS,
-    resolve,
 )
 from tests.reference import discrete_laplace as reference
 

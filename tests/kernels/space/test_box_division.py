@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from numba import config
 
 from blowfish_fast.errors import InputError
-from blowfish_fast.kernels.space.box_division import cells_of_boxes, divide_boxes
+from blowfish_fast.kernels.space.box_buckets import cells_of_boxes, divide_boxes
 from tests.reference import box_division as reference
 
 pytestmark = pytest.mark.kernel

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from blowfish_fast.kernels.graph.graph_distance import group_rows
 from blowfish_fast.kernels.space.chosen_records import (
     decimal_texts,
     first_by_tag,
-    group_rows,
     keyed_tags,
     rows_of_large_groups,
 )

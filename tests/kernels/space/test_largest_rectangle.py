@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from numba import config
 
-from blowfish_fast.kernels.space.largest_rectangle import largest_rectangle_sum
+from blowfish_fast.kernels.space.summed_area import largest_rectangle_sum
 from tests.reference import largest_rectangle as reference
 
 pytestmark = pytest.mark.kernel

@@ -10,7 +10,7 @@ from numba import config
 from scipy import sparse
 
 from blowfish_fast.errors import InputError
-from blowfish_fast.kernels.space.rectangle_cover import (
+from blowfish_fast.kernels.space.summed_area import (
     box_columns,
     box_coverage,
     largest_box_separation,

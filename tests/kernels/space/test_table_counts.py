@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from blowfish_fast.errors import InputError
-from blowfish_fast.kernels.space.table_counts import count_tables
+from blowfish_fast.kernels.space.record_cells import count_tables
 
 pytestmark = pytest.mark.kernel
 

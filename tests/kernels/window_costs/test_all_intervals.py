@@ -10,7 +10,6 @@ from blowfish_fast.errors import InputError, SizeError
 from blowfish_fast.kernels.partition.interval_partition import (
     least_cost_partition,
     partition_cost,
-    partition_grid,
 )
 from blowfish_fast.kernels.window_costs import all_intervals
 from blowfish_fast.kernels.window_costs.all_intervals import (
@@ -18,7 +17,8 @@ from blowfish_fast.kernels.window_costs.all_intervals import (
     interval_costs,
     least_cost_partition_all,
 )
-from blowfish_fast.kernels.window_costs.sliding_ranks import dense_ranks
+from blowfish_fast.kernels.window_costs.count_grid import partition_grid
+from blowfish_fast.kernels.window_costs.moving_pointer import dense_ranks
 from tests.reference import interval_partition as reference
 from tests.reference.cell_kinds import WHOLE_KINDS, jumping_mean, whole_cells
 
@@ -157,15 +157,6 @@ def test_blocks_do_not_matter(monkeypatch):
     monkeypatch.setattr(all_intervals, "NOISY_BLOCK", 7)
     other = least_cost_partition_all(*arguments, step=2.0**-8)
     np.testing.assert_array_equal(usual, other)
-
-
-def test_prices_and_scales_may_begin_at_length_zero():
-    scales = np.linspace(2, 4, 10)
-    words = reference.hashed_words(7)
-    without = least_cost_partition_all(PAPER, scales, scales, words, step=2.0**-8)
-    padded = np.concatenate([[np.nan], scales])
-    with_zero = least_cost_partition_all(PAPER, padded, padded, words, step=2.0**-8)
-    np.testing.assert_array_equal(without, with_zero)
 
 
 def test_equal_cells_make_one_interval():

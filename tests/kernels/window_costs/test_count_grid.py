@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from blowfish_fast.errors import InputError
-from blowfish_fast.kernels.partition.cheapest_partition import IMPOSSIBLE
 from blowfish_fast.kernels.window_costs.count_grid import (
+    IMPOSSIBLE,
     fixed_point,
     grid_units,
     partition_grid,

@@ -5,19 +5,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from blowfish_fast.kernels.window_costs.fenwick_window import (
-    add_cell,
-    part_cells,
-    plant_tree,
-    slide_tree,
-)
 from blowfish_fast.kernels.window_costs.moving_pointer import (
     MEAN,
     STATE_SIZE,
     TOTAL,
     Slides,
+    add_cell,
+    dense_ranks,
+    part_cells,
+    plant_tree,
+    slide_tree,
 )
-from blowfish_fast.kernels.window_costs.sliding_ranks import dense_ranks
 
 pytestmark = pytest.mark.kernel
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from numba import config
 
 from blowfish_fast.errors import InputError
-from blowfish_fast.kernels.window_costs.k_bucket_costs import (
+from blowfish_fast.kernels.window_costs.baseline_costs import (
     best_heads,
     bucket_errors,
     squares_grid,

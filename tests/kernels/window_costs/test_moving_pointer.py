@@ -14,10 +14,10 @@ from blowfish_fast.kernels.window_costs.moving_pointer import (
     STEPS_PER_WINDOW,
     WALKING,
     Slides,
+    dense_ranks,
     open_window,
     walk_windows,
 )
-from blowfish_fast.kernels.window_costs.sliding_ranks import dense_ranks
 from tests.reference.cell_kinds import WHOLE_KINDS, jumping_mean, whole_cells
 
 pytestmark = pytest.mark.kernel

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from blowfish_fast.kernels.window_costs.sliding_ranks import (
+from blowfish_fast.kernels.window_costs.moving_pointer import (
     ABOVE_ALL,
     BELOW_ALL,
     dense_ranks,

@@ -7,8 +7,10 @@ from hypothesis import strategies as st
 from numba import config
 
 from blowfish_fast.errors import InputError
-from blowfish_fast.kernels.window_costs.window_deviation import window_deviations
-from blowfish_fast.kernels.window_costs.window_pinball import window_pinball_costs
+from blowfish_fast.kernels.window_costs.short_windows import (
+    window_deviations,
+    window_pinball_costs,
+)
 from tests.reference import window_pinball as reference
 from tests.reference.cell_kinds import WHOLE_KINDS, whole_cells
 

@@ -14,8 +14,9 @@ from blowfish_fast.kernels.window_costs.moving_pointer import (
     STATE_SIZE,
     TREE,
     WALKING,
+    dense_ranks,
 )
-from blowfish_fast.kernels.window_costs.sliding_ranks import dense_ranks
+from blowfish_fast.kernels.window_costs.short_windows import all_windows
 from blowfish_fast.kernels.window_costs.window_slide import (
     ABOVE,
     CHUNK,
@@ -23,7 +24,6 @@ from blowfish_fast.kernels.window_costs.window_slide import (
     FLOAT_DEVIATION,
     GRID_DEVIATION,
     GRID_PINBALL,
-    all_windows,
     finish_windows,
     slide_tiles,
     slide_windows,

@@ -13,8 +13,7 @@ import pytest
 
 from blowfish_fast import kernels
 from blowfish_fast.kernels.window_costs.baseline_costs import split_table
-from blowfish_fast.measure.selectors.partitions.bisection import SENSITIVITY
-from blowfish_fast.measure.selectors.partitions.k_buckets import KBuckets
+from blowfish_fast.measure.selectors.partitions.bisection import SENSITIVITY, KBuckets
 
 
 def neighbours(cells, largest):

@@ -1,8 +1,7 @@
-"""Buckets of a kd-tree over cells that are noisy already.
+"""Buckets of a kd-tree over cells that are noisy already: when a box is cut.
 
 Rules and functions, not selectors: they read published values and public facts only, so
-they cost nothing and need no policy. `kernels.kd_trees` and `kernels.kd_trees` build the
-tree; what is decided here is when a box is uneven or crowded, given the noise in it.
+they cost nothing and need no policy.
 """
 
 from __future__ import annotations
@@ -63,7 +62,6 @@ class SplitRule(Protocol):
 
     def boxes(self, cells: NoisyCells, levels: int) -> Boxes:
         """Return the leaves of the tree, at most `levels` cuts deep."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -178,12 +176,7 @@ def box_buckets(
     """Return boxes as buckets, each within one connected part of the policy.
 
     The total of a part may be public, so no bucket reaches from one to another; those
-    of one part stand together.
-
-    Parameters
-    ----------
-    parts : (cells,) int64, optional
-        Part of each cell; None when there is just one.
+    of one part stand together. `parts` has that of each cell; None where there is one.
     """
     edges, order = kernels.cells_of_boxes(boxes.lows, boxes.highs, shape)
     if parts is None:

@@ -132,19 +132,8 @@ def median_costs(
 ) -> IntArray:
     """Return what each cut of each box costs: the difference of its two sides.
 
-    Parameters
-    ----------
-    table : int64
-        Summed areas of the counts.
-    lows, highs : (boxes, d) int64
-        Half-open corners.
-    axes : (boxes,) int64
-        The axis that is cut.
-
-    Returns
-    -------
-    (boxes, cuts) int64
-        Entry j is the cut after j + 1 cells; `NO_CANDIDATE` where there is none.
+    From summed areas, half-open corners (boxes, d) and the axis of each box. Column j
+    of (boxes, cuts) is the cut after j + 1 cells; `NO_CANDIDATE` where there is none.
     """
     rows = np.arange(axes.size)
     sides = highs[rows, axes] - lows[rows, axes]

@@ -1,8 +1,8 @@
 r"""What queries see of noise that lies on the edges of a graph.
 
 A draw on edge (u, v) enters a query with the difference of its coefficients at u and v.
-Queries that are listed are followed cell by cell (``kernels.cut_variance``); queries of
-a whole kind have closed forms:
+Queries that are listed are followed cell by cell; those of a whole kind have closed
+forms:
 
     cuts between cells    0 . . . . . . . N      part of bucket u before cut t:
     bucket u                  /~~~~~~~~~         0, then rising evenly, then 1
@@ -25,13 +25,30 @@ import numpy as np
 from blowfish_fast import kernels
 from blowfish_fast._support.typing import FloatArray, IntArray
 from blowfish_fast.errors import SizeError
-from blowfish_fast.measure.noise import Spread
+from blowfish_fast.measure.noise import Scales, Spread
+from blowfish_fast.measure.strategies.base import LinearStrategy
 from blowfish_fast.policies import ABSENT, Policy
 from blowfish_fast.workloads import Form, Fractions, Implicit, Pieces
 from blowfish_fast.workloads.base import as_pieces, covers_whole
 
 MOST_COVERED = 2**30
 """Most cells, summed over queries, that are followed one by one."""
+
+
+class EdgeDraws(LinearStrategy):
+    """Draws on edges: each is added to the cell `heads` and taken from `tails`."""
+
+    cells: int
+    heads: IntArray
+    tails: IntArray
+
+    def _spread(self, form: Fractions | Pieces, scales: Scales) -> Spread:
+        """Return the law of each query's noise: one coefficient per edge it cuts."""
+        draws = scales.variances, scales.widths
+        return cut_spread(form, self.cells, self.heads, self.tails, *draws)
+
+    def _implicit_variance(self, form: Implicit, scales: Scales) -> float:
+        return cut_variance(form, self.cells, self.heads, self.tails, scales.variances)
 
 
 def ends_of_edges(policy: Policy) -> tuple[IntArray, IntArray]:

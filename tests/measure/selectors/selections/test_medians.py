@@ -11,7 +11,7 @@ import pytest
 
 from blowfish_fast import Domain
 from blowfish_fast.audit import policy_families
-from blowfish_fast.audit.neighbours.pairs import search_worst_pair, standard_pairs
+from blowfish_fast.audit.neighbours import search_worst_pair, standard_pairs
 from blowfish_fast.errors import DomainError, InputError
 from blowfish_fast.kernels.sampling.exponential_choice import NO_CANDIDATE
 from blowfish_fast.kernels.space.summed_area import summed_area_table

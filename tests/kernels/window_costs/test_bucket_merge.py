@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from numba import config
 
 from blowfish_fast.errors import InputError
-from blowfish_fast.kernels.partition.bucket_merge import merge_buckets
+from blowfish_fast.kernels.window_costs.sorted_groups import merge_buckets
 from tests.reference import bucket_merge as reference
 
 pytestmark = pytest.mark.kernel

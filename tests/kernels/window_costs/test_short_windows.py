@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from numba import config
 
 from blowfish_fast.errors import InputError
-from blowfish_fast.kernels.window_costs.window_deviation import (
+from blowfish_fast.kernels.window_costs.short_windows import (
     SHORT,
     SHORT_LEVELS,
     short_deviations,

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from numba import config
 
 from blowfish_fast.errors import InputError
-from blowfish_fast.kernels.sampling.cost_choice import NO_CANDIDATE
-from blowfish_fast.kernels.window_costs.bisection_costs import (
+from blowfish_fast.kernels.sampling.exponential_choice import NO_CANDIDATE
+from blowfish_fast.kernels.window_costs.baseline_costs import (
     AFTER,
     BEFORE,
     bisection_grid,

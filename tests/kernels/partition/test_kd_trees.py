@@ -8,13 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from blowfish_fast.errors import InputError
-from blowfish_fast.kernels.partition.kd_split import (
+from blowfish_fast.kernels.partition.kd_trees import (
     MODES,
     grid_table,
     median_boxes,
     median_cuts,
 )
-from blowfish_fast.kernels.space.box_division import cells_of_boxes
+from blowfish_fast.kernels.space.box_buckets import cells_of_boxes
 from tests.reference import kd_split as reference
 
 pytestmark = pytest.mark.kernel

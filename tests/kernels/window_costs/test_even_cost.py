@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from blowfish_fast.kernels.partition.even_cost import (
+from blowfish_fast.kernels.window_costs.rectangle_costs import (
     counts_within,
     least_even_cost,
     price_within,

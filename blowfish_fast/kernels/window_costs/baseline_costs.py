@@ -1,0 +1,330 @@
+"""Costs of buckets for private choices: splits of clusters, and the best k buckets.
+
+Hierarchical partitioning (P-HP) cuts clusters of cells in two, level by level. `before`
+and `after` hold, for each cell, the deviation from the mean of its cluster's cells up
+to it, and from it on:
+
+    cluster     3  0  2 | 7  1        a split in front of cell i costs
+    before      0  3  3 | 0  6            before[i - 1] + after[i]
+    after       3  2  0 | 6  0
+
+A sweep from one end keeps the cells met so far in a Fenwick tree over the cluster's
+distinct values. A left child keeps `before` and a right child `after`, so a split is
+followed by one sweep per child. O(n log n) a level; values stay sorted by stable
+parting.
+
+StructureFirst lists the squared errors of all buckets between few public borders:
+
+    borders     0     1     2     3             errors[2, 0] = error of one bucket
+    cells       |--3--|--5--|--5--|                            from border 0 to 2
+
+    heads[i, j] = least error of i + 1 buckets from border 0 to border j
+
+Costs are whole numbers of 2^-bits: the exact ones, rounded down.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from blowfish_fast._support.typing import IntArray
+from blowfish_fast.errors import InputError
+from blowfish_fast.kernels._arguments import rises
+from blowfish_fast.kernels._jit import kernel
+from blowfish_fast.kernels.sampling.exponential_choice import NO_CANDIDATE
+
+from .moving_pointer import add_cell, part_cells
+
+BEFORE, AFTER = 1, 2
+"""Which ends a cluster is swept from; 3 for both."""
+
+FINEST_BITS = 8
+
+
+def bisection_grid(cells: int) -> tuple[int, int]:
+    """Return the fraction bits of costs and the count at which cells are cut.
+
+    Both depend on the number of cells alone: costs of all clusters together, with a
+    price of at most 2^57 for all their buckets, stay below 2^61.
+
+    Examples
+    --------
+    >>> bisection_grid(2**20)
+    (8, 2147483648)
+    """
+    if not 1 <= cells <= 1 << 28:
+        raise InputError(
+            f"bisections are priced for 1 to 2^28 cells, not {cells}. Use a coarser "
+            "domain"
+        )
+    size = (cells - 1).bit_length()
+    # A remainder below one cell, times cells, times two, in fraction bits.
+    bits = min(FINEST_BITS, 60 - 2 * size)
+    return bits, 1 << (59 - bits - size)
+
+
+@kernel
+def _sweep(
+    values: IntArray,
+    ranks: IntArray,
+    levels: IntArray,
+    tree: IntArray,
+    first: int,
+    step: int,
+    count: int,
+    bits: int,
+    costs: IntArray,
+) -> None:
+    """Write the cost of the cells met, from `first` on in steps of +1 or -1."""
+    tree[: 2 * levels.size] = 0
+    total = np.int64(0)
+    cell = first
+    for met in range(1, count + 1):
+        value = values[cell]
+        total += value
+        add_cell(tree, levels.size - 2, ranks[cell], 1, value)
+        # A whole number exceeds the mean exactly if it exceeds its whole part.
+        mean = total // met
+        _, above, high = part_cells(tree, levels, met, total, mean, None)
+        part = above * (total - mean * met) << (bits + 1)
+        costs[cell] = ((high - above * mean) << (bits + 1)) - (part + met - 1) // met
+        cell += step
+
+
+@kernel
+def _sweep_clusters(
+    values: IntArray,
+    ranked: IntArray,
+    starts: IntArray,
+    ends: IntArray,
+    sides: IntArray,
+    bits: int,
+    before: IntArray,
+    after: IntArray,
+    longest: int,
+) -> None:
+    ranks = np.empty(values.size, dtype=np.int64)
+    levels = np.empty(longest + 2, dtype=np.int64)
+    tree = np.empty(2 * (longest + 2), dtype=np.int64)
+    for cluster in range(starts.size):
+        start = starts[cluster]
+        end = ends[cluster]
+        # Not a literal, for which the sweeps below would be compiled a second time.
+        distinct = int(0)  # noqa: RUF046, UP018
+        for place in range(start, end):
+            cell = ranked[place]
+            if distinct == 0 or values[cell] != levels[distinct]:
+                distinct += 1
+                levels[distinct] = values[cell]
+            ranks[cell] = distinct
+        size, table = end - start, levels[: distinct + 2]
+        if sides[cluster] & BEFORE:
+            _sweep(values, ranks, table, tree, start, 1, size, bits, before)
+        if sides[cluster] & AFTER:
+            _sweep(values, ranks, table, tree, end - 1, -1, size, bits, after)
+
+
+def sweep_clusters(
+    values: IntArray,
+    ranked: IntArray,
+    starts: IntArray,
+    ends: IntArray,
+    sides: IntArray,
+    bits: int,
+    before: IntArray,
+    after: IntArray,
+) -> None:
+    """Fill in the deviations of prefixes and suffixes of some clusters.
+
+    Clusters are disjoint, non-empty stretches of `values`, counts up to the cap of
+    `bisection_grid`; their places in `ranked` hold their cells by increasing value.
+    `sides` is `BEFORE`, `AFTER` or their sum, for each cluster.
+    """
+    cells = values.size
+    shapes = {ranked.shape, before.shape, after.shape, values.shape}
+    if shapes != {(cells,)} or not starts.shape == ends.shape == sides.shape:
+        raise InputError("values, ranks and costs have one number for each cell")
+    if starts.size == 0:
+        return
+    if starts.min() < 0 or ends.max() > cells or (starts >= ends).any():
+        raise InputError(f"clusters are stretches of the {cells} cells")
+    longest = int((ends - starts).max())
+    _sweep_clusters(values, ranked, starts, ends, sides, bits, before, after, longest)
+
+
+@kernel
+def _part_clusters(
+    ranked: IntArray, starts: IntArray, middles: IntArray, ends: IntArray
+) -> None:
+    right = np.empty(ranked.size, dtype=np.int64)
+    for cluster in range(starts.size):
+        kept = starts[cluster]
+        moved = 0
+        for place in range(starts[cluster], ends[cluster]):
+            cell = ranked[place]
+            if cell < middles[cluster]:
+                ranked[kept] = cell
+                kept += 1
+            else:
+                right[moved] = cell
+                moved += 1
+        for place in range(moved):
+            ranked[kept + place] = right[place]
+
+
+def part_clusters(
+    ranked: IntArray, starts: IntArray, middles: IntArray, ends: IntArray
+) -> None:
+    """Part the sorted cells of clusters that are cut in two, in place and stably."""
+    if not starts.shape == middles.shape == ends.shape:
+        raise InputError("each cluster has a start, a middle and an end")
+    if starts.size and (starts.min() < 0 or ends.max() > ranked.size):
+        raise InputError(f"clusters are stretches of the {ranked.size} cells")
+    _part_clusters(ranked, starts, middles, ends)
+
+
+def split_table(
+    before: IntArray,
+    after: IntArray,
+    starts: IntArray,
+    ends: IntArray,
+    price: int,
+) -> IntArray:
+    """Return the cost of leaving each cluster whole, and of each of its splits.
+
+    Clusters are stretches of cells, `before` and `after` from `sweep_clusters`; every
+    bucket costs `price` more. Column 0: the cluster as it is; column j: cut in front of
+    its cell j. Beyond the cluster's end there is `NO_CANDIDATE`.
+    """
+    sizes = ends - starts
+    if sizes.size == 0 or sizes.min() < 1 or starts.min() < 0:
+        raise InputError("clusters hold one cell or more")
+    if ends.max() > before.size or before.shape != after.shape:
+        raise InputError(f"clusters are stretches of the {before.size} cells")
+    columns = np.arange(int(sizes.max()))
+    cells = np.minimum(starts[:, None] + columns, ends[:, None] - 1)
+    costs: IntArray = before[cells - 1] + after[cells] + 2 * price
+    costs[:, 0] = after[starts] + price
+    costs[columns >= sizes[:, None]] = NO_CANDIDATE
+    return costs
+
+
+ROOM_BITS = 60
+# Borders that are passed over together where none of them can be the best.
+_GROUP = 32
+
+
+def squares_grid(cells: int, largest: int) -> int:
+    """Return the fraction bits of errors of `cells` counts of at most `largest`.
+
+    Refused where the squares of the counts would not fit 60 bits together.
+    """
+    size = (cells - 1).bit_length()
+    bits = ROOM_BITS - max(size + 2 * largest.bit_length(), 2 * size)
+    if bits < 0:
+        most = 2 ** ((ROOM_BITS - size) // 2) - 1
+        raise InputError(
+            f"squares of counts up to {largest} on {cells} cells do not fit 64 bits; "
+            f"cut the counts at {most} or below, or use a coarser domain"
+        )
+    return min(bits, FINEST_BITS)
+
+
+@kernel
+def _bucket_errors(
+    sums: IntArray, squares: IntArray, borders: IntArray, bits: int
+) -> IntArray:
+    count = borders.size
+    errors = np.zeros((count, count), dtype=np.int64)
+    for end in range(1, count):
+        for begin in range(end):
+            cells = borders[end] - borders[begin]
+            total = sums[end] - sums[begin]
+            mean = total // cells
+            rest = total - mean * cells
+            # total^2 / cells = mean^2 cells + 2 mean rest + rest^2 / cells
+            whole = squares[end] - squares[begin] - mean * (mean * cells + 2 * rest)
+            part = (rest * rest) << bits
+            errors[end, begin] = (whole << bits) - (part + cells - 1) // cells
+    return errors
+
+
+def bucket_errors(values: IntArray, borders: IntArray, bits: int) -> IntArray:
+    """Return the (m + 1, m + 1) squared errors of all buckets between m + 1 borders.
+
+    Entry (j, i) for i < j: the cells from border i to border j; 0 elsewhere. Borders
+    rise from 0 to the number of cells; counts and `bits` are as in `squares_grid`.
+    O(n + m^2).
+    """
+    if values.size == 0 or not rises(borders, values.size, 1):
+        raise InputError(f"borders must rise from 0 to {values.size}, the cells")
+    counts = np.asarray(values, dtype=np.int64)
+    sums = np.concatenate([[0], np.cumsum(counts)])[borders]
+    squares = np.concatenate([[0], np.cumsum(counts * counts)])[borders]
+    return _bucket_errors(sums, squares, borders, bits)
+
+
+@kernel
+def _group_minima(row: IntArray, first: int, past: int, minima: IntArray) -> None:
+    """Fill in the least entry of each group, of those from `first` to `past`."""
+    for group in range(first // _GROUP, (past + _GROUP - 1) // _GROUP):
+        begin, end = max(first, group * _GROUP), min(past, (group + 1) * _GROUP)
+        least = row[begin]
+        for place in range(begin + 1, end):
+            least = min(least, row[place])
+        minima[group] = least
+
+
+@kernel
+def _best_heads(errors: IntArray, heads: IntArray) -> None:
+    """Fill in the heads; a group is searched only where its bound is below the best.
+
+    The best last bucket begins in the same group for one end as for the next, or
+    nearly, so that group is searched first.
+    """
+    count = errors.shape[0]
+    groups = (count + _GROUP - 1) // _GROUP
+    least_errors = np.zeros((count, groups), dtype=np.int64)
+    least_heads = np.zeros(groups, dtype=np.int64)
+    for end in range(1, count):
+        heads[0, end] = errors[end, 0]
+        _group_minima(errors[end], 0, end, least_errors[end])
+    for buckets in range(1, heads.shape[0]):
+        shorter = heads[buckets - 1]
+        _group_minima(shorter, buckets, count, least_heads)
+        lowest = buckets // _GROUP
+        likely = lowest
+        for end in range(buckets + 1, count):
+            row, bounds = errors[end], least_errors[end]
+            begin, past = max(buckets, likely * _GROUP), min(end, (likely + 1) * _GROUP)
+            least = shorter[begin] + row[begin]
+            for place in range(begin + 1, past):
+                least = min(least, shorter[place] + row[place])
+            for group in range(lowest, (end + _GROUP - 1) // _GROUP):
+                if least_heads[group] + bounds[group] >= least:
+                    continue
+                begin = max(buckets, group * _GROUP)
+                past = min(end, (group + 1) * _GROUP)
+                found = least
+                for place in range(begin, past):
+                    found = min(found, shorter[place] + row[place])
+                if found < least:
+                    least, likely = found, group
+            heads[buckets, end] = least
+
+
+def best_heads(errors: IntArray, buckets: int) -> IntArray:
+    """Return the (buckets, m + 1) least errors of 1, 2, ... buckets up to each border.
+
+    Entry (i, j) for j > i: i + 1 buckets from border 0 to border j; 0 where there are
+    not enough borders. `errors` are from `bucket_errors`. O(m^2 buckets) at worst,
+    mostly a third of it.
+    """
+    borders = errors.shape[0] - 1
+    if errors.shape != (borders + 1, borders + 1) or not 1 <= buckets <= borders:
+        raise InputError(
+            f"between {borders + 1} borders lie 1 to {borders} buckets, not {buckets}"
+        )
+    heads = np.zeros((buckets, borders + 1), dtype=np.int64)
+    _best_heads(errors, heads)
+    return heads
