@@ -19,7 +19,7 @@ SCALES = ("worst_edge", "scales", "noise", "rate", "sensitivity", "select")
 """Functions of the private border that set a noise scale, or what it is made from."""
 ROOMS = ("measure/strategies", "measure/selectors", "measure/sensitivity")
 FORWARDED = {
-    "measure/strategies/tables/table_noise.py": "it was charged for as tables",
+    "measure/strategies/tables/residuals.py": "it was charged for as tables",
 }
 
 

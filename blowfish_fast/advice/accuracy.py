@@ -32,7 +32,7 @@ from blowfish_fast.measure.sensitivity.policy import sensitivity
 from blowfish_fast.policies import Policy, refuse_units
 from blowfish_fast.workloads import Workload
 
-from .calibration import Calibration, Candidate
+from .calibration import Candidate, calibration
 from .least_epsilon import Scope
 
 SCOPES = ("simultaneous", "per_query")
@@ -198,7 +198,7 @@ def translate(
     workload._refuse_too_many()
     if float(sensitivity(policy.unconstrained, workload)) == 0.0:
         return Translation(wanted, miss, scope, [], free=True)
-    known = Calibration(policy, workload, 1 if currency == "epsilon" else 2)
+    known = calibration(policy, workload, 1 if currency == "epsilon" else 2)
     found = known.least(wanted, miss, scope, samples=samples, near=math.inf)
     return Translation(wanted, miss, scope, found, free=False)
 

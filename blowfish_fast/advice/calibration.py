@@ -5,8 +5,7 @@
     accuracy    epsilon --> least alpha                             the way back
 
 Noise is nearly in proportion to 1 / epsilon, so one law says where the least epsilon of
-every alpha lies; the law at that very epsilon decides. Proved in
-docs/proofs/translation.md.
+every alpha lies; the law at that very epsilon decides (docs/proofs/translation.md).
 """
 
 from __future__ import annotations
@@ -23,7 +22,6 @@ from blowfish_fast.measure.budgets import Budget
 from blowfish_fast.measure.noise import Scales, Spread
 from blowfish_fast.measure.strategies.answers import Answers
 from blowfish_fast.measure.strategies.base import LinearStrategy
-from blowfish_fast.measure.strategies.edges.edge_noise import EdgeNoise
 from blowfish_fast.measure.tails import noise_half_widths
 from blowfish_fast.mechanisms.base import Mechanism
 from blowfish_fast.policies import Policy
@@ -64,6 +62,12 @@ MOST_WEIGHED = 2**20
 
 DRAWN_TOGETHER = 256
 """Draws of the whole noise that are multiplied at a time."""
+
+
+KEPT, KEPT_CELLS = 4, 2**16
+"""Calibrations that are kept, up to so many cells: another accuracy is often asked."""
+
+_LAST: list[Calibration] = []
 
 
 class Candidate(NamedTuple):
@@ -161,10 +165,7 @@ class Calibration:
             self._refused.append(Candidate(one.name, None, None, "", reason))
 
     def budget_at(self, epsilon: Fraction) -> Budget:
-        """Return the budget whose noise is as large as that of Laplace at `epsilon`.
-
-        In rho, epsilon^2 / 4: half-widths then go with 1 / epsilon in either currency.
-        """
+        """Return the budget whose noise is that of Laplace: in rho, epsilon^2 / 4."""
         return Budget(epsilon if self.power == 1 else epsilon**2 / 4, self.power)
 
     def least(
@@ -177,11 +178,10 @@ class Calibration:
         near: float = NEAR,
         checked: bool = True,
     ) -> list[Candidate]:
-        """Return the candidates, cheapest first; far from the cheapest by scaling.
+        """Return the candidates, cheapest first; beyond `near` times it by scaling.
 
-        With ``near=inf`` the least budget of every candidate is worked out. Unless
-        `checked`, what a simulation shows is scaled and not simulated again: for
-        curves, which promise nothing.
+        Unless `checked`, what a simulation shows is scaled: for curves, which promise
+        nothing.
         """
         wanted = LeastEpsilon(alpha, beta, scope, self.queries)
         if self.power == 2:
@@ -259,10 +259,7 @@ class Calibration:
         samples: int,
         checked: bool,
     ) -> Candidate:
-        """Lower the epsilon of a candidate as far as draws of its noise allow.
-
-        Of all the tries each may fail with an equal part of what beta leaves open.
-        """
+        """Lower the epsilon of a candidate as far as draws of its noise allow."""
         bound, law = candidate.epsilon, one.law
         assert bound is not None
         rank = lowest_safe_rank(samples, wanted.beta, MOST_SIMULATED * MOST_TRIES)
@@ -290,14 +287,14 @@ class Calibration:
         return candidate
 
     def _law(self, mechanism: Mechanism) -> ErrorLaw:
+        if getattr(mechanism, "strategy", None) == "edge":
+            _refuse_many_edges(self.policy.edge_count * self.queries)
         measurement, asked = mechanism._predictable(None)
         strategy, buckets = measurement.strategy, measurement.buckets
         form = asked.explicit_form(buckets)
         over = self.policy.unconstrained
         if buckets.count != over.domain.size or buckets.order is not None:
             over = over.project(buckets)
-        if isinstance(strategy, EdgeNoise):
-            _refuse_many_edges(strategy.heads.size * self.queries)
         nothing = strategy.rows(np.zeros(over.domain.size, dtype=np.int64))
 
         def scales_at(epsilon: Fraction) -> Scales:
@@ -334,12 +331,24 @@ class Calibration:
         return ErrorLaw(scales_at, spread, half_widths, drawn)
 
 
+def calibration(policy: Policy, workload: Workload, power: int = 1) -> Calibration:
+    """Return what is known of a question; the last few are kept, if they are small."""
+    for known in _LAST:
+        same = known.policy is policy and known.workload is workload
+        if same and known.power == power:
+            return known
+    made = Calibration(policy, workload, power)
+    if policy.domain.size <= KEPT_CELLS:
+        _LAST.insert(0, made)
+        del _LAST[KEPT:]
+    return made
+
+
 def lowest_safe_rank(samples: int, beta: float, tries: int) -> int | None:
     """Return which order statistic bounds the quantile; None if none is safe.
 
-    With an error of at most `beta` less its open part exceeded by a draw, the number
-    of draws below the quantile is binomial; the rank is the least that this number
-    reaches with a probability of at most the open part.
+    The number of draws below the quantile is binomial; it reaches the rank with a
+    probability of at most the open part of `beta`.
     """
     from scipy.stats import binom
 
@@ -361,11 +370,9 @@ def _largest_errors(
     answers_of: Callable[[Scales, IntArray], FloatArray],
     samples: int,
 ) -> FloatArray:
-    """Draw the noise `samples` times and return the largest errors, sorted.
+    """Draw the noise from a fixed seed and return the largest errors, sorted.
 
-    Discrete noise from a fixed seed: the plan is the same whoever asks. Answers are
-    linear in it, so the answers to single draws are added up where that is less work
-    than to infer from all.
+    Answers are linear in it: those to single draws are added up if that is less work.
     """
     noisy = np.flatnonzero(scales.measured)
     widths = scales.widths[noisy, None]

@@ -237,22 +237,19 @@ def _strategies(
         choices += all_choices(
             free.project(along), workload.form(along), drawn_at, names=elsewhere
         )
-    return [
-        Prediction(
-            one.name,
-            one.variance,
-            one.variance / max(workload.queries, 1),
-            None
-            if one.reason
-            else Transformed(
+    found = []
+    # Ties are settled in this order.
+    for one in sorted(choices, key=lambda one: NAMES.index(one.name)):
+        ready = None
+        if not one.reason:
+            ready = Transformed(
                 policy, workload, epsilon=budget, partition=None, strategy=one.name
-            ),
-            False,
-            one.reason,
-        )
-        # Ties are settled in this order.
-        for one in sorted(choices, key=lambda one: NAMES.index(one.name))
-    ]
+            )
+            if one.strategy is not None:
+                ready.prepared = budget.power, one.strategy
+        mean = one.variance / max(workload.queries, 1)
+        found.append(Prediction(one.name, one.variance, mean, ready, False, one.reason))
+    return found
 
 
 def _along_edges(

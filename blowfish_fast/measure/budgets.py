@@ -239,10 +239,7 @@ def as_delta(value: Any) -> Fraction:
 
 
 def equal_noise_epsilon(budget: Budget | Fraction) -> float:
-    """Return the epsilon whose Laplace noise varies as much; not about privacy.
-
-    2 / epsilon^2 = 1 / (2 rho), so epsilon = 2 sqrt(rho).
-    """
+    """Return the epsilon whose Laplace noise varies as much; not about privacy."""
     given = Budget.of(budget)
     amount = float(given.amount)
     return amount if given.power == 1 else 2.0 * math.sqrt(amount)

@@ -51,12 +51,7 @@ class Selector(Protocol[Chosen]):
         """Name in the record of calls."""
 
     def select(
-        self,
-        counts: IntArray,
-        *,
-        policy: Policy,
-        epsilon: Fraction,
-        rng: Randomness,
+        self, counts: IntArray, *, policy: Policy, epsilon: Fraction, rng: Randomness
     ) -> Chosen:
         """Return a choice that is epsilon-private under `policy`."""
 

@@ -45,10 +45,7 @@ NODE_BYTES = 96
 
 
 def kept_noise_bytes(cells: int, fan_out: int) -> int:
-    """Bound what a release keeps of the noise in a tree (``kernels.tree.noise_rows``).
-
-    A tree over n cells has at most n fan_out / (fan_out - 1) nodes, and one a level.
-    """
+    """Bound what a release keeps of the noise in a tree of that fan-out."""
     return NODE_BYTES * (cells * fan_out // (fan_out - 1) + 64)
 
 
@@ -76,10 +73,7 @@ def query_pieces(workload: Workload) -> int:
 
 
 def check_memory(needed: int, what: str, consequence: str) -> None:
-    """Refuse `what` if it needs more memory than there is; say what did not happen.
-
-    `needed` are bytes beyond what a small release takes.
-    """
+    """Refuse `what` if it needs more bytes, beside a small release, than there are."""
     needed += BASE_BYTES if "numba" in sys.modules else BASE_BYTES + COMPILER_BYTES
     room = memory_room()
     if needed > room:

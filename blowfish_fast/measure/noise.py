@@ -163,10 +163,7 @@ def budget_unit(epsilon: Fraction) -> int:
 
 
 def laplace_variance(width: FloatArray | float) -> FloatArray:
-    """Return the variance 2 q / (1 - q)^2 of discrete Laplace noise, q = exp(-1/b).
-
-    Written as 1 / (2 sinh(1 / 2b)^2), which keeps its accuracy for large b.
-    """
+    """Return the variance 2 q / (1 - q)^2, q = exp(-1/b), accurate for large b."""
     half = 0.5 / np.asarray(width, dtype=np.float64)
     # Beyond 350 the variance is below the smallest double.
     variance: FloatArray = 0.5 / np.sinh(np.minimum(half, 350.0)) ** 2
@@ -174,11 +171,7 @@ def laplace_variance(width: FloatArray | float) -> FloatArray:
 
 
 def noise_mean_size(width: float, power: int = 1) -> float:
-    """Return E|Z| = 1 / sinh(1/b) of discrete Laplace noise; about b for large b.
-
-    In rho (`power` 2) that of a normal variable, sigma sqrt(2 / pi). Width 0 stands for
-    no noise.
-    """
+    """Return E|Z| of discrete Laplace noise, or of a normal variable (`power` 2)."""
     if power == 2:
         return width * math.sqrt(2.0 / math.pi)
     return 1.0 / math.sinh(min(1.0 / width, 700.0)) if width else 0.0
@@ -315,21 +308,14 @@ ROUNDED = 2.0**-10
 
 
 def largest_rounding(estimate: FloatArray) -> float:
-    """Return by how much least squares and sums in floating point miss exact answers.
-
-    Within 2^-50 per cell of all that is added up, and never further than 2^-10 here.
-    """
+    """Return how far sums in floating point may miss exact answers, at most 2^-10."""
     return min(float(np.abs(estimate).sum()) * estimate.size * 2.0**-50, ROUNDED)
 
 
 def without_rounding(
     answers: FloatArray, noise: FloatArray, estimate: FloatArray
 ) -> FloatArray:
-    """Return answers, those without noise as the whole numbers that they are.
-
-    An answer without noise adds up exact counts, next to a whole number. `noise` is a
-    half-width or a deviation.
-    """
+    """Return answers, those without noise as the whole numbers that they are."""
     if not (noise < ROUNDED).any():
         return answers
     whole = np.rint(answers)

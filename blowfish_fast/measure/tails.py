@@ -174,9 +174,7 @@ def noise_half_widths(spread: Spread, miss: float) -> FloatArray:
 def gaussian_half_widths(spread: Spread, miss: float) -> FloatArray:
     """Return h with P(|sum a_i Z_i| > h) <= miss for discrete Gaussian noise.
 
-    With N standard normal and R = tau sum a_i N_i, S > x and R >= -r give
-    S + R > x - r; so P(S > x) is at most the product of the (1 + d_i) times
-    Phibar((x - r) / sqrt(s^2 + tau^2 A)) / Phi(r / (tau sqrt(A))), A = sum a_i^2.
+    The sub-Gaussian bound s sqrt(2 ln(2 / miss)), or that of the smoothed sum.
     """
     widest = math.sqrt(2.0 * math.log(2.0 / miss))
     margins = _margins(spread.least, spread.gaussian_rows, miss)

@@ -38,9 +38,8 @@ from blowfish_fast.measure.strategies.strategy_choice import (
 from blowfish_fast.policies import Policy
 from blowfish_fast.workloads import Workload
 
-from .base import Mechanism, Outcome
-from .example_data import Example, striped
-from .fits import halved_non_negative
+from .base import Example, Mechanism, Outcome, striped
+from .hierarchy import halved_non_negative
 
 ON_GRIDS: tuple[Name, ...] = ("vertex", "edge", "tree", "edge_lines")
 """Strategies that need no order of the cells."""
@@ -76,16 +75,14 @@ class Transformed(Mechanism):
     policy, workload, epsilon
         See `Mechanism`. The strategy is chosen for the workload.
     partition : "best", None or Partition
-        How buckets are chosen. None keeps every cell. "best" is fixed in the code:
-        under a line policy no buckets but a smooth fit of the running totals; where
-        rectangles are asked on a grid of joined neighbours, no buckets if the noise
-        along its lines is small beside the public number of records; and `DyadicTree`
-        everywhere else.
+        How buckets are chosen. None keeps every cell. "best": under a line policy no
+        buckets but a smooth fit of the running totals; where rectangles are asked on a
+        grid of joined neighbours, none if the noise along its lines is small beside the
+        public number of records; `DyadicTree` everywhere else.
     strategy : str or strategies.Explicit
-        "best" for least predicted error, or one of "ordered",
-        "ordered_hierarchical", "h_theta", "vertex", "edge", "tree", "edge_lines",
-        "tuned_tree" (``strategies.strategy_choice``); or a matrix of one's own, without
-        a partition.
+        "best" for least predicted error, or one of "ordered", "ordered_hierarchical",
+        "h_theta", "vertex", "edge", "tree", "edge_lines", "tuned_tree"
+        (``strategies.strategy_choice``); or a matrix, without a partition.
     share : number in (0, 1), optional
         None for what served well on the benchmark data: a half with `LeastCost`, a
         quarter with `DyadicTree`.
@@ -122,9 +119,6 @@ class Transformed(Mechanism):
     >>> ring = bf.Domain(8)
     >>> policy = bf.policies.Graph(ring, [[i, (i + 1) % 8] for i in range(8)])
     >>> cells = bf.workloads.Identity(ring)
-    >>> plain = bf.Transformed(policy, cells, epsilon=1, partition=None)
-    >>> plain.release([5] * 8, rng=1).details["strategy"]
-    'edge_noise'
     >>> bucketed = bf.Transformed(policy, cells, epsilon=1)
     >>> bucketed.release([5] * 4 + [90] * 4, rng=1).estimate.sum().round(6)
     np.float64(380.0)
@@ -147,6 +141,8 @@ class Transformed(Mechanism):
         **budget: Unpack[BudgetTerms],
     ) -> None:
         super().__init__(policy, workload, **budget)
+        # Set by whoever has built the named strategy, for a power, policy and workload.
+        self.prepared: tuple[int, LinearStrategy] | None = None
         self.strategy = _checked_strategy(strategy, policy)
         self.fit = as_choice(fit, "fit", ("best", None))
         # On a line the fit finds the buckets by itself.
@@ -248,9 +244,11 @@ class Transformed(Mechanism):
 
     def _named(self, handle: Handle, form: Any) -> LinearStrategy:
         """Return the strategy that was asked for, tuned for what is paid."""
+        power = handle.remaining.power
+        if self.prepared is not None and self.prepared[0] == power:
+            return self.prepared[1]
         assert not isinstance(self.strategy, Explicit)
         assert self.strategy != "best"
-        power = handle.remaining.power
         return build_strategy(self.strategy, handle.policy, form, power)
 
     def _whole_grid(self, private: Handle) -> Chosen | None:

@@ -19,7 +19,7 @@ import numpy as np
 
 import blowfish_fast as bf
 import blowfish_fast.measure.selectors.partitions.bisection as bisection
-import blowfish_fast.measure.selectors.partitions.k_buckets as k_buckets
+import blowfish_fast.measure.selectors.partitions.bisection as k_buckets
 import blowfish_fast.measure.selectors.partitions.noisy_sort as thresholded_sort
 from blowfish_fast import kernels
 from blowfish_fast.audit.plan import AuditTask

@@ -61,7 +61,7 @@ def noisy_costs(noise, counts, samples, rng, window=None):
     exact = [noise.price] * len(counts)
     for i, j in candidates(len(counts), window):
         gap = abs(counts[i] - counts[j])
-        exact.append((gap << -noise.grid) + noise.pair_price)
+        exact.append((gap << -noise.grid) + noise.price)
     costs = np.empty((samples, len(exact)), dtype=np.int64)
     for column, cost in enumerate(exact):
         scale = noise.single if column < len(counts) else noise.pair

@@ -156,11 +156,7 @@ def select_many(
     draws: int,
     rng: Randomness,
 ) -> Counter[Hashable]:
-    """Return how often each choice is made in `draws` independent choices.
-
-    Prepared once where the selector allows it, else run by run. Keys are those of
-    `public_key`.
-    """
+    """Return how often each `public_key` is chosen in `draws` independent choices."""
     case: dict[str, Any] = {"policy": policy, "epsilon": epsilon, "rng": rng}
     own = getattr(selector, "select_many", None)
     made = None if own is None else own(counts, draws=draws, **case)
@@ -183,10 +179,7 @@ def sample_choices(
     samples: int,
     rng: Randomness,
 ) -> Counter[Hashable] | None:
-    """Return how often each choice is made in `samples` runs; None as above.
-
-    All runs that reach one row are decided there, each by a random word of its own.
-    """
+    """Return how often each choice is made in `samples` runs; None as above."""
     made: Counter[Hashable] = Counter()
     runs: dict[tuple[int, ...], int] = {(): samples}
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from blowfish_fast.measure.strategies.edges.edge_lines import EdgeLines
-from blowfish_fast.measure.strategies.edges.edge_noise import EdgeNoise
+from blowfish_fast.measure.strategies.edges.edge_noise import EdgeNoise, SpanningTree
 from blowfish_fast.measure.strategies.edges.h_theta import HTheta
-from blowfish_fast.measure.strategies.edges.spanning_tree import SpanningTree
 from blowfish_fast.measure.strategies.ordered.ordered_hierarchy import OrderedHierarchy
 from blowfish_fast.measure.strategies.ordered.prefix_sums import PrefixSums
-from blowfish_fast.measure.strategies.tables.table_noise import TableNoise
+from blowfish_fast.measure.strategies.tables.residuals import TableNoise
 from blowfish_fast.measure.strategies.tables.table_strategy import TableStrategy
 from blowfish_fast.measure.strategies.transforms.fourier import Fourier
 from blowfish_fast.measure.strategies.transforms.haar import Haar
@@ -21,24 +20,9 @@ from .explicit import Explicit
 from .stacked_buckets import StackedBuckets
 
 STRATEGIES: dict[str, type[LinearStrategy]] = {
-    strategy.kind: strategy
-    for strategy in (
-        Answers,
-        Cells,
-        EdgeLines,
-        EdgeNoise,
-        Explicit,
-        Fourier,
-        HTheta,
-        Haar,
-        OrderedHierarchy,
-        PrefixSums,
-        SpanningTree,
-        StackedBuckets,
-        TableNoise,
-        TableStrategy,
-        TreeStrategy,
-    )
+    one.kind: one
+    for one in tuple(globals().values())
+    if isinstance(one, type) and hasattr(one, "kind")
 }
 """Every kind of strategy and its class, for reading release files."""
 

@@ -1,8 +1,8 @@
 """Measure the answers themselves: one noisy row per declared query.
 
-The histogram is the least-squares fit to the noisy answers, of least norm; only the
-declared queries have intervals. The fit moves the noisy answers to the nearest ones
-that some histogram has, and the noise with them:
+The histogram is the least-squares fit of least norm; only the declared queries have
+intervals. The fit moves the noisy answers to the nearest ones that some histogram has,
+and the noise with them:
 
     queries         a    b    a + b        what is left of a draw on each
     noise           1    0     0           2/3  -1/3   1/3        P, a projection
@@ -36,7 +36,7 @@ from blowfish_fast.policies import Policy
 from blowfish_fast.workloads import Form, Fractions, Implicit, Linear, Pieces, Workload
 from blowfish_fast.workloads.base import form_matrix
 
-from .base import LinearStrategy, one_draw
+from .base import LinearStrategy, one_draw, packed_matrix, unpacked_matrix
 
 MOST_COEFFICIENTS = 2**26
 
@@ -149,16 +149,13 @@ class Answers(LinearStrategy):
         return _whole(sensitivity(policy, Linear(policy.domain, self.matrix)))
 
     def scales(self, policy: Policy, budget: Budget | Fraction) -> Scales:
-        """Return one scale for all answers; refuse a budget that leaves none.
-
-        Beyond a sensitivity of 2^24, as sums of large weights have, the unit grows with
-        it, so that a rate keeps its digits.
-        """
+        """Return one scale for all answers; refuse a budget that leaves none."""
         given = Budget.of(budget)
         epsilon, reach = given.amount, self._reach(policy)
         if reach < 2**24 or given.power == 2:
             found = super().scales(policy, given)
         else:
+            # The unit grows with the sensitivity, so that a rate keeps its digits.
             unit = budget_unit(epsilon) << (reach.bit_length() - 20)
             rate = math.floor(epsilon * unit / reach)
             rate *= rate * 2**LARGEST_SCALE_BITS >= unit
@@ -187,10 +184,7 @@ class Answers(LinearStrategy):
         return solution
 
     def _spread(self, form: Fractions | Pieces, scales: Scales) -> Spread:
-        """Return the law of each declared query's noise after the fit.
-
-        Exact up to 512 queries; beyond, the noise of one draw is a bound above.
-        """
+        """Return the law of each declared query's noise after the fit, or a bound."""
         rows = self._query_places(form)
         width, variance = one_draw(scales)
         shares, largest = self._left.shares[rows], self._left.largest[rows]
@@ -202,11 +196,7 @@ class Answers(LinearStrategy):
         return found._replace(variance=variance * shares)
 
     def half_widths(self, form: Form, scales: Scales, miss: float) -> FloatArray:
-        """Use the law of one draw where the fit leaves one alone.
-
-        Answers and draws are whole numbers, so half a count more holds no more of the
-        law, and covers the rounding of the fit.
-        """
+        """Use the law of one draw where the fit leaves one alone."""
         bound = super().half_widths(form, scales, miss)
         if isinstance(form, Implicit) or not scales.measured.all():
             return bound
@@ -215,12 +205,16 @@ class Answers(LinearStrategy):
         if not self._left.alone:
             return bound
         exact = equal_sum_half_widths(width, np.ones_like(rows), miss, scales.power)
+        # Answers and draws are whole numbers, so half a count more holds no more of the
+        # law, and covers the rounding of the fit.
         return np.minimum(bound, exact + 0.5)
 
     def _query_places(self, form: Fractions | Pieces) -> IntArray:
         """Return the place of each query among those declared; refuse others."""
         asked = form_matrix(form, self.cells, most=MOST_COEFFICIENTS)
         rows = asked.shape[0] if asked is not None else 0
+        if rows == self.matrix.shape[0] and _same(asked, self.matrix):
+            return np.arange(rows)
         found = [self._places.get(_key(asked, row), -1) for row in range(rows)]
         if asked is None or -1 in found:
             raise IntervalError(
@@ -247,34 +241,20 @@ class Answers(LinearStrategy):
 
     def pack(self) -> dict[str, Any]:
         """Return the matrix and its reach."""
-        return {
-            "cells": self.cells,
-            "reach": self.reach,
-            "queries": self.matrix.shape[0],
-            "pointers": self.matrix.indptr,
-            "columns": self.matrix.indices,
-            "values": self.matrix.data,
-        }
+        shape = {"cells": self.cells, "queries": self.matrix.shape[0]}
+        return {**shape, "reach": self.reach, **packed_matrix(self.matrix)}
 
     @classmethod
     def unpack(cls, data: dict[str, Any]) -> Self:
         """Rebuild from `pack`."""
-        from scipy import sparse
-
         shape = (int(data["queries"]), int(data["cells"]))
-        parts = (data["values"], data["columns"], data["pointers"])
-        matrix = sparse.csr_array(parts, shape=shape, dtype=np.float64)
-        matrix.check_format(full_check=True)
-        return cls(int(data["cells"]), matrix, int(data["reach"]))
+        matrix = unpacked_matrix(data, shape).astype(np.float64)
+        return cls(shape[1], matrix, int(data["reach"]))
 
 
 @lru_cache(maxsize=8)
 def _followed(products: bytes, queries: int) -> Left:
-    """Follow the fit: noise z of the answers becomes P z, P onto the row space.
-
-    By the products of any two queries, so that the same ones under many policies are
-    followed once.
-    """
+    """Follow the fit by products of queries: noise z becomes P z, P on their span."""
     bound = Left(np.ones(queries), np.ones(queries), followed=False, alone=False)
     square = np.frombuffer(products, dtype=np.float64).reshape(queries, queries)
     values, vectors = np.linalg.eigh(square)
@@ -303,14 +283,23 @@ def _list_queries(form: Implicit) -> Fractions:
             "them; list the queries"
         )
     each = np.arange(cells)
-    first, last = {
-        "identity": (each, each),
-        "total": (each[:1], each[-1:]),
-        "prefixes": (0 * each, each),
-        "all_ranges": np.triu_indices(cells),
-    }[form.kind]
+    if form.kind == "all_ranges":
+        first, last = np.triu_indices(cells)
+    else:
+        first, last = {
+            "identity": (each, each),
+            "total": (each[:1], each[-1:]),
+            "prefixes": (0 * each, each),
+        }[form.kind]
     one = np.ones(first.size)
     return Fractions(first.astype(np.int64), one, last.astype(np.int64), one)
+
+
+def _same(asked: Any, declared: Any) -> bool:
+    """Return whether two matrices have the same entries, row by row."""
+    names = ("indptr", "indices", "data")
+    pairs = ((getattr(asked, name), getattr(declared, name)) for name in names)
+    return all(np.array_equal(one, other) for one, other in pairs)
 
 
 def _key(matrix: Any, row: int) -> tuple[bytes, bytes]:

@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Self, TypeVar
 import numpy as np
 
 from blowfish_fast._support.typing import BoolArray, FloatArray, IntArray
-from blowfish_fast.errors import DomainError, IntervalError
+from blowfish_fast.errors import DomainError, IntervalError, SizeError
 from blowfish_fast.measure.budgets import Budget
 from blowfish_fast.measure.noise import (
     WEIGHT_BITS,
@@ -29,6 +29,9 @@ from blowfish_fast.workloads import Form, Fractions, Implicit, Pieces
 
 Kept = TypeVar("Kept")
 
+MOST_LISTED = 2**24
+"""Most queries times buckets that are listed where no closed form is known."""
+
 UNKNOWN_SCALE = 2.0**100
 """A row that was not measured counts as measured with this scale: it tells nothing."""
 
@@ -41,6 +44,25 @@ def integers(values: Any) -> IntArray:
 def numbers(values: Any) -> FloatArray:
     """Read an array of numbers from a release file."""
     return np.asarray(values, dtype=np.float64)
+
+
+def packed_matrix(matrix: Any) -> dict[str, Any]:
+    """Return the parts of a sparse matrix in compressed rows, for a release file."""
+    return {
+        "pointers": matrix.indptr.astype(np.int64),
+        "columns": matrix.indices.astype(np.int64),
+        "values": matrix.data,
+    }
+
+
+def unpacked_matrix(data: dict[str, Any], shape: tuple[int, int]) -> Any:
+    """Rebuild from `packed_matrix`; every index is checked."""
+    from scipy import sparse
+
+    parts = (data["values"], data["columns"], data["pointers"])
+    matrix = sparse.csr_array(parts, shape=shape)
+    matrix.check_format(full_check=True)
+    return matrix
 
 
 def known_noise(scales: Scales) -> tuple[FloatArray, FloatArray]:
@@ -92,6 +114,9 @@ class LinearStrategy(ABC):
     saved: ClassVar[dict[str, Callable[[Any], Any]]] = {}
     """What a strategy is rebuilt from: each argument, and how it is read."""
 
+    no_answers: ClassVar[str] = ""
+    """Why queries are not asked of these rows, where they are not."""
+
     refuses_undetermined: ClassVar[bool] = False
     """Whether `spread` refuses queries that the rows do not determine."""
 
@@ -114,10 +139,7 @@ class LinearStrategy(ABC):
 
     @abstractmethod
     def worst_edge(self, weights: IntArray, policy: Policy, power: int = 1) -> int:
-        """Return the largest sum of ``weights * |move|^power`` along one edge.
-
-        Where every edge moves a row by 0 or 1, both powers are alike.
-        """
+        """Return the largest sum of ``weights * |move|^power`` along one edge."""
 
     @staticmethod
     def _total_exact(rows: int, policy: Policy) -> BoolArray:
@@ -137,6 +159,8 @@ class LinearStrategy(ABC):
 
     def spread(self, form: Form, scales: Scales) -> Spread:
         """Return the law of each query's noise, for explicit forms."""
+        if self.no_answers:
+            raise IntervalError(self.no_answers)
         if isinstance(form, Implicit):
             raise IntervalError("list the queries first: use explicit_form")
         return self._spread(form, scales)
@@ -146,15 +170,25 @@ class LinearStrategy(ABC):
 
     def total_variance(self, form: Form, scales: Scales) -> float:
         """Return the variance summed over all queries, in closed form if implicit."""
-        if isinstance(form, Implicit):
+        if isinstance(form, Implicit) and not self.no_answers:
             return self._implicit_variance(form, scales)
         return float(self.spread(form, scales).variance.sum())
 
     def _implicit_variance(self, form: Implicit, scales: Scales) -> float:
-        raise IntervalError(
-            f"{type(self).__name__} does not sum variances over {form.kind}; list the "
-            "queries"
-        )
+        """Sum over listed queries: all ranges are the differences of two prefixes."""
+        cuts, buckets = int(form.edges[-1]), form.edges.size - 1
+        if cuts * buckets > MOST_LISTED:
+            raise SizeError(
+                f"{cuts:,} {form.kind} of {buckets:,} buckets are too many to list; "
+                "ask fewer queries, or Identity"
+            )
+        each = float(self.spread(_listed(form), scales).variance.sum())
+        if form.kind != "all_ranges":
+            return each
+        # Over all pairs of cuts, of the variance of their difference; the cut before
+        # all cells sees nothing.
+        summed = float(self.spread(_summed_prefixes(form), scales).variance[0])
+        return (cuts + 1) * each - summed
 
     def pack(self) -> dict[str, Any]:
         """Return arrays and plain values from which the strategy is rebuilt."""
@@ -173,21 +207,14 @@ class LinearStrategy(ABC):
             )
 
     def published(self, rows: IntArray, noise: IntArray, scales: Scales) -> IntArray:
-        """Return what leaves the handle.
-
-        Each measured row with its own draw, exact rows as they are, and 0 in place of
-        rows that are not measured.
-        """
+        """Return measured rows with their draws, exact rows, and 0 for all others."""
         noisy = rows + noise
         noisy[~scales.measured] = 0
         np.copyto(noisy, rows, where=scales.exact)
         return noisy
 
     def half_widths(self, form: Form, scales: Scales, miss: float) -> FloatArray:
-        """Return how far each answer may lie off, but for a probability of `miss`.
-
-        A proved bound from the spread; strategies that know the law do better.
-        """
+        """Return how far each answer may lie off, but for a probability of `miss`."""
         return self._bound(self.spread(form, scales), scales, miss)
 
     def _bound(self, spread: Spread, scales: Scales, miss: float) -> FloatArray:
@@ -211,10 +238,7 @@ class LinearStrategy(ABC):
         return found
 
     def scales(self, policy: Policy, budget: Budget | Fraction) -> Scales:
-        """Return scales whose worst policy edge costs at most `budget`: Lemma LA5.
-
-        A plain number is an epsilon.
-        """
+        """Return scales whose worst edge costs at most `budget`: Lemma LA5."""
         power = Budget.of(budget).power
         weights = self.weights() if power == 1 else self.squared_weights()
         # One policy is often priced at several budgets: its edges are searched once.
@@ -254,3 +278,24 @@ class LinearStrategy(ABC):
         squares = (coarse * coarse >> WEIGHT_BITS) + (coarse > 0)
         worst = self._worst_edge(squares, policy, 2) << (2 * dropped + WEIGHT_BITS)
         return Fraction(worst, 2 * scales.unit**2)
+
+
+def _listed(form: Implicit) -> Fractions:
+    """List single cells, the total, or every prefix over the buckets of a form."""
+    sizes = np.diff(form.edges)
+    last = np.repeat(np.arange(sizes.size), sizes)
+    if form.kind == "identity":
+        part = 1.0 / sizes[last]
+        return Fractions(last, part, last, part)
+    part = (np.arange(last.size) + 1 - form.edges[last]) / sizes[last]
+    first = np.where(last == 0, part, 1.0)
+    kept = slice(-1, None) if form.kind == "total" else slice(None)
+    return Fractions(0 * last[kept], first[kept], last[kept], part[kept])
+
+
+def _summed_prefixes(form: Implicit) -> Pieces:
+    """Return the one query that is the sum of all prefixes."""
+    sizes = np.diff(form.edges)
+    values = 0.5 * (sizes + 1.0) + (form.edges[-1] - form.edges[1:])
+    at = np.arange(sizes.size)
+    return Pieces(np.array([0, sizes.size]), at, at + 1, values)

@@ -155,10 +155,7 @@ class Cells(LinearStrategy):
         return cells
 
     def _spread(self, form: Fractions | Pieces, scales: Scales) -> Spread:
-        """Return the law in closed form; an exact total removes the mean of its part.
-
-        `largest` is a bound above where there are several parts.
-        """
+        """Return the law in closed form; an exact total removes a mean."""
         return self._law(form, scales, row_moments(form, self.cells))
 
     def _law(
@@ -190,10 +187,7 @@ class Cells(LinearStrategy):
         return *one_draw(cells), bool(cells.measured.any() and not exact.any())
 
     def half_widths(self, form: Form, scales: Scales, miss: float) -> FloatArray:
-        """Use the exact law of sums of cells where no total is known.
-
-        Queries with other coefficients have the bound of their spread.
-        """
+        """Use the exact law of sums of cells where no total is known."""
         if isinstance(form, Implicit):
             return super().half_widths(form, scales, miss)
         moments = row_moments(form, self.cells)
@@ -238,12 +232,9 @@ class Cells(LinearStrategy):
         return kernels.tree_total_variance(variances, tree, form.kind, form.edges)
 
     def _total_over_parts(self, form: Implicit, scales: Scales) -> float:
-        """Sum over single cells or everything; other kinds must be listed."""
+        """Sum over single cells or everything; other kinds are listed."""
         if form.kind not in ("identity", "total"):
-            raise SizeError(
-                f"the total over {form.kind} has no closed form where the policy falls "
-                "into parts; list the queries, or ask for Identity"
-            )
+            return super()._implicit_variance(form, scales)
         known = scales.exact[self.cells :]
         assert self.parts is not None
         cells = np.diff(form.edges)

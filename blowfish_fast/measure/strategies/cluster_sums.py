@@ -1,7 +1,7 @@
 """Measure the size and the coordinate sums of every cluster of records.
 
-Serves private k-means. A record counts as the centre of its cell, written in whole
-public steps from the middle of the domain, so all rows are integers:
+A record counts as the centre of its cell, written in whole public steps from the middle
+of the domain, so all rows are integers:
 
     rows   sizes of the k clusters | sums along axis 0, axis 1, ... of cluster 0 | ...
 
@@ -20,7 +20,7 @@ import math
 from contextlib import suppress
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, NoReturn, Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -29,9 +29,8 @@ from blowfish_fast._support.typing import AnyArray, BoolArray, FloatArray, IntAr
 from blowfish_fast._support.validation import as_parts, as_share
 from blowfish_fast.data.domain import Axis, Domain
 from blowfish_fast.errors import DomainError, IntervalError, SizeError
-from blowfish_fast.measure.noise import WEIGHT_BITS, Scales, Spread
+from blowfish_fast.measure.noise import WEIGHT_BITS, Scales
 from blowfish_fast.policies import ABSENT, Policy
-from blowfish_fast.workloads import Form
 
 from .base import LinearStrategy
 
@@ -75,7 +74,7 @@ class CellGrid:
         self.high = np.array([side[-1] for side in sides])
         self.middle = np.array([one[0] + (one[-1] - one[0]) / 2 for one in centres])
         self.edges = np.concatenate(sides)
-        self.offsets = np.cumsum([0, *domain.shape])
+        self.offsets, self.axes = np.cumsum([0, *domain.shape]), domain.ndim
         span = sum(float(one[-1] - one[0]) for one in centres)
         # Cells of width 1 have centres on halves: no rounding up to 2^19 of them.
         self.step = 2.0 ** (math.frexp(span)[1] - STEP_BITS) if span > 0 else 1.0
@@ -86,11 +85,6 @@ class CellGrid:
             ]
         )
         self._longest: tuple[Policy, int] | None = None
-
-    @property
-    def axes(self) -> int:
-        """Number of attributes."""
-        return self.offsets.size - 1
 
     @cached_property
     def radius(self) -> int:
@@ -142,11 +136,7 @@ class CellGrid:
         return means
 
     def longest_move(self, policy: Policy) -> int:
-        """Return the longest edge between two cells in L1 steps, or a bound above it.
-
-        An L1 length is the largest of the signed sums of its coordinates, so each
-        choice of signs is one question to the policy.
-        """
+        """Return the longest edge in L1 steps, by signed sums, or a bound above it."""
         if self._longest is not None and self._longest[0] is policy:
             return self._longest[1]
         longest = 2 * self.radius if policy.has_moves else 0
@@ -187,6 +177,10 @@ class ClusterSums(LinearStrategy):
     """
 
     kind = "cluster_sums"
+    no_answers = (
+        "sizes and sums of clusters say nothing about single cells; k-means publishes "
+        "release.centers, without intervals"
+    )
 
     def __init__(
         self,
@@ -197,14 +191,9 @@ class ClusterSums(LinearStrategy):
         share: Fraction = Fraction(1, 2),
     ) -> None:
         self.grid = grid
-        self.centers = centers
+        self.centers, self.clusters = centers, len(centers)
         self.parts = parts
         self.share = share
-
-    @property
-    def clusters(self) -> int:
-        """Number of clusters."""
-        return len(self.centers)
 
     @cached_property
     def _distances(self) -> FloatArray:
@@ -220,10 +209,7 @@ class ClusterSums(LinearStrategy):
         return cluster_of_cell
 
     def rows(self, counts: AnyArray) -> IntArray:
-        """Return sizes, then sums cluster by cluster.
-
-        `counts` are counts of all cells, or (n, axes) int32 positions of n records.
-        """
+        """Return sizes, then sums; from counts, or (n, axes) places of records."""
         places, repeats = counts, np.zeros(0, dtype=np.int64)
         if counts.ndim == 1:
             occupied = np.flatnonzero(counts)
@@ -351,23 +337,9 @@ class ClusterSums(LinearStrategy):
         centers[kept] = self.centers[kept]
         return np.clip(centers, self.grid.low, self.grid.high)
 
-    def _refuse(self) -> NoReturn:
-        raise IntervalError(
-            "sizes and sums of clusters say nothing about single cells; k-means "
-            "publishes release.centers, without intervals"
-        )
-
     def infer(self, noisy: IntArray, scales: Scales) -> FloatArray:
         """Refuse: clusters do not determine the cells."""
-        self._refuse()
-
-    def spread(self, form: Form, scales: Scales) -> Spread:
-        """Refuse: clusters do not answer queries."""
-        self._refuse()
-
-    def total_variance(self, form: Form, scales: Scales) -> float:
-        """Refuse: clusters do not answer queries."""
-        self._refuse()
+        raise IntervalError(self.no_answers)
 
     def pack(self) -> dict[str, Any]:
         """Return domain, centres and parts."""

@@ -47,9 +47,9 @@ class ErrorStatistic(ABC):
     kind: ClassVar[str]
 
     @property
-    @abstractmethod
     def size(self) -> int:
-        """Number of rows."""
+        """Number of rows: one, unless there are classes or buckets."""
+        return 1
 
     @abstractmethod
     def rows(self, counts: IntArray) -> IntArray:
@@ -86,11 +86,6 @@ class ErrorQuantile(ErrorStatistic):
     ) -> None:
         self.workload, self.answers, self.half = workload, answers, half
         self.rank = rank
-
-    @property
-    def size(self) -> int:
-        """One row."""
-        return 1
 
     def excess(self, counts: IntArray) -> IntArray:
         """Return by how much each answer is off beyond its half-width, rounded up."""
@@ -154,11 +149,6 @@ class LargestError(ErrorStatistic):
     def __init__(self, estimate: FloatArray) -> None:
         self.estimate = estimate
 
-    @property
-    def size(self) -> int:
-        """One row."""
-        return 1
-
     def rows(self, counts: IntArray) -> IntArray:
         """Return the largest difference, from running sums rounded to sixteenths."""
         axes, sums = range(self.estimate.ndim), self.estimate
@@ -212,11 +202,7 @@ class BucketShapes(ErrorStatistic):
 
 
 def largest_query_move(policy: Policy, workload: Workload) -> int:
-    """Return by how much one edge moves any single query, or a number above it.
-
-    A move changes a query by the difference of two of its coefficients, a record that
-    comes or goes by one of them.
-    """
+    """Return by how much one edge moves any single query, or a number above it."""
     form = workload.explicit_form(Buckets.single_cells(workload.domain.size))
     moments = row_moments(form, workload.domain.size)
     largest, least = moments.largest, moments.least

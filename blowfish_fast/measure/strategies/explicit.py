@@ -18,15 +18,15 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from blowfish_fast._support.typing import BoolArray, FloatArray, IntArray
-from blowfish_fast._support.validation import as_parts
+from blowfish_fast._support.validation import as_parts, malformed_as
 from blowfish_fast.errors import DomainError, InputError, IntervalError, SizeError
 from blowfish_fast.measure.noise import WEIGHT_BITS, Scales, Spread
 from blowfish_fast.measure.sensitivity.policy import worst_moves
 from blowfish_fast.policies import Policy
-from blowfish_fast.workloads import Form, Fractions, Implicit, Pieces
+from blowfish_fast.workloads import Fractions, Pieces
 from blowfish_fast.workloads.base import form_matrix
 
-from .base import LinearStrategy
+from .base import LinearStrategy, packed_matrix, unpacked_matrix
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -72,6 +72,7 @@ class Explicit(LinearStrategy):
         self, matrix: Any, *, step: float | None = None, parts: IntArray | None = None
     ) -> None:
         self.matrix = _whole(matrix, step)
+        self.measured_rows, self.cells = self.matrix.shape
         self.parts = parts
         self.part_sizes = (
             np.array([self.cells]) if parts is None else np.bincount(parts)
@@ -84,16 +85,6 @@ class Explicit(LinearStrategy):
                 f"{MOST_ENTRIES:,} are held. Use a strategy that is known by its "
                 'structure, such as strategy="best"'
             )
-
-    @property
-    def cells(self) -> int:
-        """Number of cells."""
-        return int(self.matrix.shape[1])
-
-    @property
-    def measured_rows(self) -> int:
-        """Number of rows of the matrix."""
-        return int(self.matrix.shape[0])
 
     def under(self, policy: Policy) -> Self:
         """Return the strategy with the connected parts of `policy`."""
@@ -129,11 +120,7 @@ class Explicit(LinearStrategy):
         return weights
 
     def exact_rows(self, policy: Policy) -> BoolArray:
-        """Mark the rows that are constant on each part, and public totals.
-
-        A row changes along no edge exactly when it is constant on every connected
-        part, with 0 at "absent".
-        """
+        """Mark the rows that are constant on each part, with 0 at "absent"."""
         labels, private = _components(policy)
         order = np.argsort(labels, kind="stable")
         starts = np.searchsorted(labels[order], np.arange(private.size))
@@ -180,7 +167,7 @@ class Explicit(LinearStrategy):
         estimate: FloatArray = self._inverse(scales) @ noisy
         return estimate
 
-    def supports(self, form: Form, scales: Scales) -> bool:
+    def supports(self, form: Fractions | Pieces, scales: Scales) -> bool:
         """Return whether the rows determine the answers to all queries."""
         asked = self._queries(form)
         kept = scales.measured | scales.exact
@@ -209,69 +196,28 @@ class Explicit(LinearStrategy):
             scales.least,
         )
 
-    def _implicit_variance(self, form: Implicit, scales: Scales) -> float:
-        if not self.supports(form, scales):
-            raise IntervalError(
-                f"the strategy matrix does not determine all {form.kind}: some of them "
-                "are no combination of its rows"
-            )
-        noisy = scales.measured
-        amounts = self._queries(form) @ self._inverse(scales)[:, noisy]
-        if form.kind == "all_ranges":
-            # Over all pairs of cuts, of the variance of their difference.
-            cuts = np.concatenate([np.zeros((1, amounts.shape[1])), amounts])
-            squares = cuts.shape[0] * (cuts**2).sum(axis=0) - cuts.sum(axis=0) ** 2
-        else:
-            squares = (amounts**2).sum(axis=0)
-        return float(squares @ scales.variances[noisy])
-
-    def _queries(self, form: Form) -> FloatArray:
-        """Return queries as dense rows; for all ranges, their ends: all prefixes."""
-        if not isinstance(form, Implicit):
-            rows = form_matrix(form, self.cells, most=MOST_ENTRIES)
-            if rows is None or rows.shape[0] * self.cells > MOST_ENTRIES:
-                raise SizeError(
-                    "these queries are too many to follow through a strategy matrix; "
-                    f"queries times cells may be at most 2^22 = {MOST_ENTRIES:,}"
-                )
-            dense: FloatArray = rows.toarray()
-            return dense
-        sizes = np.diff(form.edges).astype(np.float64)
-        if form.kind == "total":
-            return np.ones((1, self.cells))
-        if form.kind == "identity":
-            # Each of m cells is 1/m of its bucket: m / m^2 in all.
-            return np.diag(1.0 / np.sqrt(sizes))
-        cuts = np.arange(1, int(form.edges[-1]) + 1, dtype=np.float64)
-        if cuts.size * self.cells > MOST_ENTRIES:
+    def _queries(self, form: Fractions | Pieces) -> FloatArray:
+        """Return queries as dense rows."""
+        rows = form_matrix(form, self.cells, most=MOST_ENTRIES)
+        if rows is None or rows.shape[0] * self.cells > MOST_ENTRIES:
             raise SizeError(
-                f"{cuts.size:,} prefixes of {self.cells:,} buckets are too many to "
-                "follow through a strategy matrix; list fewer queries"
+                "these queries are too many to follow through a strategy matrix; "
+                f"queries times cells may be at most 2^22 = {MOST_ENTRIES:,}"
             )
-        return np.clip((cuts[:, None] - form.edges[:-1]) / sizes, 0.0, 1.0)
+        dense: FloatArray = rows.toarray()
+        return dense
 
     def pack(self) -> dict[str, Any]:
         """Return the matrix and the parts."""
-        return {
-            "cells": self.cells,
-            "parts": self.parts,
-            "pointers": self.matrix.indptr.astype(np.int64),
-            "columns": self.matrix.indices.astype(np.int64),
-            "values": self.matrix.data,
-        }
+        shape = {"cells": self.cells, "parts": self.parts}
+        return {**shape, **packed_matrix(self.matrix)}
 
     @classmethod
     def unpack(cls, data: dict[str, Any]) -> Self:
         """Rebuild from `pack`."""
-        from scipy import sparse
-
-        pointers = np.asarray(data["pointers"], dtype=np.int64)
-        shape = (pointers.size - 1, int(data["cells"]))
-        matrix = sparse.csr_array(
-            (data["values"], data["columns"], pointers), shape=shape
-        )
-        matrix.check_format(full_check=True)
-        return cls(matrix, parts=as_parts(data.get("parts"), shape[1]))
+        shape = (np.size(data["pointers"]) - 1, int(data["cells"]))
+        parts = as_parts(data.get("parts"), shape[1])
+        return cls(unpacked_matrix(data, shape), parts=parts)
 
 
 def _components(policy: Policy) -> tuple[IntArray, BoolArray]:
@@ -289,14 +235,10 @@ def _whole(matrix: Any, step: float | None) -> csr_array:
     """Return a matrix of whole numbers: the entries, or how many steps they are."""
     from scipy import sparse
 
-    try:
+    rule = "a strategy matrix must be numeric, of shape (rows, cells)"
+    with malformed_as(InputError, rule):
         rows = sparse.csr_array(matrix)
         values = rows.data.astype(np.float64)
-    except (TypeError, ValueError):
-        raise InputError(
-            "a strategy matrix must be numeric, of shape (rows, cells); received "
-            f"{type(matrix).__name__}"
-        ) from None
     if rows.ndim != 2 or rows.shape[1] == 0:
         raise InputError(
             f"a strategy matrix must have shape (rows, cells); received {rows.shape}"

@@ -6,13 +6,10 @@
     cells     noisy counts, from a first measurement, bucket after bucket
 
 Two measurements of the same records, the second on buckets that were chosen by what
-the first one published: together they are the rows of one tree, and the estimates of a
-bucket combine by inverse variance. Inside a bucket the cells are either those of least
-squares or taken as uniform; then a query counts as if it were averaged over each
-bucket, and the noise in its answer is that of the averaged query.
-
-All cells of a bucket have noise of one scale, so least squares shifts them alike. What
-is left to solve is the tree above the cells, with one combined estimate per bucket.
+the first one published: together they are the rows of one tree. All cells of a bucket
+have noise of one scale, so least squares shifts them alike, and the estimates of a
+bucket combine by inverse variance. Or its cells are taken as uniform; then a query
+counts as if it were averaged over each bucket.
 """
 
 from __future__ import annotations
@@ -25,7 +22,7 @@ import numpy as np
 from blowfish_fast import kernels
 from blowfish_fast._support.typing import BoolArray, FloatArray, IntArray
 from blowfish_fast.data.buckets import Buckets
-from blowfish_fast.errors import InputError, IntervalError
+from blowfish_fast.errors import InputError
 from blowfish_fast.measure.handle import Measurement
 from blowfish_fast.measure.noise import Scales, Spread, rates_at_common_unit
 from blowfish_fast.measure.strategies.trees.tree import TreeStrategy
@@ -87,11 +84,13 @@ class StackedBuckets(LinearStrategy):
 
     def __init__(self, parents: IntArray, edges: IntArray, *, uniform: bool) -> None:
         self.tree: Tree = kernels.tree_of_parents(parents)
+        self.parents = self.tree.row_parents
         self.edges = np.asarray(edges, dtype=np.int64)
         self.uniform = uniform
         rising = self.edges.size > 1 and self.edges[0] == 0
         if not (rising and (np.diff(self.edges) > 0).all()):
             raise InputError(f"bucket edges rise from 0; received {self.edges[:5]} ...")
+        self.cells, self.sizes = int(self.edges[-1]), np.diff(self.edges)
         if self.tree.leaves != self.edges.size - 1:
             raise InputError(
                 f"the tree has {self.tree.leaves} leaves and the edges make "
@@ -102,16 +101,6 @@ class StackedBuckets(LinearStrategy):
     def unbiased(self) -> bool:
         """Whether cells are told apart inside their buckets."""
         return not self.uniform
-
-    @property
-    def cells(self) -> int:
-        """Number of cells."""
-        return int(self.edges[-1])
-
-    @property
-    def sizes(self) -> IntArray:
-        """Number of cells of each bucket."""
-        return np.diff(self.edges)
 
     @cached_property
     def whole(self) -> TreeStrategy:
@@ -229,31 +218,16 @@ class StackedBuckets(LinearStrategy):
         return noise, scales.least
 
     def _implicit_variance(self, form: Implicit, scales: Scales) -> float:
-        if not self.uniform:
-            return self.whole.total_variance(form, scales)
-        raise IntervalError(
-            f"the total over {form.kind} is not known for uniform buckets; list the "
-            "queries: use explicit_form"
-        )
-
-    @property
-    def parents(self) -> IntArray:
-        """The node above each bucket and each node above those."""
-        return self.tree.row_parents
+        if self.uniform:
+            return super()._implicit_variance(form, scales)
+        return self.whole.total_variance(form, scales)
 
 
 def stacked(first: Measurement, fresh: Measurement, *, uniform: bool) -> Measurement:
     """Return two measurements of `Cells` as one: of every cell, and of buckets of them.
 
-    Parameters
-    ----------
-    first : Measurement
-        Of single cells, in C order.
-    fresh : Measurement
-        Of buckets, each within one connected part of the policy, and those of one part
-        next to each other.
-    uniform : bool
-        Whether records are taken as spread evenly inside each bucket.
+    The first of single cells, in C order; the second of buckets, each within one
+    connected part of the policy, and those of one part next to each other.
     """
     assert isinstance(fresh.strategy, Cells)
     buckets = fresh.buckets

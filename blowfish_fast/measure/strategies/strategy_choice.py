@@ -1,7 +1,6 @@
 """Every strategy that a policy admits, and the error that each promises.
 
-Everything here reads the policy, the queries and epsilon, and nothing else: choosing by
-predicted error is free.
+Nothing here reads data: choosing by predicted error is free.
 
     name                    what is measured
     ordered                 running totals
@@ -19,7 +18,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from fractions import Fraction
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 
@@ -28,39 +27,29 @@ from blowfish_fast.measure.budgets import Budget
 from blowfish_fast.measure.noise import laplace_variance
 from blowfish_fast.measure.strategies.edges.edge_cuts import cut_variance
 from blowfish_fast.measure.strategies.edges.edge_lines import EdgeLines
-from blowfish_fast.measure.strategies.edges.edge_noise import EdgeNoise
+from blowfish_fast.measure.strategies.edges.edge_noise import EdgeNoise, SpanningTree
 from blowfish_fast.measure.strategies.edges.h_theta import HTheta
-from blowfish_fast.measure.strategies.edges.spanning_tree import SpanningTree
 from blowfish_fast.measure.strategies.ordered.hierarchy_plan import best_hierarchy
 from blowfish_fast.measure.strategies.ordered.prefix_sums import PrefixSums
 from blowfish_fast.measure.strategies.trees.tree_weights import tuned_tree
 from blowfish_fast.policies import Policy
-from blowfish_fast.workloads import Form, Fractions, Implicit, Pieces
+from blowfish_fast.workloads import Form, Implicit
 
 from .base import LinearStrategy
 from .cells import Cells
 
 Name = Literal[
     "ordered",
-    "ordered_hierarchical",
-    "h_theta",
     "vertex",
     "edge",
+    "ordered_hierarchical",
+    "h_theta",
     "tree",
     "edge_lines",
     "tuned_tree",
 ]
 
-NAMES: tuple[Name, ...] = (
-    "ordered",
-    "vertex",
-    "edge",
-    "ordered_hierarchical",
-    "h_theta",
-    "tree",
-    "edge_lines",
-    "tuned_tree",
-)
+NAMES: tuple[Name, ...] = get_args(Name)
 """In the order in which ties are settled."""
 
 SLOW: tuple[Name, ...] = ("edge", "tree", "tuned_tree")
@@ -75,9 +64,6 @@ FEW_EDGES = 2**16
 SMALL = Fraction(1, 100)
 """An epsilon or rho at which the law of the noise is nearly the continuous one."""
 
-MOST_PREFIXES = 2**24
-"""Most prefixes times buckets that are listed where no closed form is known."""
-
 
 class Choice(NamedTuple):
     """A strategy with its predicted error, or the reason why there is none."""
@@ -91,11 +77,7 @@ class Choice(NamedTuple):
 def build_strategy(
     name: Name, policy: Policy, form: Form, power: int = 1
 ) -> LinearStrategy:
-    """Return a strategy by its name, for the queries of `form` over the cells.
-
-    Tuned for epsilon, or for rho (`power` 2). Refused with a reason where the policy
-    does not admit it.
-    """
+    """Return a strategy by name, tuned for epsilon or rho (`power` 2), or refuse."""
     small = Budget(SMALL, power)
     if name == "vertex":
         return Cells.under(policy)
@@ -123,26 +105,7 @@ def predicted_variance(
     strategy: LinearStrategy, policy: Policy, form: Form, budget: Budget | Fraction
 ) -> float:
     """Return the variance summed over all queries, of the noise to be drawn."""
-    scales = strategy.scales(policy, budget)
-    if isinstance(strategy, EdgeNoise):
-        return cut_variance(
-            form, strategy.cells, strategy.heads, strategy.tails, scales.variances
-        )
-    try:
-        return strategy.total_variance(form, scales)
-    except SizeError:
-        if not isinstance(form, Implicit) or form.kind in ("identity", "total"):
-            raise
-        cuts = int(form.edges[-1])
-        if cuts * (form.edges.size - 1) > MOST_PREFIXES:
-            raise
-    each = float(strategy.spread(_prefixes(form), scales).variance.sum())
-    if form.kind == "prefixes":
-        return each
-    # Over all pairs of cuts, of the variance of their difference; the cut before all
-    # cells sees nothing.
-    summed = float(strategy.spread(_summed_prefixes(form), scales).variance[0])
-    return (cuts + 1) * each - summed
+    return strategy.total_variance(form, strategy.scales(policy, budget))
 
 
 def all_choices(
@@ -153,11 +116,10 @@ def all_choices(
     names: Iterable[Name] = NAMES,
     hurried: bool = False,
 ) -> list[Choice]:
-    """Return every strategy with its predicted error, best first.
+    """Return every strategy with its predicted error, best first, or why it has none.
 
-    Strategies that the policy, over the cells of `form`, does not admit come last, with
-    the reason. `hurried` leaves out what takes long and is unlikely to win: strategies
-    that list very many edges, and trees whose detours are already known to be too long.
+    `hurried` leaves out what takes long and is unlikely to win: strategies that list
+    very many edges, and trees whose detours are already known to be too long.
     """
     found: list[Choice] = []
     # What takes long comes last, when there is something to hold it against.
@@ -209,10 +171,16 @@ def _choice(
         if isinstance(form, Implicit) and form.kind == "identity":
             if name == "tuned_tree":
                 raise PolicyError("single cells gain nothing from a tree over them")
-        elif rivals is not None and name in SLOW:
-            _refuse_beside_lines(rivals)
-        if rivals is not None and name in ("edge", "tree"):
-            _refuse_too_many(policy)
+        elif rivals is not None and name in SLOW and _has_lines(rivals):
+            raise PolicyError(
+                "noise along the lines of a grid serves listed queries better"
+            )
+        many = rivals is not None and name in ("edge", "tree")
+        if many and policy.edge_count > MOST_WEIGHED:
+            raise SizeError(
+                f"this policy has {policy.edge_count:,} edges; up to 2^22 are listed "
+                "to predict an error"
+            )
         strategy = build_strategy(name, policy, form, Budget.of(budget).power)
         if rivals is not None and isinstance(strategy, SpanningTree):
             least = min(one.variance for one in rivals)
@@ -223,19 +191,8 @@ def _choice(
     return Choice(name, strategy, variance, "")
 
 
-def _refuse_beside_lines(rivals: list[Choice]) -> None:
-    if any(one.name == "edge_lines" and one.strategy is not None for one in rivals):
-        raise PolicyError(
-            "noise along the lines of a grid serves listed queries better"
-        )
-
-
-def _refuse_too_many(policy: Policy) -> None:
-    if policy.edge_count > MOST_WEIGHED:
-        raise SizeError(
-            f"this policy has {policy.edge_count:,} edges; up to 2^22 are listed to "
-            "predict an error"
-        )
+def _has_lines(rivals: list[Choice]) -> bool:
+    return any(one.name == "edge_lines" and one.strategy for one in rivals)
 
 
 def _refuse_detours(
@@ -263,20 +220,3 @@ def _refuse_detours(
 
 def _round(variance: float) -> float:
     return float(f"{variance:.9e}")
-
-
-def _prefixes(form: Implicit) -> Fractions:
-    """List every prefix over the buckets of an implicit form."""
-    sizes = np.diff(form.edges)
-    last = np.repeat(np.arange(sizes.size), sizes)
-    part = (np.arange(last.size) + 1 - form.edges[last]) / sizes[last]
-    first = np.where(last == 0, part, 1.0)
-    return Fractions(np.zeros_like(last), first, last, part)
-
-
-def _summed_prefixes(form: Implicit) -> Pieces:
-    """Return the one query that is the sum of all prefixes."""
-    sizes = np.diff(form.edges)
-    values = 0.5 * (sizes + 1.0) + (form.edges[-1] - form.edges[1:])
-    at = np.arange(sizes.size)
-    return Pieces(np.array([0, sizes.size]), at, at + 1, values)

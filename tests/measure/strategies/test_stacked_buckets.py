@@ -9,7 +9,7 @@ import pytest
 
 import blowfish_fast as bf
 from blowfish_fast.data.buckets import Buckets
-from blowfish_fast.errors import InputError, IntervalError
+from blowfish_fast.errors import InputError, SizeError
 from blowfish_fast.measure.handle import Account, Handle
 from blowfish_fast.measure.noise import laplace_variance
 from blowfish_fast.measure.randomness import Randomness
@@ -161,9 +161,18 @@ def test_refuses_buckets_that_do_not_fit():
     packed = both.strategy.pack()
     with pytest.raises(InputError, match="bucket"):
         StackedBuckets.unpack({**packed, "edges": np.array([0, 4, 8])})
-    form = bf.workloads.Prefixes(bf.Domain(8)).form(both.buckets)
-    with pytest.raises(IntervalError, match="list the queries"):
-        both.strategy.total_variance(form, both.scales)
+
+
+@pytest.mark.parametrize("kind", ["Identity", "Total", "Prefixes", "AllRanges"])
+def test_totals_over_uniform_buckets_are_those_of_the_list(kind, monkeypatch):
+    both = stacked(*two_steps(policies()["full"], LABELS), uniform=True)
+    asked = getattr(bf.workloads, kind)(bf.Domain(8))
+    found = both.strategy.total_variance(asked.form(both.buckets), both.scales)
+    listed = asked.explicit_form(both.buckets)
+    assert found == pytest.approx(both.strategy.total_variance(listed, both.scales))
+    monkeypatch.setattr("blowfish_fast.measure.strategies.base.MOST_LISTED", 7)
+    with pytest.raises(SizeError, match="too many to list"):
+        both.strategy.total_variance(asked.form(both.buckets), both.scales)
 
 
 def test_refuses_parts_that_are_torn_apart():

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from .base import Partition, partition_cost
-from .bisection import Bisection
+from .bisection import Bisection, KBuckets
 from .dyadic import DyadicRectangles, DyadicTree
-from .k_buckets import KBuckets
 from .kd_cells import GainRule, UniformityRule
 from .least_cost import LeastCost
 from .matching_pairs import MatchingPairs

@@ -56,18 +56,12 @@ class Partition(ABC):
     @property
     @abstractmethod
     def default_share(self) -> Fraction:
-        """Part of epsilon to spend here unless the caller says otherwise.
-
-        Where a partition gives no reason: what served best on the benchmark data.
-        """
+        """Part of epsilon to spend here; by default what served benchmarks best."""
 
     def select(
         self, counts: IntArray, *, policy: Policy, epsilon: Fraction, rng: Randomness
     ) -> Buckets:
-        """Return buckets, epsilon-private under `policy`.
-
-        Where there is one cell, or no edge to hide a record behind, nothing is drawn.
-        """
+        """Return buckets, epsilon-private under `policy`; none drawn without edges."""
         self._check(policy, counts.size)
         if counts.size == 1 or record_distance(policy) == 0:
             return self._undrawn(counts, policy)
@@ -108,11 +102,7 @@ def record_distance(policy: Policy) -> int:
 
 
 def connected_parts(policy: Policy) -> IntArray:
-    """Return the connected part of the policy that each cell belongs to.
-
-    Buckets inside parts keep the number of records of each part exact where it is
-    public, and cells that no edge touches to themselves.
-    """
+    """Return the connected part of the policy of each cell; its total may be public."""
     labels = policy.components().labels
     return np.zeros(policy.domain.size, np.int64) if labels is None else labels
 

@@ -189,10 +189,7 @@ def _drawn_splits(
     rate: Fraction,
     price: int,
 ) -> tuple[IntArray, IntArray]:
-    """Return the split drawn in each cluster, 0 for none, and how it changes the cost.
-
-    Clusters of like size share a table, so that little of it is empty.
-    """
+    """Return the split drawn in each cluster, 0 for none, and the change of cost."""
     splits, change = np.empty((2, starts.size), dtype=np.int64)
     kinds = np.frexp((ends - starts).astype(np.float64))[1]
     for kind in np.unique(kinds):

@@ -178,10 +178,7 @@ class DyadicRectangles(Partition):
     def _choose(
         self, counts: IntArray, policy: Policy, epsilon: Fraction, rng: Randomness
     ) -> Buckets:
-        """Return sampled rectangles in the order in which a Hilbert curve meets them.
-
-        `counts` lie in C order on the grid of the policy's domain.
-        """
+        """Return sampled rectangles, as a Hilbert curve meets them."""
         shape = policy.domain.shape
         walk = cell_order(policy.domain).order
         edges, order = kernels.sample_rectangles(
@@ -216,10 +213,7 @@ class DyadicRectangles(Partition):
             )
 
     def level_weights(self, shape: tuple[int, ...]) -> list[list[float]]:
-        """Return how much the cost of a bucket of 2^i by 2^j cells counts, at most 1.
-
-        As `DyadicTree.length_weights`, which keep the rate valid.
-        """
+        """Return a weight of at most 1 for buckets of 2^i by 2^j, as for a line."""
         rows, columns = shape
         query_side = sqrt(self.query_cells / (rows * columns))
         heights, widths = (

@@ -126,11 +126,7 @@ class LeastCost(Partition):
         draws: int,
         rng: Randomness,
     ) -> Counter[Hashable] | None:
-        """Return how often each partition is chosen in `draws` independent choices.
-
-        Costs are found once, noise is drawn for every choice. Keys are labels of
-        cells. None for all lengths, where nothing is prepared for many choices.
-        """
+        """Return how often each partition (labels) is chosen; None for all lengths."""
         if self.lengths == "all":
             return None
         given, step = self._candidates(counts, policy, epsilon)

@@ -62,10 +62,6 @@ class MatchingPairs(Partition):
     rounds : int
         How often buckets are paired, each time with an equal part of epsilon: buckets
         hold at most 2^rounds cells.
-    offset : float
-        Added to the price of a pair, in units of its noise scale. Noise lowers the
-        cost of every candidate, and there are more pairs than single cells; the
-        offset keeps pairs from winning by luck. It does not depend on data.
 
     Notes
     -----
@@ -79,8 +75,7 @@ class MatchingPairs(Partition):
         and noise are integers on a public grid and the minimum is exact, ties by a
         fixed order; an approximate matching would void the proof.
     Error: with probability 1 - delta the cost exceeds the least one by at most
-        n ln(candidates / delta) / epsilon, twice that under moves (one round, no
-        offset).
+        n ln(candidates / delta) / epsilon, twice that under moves (one round).
     Complexity: O(n^3) time for all pairs; O(n w 2^w) for a window of w cells, with
         n 2^(w - 1) bytes.
     Source: the paper of `Matching`, section 5.2, with noise on the integers, half of
@@ -101,9 +96,7 @@ class MatchingPairs(Partition):
     name = "matching_pairs"
     default_share = Fraction(1, 3)
 
-    def __init__(
-        self, window: int | None = None, *, rounds: int = 1, offset: float = 0.0
-    ) -> None:
+    def __init__(self, window: int | None = None, *, rounds: int = 1) -> None:
         if window is not None and not (is_whole(window) and window >= 1):
             raise InputError(
                 "window must be a whole number of cells, 1 or more, or None; received "
@@ -113,11 +106,8 @@ class MatchingPairs(Partition):
             raise InputError(
                 f"rounds must be a whole number from 1 to 8; received {rounds!r}"
             )
-        if not (math.isfinite(offset) and 0 <= offset <= 2**10):
-            raise InputError(f"offset must lie between 0 and 1024; received {offset!r}")
         self.window = None if window is None else int(window)
         self.rounds = int(rounds)
-        self.offset = float(offset)
         if self._by_blossoms:
             # Found out before anything is charged.
             rustworkx_module()
@@ -159,9 +149,8 @@ class MatchingPairs(Partition):
         """Return the public grid and the noise of both kinds of candidates: Lemma MP5.
 
         `epsilon` is the budget of one round when one record is added or removed,
-        `cells` the number of cells and `sizes` how many each bucket of the last round
-        holds. On a grid of 2^exponent counts a floored cost changes by at most the
-        sensitivity rounded up to it.
+        `sizes` the cells of each bucket of the last round. On the grid a floored cost
+        changes by at most the sensitivity rounded up to it.
         """
         large, small = int(sizes.max()), int(sizes.min())
         change = Fraction(2 * large, large + small)
@@ -180,12 +169,10 @@ class MatchingPairs(Partition):
         step = Fraction(2) ** grid
         steps = math.ceil(change / step)
         price = min(round(Fraction(self.bucket_cost) / step), dearest)
-        dearer = round(Fraction(self.offset) * 2 * steps / epsilon)
         return PairNoise(
             single=steps / epsilon,
             pair=2 * steps / epsilon,
             price=price,
-            pair_price=price + dearer,
             grid=grid,
             cap=cap,
         )
@@ -206,7 +193,6 @@ class MatchingPairs(Partition):
                 window=self.window,
                 grid=noise.grid,
                 price=noise.price,
-                pair_price=noise.pair_price,
                 scales=(noise.single, noise.pair),
                 words=rng.stream(),
             )
@@ -217,9 +203,7 @@ class MatchingPairs(Partition):
         first, second = first[offered], second[offered]
         deviations = pair_deviations(totals, sizes, first, second, noise.grid)
         alone = noise.price - _draw_geometric(noise.single, totals.size, rng)
-        paired = (
-            deviations + noise.pair_price - _draw_geometric(noise.pair, first.size, rng)
-        )
+        paired = deviations + noise.price - _draw_geometric(noise.pair, first.size, rng)
         return cheapest_mates(alone, first, second, paired)
 
 
@@ -232,7 +216,6 @@ class PairNoise(NamedTuple):
     single: Fraction
     pair: Fraction
     price: int
-    pair_price: int
     grid: int
     cap: int
 
@@ -240,10 +223,7 @@ class PairNoise(NamedTuple):
 def pair_deviations(
     totals: IntArray, sizes: IntArray, first: IntArray, second: IntArray, grid: int
 ) -> IntArray:
-    """Return how far pairs of buckets deviate from their common mean, in whole steps.
-
-    As integers of any size. A step is 2^grid counts, at most 1.
-    """
+    """Return how far pairs of buckets deviate from their mean, in steps of 2^grid."""
     both = (sizes[first] + sizes[second]).astype(object)
     gap = np.abs(sizes[second] * totals[first] - sizes[first] * totals[second])
     deviations: IntArray = (gap.astype(object) * 2 ** (1 - grid)) // both
@@ -268,17 +248,8 @@ def cheapest_mates(
 ) -> IntArray:
     """Return the mate of each cell in the cheapest pairing; a cell alone is its own.
 
-    Among pairings of equal cost the one whose cell 0 is alone, or has the nearest
-    mate, is preferred; then cell 1, and so on.
-
-    Parameters
-    ----------
-    alone : (cells,) integers of any size
-        Cost of each cell by itself.
-    first, second : (candidates,) int64
-        Cells that may be paired, ``first < second``, each pair once.
-    paired : (candidates,) integers of any size
-        Cost of each pair.
+    Cells ``first < second`` may be paired, each pair once. Costs, of each cell alone
+    and of each pair, are integers of any size; ties go by the order above.
     """
     alone = np.asarray(alone, dtype=object)
     savings = alone[first] + alone[second] - np.asarray(paired, dtype=object)
@@ -298,10 +269,7 @@ def cheapest_mates(
 def _settle_in_order(
     cells: int, first: IntArray, second: IntArray, savings: AnyArray
 ) -> IntArray:
-    """Settle the mate of one cell after the other, each as near as the minimum allows.
-
-    One more solution per cell; ties are rare where every candidate carries noise.
-    """
+    """Settle one cell after the other, its mate as near as the minimum allows."""
     settled = np.arange(cells)
     waiting = np.ones(cells, dtype=bool)
     for cell in range(cells):

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from fractions import Fraction
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -36,10 +36,7 @@ class NoisySort(Partition):
     ----------
     largest : int, optional
         Most cells in a bucket; 2 gives pairs. None sets no limit.
-    grouping : {"optimal", "even"}
-        How the sorted noisy counts are cut: at least total deviation plus price, or
-        into runs of `largest` cells each. Cells of different connected parts of the
-        policy never share a bucket.
+        Cells of different connected parts of the policy never share a bucket.
 
     Notes
     -----
@@ -69,28 +66,13 @@ class NoisySort(Partition):
     default_share = Fraction(3, 4)
     """Large: noisy counts alone tell cells apart, while large totals stand noise."""
 
-    def __init__(
-        self,
-        largest: int | None = None,
-        *,
-        grouping: Literal["optimal", "even"] = "optimal",
-    ) -> None:
+    def __init__(self, largest: int | None = None) -> None:
         if largest is not None and not (is_whole(largest) and largest >= 1):
             raise InputError(
                 "largest must be a whole number of cells, 1 or more, or None; received "
                 f"{largest!r}"
             )
-        if grouping not in ("optimal", "even"):
-            raise InputError(
-                f'grouping must be "optimal" or "even"; received {grouping!r}'
-            )
-        if grouping == "even" and largest is None:
-            raise InputError(
-                'grouping="even" needs the number of cells of a bucket: NoisySort(2, '
-                'grouping="even") makes pairs'
-            )
         self.largest = None if largest is None else int(largest)
-        self.grouping = grouping
 
     def noise(self, policy: Policy, epsilon: Fraction) -> CellNoise:
         """Return a draw per cell, or per edge where edges are few: Lemma NS2.
@@ -119,10 +101,6 @@ class NoisySort(Partition):
 
     def _cut(self, values: IntArray, stretches: IntArray) -> IntArray:
         """Return the edges of groups of sorted values, none across two stretches."""
-        if self.grouping == "even" and self.largest is not None:
-            begins = np.repeat(stretches[:-1], np.diff(stretches))
-            behind = np.arange(values.size) - begins
-            return np.append(np.flatnonzero(behind % self.largest == 0), values.size)
         return kernels.group_sorted(values, self.bucket_cost, self.largest, stretches)
 
 
@@ -244,11 +222,9 @@ def on_cells(drawn: IntArray, edges: IntArray | None, cells: int) -> IntArray:
 
 
 def _few_edges(policy: Policy) -> IntArray | None:
-    """List the edges if noise on them is less than noise on the cells.
-
-    A cell with d edges has the variance of d draws; a draw on the cell itself, which
-    must pay for a move at both ends, has that of four.
-    """
+    """List the edges if noise on them is less than noise on the cells."""
+    # A cell with d edges has the variance of d draws; a draw on the cell itself, which
+    # must pay for a move at both ends, has that of four.
     most = 2 * policy.domain.size - 1
     if not policy.has_moves or policy.edges_up_to(most) is None:
         return None

@@ -88,12 +88,7 @@ class ByCost(ABC):
         return epsilon / (2 * self.sensitivity(policy))
 
     def select(
-        self,
-        counts: IntArray,
-        *,
-        policy: Policy,
-        epsilon: Fraction,
-        rng: Randomness,
+        self, counts: IntArray, *, policy: Policy, epsilon: Fraction, rng: Randomness
     ) -> int:
         """Return the number of a candidate; the cheapest if no edge moves a cost."""
         costs = self.costs(counts)
@@ -145,10 +140,7 @@ class KeptFrequencies(ByCost):
         return steps
 
     def costs(self, counts: IntArray) -> IntArray:
-        """Return the cost of keeping frequencies 0 to i, for each candidate i.
-
-        Counts are cut at a public number, which keeps the norm below 2^28.
-        """
+        """Return the cost of keeping frequencies 0 to i; counts are cut in public."""
         cells = counts.size
         if self.noise_norms.size > cells // 2 + 1:
             raise InputError(

@@ -93,12 +93,7 @@ class Medians:
         return epsilon / (2 * (2 if policy.has_moves else 1) * max(self.levels, 1))
 
     def select(
-        self,
-        counts: IntArray,
-        *,
-        policy: Policy,
-        epsilon: Fraction,
-        rng: Randomness,
+        self, counts: IntArray, *, policy: Policy, epsilon: Fraction, rng: Randomness
     ) -> KdBoxes:
         """Return the boxes of all levels."""
         if counts.size != int(np.prod(self.shape)):

@@ -69,11 +69,7 @@ def cut_spread(
     variances: FloatArray,
     widths: FloatArray,
 ) -> Spread:
-    """Return the law of each query's noise, exactly.
-
-    Each draw, of its own variance and width, is added to the cell `heads` and taken
-    from the cell `tails`, where -1 is "absent".
-    """
+    """Return the law of each query's noise; a tail of -1 is "absent"."""
     pieces = as_runs(form)
     least = float(widths.min(where=widths > 0, initial=np.inf))
     moments = kernels.cut_variances(*pieces, heads, tails, variances, widths, cells)
@@ -178,10 +174,7 @@ def cut_edges(policy: Policy, form: Form) -> float | None:
 
 
 def is_forest(policy: Policy) -> bool:
-    """Return whether no edges close a circle, so that a spanning tree keeps them all.
-
-    True only for policies that `cut_edges` knows.
-    """
+    """Return whether a band, which `cut_edges` knows, has no circle."""
     if not policy.has_moves:
         return True
     far = None if policy.has_bottom else _band(policy)

@@ -10,10 +10,10 @@
                         s/4 - d/4 + d2/2
                         s/4 - d/4 - d2/2
 
-A rectangle cuts four runs of parallel edges. With one draw per edge it pays for every
-edge of its outline; with a Haar transform along each line, for a few draws per level.
-An edge takes part in one draw per level, so a unit shift of one edge is a unit shift of
-these draws: their rates add up to epsilon. Blocks of one edge are plain edge noise.
+A rectangle cuts four runs of parallel edges: with a Haar transform along each line it
+pays for a few draws per level, not for every edge of its outline. An edge takes part in
+one draw per level, so a unit shift of one edge is a unit shift of these draws: their
+rates add up to epsilon. Blocks of one edge are plain edge noise.
 
 Noise of an edge is a multiple of 1 / 2^top. What leaves the handle is each cell with
 the noise of its edges, as a whole number and a remainder in units of 1 / 2^top: exact.
@@ -78,7 +78,7 @@ class EdgeLines(LinearStrategy):
     def __init__(
         self, shape: tuple[int, int], level_weights: tuple[FloatArray, FloatArray]
     ) -> None:
-        self.shape = shape
+        self.shape, self.cells = shape, shape[0] * shape[1]
         self.level_weights = level_weights
         self.tops = tuple(one.size - 1 for one in level_weights)
         for across, weights in zip(AXES, level_weights, strict=True):
@@ -106,11 +106,6 @@ class EdgeLines(LinearStrategy):
         strategy = cls(shape, (chosen[0], chosen[1]))
         strategy._energies = (form, energies)
         return strategy
-
-    @property
-    def cells(self) -> int:
-        """Number of cells."""
-        return self.shape[0] * self.shape[1]
 
     def _layout(self, across: int) -> tuple[int, int, int]:
         """Return lines, blocks of a line, and draws of a block."""
@@ -198,29 +193,19 @@ class EdgeLines(LinearStrategy):
         return estimate
 
     def _spread(self, form: Fractions | Pieces, scales: Scales) -> Spread:
-        found = [np.zeros(0)] * 4
+        parts = []
         for across, energies in zip(AXES, self._line_energies(form), strict=True):
-            variances = self._per_level(scales.variances, across)
             widths = self._per_level(scales.widths, across)
-            parts = [
-                _weigh_levels(energies.sums, energies.differences, variances),
-                _weigh_levels(energies.sums, energies.differences, widths**2),
-                _loudest(energies, widths),
-                _weigh_levels(energies.sums, energies.differences, np.sign(widths)),
-            ]
-            if across == 0:
-                found = parts
-            else:
-                found = [
-                    found[0] + parts[0],
-                    found[1] + parts[1],
-                    np.maximum(found[2], parts[2]),
-                    found[3] + parts[3],
-                ]
+            levels = (self._per_level(scales.variances, across), widths**2)
+            sums = energies.sums, energies.differences
+            moments = [_weigh_levels(*sums, one) for one in (*levels, np.sign(widths))]
+            parts.append((*moments, _loudest(energies, widths)))
+        one, two = parts
+        variance, square, steps = (one[at] + two[at] for at in range(3))
+        largest = np.maximum(one[3], two[3])
         # Which row is the largest is not followed, unless all have one scale.
         least, most = scales.least, float(scales.widths.max(initial=0.0))
-        width = np.full(found[0].size, most if most == least else np.nan)
-        variance, square, largest, steps = found
+        width = np.full(variance.size, most if most == least else np.nan)
         return Spread(variance, square, largest, steps, width, least)
 
     def total_variance(self, form: Form, scales: Scales) -> float:
@@ -283,10 +268,7 @@ def grid_shape(policy: Policy) -> tuple[int, int]:
 
 
 def _synthesise(draws: IntArray, *, signed: bool) -> IntArray:
-    """Return the noise of each edge of each line, in units of 1 / block size.
-
-    Unsigned, the sum of the draws of each edge instead, each taken once.
-    """
+    """Return the noise of each edge, in 1 / block size; unsigned, the sum of draws."""
     lines, blocks, size = draws.shape
     along = draws[:, :, :1].copy()
     unit = 1

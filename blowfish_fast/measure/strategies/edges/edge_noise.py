@@ -1,45 +1,59 @@
-"""Noise on the edges of the policy, added to the cells they join.
+r"""Noise on the edges of the policy, or of a tree that spans it.
 
-    cell v  =  x_v  +  noise of its edges, + at one end and - at the other
-
+`EdgeNoise` adds a draw of every edge to one of its cells and takes it from the other.
 An edge of the policy shifts two cells by one each, in opposite directions, which is
 what a unit shift of that edge's own noise does: so every edge costs exactly one draw,
-whatever the graph. Totals of connected parts without "absent" stay exact by themselves.
-The noise of the edges is never published, only its sum in each cell.
+whatever the graph. Only sums of draws in cells are published.
+
+`SpanningTree` measures the totals of subtrees, which say the same as counts:
+
+    policy     0 - 1 - 2 - 3        tree      1          rows   x0
+               |_______|                     / \                 x0 + x1 + x2 + x3
+                                            0   2               x2 + x3
+                                                 \               x3
+                                                  3
+
+A record that moves from u to v changes the rows on the path between them, so an edge
+costs as many rows as its detour is long: the largest is the stretch of the tree. The
+total of a connected part without "absent" is the row of its root, which no edge
+changes; with "absent" the part is rooted there.
 """
 
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Any, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
+from blowfish_fast import kernels
 from blowfish_fast._support.typing import BoolArray, FloatArray, IntArray
 from blowfish_fast.errors import EpsilonError, PrivacyError, SizeError
 from blowfish_fast.measure.budgets import Budget
-from blowfish_fast.measure.noise import WEIGHT_BITS, Scales, Spread
-from blowfish_fast.measure.strategies.base import LinearStrategy
+from blowfish_fast.measure.noise import WEIGHT_BITS, Scales
+from blowfish_fast.measure.strategies.base import integers
 from blowfish_fast.policies import ABSENT, Graph, Policy
-from blowfish_fast.workloads import Fractions, Implicit, Pieces
 
-from .edge_cuts import cut_spread, cut_variance, ends_of_edges
+from .edge_cuts import EdgeDraws, ends_of_edges
 
 MOST_EDGES = 2**26
+MOST_FOLLOWED = 2**24
+"""Most edges against which a spanning tree is held."""
 
 
-def refuse_too_dense(policy: Policy) -> None:
+def refuse_too_many(policy: Policy, most: int = MOST_EDGES) -> None:
     """Refuse a policy with more edges than can be held."""
-    if policy.edge_count > MOST_EDGES:
+    if policy.edge_count > most:
         raise SizeError(
-            f"this policy has {policy.edge_count:,} edges; noise on each of them is "
-            f"offered up to 2^26 = {MOST_EDGES:,}",
-            way_out='Use strategy="cells"',
+            f"this policy has {policy.edge_count:,} edges; noise on edges and trees is "
+            f"offered up to 2^{most.bit_length() - 1} = {most:,}",
+            way_out='Noise on the cells needs no list of edges: strategy="cells", or '
+            '"vertex" of Transformed',
             code="too_many_edges_to_measure",
         )
 
 
-class EdgeNoise(LinearStrategy):
+class EdgeNoise(EdgeDraws):
     """One draw per edge of a policy graph.
 
     Parameters
@@ -68,7 +82,7 @@ class EdgeNoise(LinearStrategy):
     @classmethod
     def under(cls, policy: Policy) -> Self:
         """List the edges of `policy`, which must be few enough to hold."""
-        refuse_too_dense(policy)
+        refuse_too_many(policy)
         made = cls(policy.domain.size, *ends_of_edges(policy))
         made._made_for = policy
         return made
@@ -86,10 +100,7 @@ class EdgeNoise(LinearStrategy):
         return np.zeros(self.heads.size, dtype=bool)
 
     def worst_edge(self, weights: IntArray, policy: Policy, power: int = 1) -> int:
-        """Return the heaviest edge: each is paid by its own draw: Lemma LA10.
-
-        Refuses a policy with an edge that has no draw here.
-        """
+        """Return the heaviest edge, each paid by its own draw: Lemma LA10."""
         self._check_edges(policy)
         return int(weights.max()) if weights.size else 0
 
@@ -108,11 +119,7 @@ class EdgeNoise(LinearStrategy):
         self._made_for = policy
 
     def scales(self, policy: Policy, budget: Budget | Fraction) -> Scales:
-        """Return one scale for all edges; refuse a budget that leaves none.
-
-        A row without noise is blanked elsewhere. Here the cells themselves are the
-        rows, so a draw left out would publish them as they are.
-        """
+        """Return one scale for all edges; without a draw, cells would be published."""
         scales = super().scales(policy, budget)
         if not scales.measured.all():
             raise EpsilonError(
@@ -136,14 +143,6 @@ class EdgeNoise(LinearStrategy):
         """Return the noisy cells."""
         return noisy.astype(np.float64)
 
-    def _spread(self, form: Fractions | Pieces, scales: Scales) -> Spread:
-        """Return the law of each query's noise: one coefficient per edge it cuts."""
-        draws = scales.variances, scales.widths
-        return cut_spread(form, self.cells, self.heads, self.tails, *draws)
-
-    def _implicit_variance(self, form: Implicit, scales: Scales) -> float:
-        return cut_variance(form, self.cells, self.heads, self.tails, scales.variances)
-
     def pack(self) -> dict[str, Any]:
         """Return the edges."""
         return {"cells": self.cells, "heads": self.heads, "tails": self.tails}
@@ -165,3 +164,131 @@ class EdgeNoise(LinearStrategy):
         ):
             raise ValueError("edges must join cells of the domain")
         return cls(cells, heads, tails)
+
+
+class Detours(NamedTuple):
+    """The edges of a policy, and where the paths between their ends turn downwards."""
+
+    policy: Policy
+    heads: IntArray
+    tails: IntArray
+    tops: IntArray
+
+
+class SpanningTree(EdgeDraws):
+    """One noisy total per subtree.
+
+    Parameters
+    ----------
+    parents : (cells,) int64
+        The cell above each cell; -1 at the roots.
+
+    Examples
+    --------
+    >>> import blowfish_fast as bf
+    >>> star = bf.policies.Graph(bf.Domain(4), [(2, 0), (2, 1), (2, 3)])
+    >>> SpanningTree.under(star).parents.tolist()
+    [2, 2, -1, 2]
+    """
+
+    kind = "spanning_tree"
+    saved: ClassVar[dict[str, Any]] = {"parents": integers}
+
+    def __init__(self, parents: IntArray) -> None:
+        self.parents = self.tails = parents
+        # The row of u enters a query with its coefficient at u less that at the parent.
+        self.heads = np.arange(parents.size, dtype=np.int64)
+        self.cells = parents.size
+        self.order = kernels.top_down_order(parents)
+        self._known: Detours | None = None
+
+    @classmethod
+    def under(cls, policy: Policy) -> Self:
+        """Search breadth first, from "absent" or else the cell of most neighbours."""
+        pointers, neighbours = _rows(policy)
+        cells = policy.domain.size
+        degrees = np.diff(pointers)[:-1]
+        starts = np.append(cells, np.argsort(-degrees, kind="stable"))
+        parents = kernels.breadth_first_tree(pointers, neighbours, starts)[:-1]
+        return cls(np.where(parents == cells, -1, parents))
+
+    def rows(self, counts: IntArray) -> IntArray:
+        """Return the total of every subtree, at the number of its root."""
+        self._refuse_other(counts, self.cells)
+        return kernels.subtree_totals(counts, self.parents, self.order)
+
+    def weights(self) -> IntArray:
+        """Give every row the same weight."""
+        return np.full(self.cells, 2**WEIGHT_BITS, dtype=np.int64)
+
+    def exact_rows(self, policy: Policy) -> BoolArray:
+        """Mark the rows that lie on no path between the ends of an edge."""
+        exact: BoolArray = (
+            kernels.path_crossings(self.parents, self.order, *self._detours(policy)[1:])
+            == 0
+        )
+        return exact
+
+    def worst_edge(self, weights: IntArray, policy: Policy, power: int = 1) -> int:
+        """Return the largest sum of weights over the path of an edge: Lemma ST2."""
+        _, heads, tails, tops = self._detours(policy)
+        return self._longest(weights, heads, tails, tops)
+
+    def _longest(
+        self, weights: IntArray, heads: IntArray, tails: IntArray, tops: IntArray
+    ) -> int:
+        from blowfish_fast.kernels.graph.graph_tree import path_sums, sums_to_root
+
+        above = sums_to_root(weights, self.parents, self.order)
+        return int(path_sums(above, heads, tails, tops).max(initial=0))
+
+    def stretch(self, policy: Policy) -> int:
+        """Return the length of the longest path between the ends of an edge."""
+        return self.worst_edge(np.ones(self.cells, dtype=np.int64), policy)
+
+    def least_stretch(self, policy: Policy, sample: int = 2**12) -> int:
+        """Return the longest path among some edges: a bound below, found at once."""
+        heads, tails = _ends(policy)
+        if not heads.size:
+            return 0
+        some = np.unique(np.linspace(0, heads.size - 1, sample).astype(np.int64))
+        heads, tails = heads[some], tails[some]
+        tops = kernels.lowest_common(self.parents, self.order, heads, tails)
+        return self._longest(np.ones_like(self.parents), heads, tails, tops)
+
+    def _detours(self, policy: Policy) -> Detours:
+        if self._known is None or self._known.policy is not policy:
+            heads, tails = _ends(policy)
+            tops = kernels.lowest_common(self.parents, self.order, heads, tails)
+            self._known = Detours(policy, heads, tails, tops)
+        return self._known
+
+    def scales(self, policy: Policy, budget: Budget | Fraction) -> Scales:
+        """Return scales whose worst policy edge costs at most `budget`."""
+        found = super().scales(policy, budget)
+        if not (found.measured | found.exact).all():
+            raise EpsilonError(
+                f"the longest detour along this tree is {self.stretch(policy):,} "
+                f"edges, and {Budget.of(budget).words()} leaves noise beyond 2^40 on "
+                "each; raise it, or measure cells or policy edges instead"
+            )
+        return found
+
+    def infer(self, noisy: IntArray, scales: Scales) -> FloatArray:
+        """Return each subtree's total less those of the subtrees right below it."""
+        return kernels.subtract_children(noisy, self.parents).astype(np.float64)
+
+
+def _ends(policy: Policy) -> tuple[IntArray, IntArray]:
+    refuse_too_many(policy, MOST_FOLLOWED)
+    return ends_of_edges(policy)
+
+
+def _rows(policy: Policy) -> tuple[IntArray, IntArray]:
+    """Return the policy graph in compressed rows; its last node is "absent"."""
+    refuse_too_many(policy, MOST_FOLLOWED)
+    if isinstance(policy, Graph):
+        return policy.rows
+    heads, tails = _ends(policy)
+    cells = policy.domain.size
+    return kernels.adjacency(heads, np.where(tails == ABSENT, cells, tails), cells + 1)

@@ -127,10 +127,7 @@ class _Problem:
     def optimised(
         self, kind: str, tables: Sequence[AxisSet], first: Sequence[AxisSet]
     ) -> TablePlan:
-        """Measure tables at the rates that a fixed point reaches from two starts.
-
-        Convex in rho; in epsilon it is not, so the better of two ends is kept.
-        """
+        """Measure tables at the better of the rates that two starts lead to."""
         incidence = _Incidence(self, tables)
         chosen = set(first)
         focused = np.array([1.0 if one in chosen else 1e-2 for one in tables])
@@ -198,10 +195,7 @@ class _Incidence:
         return float((self.costs[self.needed] / known).sum()), pull * steep
 
     def descend(self, shares: FloatArray) -> tuple[FloatArray, float]:
-        """Follow the optimality conditions: pulls in proportion to prices.
-
-        Multipliers of edge kinds rise where an edge costs more than the others.
-        """
+        """Follow the optimality conditions: pulls in proportion to prices."""
         rates, multipliers = shares.copy(), np.ones(len(self.prices))
         best, kept = np.inf, rates
         for _ in range(ROUNDS):
@@ -239,10 +233,7 @@ def _small_subsets(table: AxisSet, most: int) -> list[AxisSet]:
 def _coverings(
     sizes: tuple[int, ...], tables: Sequence[AxisSet]
 ) -> list[list[AxisSet]]:
-    """Return covers of the tables by blocks, of increasing size, where they are fewer.
-
-    Greedy, as in PriView (Qardaji, Yang, Li 2014).
-    """
+    """Return greedy covers of the tables by blocks (PriView), where they are fewer."""
     found: list[list[AxisSet]] = []
     for most in BLOCK_CELLS:
         blocks = _cover(sizes, tables, most)

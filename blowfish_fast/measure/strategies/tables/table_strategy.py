@@ -16,18 +16,17 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
-from typing import Any, NamedTuple, NoReturn, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
 from blowfish_fast._support.typing import BoolArray, FloatArray, IntArray
 from blowfish_fast.errors import (
     DomainError,
-    IntervalError,
     PolicyError,
     ReleaseFileError,
 )
-from blowfish_fast.measure.noise import Scales, Spread, integer_weights
+from blowfish_fast.measure.noise import Scales, integer_weights
 from blowfish_fast.measure.strategies.base import LinearStrategy
 from blowfish_fast.policies import (
     Attribute,
@@ -37,7 +36,6 @@ from blowfish_fast.policies import (
     TablePolicy,
     WithAbsent,
 )
-from blowfish_fast.workloads import Form
 
 from .residuals import AxisSet, NoisyTables, ResidualFit, cell_count
 
@@ -68,6 +66,10 @@ class TableStrategy(LinearStrategy):
     """
 
     kind = "tables"
+    no_answers = (
+        'queries are asked of one table at a time. Write release.table("age", "sex") '
+        "first"
+    )
 
     def __init__(
         self,
@@ -81,11 +83,8 @@ class TableStrategy(LinearStrategy):
         cells = [cell_count(self.sizes, one) for one in self.tables]
         self.cells = np.array(cells, dtype=np.int64)
         self.starts = np.concatenate([[0], np.cumsum(self.cells)]).astype(np.int64)
-
-    @property
-    def size(self) -> int:
-        """Entries of `counts`: the cells of all tables."""
-        return int(self.starts[-1])
+        # Entries of `counts`: the cells of all tables.
+        self.size = int(self.starts[-1])
 
     def tables_of(self, counts: IntArray) -> IntArray:
         """Return what `rows` takes, from counts of all cells of a small domain."""
@@ -141,20 +140,6 @@ class TableStrategy(LinearStrategy):
                 fit.table(one).reshape(-1) if measured else np.zeros(cells)
                 for one, measured, cells in tables
             ]
-        )
-
-    def spread(self, form: Form, scales: Scales) -> Spread:
-        """Refuse: queries are asked of one table (`TableNoise`)."""
-        self._refuse()
-
-    def total_variance(self, form: Form, scales: Scales) -> float:
-        """Refuse: queries are asked of one table (`TableNoise`)."""
-        self._refuse()
-
-    def _refuse(self) -> NoReturn:
-        raise IntervalError(
-            "queries are asked of one table at a time",
-            way_out='Write release.table("age", "sex") first',
         )
 
     def pack(self) -> dict[str, Any]:
@@ -298,9 +283,8 @@ def heaviest_edge(
 ) -> int:
     """Return the largest sum of table weights over what one edge moves, rounded up.
 
-    Weights are per cell of a table; cells move by 1, so both powers are alike, but for
-    an "absent" l edges away, which may cost l times as much in epsilon and l^2 in rho.
-    O(kinds x tables), in whole numbers.
+    Cells move by 1, so both powers are alike, but for an "absent" l edges away, which
+    may cost l times as much in epsilon and l^2 in rho.
     """
     dearest = 0
     for kind in kinds:

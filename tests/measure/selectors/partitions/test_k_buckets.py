@@ -11,7 +11,7 @@ from blowfish_fast import Domain
 from blowfish_fast.errors import InputError
 from blowfish_fast.measure.randomness import Randomness
 from blowfish_fast.measure.selectors.partitions import KBuckets
-from blowfish_fast.measure.selectors.partitions.k_buckets import evenly_spaced
+from blowfish_fast.measure.selectors.partitions.bisection import evenly_spaced
 from blowfish_fast.policies import AddRemove, Blocks, Full
 
 from .choosing import chosen

@@ -121,16 +121,6 @@ def test_rounds_join_pairs_of_pairs():
     assert within.labels.tolist() == [0, 1] * 4
 
 
-def test_an_offset_makes_pairs_rarer():
-    counts = np.arange(100) % 9
-    free, dear = (
-        chosen(MatchingPairs(offset=offset).priced(2.0), counts).count
-        for offset in (0, 20)
-    )
-    assert free < 60
-    assert dear == 100
-
-
 def test_connected_parts_are_never_joined():
     counts = np.zeros(12, dtype=np.int64)
     labels = np.arange(12) % 3
@@ -198,8 +188,6 @@ def test_bad_settings_are_refused():
     for rounds in (0, 9, 2.0):
         with pytest.raises(InputError, match="rounds must be"):
             MatchingPairs(rounds=rounds)
-    with pytest.raises(InputError, match="offset must lie"):
-        MatchingPairs(offset=-1)
     many = np.zeros(513, dtype=np.int64)
     for partition in (MatchingPairs(), MatchingPairs(9)):
         with pytest.raises(SizeError, match="NoisySort"):

@@ -16,12 +16,7 @@ from blowfish_fast.policies import AddRemove, Blocks, Full, Graph, Line, Thresho
 
 from .choosing import chosen
 
-VARIANTS = [
-    NoisySort(),
-    NoisySort(2),
-    NoisySort(2, grouping="even"),
-    NoisySort(5, grouping="even"),
-]
+VARIANTS = [NoisySort(), NoisySort(2), NoisySort(5)]
 
 
 @pytest.mark.parametrize(
@@ -55,15 +50,11 @@ def test_large_epsilons_find_the_heights():
     assert buckets.labels.tolist() == [0, 1, 2, 2, 1, 0, 3, 1]
     pairs = chosen(NoisySort(2).priced(3.0), counts, epsilon=200)
     assert pairs.labels.tolist() == [0, 1, 2, 2, 1, 0, 3, 4]
-    even = chosen(NoisySort(2, grouping="even"), counts, epsilon=200)
-    assert even.labels.tolist() == [0, 1, 2, 2, 3, 0, 3, 1]
 
 
 def test_a_limit_is_kept():
     counts = np.zeros(100, dtype=np.int64)
     assert chosen(NoisySort(7).priced(9.0), counts).sizes.max() == 7
-    even = chosen(NoisySort(7, grouping="even"), counts)
-    assert sorted(even.sizes.tolist()) == [2] + [7] * 14
 
 
 def test_empty_cells_fall_together():
@@ -134,13 +125,9 @@ def test_bad_settings_are_refused():
     for largest in (0, 1.5, False):
         with pytest.raises(InputError, match="largest must be"):
             NoisySort(largest)
-    with pytest.raises(InputError, match="grouping must be"):
-        NoisySort(grouping="odd")
-    with pytest.raises(InputError, match="makes pairs"):
-        NoisySort(grouping="even")
 
 
 def test_groups_of_one_cell_may_be_asked_for():
     assert NoisySort(1).largest == 1
-    buckets = chosen(NoisySort(1, grouping="even"), [5, 5, 5, 0])
+    buckets = chosen(NoisySort(1), [5, 5, 5, 0])
     assert buckets.count == 4

@@ -14,9 +14,9 @@ from blowfish_fast.measure.noise import Scales, laplace_variance
 from blowfish_fast.measure.strategies.tables.residuals import (
     NoisyTables,
     ResidualFit,
+    TableNoise,
     closure,
 )
-from blowfish_fast.measure.strategies.tables.table_noise import TableNoise
 from tests.reference.table_algebra import (
     dense_fit,
     noise_coefficients,

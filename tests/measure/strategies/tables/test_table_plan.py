@@ -7,8 +7,8 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from blowfish_fast.measure.strategies.tables.table_strategy import EdgeKind
 from blowfish_fast.measure.strategies.tables.table_plan import AskedTables, plan_tables
+from blowfish_fast.measure.strategies.tables.table_strategy import EdgeKind
 
 ADULT = (74, 9, 16, 16, 7, 15, 6, 5, 2, 16, 16, 20, 42, 2)
 ABSENT = (EdgeKind(None),)
