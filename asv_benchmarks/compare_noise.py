@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from blowfish_fast.audit.sampling.timing import timing_correlation
+from blowfish_fast.audit.black_box import timing_correlation
 from blowfish_fast.measure.randomness import Randomness
 
 SCALES = ((1, 10), (1, 1), (5, 2), (20, 1), (1000, 7), (10**6, 1), (10**9, 1))

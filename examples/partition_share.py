@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 import blowfish_fast as bf
-from blowfish_fast.advice.shapes import reference_shapes
+from blowfish_fast.advice.typical_error import reference_shapes
 
 SIZES = ((100, 20_000), (2_000, 20_000), (20_000, 200_000), (10**6, 10**6))
 

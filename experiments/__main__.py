@@ -17,7 +17,7 @@ from typing import Annotated
 
 import typer
 
-from blowfish_fast.apps.cli.experiment_runs import run_experiments
+from blowfish_fast.apps.cli.commands.experiment import run_experiments
 from blowfish_fast.apps.cli.printing import remark, show
 from blowfish_fast.errors import BlowfishError
 

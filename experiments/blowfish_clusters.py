@@ -24,9 +24,10 @@ from blowfish_fast.advice.experiments.experiment import (
     Summary,
     Task,
     Value,
+    distinct,
+    means,
     seed_of,
 )
-from blowfish_fast.advice.experiments.row_means import distinct, means
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.policies import Attribute, Blocks, Full, Policy, Threshold
 

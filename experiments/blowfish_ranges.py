@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from blowfish_fast._support.typing import IntArray
-from blowfish_fast.advice.experiments.contenders import Contender, release_errors
 from blowfish_fast.advice.experiments.datasets import DataSet
 from blowfish_fast.advice.experiments.experiment import (
     Experiment,
@@ -21,9 +20,11 @@ from blowfish_fast.advice.experiments.experiment import (
     Summary,
     Task,
     Value,
+    distinct,
+    means,
     seed_of,
 )
-from blowfish_fast.advice.experiments.row_means import distinct, means
+from blowfish_fast.advice.experiments.mechanism_grid import Contender, release_errors
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.policies import Full, Line, Policy, Threshold
 from blowfish_fast.workloads import Ranges

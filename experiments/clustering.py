@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from blowfish_fast._support.typing import AnyArray, FloatArray, IntArray
-from blowfish_fast.advice.experiments.contenders import seeded_release
+from blowfish_fast.advice.experiments.mechanism_grid import seeded_release
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.mechanisms.dawa import Dawa
 from blowfish_fast.mechanisms.kmeans import KMeans, KMeansRelease

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from blowfish_fast.advice.experiments.drawing import grouped_bars, legend_above
 from blowfish_fast.advice.experiments.experiment import (
     Experiment,
     PaperVerdict,
@@ -21,13 +20,12 @@ from blowfish_fast.advice.experiments.experiment import (
     Summary,
     Task,
     Value,
-)
-from blowfish_fast.advice.experiments.row_means import (
     by_method,
     distinct,
     means,
     skipped_notes,
 )
+from blowfish_fast.advice.experiments.result_files import grouped_bars, legend_above
 
 from .dawa_setup import (
     CONTENDERS,
@@ -126,7 +124,7 @@ class Table2(Experiment):
                             ]
                         )
         return Summary(
-            ["ratio", "epsilon", "", *others],
+            ["ratio", "epsilon", "from", *others],
             lines,
             _table_verdict(found),
             [

@@ -10,24 +10,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from blowfish_fast.advice.experiments.contenders import Contender, release_errors
-from blowfish_fast.advice.experiments.drawing import grouped_bars, legend_above
 from blowfish_fast.advice.experiments.experiment import (
     Experiment,
+    Key,
     PaperVerdict,
     Row,
     Settings,
     Summary,
     Task,
-    seed_of,
-)
-from blowfish_fast.advice.experiments.row_means import (
-    Key,
     by_method,
     distinct,
     means,
+    seed_of,
     skipped_notes,
 )
+from blowfish_fast.advice.experiments.mechanism_grid import Contender, release_errors
+from blowfish_fast.advice.experiments.result_files import grouped_bars, legend_above
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.policies import AddRemove
 from blowfish_fast.workloads import Rectangles

@@ -13,17 +13,20 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from blowfish_fast._support.typing import IntArray
-from blowfish_fast.advice.experiments.drawing import grouped_bars, legend_above
 from blowfish_fast.advice.experiments.experiment import (
     Experiment,
+    Key,
     PaperVerdict,
     Row,
     Settings,
     Summary,
     Task,
+    by_method,
+    distinct,
+    means,
     seed_of,
 )
-from blowfish_fast.advice.experiments.row_means import Key, by_method, distinct, means
+from blowfish_fast.advice.experiments.result_files import grouped_bars, legend_above
 from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.measure.randomness import Randomness

@@ -12,8 +12,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from blowfish_fast.advice.experiments.contenders import Contender, release_errors
 from blowfish_fast.advice.experiments.experiment import Row, Settings, Task, seed_of
+from blowfish_fast.advice.experiments.mechanism_grid import Contender, release_errors
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.measure.selectors.partitions import LeastCost
 from blowfish_fast.policies import AddRemove

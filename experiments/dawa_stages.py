@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from blowfish_fast.advice.experiments.contenders import Contender
-from blowfish_fast.advice.experiments.drawing import grouped_bars, legend_above
 from blowfish_fast.advice.experiments.experiment import (
     Experiment,
     PaperVerdict,
@@ -20,8 +18,12 @@ from blowfish_fast.advice.experiments.experiment import (
     Settings,
     Summary,
     Task,
+    by_method,
+    distinct,
+    means,
 )
-from blowfish_fast.advice.experiments.row_means import by_method, distinct, means
+from blowfish_fast.advice.experiments.mechanism_grid import Contender
+from blowfish_fast.advice.experiments.result_files import grouped_bars, legend_above
 
 from .dawa_setup import KINDS, NEEDS, OURS, PAPER, PROTOCOL, errors_of, grid_of_tasks
 from .row_statistics import geometric_mean

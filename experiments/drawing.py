@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from blowfish_fast.advice.experiments.drawing import COLOURS
+from blowfish_fast.advice.experiments.result_files import COLOURS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -13,8 +13,6 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from blowfish_fast._support.typing import FloatArray
-from blowfish_fast.advice.experiments.contenders import seeded_release
-from blowfish_fast.advice.experiments.drawing import COLOURS
 from blowfish_fast.advice.experiments.experiment import (
     Experiment,
     PaperVerdict,
@@ -24,6 +22,8 @@ from blowfish_fast.advice.experiments.experiment import (
     Task,
     seed_of,
 )
+from blowfish_fast.advice.experiments.mechanism_grid import seeded_release
+from blowfish_fast.advice.experiments.result_files import COLOURS
 from blowfish_fast.advice.usefulness import cells_error
 from blowfish_fast.mechanisms.maps.kd_tree import KdTree
 

@@ -17,7 +17,6 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from blowfish_fast.advice.experiments.contenders import Contender
 from blowfish_fast.advice.experiments.experiment import (
     Experiment,
     PaperVerdict,
@@ -25,9 +24,11 @@ from blowfish_fast.advice.experiments.experiment import (
     Settings,
     Summary,
     Task,
+    distinct,
+    means,
     seed_of,
 )
-from blowfish_fast.advice.experiments.row_means import distinct, means
+from blowfish_fast.advice.experiments.mechanism_grid import Contender
 from blowfish_fast.measure.randomness import Randomness
 from blowfish_fast.measure.selectors.partitions import UniformityRule
 

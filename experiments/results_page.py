@@ -13,14 +13,14 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from blowfish_fast.advice.experiments.experiment import Experiment, Settings, Summary
-from blowfish_fast.advice.experiments.resampling import with_errors
 from blowfish_fast.advice.experiments.result_files import (
     markdown_row,
     read_csv,
     summary_paragraphs,
     verdict_line,
+    with_errors,
 )
-from blowfish_fast.advice.experiments.task_journal import journal_header
+from blowfish_fast.advice.experiments.runner import journal_header
 from blowfish_fast.errors import InputError
 
 from .collection import all_experiments

@@ -7,8 +7,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from blowfish_fast.advice.experiments.experiment import Row
-from blowfish_fast.advice.experiments.row_means import Key, values_by
+from blowfish_fast.advice.experiments.experiment import Key, Row, values_by
 
 
 def quartiles(

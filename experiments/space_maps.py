@@ -16,9 +16,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from blowfish_fast._support.typing import AnyArray, FloatArray
-from blowfish_fast.advice.experiments.contenders import Contender, seeded_release
-from blowfish_fast.advice.experiments.experiment import Row
-from blowfish_fast.advice.experiments.row_means import distinct
+from blowfish_fast.advice.experiments.experiment import Row, distinct
+from blowfish_fast.advice.experiments.mechanism_grid import Contender, seeded_release
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.errors import BlowfishError
 from blowfish_fast.policies import AddRemove

@@ -10,8 +10,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from blowfish_fast.advice.experiments.contenders import Contender
-from blowfish_fast.advice.experiments.drawing import grouped_bars, legend_above
 from blowfish_fast.advice.experiments.experiment import (
     Experiment,
     PaperVerdict,
@@ -20,8 +18,11 @@ from blowfish_fast.advice.experiments.experiment import (
     Summary,
     Task,
     Value,
+    distinct,
+    means,
 )
-from blowfish_fast.advice.experiments.row_means import distinct, means
+from blowfish_fast.advice.experiments.mechanism_grid import Contender
+from blowfish_fast.advice.experiments.result_files import grouped_bars, legend_above
 from blowfish_fast.measure.selectors.partitions import DyadicTree, LeastCost
 
 from .dawa_setup import NEEDS, cells_of, sets_of

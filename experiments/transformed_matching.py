@@ -7,9 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from blowfish_fast.advice.experiments.contenders import Contender
 from blowfish_fast.advice.experiments.datasets import GENERATED, DataSet
-from blowfish_fast.advice.experiments.drawing import grouped_bars, legend_above
 from blowfish_fast.advice.experiments.experiment import (
     Experiment,
     PaperVerdict,
@@ -17,8 +15,11 @@ from blowfish_fast.advice.experiments.experiment import (
     Settings,
     Summary,
     Task,
+    distinct,
+    means,
 )
-from blowfish_fast.advice.experiments.row_means import distinct, means
+from blowfish_fast.advice.experiments.mechanism_grid import Contender
+from blowfish_fast.advice.experiments.result_files import grouped_bars, legend_above
 from blowfish_fast.measure.selectors.partitions import MatchingPairs, NoisySort
 
 from .dawa_setup import cells_of

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from blowfish_fast.advice.experiments.contenders import Contender, release_errors
 from blowfish_fast.advice.experiments.datasets import DataSet
 from blowfish_fast.advice.experiments.experiment import (
     PaperVerdict,
@@ -17,9 +16,12 @@ from blowfish_fast.advice.experiments.experiment import (
     Settings,
     Summary,
     Value,
+    distinct,
+    means,
     seed_of,
+    skipped_notes,
 )
-from blowfish_fast.advice.experiments.row_means import distinct, means, skipped_notes
+from blowfish_fast.advice.experiments.mechanism_grid import Contender, release_errors
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.measure.selectors.partitions import DyadicTree, LeastCost
 from blowfish_fast.policies import AddRemove, Line

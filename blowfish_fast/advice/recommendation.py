@@ -39,8 +39,7 @@ from blowfish_fast.policies import Graph, Policy
 from blowfish_fast.workloads import Identity, Prefixes, Tables, Workload
 
 from .ranking import Cells, Ranking, shorten
-from .shapes import reference_shapes
-from .typical_error import geometric_mean, typical_errors
+from .typical_error import geometric_mean, reference_shapes, typical_errors
 
 FEW_QUERIES = 8
 """Listed questions up to which noise on the answers themselves is advised."""

@@ -12,8 +12,7 @@ and about six times smaller for a hundred cells. Noise on the integers, which th
 library draws, exceeds an exponential by ``b * ln(2 / (1 + exp(-1 / b)))`` at most, half
 a count or less, in every cell; `discrete` adds this.
 
-A relative count is a count divided by the number of records, so the same error is
-reached with enough of them.
+A relative count is a count divided by the number of records (`records`).
 """
 
 from __future__ import annotations
@@ -32,13 +31,7 @@ from blowfish_fast.errors import InputError
 Bound = Literal["exact", "printed"]
 BOUNDS = ("exact", "printed")
 
-__all__ = [
-    "cells_delta",
-    "cells_error",
-    "cells_records",
-    "largest_sensitivity",
-    "parity_agreement",
-]
+__all__ = ["cells_delta", "cells_error", "parity_agreement"]
 
 
 def __dir__() -> list[str]:
@@ -127,53 +120,6 @@ def cells_delta(
     from scipy.special import gammaincc
 
     return float(gammaincc(number, distance / width))
-
-
-def cells_records(
-    cells: int,
-    *,
-    epsilon: Any,
-    delta: float,
-    error: float,
-    sensitivity: float = 1.0,
-    bound: Bound = "exact",
-    discrete: bool = False,
-) -> int:
-    """Return how many records relative counts need to be (error, delta)-useful.
-
-    Parameters as in `cells_error`; `error` is relative, such as 0.01.
-
-    Examples
-    --------
-    >>> cells_records(100, epsilon=0.05, delta=0.05, error=0.1, bound="printed")
-    152019
-    """
-    absolute = cells_error(
-        cells,
-        epsilon=epsilon,
-        delta=delta,
-        sensitivity=sensitivity,
-        bound=bound,
-        discrete=discrete,
-    )
-    return math.ceil(absolute / as_positive(error, "error"))
-
-
-def largest_sensitivity(
-    cells: int, *, epsilon: Any, delta: float, error: float, bound: Bound = "exact"
-) -> float:
-    """Return the largest sensitivity of a linear query that stays within `error`.
-
-    The condition of the paper's Theorem 42 with ``bound="printed"``.
-
-    Examples
-    --------
-    >>> round(largest_sensitivity(1024, epsilon=1, delta=0.05, error=100), 2)
-    0.09
-    """
-    return as_positive(error, "error") / cells_error(
-        cells, epsilon=epsilon, delta=delta, bound=bound
-    )
 
 
 def parity_agreement(noise_rate: float, combined: int) -> float:

@@ -2,31 +2,23 @@
 
 from __future__ import annotations
 
-from blowfish_fast.audit.choices.search import audit_selector
-from blowfish_fast.audit.neighbours.families import policy_families
-from blowfish_fast.audit.random_pairs import (
+from .black_box import audit_noise, audit_release
+from .choices import audit_selector
+from .confidence import Evidence, Finding, clopper_pearson, strongest_evidence
+from .grey_box import (
     Observed,
+    Price,
+    audit_measurements,
+    edge_cost,
     observe_choice,
     observe_measurement,
 )
-from blowfish_fast.audit.sampling.confidence import (
-    Evidence,
-    clopper_pearson,
-    strongest_evidence,
-)
-from blowfish_fast.audit.sampling.noise_batches import audit_noise
-from blowfish_fast.audit.sampling.selections import (
-    Finding,
-    audit_release,
-)
-
 from .invariants import Breach, audit_disclosure, audit_invariants
-from .measurements import Price, audit_measurements, edge_cost
+from .neighbours import policy_families
 from .plan import LONG, QUICK, AuditPlan
-from .progress_file import ProgressFile
 from .report import Report, note_figures
 from .verdicts import Verdict
-from .walk import audit_everything
+from .walk import ProgressFile, audit_everything
 
 __all__ = [
     "LONG",

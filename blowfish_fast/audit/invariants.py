@@ -13,14 +13,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from blowfish_fast.audit.measurements import RowPrices
-from blowfish_fast.audit.neighbours.pairs import all_edges
 from blowfish_fast.data.histogram import Histogram
 from blowfish_fast.errors import BlowfishError
 from blowfish_fast.measure.handle import Call, Measurement, choice_epsilon
 from blowfish_fast.mechanisms.base import Mechanism, Outcome
+from blowfish_fast.mechanisms.registry import outside_parts
 from blowfish_fast.release.release import Release
 
+from .grey_box import RowPrices
+from .neighbours import all_edges
 from .witness import Draw, Opened, Step, Testimony, replay, watch
 
 SMALL_EPSILON = Fraction(1, 100)
@@ -338,3 +339,55 @@ def _same(first: Any, second: Any) -> bool:
 
 def _name(step: Step) -> str:
     return str(getattr(step.asked, "kind", getattr(step.asked, "name", step.kind)))
+
+
+class _BrokenOffError(Exception):
+    """The draw was broken off on purpose."""
+
+
+def audit_charges(
+    open_ledger: Callable[..., Any], mechanism: Mechanism, data: Any
+) -> list[Breach]:
+    """Release through a new ledger in memory and return every rule that it breaks.
+
+    The ledger, ``blowfish_fast.Ledger``, is handed in, since audits and accounts do not
+    know each other. It must charge before anything is drawn, and keep what it charged.
+    """
+    breaches = []
+    # An audit vouches for what it examines: nothing of it is published.
+    word = {"vouched": True} if outside_parts(mechanism) else {}
+    epsilon = mechanism.epsilon
+    ledger = open_ledger(None, epsilon=2 * epsilon, policy=mechanism.policy)
+    at_steps: list[Fraction] = []
+    ledger.release(
+        mechanism, data, progress=lambda _step: at_steps.append(ledger.spent), **word
+    )
+    if not at_steps or min(at_steps) < epsilon:
+        breaches.append(
+            Breach("charged before drawn", f"the ledger had spent {at_steps} by then")
+        )
+
+    def break_off(_step: str) -> None:
+        raise _BrokenOffError
+
+    ledger = open_ledger(None, epsilon=2 * epsilon, policy=mechanism.policy)
+    try:
+        ledger.release(mechanism, data, progress=break_off, **word)
+    except _BrokenOffError:
+        if ledger.spent < epsilon:
+            breaches.append(Breach("no refund", f"a failed draw left {ledger.spent}"))
+    ledger = open_ledger(None, epsilon=epsilon / 2, policy=mechanism.policy)
+    try:
+        ledger.release(mechanism, data, **word)
+    except BlowfishError:
+        if ledger.spent:
+            breaches.append(
+                Breach("refusals cost nothing", f"a refusal left {ledger.spent}")
+            )
+    else:
+        breaches.append(
+            Breach(
+                "no more than the budget", f"{epsilon} of {epsilon / 2} was released"
+            )
+        )
+    return breaches

@@ -10,8 +10,6 @@ from collections.abc import Iterable
 from fractions import Fraction
 from typing import NamedTuple
 
-from blowfish_fast.audit.choices.listed import selector_names
-from blowfish_fast.audit.neighbours.families import policy_families
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.mechanisms.registry import (
     MECHANISMS,
@@ -20,6 +18,9 @@ from blowfish_fast.mechanisms.registry import (
     find_mechanism,
 )
 from blowfish_fast.policies import Policy
+
+from .choices import selector_names
+from .neighbours import policy_families
 
 Shape = int | tuple[int, ...]
 

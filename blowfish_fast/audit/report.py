@@ -15,7 +15,7 @@ from typing import Any
 
 from blowfish_fast.errors import InputError
 
-from .choices.listed import selector_names
+from .choices import selector_names
 from .plan import AuditPlan
 from .verdicts import PROMISED_POWER, Verdict
 
@@ -277,32 +277,26 @@ class Report:
             parts += ["<h2>Violations</h2>", _html_table(self.violations)]
         parts += ["<h2>By subject and policy family</h2>", self._html_matrix()]
         parts.append("<h2>Every verdict</h2>")
-        for subject in self.subjects:
-            name = html.escape(subject)
-            parts.append(f"<details><summary>{name}</summary>")
-            parts.append(_html_table(self._of(subject)))
-            parts.append("</details>")
+        parts += [
+            f"<details><summary>{html.escape(subject)}</summary>"
+            f"{_html_table(self._of(subject))}</details>"
+            for subject in self.subjects
+        ]
         return "\n".join([*parts, "</body></html>", ""])
 
     def _html_matrix(self) -> str:
-        heads = "".join(f"<th>{html.escape(one)}</th>" for one in self.families)
         rows = []
         for subject in self.subjects:
-            cells = []
+            cells = [_cell(subject, "th")]
             for family in self.families:
                 met = [one for one in self._of(subject) if one.family == family]
-                if not met:
-                    cells.append('<td class="none">not offered</td>')
-                    continue
-                kind, word = _marked(all(one.passed for one in met))
-                cells.append(
-                    f'<td class="{kind}">{word}<br>{len(met)} checks, '
-                    f"{_samples(_sampled(met)):,} samples</td>"
-                )
-            rows.append(
-                f"<tr><th>{html.escape(subject)}</th>" + "".join(cells) + "</tr>"
-            )
-        return f"<table><tr><th></th>{heads}</tr>" + "".join(rows) + "</table>"
+                if met:
+                    samples = f"{len(met)} checks, {_samples(_sampled(met)):,} samples"
+                    cells.append(_verdict_cell(met, samples))
+                else:
+                    cells.append(_cell("not offered", kind="none"))
+            rows.append(cells)
+        return _html_rows(["", *self.families], rows)
 
     def write(self, folder: Path) -> list[Path]:
         """Write audit.json, audit.html and audit.md into `folder`."""
@@ -328,10 +322,6 @@ def _samples(verdicts: Iterable[Verdict]) -> int:
 
 def _events(verdicts: Iterable[Verdict]) -> int:
     return sum(one.events for one in verdicts)
-
-
-def _marked(passed: bool) -> tuple[str, str]:
-    return ("good", "passed") if passed else ("bad", "VIOLATION")
 
 
 def _plain(verdict: Verdict) -> dict[str, Any]:
@@ -375,21 +365,28 @@ def _html_table(verdicts: list[Verdict]) -> str:
     )
     rows = []
     for one in verdicts:
-        cells = [
-            one.check,
-            one.family,
-            one.domain,
-            f"{one.epsilon:.4g}",
-            f"{one.found:.4g}",
-            f"{one.samples:,}",
-            f"{one.events:,}",
-        ]
-        shown = "".join(f"<td>{html.escape(cell)}</td>" for cell in cells)
-        kind, word = _marked(one.passed)
-        note = html.escape(one.note)
-        rows.append(f'<tr>{shown}<td class="{kind}">{word}</td><td>{note}</td></tr>')
-    head = "".join(f"<th>{one}</th>" for one in heads)
-    return f"<table><tr>{head}</tr>{''.join(rows)}</table>"
+        words = (
+            *(one.check, one.family, one.domain, f"{one.epsilon:.4g}"),
+            *(f"{one.found:.4g}", f"{one.samples:,}", f"{one.events:,}"),
+        )
+        rows.append([*map(_cell, words), _verdict_cell([one]), _cell(one.note)])
+    return _html_rows(heads, rows)
+
+
+def _html_rows(heads: Iterable[str], rows: Iterable[list[str]]) -> str:
+    lines = [[_cell(one, "th") for one in heads], *rows]
+    return "<table>" + "".join(f"<tr>{''.join(one)}</tr>" for one in lines) + "</table>"
+
+
+def _cell(words: str, tag: str = "td", kind: str = "") -> str:
+    marked = f' class="{kind}"' if kind else ""
+    return f"<{tag}{marked}>{html.escape(words)}</{tag}>"
+
+
+def _verdict_cell(verdicts: list[Verdict], below: str = "") -> str:
+    passed = all(one.passed for one in verdicts)
+    kind, word = ("good", "passed") if passed else ("bad", "VIOLATION")
+    return _cell(f"{word}: {below}" if below else word, kind=kind)
 
 
 def note_figures(path: Path, figures: dict[str, dict[str, Any]]) -> None:

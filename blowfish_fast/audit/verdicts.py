@@ -1,61 +1,54 @@
-"""All checks of one mechanism or partition under one policy, and their verdicts.
+"""All checks of a mechanism or a selector under one policy, and their verdicts.
 
-prices       every edge of the policy, exactly, against what was charged
-sensitivity  random neighbours on random backgrounds, against the noise declared
-constraints  neighbours from the definition, where records move together
-invariants   of a watched run: charged first, noise as declared, no counts kept ...
-budget       a ledger charges first
-noise        black box: what is measured, in batches, along the worst edge
-rho          the same for a release paid in rho: prices by squares, and the noise in
-             (epsilon, delta) form
-choice       black box: what is chosen, enumerated or in batches, pairs searched
-release      black box: whole releases
-power        an excess of 5 %, planted: how often it is seen
-timing       time against noise
+``docs/audit.md`` lists the checks by name, and what each would show.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Iterator
 from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from blowfish_fast._support.typing import IntArray
-from blowfish_fast.audit.choices.search import audit_selector
-from blowfish_fast.audit.neighbours.families import policy_families
-from blowfish_fast.audit.neighbours.moves_together import most_moves, price_together
-from blowfish_fast.audit.neighbours.pairs import Pair, all_edges
-from blowfish_fast.audit.random_pairs import (
-    Observed,
-    observe_choice,
-    observe_measurement,
-)
-from blowfish_fast.audit.sampling.noise_batches import audit_noise
-from blowfish_fast.audit.sampling.power import Power, detection_power
-from blowfish_fast.audit.sampling.selections import Finding, audit_release
-from blowfish_fast.audit.sampling.timing import STANDARD_ERRORS, timing_correlation
 from blowfish_fast.data.domain import Domain
-from blowfish_fast.data.histogram import Histogram
 from blowfish_fast.errors import BlowfishError
 from blowfish_fast.measure.budgets import Budget
 from blowfish_fast.measure.handle import Measurement
+from blowfish_fast.measure.randomness import Randomness
 from blowfish_fast.measure.selectors.partitions.base import Partition
 from blowfish_fast.mechanisms.base import Mechanism, made_up
 from blowfish_fast.mechanisms.registry import find_mechanism
-from blowfish_fast.policies import ABSENT, Policy
-from blowfish_fast.release.tables.tables_release import TablesRelease
+from blowfish_fast.policies import Policy
 
-from .charge_order import audit_charges
+from .black_box import (
+    STANDARD_ERRORS,
+    Power,
+    audit_edge,
+    audit_noise,
+    detection_power,
+    timing_correlation,
+)
+from .choices import audit_selector, instances, selector_power
+from .confidence import Finding
+from .grey_box import (
+    Observed,
+    Price,
+    RowPrices,
+    _price,
+    observe_choice,
+    observe_measurement,
+    price_together,
+)
 from .invariants import (
     SMALL_EPSILON,
     Breach,
+    audit_charges,
     audit_disclosure,
     audit_invariants,
     audit_testimony,
 )
-from .measurements import Price, RowPrices, _price
+from .neighbours import all_edges, most_moves, policy_families
 from .plan import AuditPlan, AuditTask
 from .witness import Step, Testimony, watch_example
 
@@ -323,7 +316,7 @@ def _first_choices(testimonies: list[Testimony]) -> Iterator[Step]:
 def _together_verdict(
     task: AuditTask, mechanism: Mechanism, priced: list[tuple[Step, Price | str]]
 ) -> Verdict:
-    """Several records at once: neighbours from the definition, not the group size."""
+    """Price several records at once: neighbours as defined, not by the group size."""
     policy = mechanism.policy
     number, moves = most_moves(policy)
     passed = number <= policy.group_size
@@ -360,7 +353,9 @@ def _sampled_verdicts(
         )
     moved = [edge for _, edge in costly] or all_edges(mechanism.policy)
     if moved and plan.releases:
-        finding = _release_finding(mechanism, moved[0], plan)
+        finding = audit_edge(
+            mechanism, moved[0], samples=plan.releases, confidence=plan.each
+        )
         yield _choice_verdict("release", task, finding)
 
 
@@ -370,58 +365,25 @@ def _moves_many(measurement: Measurement, edge: tuple[int, int]) -> bool:
     return int(np.count_nonzero(first - second)) > FEW_ROWS
 
 
-def _release_finding(
-    mechanism: Mechanism, edge: tuple[int, int], plan: AuditPlan
-) -> Finding:
-    """Compare whole releases by what they say about the two cells of an edge."""
-    domain = mechanism.domain
-    background: IntArray = (2 * np.arange(domain.size) >= domain.size) * 4
-    first, second = (
-        Histogram(domain, counts.reshape(domain.shape))
-        for counts in Pair(tuple(background.tolist()), edge).sides
-    )
-    watched = [cell for cell in edge if cell != ABSENT]
-
-    def event(release: Any) -> Hashable:
-        if isinstance(release, TablesRelease):
-            release = release.table(*release.asked[-1])
-        shown = getattr(release, "centers", None)
-        values = (
-            release.estimate.reshape(-1)[watched] - background[watched]
-            if shown is None
-            else np.asarray(shown).reshape(-1)[:2]
-        )
-        coarse = np.clip(np.floor(values / 2.0), -2, 2).astype(int)
-        return tuple(coarse.tolist()), release.details.get("buckets")
-
-    return audit_release(
-        mechanism,
-        (first, second),
-        event=event,
-        samples=plan.releases,
-        confidence=plan.each,
-    )
-
-
 def choice_verdicts(
     task: AuditTask, plan: AuditPlan, asked: tuple[Any, Policy, Fraction], less: bool
 ) -> Iterator[Verdict]:
     """Audit a selector under a policy at an epsilon; if `less`, in a tenth."""
     selector, policy, epsilon = asked
+    samples, runs, steps = plan.batch_under(task.family), plan.runs, plan.steps
+    if less:
+        samples, runs = max(samples // 10, 100), max(runs // 10, 100)
+        steps = max(steps // 10, 1)
     for finding in audit_selector(
         selector,
         policy,
         epsilon=epsilon,
-        samples=_fewer(plan.batch_under(task.family), less),
-        runs=_fewer(plan.runs, less),
-        steps=_fewer(plan.steps, less, 1),
+        samples=samples,
+        runs=runs,
+        steps=steps,
         confidence=plan.each,
     ):
         yield _choice_verdict("choice", task, finding)
-
-
-def _fewer(samples: int, less: bool, least: int = 100) -> int:
-    return max(samples // 10, least) if less else samples
 
 
 def power_verdicts(
@@ -472,3 +434,54 @@ def unfinished_verdict(task: AuditTask, problem: Exception) -> Verdict:
     """Say that a check could not be carried out."""
     note = f"{task.name}: {type(problem).__name__}: {problem}"
     return _verdict("run", task, 0, np.inf, False, note)
+
+
+def judge_selector(task: AuditTask, plan: AuditPlan) -> Iterator[Verdict]:
+    """Audit a selector at several epsilons: whole batches as it tells most."""
+    if not _is_sampled(task, plan, _selects):
+        return
+    policy = task.policy
+    made = instances(task.name, policy)
+    for less, selector in enumerate(made):
+        for epsilon in plan.epsilons:
+            asked = selector, policy, epsilon
+            yield from choice_verdicts(task, plan, asked, less > 0)
+    seen = observe_choice(
+        made[0],
+        policy,
+        charged=ORDINARY,
+        pairs=plan.pairs,
+        generator=np.random.default_rng(0),
+    )
+    if seen is not None:
+        yield _observed_verdict(task, [seen], task.name)
+
+
+def selector_power_verdicts(task: AuditTask, plan: AuditPlan) -> Iterator[Verdict]:
+    """Plant an excess in a selector, on the worst pair known, and count who sees it."""
+    policy = task.policy
+    for selector in instances(task.name, policy)[:1]:
+        for samples in (plan.batch, MORE * plan.batch):
+            power = selector_power(
+                selector,
+                policy,
+                samples=samples,
+                trials=plan.excesses,
+                confidence=plan.each,
+            )
+            if power is None or power.share >= PROMISED_POWER:
+                break
+        if power is not None:
+            yield _power_verdict(task, power)
+
+
+def _selects(task: AuditTask) -> bool:
+    policy = task.policy
+    counts = np.arange(policy.domain.size)
+    try:
+        made = instances(task.name, policy)
+        for one in made:
+            one.select(counts, policy=policy, epsilon=ORDINARY, rng=Randomness(0))
+    except BlowfishError:
+        return False
+    return bool(made)

@@ -18,8 +18,11 @@ from blowfish_fast._support.optional import require
 from blowfish_fast._support.validation import as_epsilon
 from blowfish_fast.advice.comparison import compare
 from blowfish_fast.advice.recommendation import recommend
-from blowfish_fast.advice.shapes import reference_shapes
-from blowfish_fast.advice.typical_error import geometric_mean, typical_errors
+from blowfish_fast.advice.typical_error import (
+    geometric_mean,
+    reference_shapes,
+    typical_errors,
+)
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.errors import DataDependentError, InputError
 from blowfish_fast.mechanisms import Mechanism, Transformed

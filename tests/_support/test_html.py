@@ -11,7 +11,7 @@ import pytest
 
 import blowfish_fast as bf
 from blowfish_fast._support.html import panel, sparkline, spent_bar, table, tiny_map
-from blowfish_fast.audit.neighbours.families import policy_families
+from blowfish_fast.audit.neighbours import policy_families
 from blowfish_fast.errors import MissingExtraError
 
 EVIL = "<script>alert('x')</script>"

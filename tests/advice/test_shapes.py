@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from blowfish_fast import Domain
-from blowfish_fast.advice.shapes import DENSITIES, reference_shapes
+from blowfish_fast.advice.typical_error import DENSITIES, reference_shapes
 from blowfish_fast.errors import InputError
 
 

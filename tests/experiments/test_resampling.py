@@ -10,9 +10,9 @@ from blowfish_fast.advice.experiments.experiment import (
     PaperVerdict,
     Settings,
     Summary,
+    means,
 )
-from blowfish_fast.advice.experiments.resampling import DRAWS, with_errors
-from blowfish_fast.advice.experiments.row_means import means
+from blowfish_fast.advice.experiments.result_files import DRAWS, with_errors
 
 SETTINGS = Settings(trials=40, seed=3)
 

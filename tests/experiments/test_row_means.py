@@ -5,16 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from blowfish_fast.advice.experiments.contenders import (
-    Contender,
-    mean_error,
-    release_errors,
-)
-from blowfish_fast.advice.experiments.row_means import (
+from blowfish_fast.advice.experiments.experiment import (
     distinct,
     means,
     skipped_notes,
     values_by,
+)
+from blowfish_fast.advice.experiments.mechanism_grid import (
+    Contender,
+    mean_error,
+    release_errors,
 )
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.policies import AddRemove

@@ -9,7 +9,7 @@ import pytest
 from blowfish_fast.advice.experiments import runner
 from blowfish_fast.advice.experiments.experiment import Settings, Task, seed_of
 from blowfish_fast.advice.experiments.result_files import read_csv
-from blowfish_fast.advice.experiments.task_journal import TaskJournal
+from blowfish_fast.advice.experiments.runner import TaskJournal
 from blowfish_fast.errors import InputError
 from experiments.collection import experiment_named
 
@@ -103,7 +103,7 @@ def test_a_foreign_journal_is_refused(tmp_path):
     path = tmp_path / "x.journal"
     path.write_text("no journal\n")
     with pytest.raises(InputError, match="not a journal"):
-        TaskJournal.open(path, {"seed": 1}, anew=False)
+        TaskJournal(path, {"seed": 1}, anew=False)
 
 
 def test_without_a_seed_the_run_in_the_folder_goes_on(tmp_path):

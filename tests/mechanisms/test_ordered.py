@@ -102,7 +102,7 @@ def test_noise_that_pays_for_no_long_edge_is_refused():
 
     policy = POLICIES["threshold"]
     mechanism = bf.Ordered(policy, RANGES, epsilon=1)
-    from blowfish_fast.audit.measurements import edge_cost
+    from blowfish_fast.audit.grey_box import edge_cost
     from blowfish_fast.measure.handle import Account
     from blowfish_fast.measure.randomness import Randomness
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import blowfish_fast as bf
-from blowfish_fast.audit.measurements import edge_cost
+from blowfish_fast.audit.grey_box import edge_cost
 from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.measure.handle import Measurement
 from blowfish_fast.measure.noise import Scales

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 import blowfish_fast as bf
-from blowfish_fast.audit.neighbours.moves_together import most_moves, price_together
+from blowfish_fast.audit.grey_box import price_together
+from blowfish_fast.audit.neighbours import most_moves
 from blowfish_fast.audit.witness import watch_example
 from blowfish_fast.errors import PolicyError
 from blowfish_fast.measure.handle import Handle

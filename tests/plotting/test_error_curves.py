@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 import blowfish_fast as bf
-from blowfish_fast.advice.shapes import reference_shapes
-from blowfish_fast.advice.typical_error import typical_errors
+from blowfish_fast.advice.typical_error import reference_shapes, typical_errors
 from blowfish_fast.errors import InputError
 
 LINE = bf.Domain(32)

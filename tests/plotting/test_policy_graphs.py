@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import blowfish_fast as bf
-from blowfish_fast.audit.neighbours.families import policy_families
+from blowfish_fast.audit.neighbours import policy_families
 from blowfish_fast.errors import InputError
 from blowfish_fast.plotting.policy_graphs import graph_facts, sampled_cells
 from blowfish_fast.policies.drawing import cell_labels, draw_graph, is_small, shorten

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import blowfish_fast as bf
-from blowfish_fast.audit.measurements import audit_measurements
+from blowfish_fast.audit.grey_box import audit_measurements
 from blowfish_fast.errors import BlowfishError, PolicyError, PrivacyError
 from blowfish_fast.mechanisms.registry import MECHANISMS
 from blowfish_fast.policies import TablePolicy, WithAbsent, from_dict

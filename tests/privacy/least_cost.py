@@ -8,9 +8,8 @@ from fractions import Fraction
 import numpy as np
 
 from blowfish_fast.audit import Finding
-from blowfish_fast.audit.choices.case import Case
-from blowfish_fast.audit.choices.cheapest import cheapest_choices, intervals_offered
-from blowfish_fast.audit.sampling.confidence import evidence_from_counts
+from blowfish_fast.audit.choice_twins import Case, cheapest_choices, intervals_offered
+from blowfish_fast.audit.confidence import evidence_from_counts
 from blowfish_fast.measure.randomness import Randomness
 
 

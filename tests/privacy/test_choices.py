@@ -12,20 +12,24 @@ from scipy import stats
 
 import blowfish_fast as bf
 from blowfish_fast.audit import audit_selector, policy_families
-from blowfish_fast.audit.choices.case import Case
-from blowfish_fast.audit.choices.cheapest import (
+from blowfish_fast.audit.choice_twins import (
+    Case,
     cheapest_choices,
     covers_of,
     groups_offered,
     inexact_matchings,
+    noisy_count_choices,
 )
-from blowfish_fast.audit.choices.listed import instances, selector_names
-from blowfish_fast.audit.choices.power import selector_power
-from blowfish_fast.audit.choices.search import batch_tally
-from blowfish_fast.audit.choices.sorted_choices import noisy_count_choices
-from blowfish_fast.audit.neighbours.moves_together import joint_moves, most_moves
-from blowfish_fast.audit.neighbours.pairs import (
+from blowfish_fast.audit.choices import (
+    batch_tally,
+    instances,
+    selector_names,
+    selector_power,
+)
+from blowfish_fast.audit.neighbours import (
     Pair,
+    joint_moves,
+    most_moves,
     pairs_at_random,
     search_worst_pair,
     standard_pairs,
@@ -192,7 +196,9 @@ def test_there_are_ten_pairings_of_four_cells():
 
 def test_the_twin_of_matching_follows_its_law():
     twin = cheapest_choices(MATCHING, STEP, 40_000, Randomness(3))
-    real = Counter(MATCHING.choose(STEP, Randomness(seed)) for seed in range(1500))
+    real = Counter(
+        public_key(MATCHING.select(STEP, Randomness(seed))) for seed in range(1500)
+    )
     names = [
         tuple(
             next(i for i, group in enumerate(sorted(one)) if cell in group)

@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 
 import blowfish_fast as bf
-from blowfish_fast.audit.measurements import edge_cost
+from blowfish_fast.audit.grey_box import edge_cost
 from blowfish_fast.measure.strategies.tables import table_strategy
-from blowfish_fast.measure.strategies.tables.edge_prices import (
+from blowfish_fast.measure.strategies.tables.table_strategy import (
+    TableStrategy,
     edge_kinds,
     heaviest_edge,
     is_exact,
 )
-from blowfish_fast.measure.strategies.tables.table_strategy import TableStrategy
 from tests.reference.table_algebra import table_matrix, worst_edge
 
 SIZES = (3, 2, 4, 2)

@@ -9,8 +9,8 @@ import pytest
 
 import blowfish_fast as bf
 from blowfish_fast.audit import policy_families
+from blowfish_fast.audit.grey_box import audit_measurements
 from blowfish_fast.audit.invariants import audit_invariants
-from blowfish_fast.audit.measurements import audit_measurements
 from blowfish_fast.audit.witness import WatchedRandomness
 from blowfish_fast.errors import BudgetError
 from blowfish_fast.measure.strategies import Cells

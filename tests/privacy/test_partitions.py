@@ -12,8 +12,7 @@ from scipy import stats
 import blowfish_fast as bf
 import blowfish_fast.measure.selectors.partitions.dyadic as dyadic_tree
 from blowfish_fast.audit import audit_release
-from blowfish_fast.audit.choices.case import Case
-from blowfish_fast.audit.choices.cheapest import cheapest_choices
+from blowfish_fast.audit.choice_twins import Case, cheapest_choices
 from blowfish_fast.measure.randomness import Randomness
 from blowfish_fast.measure.selectors.many_draws import select_many
 from blowfish_fast.measure.selectors.partitions import DyadicTree, LeastCost
@@ -109,7 +108,7 @@ def test_clamped_costs_are_caught():
 
 
 def test_a_forgotten_half_under_moves_is_caught(monkeypatch):
-    import blowfish_fast.audit.choices.cheapest as choices
+    import blowfish_fast.audit.choice_twins as choices
 
     monkeypatch.setattr(choices, "record_distance", lambda policy: 1)
     findings = [

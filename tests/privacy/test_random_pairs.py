@@ -11,12 +11,12 @@ import pytest
 
 import blowfish_fast as bf
 from blowfish_fast.audit import policy_families
-from blowfish_fast.audit.choices.listed import all_partitions, instances
-from blowfish_fast.audit.neighbours.pairs import Pair
-from blowfish_fast.audit.random_pairs import (
+from blowfish_fast.audit.choices import all_partitions, instances
+from blowfish_fast.audit.grey_box import (
     observe_choice,
     observe_measurement,
 )
+from blowfish_fast.audit.neighbours import Pair
 from blowfish_fast.audit.witness import watch
 from blowfish_fast.errors import BlowfishError
 from blowfish_fast.measure.selectors.partitions import DyadicTree, LeastCost, NoisySort

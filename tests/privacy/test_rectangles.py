@@ -10,8 +10,8 @@ import pytest
 import blowfish_fast as bf
 import blowfish_fast.measure.selectors.partitions.dyadic as home
 from blowfish_fast.audit import audit_release
-from blowfish_fast.audit.choices.search import audit_selector
-from blowfish_fast.audit.neighbours.families import policy_families
+from blowfish_fast.audit.choices import audit_selector
+from blowfish_fast.audit.neighbours import policy_families
 from blowfish_fast.audit.plan import QUICK, tasks
 from blowfish_fast.kernels.partition.rectangle_prior import fixed_point_weights
 from blowfish_fast.measure.randomness import Randomness

@@ -16,9 +16,9 @@ import tests.privacy.mutants_beyond_noise as beyond_noise
 from blowfish_fast._support.cores import usable_cores
 from blowfish_fast.apps.cli.main import application
 from blowfish_fast.audit import LONG, QUICK, Report, Verdict, audit_everything, walk
-from blowfish_fast.audit.choices.listed import all_partitions
+from blowfish_fast.audit.black_box import EXCESS, detection_power
+from blowfish_fast.audit.choices import all_partitions
 from blowfish_fast.audit.plan import AuditTask, tasks
-from blowfish_fast.audit.sampling.power import EXCESS, detection_power
 from blowfish_fast.audit.verdicts import PROMISED_POWER
 from blowfish_fast.audit.walk import examine
 from blowfish_fast.audit.witness import watch

@@ -17,8 +17,8 @@ from scipy import stats
 
 import blowfish_fast as bf
 from blowfish_fast.audit import audit_invariants, audit_noise
-from blowfish_fast.audit.measurements import audit_measurements, edge_cost
-from blowfish_fast.audit.sampling.confidence import tail_evidence
+from blowfish_fast.audit.confidence import tail_evidence
+from blowfish_fast.audit.grey_box import audit_measurements, edge_cost
 from blowfish_fast.measure.budgets import Budget
 from blowfish_fast.measure.handle import Account, Handle, choice_epsilon
 from blowfish_fast.measure.randomness import Randomness

@@ -12,7 +12,7 @@ import pytest
 
 import blowfish_fast as bf
 from blowfish_fast.audit import LONG, Report
-from blowfish_fast.audit.choices.listed import selector_names
+from blowfish_fast.audit.choices import selector_names
 from blowfish_fast.audit.verdicts import Verdict
 
 from . import bad_inputs, coverage, ledger_stress, measure

@@ -9,10 +9,9 @@ import pytest
 import blowfish_fast as bf
 from blowfish_fast.audit import QUICK, Report
 from blowfish_fast.audit.plan import AuditTask
-from blowfish_fast.audit.progress_file import ProgressFile
 from blowfish_fast.audit.report import note_figures, read_figures
 from blowfish_fast.audit.verdicts import Verdict
-from blowfish_fast.audit.walk import audit_everything
+from blowfish_fast.audit.walk import ProgressFile, audit_everything
 
 from .table import BEGIN, END, FIGURES, ROWS, figures_table, main, with_table
 

@@ -3,8 +3,8 @@
     folder/1d/adult.npy      whole numbers, one axis
     folder/2d/twitter.npy    whole numbers, two axes
 
-Without a folder the sets are the generated shapes of ``advice.shapes``, and their label
-says so wherever it is shown.
+Without a folder the sets are the generated shapes of ``advice.typical_error``, and
+their label says so wherever it is shown.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import numpy as np
 
 from blowfish_fast._support.typing import AnyArray, IntArray
 from blowfish_fast._support.validation import as_counts
-from blowfish_fast.advice.shapes import DENSITIES, reference_shapes
+from blowfish_fast.advice.typical_error import DENSITIES, reference_shapes
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.errors import CountsError, InputError
 

@@ -1,19 +1,14 @@
 """What an experiment is: tasks that give rows, rows that give a table and a verdict.
 
-Serves ``runner``, which does the tasks in several processes; ``mechanism_grid``, which
-compares mechanisms over a folder of data; and the papers' tables and figures, which the
-repository keeps beside the package.
-
     Settings --tasks--> Task "adult/0.1/2" --run--> rows  --summary--> table, verdict
                         Task "adult/0.5/0" --run--> rows  --draw-----> figure
 
-To write one, derive from `Experiment`, fill in its words (`name`, `title`, `claim`,
-`protocol`, `needs`) and the four functions. Rules:
+To write one, derive from `Experiment`, fill in its words and the four functions. Rules:
 
 - a task is done in another process: its arguments are plain values, and it reads its
   data by name (``datasets``), never from an attribute of the experiment;
 - all chance comes from `seed_of`, so that the rows of a task depend on the settings and
-  its key alone, whatever the number of processes and the order of the tasks;
+  its key alone;
 - a row is flat: text, numbers, truth values or None. What a mechanism refuses on public
   grounds is a row too, with the reason under ``skipped`` and no error;
 - `summary` and `draw` see rows as they come back from the CSV, in the order of the
@@ -23,8 +18,9 @@ To write one, derive from `Experiment`, fill in its words (`name`, `title`, `cla
 from __future__ import annotations
 
 import hashlib
+import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
@@ -34,6 +30,7 @@ from blowfish_fast.errors import InputError
 
 if TYPE_CHECKING:
     from matplotlib.figure import FigureBase
+
 
 Value = str | int | float | bool | None
 Row = dict[str, Value]
@@ -46,21 +43,8 @@ MOST_TRIALS = 10**6
 class Settings:
     """What a run was asked for.
 
-    Parameters
-    ----------
-    trials : int
-        Repetitions of every configuration.
-    seed : int
-        All chance comes from it; every release is therefore an experiment.
-    data : Path, optional
-        Folder with ``1d/*.npy`` and ``2d/*.npy``; None for generated stand-ins.
-    quick : bool
-        The short form: small domains, few configurations, seconds in all.
-
-    Examples
-    --------
-    >>> Settings(trials=10, seed=1, quick=True).data is None
-    True
+    All chance comes from `seed`. `data` is a folder with ``1d/*.npy`` and ``2d/*.npy``,
+    None for generated stand-ins; `quick` is the short form, seconds in all.
     """
 
     trials: int
@@ -84,13 +68,7 @@ class Settings:
 
 @dataclass(frozen=True)
 class Task:
-    """A piece of work of its own: a key that names it, and plain arguments.
-
-    Examples
-    --------
-    >>> Task("adult/0.1", {"data": "adult", "epsilon": 0.1}).arguments["epsilon"]
-    0.1
-    """
+    """A piece of work of its own: a key that names it, and plain arguments."""
 
     key: str
     arguments: Mapping[str, Any] = field(default_factory=dict)
@@ -98,13 +76,7 @@ class Task:
 
 @dataclass(frozen=True)
 class PaperVerdict:
-    """Whether the paper's claim held, and by how much.
-
-    Examples
-    --------
-    >>> print(PaperVerdict("reproduced", "within 3 % of the printed values"))
-    reproduced: within 3 % of the printed values
-    """
+    """Whether the paper's claim held, and by how much."""
 
     outcome: Outcome
     by: str
@@ -119,12 +91,6 @@ class Summary:
 
     `lines` hold one value per column; numbers are formatted when they are shown, None
     is an empty cell. `notes` are sentences that belong to the table.
-
-    Examples
-    --------
-    >>> verdict = PaperVerdict("beaten", "by a factor of 1.4")
-    >>> Summary(("data", "error"), [("adult", 99.5)], verdict).columns
-    ('data', 'error')
     """
 
     columns: Sequence[str]
@@ -160,7 +126,7 @@ class Experiment(ABC):
     Examples
     --------
     >>> from blowfish_fast import policies, workloads
-    >>> from blowfish_fast.advice.experiments.mechanism_grid import MechanismGrid
+    >>> from .mechanism_grid import MechanismGrid
     >>> experiment = MechanismGrid(
     ...     ["laplace"], ["1d/steps"], ["0.1", "1"], policies.Full, workloads.Identity
     ... )
@@ -211,3 +177,56 @@ def seed_of(settings: Settings, *words: object) -> int:
     """
     text = "\x1f".join(str(word) for word in (settings.seed, *words))
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big") >> 1
+
+
+Key = tuple[Value, ...]
+
+
+def values_by(
+    rows: Iterable[Row], *columns: str, value: str = "error"
+) -> dict[Key, list[float]]:
+    """Collect the numbers under `value` by columns; rows without one are left out."""
+    found: dict[Key, list[float]] = {}
+    for row in rows:
+        number = row.get(value)
+        if isinstance(number, int | float) and not isinstance(number, bool):
+            key = tuple(row.get(column) for column in columns)
+            found.setdefault(key, []).append(float(number))
+    return found
+
+
+def means(rows: Iterable[Row], *columns: str, value: str = "error") -> dict[Key, float]:
+    """Return the mean of `value` by the given columns."""
+    return {
+        key: math.fsum(numbers) / len(numbers)
+        for key, numbers in values_by(rows, *columns, value=value).items()
+    }
+
+
+def distinct(rows: Iterable[Row], column: str) -> list[Value]:
+    """Return the values of a column in the order in which they are met."""
+    return list(dict.fromkeys(row.get(column) for row in rows))
+
+
+def by_method(
+    rows: Iterable[Row], *columns: str, value: str = "error"
+) -> tuple[dict[Key, float], list[str], list[list[Value]]]:
+    """Return means by columns and method, the methods, and a line for each place."""
+    rows = list(rows)
+    found = means(rows, *columns, "method", value=value)
+    methods = [str(one) for one in distinct(rows, "method") if one is not None]
+    lines: list[list[Value]] = [
+        [*place, *(found.get((*place, method)) for method in methods)]
+        for place in dict.fromkeys(key[:-1] for key in found)
+    ]
+    return found, methods, lines
+
+
+def skipped_notes(rows: Iterable[Row]) -> list[str]:
+    """Say which methods did not run, and why, once each."""
+    found = {
+        (row.get("method"), row.get("skipped")): None
+        for row in rows
+        if row.get("skipped")
+    }
+    return [f"{method} was skipped: {reason}" for method, reason in found]

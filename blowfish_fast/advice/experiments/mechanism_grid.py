@@ -10,23 +10,40 @@ answers, which nobody may do with data that are to stay private.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
 
+import numpy as np
+
+from blowfish_fast._support.typing import AnyArray, FloatArray
+from blowfish_fast._support.validation import as_epsilon
 from blowfish_fast.data.domain import Domain
-from blowfish_fast.errors import InputError
+from blowfish_fast.errors import BlowfishError, InputError
+from blowfish_fast.mechanisms.base import Mechanism
 from blowfish_fast.mechanisms.registry import find_mechanism
 from blowfish_fast.policies import Policy
+from blowfish_fast.release.release import Release
 from blowfish_fast.workloads import Workload
 
-from .contenders import Contender, release_errors
 from .datasets import DataSet, data_set
-from .drawing import grouped_bars, legend_above
-from .experiment import Experiment, Row, Settings, Summary, Task, Value, seed_of
-from .row_means import distinct, means, skipped_notes
+from .experiment import (
+    Experiment,
+    Row,
+    Settings,
+    Summary,
+    Task,
+    Value,
+    distinct,
+    means,
+    seed_of,
+    skipped_notes,
+)
+from .result_files import grouped_bars, legend_above
 
 if TYPE_CHECKING:
     from matplotlib.figure import FigureBase
+
 
 COLUMNS_OF_PANELS = 2
 
@@ -77,8 +94,10 @@ class MechanismGrid(Experiment):
         max_cells: int | None = None,
         words: Mapping[str, str] | None = None,
     ) -> None:
-        _check_names(mechanisms)
-        for what, given in (("sets", sets), ("epsilons", epsilons)):
+        for name in mechanisms:
+            find_mechanism(name)
+        every = {"mechanisms": mechanisms, "sets": sets, "epsilons": epsilons}
+        for what, given in every.items():
             if not given or len(set(given)) < len(given):
                 raise InputError(
                     f"{what} must be at least one, each named once; received "
@@ -91,13 +110,8 @@ class MechanismGrid(Experiment):
         self.workload = workload
         self.max_cells = max_cells
         words = words or {"policy": str(policy), "workload": str(workload)}
-        self.parameters = {
-            "mechanisms": list(mechanisms),
-            "sets": list(sets),
-            "epsilons": list(epsilons),
-            "max_cells": max_cells,
-            **words,
-        }
+        listed = {what: list(given) for what, given in every.items()}
+        self.parameters = {**listed, "max_cells": max_cells, **words}
         self.title = f"Error of {len(mechanisms)} mechanisms on {len(sets)} data sets"
         self.protocol = (
             "Mean absolute error per query over the trials; "
@@ -180,11 +194,71 @@ class MechanismGrid(Experiment):
         return data, self.policy(domain), self.workload(domain)
 
 
-def _check_names(mechanisms: Sequence[str]) -> None:
-    for name in mechanisms:
-        find_mechanism(name)
-    if not mechanisms or len(set(mechanisms)) < len(mechanisms):
-        raise InputError(
-            "mechanisms must be at least one, each named once; received "
-            f"{list(mechanisms)}"
+Measure = Literal["absolute", "squared"]
+
+
+@dataclass(frozen=True)
+class Contender:
+    """A mechanism under the name that a table gives it.
+
+    `options` are keyword arguments of the mechanism; `divisor` is what epsilon is
+    divided by, 2 where a method for added or removed records meets a policy with moves.
+    """
+
+    label: str
+    mechanism: str
+    options: Mapping[str, Any] = field(default_factory=dict)
+    divisor: int = 1
+
+    def build(self, policy: Policy, workload: Workload, epsilon: Any) -> Mechanism:
+        """Return the mechanism, ready to release."""
+        return find_mechanism(self.mechanism)(
+            policy,
+            workload,
+            epsilon=as_epsilon(epsilon) / self.divisor,
+            **self.options,
         )
+
+
+def seeded_release(mechanism: Mechanism, data: Any, seed: int) -> Release:
+    """Release with seeded noise, which the release itself calls an experiment."""
+    release = mechanism.release(data, rng=seed)
+    assert not release.private, "a seeded release is never private"
+    return release
+
+
+def release_errors(
+    contender: Contender,
+    policy: Policy,
+    workload: Workload,
+    epsilon: Any,
+    counts: AnyArray,
+    seeds: Iterable[int],
+    *,
+    measure: Measure = "absolute",
+) -> list[Row]:
+    """Release once per seed and return the mean error per query of each release.
+
+    A mechanism that refuses on public grounds is one row with the reason.
+    """
+    truth = workload.answer(counts)
+    rows: list[Row] = []
+    try:
+        mechanism = contender.build(policy, workload, epsilon)
+        for trial, seed in enumerate(seeds):
+            answers = seeded_release(mechanism, counts, seed).answer(workload)
+            error = mean_error(answers, truth, measure)
+            found: Row = {"trial": trial, "error": error, "skipped": None}
+            rows.append({"method": contender.label, **found})
+    except BlowfishError as refusal:
+        found = {"trial": None, "error": None, "skipped": str(refusal)}
+        return [{"method": contender.label, **found}]
+    return rows
+
+
+def mean_error(answers: AnyArray, truth: AnyArray, measure: Measure) -> float:
+    """Return the mean absolute or squared difference."""
+    difference: FloatArray = np.asarray(answers - truth, dtype=np.float64)
+    if measure == "squared":
+        return float(np.mean(difference**2))
+    return float(np.mean(np.abs(difference)))

@@ -1,4 +1,4 @@
-"""The files of a run: rows as CSV, a figure with the claim, a page of words.
+"""The files of a run: rows as CSV, a figure with the claim, a page of words and errors.
 
 Every file is written beside its place and moved there whole, so that a reader never
 meets half of one.
@@ -10,12 +10,21 @@ import csv
 import io
 import os
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
 
 from blowfish_fast._support.optional import require
 
-from .experiment import Experiment, Row, Settings, Summary, Value
+from .experiment import Experiment, Key, Row, Settings, Summary, Value
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import FigureBase
+
 
 EMPTY = "-"
 
@@ -175,3 +184,116 @@ def _write(path: Path, content: bytes) -> None:
     beside = path.with_name(f".{path.name}.{os.getpid()}")
     beside.write_bytes(content)
     beside.replace(path)
+
+
+DRAWS = 50
+
+
+def with_errors(
+    experiment: Experiment, rows: Sequence[Row], settings: Settings, summary: Summary
+) -> Summary:
+    """Return a summary whose numbers carry standard errors, and how sure it is.
+
+    Trials are drawn again with replacement: the spread of a number over such tables is
+    its standard error, and a verdict is as sure as the part of them that agrees with it
+    (the bootstrap). As it is where fewer than three trials tell them apart.
+    """
+    by_trial: dict[tuple[Value, Value], list[Row]] = {}
+    for row in rows:
+        # A sample of queries is a part of chance as well.
+        by_trial.setdefault((row.get("sample"), row.get("trial")), []).append(row)
+    always = [
+        row for (_, trial), one in by_trial.items() if trial is None for row in one
+    ]
+    trials = [one for (_, trial), one in by_trial.items() if trial is not None]
+    if len(trials) < 3:
+        return summary
+    generator = np.random.default_rng(settings.seed)
+    drawn = []
+    for _ in range(DRAWS):
+        taken = generator.integers(0, len(trials), len(trials))
+        again = [row for one in taken for row in trials[one]]
+        drawn.append(experiment.summary([*again, *always], settings))
+    lines = [
+        [_with_error(value, place, column, drawn) for column, value in enumerate(line)]
+        for place, line in enumerate(summary.lines)
+    ]
+    verdict = summary.verdict
+    if verdict is not None:
+        outcomes = [one.verdict.outcome for one in drawn if one.verdict is not None]
+        kept = outcomes.count(verdict.outcome)
+        sure = f"{verdict.by}; so judged in {kept} of {DRAWS} redrawings of the trials"
+        verdict = replace(verdict, by=sure)
+    return replace(summary, lines=lines, verdict=verdict)
+
+
+def _with_error(value: Value, line: int, column: int, drawn: list[Summary]) -> Value:
+    """Return a number with the spread of its place in the tables drawn again."""
+    if not isinstance(value, float):
+        return value
+    others = [one.lines[line][column] for one in drawn if line < len(one.lines)]
+    numbers = [one for one in others if isinstance(one, float)]
+    if len(numbers) < len(drawn):
+        return value
+    error = float(np.std(numbers, ddof=1))
+    return f"{format_value(value)} ± {error:.2g}" if error > 0.0 else value
+
+
+COLOURS = (
+    "#0072B2",
+    "#D55E00",
+    "#009E73",
+    "#CC79A7",
+    "#E69F00",
+    "#56B4E9",
+    "#999999",
+    "#8C6D1F",
+    "#000000",
+    "#7A4EAB",
+)
+"""Colours that people who see few of them can tell apart."""
+
+
+def grouped_bars(
+    axes: Axes,
+    found: Mapping[Key, float],
+    places: Sequence[Value],
+    methods: Sequence[Value],
+    *,
+    at: Key = (),
+    label: str = "mean error",
+) -> None:
+    """Draw bars side by side on a logarithmic scale; a missing number has no bar.
+
+    Numbers are found by `at`, place and method.
+    """
+    width = 0.8 / max(len(methods), 1)
+    for number, method in enumerate(methods):
+        heights = [found.get((*at, place, method)) for place in places]
+        shown = [(i, h) for i, h in enumerate(heights) if h is not None and h > 0]
+        axes.bar(
+            [i + (number - (len(methods) - 1) / 2) * width for i, _ in shown],
+            [h for _, h in shown],
+            width,
+            label=str(method),
+            color=COLOURS[number % len(COLOURS)],
+        )
+    axes.set_yscale("log")
+    names = [str(place) for place in places]
+    axes.set_xticks(range(len(names)), names, rotation=20, ha="right", fontsize=8)
+    axes.set_ylabel(label)
+    axes.grid(axis="y", alpha=0.3)
+
+
+def legend_above(figure: FigureBase, axes: Axes, *, columns: int = 5) -> None:
+    """Name, above all panels, what is drawn in each of them."""
+    handles, labels = axes.get_legend_handles_labels()
+    if labels:
+        figure.legend(
+            handles,
+            labels,
+            loc="outside upper center",
+            ncols=min(columns, len(labels)),
+            fontsize=8,
+            frameon=False,
+        )

@@ -5,16 +5,16 @@
                                              NAME.md    claim, protocol, table, verdict
 
 The rows depend on the settings alone, not on the number of processes. A run that is
-stopped leaves its finished tasks in the journal and in the CSV; the same command goes
-on from there, and refuses to mix runs of other settings into one folder.
+stopped leaves its finished tasks in the journal; the same command goes on from there.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import secrets
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,9 +26,7 @@ from blowfish_fast.mechanisms.base import _version
 
 from .datasets import check_data, fingerprint
 from .experiment import Experiment, Row, Settings, Summary, Task
-from .resampling import with_errors
-from .result_files import write_csv, write_figure, write_summary
-from .task_journal import TaskJournal, journal_header
+from .result_files import with_errors, write_csv, write_figure, write_summary
 
 Progress = Callable[[int, int, str], None]
 
@@ -44,7 +42,7 @@ class Finished:
     --------
     >>> import tempfile
     >>> from blowfish_fast import policies, workloads
-    >>> from blowfish_fast.advice.experiments.mechanism_grid import MechanismGrid
+    >>> from .mechanism_grid import MechanismGrid
     >>> experiment = MechanismGrid(
     ...     ["laplace"], ["1d/steps"], ["1"], policies.Full, workloads.Identity, 64
     ... )
@@ -101,22 +99,14 @@ def run_experiment(
     ----------
     experiment : Experiment
         It is pickled for other processes, so its class stands in a module.
-    settings : Settings
-        From `settings_for`.
     out : Path
         Folder of the results; made if missing.
-    processes : int
-        1 works in this process, more share the tasks.
     progress : callable, optional
         Called with tasks done, tasks in all and the key of the last one.
     anew : bool
         Discard what an earlier run has left in the folder.
     figure : bool
         Whether to draw; needs the extra ``plot``.
-
-    Examples
-    --------
-    `Finished` has one.
     """
     if processes < 1:
         raise InputError(f"processes must be at least 1; received {processes}")
@@ -197,7 +187,7 @@ def _journal(
         out.mkdir(parents=True, exist_ok=True)
         if not os.access(out, os.W_OK):
             raise PermissionError(f"no permission to write in {out}")
-        return TaskJournal.open(_journal_path(experiment, out), header, anew=anew)
+        return TaskJournal(_journal_path(experiment, out), header, anew=anew)
     except OSError as problem:
         raise InputError(
             f"results cannot be written to {out} ({problem}); choose another folder "
@@ -208,3 +198,72 @@ def _journal(
 def _rows(journal: TaskJournal, tasks: Sequence[Task]) -> list[Row]:
     """Return the rows of finished tasks in the order of the tasks."""
     return [row for task in tasks for row in journal.done.get(task.key, [])]
+
+
+class TaskJournal:
+    """Finished tasks on disk, so that an interrupted run goes on where it was.
+
+    A journal of other settings than `header` is refused unless `anew` discards it. A
+    line is written in one piece and forced to the disk; what an interruption cut off is
+    an unfinished last line, which is dropped when the journal is read.
+
+        line 1    {"experiment": ..., "seed": ..., "trials": ..., "data": ...}
+        line 2..  {"task": key, "rows": [...]}       one whole line per finished task
+    """
+
+    def __init__(self, path: Path, header: Mapping[str, Any], *, anew: bool) -> None:
+        self.path = path
+        self.header = dict(header)
+        self.done: dict[str, list[Row]] = {}
+        if path.exists() and not anew:
+            self._take_up()
+        else:
+            path.write_text(json.dumps(self.header) + "\n")
+
+    def add(self, key: str, rows: Sequence[Row]) -> None:
+        """Append one finished task."""
+        self.done[key] = list(rows)
+        line = json.dumps({"task": key, "rows": self.done[key]}) + "\n"
+        with self.path.open("ab", buffering=0) as file:
+            file.write(line.encode())
+            os.fsync(file.fileno())
+
+    def _take_up(self) -> None:
+        content = self.path.read_bytes()
+        whole = content[: content.rfind(b"\n") + 1]
+        lines = whole.splitlines()
+        try:
+            found = json.loads(lines[0]) if lines else {}
+            for line in lines[1:]:
+                entry = json.loads(line)
+                self.done[entry["task"]] = entry["rows"]
+        except (ValueError, KeyError, TypeError):
+            raise InputError(
+                f"{self.path} is not a journal of finished tasks; move it away, or "
+                "start anew with --anew"
+            ) from None
+        differing = [
+            f"{name} {found.get(name)!r} there, {value!r} asked"
+            for name, value in self.header.items()
+            if found.get(name) != value
+        ]
+        if differing and lines:
+            raise InputError(
+                f"{self.path.parent} holds a run with other settings "
+                f"({'; '.join(differing)}); choose another folder with --out, or "
+                "discard that run with --anew"
+            )
+        if not lines:
+            self.path.write_text(json.dumps(self.header) + "\n")
+        elif len(whole) < len(content):
+            os.truncate(self.path, len(whole))
+
+
+def journal_header(path: Path) -> dict[str, Any]:
+    """Return the first line of a journal; empty when there is none to read."""
+    try:
+        with path.open() as file:
+            header = json.loads(file.readline())
+    except (OSError, ValueError):
+        return {}
+    return header if isinstance(header, dict) else {}

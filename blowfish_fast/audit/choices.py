@@ -1,8 +1,7 @@
 """Audit of private choices: neighbouring pairs searched, laws enumerated or sampled.
 
-A selector sees counts and returns something public; two neighbours must return it with
-probabilities within e^epsilon of each other. Three ways to find out, the best that the
-selector allows:
+Two neighbours must return a choice with probabilities within e^epsilon of each other.
+Three ways to find out, the best that the selector allows:
 
     enumerated   every choice with its exact probability (exponential mechanism)
     in batches   millions of runs at once, by the real sampler or by a plain twin
@@ -11,33 +10,53 @@ selector allows:
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections import Counter
-from collections.abc import Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from blowfish_fast._support.typing import IntArray
-from blowfish_fast.audit.neighbours.pairs import Pair, search_worst_pair, standard_pairs
-from blowfish_fast.audit.sampling.confidence import (
+from blowfish_fast.errors import SizeError
+from blowfish_fast.measure.randomness import Randomness
+from blowfish_fast.measure.selectors import partitions
+from blowfish_fast.measure.selectors.many_draws import Law
+from blowfish_fast.measure.selectors.partitions.base import Partition
+from blowfish_fast.measure.selectors.partitions.matching_pairs import MatchingPairs
+from blowfish_fast.measure.selectors.selections import (
+    KeptFrequencies,
+    Medians,
+    ScatterTest,
+    WorstQuery,
+)
+from blowfish_fast.measure.selectors.selections.comparisons import FirstBelow
+from blowfish_fast.policies import Policy
+from blowfish_fast.workloads import Identity
+
+from .black_box import EXCESS, Power
+from .choice_twins import (
+    CANDIDATES,
+    Case,
+    Tally,
+    cheapest_choices,
+    in_batches,
+    inexact_matchings,
+    noise_on_cells,
+    noisy_count_choices,
+    one_by_one,
+)
+from .confidence import (
     BOUND_ERRORS,
     Evidence,
+    Finding,
     evidence_from_counts,
     pilot_size,
     promise,
 )
-from blowfish_fast.audit.sampling.selections import Finding
-from blowfish_fast.errors import SizeError
-from blowfish_fast.measure.randomness import Randomness
-from blowfish_fast.measure.selectors.many_draws import Law
-from blowfish_fast.measure.selectors.partitions.matching_pairs import MatchingPairs
-from blowfish_fast.policies import Policy
-
-from .case import Case, Tally, in_batches, one_by_one
-from .cheapest import CANDIDATES, cheapest_choices, inexact_matchings
-from .sorted_choices import noise_on_cells, noisy_count_choices
+from .neighbours import Pair, search_worst_pair, standard_pairs
 
 ROUNDING = 1e-9
 """Subtracted from exact log-ratios: what adding up probabilities can err by."""
@@ -71,8 +90,6 @@ def audit_selector(
         A partition, or any other private choice.
     policy : Policy
         Over at most about eight cells, without constraints.
-    epsilon : Fraction
-        What the choice may cost.
     samples : int
         Runs per side where they can be made in batches.
     runs : int
@@ -126,15 +143,8 @@ def audit_selector(
         tried = len(pairs[::stride])
     else:
         pilots = _Pilots(case, size, samples, seed, twin)
-        pair = max(pairs, key=pilots.apart)
-        pair = search_worst_pair(
-            pair,
-            policy,
-            pilots.apart,
-            heights=case.heights,
-            steps=steps,
-            generator=np.random.default_rng(seed),
-        )
+        best = max(pairs, key=pilots.apart)
+        pair = _worse_pair(case, best, pilots.apart, steps, seed)
         yield drawn("in batches", pair, samples, twin)
     if runs:
         yield drawn("run by run", pair, runs, one_by_one)
@@ -160,14 +170,7 @@ class _Laws:
         for pair in pairs:
             if math.isnan(self._apart(pair)):
                 return False
-        search_worst_pair(
-            self.pair,
-            self.case.policy,
-            self._apart,
-            heights=self.case.heights,
-            steps=steps,
-            generator=np.random.default_rng(seed),
-        )
+        _worse_pair(self.case, self.pair, self._apart, steps, seed)
         return True
 
     def _apart(self, pair: Pair) -> float:
@@ -274,10 +277,7 @@ def batch_tally(case: Case) -> Tally | None:
 def visible_loss(
     case: Case, pair: Pair, samples: int, pilot: int
 ) -> tuple[float, float]:
-    """Return the log-ratio of the event that so many samples would show best.
-
-    And the lower bound that they would give. From exact laws, or from a pilot.
-    """
+    """Return the log-ratio that so many samples would show best, and their bound."""
     first, second = (_law_or_pilot(case, side, pilot) for side in pair.sides)
     return _most_visible(first, second, samples) or (0.0, 0.0)
 
@@ -305,3 +305,138 @@ def _bound(chance: float, other: float, samples: int) -> float:
     return abs(math.log(chance / other)) - BOUND_ERRORS * math.sqrt(
         (1 / chance + 1 / other) / counted
     )
+
+
+STEPS = 40
+ROUNDS = 8
+PILOT = 400_000
+"""Draws that find the loss where it has no exact law."""
+
+
+def selector_power(
+    selector: Any,
+    policy: Policy,
+    *,
+    samples: int,
+    trials: int,
+    excess: Fraction = EXCESS,
+    confidence: float = 0.999,
+) -> Power | None:
+    """Plant an excess `trials` times; None where choices are not made in batches.
+
+    Few pairs attain what a proof allows, so a selector given 5 % too much epsilon may
+    still keep its promise. It is given as much more as makes the log-ratio of its most
+    visible event, on the worst pair known, exceed epsilon by 5 %. An enumerated law
+    shows that at once; else it is seen in as many draws, or is not.
+    """
+    epsilon = Fraction(1)
+    case = Case(selector, policy, epsilon)
+    pairs = standard_pairs(policy, case.heights)
+    if not pairs or batch_tally(case) is None:
+        return None
+
+    def apart(pair: Pair) -> float:
+        return visible_loss(case, pair, samples, PILOT // 20)[1]
+
+    pair = _worse_pair(case, max(pairs, key=apart), apart, STEPS)
+    goal = float(epsilon * (1 + excess))
+    bad = case.at(_planted_epsilon(case, pair, goal, samples))
+    exact = exact_loss(bad, pair)
+    if exact is not None:
+        return Power(trials * (exact > float(epsilon)), trials, 0, excess)
+    seen = 0
+    for trial in range(trials):
+        found = tally_both_sides(bad, pair, samples, 1000 + trial)
+        evidence = evidence_from_counts(*found, confidence=confidence)
+        seen += evidence.log_ratio > float(epsilon)
+    return Power(seen, trials, samples, excess)
+
+
+def _worse_pair(
+    case: Case, start: Pair, apart: Callable[[Pair], float], steps: int, seed: int = 0
+) -> Pair:
+    return search_worst_pair(
+        start,
+        case.policy,
+        apart,
+        heights=case.heights,
+        steps=steps,
+        generator=np.random.default_rng(seed),
+    )
+
+
+def _planted_epsilon(case: Case, pair: Pair, goal: float, samples: int) -> Fraction:
+    """Return an epsilon at which the visible loss is `goal`, by the rule of three."""
+    planted = case.epsilon
+    for _ in range(ROUNDS):
+        loss, _ = visible_loss(case.at(planted), pair, samples, PILOT)
+        if loss <= 0 or abs(loss / goal - 1) < 0.002:
+            break
+        step = min(max(goal / loss, 0.5), 2.0)
+        planted = Fraction(float(planted) * step).limit_denominator(10**6)
+    return planted
+
+
+PRICES = (8.0, 1.0)
+"""What a bucket costs when partitions are audited: as much as a step, and little."""
+
+TELLING = {"offset": 0, "largest_count": 8}
+"""Settings with which one record tells most, for partitions that have them."""
+
+
+def _worst_query(policy: Policy) -> WorstQuery:
+    asked = WorstQuery(Identity(policy.domain))
+    cells = policy.domain.size
+    return asked.against(
+        np.arange(0.0, 2.0 * cells, 2.0), np.zeros(cells, dtype=np.bool_)
+    )
+
+
+SELECTIONS: dict[str, Callable[[Policy], Any]] = {
+    "kept_frequencies": lambda policy: KeptFrequencies(
+        np.arange(1.0, policy.domain.size // 2 + 2)
+    ),
+    "medians": lambda policy: Medians(policy.domain.shape, levels=2),
+    "worst_query": _worst_query,
+    "first_below": lambda policy: FirstBelow(bar=8),
+    "scatter": lambda policy: ScatterTest([[1.0] * 3] * 3, price=1.0, threshold=0.25),
+}
+"""Private choices that are not partitions, by name."""
+
+ON_GRIDS = ("scatter",)
+
+
+def selector_names() -> list[str]:
+    """Return the names of all selectors that are audited by themselves."""
+    return [*sorted(all_partitions()), *SELECTIONS]
+
+
+def instances(name: str, policy: Policy) -> list[Any]:
+    """Return a selector as telling as its settings allow, and a partition by default.
+
+    None where the policy's domain has not the axes that it needs.
+    """
+    if name in SELECTIONS:
+        fits = name not in ON_GRIDS or policy.domain.ndim == 2
+        return [SELECTIONS[name](policy)] if fits else []
+    made: Callable[..., Partition] = all_partitions()[name]
+    known = inspect.signature(made).parameters
+    bare = {name: value for name, value in TELLING.items() if name in known}
+    return [made(**bare).priced(PRICES[0]), made().priced(PRICES[1])]
+
+
+def all_partitions() -> dict[str, type[Partition]]:
+    """Return every partition class by name."""
+    classes = [getattr(partitions, name) for name in partitions.__all__]
+    return {
+        one.name: one
+        for one in (*classes, *_descendants(Partition))
+        if isinstance(one, type) and issubclass(one, Partition) and "name" in vars(one)
+    }
+
+
+def _descendants(kind: type[Any]) -> Iterator[type[Any]]:
+    for one in kind.__subclasses__():
+        if one.__module__.startswith("blowfish_fast."):
+            yield one
+            yield from _descendants(one)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Hashable, Iterable
+from fractions import Fraction
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -22,20 +23,46 @@ BOUND_ERRORS = 6.0
 
 
 class Evidence(NamedTuple):
-    """The strongest lower bound found on a log-likelihood ratio, and its event.
-
-    Examples
-    --------
-    >>> found = strongest_evidence(["yes"] * 4000, ["yes", "no"] * 2000)
-    >>> found.event, found.events
-    ('no', 2)
-    """
+    """The strongest lower bound found on a log-likelihood ratio, and its event."""
 
     log_ratio: float
     event: Hashable | None
     events: int
     observed: float = 0.0
     """The ratio of frequencies of that event: what the bound lies below."""
+
+
+class Finding(NamedTuple):
+    """The result of one audit, with the statement it was held against.
+
+    Examples
+    --------
+    >>> evidence = Evidence(0.7, "cut", 3)
+    >>> Finding("a choice", Fraction(1, 2), evidence, samples=1000).passed
+    False
+    """
+
+    subject: str
+    epsilon: Fraction
+    evidence: Evidence
+    samples: int
+    pairs: int = 1
+    """Neighbouring pairs that were tried, of which the most telling was sampled."""
+
+    @property
+    def passed(self) -> bool:
+        """Whether the evidence stays within epsilon."""
+        return self.evidence.log_ratio <= float(self.epsilon)
+
+    def __str__(self) -> str:
+        verdict = "within" if self.passed else "ABOVE"
+        seen = f" (observed {self.evidence.observed:.3f})" if self.samples else ""
+        return (
+            f"{self.subject}: log-ratio at least {self.evidence.log_ratio:.3f}{seen}, "
+            f"{verdict} eps = {float(self.epsilon):g} "
+            f"({self.samples:,} samples per side, {self.evidence.events} events, "
+            f"{self.pairs} pairs tried)"
+        )
 
 
 def clopper_pearson(
@@ -70,8 +97,8 @@ def strongest_evidence(
     Examples
     --------
     >>> found = strongest_evidence(["yes"] * 4000, ["yes", "no"] * 2000)
-    >>> 0.5 < found.log_ratio
-    True
+    >>> 0.5 < found.log_ratio, found.event, found.events
+    (True, 'no', 2)
     """
     pilots, counted = [], []
     for sample in (list(first), list(second)):
@@ -150,11 +177,7 @@ def most_promising(pilots: Sides, trials: int) -> list[Hashable]:
 
 
 def promise(pilots: Sides, event: Hashable, trials: int) -> float:
-    """Return a log-ratio less what a bound on so many trials will lose.
-
-    A pilot's own error counts as well: an event that was seen a few times by luck
-    promises little.
-    """
+    """Return a log-ratio less what a bound on so many trials, and the pilot, lose."""
     often, other = (side[event] + 0.5 for side in pilots)
     sizes = [sum(side.values()) + 1.0 for side in pilots]
     ratio = abs(math.log(often / sizes[0]) - math.log(other / sizes[1]))

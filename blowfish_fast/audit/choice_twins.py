@@ -1,11 +1,9 @@
-"""Choices of least noisy cost on a tiny domain, from their definition.
+"""A selector under a policy at an epsilon, and twins that choose many times at once.
 
-Plain twins of ``partitions.least_cost`` and ``partitions.matching_pairs``: every
-candidate is written out with its exact cost and the noise scale that the partition
-declares, and every way to cover the cells by candidates is a choice. With noise drawn
-in one batch the twin chooses a million times at once; with the noise that a real run
-drew it says what that run had to choose. Tests hold the compiled kernels equal to such
-twins.
+Twins of ``partitions.least_cost`` and ``partitions.matching_pairs`` write out every
+candidate with its exact cost and the noise scale declared; every way to cover the cells
+by candidates is a choice. Partitions that read noisy counts alone run themselves, once
+for each distinct vector of noisy counts.
 
     cells 0 1 2     intervals   {0}{1}{2}   {0 1}{2}   {0}{1 2}   {0 1 2}
                     pairings    {0}{1}{2}   {0 1}{2}   {0 2}{1}   {1 2}{0}
@@ -13,18 +11,25 @@ twins.
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator
+from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from blowfish_fast._support.typing import IntArray
-from blowfish_fast.audit.witness import Draw, Note, WatchedRandomness
 from blowfish_fast.errors import SizeError
 from blowfish_fast.measure.randomness import Randomness
+from blowfish_fast.measure.selectors.many_draws import (
+    Law,
+    exact_law,
+    public_key,
+    select_many,
+)
 from blowfish_fast.measure.selectors.partitions.base import (
     connected_parts,
     record_distance,
@@ -34,8 +39,69 @@ from blowfish_fast.measure.selectors.partitions.matching_pairs import (
     MatchingPairs,
     pair_deviations,
 )
+from blowfish_fast.measure.selectors.partitions.noisy_sort import CellNoise, on_cells
+from blowfish_fast.policies import Policy
 
-from .case import Case
+from .witness import Draw, Note, WatchedRandomness
+
+
+@dataclass(frozen=True)
+class Case:
+    """A selector under a policy at an epsilon."""
+
+    selector: Any
+    policy: Policy
+    epsilon: Fraction
+    memory: dict[bytes, Hashable] = field(default_factory=dict)
+    """What a twin has worked out before."""
+
+    def at(self, epsilon: Fraction) -> Case:
+        """Return the same choice at another epsilon; nothing is remembered."""
+        return Case(self.selector, self.policy, epsilon)
+
+    @property
+    def heights(self) -> tuple[int, ...]:
+        """Counts that tell: about as high as a bucket is dear."""
+        price = min(max(round(getattr(self.selector, "bucket_cost", 8.0)), 1), 1000)
+        return tuple(sorted({8, price}))
+
+    def select(self, counts: IntArray, rng: Randomness) -> Any:
+        """Return what the selector chooses."""
+        return self.selector.select(
+            counts, policy=self.policy, epsilon=self.epsilon, rng=rng
+        )
+
+    def law(self, counts: IntArray) -> Law | None:
+        """Return the exact law of the choice; None where there is none."""
+        return exact_law(
+            self.selector, counts, policy=self.policy, epsilon=self.epsilon
+        )
+
+
+Tally = Callable[[Case, IntArray, int, Randomness], "Counter[Hashable]"]
+"""Counts the choices of many runs."""
+
+
+def in_batches(
+    case: Case, counts: IntArray, samples: int, rng: Randomness
+) -> Counter[Hashable]:
+    """Choose so many times from one preparation."""
+    return select_many(
+        case.selector,
+        counts,
+        policy=case.policy,
+        epsilon=case.epsilon,
+        draws=samples,
+        rng=rng,
+    )
+
+
+def one_by_one(
+    case: Case, counts: IntArray, samples: int, rng: Randomness
+) -> Counter[Hashable]:
+    """Choose so many times; every call opens streams of its own."""
+    return Counter(public_key(case.select(counts, rng)) for _ in range(samples))
+
 
 MOST_CELLS = 8
 CHUNK = 2**16
@@ -127,7 +193,7 @@ def groups_offered(case: Case, counts: IntArray) -> Offered:
     deviations = pair_deviations(totals, alone, first, second, noise.grid)
     groups: list[Cells] = [(cell,) for cell in range(cells)]
     groups += list(zip(first.tolist(), second.tolist(), strict=True))
-    pairs = [int(one) + noise.pair_price for one in deviations]
+    pairs = [int(one) + noise.price for one in deviations]
     return Offered(
         groups,
         np.array([noise.price] * cells + pairs, dtype=np.int64),
@@ -145,10 +211,9 @@ CANDIDATES: dict[type, Callable[[Case, IntArray], Offered]] = {
 def cheapest_choices(
     case: Case, counts: IntArray, samples: int, rng: Randomness
 ) -> Counter[Hashable]:
-    """Return how often each choice has the least noisy cost in so many runs.
+    """Return how often each choice, as in `Offered.member`, has the least noisy cost.
 
-    Geometric noise is subtracted from the cost of every candidate; a choice costs what
-    its candidates cost together. Choices are numbered as in `Offered.member`.
+    Geometric noise is subtracted from the cost of every candidate.
     """
     _, costs, scales = offered = CANDIDATES[type(case.selector)](case, counts)
     if getattr(case.selector, "rounds", 1) != 1:
@@ -170,8 +235,7 @@ def inexact_matchings(case: Case, counts: IntArray, runs: int, seed: int = 0) ->
     """Return in how many real runs a cheaper pairing than the one chosen existed.
 
     The proof covers the exact minimum of the noisy costs alone, so one such run is one
-    too many. For matchings that draw their noise group by group (no window, or one too
-    wide for a dynamic programme).
+    too many. For matchings that draw their noise group by group: no window.
     """
     offered = groups_offered(case, counts)
     member = offered.member()
@@ -188,3 +252,93 @@ def inexact_matchings(case: Case, counts: IntArray, runs: int, seed: int = 0) ->
         mine = sum(costs[offered.candidates.index(one)] for one in groups)
         wrong += bool(mine > (member @ costs).min())
     return wrong
+
+
+CELL_CHUNK = 2**18
+TRIED_AGAIN = 20
+"""Vectors whose choice is known already and found anew, per data set."""
+
+
+class _Handed(Randomness):
+    """Randomness whose next draws are known."""
+
+    __slots__ = ("draws",)
+
+    def __init__(self, draws: IntArray) -> None:
+        super().__init__(0)
+        self.draws = draws
+
+    def laplace(
+        self,
+        numerators: int | IntArray,
+        denominators: int | IntArray,
+        size: int | None = None,
+        threads: int | None = None,
+    ) -> IntArray:
+        """Hand out what was drawn before."""
+        assert size == self.draws.size, "the partition draws what it declares"
+        return self.draws
+
+
+def noise_on_cells(case: Case) -> CellNoise | None:
+    """Return the noise that a selector declares to add to the counts, if it does."""
+    declared = getattr(case.selector, "noise", None)
+    if not callable(declared):
+        return None
+    if next(iter(inspect.signature(declared).parameters)) != "policy":
+        return None
+    noise = declared(case.policy, case.epsilon)
+    drawn = isinstance(noise, CellNoise) and bool(noise.scales.rates[0])
+    return noise if drawn else None
+
+
+def noisy_count_choices(
+    case: Case, counts: IntArray, samples: int, rng: Randomness
+) -> Counter[Hashable]:
+    """Return how often each choice is made in `samples` runs.
+
+    Their noise is drawn in one batch. The case remembers the choices of noisy counts
+    met before; that equal ones give equal choices is part of the promise, and tried
+    again. A choice that depends on more is named after the true counts, which no other
+    data set can share.
+    """
+    known, noise = case.memory, noise_on_cells(case)
+    assert noise is not None, "the selector declares its noise"
+    scales, edges = noise
+    # One draw at a time moves cells by known amounts: noise is linear in draws.
+    unit = np.eye(scales.rates.size, dtype=np.int64)
+    spread = np.array([on_cells(one, edges, counts.size) for one in unit])
+    rate = int(scales.rates[0])
+    again = TRIED_AGAIN
+    made: Counter[Hashable] = Counter()
+    for begin in range(0, samples, CELL_CHUNK):
+        size = min(CELL_CHUNK, samples - begin)
+        drawn = rng.laplace(scales.unit, rate, size=size * scales.rates.size)
+        rows = drawn.reshape(size, -1)
+        for place, number in _distinct(rows):
+            draws = rows[place]
+            noisy = (counts + draws @ spread).tobytes()
+            if noisy not in known or again > 0:
+                chosen = public_key(case.select(counts, _Handed(draws)))
+                again -= noisy in known
+                if known.setdefault(noisy, chosen) != chosen:
+                    made[("depends on", *counts.tolist())] += number
+                    continue
+            made[known[noisy]] += number
+    return made
+
+
+def _distinct(rows: IntArray) -> list[tuple[int, int]]:
+    """Return where each distinct row is first met, and how often it occurs."""
+    lowest = rows.min(axis=0)
+    spans = [int(one) for one in rows.max(axis=0) - lowest + 1]
+    if math.prod(spans) < 2**62:
+        # Rows as single numbers are sorted several times faster.
+        places = np.array([math.prod(spans[:i]) for i in range(len(spans))])
+        key: IntArray = (rows - lowest) @ places
+        _, first, numbers = np.unique(key, return_index=True, return_counts=True)
+    else:
+        _, first, numbers = np.unique(
+            rows, axis=0, return_index=True, return_counts=True
+        )
+    return list(zip(first.tolist(), numbers.tolist(), strict=True))

@@ -1,1 +1,0 @@
-"""Exact laws of private choices on tiny domains."""

@@ -1,0 +1,379 @@
+"""Grey-box audit: the noise that was declared, against what neighbours really change.
+
+Computes from the definition how much each edge moves each measured row. Discrete
+Laplace noise of scale b on a row that an edge moves by d costs exactly d / b, so the
+sum over rows is an exact price, found without the formulas by which the mechanism
+calibrated itself. Random neighbours on random backgrounds show a sensitivity that hides
+behind other records:
+
+    measurement   rows of both sides --> change of every row --> price at its scale
+    choice        exponential mechanism: a run's probability on both sides
+                  noisy costs: change of every candidate, against its own scale
+                  noisy counts: as a measurement
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from blowfish_fast._support.typing import IntArray
+from blowfish_fast.measure.budgets import Budget
+from blowfish_fast.measure.handle import Account, Measurement
+from blowfish_fast.measure.randomness import Randomness
+from blowfish_fast.measure.selectors.many_draws import path_log_ratio
+from blowfish_fast.measure.selectors.partitions.matching_pairs import MatchingPairs
+from blowfish_fast.measure.selectors.partitions.noisy_sort import CellNoise
+from blowfish_fast.measure.strategies.tables.table_strategy import TableStrategy
+from blowfish_fast.mechanisms.base import Mechanism
+from blowfish_fast.policies import ABSENT, Policy
+
+from .choice_twins import CANDIDATES, Case, groups_offered, noise_on_cells
+from .neighbours import Pair, joint_moves, pairs_at_random
+from .witness import Draw, Note, WatchedRandomness
+
+MOST_PRICED = 4096
+"""Sets of moves that are priced together."""
+
+
+class Price(NamedTuple):
+    """What the worst edge costs in one measurement, against what was charged."""
+
+    subject: str
+    charged: Fraction
+    worst: Fraction
+    edge: tuple[int, int] | None
+
+    @property
+    def passed(self) -> bool:
+        """Whether no edge costs more than was charged."""
+        return self.worst <= self.charged
+
+
+def audit_measurements(
+    mechanism: Mechanism, data: Any, *, seed: int = 0
+) -> list[Price]:
+    """Price every measurement of one run, edge by edge; for small domains.
+
+    The last entry holds the account as a whole against the mechanism's budget.
+
+    Examples
+    --------
+    >>> import blowfish_fast as bf
+    >>> mechanism, data = bf.Ordered.example(
+    ...     bf.Domain(4), bf.policies.Line(bf.Domain(4)), Fraction(1)
+    ... )
+    >>> prices = audit_measurements(mechanism, data)
+    >>> all(price.passed for price in prices), prices[0].edge
+    (True, (0, 1))
+    """
+    account = Account(mechanism.budget)
+    counts = mechanism._counts(data)
+    outcome = mechanism._run(mechanism._handle(counts, account, Randomness(seed)))
+    charges = [call for call in account.calls if call.kind == "measure"]
+    prices = [
+        _price(mechanism.name, measurement, call.budget, mechanism.policy)
+        for measurement, call in zip(outcome.measurements, charges, strict=True)
+    ]
+    charged = sum((call.budget.amount for call in account.calls), Fraction(0))
+    granted = mechanism.budget.amount
+    prices.append(Price(f"{mechanism.name}: all", granted, charged, None))
+    return prices
+
+
+def _price(
+    name: str, measurement: Measurement, charged: Budget, policy: Policy
+) -> Price:
+    prices = RowPrices(measurement)
+    worst, where = Fraction(0), None
+    for start, end in (edge for many in policy.edges() for edge in many.tolist()):
+        # Under constraints one move brings others with it.
+        edge = Budget(prices.edge(start, end), charged.power)
+        cost = edge.at_distance(policy.group_size).amount
+        if cost > worst:
+            worst, where = cost, (start, end)
+    subject = f"{name}: {measurement.strategy.kind}"
+    return Price(subject, charged.amount, worst, where)
+
+
+def edge_cost(measurement: Measurement, start: int, end: int) -> Fraction:
+    """Return the exact price of moving one record from `start` to `end` (-1: absent).
+
+    A row published exactly that the edge moves raises: no epsilon covers it.
+
+    Examples
+    --------
+    >>> import blowfish_fast as bf
+    >>> line = bf.Domain(4)
+    >>> mechanism, data = bf.Ordered.example(line, bf.policies.Line(line), Fraction(1))
+    >>> kept = mechanism.release(data, rng=1).measurements[0]
+    >>> [str(edge_cost(kept, 0, other)) for other in (1, 2, 3)]
+    ['1', '2', '3']
+    """
+    return RowPrices(measurement).edge(start, end)
+
+
+class RowPrices:
+    """What a change of the rows of a measurement costs at the scales declared.
+
+    That of the cheapest shift of the draws which turns what one database publishes into
+    what the other does; all draws are tried where one reaches several rows.
+    """
+
+    def __init__(self, measurement: Measurement) -> None:
+        self.measurement = measurement
+        self.rates = measurement.scales.rates.astype(object)
+        first = self.draws_to_rows(1)
+        self.own_draws = first.shape[1] == self.rates.size and abs(first).sum() <= 1
+        self._rows: dict[int, IntArray] = {}
+
+    def rows(self, cell: int) -> IntArray:
+        """Return the rows of a single record in `cell`; none for "absent"."""
+        if cell not in self._rows:
+            strategy, cells = self.measurement.strategy, self.measurement.buckets.cells
+            if isinstance(strategy, TableStrategy):
+                cells = math.prod(strategy.sizes)
+            record = np.zeros(cells, dtype=np.int64)
+            if cell != ABSENT:
+                record[cell] = 1
+            self._rows[cell] = self.rows_of(record)
+        return self._rows[cell]
+
+    def rows_of(self, counts: IntArray) -> IntArray:
+        """Return the rows of counts of all cells, before anything is added."""
+        strategy, buckets = self.measurement.strategy, self.measurement.buckets
+        if isinstance(strategy, TableStrategy):
+            return strategy.tables_of(counts)
+        return strategy.rows(buckets.sum(counts))
+
+    def draws_to_rows(self, most: int | None = None) -> IntArray:
+        """Return what each draw, or the first so many, adds to published rows."""
+        strategy, scales = self.measurement.strategy, self.measurement.scales
+        rows = strategy.rows(np.zeros(self.measurement.buckets.count, np.int64))
+        none = np.zeros(scales.rates.size, dtype=np.int64)
+        base = strategy.published(rows, none, scales)
+        units = np.eye(min(none.size, most or none.size), none.size, dtype=np.int64)
+        shifts = [strategy.published(rows, one, scales) - base for one in units]
+        return np.array(shifts, dtype=np.int64).reshape(len(units), base.size)
+
+    def edge(self, start: int, end: int) -> Fraction:
+        """Return the price of an edge, which must be finite."""
+        price = self.price(self.rows(start) - self.rows(end))
+        if not isinstance(price, Fraction):
+            raise AssertionError(
+                f"edge ({start}, {end}) moves a row published exactly, or no single "
+                "draw pays for it"
+            )
+        return price
+
+    def price(self, change: IntArray) -> Fraction | float:
+        """Return the price of a change of rows; infinite where no draw pays for it."""
+        scales = self.measurement.scales
+        if self.own_draws:
+            if change[scales.exact].any():
+                return math.inf
+            moves = np.abs(change).astype(object) ** scales.power
+            return Fraction(int((moves * self.rates).sum()), scales.unit)
+        if not change.any():
+            return Fraction(0)
+        spread = self._spread
+        equal = (spread == change).all(axis=1) | (spread == -change).all(axis=1)
+        paid = scales.rates[equal & scales.measured]
+        return Fraction(int(paid.min()), scales.unit) if paid.size else math.inf
+
+    @cached_property
+    def _spread(self) -> IntArray:
+        return self.draws_to_rows()
+
+
+def price_together(measurement: Measurement, policy: Policy) -> Fraction | float:
+    """Return the largest exact price of a set of moves; 0 where draws share rows."""
+    prices = RowPrices(measurement)
+    if not prices.own_draws:
+        return Fraction(0)
+    worst: Fraction | float = Fraction(0)
+    for moves in itertools.islice(joint_moves(policy), MOST_PRICED):
+        changes = [prices.rows(end) - prices.rows(start) for start, end in moves]
+        worst = max(worst, prices.price(np.sum(changes, axis=0)))
+    return worst
+
+
+ROUNDING = 1e-9
+"""What adding up logarithms can err by."""
+
+Cost = Callable[[Pair], float]
+"""What a pair costs."""
+
+
+class Observed(NamedTuple):
+    """The largest price seen on random pairs, against what was charged."""
+
+    worst: float
+    charged: Fraction
+    pairs: int
+    where: Pair | None
+
+    @property
+    def share(self) -> float:
+        """Part of the charge that was seen to be spent."""
+        return self.worst / float(self.charged)
+
+    @property
+    def passed(self) -> bool:
+        """Whether no pair costs more than was charged."""
+        return self.worst <= float(self.charged) * (1 + ROUNDING)
+
+
+def observe_measurement(
+    measurement: Measurement,
+    policy: Policy,
+    *,
+    charged: Fraction,
+    pairs: int,
+    generator: np.random.Generator,
+) -> Observed:
+    """Price what random neighbours under `policy` change in the rows measured.
+
+    Examples
+    --------
+    >>> import blowfish_fast as bf
+    >>> policy = bf.policies.Line(bf.Domain(4))
+    >>> mechanism, data = bf.Ordered.example(policy.domain, policy, Fraction(1))
+    >>> seen = observe_measurement(
+    ...     mechanism.release(data, rng=1).measurements[0],
+    ...     policy,
+    ...     charged=Fraction(1),
+    ...     pairs=20,
+    ...     generator=np.random.default_rng(1),
+    ... )
+    >>> seen.pairs > 0, seen.share <= 1
+    (True, True)
+    """
+    prices = RowPrices(measurement)
+    times: int = policy.group_size**measurement.scales.power
+
+    def cost(pair: Pair) -> float:
+        first, second = map(prices.rows_of, pair.sides)
+        return float(times * prices.price(first - second))
+
+    return _largest(cost, pairs_at_random(policy, pairs, generator), charged)
+
+
+def observe_choice(
+    selector: Any,
+    policy: Policy,
+    *,
+    charged: Fraction,
+    pairs: int,
+    generator: np.random.Generator,
+) -> Observed | None:
+    """Price what random neighbours change in a choice; None if nothing is declared.
+
+    Examples
+    --------
+    >>> import blowfish_fast as bf
+    >>> seen = observe_choice(
+    ...     bf.partitions.LeastCost().priced(3.0),
+    ...     bf.policies.AddRemove(bf.Domain(4)),
+    ...     charged=Fraction(1),
+    ...     pairs=20,
+    ...     generator=np.random.default_rng(1),
+    ... )
+    >>> seen.share <= 1
+    True
+    """
+    drawn = pairs_at_random(policy, pairs, generator)
+    if policy.domain.size == 1 or not drawn:
+        return None
+    case = Case(selector, policy, charged)
+    on_cells = noise_on_cells(case)
+    if type(selector) in CANDIDATES or on_cells is not None:
+        cost = _cell_price(on_cells) if on_cells is not None else _cheapest_price(case)
+        worst = _largest(cost, drawn, charged)
+        wrong = _draws_otherwise(case, drawn[0])
+        return worst._replace(worst=math.inf) if wrong else worst
+
+    def ratio(pair: Pair) -> float | None:
+        return path_log_ratio(
+            selector, pair.sides, policy=policy, epsilon=charged, generator=generator
+        )
+
+    if ratio(drawn[0]) is None:
+        return None
+    return _largest(lambda pair: ratio(pair) or 0.0, drawn, charged)
+
+
+def _largest(cost: Cost, pairs: list[Pair], charged: Fraction) -> Observed:
+    worst, where = 0.0, None
+    for pair in pairs:
+        found = cost(pair)
+        if found > worst:
+            worst, where = found, pair
+    return Observed(worst, charged, len(pairs), where)
+
+
+def _cheapest_price(case: Case) -> Cost:
+    """Return the price of a pair for the cheapest of noisy costs.
+
+    A candidate b wins if its noise exceeds a threshold, which moves by the change of
+    its own cost less that of the best competitor. A move is a removal and an addition.
+    """
+    offer = CANDIDATES[type(case.selector)]
+
+    def step(first: IntArray, second: IntArray) -> float:
+        _, before, scales = offer(case, first)
+        change = offer(case, second).costs - before
+        apart = np.maximum(change - change.min(), change.max() - change)
+        return max(
+            float(Fraction(far) / scale)
+            for far, scale in zip(apart.tolist(), scales, strict=True)
+        )
+
+    def cost(pair: Pair) -> float:
+        background = np.array(pair.background, dtype=np.int64)
+        return sum(
+            step(background, side)
+            for side, cell in zip(pair.sides, pair.edge, strict=True)
+            if cell != ABSENT
+        )
+
+    return cost
+
+
+def _cell_price(noise: CellNoise) -> Cost:
+    scales, edges = noise
+    rate = int(scales.rates[0]) / scales.unit
+    joined = None if edges is None else {frozenset(edge) for edge in edges.tolist()}
+
+    def cost(pair: Pair) -> float:
+        if joined is None:
+            return rate * float(np.abs(pair.sides[0] - pair.sides[1]).sum())
+        return rate if frozenset(pair.edge) in joined else math.inf
+
+    return cost
+
+
+def _draws_otherwise(case: Case, pair: Pair) -> bool:
+    """Whether a watched run draws noise of another scale than was declared."""
+    selector, counts = case.selector, pair.sides[0]
+    diary: list[Note] = []
+    case.select(counts, WatchedRandomness(0, diary))
+    declared: set[Fraction] = set()
+    if isinstance(selector, MatchingPairs) and selector.rounds == 1:
+        declared.update(groups_offered(case, counts).scales)
+    elif (noise := noise_on_cells(case)) is not None:
+        declared.add(Fraction(noise.scales.unit, int(noise.scales.rates[0])))
+    else:
+        return False
+    drawn = {
+        Fraction(int(note.numerators), int(note.denominators))
+        for note in diary
+        if isinstance(note, Draw)
+    }
+    return not drawn <= declared

@@ -1,0 +1,259 @@
+"""Neighbouring databases to try a promise on: policies, pairs, records moving together.
+
+A pair is a background and an edge: the same counts, with one record at either end. An
+audit is as good as the pair it looks at, so from the best of the chosen ones a search
+changes one cell of the background or takes another edge, and keeps what tells more.
+
+    background   0 0 8 8        pair   1 0 8 8  |  0 0 9 8      edge (0, 2)
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable, Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from blowfish_fast import policies
+from blowfish_fast._support.typing import IntArray
+from blowfish_fast.data.domain import Domain
+from blowfish_fast.policies import ABSENT, PerPerson, Policy
+from blowfish_fast.policies.constrained import Constrained
+
+
+def policy_families(domain: Domain) -> dict[str, Policy]:
+    """Return policies of every built-in family that fit a small `domain`.
+
+    Examples
+    --------
+    >>> sorted(policy_families(Domain(4)))[:4]
+    ['add_remove', 'blocks', 'constrained', 'full']
+    """
+    cells = domain.size
+    ring = np.column_stack([np.arange(cells), (np.arange(cells) + 1) % cells])
+    found: dict[str, Policy] = {
+        "add_remove": policies.AddRemove(domain),
+        "full": policies.Full(domain),
+        "blocks": policies.Blocks(domain, np.arange(cells) // 3),
+    }
+    if cells > 2:
+        found["graph"] = policies.Graph(domain, ring)
+        every_other = [[cell, ABSENT] for cell in range(0, cells, 2)]
+        found["graph_absent"] = policies.Graph(
+            domain, np.concatenate([ring, every_other])
+        )
+        reach = 2 if domain.ndim == 1 else 1
+        near = policies.Threshold(domain, theta=reach, metric="l1").edges()
+        leaving = [[cell, ABSENT] for cell in range(cells)]
+        found["threshold_absent"] = policies.Graph(
+            domain, np.concatenate([*near, leaving])
+        )
+    if cells > 3:
+        half = (np.arange(cells) < cells // 2).reshape(domain.shape)
+        known = policies.CountConstraints(domain, [half])
+        found["constrained"] = policies.Full(domain).with_constraints(known)
+    if domain.ndim == 1:
+        found["line"] = policies.Line(domain)
+        found["threshold"] = policies.Threshold(domain, theta=min(3, max(cells - 1, 1)))
+    else:
+        found["attribute"] = policies.Attribute(domain)
+        found["threshold_l1"] = policies.Threshold(domain, theta=1, metric="l1")
+        found["threshold_linf"] = policies.Threshold(domain, theta=1, metric="linf")
+        if domain == Domain(domain.shape):
+            lines = [policies.Line(Domain(size)) for size in domain.shape]
+            found["product"] = policies.Product(*lines)
+    return found
+
+
+MOST_RECORDS = 60
+"""Largest count of a random background."""
+
+
+class Pair(NamedTuple):
+    """Counts of two neighbours: a background with one record at either end."""
+
+    background: tuple[int, ...]
+    edge: tuple[int, int]
+
+    @property
+    def sides(self) -> tuple[IntArray, IntArray]:
+        """The two vectors of counts."""
+        return self._with_record(0), self._with_record(1)
+
+    def _with_record(self, end: int) -> IntArray:
+        counts = np.array(self.background, dtype=np.int64)
+        if self.edge[end] != ABSENT:
+            counts[self.edge[end]] += 1
+        return counts
+
+    def __str__(self) -> str:
+        return " | ".join(str(side.tolist()) for side in self.sides)
+
+
+def all_edges(policy: Policy) -> list[tuple[int, int]]:
+    """Return every edge of a small policy."""
+    return [(int(start), int(end)) for edges in policy.edges() for start, end in edges]
+
+
+def standard_pairs(policy: Policy, heights: Iterable[int] = (8,)) -> list[Pair]:
+    """Return neighbours along every edge of a small policy, on telling backgrounds.
+
+    A choice by cost hangs in the balance where a step is about as high as a bucket is
+    dear, so `heights` should hold that price.
+    """
+    cells = policy.domain.size
+    place = np.arange(cells)
+    shapes = [
+        place * 0,
+        place * 0 + 1,
+        (2 * place >= cells).astype(np.int64),
+        place % 2,
+        (place == cells - 1).astype(np.int64),
+    ]
+    backgrounds = {
+        tuple((height * shape).tolist()) for height in heights for shape in shapes
+    }
+    return [
+        Pair(background, edge)
+        for background in sorted(backgrounds)
+        for edge in all_edges(policy)
+    ]
+
+
+def pairs_at_random(
+    policy: Policy, count: int, generator: np.random.Generator
+) -> list[Pair]:
+    """Return neighbours along random edges, on random backgrounds: dense and sparse."""
+    edges = all_edges(policy)
+    if not edges:
+        return []
+    largest = generator.integers(0, MOST_RECORDS, size=(count, 1), endpoint=True)
+    drawn = generator.integers(
+        0, largest, size=(count, policy.domain.size), endpoint=True
+    )
+    taken = generator.integers(0, len(edges), size=count)
+    return [
+        Pair(tuple(background), edges[edge])
+        for background, edge in zip(drawn.tolist(), taken.tolist(), strict=True)
+    ]
+
+
+def search_worst_pair(
+    start: Pair,
+    policy: Policy,
+    apart: Callable[[Pair], float],
+    *,
+    heights: Iterable[int],
+    steps: int,
+    generator: np.random.Generator,
+) -> Pair:
+    """Climb from `start` to a pair that is further `apart`, in so many random steps.
+
+    A cell may be given one of `heights`, besides one more and one less.
+    """
+    edges = all_edges(policy)
+    levels = sorted({0, *heights, *(height // 2 for height in heights)})
+    best, reached = start, apart(start)
+    for _ in range(steps):
+        other = _vary(best, edges, levels, generator)
+        found = apart(other)
+        if found > reached:
+            best, reached = other, found
+    return best
+
+
+def _vary(
+    pair: Pair,
+    edges: list[tuple[int, int]],
+    levels: list[int],
+    generator: np.random.Generator,
+) -> Pair:
+    """Return the pair with another edge, or another count in one cell."""
+    if generator.random() < 0.3:
+        return pair._replace(edge=edges[generator.integers(len(edges))])
+    background = list(pair.background)
+    cell = int(generator.integers(len(background)))
+    near = [background[cell] + 1, max(background[cell] - 1, 0)]
+    options = [*levels, *near]
+    background[cell] = options[generator.integers(len(options))]
+    return pair._replace(background=tuple(background))
+
+
+MOST_MOVES = 4
+"""Moves that are tried together; tiny domains with few known counts need no more."""
+
+Move = tuple[int, int]
+Change = tuple[int, ...]
+
+
+def joint_moves(policy: Policy, most: int = MOST_MOVES) -> Iterator[list[Move]]:
+    """Yield sets of moves in which neighbours differ, from the definition.
+
+    Known counts make records move together, along edges of the policy that keep every
+    known count and of which no smaller part does. Smaller sets come first.
+    """
+    if isinstance(policy, PerPerson):
+        yield from _persons(policy)
+        return
+    if not isinstance(policy, Constrained):
+        yield from ([edge] for edge in all_edges(policy))
+        return
+    by_change: dict[Change, list[Move]] = {}
+    for move in _both_ways(policy):
+        by_change.setdefault(_change(policy, move), []).append(move)
+    for size in range(1, most + 1):
+        for changes in itertools.combinations_with_replacement(sorted(by_change), size):
+            if _holds_together(changes):
+                yield from (
+                    list(moves)
+                    for moves in itertools.product(*(by_change[one] for one in changes))
+                )
+
+
+def _persons(policy: PerPerson) -> Iterator[list[Move]]:
+    """Yield what may happen to one person's records that are counted.
+
+    Each of m records moves along an edge, or all appear; where a person counts once,
+    each stands for as many units as make a person with m of them.
+    """
+    both = list(_both_ways(policy))
+    moves = [move for move in both if ABSENT not in move]
+    appear = [move for move in both if move[0] == ABSENT]
+    for size in range(policy.at_most or 1, 0, -1):
+        stands_for = max(policy.units // size, 1)
+        for kinds in (moves, appear):
+            for chosen in itertools.combinations_with_replacement(kinds, size):
+                yield [move for move in chosen for _ in range(stands_for)]
+
+
+def _both_ways(policy: Policy) -> Iterator[Move]:
+    for start, end in all_edges(policy):
+        yield from ((start, end), (end, start))
+
+
+def _change(policy: Constrained, move: Move) -> Change:
+    change = np.zeros(policy.constraints.queries, dtype=np.int64)
+    change[policy.constraints.lifts(*move)] += 1
+    change[policy.constraints.lowers(*move)] -= 1
+    return tuple(change.tolist())
+
+
+def _holds_together(changes: tuple[Change, ...]) -> bool:
+    """Whether the changes add up to nothing, and no smaller part of them does."""
+    if any(map(sum, zip(*changes, strict=True))):
+        return False
+    return not any(
+        not any(map(sum, zip(*part, strict=True)))
+        for size in range(1, len(changes))
+        for part in itertools.combinations(changes, size)
+    )
+
+
+def most_moves(policy: Policy) -> tuple[int, list[Move]]:
+    """Return the largest number of records that move together, and an example."""
+    largest: list[Move] = []
+    for moves in joint_moves(policy):
+        if len(moves) > len(largest):
+            largest = moves
+    return len(largest), largest

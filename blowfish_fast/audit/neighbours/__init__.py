@@ -1,1 +1,0 @@
-"""Neighbouring databases to try a promise on."""

@@ -1,1 +1,0 @@
-"""What samples prove about a likelihood ratio."""
