@@ -8,11 +8,20 @@ from __future__ import annotations
 
 import copy
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cache, cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Self, Unpack, final
+from types import MappingProxyType
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    ClassVar,
+    NamedTuple,
+    Self,
+    Unpack,
+    final,
+)
 
 import numpy as np
 
@@ -30,14 +39,20 @@ from blowfish_fast.measure.budgets import Budget, BudgetTerms
 from blowfish_fast.measure.handle import Account, Handle, Measurement, Progress
 from blowfish_fast.measure.memory import PIECE_BYTES, check_memory, query_pieces
 from blowfish_fast.policies import PerPerson, Policy, check_bound
-from blowfish_fast.release.guarantee import Guarantee
+from blowfish_fast.release.guarantee import Guarantee, new_identity
 from blowfish_fast.release.release import IntervalScope, Release
 from blowfish_fast.workloads import Identity, Workload, random_boxes
 
-from .example_data import Example
-
 if TYPE_CHECKING:
     from blowfish_fast.measure.randomness import Randomness
+
+
+class Example(NamedTuple):
+    """What audits and benchmarks run: made-up counts, options, cells or boxes."""
+
+    data: Callable[[Domain], Histogram]
+    options: Mapping[str, Any] = MappingProxyType({})
+    cells: bool = False
 
 
 @dataclass(frozen=True)
@@ -78,10 +93,7 @@ class Outcome:
         fit: Callable[[FloatArray], FloatArray] | None = None,
         measurements: list[Measurement] | None = None,
     ) -> Self:
-        """Publish the linear estimate of one measurement, or a fit of that estimate.
-
-        `measurements` are those that `measurement` was stacked from, if it was.
-        """
+        """Publish the linear estimate of a measurement, or of a stack, or its fit."""
         linear = measurement.estimate()
         estimate = linear if fit is None else fit(linear)
         return cls(
@@ -300,6 +312,7 @@ class Mechanism(ABC):
             unfitted=None if unfitted is None else unfitted.reshape(shape) / units,
             version=_version(),
             units=units,
+            identity=new_identity(guarantee),
         )
 
     def _handle(
@@ -309,7 +322,12 @@ class Mechanism(ABC):
         source: Randomness | None,
         progress: Progress | None = None,
     ) -> Handle:
-        return Handle(counts, self.policy, account, source, progress=progress)
+        kept = self._kept_apart()
+        return Handle(counts, self.policy, account, source, progress=progress, **kept)
+
+    def _kept_apart(self) -> dict[str, Any]:
+        """Return what a handle is told where counts are not those of single cells."""
+        return {}
 
     def _counts(self, data: Any) -> Any:
         if isinstance(data, Histogram):
@@ -410,16 +428,26 @@ class Mechanism(ABC):
         return panel(type(self).__name__, rows, sentence=str(promise))
 
 
-def made_up(policy: Policy, data: Any) -> Any:
-    """Return made-up counts as a policy of persons needs them: nobody has too many.
+def stepped(domain: Domain, steps: int, *, height: int) -> Histogram:
+    """Return made-up counts that rise in equal steps: 0, height, 2 height ..."""
+    counts = np.arange(domain.size) * steps // domain.size * height
+    return Histogram(domain, counts.reshape(domain.shape))
 
-    Examples
-    --------
-    >>> import blowfish_fast as bf
-    >>> policy = bf.policies.Line(bf.Domain(3)).per_person(2)
-    >>> made_up(policy, [4, 0, 1]).at_most
-    2
-    """
+
+def striped(domain: Domain, stripes: int, *, height: int) -> Histogram:
+    """Return made-up counts of equal stripes, 0 and height in turn."""
+    counts = np.arange(domain.size) * stripes // domain.size % 2 * height
+    return Histogram(domain, counts.reshape(domain.shape))
+
+
+def repeated(domain: Domain, period: int, *, height: int) -> Histogram:
+    """Return made-up counts 0, height, 2 height ... that begin again and again."""
+    counts = np.arange(domain.size) % period * height
+    return Histogram(domain, counts.reshape(domain.shape))
+
+
+def made_up(policy: Policy, data: Any) -> Any:
+    """Return made-up counts as a policy of persons needs them: nobody has too many."""
     if not isinstance(policy, PerPerson):
         return data
     counts = data.counts if isinstance(data, Histogram) else np.asarray(data)

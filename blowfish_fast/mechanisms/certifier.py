@@ -62,10 +62,8 @@ class Certifier(Mechanism):
 
     Parameters
     ----------
-    release : Release
-        What is certified; its policy is the certifier's.
-    workload : Workload
-        Whose answers; all coefficients are whole numbers.
+    release, workload : Release, Workload
+        Whose answers are certified; all coefficients are whole numbers.
     fraction, confidence : number
         How many of the answers the claim is about, and how sure it is.
     kind : {"quantile", "curve", "all", "shape"}, optional
@@ -76,8 +74,6 @@ class Certifier(Mechanism):
         Into how many classes cells are split by their estimate, at most ("curve"):
         the claim is then made of each class by itself, and dense cells are not among
         the few that a claim about all leaves out.
-    epsilon, rho, delta : number
-        What the certificate costs.
 
     Examples
     --------
@@ -344,11 +340,7 @@ class Certifier(Mechanism):
 
 
 def predict_extra(policy: Policy, workload: Workload, budget: Budget) -> float:
-    """Return by how much a certificate at 95 % widens intervals, before any release.
-
-    Of the kinds "quantile" and "curve" the lesser, from public facts alone; what
-    buckets are off by comes on top.
-    """
+    """Return by how much a certificate at 95 % widens intervals, from public facts."""
     drawn, single = budget.over(policy.group_size), policy.unconstrained
     equal = float(drawn) if drawn.power == 1 else 2.0 * math.sqrt(float(drawn))
     least = math.log(10.0) * largest_query_move(single, workload) / equal
@@ -360,10 +352,7 @@ def predict_extra(policy: Policy, workload: Workload, budget: Budget) -> float:
 
 
 def one_sided_margin(scales: Scales, miss: float) -> int:
-    """Return the least whole t with P(Z < -t) <= miss for one draw; 0 without noise.
-
-    Laplace: q^(t + 1) / (1 + q). Gaussian: exp(-(t + 1)^2 / 2 sigma^2) at most.
-    """
+    """Return the least whole t with P(Z < -t) <= miss for one draw; 0 without noise."""
     width = float(scales.widths.max(initial=0.0))
     if width == 0.0:
         return 0

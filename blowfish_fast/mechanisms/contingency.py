@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Self, Unpack, get_args
+from typing import Any, Self, Unpack, get_args
 
 import numpy as np
 
@@ -15,9 +15,8 @@ from blowfish_fast.data.histogram import Histogram
 from blowfish_fast.data.table_counts import TableCounts
 from blowfish_fast.errors import InputError, PolicyError, WorkloadError
 from blowfish_fast.measure.budgets import BudgetTerms
-from blowfish_fast.measure.handle import Account, Handle, Measurement, Progress
-from blowfish_fast.measure.strategies.tables.residuals import AxisSet
-from blowfish_fast.measure.strategies.tables.residuals import TableNoise
+from blowfish_fast.measure.handle import Handle, Measurement
+from blowfish_fast.measure.strategies.tables.residuals import AxisSet, TableNoise
 from blowfish_fast.measure.strategies.tables.table_plan import (
     AskedTables,
     PlanKind,
@@ -29,15 +28,12 @@ from blowfish_fast.measure.strategies.tables.table_strategy import (
     edge_kinds,
 )
 from blowfish_fast.policies import Policy, check_bound
-from blowfish_fast.release.guarantee import Guarantee
+from blowfish_fast.release.guarantee import Guarantee, new_identity
 from blowfish_fast.release.tables.accuracy import TableErrors
 from blowfish_fast.release.tables.tables_release import TablesParts, TablesRelease
 from blowfish_fast.workloads import Tables, Workload
 
 from .base import Mechanism, Outcome, _version
-
-if TYPE_CHECKING:
-    from blowfish_fast.measure.randomness import Randomness
 
 
 class Contingency(Mechanism):
@@ -45,13 +41,9 @@ class Contingency(Mechanism):
 
     Parameters
     ----------
-    policy : Policy
-        What must stay indistinguishable: `AddRemove`, `Full` or `TablePolicy` over a
-        wide domain, or any unconstrained policy over a `Domain`.
-    workload : Tables
-        Which tables are asked, over the same attributes.
-    epsilon, rho, delta : number
-        See `Mechanism`; spent in full by one release.
+    policy, workload, epsilon
+        See `Mechanism`: `AddRemove`, `Full` or `TablePolicy` over a wide domain, or any
+        unconstrained policy over a `Domain`; and `Tables` over the same attributes.
     plan : {"best", "maximal", "weights", "blocks"}
         What is measured: the tables that no other asked table contains; all asked
         tables at optimised rates; larger tables that each cover many; or whichever
@@ -165,9 +157,16 @@ class Contingency(Mechanism):
 
     def _published(self, outcome: Outcome, guarantee: Guarantee) -> TablesRelease:
         (measurement,) = outcome.measurements
-        asked, details = self.workload.tables, outcome.details
         return TablesRelease(
-            TablesParts(self.domain, asked, measurement, guarantee, details, _version())
+            TablesParts(
+                self.domain,
+                self.workload.tables,
+                measurement,
+                guarantee,
+                outcome.details,
+                _version(),
+                new_identity(guarantee),
+            )
         )
 
     def _notes(self) -> tuple[str, ...]:
@@ -187,17 +186,8 @@ class Contingency(Mechanism):
             f"{', '.join(names)}.",
         )
 
-    def _handle(
-        self,
-        counts: Any,
-        account: Account,
-        source: Randomness | None,
-        progress: Progress | None = None,
-    ) -> Handle:
-        cells = self._cells()
-        return Handle(
-            counts, self.policy, account, source, progress=progress, cells=cells
-        )
+    def _kept_apart(self) -> dict[str, Any]:
+        return {"cells": self._cells()}
 
     def _cells(self) -> int:
         return self._strategy.size

@@ -44,9 +44,8 @@ from blowfish_fast.measure.strategies.trees.tree_weights import (
 from blowfish_fast.policies import AddRemove, Policy
 from blowfish_fast.workloads import Identity, Rectangles, Union, Workload
 
-from .base import Mechanism, Outcome
-from .example_data import Example, striped
-from .fits import asks_ranges, halved_non_negative, non_negative_cells
+from .base import Example, Mechanism, Outcome, striped
+from .hierarchy import asks_ranges, halved_non_negative, non_negative_cells
 from .maps.grids import AdaptiveGrid
 
 StrategyName = Literal["greedy", "uniform", "geometric", "cells"]
@@ -123,8 +122,7 @@ class Dawa(Mechanism):
     >>> line = bf.Domain(64)
     >>> ranges = bf.workloads.Ranges.random(line, 100, rng=1)
     >>> dawa = bf.Dawa(bf.policies.AddRemove(line), ranges, epsilon=0.5)
-    >>> release = dawa.release([5] * 32 + [90] * 32, rng=1)
-    >>> release.answer(ranges).shape
+    >>> dawa.release([5] * 32 + [90] * 32, rng=1).answer(ranges).shape
     (100,)
     """
 
@@ -323,10 +321,7 @@ def asks_boxes(workload: Workload) -> bool:
 def chosen_map(
     private: Handle, partition: DyadicRectangles, policy: Policy, share: Fraction
 ) -> MapChoice:
-    """Count the records, if their number is private, and test for scatter: Lemma SC5.
-
-    `share` is what the rectangles would spend on their partition.
-    """
+    """Count the records if their number is private, and test for scatter: Lemma SC5."""
     budget = private.remaining
     scale = count_epsilon(policy, budget)
     records, bought = rough_total(private, None, budget=RECORDS_SHARE * budget)

@@ -1,14 +1,23 @@
-"""Noisy totals of a tree over the cells, or differences between its halves."""
+"""Noisy totals of a tree over the cells, differences of its halves, and their fits.
+
+Cutting counts off at 0 adds records to every sum over them; the fits share a settled
+total among its parts instead, from the whole down (docs/proofs/top_down.md).
+"""
 
 from __future__ import annotations
 
 from functools import partial
 from typing import Any, Literal, Unpack, get_args
 
+import numpy as np
+
+from blowfish_fast import kernels
+from blowfish_fast._support.typing import FloatArray
 from blowfish_fast._support.validation import as_choice, as_floor, as_whole
 from blowfish_fast.data.buckets import cell_order
+from blowfish_fast.data.domain import Domain
 from blowfish_fast.measure.budgets import BudgetTerms
-from blowfish_fast.measure.handle import Handle
+from blowfish_fast.measure.handle import Handle, Measurement
 from blowfish_fast.measure.memory import kept_noise_bytes
 from blowfish_fast.measure.strategies import TreeStrategy
 from blowfish_fast.measure.strategies.ordered.hierarchy_plan import tree_depth
@@ -19,11 +28,9 @@ from blowfish_fast.measure.strategies.trees.tree_weights import (
     tuned_tree,
 )
 from blowfish_fast.policies import Policy
-from blowfish_fast.workloads import Workload
+from blowfish_fast.workloads import AllRanges, Identity, Ranges, Union, Workload
 
-from .base import Mechanism, Outcome
-from .example_data import Example, repeated, striped
-from .fits import best_fit, halved_non_negative, non_negative_cells
+from .base import Example, Mechanism, Outcome, repeated, striped
 
 Weights = Literal["uniform", "geometric", "greedy"]
 Fit = Literal["best", "non_negative"]
@@ -84,8 +91,7 @@ class Hierarchy(Mechanism):
     >>> line = bf.Domain(4096)
     >>> ranges = bf.workloads.Ranges.random(line, 100, rng=1)
     >>> tree = bf.Hierarchy(bf.policies.AddRemove(line), ranges, epsilon=0.1)
-    >>> release = tree.release([3] * 4096, rng=1)
-    >>> release.details["fan_out"]
+    >>> tree.release([3] * 4096, rng=1).details["fan_out"]
     16
     """
 
@@ -183,8 +189,7 @@ class Privelet(Mechanism):
     >>> ranges = bf.workloads.Ranges.random(line, 100, rng=1)
     >>> policy = bf.policies.AddRemove(line)
     >>> privelet = bf.mechanisms.Privelet(policy, ranges, epsilon=0.5)
-    >>> release = privelet.release([3] * 1000, rng=1)
-    >>> release.answer(ranges).shape
+    >>> privelet.release([3] * 1000, rng=1).answer(ranges).shape
     (100,)
     """
 
@@ -212,15 +217,7 @@ class Privelet(Mechanism):
 
 
 def best_fan_out(cells: int) -> int:
-    """Return the fan-out f that makes (f - 1) h^3 - 2 (f + 1) h^2 / 3 least.
-
-    For a number of levels h it grows with f, so the least fan-out of each h is tried.
-
-    Examples
-    --------
-    >>> best_fan_out(4096), best_fan_out(2**20)
-    (16, 16)
-    """
+    """Return the fan-out f that makes (f - 1) h^3 - 2 (f + 1) h^2 / 3 least."""
     if cells < 3:
         return 2
     offered = {_least_root(cells, levels) for levels in range(1, cells.bit_length())}
@@ -242,3 +239,51 @@ def _least_root(cells: int, levels: int) -> int:
     while root**levels < cells:
         root += 1
     return root
+
+
+def asks_ranges(workload: Workload) -> bool:
+    """Return whether cells or ranges of a line are asked, for which a fit is best."""
+    if workload.domain.ndim != 1:
+        return False
+    if isinstance(workload, Union):
+        return all(asks_ranges(one) for one in workload.parts)
+    if isinstance(workload, Ranges):
+        return bool((workload.starts > 0).any())
+    return isinstance(workload, AllRanges | Identity)
+
+
+def best_fit(fit: Any, workload: Workload) -> Any:
+    """Read `fit` where "non_negative" is offered, and is best for ranges and cells."""
+    known = as_choice(fit, "fit", ("best", None, "non_negative"))
+    if known == "best":
+        return "non_negative" if asks_ranges(workload) else None
+    return known
+
+
+def non_negative_cells(measured: Measurement, linear: FloatArray) -> FloatArray:
+    """Return cells of 0 or more: families of a regular tree, or halves of the line."""
+    strategy, scales, noisy, buckets = measured
+    if isinstance(strategy, TreeStrategy):
+        return buckets.expand(strategy.non_negative(noisy, scales))
+    return halved_non_negative(linear, Domain(linear.size))
+
+
+def halved_non_negative(linear: FloatArray, domain: Domain) -> FloatArray:
+    """Return cells of 0 or more: the grid halved along every axis, all cells alike.
+
+    The total stays, unless it is negative; each part of a settled total takes what its
+    own cells say, and as much as its size of what they miss. Parts are those of a
+    Hilbert curve. O(cells).
+    """
+    order = cell_order(domain).order
+    tree = kernels.regular_tree(linear.size, 2**domain.ndim)
+    variances = np.full(tree.nodes, np.inf)
+    variances[: linear.size] = 1.0
+    values = np.zeros(tree.nodes)
+    values[: linear.size] = linear if order is None else linear[order]
+    fit = kernels.top_down_fit(values, variances, tree)[: linear.size]
+    if order is None:
+        return fit.copy()
+    cells = np.empty(linear.size)
+    cells[order] = fit
+    return cells

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from fractions import Fraction
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal, NoReturn, Self, Unpack, get_args
+from typing import Any, Literal, NoReturn, Self, Unpack, get_args
 
 import numpy as np
 
@@ -30,7 +30,7 @@ from blowfish_fast.errors import (
     ReleaseFileError,
 )
 from blowfish_fast.measure.budgets import BudgetTerms
-from blowfish_fast.measure.handle import Account, Handle, Progress
+from blowfish_fast.measure.handle import Handle
 from blowfish_fast.measure.strategies.cluster_sums import CellGrid, ClusterSums
 from blowfish_fast.policies import Blocks, PerPerson, Policy, check_bound
 from blowfish_fast.release.guarantee import Guarantee
@@ -38,9 +38,6 @@ from blowfish_fast.release.release import Release
 from blowfish_fast.workloads import Identity
 
 from .base import Mechanism, Outcome, _version
-
-if TYPE_CHECKING:
-    from blowfish_fast.measure.randomness import Randomness
 
 Assignment = Literal["best", "points", "parts"]
 
@@ -54,25 +51,17 @@ CELLS_KEPT_APART = 2**22
 class KMeansRelease(Release):
     """Private cluster centres. There is no estimate of counts, and no intervals.
 
-    Attributes
-    ----------
-    centers : (clusters, axes) float64
-        Inside the domain's box.
-    guarantee, private, details, interval_scope
-        As in `Release`; `interval_scope` is "nothing". ``details["history"]`` holds
-        the centres of every round, ``details["sizes"]`` the noisy sizes of the last.
+    `centers` lie inside the domain's box, shape (clusters, axes). The rest is as in
+    `Release`; ``details["history"]`` holds the centres of every round,
+    ``details["sizes"]`` the noisy sizes of the last.
 
     Examples
     --------
-    >>> import numpy as np
     >>> import blowfish_fast as bf
-    >>> sides = [bf.Domain.from_edges(range(11), name=name) for name in "xy"]
-    >>> policy = bf.policies.Full(bf.Domain.product(*sides))
-    >>> points = np.array([[1.0, 1.0]] * 500 + [[9.0, 9.0]] * 500)
-    >>> mechanism = bf.KMeans(policy, clusters=2, epsilon=10, rounds=5)
-    >>> release = mechanism.release(points, rng=1)
+    >>> kmeans = bf.KMeans(bf.policies.Full(bf.Domain(11)), clusters=2, epsilon=10)
+    >>> release = kmeans.release(np.array([1.0] * 500 + [9.0] * 500), rng=1)
     >>> release.centers.shape, release.interval_scope
-    ((2, 2), 'nothing')
+    ((2, 1), 'nothing')
     """
 
     centers: FloatArray
@@ -107,10 +96,7 @@ class KMeansRelease(Release):
         )
 
     def objective(self, points: Any) -> float:
-        """Return the squared distances from points to their nearest centres, summed.
-
-        The number is not private: it reads `points` without noise. For experiments.
-        """
+        """Return the squared distances to the nearest centres, summed; not private."""
         return kernels.squared_distance_total(
             _as_points(points, self.domain), self.centers
         )
@@ -158,12 +144,8 @@ class KMeans(Mechanism):
     policy : Policy
         What must stay indistinguishable; its domain is the box of the points. An
         attribute with edges spans them, one without spans 0 to its number of cells.
-    clusters : int
-        Number of centres.
-    epsilon : number
-        Spent in full, the same on each round.
-    rounds : int
-        Lloyd iterations, fixed in advance.
+    clusters, rounds : int
+        Number of centres, and of Lloyd iterations, which share epsilon equally.
     start : (clusters, axes) array_like, optional
         Public centres to start from, never points of the data; by default spread
         evenly over the box.
@@ -288,20 +270,11 @@ class KMeans(Mechanism):
     def _notes(self) -> tuple[str, ...]:
         return ("Every point counts as the centre of its cell.",)
 
-    def _handle(
-        self,
-        counts: Any,
-        account: Account,
-        source: Randomness | None,
-        progress: Progress | None = None,
-    ) -> Handle:
-        size = self.domain.size
-        cells = Buckets(np.array([0, size]))
-        if size <= CELLS_KEPT_APART:
-            cells = Buckets.single_cells(size)
-        return Handle(
-            counts, self.policy, account, source, buckets=cells, progress=progress
-        )
+    def _kept_apart(self) -> dict[str, Any]:
+        cells = Buckets(np.array([0, self.domain.size]))
+        if self.domain.size <= CELLS_KEPT_APART:
+            cells = Buckets.single_cells(self.domain.size)
+        return {"buckets": cells}
 
     def _counts(self, data: Any) -> Any:
         """Read points, as positions of their cells, or a histogram."""

@@ -16,8 +16,7 @@ from blowfish_fast.measure.strategies.edges.edge_noise import refuse_too_many
 from blowfish_fast.policies import Policy
 from blowfish_fast.workloads import Identity, Linear, Workload
 
-from .base import Mechanism, Outcome
-from .example_data import Example, repeated
+from .base import Example, Mechanism, Outcome, repeated
 
 
 class Laplace(Mechanism):
@@ -28,9 +27,9 @@ class Laplace(Mechanism):
     policy, workload, epsilon
         See `Mechanism`. The workload changes the noise with "queries" only.
     strategy : {"cells", "edges", "queries"}
-        Where the noise goes: on the cells of the histogram; on the edges of the
-        policy graph, each draw added to one end and taken from the other; or on each
-        answer, with intervals for the declared queries alone.
+        Where the noise goes: on cells; on the edges of the policy graph, each draw
+        added to one end and taken from the other; or on each answer, with intervals for
+        the declared queries alone.
 
     Notes
     -----

@@ -17,8 +17,7 @@ from blowfish_fast.measure.strategies.strategy_choice import best_choice
 from blowfish_fast.policies import Policy
 from blowfish_fast.workloads import Workload
 
-from .base import Mechanism, Outcome
-from .example_data import Example, repeated
+from .base import Example, Mechanism, Outcome, repeated
 
 # Queries over scattered buckets are listed cell by cell; beyond this many coefficients
 # the prediction would take longer than it is worth.
@@ -64,8 +63,7 @@ class Matching(Mechanism):
     >>> matching = bf.mechanisms.Matching(
     ...     bf.policies.Full(line), bf.workloads.Identity(line), epsilon=1
     ... )
-    >>> release = matching.release([3, 900, 3, 900, 50, 3], rng=3)
-    >>> release.details["labels"]
+    >>> matching.release([3, 900, 3, 900, 50, 3], rng=3).details["labels"]
     array([0, 1, 0, 1, 2, 3])
     """
 

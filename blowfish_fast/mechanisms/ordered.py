@@ -20,8 +20,7 @@ from blowfish_fast.measure.strategies.ordered.ordered_hierarchy import OrderedHi
 from blowfish_fast.policies import Policy
 from blowfish_fast.workloads import Workload
 
-from .base import Mechanism, Outcome
-from .example_data import Example, stepped
+from .base import Example, Mechanism, Outcome, stepped
 
 Fit = Literal["isotonic", "piecewise"]
 

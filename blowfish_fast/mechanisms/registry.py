@@ -53,15 +53,7 @@ def offered_mechanisms() -> dict[str, EntryPoint]:
 
 
 def find_mechanism(named: Any) -> type[Mechanism]:
-    """Return the class of a mechanism of the package or from outside.
-
-    Examples
-    --------
-    >>> find_mechanism("dawa").__name__
-    'Dawa'
-    >>> find_mechanism("blowfish_fast:Laplace").name
-    'laplace'
-    """
+    """Return the class of a mechanism of the package or from outside."""
     found = named
     if isinstance(named, str):
         known = {**MECHANISMS, **TABLE_MECHANISMS, **RHO_MECHANISMS}
@@ -101,10 +93,7 @@ def _imported(named: str) -> Any:
 
 
 def outside_parts(mechanism: Mechanism) -> list[str]:
-    """Return where parts of a mechanism come from that the package did not define.
-
-    The mechanism itself, its partition, its strategy, or candidates it may run.
-    """
+    """Return where parts of a mechanism come from that the package did not define."""
     return list(dict.fromkeys(_outside(mechanism)))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy as np
 from blowfish_fast._support import palette
 from blowfish_fast._support.optional import require
 from blowfish_fast._support.typing import FloatArray
+from blowfish_fast._support.validation import as_choice
 from blowfish_fast.accounting import Ledger
 from blowfish_fast.accounting.statements import Entry
 from blowfish_fast.errors import InputError
@@ -29,9 +31,6 @@ LETTER_WIDTH, LETTER_HEIGHT = 5.2, 11.0
 
 SHORT_SPAN = 60.0
 """Seconds below which charges are counted instead of dated."""
-
-MADE_UP = 32
-"""Characters of a name that the ledger made up for a request."""
 
 
 def budget_over_time(
@@ -64,8 +63,7 @@ def budget_over_time(
     """
     if not isinstance(ledger, Ledger):
         raise InputError(f"budget_over_time draws a Ledger; received {ledger!r}")
-    if along not in (None, "time", "charges"):
-        raise InputError(f'along must be "time" or "charges"; received {along!r}')
+    as_choice(along, "along", (None, "time", "charges"))
     entries = ledger.history()
     dated = along == "time" or (along is None and _span(entries) >= SHORT_SPAN)
     drawn = axes_for(axes, (8.0, 4.0), "Drawing a budget")
@@ -168,10 +166,7 @@ def _label_time(axes: Axes, entries: list[Entry], *, dated: bool) -> None:
 def _name_charges(
     axes: Axes, entries: list[Entry], places: FloatArray, spent: FloatArray
 ) -> None:
-    """Name charges, the largest first, where their names do not cover another.
-
-    The space above and to the left of a corner is empty: stairs rise to the right.
-    """
+    """Name charges, the largest first, where their names do not cover another."""
     points = 72.0 / axes.figure.dpi
     corners = axes.transData.transform(np.column_stack([places, spent])) * points
     left, right = axes.bbox.x0 * points, axes.bbox.x1 * points
@@ -179,7 +174,9 @@ def _name_charges(
     order = sorted(range(len(entries)), key=lambda one: -entries[one].budget.amount)
     for number in order:
         entry = entries[number]
-        named = entry.mechanism if _made_up(entry.request) else entry.request
+        # The ledger makes such names up for requests that were given none.
+        made_up = re.fullmatch("[0-9a-f]{32}", entry.request)
+        named = entry.mechanism if made_up else entry.request
         text = shorten(named, 20)
         width = LETTER_WIDTH * len(text)
         x, y = corners[number]
@@ -204,7 +201,3 @@ def _name_charges(
             fontsize="small",
             color="0.25",
         )
-
-
-def _made_up(request: str) -> bool:
-    return len(request) == MADE_UP and all(one in "0123456789abcdef" for one in request)

@@ -82,21 +82,12 @@ def _public_values(reference: Any, name: str | None) -> tuple[AnyArray, str]:
 
 
 class Places(NamedTuple):
-    """Where the cells of one attribute lie along an axis.
-
-    Attributes
-    ----------
-    edges : (cells + 1,) float64
-        Borders of the cells; extra cells follow the others.
-    kind : {"number", "value", "date", "level"}
-        What the axis shows.
-    extras : tuple of (float, str)
-        Middle and name of the cells that have no place of their own.
-    """
+    """Where the cells of one attribute lie along an axis; extra cells come last."""
 
     edges: FloatArray
     kind: str
     extras: tuple[tuple[float, str], ...]
+    """Middle and name of the cells that have no place of their own."""
 
 
 def places_of(attribute: Axis) -> Places:
@@ -124,10 +115,7 @@ def label_axis(
     fallback: str,
     inches: float | None = None,
 ) -> Places:
-    """Write the attribute's name, and its categories or dates, along an axis.
-
-    `inches` is the room along it where that will be less than the axes now have.
-    """
+    """Write an attribute's name, and its categories or dates, along an axis."""
     places = places_of(attribute)
     axis = axes.xaxis if which == "x" else axes.yaxis
     axis.set_label_text(attribute.name or fallback)
@@ -207,10 +195,9 @@ def rotate_names(axes: Axes) -> None:
 
 
 def line_names(axes: Axes, names: list[tuple[str, float, str]], gap: float) -> None:
-    """Write names beside the right border: (text, height in data, colour).
+    """Write names beside the right border, `gap` of the axis apart at least.
 
-    Heights are moved apart until they differ by `gap` of the axis; a thin line leads
-    from each name to its height.
+    Each is (text, height in data, colour), and a thin line leads to its height.
     """
     scale = axes.transData.transform
     inverse = axes.transAxes.inverted().transform
@@ -243,10 +230,7 @@ def line_names(axes: Axes, names: list[tuple[str, float, str]], gap: float) -> N
 
 
 def apart(heights: list[float], gap: float) -> list[float]:
-    """Move heights apart to at least `gap`, as little as may be, keeping their order.
-
-    With a gap of 0.1, 0.5, 0.5 and 0.9 become 0.45, 0.55 and 0.9.
-    """
+    """Move heights apart to at least `gap`, as little as may be, in their order."""
     order = np.argsort(heights, kind="stable")
     # Heights less their least room never decrease: the closest such sequence pools.
     pools: list[list[float]] = []

@@ -9,7 +9,7 @@ import numpy as np
 from blowfish_fast._support import palette
 from blowfish_fast._support.optional import require
 from blowfish_fast._support.typing import AnyArray, FloatArray
-from blowfish_fast._support.validation import malformed_as
+from blowfish_fast._support.validation import as_choice, malformed_as
 from blowfish_fast.data.histogram import Histogram
 from blowfish_fast.data.sparse import SparseHistogram
 from blowfish_fast.errors import InputError, IntervalError
@@ -80,16 +80,10 @@ def grid_map(
     if release.domain.ndim != 2:
         raise InputError(
             f"grid_map draws two attributes; this release has {release.domain.ndim}. "
-            + (
-                "Use plotting.histogram"
-                if release.domain.ndim == 1
-                else "Use plotting.groups(release.group_by('one', 'other').count())"
-            )
+            "Use plotting.histogram for one, and for more "
+            "plotting.groups(release.group_by('one', 'other').count())"
         )
-    if show not in ("estimate", "standard_error"):
-        raise InputError(
-            f'show must be "estimate" or "standard_error"; received {show!r}'
-        )
+    as_choice(show, "show", ("estimate", "standard_error"))
     ratio = _ratio(release.domain.shape)
     # Inches in which cells look square, with room for text and colours.
     width, height = LONGEST_SIDE / max(ratio, 1.0), LONGEST_SIDE * min(ratio, 1.0)
@@ -215,10 +209,7 @@ def _ratio(shape: tuple[int, ...]) -> float:
 
 
 def bucket_boxes_of(release: Release) -> AnyArray | None:
-    """Return low and high corners of rectangular buckets, shape (buckets, 2, 2).
-
-    None where the mechanism has none, or where they are no rectangles.
-    """
+    """Return corners of rectangular buckets, shape (buckets, 2, 2), or None."""
     details = release.details
     lows, highs = details.get("lows"), details.get("highs")
     if isinstance(lows, np.ndarray) and isinstance(highs, np.ndarray):

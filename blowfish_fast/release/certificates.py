@@ -1,16 +1,13 @@
 """Certificates: statements about how far the answers of a release are off the truth.
 
-Bought with a little budget, public afterwards, kept in the release's file:
-
     kind       the statement                                          whose intervals
     quantile   a fraction of exactly these answers is within X        these answers
     curve      the same, for workloads of which a record moves few    these answers
     all        every range, or rectangle, is within X                 any of them
     shape      no bucket is off even by more than K~ and noise        any range, each
 
-The first two promise something of the fraction and nothing of a single answer. How the
-numbers are drawn stands in ``mechanisms.certifier``, why they hold on the page
-docs/proofs/certificates.md.
+The first two promise something of the fraction and nothing of a single answer; why the
+claims hold stands on the page docs/proofs/certificates.md.
 """
 
 from __future__ import annotations
@@ -57,15 +54,11 @@ class Certificate:
     rows : tuple of dict
         For each class of answers: how many `queries`, and by how much more than
         their noise they may be off (`extra`, infinite where nothing can be claimed).
-    extra : float
-        The largest of these.
     guarantee : Guarantee
         What was paid, under which policy.
-    release, workload : str
-        Digests of what the certificate is about; `workload` is empty where every range
-        is covered.
-    queries : int
-        Answers that were checked; 0 where every range was.
+    release, workload, queries : str, str, int
+        Digests of what the certificate is about, and how many answers were checked;
+        empty and 0 where every range was.
 
     Examples
     --------
@@ -122,12 +115,7 @@ class Certificate:
         return self.kind in ("all", "shape")
 
     def covers(self, workload: Workload) -> bool:
-        """Return whether the claim is about these very queries, or all of their kind.
-
-        Examples
-        --------
-        See `Certificate`.
-        """
+        """Return whether the claim is about these queries, or all of their kind."""
         if self.kind in ("quantile", "curve"):
             return (
                 workload.queries == self.queries
@@ -147,8 +135,8 @@ class Certificate:
     ) -> FloatArray:
         """Return how far linear answers to ranges may lie off, by the buckets they cut.
 
-        The draws of the shapes and those of the answer, whose `spread` is given, are
-        bounded together: separate margins would be wider.
+        Their draws and those of the answer, whose `spread` is given, are bounded
+        together: separate margins would be wider.
         """
         ends = whole_boxes(workload)
         assert ends is not None
@@ -271,11 +259,7 @@ def find_certificate(
     *,
     together: bool,
 ) -> Certificate | None:
-    """Return the certificate that says most of these queries; None where none does.
-
-    Shapes serve any confidence, all others the one that they were bought at. What is
-    known of a fraction is not known of all `together`.
-    """
+    """Return the certificate that says most of these queries; None where none does."""
     for kind in ("shape", "quantile", "curve", "all"):
         for one in certificates:
             if one.kind != kind or not math.isfinite(one.extra):
@@ -307,10 +291,7 @@ def spread_with(spread: Spread, squares: IntArray, scales: Scales) -> Spread:
 
 
 def whole_boxes(workload: Workload) -> tuple[IntArray, IntArray] | None:
-    """Return the ends of queries that are boxes of whole cells; None where not all are.
-
-    On a line the ends of ranges; on a grid the low and the high corners.
-    """
+    """Return both ends of queries that are all boxes of whole cells, or None."""
     domain = workload.domain
     if domain.ndim == 2 and isinstance(workload, Rectangles) and workload.whole_cells:
         return workload.lows.astype(np.int64), workload.highs.astype(np.int64)

@@ -1,12 +1,8 @@
 """Releases added up, set against each other, or averaged: all of it post-processing.
 
-    a + b             other people in each          the larger budget
-    a - b             whoever is in both            both budgets
-    a.combine(b)      the same people, twice        both budgets, least squares weights
-
-The noise of different releases is independent, so what is known of a sum of weighted
-draws (`Spread`) adds up: variances and squares with the squares of the weights, the
-largest draw is the largest of all.
+a + b             other people in each          the larger budget
+a - b             whoever is in both            both budgets
+a.combine(b)      the same people, twice        both budgets, least squares weights
 """
 
 from __future__ import annotations
@@ -27,7 +23,7 @@ from blowfish_fast.measure.noise import Spread
 from blowfish_fast.measure.tails import noise_half_widths
 from blowfish_fast.workloads import Identity, Workload
 
-from .grants import Scope, with_answers
+from .grants import Scope, counts_records, with_answers
 from .guarantee import Guarantee
 from .tabular import Tabular, cell_table
 
@@ -52,16 +48,8 @@ class CombinedRelease(Tabular):
     """Independent releases over the same cells, added up with weights.
 
     Made by ``a + b`` (different people), ``a - b`` and ``a.combine(b)`` (the same
-    people).
-
-    Attributes
-    ----------
-    parts : tuple of Release
-    weights : (parts,) float64
-        How often each part counts.
-    estimate : float64 of the domain's shape
-    guarantee : Guarantee
-        Of all parts together.
+    people). `parts` count with their `weights` in `estimate` and the rest; `guarantee`
+    is that of all parts together.
 
     Examples
     --------
@@ -150,12 +138,14 @@ class CombinedRelease(Tabular):
             miss /= max(workload.queries, 1)
         for one in self.parts:
             one._check(workload)
-            one._demand(of, workload)
+        granted = [one._demand(of, workload) for one in self.parts]
         half = noise_half_widths(self._spread(workload), miss)
         centre = np.zeros(half.size)
         for weight, one in zip(self.weights, self.parts, strict=True):
             centre += weight * workload.answer_again(*one._linear_sums).reshape(-1)
         bounds = np.column_stack([centre - half, centre + half])
+        if all(granted) and (self.weights >= 0.0).all() and counts_records(workload):
+            np.maximum(bounds, 0.0, out=bounds)
         return with_answers(bounds, self.answer(workload))
 
     def _spread(self, workload: Workload) -> Spread:
@@ -213,9 +203,8 @@ def combine(
 ) -> CombinedRelease:
     """Return the average of releases of the same people with the least variance.
 
-    One weight per release, in inverse proportion to the variance of its noise summed
-    over the workload: least squares among weights that add up to 1. Scales of noise
-    are public, so the weights are, and answers stay unbiased and consistent.
+    One weight per release, in inverse proportion to the public variance of its noise
+    summed over the workload: answers stay unbiased and consistent.
     """
     parts = [_as_release(one) for one in releases]
     _check_parts(parts)
@@ -269,8 +258,9 @@ def _check_parts(parts: Sequence[Part]) -> None:
 
 
 def _same_noise(one: Part, other: Part) -> bool:
-    if one is other:
-        return True
+    if one is other or (one.identity and other.identity):
+        return bool(one.identity == other.identity)
+    # Seeded experiments and older files have none: equal numbers are the same noise.
     pairs = list(zip(one.measurements, other.measurements, strict=False))
     return bool(pairs) and all(
         np.array_equal(mine.noisy, theirs.noisy)

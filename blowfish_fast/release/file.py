@@ -34,8 +34,8 @@ from .guarantee import Guarantee
 FORMAT = 1
 COPIES = 4
 """How often a file's content is held at a time while it is read, at most."""
-SMALL_BYTES = 2**16
-"""Up to here arrays are not compressed: packing would take longer than writing."""
+TASTED_BYTES = 2**15
+"""Of longer arrays so many bytes are packed, to see whether packing the rest pays."""
 LARGEST_UNIT = 2**62
 """Rates are whole parts of a unit, and of epsilon; see ``noise.Scales``."""
 LARGEST_SQUARED_UNIT = 2**200
@@ -54,7 +54,8 @@ def release_bytes(parts: Mapping[str, Any]) -> bytes:
         "interval_scope": parts["interval_scope"],
         "fresh": parts["fresh"],
         "units": parts["units"],
-        "estimate": keep_arrays(parts["estimate"], "estimate", arrays),
+        "identity": parts["identity"],
+        "estimate": keep_arrays(narrowed(parts["estimate"]), "estimate", arrays),
         "unfitted": keep_arrays(parts["unfitted"], "unfitted", arrays),
         "details": keep_arrays(dict(parts["details"]), "details", arrays),
         "measurements": [
@@ -74,21 +75,45 @@ def write_archive(
 ) -> bytes:
     """Return a zip of plain data under `name` and the arrays that it refers to."""
     file = io.BytesIO()
-    small = sum(array.nbytes for array in arrays.values()) <= SMALL_BYTES
-    kind = zipfile.ZIP_STORED if small else zipfile.ZIP_DEFLATED
+    # Parts carry no time: a zip cannot hold that of a clock set to 1970.
     with zipfile.ZipFile(file, "w") as archive:
-        _add(archive, name, json.dumps(content).encode(), kind)
+        text = json.dumps(content).encode()
+        packed = zipfile.ZIP_STORED if len(text) < 2**16 else zipfile.ZIP_DEFLATED
+        archive.writestr(zipfile.ZipInfo(name), text, packed, compresslevel=1)
         for own, array in arrays.items():
             member = io.BytesIO()
             np.save(member, array, allow_pickle=False)
-            _add(archive, f"{own}.npy", member.getvalue(), kind)
+            info, kind = zipfile.ZipInfo(f"{own}.npy"), _packing(array)
+            archive.writestr(info, member.getbuffer(), kind, compresslevel=1)
     return file.getvalue()
 
 
-def _add(archive: zipfile.ZipFile, name: str, content: bytes, kind: int) -> None:
-    """Add a part without the time: a zip cannot hold that of a clock set to 1970."""
-    # Noise does not compress well; level 1 takes a fifth of the time of level 6.
-    archive.writestr(zipfile.ZipInfo(name), content, kind, compresslevel=1)
+def _packing(array: AnyArray) -> int:
+    """Return how an array is packed: noise takes long and becomes little shorter."""
+    if array.nbytes <= 2 * TASTED_BYTES:
+        return zipfile.ZIP_STORED
+    flat = array.reshape(-1)
+    step = TASTED_BYTES // array.itemsize // 4
+    taste = [flat[at : at + step] for at in range(0, flat.size, flat.size // 4)][:4]
+    pays = 4 * len(zlib.compress(np.concatenate(taste).tobytes(), 1)) < TASTED_BYTES
+    return zipfile.ZIP_DEFLATED if pays else zipfile.ZIP_STORED
+
+
+def narrowed(values: AnyArray) -> AnyArray:
+    """Return whole numbers in the fewest bytes that hold every bit of them.
+
+    Readers ask for the type that they want, as they did before arrays were narrowed.
+    """
+    if not values.size or values.dtype not in (np.int64, np.float64):
+        return values
+    low, high = values.min(), values.max()
+    for kind in (np.int8, np.int16, np.int32):
+        limits = np.iinfo(kind)
+        if limits.min <= low and high <= limits.max:
+            narrow = values.astype(kind)
+            same = narrow.astype(values.dtype).view(np.int64) == values.view(np.int64)
+            return narrow if same.all() else values
+    return values
 
 
 def write_bytes(content: bytes, path: str | os.PathLike[str]) -> None:
@@ -136,10 +161,7 @@ def read_bytes(path: str | os.PathLike[str]) -> bytes:
 def release_parts(
     content: bytes, read_certificate: Callable[[dict[str, Any]], Any]
 ) -> dict[str, Any]:
-    """Return the fields of a release from its bytes; refuse anything else.
-
-    Certificates, whose file is of the same form, are read by `read_certificate`.
-    """
+    """Return the fields of a release from its bytes; refuse anything else."""
 
     def rebuild(plain: dict[str, Any], archive: zipfile.ZipFile) -> dict[str, Any]:
         known = restore_arrays(plain.get("certificates", []), archive)
@@ -187,16 +209,17 @@ def read_archive(
 
 def pack_measurement(measurement: Measurement) -> dict[str, Any]:
     """Return a measurement as plain data and arrays."""
+    order = measurement.buckets.order
     return {
         "kind": measurement.strategy.kind,
         "strategy": measurement.strategy.pack(),
-        "rates": measurement.scales.rates,
+        "rates": narrowed(measurement.scales.rates),
         "unit": measurement.scales.unit,
         "exact": measurement.scales.exact,
         **({} if measurement.scales.power == 1 else {"power": 2}),
-        "noisy": measurement.noisy,
-        "edges": measurement.buckets.edges,
-        "order": measurement.buckets.order,
+        "noisy": narrowed(measurement.noisy),
+        "edges": narrowed(measurement.buckets.edges),
+        "order": None if order is None else narrowed(order),
         "curve": measurement.buckets.curve,
     }
 
@@ -285,6 +308,7 @@ def _rebuild(content: dict[str, Any], archive: zipfile.ZipFile) -> dict[str, Any
         "unfitted": unfitted,
         "version": str(content["version"]),
         "units": units,
+        "identity": str(content.get("identity", "")),
     }
 
 

@@ -1,19 +1,10 @@
-r"""Which intervals hold the true answer, and which the noise alone.
+"""Which intervals hold the true answer, and which the noise alone.
 
 An answer is off by noise, and by what inference takes for granted: that records lie
-evenly in a bucket, that dropped coefficients were 0. Noise intervals hold the truth
-only where the second part is nothing for every data set. Inference is linear, so it is
-nothing for a query q if
-
-    q . (infer(rows(x)) - x) = 0      for all counts x
-
-    buckets        | a a a | b b |      a query that is constant on every bucket passes,
-    query          | 1 1 1 | 0 0 |      one that cuts a bucket does not
-    query          | 1 1 0 | 0 0 |
-
-Made-up counts x decide, drawn once from a fixed seed and large: a linear form that is
-not 0 is within rounding of 0 on one of them with a probability of about 2^-20, and on
-both with 2^-40. No data is read.
+evenly in a bucket, that dropped coefficients were 0. A query q is off by noise alone if
+q . (infer(rows(x)) - x) = 0 for all counts x, since inference is linear. Made-up counts
+decide, drawn once from a fixed seed and large: a linear form that is not 0 is within
+rounding of 0 on one of them with a probability of about 2^-20, on both with 2^-40.
 """
 
 from __future__ import annotations
@@ -43,7 +34,7 @@ BOUND_NAMES: dict[Scope, tuple[str, str]] = {
 PROBE_BITS = 30
 PROBES = 2
 SEED = 20240711
-# Below this part of a probe's size a result is rounding; see the module docstring.
+# Below this part of a probe's size a result is rounding.
 LIMIT = 2.0 ** (PROBE_BITS - 18)
 
 
@@ -158,13 +149,7 @@ def say_noise_only(
 
 
 def interval_label(kind: Scope, confidence: float) -> str:
-    """Return what intervals are, for a legend.
-
-    Examples
-    --------
-    >>> interval_label("truth", 0.95), interval_label("noise", 0.95)
-    ('holds the truth, 95 %', 'noise only, 95 %')
-    """
+    """Return what intervals are, for a legend: "noise only, 95 %"."""
     held = {"truth": "holds the truth", "noise": "noise only"}
     held["certified"] = "most hold the truth, certified"
     return f"{held[kind]}, {100 * confidence:g} %"

@@ -1,15 +1,11 @@
-"""Answers that carry their intervals: single numbers, and one per group.
-
-An answer is a number and can be used as one. Its interval is worked out when it is
-asked for, because some releases have none.
-"""
+"""Answers, by group or alone, that can be used as numbers and know their intervals."""
 
 from __future__ import annotations
 
 import itertools
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -34,18 +30,6 @@ Bounds = Callable[[float, Scope], FloatArray]
 
 Kind = Callable[[], Scope]
 """Says whether intervals can hold the truth, or the noise alone."""
-
-
-class IntervalSource(Protocol):
-    """Something with intervals."""
-
-    def bounds(self, confidence: float, of: Scope) -> FloatArray:
-        """Return intervals, (groups, 2)."""
-        ...
-
-    def kind(self) -> Scope:
-        """Return whether intervals can hold the truth."""
-        ...
 
 
 class Claim(NamedTuple):
@@ -113,9 +97,8 @@ class Estimate(float):
     ) -> tuple[float, float]:
         """Return an interval that holds with at least `confidence`.
 
-        Of the truth, if that is known, else of the noise, with a `NoiseOnlyWarning`;
-        `of` asks for one of them, as in ``release.intervals``. Raises `IntervalError`
-        where ``release.interval_scope`` is "nothing".
+        `of` is as in ``release.intervals``. Raises `IntervalError` where
+        ``release.interval_scope`` is "nothing".
         """
         return self._bounds(confidence, of)
 
@@ -175,10 +158,7 @@ class Quotient:
 def variance_bounds(
     mean: Quotient, square: Quotient, most: FloatArray, confidence: float, of: Scope
 ) -> FloatArray:
-    """Return intervals of E[x^2] - E[x]^2 from those of both means; at most `most`.
-
-    Each of the two may miss with half the probability.
-    """
+    """Return intervals of E[x^2] - E[x]^2 from those of both means; at most `most`."""
     shared = 1.0 - (1.0 - confidence) / 2
     first, second = mean.bounds(shared, of), square.bounds(shared, of)
     nearest = np.maximum(np.maximum(first[:, 0], -first[:, 1]), 0.0)
@@ -302,12 +282,7 @@ class GroupedAnswers(Tabular, Mapping[Any, Estimate]):
         return float(bounds[place, 0]), float(bounds[place, 1])
 
     def to_table(self, confidence: float | None = 0.95) -> Table:
-        """Return columns: the groups' names, the answers, and their intervals.
-
-        Columns `low` and `high` hold the true answers; where intervals hold the noise
-        alone, they are `noise_low` and `noise_high`. ``confidence=None`` leaves them
-        out.
-        """
+        """Return columns: names of the groups, answers, intervals (`BOUND_NAMES`)."""
         several = len(self.attributes) > 1
         columns: dict[str, Any] = {}
         for at, attribute in enumerate(self.attributes):

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
+import secrets
 import weakref
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -98,7 +100,7 @@ class Guarantee:
         """Return plain data, for JSON; epsilon or rho as an exact fraction in text."""
         return {
             **self.budget.to_dict(),
-            "policy": _plain(self.policy),
+            "policy": json.loads(json.dumps(self.policy)),
             "meaning": self.meaning,
             "neighbours": self.neighbours,
             "secure": self.secure,
@@ -146,6 +148,14 @@ class Guarantee:
         return sentence
 
 
+def new_identity(guarantee: Guarantee) -> str:
+    """Return what tells one draw of secure noise from any other; "" for seeded noise.
+
+    It is drawn apart from the noise and from the data, so it says nothing of either.
+    """
+    return secrets.token_hex(16) if guarantee.secure else ""
+
+
 def _meaning(policy: Policy, budget: Budget) -> str:
     """Say what stays indistinguishable; paid in rho, without factors of epsilon."""
     words = policy.describe()
@@ -163,10 +173,7 @@ def _meaning(policy: Policy, budget: Budget) -> str:
 
 
 def odds_sentence(budget: Budget) -> str:
-    """Say what rho means for the odds of one database against its neighbour.
-
-    At the delta that was stated, else at one in a billion, named as such.
-    """
+    """Say what rho means for odds, at the stated delta or else at one in a billion."""
     delta = Fraction(1, 10**9) if budget.delta is None else budget.delta
     exponent = odds_exponent(budget.amount, delta)
     factor = f"e^{exponent:g}"
@@ -235,14 +242,3 @@ def _policy_data(policy: Policy) -> Any:
 
 
 _STATED: dict[int, tuple[weakref.ref[Policy], Any]] = {}
-
-
-def _plain(value: Any) -> Any:
-    """Copy it back into dictionaries and lists of one's own."""
-    if isinstance(value, dict):
-        return {key: _plain(one) for key, one in value.items()}
-    if isinstance(value, list):
-        if _SIMPLE.issuperset(map(type, value)):
-            return list(value)
-        return [_plain(one) for one in value]
-    return value

@@ -1,18 +1,10 @@
 """Counts, sums, means, variances and quantiles over conditions on attributes.
 
-    release.where(age=slice(20, 40), sex="F").mean("income")
-
-Everything here is post-processing of public values, so it is free and may be asked as
-often as wanted. A condition selects intervals of cells on each axis; their product is
-one query, and grouping makes a grid of queries:
-
-                 sex  F    M
-    age  [20, 30)    .-----.-----.      counts   one row of the estimate's cells each
-         [30, 40)    |-----|-----|      sums     the same rows, weighted by a public
-                     '-----'-----'               value per cell, or part of a cell
-
-Intervals of the truth allow for every place of a record inside its cell; how, and how
-those of quotients follow from those of sums and counts, stands in docs/proofs/olap.md.
+Post-processing of public values, so it is free and may be asked as often as wanted. A
+condition selects intervals of cells on each axis; their product is one query, grouping
+makes a grid of queries, and sums weight their cells by a public value each. How
+intervals of the truth allow for every place of a record inside its cell, and how those
+of quotients follow, stands in docs/proofs/olap.md.
 """
 
 from __future__ import annotations
@@ -44,7 +36,6 @@ from .group_answers import (
     Claim,
     Estimate,
     GroupedAnswers,
-    IntervalSource,
     Quotient,
     variance_bounds,
 )
@@ -54,6 +45,7 @@ from .query_grid import AnswerSource, Grid, GridAnswers, ValueRows, value_rows
 Answer = TypeVar("Answer")
 NamedCovers = dict[int, list[tuple[Any, Cover]]]
 """Names and covers of the groups along each axis."""
+IntervalSource = GridAnswers | SelectedQuantiles
 
 
 class Questions(ABC, Generic[Answer]):

@@ -68,10 +68,7 @@ def monotone_totals(estimate: FloatArray) -> FloatArray:
 
 
 def cdf_values(estimate: FloatArray) -> FloatArray:
-    """Return the part of all records at or before each cell; uniform if there is none.
-
-    The last entry is 1.
-    """
+    """Return the part of all records up to each cell; uniform if there is none."""
     totals = monotone_totals(estimate)
     if totals[-1] == 0.0:
         return np.arange(1, totals.size + 1) / totals.size
@@ -165,15 +162,13 @@ def _enclosing(
 
 
 def _first_reaching(totals: FloatArray, ranks: FloatArray) -> IntArray:
-    """Return the first cell whose total is at least the rank, else the last cell.
-
-    Totals of several groups lie along the last axis, with one rank for each group.
-    """
+    """Return the first cell whose total reaches the rank of its row, else the last."""
     if totals.ndim == 1:
         below: IntArray = np.searchsorted(totals, ranks)
     else:
         below = (totals < ranks[..., None]).sum(axis=-1)
-    return np.minimum(below, totals.shape[-1] - 1)
+    found: IntArray = np.minimum(below, totals.shape[-1] - 1)
+    return found
 
 
 def _linear_totals(linear: FloatArray, spread: Spread) -> FloatArray:

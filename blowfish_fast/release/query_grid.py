@@ -1,12 +1,9 @@
-"""A grid of queries: products of one cover per axis, as rows over the cells.
-
-Serves ``olap``. A group on one axis is a sparse row over that axis's cells, holding the
-part of each cell that is covered, or that part times a value:
+"""A grid of queries: products of one cover per axis, as sparse rows over its cells.
 
     [20, 45) in cells of 10 years     0  0  1  1  .5  0
 
-A query of the grid is the product of one row per axis. Values are worked out axis by
-axis; a row over all cells is built only for intervals that need one.
+A row holds the part of each cell that a group covers, or that part times a value.
+Answers are worked out axis by axis; rows over all cells are built for intervals alone.
 """
 
 from __future__ import annotations
@@ -269,10 +266,7 @@ def value_rows(
 
 
 class ValueRows(NamedTuple):
-    """Values along one axis, for each group and each cell that it covers.
-
-    What records there count with, and the least and the largest that they may have.
-    """
+    """What records count with in each cell of each group, and the least and most."""
 
     pieces: list[CellParts]
     worth: list[FloatArray]
@@ -293,8 +287,7 @@ class ValueRows(NamedTuple):
     @property
     def centre(self) -> FloatArray:
         """The middle between `lowest` and `highest`."""
-        lowest = self.lowest
-        return lowest + (self.highest - lowest) / 2
+        return self.lowest + (self.highest - self.lowest) / 2
 
     def reach(self) -> tuple[FloatArray, FloatArray]:
         """Return the least and the largest value that a record of each group has."""
@@ -313,10 +306,7 @@ class ValueRows(NamedTuple):
         )
 
     def ends(self, centre: FloatArray | float = 0.0, power: int = 1) -> tuple[Any, Any]:
-        """Return rows of the least and the largest of that power of a record.
-
-        A record in a cell that is covered in part may lie outside and count nothing.
-        """
+        """Return rows of the least and the largest of that power of a record."""
         middle = np.broadcast_to(centre, len(self.pieces))
         low, high = [], []
         for group, one in enumerate(self.pieces):
@@ -325,6 +315,7 @@ class ValueRows(NamedTuple):
             if power == 2:
                 apart = np.maximum(np.maximum(below, -above), 0.0)
                 below, above = apart**2, np.maximum(below**2, above**2)
+            # A record in a cell that is covered in part may count nothing.
             whole = one.ends - one.starts >= 1.0
             low.append(np.where(whole, below, np.minimum(below, 0.0)))
             high.append(np.where(whole, above, np.maximum(above, 0.0)))

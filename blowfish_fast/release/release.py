@@ -82,6 +82,8 @@ class Release(Tabular):
         intervals and errors are in persons.
     certificates : tuple of Certificate
         What was bought to know how far answers are off; see `certified`.
+    identity : str
+        Drawn with secure noise, and kept in files: the same noise has the same one.
 
     Examples
     --------
@@ -140,6 +142,7 @@ class Release(Tabular):
     fresh: bool = False
     units: int = 1
     certificates: tuple[Certificate, ...] = ()
+    identity: str = ""
 
     def __post_init__(self) -> None:
         self.estimate.flags.writeable = False
@@ -236,10 +239,7 @@ class Release(Tabular):
         return half / self.units if self.units > 1 else half
 
     def certified(self, certificate: Certificate) -> Self:
-        """Return the same release with a certificate, which its file then keeps.
-
-        See `Certificate` for an example, and ``Ledger.certify`` for how to buy one.
-        """
+        """Return the same release with a certificate, which its file then keeps."""
         if not isinstance(certificate, Certificate):
             raise InputError(
                 "a release is certified with what ledger.certify returned",
@@ -354,31 +354,24 @@ class Release(Tabular):
         return np.sqrt(self._spread(workload).variance)
 
     def cdf(self) -> FloatArray:
-        """Return the part of all records at or before each cell, shape (cells,).
-
-        Never decreasing, from 0 to 1, for one ordered attribute; from the estimate.
-        """
+        """Return the part of all records at or before each cell, from 0 to 1."""
         check_ordered(self.domain, "cdf")
         return cdf_values(self.estimate)
 
     def cdf_intervals(
         self, confidence: float = 0.95, *, of: Scope | None = None
     ) -> FloatArray:
-        """Return an interval for each entry of `cdf`, shape (cells, 2).
-
-        Each holds with at least `confidence`; `of` as in `intervals`.
-        """
+        """Return an interval for each entry of `cdf`, as `intervals` does."""
         linear, spread = self._running_totals("cdf_intervals", of)
         bounds = cdf_bounds(linear, spread, 1.0 - as_confidence(confidence))
         return with_answers(bounds, self.cdf())
 
     def quantiles(self, q: Any) -> AnyArray:
-        """Return where a part `q` of all records is reached, one place for each.
+        """Return where a part `q` of all records is reached: 0.5 for the median.
 
         Values along the axis where the domain has edges (records taken as uniform
-        inside a cell), dates where it has dates, cell numbers otherwise:
-        ``quantiles(0.5)`` is the median. One attribute of several has
-        ``where(...).quantile(name, q)``.
+        inside a cell), dates where it has dates, cell numbers otherwise. One attribute
+        of several has ``where(...).quantile(name, q)``.
         """
         check_ordered(self.domain, "quantiles")
         return quantile_places(self.domain, self.estimate, q)
@@ -464,9 +457,8 @@ class Release(Tabular):
     def to_table(self, confidence: float | None = 0.95) -> Table:
         """Return one row per cell: what it stands for, its estimate, its interval.
 
-        Columns `low` and `high` hold the true count; where intervals hold the noise
-        alone, they are `noise_low` and `noise_high`. ``confidence=None`` leaves them
-        out, and so does a release whose `interval_scope` is "nothing".
+        Columns `low` and `high` hold the true count, `noise_low` and `noise_high` the
+        noise alone. They are left out with ``confidence=None``, or if nothing is known.
         """
         return cell_table(self, confidence)
 
@@ -501,10 +493,9 @@ class Release(Tabular):
     def combine(
         self, *others: Release, workload: Workload | None = None
     ) -> CombinedRelease:
-        """Average releases of the same people with the least variance.
+        """Average releases of the same people with the least variance over `workload`.
 
-        Weights are for all queries of `workload`, by default all cells; budgets add
-        up. `CombinedRelease` has an example.
+        By default that is all cells. Budgets add up; `CombinedRelease` has an example.
         """
         from .combination import combine
 

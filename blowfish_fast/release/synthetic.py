@@ -1,11 +1,8 @@
 """Records drawn from an estimate: a table that looks like the data, and is public.
 
-    estimate      -1.2    3.4    0.3    9.5      total 12.0
-    shares         0.0    3.0    0.0    9.0      nearest with no negatives, same total
-    counts         0      3      0      9        each rounded up or down at random
-    records        3 uniform in cell 1, 9 in cell 3, shuffled
-
-Post-processing of public values: it costs no privacy, and any randomness will do.
+estimate      -1.2    3.4    0.3    9.5      total 12.0
+shares         0.0    3.0    0.0    9.0      nearest with no negatives, same total
+counts         0      3      0      9        each rounded up or down at random
 """
 
 from __future__ import annotations
@@ -33,23 +30,9 @@ def sample_records(
 ) -> Table:
     """Return records whose histogram is the estimate, rounded to whole records.
 
-    Parameters
-    ----------
-    domain : Domain
-        What the cells stand for.
-    estimate : float64 of the domain's shape
-        Public.
-    count : int, optional
-        How many records; by default the estimate's total, rounded.
-    rng : int or numpy Generator, optional
-        For the same records again.
-
-    Returns
-    -------
-    Table
-        A column per attribute: values uniform inside cells between edges (dates to
-        their unit), levels, cell numbers. Missing values are missing; values outside
-        are infinite, just after the last edge for dates, "(outside)" among levels.
+    A column per attribute: values uniform inside cells between edges (dates to their
+    unit), levels, cell numbers. Missing values are missing; values outside are
+    infinite, just after the last edge for dates, "(outside)" among levels.
     """
     with malformed_as(InputError, "rng must be a whole number or a numpy Generator"):
         generator = np.random.default_rng(rng)
@@ -86,9 +69,8 @@ def _record_count(estimate: FloatArray, count: Any) -> int:
 def non_negative_shares(estimate: FloatArray, total: float) -> FloatArray:
     """Return the nearest cells, in least squares, without negatives and with a total.
 
-    The estimate is first scaled to `total` where its own is positive. The nearest
-    point takes one constant from all cells and sets negatives to 0, so that small
-    noise on many empty cells does not outweigh the rest. O(n log n).
+    Scaled to `total` first where its own is positive. The nearest point takes one
+    constant from all cells and sets negatives to 0. O(n log n).
     """
     own = float(estimate.sum())
     values = estimate * (total / own) if own > 0 else estimate
@@ -103,8 +85,7 @@ def publishable_counts(estimate: FloatArray) -> IntArray:
     """Return whole counts, none negative, with the estimate's own total, rounded.
 
     The coins of the rounding come from a digest of the estimate: a release is always
-    rounded alike, so that tables and answers made at different times agree. It reads
-    nothing but the release, and costs nothing.
+    rounded alike, so that tables and answers made at different times agree.
     """
     total = max(round(float(estimate.sum())), 0)
     digest = hashlib.sha256(np.ascontiguousarray(estimate).tobytes()).digest()
@@ -120,15 +101,9 @@ def round_counts(
 
     Pivotal sampling (Deville and Tille 1998) along a tree. What is left of every share
     after its whole part is the chance of one record more; neighbours pool their two
-    chances, one of them is decided, and the other goes on to the next round:
-
-        .3  .6  .8  .3          .3 + .6 = .9   one of the two keeps all of it
-        .9      .1   (1 record) .8 + .3 = 1.1  one gets a record, the other keeps .1
-        0   (1 record)          .9 + .1 = 1    one gets a record, the other nothing
-
-    Stretches of neighbouring cells keep their totals but for a record or so, and since
-    every pair tosses a coin of its own, a few records out of many cells do not repeat
-    a pattern of the cells, as equal steps along the running totals would. O(n).
+    chances, one of them is decided, and the other goes on to the next round. Stretches
+    of neighbouring cells keep their totals but for a record or so, and since every pair
+    tosses a coin of its own, no pattern of the cells is repeated. O(n).
     """
     whole = np.floor(shares)
     counts: IntArray = whole.astype(np.int64)

@@ -52,10 +52,7 @@ class Tabular(ABC):
 
 
 def cell_table(source: Any, confidence: float | None) -> Table:
-    """Return one row per cell of a release, or of several combined.
-
-    What the cell stands for, its estimate, and its interval.
-    """
+    """Return one row per cell: what it stands for, its estimate, its interval."""
     from blowfish_fast.data.frames import Table, cell_columns
 
     places = np.unravel_index(np.arange(source.domain.size), source.domain.shape)
@@ -80,17 +77,7 @@ def cell_arrays(domain: Domain, table: Table, promise: dict[str, str]) -> Any:
 
 
 def recipe_name(release: Any) -> str:
-    """Return the name under which the recipe of a release can be asked for again.
-
-    Examples
-    --------
-    >>> import blowfish_fast as bf
-    >>> line = bf.Domain(8)
-    >>> policy, ranges = bf.policies.Line(line), bf.workloads.AllRanges(line)
-    >>> best = bf.compare(policy, ranges, epsilon=1).best
-    >>> best.name, recipe_name(best.mechanism.release([5] * 8))
-    ('ordered', 'ordered')
-    """
+    """Return the name under which the recipe of a release can be asked for again."""
     name = str(release.mechanism)
     return strategy_name(release.details) if name == "transformed" else name
 

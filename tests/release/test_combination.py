@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -118,3 +120,28 @@ def test_what_cannot_be_combined_is_refused():
     for wrong in (3, ONE, a - laplace(1).release(TWO)):
         with pytest.raises(InputError, match="releases of histograms"):
             a + wrong
+
+
+def test_releases_whose_noise_coincides_are_told_apart():
+    a, b = laplace(500).release(ONE), laplace(500).release(ONE)
+    assert (a.estimate == b.estimate).all()
+    assert ((a + b).estimate == 2 * ONE).all()
+    for again in (bf.Release.from_bytes(a.to_bytes()), a.rounded()):
+        with pytest.raises(InputError, match="noise is independent"):
+            again + a
+    # An older file says nothing of its noise but the numbers.
+    with pytest.raises(InputError, match="noise is independent"):
+        replace(a, identity="") + b
+    survey = bf.workloads.Tables(LINE, ways=1)
+    tables = bf.Contingency(POLICY, survey, epsilon=1).release(bf.Histogram(LINE, ONE))
+    with pytest.raises(InputError, match="noise is independent"):
+        tables.table(0) + tables.table(0)
+
+
+def test_true_sums_of_counts_are_not_below_zero_and_differences_may_be():
+    a, b = (laplace("0.1").release(np.zeros(8, dtype=int), rng=one) for one in (1, 2))
+    for joined in (a + b, a.combine(b)):
+        low = joined.intervals(CELLS, of="truth")[:, 0]
+        assert (low == np.minimum(joined.answer(CELLS), 0.0)).any()
+        assert (low >= np.minimum(joined.answer(CELLS), 0.0)).all()
+    assert ((a - b).intervals(CELLS, of="truth")[:, 0] < 0).all()

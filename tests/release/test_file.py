@@ -168,3 +168,20 @@ def test_flipped_bits_inside_a_member_are_noticed(members):
     whole[at] ^= 1
     refused(bytes(whole), "CRC")
     assert zlib.crc32(members["estimate.npy"]) != zlib.crc32(bytes(whole[at:]))
+
+
+@pytest.mark.parametrize(
+    "values",
+    [[0.0, -3.0, 127.0], [300.0], [-0.0, 1.0], [0.5], [np.nan], [2.0**40], [], [2**20]],
+)
+def test_whole_numbers_take_few_bytes_and_keep_every_bit(values):
+    given = np.array(values, dtype=np.int64 if values == [2**20] else np.float64)
+    kept = release_file.narrowed(given)
+    assert kept.astype(given.dtype).tobytes() == given.tobytes()
+    assert (kept.itemsize < 8) == (values in ([0.0, -3.0, 127.0], [300.0], [2**20]))
+
+
+def test_noise_is_stored_and_what_repeats_is_packed():
+    noise = np.random.default_rng(1).normal(size=2**14)
+    kinds = [release_file._packing(one) for one in (noise, np.ones(2**14), noise[:9])]
+    assert kinds == [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_STORED]

@@ -22,8 +22,7 @@ from blowfish_fast.measure.selectors.partitions import (
 )
 from blowfish_fast.measure.strategies import Cells
 from blowfish_fast.measure.strategies.cells import bucket_counts, mean_noise
-from blowfish_fast.mechanisms.base import Mechanism, Outcome
-from blowfish_fast.mechanisms.example_data import Example, repeated, stepped
+from blowfish_fast.mechanisms.base import Example, Mechanism, Outcome, repeated, stepped
 from blowfish_fast.policies import Policy
 from blowfish_fast.workloads import Workload
 
@@ -88,8 +87,7 @@ class Ahp(BucketCounts):
     >>> line = bf.Domain(64)
     >>> cells = bf.workloads.Identity(line)
     >>> ahp = bf.mechanisms.Ahp(bf.policies.AddRemove(line), cells, epsilon=2)
-    >>> release = ahp.release([5, 90] * 32, rng=1)
-    >>> release.details["buckets"] < 8
+    >>> ahp.release([5, 90] * 32, rng=1).details["buckets"] < 8
     True
     """
 

@@ -17,8 +17,7 @@ from blowfish_fast.measure.handle import Handle
 from blowfish_fast.measure.selectors.selections import KeptFrequencies
 from blowfish_fast.measure.strategies import Fourier
 from blowfish_fast.measure.strategies.transforms.fourier import typical_reach
-from blowfish_fast.mechanisms.base import Mechanism, Outcome
-from blowfish_fast.mechanisms.example_data import Example
+from blowfish_fast.mechanisms.base import Example, Mechanism, Outcome
 from blowfish_fast.policies import Policy
 from blowfish_fast.workloads import Workload
 
@@ -57,8 +56,7 @@ class Efpa(Mechanism):
     >>> ranges = bf.workloads.Ranges.random(line, 100, rng=1)
     >>> efpa = bf.mechanisms.Efpa(bf.policies.AddRemove(line), ranges, epsilon=2)
     >>> wave = (100 + 80 * np.cos(np.arange(64) * np.pi / 32)).round()
-    >>> release = efpa.release(wave, rng=1)
-    >>> release.details["frequencies"] >= 1
+    >>> efpa.release(wave, rng=1).details["frequencies"] >= 1
     True
     """
 

@@ -21,8 +21,7 @@ from blowfish_fast.measure.selectors.selections import WorstQuery
 from blowfish_fast.measure.selectors.selections.by_cost import Runs
 from blowfish_fast.measure.strategies import Answers
 from blowfish_fast.measure.strategies.cells import bucket_counts
-from blowfish_fast.mechanisms.base import Mechanism, Outcome
-from blowfish_fast.mechanisms.example_data import Example, striped
+from blowfish_fast.mechanisms.base import Example, Mechanism, Outcome, striped
 from blowfish_fast.policies import Policy
 from blowfish_fast.workloads import Linear, Workload
 
@@ -51,10 +50,9 @@ class Mwem(Mechanism):
         epsilon times the number of records (public, or the noisy number that was
         bought), which served best on the benchmark data.
     share : number in (0, 1), optional
-        Part of each round spent on choosing the query; the rest goes to its answer.
-        None for 1/2, or 2/5 where records are only added or removed, since answers say
-        more there.
-        Later rounds, which find smaller errors, get up to twice as much as the first.
+        Part of each round spent on choosing the query. None for 1/2, or 2/5 where
+        records are only added or removed, since answers say more there. Later rounds,
+        which find smaller errors, get up to twice as much as the first.
     passes : int
         How often the answers known so far pull the histogram after each round.
 
@@ -248,13 +246,7 @@ class _Pieces:
 
 
 def _round_share(done: int, rounds: int) -> Fraction:
-    """Return the part of the budget of a round; the last has nearly twice the first.
-
-    Examples
-    --------
-    >>> [str(_round_share(done, 3)) for done in range(3)]
-    ['1/4', '1/3', '5/12']
-    """
+    """Return the part of the budget of a round; the last has nearly twice the first."""
     return Fraction(2 * (rounds + done), rounds * (3 * rounds - 1))
 
 

@@ -23,9 +23,8 @@ from blowfish_fast.measure.strategies.trees.grid_plan import (
     rough_total,
 )
 from blowfish_fast.measure.strategies.trees.tree import TreeStrategy
-from blowfish_fast.mechanisms.base import Mechanism, Outcome
-from blowfish_fast.mechanisms.example_data import Example, stepped
-from blowfish_fast.mechanisms.fits import halved_non_negative
+from blowfish_fast.mechanisms.base import Example, Mechanism, Outcome, stepped
+from blowfish_fast.mechanisms.hierarchy import halved_non_negative
 from blowfish_fast.policies import Policy
 from blowfish_fast.workloads import Workload
 

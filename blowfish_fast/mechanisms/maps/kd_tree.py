@@ -26,8 +26,7 @@ from blowfish_fast.measure.selectors.partitions.kd_cells import (
 from blowfish_fast.measure.strategies import Cells
 from blowfish_fast.measure.strategies.cells import bucket_counts
 from blowfish_fast.measure.strategies.stacked_buckets import stacked
-from blowfish_fast.mechanisms.base import Mechanism, Outcome
-from blowfish_fast.mechanisms.example_data import Example, striped
+from blowfish_fast.mechanisms.base import Example, Mechanism, Outcome, striped
 from blowfish_fast.policies import Policy
 from blowfish_fast.workloads import Workload
 
@@ -50,10 +49,9 @@ class KdTree(Mechanism):
         When a box is cut. "gain": at the best place of any axis, where rectangles gain
         more than a further count costs them. The others are those of the paper: across
         the longest side, at the median, where a box is uneven or crowded ("or", as
-        printed), both ("and"), or uneven ("uniformity", as its text says).
-        `partitions.GainRule` and `partitions.UniformityRule` take thresholds of one's
-        own. None stops after the noisy cells: the cell-based method, with all of
-        epsilon.
+        printed), both ("and"), or uneven ("uniformity", as its text says), or a rule
+        with thresholds of one's own. None stops after the noisy cells: the cell-based
+        method, with all of epsilon.
     share : number between 0.001 and 0.999
         Part of epsilon spent on the cells; half of it, as in the paper.
     levels : int, optional
@@ -86,15 +84,9 @@ class KdTree(Mechanism):
     >>> grid = bf.Domain((16, 16))
     >>> asked = bf.workloads.Rectangles.random(grid, 100, rng=1)
     >>> tree = bf.KdTree(bf.policies.AddRemove(grid), asked, epsilon=1)
-    >>> counts = [[50] * 8 + [0] * 8] * 16
-    >>> release = tree.release(counts, rng=1)
-    >>> release.details["buckets"] < 20
-    True
-    >>> release.intervals(asked, of="noise").shape
-    (100, 2)
-    >>> cells = bf.KdTree(bf.policies.AddRemove(grid), asked, epsilon=1, rule=None)
-    >>> bool((cells.expected_error() > 0).all())
-    True
+    >>> release = tree.release([[50] * 8 + [0] * 8] * 16, rng=1)
+    >>> release.details["buckets"] < 20, release.intervals(asked, of="noise").shape
+    (True, (100, 2))
     """
 
     name = "kd_tree"

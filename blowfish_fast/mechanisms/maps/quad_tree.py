@@ -11,8 +11,7 @@ from blowfish_fast.measure.budgets import BudgetTerms
 from blowfish_fast.measure.handle import Handle
 from blowfish_fast.measure.selectors.selections.medians import Medians
 from blowfish_fast.measure.strategies.trees.box_tree import BoxTree, pruned_cells
-from blowfish_fast.mechanisms.base import Mechanism, Outcome
-from blowfish_fast.mechanisms.example_data import Example, stepped
+from blowfish_fast.mechanisms.base import Example, Mechanism, Outcome, stepped
 from blowfish_fast.policies import Policy
 from blowfish_fast.workloads import Workload
 

@@ -51,14 +51,6 @@ class RakedTables:
 
     From the `linear` estimates of tables by attributes, the `total` of records, and the
     `information` on residuals, infinite where a table is exact.
-
-    Examples
-    --------
-    >>> noisy = {(0,): np.array([5.0, -1.0]), (1,): np.array([1.0, 3.0])}
-    >>> noisy[0, 1] = np.array([[2.0, 3.0], [-1.0, 0.0]])
-    >>> raked = RakedTables(noisy.get, 4.0, lambda table: 1.0)
-    >>> raked.table((0,)).tolist(), raked.table((0, 1)).sum(axis=0).round(3).tolist()
-    ([4.0, 0.0], [1.0, 3.0])
     """
 
     def __init__(
@@ -215,10 +207,7 @@ def _draw_given(
     parents: AxisSet,
     generator: np.random.Generator,
 ) -> IntArray:
-    """Draw an attribute by systematic sampling inside every cell of its parents.
-
-    The number of records in each cell is its share, rounded up or down.
-    """
+    """Draw an attribute by systematic sampling inside every cell of its parents."""
     table = tuple(sorted((*parents, axis)))
     values = np.moveaxis(sources.raked.table(table), table.index(axis), -1)
     rows = values.reshape(-1, sources.sizes[axis]) + 1e-9

@@ -84,6 +84,7 @@ class TablesParts(NamedTuple):
     guarantee: Guarantee
     details: Mapping[str, Any]
     version: str
+    identity: str = ""
 
 
 class TablesRelease(Release):
@@ -134,6 +135,7 @@ class TablesRelease(Release):
             "measurements": (parts.measurement,),
             "details": MappingProxyType(dict(parts.details)),
             "version": parts.version,
+            "identity": parts.identity,
             "fresh": True,
             "asked": tuple(table_names(domain, one) for one in parts.asked),
             "_asked": parts.asked,
@@ -198,6 +200,7 @@ class TablesRelease(Release):
             unfitted=None if fitted is None else linear,
             version=self.version,
             fresh=True,
+            identity=self.identity,
         )
 
     def _linear_table(self, axes: AxisSet) -> FloatArray:
@@ -255,11 +258,7 @@ class TablesRelease(Release):
         return count_cells(self._whole_cells, self.domain.shape, axes)
 
     def misplaced(self, records: Any) -> Table:
-        """Return, per asked table, the share of synthetic records in the wrong cell.
-
-        Against the fitted tables of this release, so it costs nothing: half the summed
-        absolute differences, as a share of all records.
-        """
+        """Return, per asked table, the share of synthetic records in the wrong cell."""
         shares = misplaced_shares(self._sources, self._asked, self.domain, records)
         names = _texts([" x ".join(map(str, one)) for one in self.asked])
         return Table({"table": names, "misplaced": np.array(shares)})
@@ -322,10 +321,7 @@ class TablesRelease(Release):
         )
 
     def holds_truth(self, workload: Workload) -> BoolArray:
-        """Mark the queries whose intervals hold the true answer: all of them.
-
-        Least squares over tables is linear and adds nothing to the noise.
-        """
+        """Mark the queries whose intervals hold the true answer: all of them."""
         if isinstance(workload, Tables):
             return np.ones(workload.queries, dtype=np.bool_)
         return self._over(workload).holds_truth(workload)
@@ -373,6 +369,7 @@ class TablesRelease(Release):
         content = {
             "format": 1,
             "version": self.version,
+            "identity": self.identity,
             "domain": self.domain.to_dict(),
             "wide": isinstance(self.domain, WideDomain),
             "guarantee": self.guarantee.to_dict(),
@@ -421,6 +418,7 @@ def _rebuild(content: dict[str, Any], archive: zipfile.ZipFile) -> dict[str, Any
         "guarantee": Guarantee.from_dict(content["guarantee"]),
         "details": details,
         "version": str(content["version"]),
+        "identity": str(content.get("identity", "")),
     }
 
 
