@@ -66,13 +66,7 @@ def _root_mean_square(
 
 
 def geometric_mean(errors: Iterable[float]) -> float:
-    """Return the geometric mean of errors, none of them counted as less than 1e-9.
-
-    Examples
-    --------
-    >>> geometric_mean([1.0, 4.0])
-    2.0
-    """
+    """Return the geometric mean of errors, none of them counted as less than 1e-9."""
     logs = [math.log(max(one, LEAST_ERROR)) for one in errors]
     return math.exp(math.fsum(logs) / len(logs))
 
@@ -82,12 +76,6 @@ def mean_square(workload: Workload, errors: FloatArray) -> float:
 
     All ranges are never listed: with running sums d_0 .. d_n their squares add up to
     (n + 1) sum of d^2 - (sum of d)^2.
-
-    Examples
-    --------
-    >>> import blowfish_fast as bf
-    >>> mean_square(bf.workloads.AllRanges(bf.Domain(2)), np.array([1.0, 2.0]))
-    4.666666666666667
     """
     form = workload.form(Buckets.single_cells(errors.size))
     if isinstance(form, Implicit) and form.kind == "all_ranges":

@@ -33,14 +33,7 @@ class Evidence(NamedTuple):
 
 
 class Finding(NamedTuple):
-    """The result of one audit, with the statement it was held against.
-
-    Examples
-    --------
-    >>> evidence = Evidence(0.7, "cut", 3)
-    >>> Finding("a choice", Fraction(1, 2), evidence, samples=1000).passed
-    False
-    """
+    """The result of one audit, with the statement it was held against."""
 
     subject: str
     epsilon: Fraction
@@ -71,12 +64,6 @@ def clopper_pearson(
     """Return an interval that holds the success probability with `confidence`.
 
     Exact for the binomial law: each side misses with at most half of the rest.
-
-    Examples
-    --------
-    >>> low, high = clopper_pearson(successes=50, trials=100, confidence=0.95)
-    >>> round(low, 3), round(high, 3)
-    (0.398, 0.602)
     """
     from scipy.stats import beta
 
@@ -93,12 +80,6 @@ def strongest_evidence(
 
     Both samples are split: the first quarter names the events, the rest is counted, so
     choosing them does not bias the bounds.
-
-    Examples
-    --------
-    >>> found = strongest_evidence(["yes"] * 4000, ["yes", "no"] * 2000)
-    >>> 0.5 < found.log_ratio, found.event, found.events
-    (True, 'no', 2)
     """
     pilots, counted = [], []
     for sample in (list(first), list(second)):

@@ -238,23 +238,7 @@ def observe_measurement(
     pairs: int,
     generator: np.random.Generator,
 ) -> Observed:
-    """Price what random neighbours under `policy` change in the rows measured.
-
-    Examples
-    --------
-    >>> import blowfish_fast as bf
-    >>> policy = bf.policies.Line(bf.Domain(4))
-    >>> mechanism, data = bf.Ordered.example(policy.domain, policy, Fraction(1))
-    >>> seen = observe_measurement(
-    ...     mechanism.release(data, rng=1).measurements[0],
-    ...     policy,
-    ...     charged=Fraction(1),
-    ...     pairs=20,
-    ...     generator=np.random.default_rng(1),
-    ... )
-    >>> seen.pairs > 0, seen.share <= 1
-    (True, True)
-    """
+    """Price what random neighbours under `policy` change in the rows measured."""
     prices = RowPrices(measurement)
     times: int = policy.group_size**measurement.scales.power
 
@@ -273,21 +257,7 @@ def observe_choice(
     pairs: int,
     generator: np.random.Generator,
 ) -> Observed | None:
-    """Price what random neighbours change in a choice; None if nothing is declared.
-
-    Examples
-    --------
-    >>> import blowfish_fast as bf
-    >>> seen = observe_choice(
-    ...     bf.partitions.LeastCost().priced(3.0),
-    ...     bf.policies.AddRemove(bf.Domain(4)),
-    ...     charged=Fraction(1),
-    ...     pairs=20,
-    ...     generator=np.random.default_rng(1),
-    ... )
-    >>> seen.share <= 1
-    True
-    """
+    """Price what random neighbours change in a choice; None if nothing is declared."""
     drawn = pairs_at_random(policy, pairs, generator)
     if policy.domain.size == 1 or not drawn:
         return None

@@ -393,15 +393,6 @@ def note_figures(path: Path, figures: dict[str, dict[str, Any]]) -> None:
     """Write keys into the file of figures; other keys stay as they are.
 
     Each entry has `goal` and `measured`, sentences, and `passed`; more is welcome.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> entry = {"goal": "none lost", "measured": "0 of 1,000", "passed": True}
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     note_figures(Path(folder, "trust.json"), {"kills": entry})
-    ...     print(sorted(read_figures(Path(folder, "trust.json"))))
-    ['kills']
     """
     known = read_figures(path) if path.exists() else {}
     for key, entry in figures.items():

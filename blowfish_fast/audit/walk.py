@@ -133,17 +133,7 @@ NAME = "progress.jsonl"
 
 
 class ProgressFile:
-    """Verdicts by task of a plan and a version of the package, kept in a folder.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from blowfish_fast.audit import QUICK
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     kept = ProgressFile(Path(folder), QUICK, "0.1")
-    ...     print(kept.path.name, len(kept.found))
-    progress.jsonl 0
-    """
+    """Verdicts by task of a plan and a version of the package, kept in a folder."""
 
     def __init__(self, folder: Path, plan: AuditPlan, version: str) -> None:
         folder.mkdir(parents=True, exist_ok=True)

@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 import blowfish_fast as bf
-from blowfish_fast.audit import Evidence, Finding, policy_families, strongest_evidence
+from blowfish_fast.audit import policy_families
+from blowfish_fast.audit.confidence import Evidence, Finding, strongest_evidence
 from blowfish_fast.measure.randomness import Randomness
 from blowfish_fast.measure.selectors.many_draws import exact_law
 from blowfish_fast.measure.selectors.partitions import (

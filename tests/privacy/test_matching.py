@@ -9,12 +9,8 @@ import pytest
 
 import blowfish_fast as bf
 import blowfish_fast.measure.selectors.partitions.noisy_sort as noisy_sort
-from blowfish_fast.audit import (
-    audit_release,
-    clopper_pearson,
-    policy_families,
-    strongest_evidence,
-)
+from blowfish_fast.audit import audit_release, policy_families
+from blowfish_fast.audit.confidence import clopper_pearson, strongest_evidence
 from blowfish_fast.measure.randomness import Randomness
 from blowfish_fast.measure.selectors.partitions import MatchingPairs, NoisySort
 from blowfish_fast.measure.selectors.partitions.base import record_distance

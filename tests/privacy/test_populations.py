@@ -182,7 +182,7 @@ PLANTS = {
     ),
     "other ledgers of the folder are not read": (
         "budgets on disk",
-        lambda patch: patch.setattr(population_module, "_refuse_paid_beside", nothing),
+        lambda patch: patch.setattr(population_module, "terms_beside", lambda _: ()),
     ),
     "descriptions may disagree": (
         "policies",

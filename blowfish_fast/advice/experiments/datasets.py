@@ -42,13 +42,7 @@ class DataSet(NamedTuple):
 
 
 def data_set(need: str, data: Path | None, max_cells: int | None = None) -> DataSet:
-    """Return the set of a name such as ``1d/steps``, at most so many cells per axis.
-
-    Examples
-    --------
-    >>> data_set("2d/bells", None, 16).counts.shape
-    (16, 16)
-    """
+    """Return the set of a name such as ``1d/steps``, at most so many cells per axis."""
     folder, _, name = need.partition("/")
     sides = SIDES.get(folder, (0,))
     if data is not None:
@@ -65,13 +59,7 @@ def data_set(need: str, data: Path | None, max_cells: int | None = None) -> Data
 
 
 def sets_in(data: Path | None) -> list[str]:
-    """Return the sets of a folder, or the generated ones.
-
-    Examples
-    --------
-    >>> sets_in(None)[:2]
-    ['1d/even', '1d/bells']
-    """
+    """Return the sets of a folder, or the generated ones."""
     if data is None:
         return [f"{kind}/{name}" for kind in SIDES for name in DENSITIES]
     found = [
@@ -88,13 +76,7 @@ def sets_in(data: Path | None) -> list[str]:
 
 
 def sum_cells(counts: IntArray, shape: tuple[int, ...]) -> IntArray:
-    """Sum neighbours so that at most `shape` cells remain; nothing is made finer.
-
-    Examples
-    --------
-    >>> sum_cells(np.arange(6), (3,))
-    array([1, 5, 9])
-    """
+    """Sum neighbours so that at most `shape` cells remain; nothing is made finer."""
     for axis, cells in enumerate(shape):
         if counts.shape[axis] > cells:
             starts = np.linspace(0, counts.shape[axis], cells + 1).astype(np.int64)

@@ -122,16 +122,6 @@ class Experiment(ABC):
         The paper's number of repetitions, used when none is asked for.
     size : tuple of float
         Width and height of the figure in inches.
-
-    Examples
-    --------
-    >>> from blowfish_fast import policies, workloads
-    >>> from .mechanism_grid import MechanismGrid
-    >>> experiment = MechanismGrid(
-    ...     ["laplace"], ["1d/steps"], ["0.1", "1"], policies.Full, workloads.Identity
-    ... )
-    >>> [task.key for task in experiment.tasks(Settings(trials=1, seed=1))]
-    ['1d/steps/0.1', '1d/steps/1']
     """
 
     name: str
@@ -166,14 +156,6 @@ def seed_of(settings: Settings, *words: object) -> int:
     """Return a seed that belongs to these words: 63 bits, the same on every machine.
 
     What two tasks must share, such as a workload, is drawn from words they share.
-
-    Examples
-    --------
-    >>> settings = Settings(trials=1, seed=7)
-    >>> seed_of(settings, "workload", 0) == seed_of(settings, "workload", 0)
-    True
-    >>> seed_of(settings, "workload", 0) == seed_of(settings, "workload", 1)
-    False
     """
     text = "\x1f".join(str(word) for word in (settings.seed, *words))
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big") >> 1

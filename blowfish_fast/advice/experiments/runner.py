@@ -36,22 +36,7 @@ SECONDS_BETWEEN_FILES = 2.0
 
 @dataclass(frozen=True)
 class Finished:
-    """What a run left: rows, their summary, and the files.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from blowfish_fast import policies, workloads
-    >>> from .mechanism_grid import MechanismGrid
-    >>> experiment = MechanismGrid(
-    ...     ["laplace"], ["1d/steps"], ["1"], policies.Full, workloads.Identity, 64
-    ... )
-    >>> settings = Settings(trials=2, seed=1)
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     done = run_experiment(experiment, settings, Path(folder), figure=False)
-    ...     print(len(done.rows), sorted(file.name for file in done.files))
-    2 ['comparison.csv', 'comparison.md']
-    """
+    """What a run left: rows, their summary, and the files."""
 
     experiment: Experiment
     settings: Settings
