@@ -257,9 +257,8 @@ class Mechanism(ABC):
     def memory_needed(self) -> int:
         """Return how many bytes a release may take, from public sizes alone.
 
-        Beyond what a small one takes (``memory.BASE_BYTES``). `release` refuses to
-        start where there is less; a ledger, which does a dry run first and keeps the
-        answer, refuses to charge where there is less than twice as much.
+        Beyond what a small one takes (``memory.BASE_BYTES``). `release` does not start
+        where there is less; a ledger, which keeps the answer, asks for twice as much.
         """
         drawn = self.cell_bytes * self._cells() + PIECE_BYTES * self._pieces()
         return drawn + self._kept_bytes()

@@ -107,8 +107,7 @@ class Dawa(Mechanism):
     Sensitivity: that of the partition, and one root-to-leaf path of the tree (two
         where records move), exactly for every policy; nodes that no edge crosses, the
         root where the total is public among them, are published as they are.
-    Error: the noise of the tree, known once the buckets are, plus the deviation of the
-        cells from their bucket's mean, which depends on the data.
+    Error: the noise of the tree, and the deviation of the data from means of buckets.
     Complexity: O(n log n) for the partition, O(n log^2 n) for rectangles,
         O((m + k) log k) for m ranges on k buckets; memory O(n + m).
     Source: C. Li, M. Hay, G. Miklau, Y. Wang. A data- and workload-aware algorithm for

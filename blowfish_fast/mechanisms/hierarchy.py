@@ -121,7 +121,7 @@ class Hierarchy(Mechanism):
         )
 
     def _kept_bytes(self) -> int:
-        return kept_noise_bytes(self.domain.size, self.fan_out or 2)
+        return kept_noise_bytes(self.domain.size, self.fan_out or 3)
 
     def _run(self, private: Handle) -> Outcome:
         along = private.coarsened(cell_order(self.domain))

@@ -47,9 +47,8 @@ class Matching(Mechanism):
     Neighbours: one record moves along one edge of `policy`.
     Sensitivity: that of the partition; then 1 or 2 on buckets, or 1 on each edge of
         the quotient policy, whichever gives the queries less noise.
-    Error: the noise of the buckets, known once they are, plus the deviation of the
-        cells from their bucket's mean, which depends on the data. Pairs divide the
-        variance of a cell's noise by at most 4.
+    Error: the noise of the buckets, and the deviation of the data from their means.
+        Pairs divide the variance of a cell's noise by at most 4.
     Complexity: that of the partition, O(n^3) for all pairs and O(n log n) for noisy
         counts, and near-linear in the edges of the policy for its quotient.
     Source: A. Anuarbek. Data-dependent Blowfish private algorithm for histogram

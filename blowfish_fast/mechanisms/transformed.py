@@ -66,9 +66,8 @@ class Transformed(Mechanism):
     """Release a histogram under any policy graph: buckets, then the best strategy.
 
     Cells are grouped privately; the policy graph is collapsed onto the groups; what is
-    measured there is chosen by predicted error among cells, edges, spanning trees and
-    running totals; groups are expanded evenly. It holds for every policy graph, because
-    everything that depends on the data happens before the graph is transformed.
+    measured there is chosen by predicted error; groups are expanded evenly. It holds
+    for every policy graph: what depends on the data happens before it is transformed.
 
     Parameters
     ----------
@@ -98,9 +97,8 @@ class Transformed(Mechanism):
     Neighbours: one record moves along one edge of `policy`.
     Sensitivity: that of the partition, which is halved where records move; then the
         exact worst edge of the quotient policy. Totals that no edge changes are exact.
-    Error: the noise of the strategy, known once the buckets are, plus the deviation of
-        the cells from their bucket's mean, which depends on the data; 4 / epsilon^2 per
-        bucket on a line, 2 deg / epsilon^2 with noise on edges.
+    Error: the noise of the strategy, 4 / epsilon^2 per bucket on a line, 2 deg /
+        epsilon^2 on edges, and the deviation of the data from means of buckets.
     Complexity: that of the partition, O(n log n); near-linear in the edges of the
         policy for its quotient, in the edges of the quotient for the choice.
     Source: [1]_, with a private first step halved for moves, the price of a bucket that

@@ -85,10 +85,8 @@ def error_against_epsilon(
     records : int, optional
         Roughly how many records there are, a public guess: typical errors depend on
         it. Without it, mechanisms that choose from the data are left out.
-    trials : int
-        Releases per generated histogram, for typical errors.
-    rng : int, optional
-        Seed of those releases; drawn, if left out.
+    trials, rng : int
+        Releases per generated histogram, for typical errors, and their seed.
 
     Examples
     --------

@@ -54,11 +54,9 @@ def histogram(
         Over one attribute.
     confidence : float
         Of the noise intervals; they are left out where a release has none.
-    reference : Release or array_like, optional
-        Something public to compare with, such as last year's release.
-    reference_name : str, optional
-        Where a reference that is an array comes from; needed then, because true
-        counts are no reference.
+    reference, reference_name : Release or array_like, str, optional
+        Something public to compare with, such as last year's release; an array needs
+        the name of its source, because true counts are no reference.
     buckets : bool
         Mark at the lower border where the mechanism began another bucket.
     logarithmic : bool

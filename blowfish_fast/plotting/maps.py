@@ -139,10 +139,8 @@ def density(
     ----------
     values : array_like of shape (rows, columns)
         Public values; a histogram of true counts is refused.
-    title, labels : str
-        Heading, and the names of rows and columns.
-    largest : float, optional
-        Value of the last colour; the largest value by default.
+    title, labels, largest : str, pair of str, float
+        Heading, the names of rows and columns, and the value of the last colour.
 
     Examples
     --------

@@ -1,8 +1,4 @@
-"""Releases on disk: one zip of JSON and ``.npy`` arrays, never pickle.
-
-release.json      names, guarantee, scalars; arrays appear as {"array": "name"}
-estimate.npy ...  one member per array
-"""
+"""Releases on disk: one zip of JSON, which names its arrays, and ``.npy`` members."""
 
 from __future__ import annotations
 
@@ -36,10 +32,8 @@ COPIES = 4
 """How often a file's content is held at a time while it is read, at most."""
 TASTED_BYTES = 2**15
 """Of longer arrays so many bytes are packed, to see whether packing the rest pays."""
-LARGEST_UNIT = 2**62
-"""Rates are whole parts of a unit, and of epsilon; see ``noise.Scales``."""
-LARGEST_SQUARED_UNIT = 2**200
-"""The same for rho, whose units grow with squared moves."""
+LARGEST_UNITS = {1: 2**62, 2: 2**200}
+"""Rates are whole parts of a unit of epsilon, or of rho, which grows with squares."""
 
 
 def release_bytes(parts: Mapping[str, Any]) -> bytes:
@@ -119,8 +113,7 @@ def narrowed(values: AnyArray) -> AnyArray:
 def write_bytes(content: bytes, path: str | os.PathLike[str]) -> None:
     """Write a file so that a crash leaves the old one or the new one.
 
-    A release is made to be handed on, so it gets the rights of any new file. Only a
-    regular file is replaced, behind links too: a device would become a file by it.
+    Only a regular file is replaced, behind links too: a device would become a file.
     """
     try:
         target = Path(os.path.realpath(path))
@@ -191,16 +184,7 @@ def read_archive(
         raise
     except (BlowfishError, OSError, zipfile.BadZipFile, zlib.error) as problem:
         raise ReleaseFileError(f"this is not a release file: {problem}") from None
-    except (
-        ArithmeticError,
-        AttributeError,
-        EOFError,
-        LookupError,
-        MemoryError,
-        RuntimeError,
-        TypeError,
-        ValueError,
-    ) as problem:
+    except Exception as problem:
         raise ReleaseFileError(
             "the release file is damaged or was not written by Release.save "
             f"({type(problem).__name__}); ask for a fresh copy"
@@ -328,8 +312,7 @@ def read_measurement(data: dict[str, Any], cells: int) -> Measurement:
     power = int(data.get("power", 1))
     scales = Scales(rates, int(data["unit"]), exact, power)
     drawn = strategy.weights().shape
-    largest = LARGEST_UNIT if power == 1 else LARGEST_SQUARED_UNIT
-    fits = 1 <= scales.unit <= largest and (rates >= 0).all() and power in (1, 2)
+    fits = 1 <= scales.unit <= LARGEST_UNITS.get(power, 0) and (rates >= 0).all()
     if rates.shape != drawn or exact.shape != drawn or not fits:
         raise ReleaseFileError("a measurement does not fit its strategy")
     # Noise is drawn per row or per policy edge, so what is published is counted apart.

@@ -31,10 +31,8 @@ class Guarantee:
     policy : dict
         The policy as plain data, which cannot be changed; `policies.from_dict`
         rebuilds it.
-    meaning : str
-        What stays indistinguishable.
-    neighbours : str
-        How two databases differ that the release cannot tell apart.
+    meaning, neighbours : str
+        What stays indistinguishable, and how the two databases differ.
     secure : bool
         Whether the noise came from the system's secure generator. A seeded release
         is an experiment: whoever knows the seed can remove the noise.

@@ -72,9 +72,8 @@ class Ahp(BucketCounts):
     Sensitivity: of either step, 1 when a record is added or removed, 2 when it moves;
         threshold, sorting and clustering read noisy counts only. Public totals are
         exact, and no cluster crosses from one connected part of the policy to another.
-    Error: the noise of each cluster, known once the clusters are, plus the deviation of
-        the cells from their cluster's mean, which depends on the data. Made for single
-        cells: a range adds up deviations of one sign.
+    Error: the noise of the clusters, and the deviation of the data from their means.
+        Made for single cells: a range adds up deviations of one sign.
     Complexity: O(n log n) time, O(n) memory.
     Source: X. Zhang, R. Chen, J. Xu, X. Meng, Y. Xie. Towards accurate histogram
         publication under differential privacy. SDM 2014; with clusters of least
@@ -127,8 +126,7 @@ class Php(BucketCounts):
     Neighbours: one record moves along one edge of `policy`.
     Sensitivity: the cost of a bisection moves by at most 2 when a record is added or
         removed (a move counts as both); bucket counts as in `Laplace`.
-    Error: the noise of each bucket, known once the buckets are, plus the deviation of
-        the cells from their bucket's mean, which depends on the data.
+    Error: the noise of the buckets, and the deviation of the data from their means.
     Complexity: O(n log^2 n) time, O(n) memory.
     Source: G. Acs, C. Castelluccia, R. Chen. Differentially private histogram
         publishing through lossy compression. ICDM 2012; section 5; proof in
@@ -189,8 +187,7 @@ class StructureFirst(BucketCounts):
     Sensitivity: squared errors move by at most 2 F - 1, and apart by at most 2 F, when
         a record is added or removed (a move counts as both), F the largest count;
         bucket counts as in `Laplace`.
-    Error: the noise of each bucket, known once the buckets are, plus the deviation of
-        the cells from their bucket's mean, which depends on the data.
+    Error: the noise of the buckets, and the deviation of the data from their means.
     Complexity: O(n + m^2 k) time for k buckets, m at most 1024 candidate borders.
     Source: J. Xu, Z. Zhang, X. Xiao, Y. Yang, G. Yu, M. Winslett. Differentially
         private histogram publication. The VLDB Journal 22(6), 2013; section 5, with a

@@ -15,6 +15,7 @@ import numpy as np
 
 from blowfish_fast._support.typing import FloatArray, IntArray
 from blowfish_fast._support.validation import as_whole
+from blowfish_fast.data.axes import as_array
 from blowfish_fast.data.frames import Table
 from blowfish_fast.workloads.tables import table_names
 
@@ -81,12 +82,9 @@ class TableErrors:
 
     def to_table(self) -> Table:
         """Return a row per asked table: attributes, cells, error, mean count."""
-        names = np.empty(len(self.tables), dtype=object)
-        names[:] = [
-            " x ".join(map(str, table_names(self.domain, one))) for one in self.tables
-        ]
+        names = (table_names(self.domain, one) for one in self.tables)
         columns: dict[str, Any] = {
-            "table": names,
+            "table": as_array(tuple(" x ".join(map(str, one)) for one in names)),
             "cells": self.cells,
             "rms_error": np.sqrt(self.variances),
         }

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Self
 import numpy as np
 
 from blowfish_fast._support.typing import AnyArray, BoolArray, FloatArray
+from blowfish_fast.data.axes import as_array
 from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.data.domain import Domain, WideDomain
 from blowfish_fast.data.frames import LONGEST_TITLE, Table, write_workbook
@@ -260,7 +261,7 @@ class TablesRelease(Release):
     def misplaced(self, records: Any) -> Table:
         """Return, per asked table, the share of synthetic records in the wrong cell."""
         shares = misplaced_shares(self._sources, self._asked, self.domain, records)
-        names = _texts([" x ".join(map(str, one)) for one in self.asked])
+        names = as_array(tuple(" x ".join(map(str, one)) for one in self.asked))
         return Table({"table": names, "misplaced": np.array(shares)})
 
     def errors(self) -> TableErrors:
@@ -428,7 +429,7 @@ def _write_folder(release: TablesRelease, folder: Path, kinds: Kinds) -> None:
     names = [f"{_title(at, one)}.csv" for at, one in enumerate(release.asked, 1)]
     contents = release.accuracy()
     columns = {name: contents[name] for name in contents}
-    columns["file"] = _texts(names)
+    columns["file"] = as_array(tuple(names))
     Table(columns).to_csv(folder / "contents.csv")
     for name, table in zip(names, release.asked, strict=True):
         _cells(release, table, kinds).to_csv(folder / name)
@@ -440,7 +441,7 @@ def _write_workbook(release: TablesRelease, file: Path, kinds: Kinds) -> None:
     ]
     contents = release.accuracy()
     columns = {name: contents[name] for name in contents}
-    sheets = {"contents": Table({**columns, "sheet": _texts(titles)})}
+    sheets = {"contents": Table({**columns, "sheet": as_array(tuple(titles))})}
     for title, table in zip(titles, release.asked, strict=True):
         sheets[title] = _cells(release, table, kinds)
     write_workbook(file, sheets, about=_promise(release))
@@ -456,25 +457,17 @@ def _cells(release: TablesRelease, table: tuple[Any, ...], kinds: Kinds) -> Tabl
 
 
 def _promise(release: TablesRelease) -> str:
-    return "\n".join(
-        [
-            str(release.guarantee),
-            "All tables were published together, once, under this promise. They agree: "
-            "a table summed over an attribute is the table without it.",
-            "Counts carry noise, and may be negative or fractional. Low and high hold "
-            "the true count with a probability of at least 95 %. Counts under fitted "
-            "are not negative; those under whole are those of one set of made-up "
-            "records, so that they agree to the last one.",
-        ]
+    return (
+        f"{release.guarantee}\n"
+        "All tables were published together, once, under this promise. They agree: "
+        "a table summed over an attribute is the table without it.\n"
+        "Counts carry noise, and may be negative or fractional. Low and high hold "
+        "the true count with a probability of at least 95 %. Counts under fitted "
+        "are not negative; those under whole are those of one set of made-up "
+        "records, so that they agree to the last one."
     )
 
 
 def _title(number: int, table: tuple[Any, ...]) -> str:
     names = "_".join(re.sub(r"[^A-Za-z0-9-]+", "-", str(one)) for one in table)
     return f"{number:03d}_{names}"[:100]
-
-
-def _texts(values: list[str]) -> AnyArray:
-    texts = np.empty(len(values), dtype=object)
-    texts[:] = values
-    return texts
