@@ -1,7 +1,5 @@
 """Measure the total and the lowest frequencies of one ordered attribute.
 
-    rows   total | cosines 1 | sines 1 | ... | cosines K | sines K
-
 The rows are orthogonal, so the inverse transform, with nothing in place of the other
 frequencies, is the least-squares histogram. Cosines and sines are whole numbers
 (``kernels.fourier_rows``): noise lives on the integers, and what one record moves is
@@ -36,12 +34,7 @@ SAMPLED = 48
 class Fourier(LinearStrategy):
     """The total and the frequencies 1 to `frequencies` of `cells` cells.
 
-    Parameters
-    ----------
-    cells : int
-        Number of cells.
-    frequencies : int
-        From 0 to `most_frequencies(cells)`.
+    At most `most_frequencies(cells)` of them.
 
     Examples
     --------
@@ -179,14 +172,12 @@ class Fourier(LinearStrategy):
         spread = Spread(*np.zeros((5, queries)))._replace(least=scales.least)
         lengths = (pieces.ends - pieces.starts).astype(np.float64)
         total: FloatArray = np.asarray(adding @ lengths, dtype=np.float64)
-        _add_row(spread, total, law, 0)
+        _add_rows(spread, total[:, None], law, 0)
         for first, sums in self._interval_sums(pieces.starts, pieces.ends):
-            parts = adding @ sums
-            for column in range(parts.shape[1]):
-                row = 1 + 2 * (first + column)
-                _add_row(spread, parts[:, column].real, law, row)
-                if row + 1 < self.row_count:
-                    _add_row(spread, parts[:, column].imag, law, row + 1)
+            # A frequency's real and imaginary part are two rows, one after the other.
+            parts = np.ascontiguousarray(adding @ sums).view(np.float64)
+            row = 1 + 2 * first
+            _add_rows(spread, parts[:, : self.row_count - row], law, row)
         return spread
 
     def _implicit_variance(self, form: Implicit, scales: Scales) -> float:
@@ -313,16 +304,19 @@ class _RowLaw(NamedTuple):
         return cls(variances * factors**2, widths * factors, factors, widths)
 
 
-def _add_row(spread: Spread, parts: FloatArray, law: _RowLaw, row: int) -> None:
-    """Add what one row contributes to each query."""
-    reach = np.abs(parts) * law.widths[row]
-    np.add(spread.variance, parts**2 * law.variances[row], out=spread.variance)
-    np.add(spread.square, reach**2, out=spread.square)
-    if law.drawn[row] > 0:
-        np.add(spread.steps, (parts * law.factors[row]) ** 2, out=spread.steps)
-    louder = reach > spread.largest
-    np.copyto(spread.largest, reach, where=louder)
-    np.copyto(spread.width, law.drawn[row], where=louder)
+def _add_rows(spread: Spread, parts: FloatArray, law: _RowLaw, first: int) -> None:
+    """Add what rows from `first` on contribute to each query, (queries, rows)."""
+    rows = slice(first, first + parts.shape[1])
+    reach = np.abs(parts) * law.widths[rows]
+    np.add(spread.variance, parts**2 @ law.variances[rows], out=spread.variance)
+    np.add(spread.square, (reach**2).sum(axis=1), out=spread.square)
+    steps = (law.drawn[rows] > 0) * law.factors[rows] ** 2
+    np.add(spread.steps, parts**2 @ steps, out=spread.steps)
+    loudest = reach.argmax(axis=1)
+    largest = reach.max(axis=1)
+    louder = largest > spread.largest
+    np.copyto(spread.largest, largest, where=louder)
+    np.copyto(spread.width, law.drawn[rows][loudest], where=louder)
 
 
 def _moment(sums: FloatArray, kind: str) -> float:
