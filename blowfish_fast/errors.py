@@ -1,11 +1,5 @@
 """Every deliberate error of the package, as fields that each face words for its reader.
 
-    rule        what must hold           "a line needs one attribute"
-    received    what came instead        "2 attributes"
-    way_out     what to do, in Python    "Use policies.Product on several attributes"
-    code        which refusal this is    "policy_needs_one_attribute"
-    data        facts for other wordings {"attributes": 2}
-
 In Python the message is ``rule; received X. way_out``. Other faces replace fields by
 what their readers can type or send, from a table of their own by code. Whatever a
 caller can cause descends from `BlowfishError`; an ``AssertionError`` would be our bug.
@@ -19,10 +13,7 @@ from typing import NamedTuple
 
 
 class Wording(NamedTuple):
-    """Fields of an error for another reader; None keeps a field, "" drops it.
-
-    A text may name data of the error in braces.
-    """
+    """Fields for another reader, with data in braces; None keeps one, "" drops it."""
 
     rule: str | None = None
     received: str | None = None
@@ -184,18 +175,11 @@ class IntervalError(BlowfishError):
 
 
 class NoiseOnlyWarning(UserWarning):
-    """Intervals hold the noise, and not what buckets taken as even are off by.
-
-    Ask ``of="noise"`` where that is meant, or ``of="truth"`` to have it refused.
-    """
+    """Intervals hold the noise, and not what buckets taken as even are off by."""
 
 
 class ShrunkCellsWarning(UserWarning):
-    """Sums are asked of cells that were shrunk towards 0, each for itself.
-
-    Shrinkage makes single cells more accurate and sums of many cells less; declare the
-    ranges in place of `Identity`, or take ``fit="non_negative"``.
-    """
+    """Sums are asked of cells that were shrunk towards 0, each for itself."""
 
 
 class SeededWarning(UserWarning):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import numbers
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -37,13 +37,9 @@ def as_fraction(value: Any, name: str) -> Fraction:
     if isinstance(value, numbers.Integral):
         return Fraction(int(value))
     if isinstance(value, str | Decimal):
-        try:
+        with suppress(ValueError, ZeroDivisionError):
             return Fraction(_short(str(value)))
-        except (ValueError, ZeroDivisionError):
-            raise EpsilonError(
-                f"{name} must be a finite number such as 0.1; received {value!r}"
-            ) from None
-    if isinstance(value, numbers.Real) or np.ndim(value) == 0:
+    elif isinstance(value, numbers.Real) or np.ndim(value) == 0:
         try:
             number = float(value)
         except (TypeError, ValueError):
@@ -82,11 +78,7 @@ def as_epsilon(value: Any, name: str = "epsilon") -> Fraction:
 
 
 def quoted(value: Any) -> str:
-    """Return how a message quotes what was received in place of another thing.
-
-    Objects of this package and short plain values as they are; of everything else the
-    type only, because it may hold records, and messages end up in logs.
-    """
+    """Return how a message quotes a value: its type alone where it may hold records."""
     plain = value is None or isinstance(value, bool | numbers.Number)
     short = isinstance(value, str) and len(value) <= LONGEST_QUOTE
     if plain or short or type(value).__module__.startswith(f"{__package__}."):
@@ -209,11 +201,7 @@ def as_integers(
 
 
 def as_parts(values: Any, cells: int) -> IntArray | None:
-    """Read the part of each cell, numbered from 0.
-
-    There are no more parts than cells; numpy.bincount, which counts them later, writes
-    out of bounds where numbers overflow.
-    """
+    """Read the part of each cell, numbered from 0; numpy.bincount trusts them later."""
     if values is None:
         return None
     parts = as_integers(values, "parts")
@@ -293,11 +281,7 @@ def _from_objects(array: AnyArray) -> AnyArray:
 
 @contextmanager
 def malformed_as(error: type[BlowfishError], rule: str) -> Iterator[None]:
-    """Turn what malformed values provoke into one deliberate error.
-
-    For readers of foreign values, where a check of every part would be longer than the
-    reading itself. Serves as a decorator too.
-    """
+    """Turn what malformed values provoke into one deliberate error."""
     try:
         yield
     except BlowfishError:

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from blowfish_fast._support.typing import AnyArray, IntArray
+from blowfish_fast._support.typing import IntArray
 from blowfish_fast._support.validation import as_integers
 from blowfish_fast.errors import DomainError, PolicyError, SizeError
 from blowfish_fast.measure.budgets import Budget
@@ -102,10 +102,7 @@ def parallel_by_ids(
 
 
 def constraints_bind(policy: Policy) -> bool:
-    """Return whether a record that moves along some edge changes a known count.
-
-    If none does, neighbours differ in one record, as without constraints.
-    """
+    """Return whether a record that moves along some edge changes a known count."""
     if not isinstance(policy, Constrained):
         return False
     if policy.constraints.domain != policy.domain:
@@ -188,14 +185,16 @@ def check_regions(regions: Sequence[Region], whole: Policy) -> None:
 def region_labels(
     regions: Sequence[Any], policy: Policy
 ) -> tuple[list[IntArray], IntArray]:
-    """Read regions, cell numbers or masks, and number the region of every cell.
-
-    Cells of no region share the number after the last.
-    """
-    domain = policy.domain
-    labels = np.full(domain.size, -1, dtype=np.int64)
-    cells = [_cell_numbers(region, policy) for region in regions]
+    """Read the cells of regions, and number the region of every cell, the rest last."""
+    labels = np.full(policy.domain.size, -1, dtype=np.int64)
+    listed = [as_integers(one, "cells of a region", DomainError) for one in regions]
+    cells = [one.reshape(-1) for one in listed]
     for number, region in enumerate(cells):
+        if region.size == 0 or region.min() < 0 or region.max() >= labels.size:
+            raise DomainError(
+                f"a region needs at least one cell, numbered 0 to {labels.size - 1}",
+                received=f"{region[:5]} ...",
+            )
         if (labels[region] != -1).any() or np.unique(region).size != region.size:
             raise DomainError(
                 f"regions must be disjoint; region {number} names a cell again",
@@ -204,25 +203,6 @@ def region_labels(
         labels[region] = number
     labels[labels == -1] = len(cells)
     return cells, labels
-
-
-def _cell_numbers(region: Any, policy: Policy) -> IntArray:
-    domain = policy.domain
-    given: AnyArray = np.asarray(region)
-    if given.dtype.kind == "b":
-        if given.shape not in (domain.shape, (domain.size,)):
-            raise DomainError(
-                f"a mask must have the shape of the domain, {domain.shape}",
-                received=given.shape,
-            )
-        given = np.flatnonzero(given.reshape(-1))
-    cells = as_integers(given, "cells of a region", DomainError).reshape(-1)
-    if cells.size == 0 or cells.min() < 0 or cells.max() >= domain.size:
-        raise DomainError(
-            f"a region needs at least one cell, numbered 0 to {domain.size - 1}",
-            received=f"{cells[:5]} ...",
-        )
-    return cells
 
 
 def crossing_regions(policy: Policy, labels: IntArray) -> list[tuple[int, int]]:

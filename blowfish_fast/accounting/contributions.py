@@ -1,8 +1,8 @@
-"""How many records of a person to count: stated, free, or chosen privately.
+"""How many records of a person to count: free, or chosen privately.
 
-Fewer records lose some of what people did; more of them cost noise for everybody. One
-more step of noise equals what it saves where about cells / epsilon persons lie above k,
-so the first k with no more persons above it is taken, by the sparse vector technique.
+One more step of noise equals what it saves where about cells / epsilon persons lie
+above k, so the first k with no more persons above it is taken, by the sparse vector
+technique.
 """
 
 from __future__ import annotations
@@ -20,8 +20,7 @@ from blowfish_fast.errors import InputError
 from blowfish_fast.measure.handle import Handle
 from blowfish_fast.measure.selectors.selections.comparisons import FirstBelow
 from blowfish_fast.mechanisms import Mechanism
-from blowfish_fast.mechanisms.base import Outcome, made_up
-from blowfish_fast.mechanisms.example_data import stepped
+from blowfish_fast.mechanisms.base import Outcome, made_up, stepped
 from blowfish_fast.policies import AddRemove, Policy
 from blowfish_fast.workloads import Identity
 
@@ -40,12 +39,10 @@ def candidates() -> IntArray:
 
 
 class AtMost(int):
-    """A number of records of a person, which knows how it was found."""
+    """A number of records of a person; what it cost, and who is protected as what."""
 
     epsilon: Fraction
-    """What the choice cost; 0 where it is free."""
     sentence: str
-    """Who is protected as what."""
 
     def __new__(cls, value: int, epsilon: Fraction, sentence: str) -> Self:
         """Keep how a number was found beside it."""

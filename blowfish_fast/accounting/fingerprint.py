@@ -73,10 +73,7 @@ def _digest(value: Any, depth: int) -> bytes:
 
 
 def _mechanism_digest(mechanism: Mechanism, depth: int) -> bytes:
-    """Return the digest of a mechanism, remembered while it holds the same objects.
-
-    A plan is released many times, and its policy may list thousands of cells.
-    """
+    """Return the digest of a mechanism, remembered while it holds the same objects."""
     parts = _attributes(mechanism) or {}
     known = _KNOWN.get(mechanism)
     if known is not None and known[0].keys() == parts.keys():
@@ -117,7 +114,11 @@ def _describe(value: Any, depth: int) -> tuple[str, list[Any]]:
     if isinstance(value, bytes | bytearray | memoryview):
         return "bytes", [bytes(value)]
     if isinstance(value, np.ndarray | np.generic):
-        return _describe_array(np.asarray(value))
+        array = np.asarray(value)
+        shape = repr((array.dtype.str, array.shape)).encode()
+        if array.dtype.hasobject:
+            return "array", [shape, array.reshape(-1).tolist()]
+        return "array", [shape, np.ascontiguousarray(array).tobytes()]
     if isinstance(value, tuple | list):
         if PLAIN.issuperset(map(type, value)):
             # One text for all: domains list thousands of edges or levels.
@@ -133,13 +134,6 @@ def _describe(value: Any, depth: int) -> tuple[str, list[Any]]:
         identity = [value.kind, value._identity(), value.parent, value.buckets]
         return "policy", identity
     return _describe_object(value)
-
-
-def _describe_array(array: np.ndarray[Any, Any]) -> tuple[str, list[Any]]:
-    shape = repr((array.dtype.str, array.shape)).encode()
-    if array.dtype.hasobject:
-        return "array", [shape, array.reshape(-1).tolist()]
-    return "array", [shape, np.ascontiguousarray(array).tobytes()]
 
 
 def _describe_object(value: Any) -> tuple[str, list[Any]]:

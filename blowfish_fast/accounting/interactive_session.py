@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Unpack
 
 import numpy as np
@@ -109,11 +110,9 @@ class Session:
         Parameters
         ----------
         conditions, named
-            As for ``release.where``, but along borders of cells: nothing finer is
-            known of the data here.
+            As for ``release.where``, but along borders of cells.
         epsilon, rho, delta : number
-            Charged to the ledger before anything is drawn: `epsilon`, or `rho`, or
-            `epsilon` with `delta`, as for every mechanism.
+            Charged to the ledger before anything is drawn.
         request : str, optional
             Name of the question; asked again under it, the stored answer comes back.
         rng : int or numpy Generator, optional
@@ -201,6 +200,7 @@ class Session:
         return panel(f"Session over {self.domain!r}, counts hidden", drawing=shown)
 
 
+@dataclass(frozen=True, repr=False)
 class Parts:
     """Records divided by one attribute; each question is asked of all parts at once.
 
@@ -214,17 +214,10 @@ class Parts:
     ['F', 'M']
     """
 
-    def __init__(
-        self,
-        session: Session,
-        axis: int,
-        selected: list[Cover],
-        groups: list[tuple[Any, Cover]],
-    ) -> None:
-        self._session = session
-        self._axis = axis
-        self._selected = selected
-        self._groups = groups
+    _session: Session
+    _axis: int
+    _selected: list[Cover]
+    _groups: list[tuple[Any, Cover]]
 
     @property
     def names(self) -> list[Any]:

@@ -1,15 +1,10 @@
 """The durable half of the ledger: one SQLite file, one chain of entries.
 
-    open <- charge <- charge <- answer <- charge ...      each entry knows the last
-
 Each entry of the log holds the SHA-256 of the entry before it and of its own content,
 so no past entry can change unnoticed. A charge is checked, written and counted in one
 ``BEGIN IMMEDIATE`` transaction, which is on disk (WAL, synchronous=FULL) before
-anything is drawn; the answer follows in a second one. Entries are ordered by number,
-never by the clock. ``journal_file`` holds the tables.
-
-Costs are whole units (``composition.Currency``), never floats. Nothing here knows
-policies, mechanisms or data: it keeps texts and bytes.
+anything is drawn; the answer follows in a second one. Costs are whole units
+(``composition.Currency``). It knows no policies, mechanisms or data: it keeps texts.
 """
 
 from __future__ import annotations
@@ -26,19 +21,8 @@ from typing import Any, Literal, NamedTuple
 
 from blowfish_fast.errors import BudgetError, LedgerError, PolicyError
 
+from . import journal_file as file
 from .composition import EPSILON, RHO, Currency
-from .journal_file import (
-    Verification,
-    append_entry,
-    connect,
-    counts_rho,
-    create_file,
-    create_tables,
-    open_file,
-    parse_content,
-    plain_errors,
-    read_answers,
-)
 from .transactions import FileWatch, GroupCommit, close_cleanly, was_in_use
 
 PIECE_BYTES = 2**26
@@ -94,22 +78,22 @@ class Journal:
         self._watch: FileWatch | None = None
         self.copied_alone = False
         """Whether the file was copied while in use, without its write-ahead log."""
-        with plain_errors(self.name):
+        with file.plain_errors(self.name):
             if path is None:
                 assert total is not None
                 assert terms is not None
-                self._connection = connect(":memory:")
-                create_tables(self._connection, total, terms)
+                self._connection = file.connect(":memory:")
+                file.create_tables(self._connection, total, terms)
             else:
                 if not path.exists() and total is not None and terms is not None:
-                    create_file(path, total, terms)
+                    file.create_file(path, total, terms)
                 alone = not os.path.exists(f"{path}-wal")
-                self._connection = open_file(path)
+                self._connection = file.open_file(path)
                 self.copied_alone = alone and was_in_use(self._connection)
                 self._watch = FileWatch(path)
                 self._watch.attach(self._connection)
                 self._commits.guard = self._watch
-            self.currency = RHO if counts_rho(self._connection) else EPSILON
+            self.currency = RHO if file.counts_rho(self._connection) else EPSILON
         self._cleanly = path is not None and not self.copied_alone
         weakref.finalize(
             self, _close_in, os.getpid(), self._connection, cleanly=self._cleanly
@@ -136,7 +120,7 @@ class Journal:
             row = connection.execute(
                 "SELECT content FROM log WHERE number = ?", (number,)
             ).fetchone()
-        terms = parse_content(row and row[0]).get("terms")
+        terms = file.parse_content(row and row[0]).get("terms")
         if not isinstance(terms, dict):
             raise LedgerError(f"{self.name} is damaged: entry {number} holds no terms")
         return number, terms
@@ -177,7 +161,7 @@ class Journal:
                 (analyst, total),
             )
             granted = {"analyst": analyst, "total": total}
-            append_entry(connection, "allot", None, 0, granted)
+            file.append_entry(connection, "allot", None, 0, granted)
 
     def reserve(
         self,
@@ -189,10 +173,8 @@ class Journal:
     ) -> Charge:
         """Check and charge, once per request, in one committed transaction.
 
-        Returns the charge that stands: the new one, or the one that was made for this
-        request before. `terms` is the entry that the caller judged the request by. An
-        analyst's charge counts against the budget and against the allotment. People
-        other than those of the first charge that names any are refused, uncharged.
+        Returns the charge that stands, the new one or an older one of this request.
+        `terms` is the entry that the request was judged by.
         """
 
         def charge(connection: sqlite3.Connection) -> Charge:
@@ -215,7 +197,7 @@ class Journal:
                 noted = {**content, "analyst": analyst}
                 _charge_allotment(connection, analyst, due, self.currency)
             connection.execute("UPDATE budget SET spent = spent + ?", (due,))
-            number = append_entry(connection, "charge", request, due, noted)
+            number = file.append_entry(connection, "charge", request, due, noted)
             return Charge(number, request, due, noted, "reserved")
 
         return self._commits.run(charge)
@@ -223,8 +205,7 @@ class Journal:
     def store(self, request: str, answers: Sequence[bytes] | None) -> bool:
         """Keep the answers of a reserved request; None records that they were returned.
 
-        Returns False, and keeps the older answers, if the request has some already:
-        only one draw may ever leave.
+        Returns False, and keeps the older ones, if there are some: one draw may leave.
         """
         digests = None
         if answers is not None:
@@ -235,7 +216,9 @@ class Journal:
             assert known is not None, "an answer without a charge"
             if known.state != "reserved":
                 return False
-            entry = append_entry(connection, "answer", request, 0, {"sha256": digests})
+            entry = file.append_entry(
+                connection, "answer", request, 0, {"sha256": digests}
+            )
             connection.executemany(
                 "INSERT INTO answer VALUES (?, ?, ?, ?)",
                 (
@@ -255,12 +238,12 @@ class Journal:
                 "SELECT number, content FROM log WHERE kind = 'answer' AND request = ?",
                 (request,),
             ).fetchone()
-            digests = parse_content(content).get("sha256")
+            digests = file.parse_content(content).get("sha256")
             if not isinstance(digests, list):
                 raise LedgerError(
                     f"{self.name} is damaged: entry {entry} does not say what it kept"
                 )
-            return read_answers(connection, entry, digests, self.name)
+            return file.read_answers(connection, entry, digests, self.name)
 
     def amend(self, total: int, terms: dict[str, Any]) -> None:
         """Change budget and terms; only while nothing has been charged."""
@@ -271,7 +254,7 @@ class Journal:
                     "frozen: charges under different policies do not add up"
                 )
             agreed = {"total": total, "terms": terms}
-            number = append_entry(connection, "amend", None, 0, agreed)
+            number = file.append_entry(connection, "amend", None, 0, agreed)
             connection.execute(
                 "UPDATE budget SET total = ?, terms = ?", (total, number)
             )
@@ -286,7 +269,7 @@ class Journal:
                     f"{self.currency.text(before)}; nothing was changed",
                     received=self.currency.text(total),
                 )
-            append_entry(connection, "raise", None, 0, {**note, "total": total})
+            file.append_entry(connection, "raise", None, 0, {**note, "total": total})
             connection.execute("UPDATE budget SET total = ?", (total,))
 
     def raises(self) -> list[dict[str, Any]]:
@@ -295,7 +278,7 @@ class Journal:
             rows = connection.execute(
                 "SELECT content FROM log WHERE kind = 'raise' ORDER BY number"
             ).fetchall()
-        return [parse_content(content) for (content,) in rows]
+        return [file.parse_content(content) for (content,) in rows]
 
     def history(self) -> list[Charge]:
         """Return every charge, oldest first."""
@@ -305,8 +288,7 @@ class Journal:
     def verify(self, head: str | None = None) -> str:
         """Check everything that is kept, and return the digest of the last entry.
 
-        A `head` noted earlier must still be in the chain: only this shows that the
-        newest entries were cut off, or an old copy put back.
+        A `head` noted earlier must still be in the chain.
         """
         if self.copied_alone:
             raise LedgerError(
@@ -316,7 +298,7 @@ class Journal:
                 "backup`, which leaves nothing out",
             )
         with self._commits.alone(write=False) as connection:
-            return Verification(connection, self.name).run(head)
+            return file.Verification(connection, self.name).run(head)
 
     def _current_connection(self) -> sqlite3.Connection:
         if self._closed:
@@ -327,7 +309,7 @@ class Journal:
                     "a ledger in memory belongs to the process that made it: in a "
                     "forked one it would be spent twice. Give it a file"
                 )
-            self._connection = open_file(self.path)
+            self._connection = file.open_file(self.path)
             weakref.finalize(self, _close_in, os.getpid(), self._connection)
             self._process = os.getpid()
             if self._watch is not None:
@@ -339,21 +321,18 @@ class Journal:
 
     @contextmanager
     def _statement(self) -> Iterator[sqlite3.Connection]:
-        """Lend a connection for one reading statement, a transaction in itself.
-
-        Its own, so that it does not wait for what is on its way to the disk.
-        """
+        """Lend a connection for reading, which does not wait for commits."""
         if self.path is None:
-            with self._commits.lock, plain_errors(self.name):
+            with self._commits.lock, file.plain_errors(self.name):
                 yield self._current_connection()
             return
-        with self._reading, plain_errors(self.name):
+        with self._reading, file.plain_errors(self.name):
             if self._closed:
                 raise LedgerError(f"{self.name} was closed; open it again")
             if self._watch is not None and self._process == os.getpid():
                 self._watch.check_place()
             if self._reader is None:
-                self._reader = open_file(self.path)
+                self._reader = file.open_file(self.path)
                 weakref.finalize(self, _close_in, os.getpid(), self._reader)
             yield self._reader
 
@@ -430,8 +409,7 @@ def _series_due(
 ) -> int:
     """Return by how much a release raises the dearest epoch of its series.
 
-    An epoch costs the sum of its releases, a series the largest of its epochs. Epochs
-    before the last one that was opened are closed.
+    An epoch costs the sum of its releases, a series the largest of its epochs.
     """
     spent: dict[str, int] = {}
     latest = series["start"]
@@ -478,7 +456,7 @@ def _charges(
         values,
     )
     for number, request, cost, content, answer in rows:
-        yield Charge(number, request, cost, parse_content(content), _state(answer))
+        yield Charge(number, request, cost, file.parse_content(content), _state(answer))
 
 
 def _find(connection: sqlite3.Connection, request: str) -> Charge | None:
@@ -495,4 +473,4 @@ def _pieces(answer: bytes) -> Iterator[memoryview]:
 def _state(answer: str | None) -> State:
     if answer is None:
         return "reserved"
-    return "returned" if parse_content(answer).get("sha256") is None else "stored"
+    return "returned" if file.parse_content(answer).get("sha256") is None else "stored"

@@ -3,12 +3,10 @@
     reserve     check and charge, committed          a crash from here on never refunds
     draw        measure with noise                   nothing has left yet
     store       keep the noisy answer, committed     from here on it is replayed, free
-    return      hand it over
 
-A request id stands for one question. Asked again with the same id, a stored answer is
-replayed; a reserved one is drawn under the charge that was made, which is safe because
-nothing left before the answer was stored. What can fail on public grounds, or because
-data is malformed, fails before the reserve.
+A request that was reserved is drawn under the charge that was made, which is safe
+because nothing left before the answer was stored. What can fail on public grounds, or
+because data is malformed, fails before the reserve.
 """
 
 from __future__ import annotations
@@ -86,14 +84,13 @@ class Ledger:
         ledger in memory, for experiments.
     epsilon, rho, delta : number
         The whole budget: `epsilon`, or `rho`, or `epsilon` with `delta` for the largest
-        rho that certainly implies it. When an existing file is opened it may be left
-        out, and must be the same if given. A ledger in rho charges mechanisms in
-        epsilon too, at their price in rho; one in epsilon refuses those in rho.
+        rho that certainly implies it. A ledger in rho charges mechanisms in epsilon
+        too, at their price in rho; one in epsilon refuses those in rho.
     policy : Policy
-        What must stay indistinguishable, over the whole domain; as for the budget.
+        What must stay indistinguishable, over the whole domain. Like the budget it may
+        be left out for an existing file, and must be the same if given.
     about : mapping, optional
-        Plain data (for JSON) that is kept with a new ledger and frozen with its
-        policy: which table it is about, for instance.
+        Plain data that is kept with a new ledger and frozen with its policy.
 
     Notes
     -----
@@ -101,9 +98,8 @@ class Ledger:
     epsilon-Blowfish for its policy (rho-zCDP, for a ledger in rho), if the ledger's
     data is about one set of people and all releases about them go through it.
 
-    Threads, processes and several `Ledger` objects may share a file. Putting back an
-    old copy of the file would forget charges; `verify` shows it if the `head` was
-    noted elsewhere. The file holds noisy answers, never true counts.
+    Threads, processes and several `Ledger` objects may share a file. It holds noisy
+    answers, never true counts.
 
     Examples
     --------
@@ -225,12 +221,16 @@ class Ledger:
 
     def preview(self, mechanism: Mechanism) -> Preview:
         """Say what a release would cost and what would remain. Free; no data."""
+        reason, cost = self._weigh(mechanism)
+        standing = self._journal.standing()
+        return Preview.of(mechanism.name, cost, standing, reason, self.currency)
+
+    def _weigh(self, mechanism: Mechanism) -> tuple[str, int]:
+        """Return why a release would be refused, or "", and its price in units."""
         check_mechanism(mechanism)
         reason = refusal(mechanism, self.policy)
         reason = reason or refuse_currency(mechanism, self.currency)
-        cost = 0 if reason else self.currency.charged(self._price(mechanism))
-        standing = self._journal.standing()
-        return Preview.of(mechanism.name, cost, standing, reason, self.currency)
+        return reason, 0 if reason else self.currency.charged(self._price(mechanism))
 
     def _price(self, mechanism: Mechanism) -> Fraction:
         return price_in(mechanism, self.currency)
@@ -260,17 +260,15 @@ class Ledger:
         data : Histogram or array_like of counts
             Over the mechanism's domain.
         request : str, optional
-            Name of this question. Asked again under the same name, the stored answer
-            comes back, whatever the data is by then; if the first attempt broke off,
-            it is finished under the same charge. Left out, a name is made up, which
-            `history` shows. A ledger in memory keeps answers of named requests only.
+            Name of this question. Asked again under it, the stored answer comes back,
+            whatever the data is by then; an attempt that broke off is finished under
+            the same charge. A ledger in memory keeps answers of named requests only.
         rng : int or numpy Generator, optional
             A seed, for experiments: refused by a ledger on disk.
         analyst : str, optional
             Whose allotment pays, beside the budget; see `allot`.
         note : mapping, optional
-            Plain public data that the log keeps with the charge: the question that was
-            asked, for instance.
+            Plain public data that the log keeps with the charge.
         progress : callable, optional
             Called with a short text before each long step.
         vouched : bool
@@ -278,15 +276,13 @@ class Ledger:
             ``blowfish_fast`` keeps what it promises, without which it is refused. The
             log keeps its name.
         snapshot : str, optional
-            A public label of the version of the data that is read; the time of the
-            question if left out. The log keeps it, and the answer says it, replayed or
-            not: ``details["as_of"]``.
+            A public label of the version of the data that is read, by default the time.
+            The log keeps it, and the answer says it: ``details["as_of"]``.
 
         Raises
         ------
         BudgetError, PolicyError, LedgerError, InputError
-            Before anything is charged. An error after the charge says so in a note,
-            with the request that finishes it.
+            Before anything is charged; a later error says so, and how to go on.
         """
         check_mechanism(mechanism)
         check_vouched([mechanism], vouched=vouched)
@@ -382,30 +378,24 @@ class Ledger:
             check_mechanism(one.mechanism)
         check_vouched([one.mechanism for one in checked], vouched=vouched)
         terms = self._terms()
+        costs = [self._price(one.mechanism) for one in checked]
         if by == "ids":
             for one in checked:
                 check_policy(one.mechanism, terms.policy)
-            costs = [self._price(one.mechanism) for one in checked]
             parallel_by_ids(costs, terms.policy, scoped=scoped)
         else:
-            check_regions(
-                [
-                    Region(
-                        one.cells,
-                        one.mechanism.policy,
-                        Budget(self._price(one.mechanism), self.currency.power),
-                    )
-                    for one in checked
-                ],
-                terms.policy,
-            )
+            power = self.currency.power
+            regions = [
+                Region(one.cells, one.mechanism.policy, Budget(cost, power))
+                for one, cost in zip(checked, costs, strict=True)
+            ]
+            check_regions(regions, terms.policy)
         return self._settle(checked, terms, request, rng, progress, by)
 
     def allot(self, analyst: str, amount: Any) -> None:
         """Set what an analyst may spend of the budget in all, in its currency.
 
-        Allotments may add up to more than the budget: whoever asks first gets it. They
-        may change at any time, down to what was spent.
+        Allotments may add up to more than the budget: whoever asks first gets it.
         """
         name = as_name(analyst, "an analyst")
         self._journal.allot(name, self._granted(amount))
@@ -417,11 +407,10 @@ class Ledger:
 
     def allotments(self, analyst: str | None = None) -> dict[str, Share]:
         """Return what each analyst, or this one, was granted and has spent."""
+        amount, known = self.currency.amount, self._journal.allotments(analyst)
         return {
-            analyst: Share(
-                self.currency.amount(one.total), self.currency.amount(one.spent)
-            )
-            for analyst, one in self._journal.allotments(analyst).items()
+            name: Share(amount(one.total), amount(one.spent))
+            for name, one in known.items()
         }
 
     def entry(self, request: str) -> Entry | None:
@@ -447,10 +436,7 @@ class Ledger:
         about: Mapping[str, Any] | None = None,
         **budget: Unpack[BudgetTerms],
     ) -> None:
-        """Change budget, policy or what is noted; refused after the first charge.
-
-        The currency stays: a ledger in the other one is another ledger.
-        """
+        """Change budget, policy or what is noted; refused after the first charge."""
         total = self._journal.standing().total
         granted = stated_budget(budget)
         if granted is not None:
@@ -469,8 +455,7 @@ class Ledger:
     def raise_budget(self, amount: Any, *, why: str, by: str = "") -> None:
         """Raise the whole budget, at any time; the log keeps when, why and by whom.
 
-        Everything released together is then private for the new budget: a weaker
-        promise than the one that was made, so it takes a reason.
+        Everything released together is then private for the new budget only.
         """
         if not why.strip():
             raise InputError("say why the budget is raised; the log keeps it")
@@ -497,10 +482,7 @@ class Ledger:
         return self._journal.verify(head)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return budget, policy, allotments and charges as plain data, for JSON.
-
-        Numbers are exact fractions in text; stored answers are left out.
-        """
+        """Return all but stored answers as plain data, numbers as fractions in text."""
         return {
             **self.budget.to_dict(),
             "spent": str(self.spent),
@@ -525,9 +507,8 @@ class Ledger:
             self.currency.name: np.array([float(one.budget) for one in entries]),
         }
         for name in ("request", "mechanism", "analyst", "state"):
-            column = np.empty(len(entries), dtype=object)
-            column[:] = [getattr(one, name) for one in entries]
-            columns[name] = column
+            texts = [getattr(one, name) for one in entries]
+            columns[name] = np.array(texts, dtype=object)
         return Table(columns).to_pandas()
 
     def _repr_html_(self) -> str:
@@ -535,18 +516,13 @@ class Ledger:
         entries = self.history()
         total, spent = float(self.budget), float(self.spent)
         words = self.policy.describe()
-        rows = [
-            (
-                one.request,
-                one.mechanism,
-                f"{float(one.budget):g}",
-                one.analyst or "",
-                one.time.isoformat(sep=" ", timespec="seconds"),
-            )
-            for one in entries[-MOST_SHOWN:]
-        ]
         drawing = spent_bar(spent, total)
-        if rows:
+        if entries:
+            rows = []
+            for one in entries[-MOST_SHOWN:]:
+                when = one.time.isoformat(sep=" ", timespec="seconds")
+                paid = f"{float(one.budget):g}"
+                rows.append((one.request, one.mechanism, paid, one.analyst or "", when))
             heads = ("request", "mechanism", self.currency.name, "analyst", "time")
             drawing += table(heads, rows)
         shares = [

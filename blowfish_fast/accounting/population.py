@@ -1,9 +1,5 @@
 """One budget for all tables that hold the same people.
 
-    visits   patient | visit | age     --+
-    labs     patient | sample | value  --+--  one ledger: a patient loses the sum
-    visits joined to labs on patient   --+    over all tables
-
 Neighbours: the rows of one person change in every table, in each by its own relation.
 Every release reads one table, or a join that keeps the person, whose two versions are
 neighbours; given what came out before, costs add up (Theorem B,
@@ -242,12 +238,7 @@ class Population:
     def _check_join(
         self, tables: Sequence[PeopleTable], mechanism: Mechanism, on: Sequence[str]
     ) -> None:
-        """Refuse joins in which one person's change reaches others, or moves further.
-
-        Joined on the person, rows of others stay; other columns that cannot move keep
-        which of her rows meet. Each of her rows then moves to some other cell, or all
-        of them appear or disappear.
-        """
+        """Refuse joins in which one person's change reaches others or moves further."""
         if self.person not in on:
             raise PolicyError(
                 f"tables of these people are joined on {self.person!r}: otherwise one "
@@ -363,18 +354,13 @@ def _paid_once(path: Path | None, tables: Iterable[PeopleTable]) -> Iterator[Non
     if path is None:
         yield
         return
-    with held_folder(path.parent):
-        _refuse_paid_beside(path, tables)
-        yield
-
-
-def _refuse_paid_beside(path: Path, tables: Iterable[PeopleTable]) -> None:
-    """Refuse tables if another ledger in the folder pays for one of their sources."""
     sources = {one.source for one in tables} - {None}
-    for about in terms_beside(path) if sources else ():
-        known = about["tables"].values() if "population" in about else ()
-        for source in sources & {one["source"] for one in known}:
-            _refuse_second_budget(about["population"], str(source))
+    with held_folder(path.parent):
+        for about in terms_beside(path) if sources else ():
+            known = about["tables"].values() if "population" in about else ()
+            for source in sources & {one["source"] for one in known}:
+                _refuse_second_budget(about["population"], str(source))
+        yield
 
 
 def _plain(tables: Iterable[PeopleTable]) -> dict[str, Any]:

@@ -246,11 +246,7 @@ def describe_parts(parts: list[RequestPart], together: str | None) -> dict[str, 
 
 
 def people_of(parts: list[RequestPart], together: str | None) -> str | None:
-    """Return the column that names the people of a request, where one is stated.
-
-    Regions of persons cost the largest of their epsilons only if the records of a
-    person were chosen once, before the split.
-    """
+    """Return the column that names the people of a request, where one is stated."""
     bounds = [getattr(one.data, "bound", None) for one in parts]
     named = {one.person for one in bounds if one is not None and one.person is not None}
     if len(named) > 1:
@@ -359,8 +355,7 @@ def say_version(answer: Release, label: str) -> None:
 class DrawnData:
     """Which counts each release of this process was drawn from, by a keyed digest.
 
-    Kept in memory under a key of its own and never written: a digest of true counts in
-    a file could be tried out against likely counts.
+    Never written: a digest in a file could be tried out against likely counts.
     """
 
     def __init__(self) -> None:
@@ -374,10 +369,7 @@ class DrawnData:
                 self._known[answer] = self._digest(part.data)
 
     def is_same(self, release: Release, data: Any) -> bool:
-        """Return whether a release was drawn from these counts; refuse if from others.
-
-        False where it is not known: the release was drawn elsewhere.
-        """
+        """Return whether a release is known to be of these counts; refuse others."""
         known = self._known.get(release)
         if known is not None and known != self._digest(data):
             raise InputError(

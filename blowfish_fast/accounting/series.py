@@ -1,9 +1,5 @@
 """Parallel composition over time: a record arrives in one week and is counted there.
 
-    received   Nov 2 .. 8   Nov 9 .. 15   Nov 16 .. 22       an append-only column
-    epoch      2026-W45     2026-W46      2026-W47
-    released   eps          eps           eps                together: eps, not 3 eps
-
 Neighbours differ in one epoch, and what is released of the others is the same given
 the outputs before. This fails for dates that may be corrected, for records put back
 into a closed epoch, and for a person who is in several epochs; all are refused
@@ -21,7 +17,7 @@ from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
-from blowfish_fast._support.typing import BoolArray, FloatArray
+from blowfish_fast._support.typing import FloatArray
 from blowfish_fast._support.validation import as_whole, quoted
 from blowfish_fast.data.axes import as_moments
 from blowfish_fast.data.columns import named_column
@@ -34,14 +30,7 @@ from blowfish_fast.release.release import Release
 from blowfish_fast.workloads import Identity
 
 from .ledger import Ledger
-from .request import (
-    RandomLike,
-    RequestPart,
-    check_mechanism,
-    check_policy,
-    refusal,
-    refuse_currency,
-)
+from .request import RandomLike, RequestPart, check_mechanism, check_policy
 from .statements import Preview
 
 Level = Literal["event", "person-epoch", "person"]
@@ -68,17 +57,15 @@ class SeriesTotal:
 
 @dataclass(frozen=True)
 class SeriesPlan:
-    """What each epoch may cost, and the error of running totals.
+    """What each epoch may cost, and the mean variance of a running total of one cell.
 
-    With two levels, a series of epochs and one of blocks, each costs half of `each`.
+    Where `block` exceeds 1, two levels err less: a series of epochs and one of blocks
+    of so many, at half of `each`.
     """
 
     each: Fraction
-    """What every epoch may cost of the budget that remains."""
     block: int
-    """Epochs to a block where two levels err less; 1: adding up the epochs is best."""
     variance: float
-    """Mean variance of a running total of one cell, over all epochs, Laplace noise."""
     sentence: str
 
 
@@ -202,8 +189,8 @@ class Series:
             Counts of the records that arrived in the epoch; or a table with the column
             of arrivals, of which those are taken (levels of persons take a Histogram).
         request : str, optional
-            Name of the question, beside the epoch's; further questions about an epoch
-            add up within it and need names of their own.
+            Further questions about an epoch add up within it and need names of their
+            own, beside the epoch's.
         rng, vouched
             See `Ledger.release`.
         """
@@ -214,7 +201,9 @@ class Series:
         self._check_policy()
         check_policy(mechanism, terms.policy)
         counts = data
-        if _is_table(data):
+        structured = isinstance(data, np.ndarray) and data.dtype.names is not None
+        frame = hasattr(data, "columns") and not isinstance(data, Histogram)
+        if isinstance(data, Mapping) or structured or frame:
             counts = self._counted(when, mechanism.domain, data)
         name = self.request(when.name, request)
         noted = {"name": self.name, "epoch": when.name, "start": when.start.isoformat()}
@@ -236,20 +225,18 @@ class Series:
     def preview(self, epoch: str, mechanism: Mechanism) -> Preview:
         """Say by how much a release would raise the dearest epoch. Free; no data."""
         when = read_epoch(self.every, epoch)
-        check_mechanism(mechanism)
-        currency = self.ledger.currency
-        reason = refusal(mechanism, self.ledger.policy)
-        reason = reason or refuse_currency(mechanism, currency)
+        reason, price = self.ledger._weigh(mechanism)
         opened = [read_epoch(self.every, one).start for one in self.epochs()]
         late = self.level != "person" and max(opened, default=when.start) > when.start
         if late and not reason:
             reason = f"the epoch {epoch!r} is closed: a later one was released"
-        price = 0 if reason else currency.charged(self.ledger._price(mechanism))
+        price = 0 if reason else price
         spent = self._units()
         if self.level != "person":
             dearest = max(spent.values(), default=0)
             price = max(spent.get(when.name, 0) + price, dearest) - dearest
         standing = self.ledger._journal.standing()
+        currency = self.ledger.currency
         return Preview.of(mechanism.name, price, standing, reason, currency)
 
     def _counted(self, when: Epoch, domain: Domain, table: Any) -> Histogram:
@@ -258,26 +245,23 @@ class Series:
                 "a release about persons takes a Histogram whose records of a person "
                 "were bounded: Histogram.from_records(..., person=, at_most=)"
             )
-        inside = self._inside(when, table)
-        columns = {}
-        for one in domain.names:
-            column = named_column(table, str(one), "the attribute")
-            plain = column if isinstance(column, np.ndarray) else column.to_numpy()
-            columns[str(one)] = plain[inside]
-        return Histogram.from_records(domain, columns)
-
-    def _inside(self, when: Epoch, table: Any) -> BoolArray:
-        column = named_column(table, self.column, "column")
-        plain = column if isinstance(column, np.ndarray) else column.to_numpy()
-        arrived = as_moments(plain)
+        names = [self.column, *map(str, domain.names)]
+        read = {one: named_column(table, one, "column") for one in names}
+        plain = {
+            one: column if isinstance(column, np.ndarray) else column.to_numpy()
+            for one, column in read.items()
+        }
+        arrived = as_moments(plain.pop(self.column))
         if np.isnat(arrived).any():
             raise CountsError(
                 f"some records do not say when they arrived: {self.column!r} has "
                 "missing values, and a record must lie in exactly one epoch"
             )
         low, high = (np.datetime64(one) for one in (when.start, when.stop))
-        inside: BoolArray = (arrived >= low) & (arrived < high)
-        return inside
+        inside = (arrived >= low) & (arrived < high)
+        return Histogram.from_records(
+            domain, {name: column[inside] for name, column in plain.items()}
+        )
 
     def epochs(self) -> list[str]:
         """Return the epochs that were released, in their order."""
@@ -378,11 +362,6 @@ def best_block(epochs: int) -> tuple[int, float]:
 
     Adding up t releases has variance 2 t; with blocks of s, at half epsilon each,
     8 (t // s + t % s).
-
-    Examples
-    --------
-    >>> best_block(12), best_block(365)[0]
-    ((1, 13.0), 19)
     """
     upto = np.arange(1, epochs + 1)
     best = 1, float((2.0 * upto).mean())
@@ -390,13 +369,6 @@ def best_block(epochs: int) -> tuple[int, float]:
         mean = float((8.0 * (upto // size + upto % size)).mean())
         best = (size, mean) if mean < best[1] else best
     return best
-
-
-def _is_table(data: Any) -> bool:
-    """Return whether data are records with names of columns, not counts."""
-    structured = isinstance(data, np.ndarray) and data.dtype.names is not None
-    frame = hasattr(data, "columns") and not isinstance(data, Histogram)
-    return isinstance(data, Mapping) or structured or frame
 
 
 class Epoch(NamedTuple):
@@ -408,15 +380,7 @@ class Epoch(NamedTuple):
 
 
 def read_epoch(every: str, name: str) -> Epoch:
-    """Read the name of an epoch.
-
-    Examples
-    --------
-    >>> read_epoch("week", "2026-W46").start.isoformat()
-    '2026-11-09'
-    >>> read_epoch("quarter", "2026-Q4").stop.isoformat()
-    '2027-01-01'
-    """
+    """Read the name of an epoch."""
     form, example = FORMS[every]
     match = re.fullmatch(form, name) if isinstance(name, str) else None
     try:

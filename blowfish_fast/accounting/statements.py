@@ -146,12 +146,11 @@ class Share:
 class Entry:
     """One charge, as `Ledger.history` lists it: a `request`, and what it was about.
 
-    `number` is its place in the log and `time` that of this machine's clock, on which
-    nothing depends; `mechanism` names the parts that were charged together, `together`
-    says why these cost no more than the largest ("ids", "regions"); `policy` is in
-    words. The `state` is "reserved" (not answered yet), "stored" (answered and kept) or
-    "returned". An `analyst` is one whose allotment was charged, `note` public data,
-    `snapshot` the version of the data that was to be read; "" in older ledgers.
+    `number` is its place in the log; nothing depends on `time`. `mechanism` names the
+    parts that were charged together, `together` why these cost no more than the largest
+    ("ids", "regions"); `policy` is in words. The `state` is "reserved" (not answered
+    yet), "stored" (answered and kept) or "returned". `analyst` is whose allotment paid,
+    `snapshot` the version of the data that was to be read.
 
     Examples
     --------

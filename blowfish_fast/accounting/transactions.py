@@ -16,6 +16,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -36,16 +37,14 @@ LogEntry = tuple[int, bytes]
 """Number and digest of an entry of the log."""
 
 
+@dataclass(slots=True)
 class _Waiting:
     """An action, and what became of it."""
 
-    __slots__ = ("action", "done", "problem", "result")
-
-    def __init__(self, action: Action) -> None:
-        self.action = action
-        self.done = False
-        self.result: Any = None
-        self.problem: BaseException | None = None
+    action: Action
+    done: bool = False
+    result: Any = None
+    problem: BaseException | None = None
 
 
 class FileWatch:

@@ -92,8 +92,6 @@ class Blocks(Policy):
 
     Parameters
     ----------
-    domain : Domain
-        Any number of attributes.
     labels : array_like of int
         The block of each cell, 0 or more, of the domain's shape or flat in C order.
         Only which cells share a label matters.
@@ -162,12 +160,6 @@ class Blocks(Policy):
         return np.repeat(np.cumsum(self.sizes) - 1, self.sizes)
 
     @property
-    def are_contiguous(self) -> bool:
-        """Whether every block is a run of cells."""
-        # Blocks are numbered by first cell, so runs never step down.
-        return bool((np.diff(self.labels) >= 0).all())
-
-    @property
     def has_moves(self) -> bool:
         """Whether some block holds two cells."""
         return self.sizes.size < self.domain.size
@@ -223,7 +215,8 @@ class Blocks(Policy):
         return bool((block[parts] == self.labels).all())
 
     def _quotient(self, buckets: Buckets, domain: Domain) -> Policy:
-        if buckets.order is None and self.are_contiguous:
+        # Blocks are numbered by first cell, so labels of contiguous ones never fall.
+        if buckets.order is None and (np.diff(self.labels) >= 0).all():
             reached = self._ends[buckets.edges[1:] - 1]
             return Band(domain, bins_of_cells(reached, buckets))
         return Projection(self, buckets)

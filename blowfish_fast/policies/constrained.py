@@ -47,10 +47,9 @@ PAIRS_AT_ONCE = 2**20
 
 
 class QueryGraph(NamedTuple):
-    """Which known counts one move can touch.
+    """Pairs of counts that one move lowers and lifts; `open` ones it can touch alone.
 
-    `pairs` (p, 2) are queries such that a move lowers one and lifts the other; `open`
-    marks queries that a move can touch alone. Not `exact`: there may be fewer of both.
+    Where it is not `exact`, there may be fewer of both.
     """
 
     pairs: IntArray
@@ -59,10 +58,9 @@ class QueryGraph(NamedTuple):
 
 
 class Chains(NamedTuple):
-    """Longest chains of moves that keep all known counts; bounds if not `exact`.
+    """Moves of the longest simple `cycle` (alpha, or 0) and `path` (xi, at least 1).
 
-    Moves of the longest simple `cycle` (alpha in the paper, 0 if there is none) and of
-    the longest simple `path` from v+ to v- (xi, at least 1).
+    Bounds above where they are not `exact`.
     """
 
     cycle: int
@@ -207,11 +205,7 @@ class Constrained(SameGraph):
 
 
 def chains(constraints: Constraints, policy: Policy) -> Chains:
-    """Return the longest chains of moves: closed forms first, then the graph.
-
-    Refuses constraints of which one move lowers or lifts several: no bound is known
-    for these but the number of records.
-    """
+    """Return the longest chains of moves; refuse counts of which one move lifts two."""
     if isinstance(constraints, MarginalConstraints):
         one_full = isinstance(policy, Full) and constraints.are_disjoint
         apart = isinstance(policy, Attribute) and constraints.share_no_attribute
@@ -239,11 +233,7 @@ def _ceiling(constraints: Constraints, policy: Policy) -> Chains:
 
 
 def build_query_graph(constraints: Constraints, policy: Policy) -> QueryGraph:
-    """Return the graph on queries, from the quotient of the policy by kinds of cell.
-
-    Cells of one kind lie in the same queries, so the edges between kinds say it all.
-    Raises `SizeError` where there are too many.
-    """
+    """Return the graph on queries, from the edges between kinds of cells."""
     if (
         isinstance(constraints, RectangleConstraints)
         and isinstance(policy, Threshold | Band)
@@ -310,12 +300,16 @@ def _refuse(constraints: Constraints, policy: Policy, one: int, two: int) -> NoR
 def _near_rectangles(constraints: RectangleConstraints, policy: Policy) -> IntArray:
     """Return the pairs of disjoint rectangles that some edge of a threshold joins.
 
-    The closest cells of two rectangles decide. Rectangles are swept along the first
-    axis: O(r log r) and the pairs that are close along it.
+    Their closest cells decide; rectangles are swept along the first axis.
     """
     order = np.argsort(constraints.lows[:, 0], kind="stable")
     lows, lasts = constraints.lows[order], constraints.highs[order] - 1
-    furthest = _last_row_reached(policy, lasts[:, 0])
+    band = policy.bandwidth()
+    if band is not None and policy.domain.ndim == 1:
+        furthest = band.far[lasts[:, 0]]
+    else:
+        assert isinstance(policy, Threshold)
+        furthest = lasts[:, 0] + math.ceil(policy.theta)
     ends = np.searchsorted(lows[:, 0], furthest, side="right")
     found = [np.zeros((0, 2), dtype=np.int64)]
     first = np.arange(order.size)
@@ -340,22 +334,11 @@ def _near_rectangles(constraints: RectangleConstraints, policy: Policy) -> IntAr
     return np.concatenate(found)
 
 
-def _last_row_reached(policy: Policy, rows: IntArray) -> IntArray:
-    """Return how far along the first axis a record in each of `rows` can move."""
-    band = policy.bandwidth()
-    if band is not None and policy.domain.ndim == 1:
-        return band.far[rows]
-    assert isinstance(policy, Threshold)
-    return rows + math.ceil(policy.theta)
-
-
 def longest_chains(graph: QueryGraph) -> Chains:
-    """Return the longest cycle and path of a graph on queries.
-
-    Connected sets of at most 20 queries are searched exactly, O(2^q q); larger ones
-    are bounded by their size, O(edges).
-    """
-    labels = _component_labels(graph)
+    """Return the longest cycle and path; sets of over 20 queries by their size."""
+    one, two = np.ascontiguousarray(graph.pairs.T)
+    rows = kernels.adjacency(one, two, graph.open.size)
+    labels, _ = kernels.component_labels(*rows)
     sizes = np.bincount(labels)
     is_open = np.bincount(labels, weights=graph.open) > 0
     cycle, path, exact, subsets = 0, 1, graph.exact, 0
@@ -374,13 +357,6 @@ def longest_chains(graph: QueryGraph) -> Chains:
             exact = False
         cycle, path = max(cycle, longest), max(path, opened)
     return Chains(cycle, path, exact)
-
-
-def _component_labels(graph: QueryGraph) -> IntArray:
-    one, two = np.ascontiguousarray(graph.pairs.T)
-    rows = kernels.adjacency(one, two, graph.open.size)
-    labels, _ = kernels.component_labels(*rows)
-    return labels
 
 
 def _as_bits(graph: QueryGraph, nodes: IntArray) -> tuple[IntArray, int]:

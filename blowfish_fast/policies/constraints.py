@@ -154,8 +154,6 @@ class CountConstraints(Constraints):
 
     Parameters
     ----------
-    domain : Domain
-        Any number of attributes.
     masks : (queries, cells) array_like of bool
         The cells of each set, flat in C order or of the domain's shape.
 
@@ -227,8 +225,6 @@ class MarginalConstraints(Constraints):
 
     Parameters
     ----------
-    domain : Domain
-        Two or more attributes, as a rule.
     axes : int, str, or sequence
         The attributes of the marginal, by number or name; or a sequence of several
         marginals, each a sequence: ``[(0, 1), (2,)]``.
@@ -318,8 +314,6 @@ class RectangleConstraints(Constraints):
 
     Parameters
     ----------
-    domain : Domain
-        Any number of attributes.
     lows, highs : (queries, ndim) array_like of int
         Corners in cells, half-open; on one attribute (queries,) will do.
 

@@ -50,7 +50,9 @@ def is_small(domain: Domain) -> bool:
 def draw_graph(policy: PolicyGraph) -> GraphDrawing:
     """Place the nodes and edges of a small policy; see `is_small`."""
     domain = policy.domain
-    form = _form(domain)
+    form = "grid" if domain.ndim == 2 and min(domain.shape) > 1 else "circle"
+    if domain.ndim == 1 and domain.attributes[0].levels is None:
+        form = "line"
     nodes = _nodes(domain, form)
     first, second = np.triu_indices(domain.size, k=1)
     joined = policy._joined(first, second) if first.size else np.full(0, False)
@@ -87,12 +89,6 @@ def shorten(text: str, longest: int = LONGEST_LABEL) -> str:
     """Return a text of at most `longest` characters, dots at its end if it was cut."""
     line = " ".join(text.split())
     return line if len(line) <= longest else line[: longest - 3].rstrip() + "..."
-
-
-def _form(domain: Domain) -> str:
-    if domain.ndim == 1 and domain.attributes[0].levels is None:
-        return "line"
-    return "grid" if domain.ndim == 2 and min(domain.shape) > 1 else "circle"
 
 
 def _nodes(domain: Domain, form: str) -> FloatArray:

@@ -1,10 +1,8 @@
-"""An explicit policy graph, from a list of edges.
+"""An explicit policy graph, held in compressed rows, both directions of an edge.
 
-Cells and the node "absent" are held in compressed rows, both directions of an edge:
-
-    edges  (0, 2) (1, -1)         node        0   1   2   absent
-                                  pointers    0   1   2   3   4
-                                  neighbours  2 | 3 | 0 | 1
+edges  (0, 2) (1, -1)         node        0   1   2   absent
+                              pointers    0   1   2   3   4
+                              neighbours  2 | 3 | 0 | 1
 """
 
 from __future__ import annotations
@@ -42,8 +40,6 @@ class Graph(Policy):
 
     Parameters
     ----------
-    domain : Domain
-        Any number of attributes.
     edges : (E, 2) array_like of int
         Pairs of cell numbers in C order; -1 is "absent". Repeats and both directions
         of an edge count once.

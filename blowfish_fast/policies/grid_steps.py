@@ -64,10 +64,7 @@ class Ball(NamedTuple):
         return math.isqrt(self.limit) if self.metric == "l2" else self.limit
 
     def weigh(self, weights: list[IntArray]) -> int:
-        """Return the sum, over steps in the ball, of the product of axis weights.
-
-        ``weights[j][t]`` is the weight of going t >= 0 along axis j, either way.
-        """
+        """Return the sum over steps of the product of ``weights[axis][length]``."""
         if self.metric == "linf":
             return math.prod(int(one[: self.limit + 1].sum()) for one in weights)
         lengths, products = np.zeros(1, np.int64), np.ones(1, np.int64)
@@ -173,13 +170,17 @@ def largest_change_in_ball(
     """
     # Steps along all axes but the last; the room left then goes to the last.
     outer = half_ball((*shape[:-1], 1), ball, MOST_SHIFTED // lines.size)
-    if ball.metric == "linf" or outer is None:
-        return Change(_box_change(lines, shape, ball.radius()), ball.metric == "linf")
     from scipy.ndimage import maximum_filter1d, minimum_filter1d
 
+    grid = lines.reshape(-1, *shape)
+    if ball.metric == "linf" or outer is None:
+        high = grid
+        for axis, side in enumerate(shape, start=1):
+            size = 2 * min(ball.radius(), side - 1) + 1
+            high = maximum_filter1d(high, size, axis=axis, mode="nearest")
+        return Change(float((high - grid).max()), ball.metric == "linf")
     outer = np.concatenate([np.zeros((1, len(shape)), np.int64), outer])
     room = np.minimum(ball.left_over(ball.length(outer)), shape[-1] - 1)
-    grid = lines.reshape(-1, *shape)
     best = 0.0
     for radius in np.unique(room).tolist():
         high = maximum_filter1d(grid, 2 * radius + 1, axis=-1, mode="nearest")
@@ -192,17 +193,6 @@ def largest_change_in_ball(
                 fall = (base - low[(slice(None), *there)]).max()
                 best = max(best, float(rise), float(fall))
     return Change(best, True)
-
-
-def _box_change(lines: FloatArray, shape: tuple[int, ...], radius: int) -> float:
-    from scipy.ndimage import maximum_filter1d
-
-    grid = lines.reshape(-1, *shape)
-    high = grid
-    for axis, side in enumerate(shape, start=1):
-        size = 2 * min(radius, side - 1) + 1
-        high = maximum_filter1d(high, size, axis=axis, mode="nearest")
-    return float((high - grid).max())
 
 
 def hull_distances(offsets: IntArray, limit: int) -> IntArray:

@@ -31,8 +31,7 @@ from .protocol import PersonRule
 class PerPerson(SameGraph):
     """One person's records, at most `at_most` of which are counted, are the secret.
 
-    Made by `Policy.per_person`, which explains the parameters. Edges, components and
-    distances are those of single records; only neighbours differ.
+    Made by `Policy.per_person`, which explains the parameters.
 
     Notes
     -----
@@ -126,7 +125,6 @@ class PerPerson(SameGraph):
         return self._over(base.through(names)).derive_from(self)
 
     def _over(self, base: Policy) -> PerPerson:
-        """Return the same about another policy of single records."""
         return PerPerson(base, self.at_most, person=self.person, count=self.count)
 
     def _seen_through(

@@ -1,9 +1,4 @@
-"""One policy per attribute, composed: one attribute moves along one of its edges.
-
-Line(3) x Full(2)       (0,0) - (1,0) - (2,0)
-                          |       |       |
-                        (0,1) - (1,1) - (2,1)
-"""
+"""One policy per attribute, composed: one attribute moves along one of its edges."""
 
 from __future__ import annotations
 
@@ -248,11 +243,6 @@ class Attribute(Product):
 
     Records that differ in d attributes are d edges apart, so this is weaker than
     `Full` on several attributes: a factor e^(eps * d) instead of e^eps.
-
-    Parameters
-    ----------
-    domain : Domain
-        Any number of attributes; with one, the edges are those of `Full`.
 
     Examples
     --------

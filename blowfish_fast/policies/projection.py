@@ -41,13 +41,8 @@ WAITING = 2**22
 class Band(Policy):
     """A band of variable width: cells are joined to those after, up to a furthest one.
 
-    Thresholds whose length varies along the line: the quotient of `Threshold` along
-    bins of different sizes, or of contiguous `Blocks`.
-
     Parameters
     ----------
-    domain : Domain
-        One ordered attribute.
     far : (cells,) array_like of int
         The furthest cell that each cell is joined to; itself if there is none. Never
         decreases along the line.
@@ -147,15 +142,9 @@ class Band(Policy):
 class Projection(Graph):
     """The quotient of a policy on any bins; its edges are listed only when needed.
 
-    Made by `Policy.project`. Where too many edges would have to be walked or held, what
-    needs them raises `SizeError`; components and the largest change never do.
-
-    Parameters
-    ----------
-    source : Policy
-        A policy without "absent" and without constraints; refused otherwise.
-    buckets : Buckets
-        The bins.
+    Made by `Policy.project`, of a policy without "absent" and without constraints.
+    Where too many edges would have to be walked or held, what needs them raises
+    `SizeError`; components and the largest change never do.
 
     Examples
     --------

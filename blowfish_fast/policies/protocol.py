@@ -84,8 +84,7 @@ class PersonRule(NamedTuple):
 class PolicyGraph(ABC):
     """The graph of a policy: what each family states, in closed form where it can.
 
-    What is abstract must be stated. Unless a family states otherwise its graph is
-    connected and without "absent", as those of `Full`, `Line` and thresholds are.
+    Unless a family states otherwise its graph is connected and without "absent".
     """
 
     kind: ClassVar[str]
@@ -153,11 +152,9 @@ class PolicyGraph(ABC):
         return np.full(self.domain.size, False)
 
     def bandwidth(self, order: IntArray | None = None) -> Bandwidth | None:
-        """Return the bandwidth along a line: how far the neighbours of a cell go.
+        """Return the bandwidth along an `order` of the cells, None being their own.
 
-        `order` has the cell at each position of the line; None is the cells' own order.
-        None comes back where the graph has no such form along it. Edges to "absent" are
-        not part of it.
+        None comes back where the graph has no such form along it.
         """
         return None
 
@@ -190,18 +187,11 @@ class PolicyGraph(ABC):
     def _seen_through(
         self, columns: list[AxisView], domain: Domain | WideDomain
     ) -> PolicyGraph | None:
-        """Return this graph seen through some attributes, over `domain`.
-
-        None where it cannot be written down.
-        """
+        """Return this graph seen through some attributes; None if it has no form."""
         return None
 
     def _bin_pairs(self, labels: IntArray, bins: int) -> Iterator[IntArray]:
-        """Yield the pairs of different bins that moves join.
-
-        As keys ``low * bins + high``, with repeats; refused where there are too many
-        edges to walk. Asked only of graphs without "absent".
-        """
+        """Yield the `bin_keys` that moves join, with repeats; there is no "absent"."""
         refuse_long_walk(self.edge_count)
         for chunk in self.edges():
             yield bin_keys(labels[chunk[:, 0]], labels[chunk[:, 1]], bins)

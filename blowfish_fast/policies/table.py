@@ -112,11 +112,7 @@ class TablePolicy(Policy):
         Product(policy)
 
     def through(self, names: Sequence[str]) -> Policy:
-        """Return the policy seen through some attributes, in the table's order.
-
-        Two of their cells are joined where some edge of the table joins records that
-        hold them; edges in other attributes change nothing that is seen.
-        """
+        """Return the policy seen through some attributes, in the table's order."""
         axes = sorted(self.domain.axes(names))
         domain = Domain._of(self.domain.attributes[axis] for axis in axes)
         columns = [AxisView(axis, np.arange(self.domain.shape[axis])) for axis in axes]
@@ -126,8 +122,7 @@ class TablePolicy(Policy):
         """Return the policy of the rows that pass a filter on some attributes.
 
         A row that moves across the filter enters or leaves what is counted, one edge
-        away, however far "absent" was stated to be; the number of rows is then private.
-        A filter on attributes that never move changes nothing.
+        away, however far "absent" was stated to be.
 
         Examples
         --------

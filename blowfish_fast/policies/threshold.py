@@ -21,18 +21,8 @@ from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.errors import InputError, PolicyError, SizeError
 
+from . import grid_steps
 from .base import Policy, on_one_axis, values_name
-from .grid_steps import (
-    Ball,
-    Metric,
-    ball_distances,
-    half_ball,
-    largest_change_in_ball,
-    maximal_boxes,
-    pairs_in_ball,
-    step_bins,
-    step_edges,
-)
 from .projection import Band, Projection, bins_of_cells, labels_along, only_axis
 from .protocol import MOST_LISTED, Bandwidth, Change, PolicyGraph, bin_keys
 
@@ -51,8 +41,6 @@ class Threshold(Policy):
 
     Parameters
     ----------
-    domain : Domain
-        Any number of ordered attributes.
     theta : number
         Largest distance of joined cells: 1 or more cells, or more than 0 in value
         units. Fractions of a cell count only under "l2".
@@ -86,7 +74,7 @@ class Threshold(Policy):
         theta: float,
         *,
         unit: Literal["cells", "value"] = "cells",
-        metric: Metric = "l1",
+        metric: grid_steps.Metric = "l1",
     ) -> None:
         super().__init__(domain)
         if unit not in ("cells", "value"):
@@ -110,7 +98,7 @@ class Threshold(Policy):
                 code="value_units_need_edges",
             )
         # With one axis to move along, all three metrics are the same.
-        self.metric: Metric = "l1" if self._on_line else metric
+        self.metric: grid_steps.Metric = "l1" if self._on_line else metric
         self.unit = unit
         self.theta = _read_theta(theta, unit, whole=self.metric != "l2")
 
@@ -119,7 +107,7 @@ class Threshold(Policy):
         return max(self.domain.shape) == self.domain.size
 
     @cached_property
-    def _ball(self) -> Ball:
+    def _ball(self) -> grid_steps.Ball:
         """The steps that join cells, cut to the size of the domain."""
         if self.metric == "l2":
             square = Fraction(self.theta) ** 2
@@ -128,9 +116,9 @@ class Threshold(Policy):
                 # the cells are joined.
                 square *= 1 + Fraction(1, 10**12)
             longest = sum((side - 1) ** 2 for side in self.domain.shape)
-            return Ball("l2", min(math.floor(square), longest))
+            return grid_steps.Ball("l2", min(math.floor(square), longest))
         longest = max(1, sum(side - 1 for side in self.domain.shape))
-        return Ball(self.metric, min(int(self.theta), longest))
+        return grid_steps.Ball(self.metric, min(int(self.theta), longest))
 
     def maximal_boxes(self) -> IntArray:
         """Return how many cells the largest boxes span, a row of sides for each.
@@ -143,7 +131,7 @@ class Threshold(Policy):
         >>> Threshold(Domain((9, 9)), theta=2).maximal_boxes().tolist()
         [[1, 3], [2, 2], [3, 1]]
         """
-        return maximal_boxes(self.domain.shape, self._ball)
+        return grid_steps.maximal_boxes(self.domain.shape, self._ball)
 
     @cached_property
     def _far(self) -> IntArray:
@@ -175,7 +163,7 @@ class Threshold(Policy):
                 way_out="joins(u, v) and distance(u, v) answer without a list",
                 code="too_many_edges_to_list",
             )
-        return step_edges(self.domain.shape, steps, chunk)
+        return grid_steps.step_edges(self.domain.shape, steps, chunk)
 
     @property
     def edge_count(self) -> int:
@@ -185,7 +173,7 @@ class Threshold(Policy):
         if self._on_line:
             cells, limit = self.domain.size, min(self._ball.limit, self.domain.size - 1)
             return limit * cells - limit * (limit + 1) // 2
-        return pairs_in_ball(self.domain.shape, self._ball)
+        return grid_steps.pairs_in_ball(self.domain.shape, self._ball)
 
     def bandwidth(self, order: IntArray | None = None) -> Bandwidth | None:
         """Return how far each cell of a line reaches, along the cells' own order."""
@@ -219,12 +207,14 @@ class Threshold(Policy):
         if self.unit == "value":
             return kernels.band_distances(self._far, first, second)
         offsets = self._offsets(first, second)
-        return ball_distances(offsets, self._ball)
+        return grid_steps.ball_distances(offsets, self._ball)
 
     def largest_change(self, lines: FloatArray) -> Change:
         """Return the largest change inside a ball; a bound above for large ones."""
         if not self._on_line:
-            return largest_change_in_ball(lines, self.domain.shape, self._ball)
+            return grid_steps.largest_change_in_ball(
+                lines, self.domain.shape, self._ball
+            )
         return Change(kernels.largest_change_within(lines, self._far), True)
 
     def grid_moves(self, shape: tuple[int, ...], most: int) -> IntArray | None:
@@ -235,7 +225,7 @@ class Threshold(Policy):
             shape != self.domain.shape and self._ball.radius() > 1
         ):
             return None
-        return half_ball(shape, self._ball, most)
+        return grid_steps.half_ball(shape, self._ball, most)
 
     def _includes(self, other: PolicyGraph) -> bool | None:
         steps = None
@@ -282,9 +272,9 @@ class Threshold(Policy):
             for length in range(1, self._ball.limit + 1):
                 yield bin_keys(labels[:-length], labels[length:], bins)
         else:
-            steps = half_ball(self.domain.shape, self._ball, MOST_LISTED)
+            steps = grid_steps.half_ball(self.domain.shape, self._ball, MOST_LISTED)
             assert steps is not None, "there are fewer steps than edges"
-            yield from step_bins(self.domain.shape, steps, labels, bins)
+            yield from grid_steps.step_bins(self.domain.shape, steps, labels, bins)
 
     def describe(self) -> str:
         """Say in plain words what stays indistinguishable."""
@@ -332,11 +322,6 @@ class Threshold(Policy):
 
 class Line(Threshold):
     """Cells next to each other are joined; a record d cells away is d edges away.
-
-    Parameters
-    ----------
-    domain : Domain
-        One ordered attribute.
 
     Examples
     --------

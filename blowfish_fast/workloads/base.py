@@ -34,9 +34,7 @@ class Implicit(NamedTuple):
 
     Examples
     --------
-    >>> import numpy as np
     >>> import blowfish_fast as bf
-    >>> from blowfish_fast.data.buckets import Buckets
     >>> bf.workloads.AllRanges(bf.Domain(4)).form(Buckets(np.array([0, 2, 4]))).kind
     'all_ranges'
     """
@@ -52,9 +50,7 @@ class Fractions(NamedTuple):
 
     Examples
     --------
-    >>> import numpy as np
     >>> import blowfish_fast as bf
-    >>> from blowfish_fast.data.buckets import Buckets
     >>> asked = bf.workloads.Ranges(bf.Domain(4), [1], [4])
     >>> form = asked.form(Buckets(np.array([0, 2, 4])))
     >>> form.first.tolist(), form.first_fraction.tolist(), form.last_fraction.tolist()
@@ -75,9 +71,7 @@ class Pieces(NamedTuple):
 
     Examples
     --------
-    >>> import numpy as np
     >>> import blowfish_fast as bf
-    >>> from blowfish_fast.data.buckets import Buckets
     >>> asked = bf.workloads.Linear(bf.Domain(4), [[1, 1, 0, 2]])
     >>> form = asked.form(Buckets(np.arange(5)))
     >>> form.starts.tolist(), form.ends.tolist(), form.values.tolist()
@@ -125,9 +119,8 @@ class Workload(ABC):
     """The kind of all queries, where closed formulas exist for it."""
 
     declared: bool = True
-    """Whether these are the queries that will be asked. Random ones are a sample that
-    stands for what may be asked: noise is never put on them alone unless that is named.
-    """
+    """Whether these are the queries that will be asked, not a sample of what may be:
+    noise is never put on a sample alone unless that is named."""
 
     def __init__(self, domain: Domain) -> None:
         if not isinstance(domain, Domain):
@@ -143,7 +136,6 @@ class Workload(ABC):
         WORKLOADS[cls.__name__] = cls
 
     def _as_sample(self) -> Self:
-        """Mark the queries as drawn, not listed by a person."""
         self.declared = False
         return self
 
@@ -192,10 +184,7 @@ class Workload(ABC):
         return self._answer(_as_numbers(array))
 
     def answer_again(self, counts: FloatArray, sums: dict[str, AnyArray]) -> AnyArray:
-        """Return the answers on counts of the domain's shape that are asked repeatedly.
-
-        `sums` holds running sums of these counts, filled by whoever needs them first:
-        a range then reads two numbers.
+        """Answer counts that are asked repeatedly; `sums` keeps their running sums.
 
         Examples
         --------

@@ -25,8 +25,6 @@ class Linear(Workload):
 
     Parameters
     ----------
-    domain : Domain
-        Any number of attributes.
     matrix : sparse matrix or array_like of shape (queries, cells)
         Finite coefficients.
 
@@ -89,8 +87,6 @@ class Sum(Workload):
 
     Parameters
     ----------
-    domain : Domain
-        Any number of attributes.
     weights : array_like
         Finite weight of each cell, of the domain's shape or flat in C order; weights
         may be negative.
@@ -101,6 +97,8 @@ class Sum(Workload):
     >>> Sum(Domain(3), [0, 1, 2]).answer([4, 0, 2])
     array([4.])
     """
+
+    queries = 1
 
     def __init__(self, domain: Domain, weights: Any) -> None:
         super().__init__(domain)
@@ -116,11 +114,6 @@ class Sum(Workload):
         self.weights = array.reshape(-1)
         self.weights.flags.writeable = False
 
-    @property
-    def queries(self) -> int:
-        """One."""
-        return 1
-
     def _answer(self, counts: AnyArray) -> AnyArray:
         return np.array([self.weights @ counts.reshape(-1)])
 
@@ -134,8 +127,6 @@ class Marginals(Workload):
 
     Parameters
     ----------
-    domain : Domain
-        One or more attributes.
     axes : int, str, or iterable of them
         Axes to keep, by number or attribute name. The table keeps the order that they
         have in the domain.

@@ -30,8 +30,6 @@ class Ranges(Workload):
 
     Parameters
     ----------
-    domain : Domain
-        One ordered attribute.
     starts, ends : array_like of int
         0 <= start < end <= cells for each query.
 
@@ -113,12 +111,11 @@ class Ranges(Workload):
     def clustered(
         cls, domain: Domain, count: int, *, rng: RandomLike, large: bool = False
     ) -> Self:
-        """Draw ranges that crowd around five random centres.
+        """Draw ranges that crowd around five random centres, as DAWA was evaluated.
 
-        The clustered workloads of the DAWA evaluation: five uniform centres share the
-        queries; a query reaches out to both sides of its centre by the absolute values
-        of two normal numbers, of standard deviation 256 (`large`: 1024) on 4096 cells
-        and in proportion on other domains. Ranges are cut at the domain's ends.
+        A query reaches out to both sides of its centre by the absolute values of two
+        normal numbers, of standard deviation 256 (`large`: 1024) on 4096 cells and in
+        proportion on other domains. Ranges are cut at the domain's ends.
         """
         generator = np.random.default_rng(rng)
         cells, queries = domain.size, query_count(count)
@@ -208,8 +205,6 @@ class Rectangles(Workload):
 
     Parameters
     ----------
-    domain : Domain
-        Any number of attributes.
     lows, highs : (m, d) array_like
         0 <= low < high <= cells on each axis. A fraction of a cell counts in
         proportion, as if its records were spread evenly.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from itertools import combinations
 from typing import Any
 
@@ -32,9 +32,9 @@ class Tables(Workload):
         Sets of attributes, by name or number; each is one table.
     ways : int, optional
         Instead of `tables`: all tables of 1, 2, ... `ways` attributes.
-    weights : sequence or mapping, optional
+    weights : sequence, optional
         How much the error of each table counts when the noise is planned: one positive
-        number per table, or a mapping from tables to numbers, the others 1.
+        number per table.
 
     Examples
     --------
@@ -74,7 +74,13 @@ class Tables(Workload):
         self.tables = (
             _named_tables(domain, tables) if ways is None else _all_tables(domain, ways)
         )
-        self.weights = _weights(domain, self.tables, weights)
+        given = [1] * len(self.tables) if weights is None else list(weights)
+        if len(given) != len(self.tables):
+            raise WorkloadError(
+                f"give one weight per table: {len(self.tables)} tables, {len(given)} "
+                "weights"
+            )
+        self.weights = tuple(float(as_positive(one, "each weight")) for one in given)
 
     @property
     def shapes(self) -> tuple[tuple[int, ...], ...]:
@@ -195,26 +201,3 @@ def _checked(
                 way_out="Use coarser cells for one of its attributes",
             )
     return kept
-
-
-def _weights(
-    domain: Attributes, tables: tuple[tuple[int, ...], ...], weights: Any
-) -> tuple[float, ...]:
-    if weights is None:
-        return (1.0,) * len(tables)
-    if isinstance(weights, Mapping):
-        stated = {tuple(sorted(domain.axes(one))): w for one, w in weights.items()}
-        unknown = [one for one in stated if one not in tables]
-        if unknown:
-            raise WorkloadError(
-                "weights are for tables that are asked",
-                received=f"one for {table_names(domain, unknown[0])}",
-            )
-        given = [stated.get(one, 1) for one in tables]
-    else:
-        given = list(weights)
-    if len(given) != len(tables):
-        raise WorkloadError(
-            f"give one weight per table: {len(tables)} tables, {len(given)} weights"
-        )
-    return tuple(float(as_positive(one, "each weight")) for one in given)
