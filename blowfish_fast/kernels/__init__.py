@@ -40,9 +40,9 @@ __getattr__, __dir__, __all__ = attach(
         "haar_coefficients haar_path_sums haar_rows haar_worst_move",
         "tree.fit": "tree_fit",
         "tree.moments": "tree_total_variance",
-        "tree.numbering": "leaf_first_numbers tree_of_parents",
         "tree.paths": "heaviest_pair heaviest_path",
-        "tree.shape": "regular_tree tree_levels tree_totals",
+        "tree.shape": "leaf_first_numbers regular_tree tree_levels tree_of_parents "
+        "tree_totals",
         "tree.spread": "tree_spread_pieces tree_spread_ranges",
         "tree_scaling.greedy_weights": "greedy_scaling greedy_scaling_fractions "
         "greedy_scaling_implicit greedy_scaling_pieces",
@@ -56,10 +56,9 @@ __getattr__, __dir__, __all__ = attach(
     # Used inside the package; no promise of compatibility.
     internal={
         "capi.c_entries": "",
-        "fitting.knots": "knot_heights",
         "fitting.lloyd": "assigned_totals cell_positions cluster_totals "
         "nearest_clusters squared_distance_total",
-        "fitting.piecewise_fit": "piecewise_linear",
+        "fitting.piecewise_fit": "knot_heights piecewise_linear",
         "fitting.record_exchange": "exchange_records",
         "graph.column_distance": "column_lengths furthest_in_pairs "
         "furthest_in_windows repeated_columns",
@@ -89,12 +88,11 @@ __getattr__, __dir__, __all__ = attach(
         "tree.block_spread": "block_noise hat_diagonal hierarchy_variances",
         "tree.block_trees": "trees_over_blocks worst_block_move",
         "tree.noise_rows": "tree_noise",
-        "tree.numbering": "renumber_nodes",
+        "tree.shape": "renumber_nodes",
         "tree.paths": "LeafDistances uncrossed_nodes",
-        "tree.pruning": "pruned_leaves",
         "tree.spread": "spread_pieces spread_ranges",
-        "tree.top_down": "lower_bounds top_down_fit",
-        "tree_scaling.budget_allocation": "allocate_budget",
+        "tree.top_down": "lower_bounds pruned_leaves top_down_fit",
+        "tree_scaling.budget_shares": "allocate_budget",
         "tree_scaling.gradients": "range_error",
         "tree_scaling.square_root_weights": "design_family design_pieces design_ranges",
         "window_costs.baseline_costs": "best_heads bisection_grid bucket_errors "

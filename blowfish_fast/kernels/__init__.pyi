@@ -1,6 +1,5 @@
 from .capi import c_entries as c_entries
 from .fitting.isotonic import isotonic_fit as isotonic_fit
-from .fitting.knots import knot_heights as knot_heights
 from .fitting.lloyd import assigned_totals as assigned_totals
 from .fitting.lloyd import cell_positions as cell_positions
 from .fitting.lloyd import cluster_totals as cluster_totals
@@ -10,6 +9,7 @@ from .fitting.multiplicative_weights import (
     multiplicative_update as multiplicative_update,
 )
 from .fitting.multiscale_fit import multiscale_cells as multiscale_cells
+from .fitting.piecewise_fit import knot_heights as knot_heights
 from .fitting.piecewise_fit import piecewise_linear as piecewise_linear
 from .fitting.posterior_mean import shrink_towards_zero as shrink_towards_zero
 from .fitting.record_exchange import exchange_records as exchange_records
@@ -119,24 +119,24 @@ from .tree.block_trees import worst_block_move as worst_block_move
 from .tree.fit import tree_fit as tree_fit
 from .tree.moments import tree_total_variance as tree_total_variance
 from .tree.noise_rows import tree_noise as tree_noise
-from .tree.numbering import leaf_first_numbers as leaf_first_numbers
-from .tree.numbering import renumber_nodes as renumber_nodes
-from .tree.numbering import tree_of_parents as tree_of_parents
 from .tree.paths import LeafDistances as LeafDistances
 from .tree.paths import heaviest_pair as heaviest_pair
 from .tree.paths import heaviest_path as heaviest_path
 from .tree.paths import uncrossed_nodes as uncrossed_nodes
-from .tree.pruning import pruned_leaves as pruned_leaves
+from .tree.shape import leaf_first_numbers as leaf_first_numbers
 from .tree.shape import regular_tree as regular_tree
+from .tree.shape import renumber_nodes as renumber_nodes
 from .tree.shape import tree_levels as tree_levels
+from .tree.shape import tree_of_parents as tree_of_parents
 from .tree.shape import tree_totals as tree_totals
 from .tree.spread import spread_pieces as spread_pieces
 from .tree.spread import spread_ranges as spread_ranges
 from .tree.spread import tree_spread_pieces as tree_spread_pieces
 from .tree.spread import tree_spread_ranges as tree_spread_ranges
 from .tree.top_down import lower_bounds as lower_bounds
+from .tree.top_down import pruned_leaves as pruned_leaves
 from .tree.top_down import top_down_fit as top_down_fit
-from .tree_scaling.budget_allocation import allocate_budget as allocate_budget
+from .tree_scaling.budget_shares import allocate_budget as allocate_budget
 from .tree_scaling.gradients import range_error as range_error
 from .tree_scaling.greedy_weights import greedy_scaling as greedy_scaling
 from .tree_scaling.greedy_weights import (

@@ -3,7 +3,7 @@
 A mechanism says what it needs before anything is charged or drawn. Only public sizes
 count, so a refusal says nothing about data.
 
-    needed     64 MiB + cells x bytes per cell + pieces x 128 + nodes x 96
+    needed     64 MiB + cells x bytes per cell + pieces x 128 + nodes x 192
     to be had  the least of: address limit, container limit, free memory
 
 ``tests/measure/test_memory.py`` measures releases and holds the bounds against them.
@@ -41,12 +41,14 @@ PIECE_BYTES = 128
 """What one piece of a query, or one edge of a policy, takes in a release."""
 
 NODE_BYTES = 96
-"""What is kept of a node of a tree once intervals were asked for: twelve numbers."""
+"""What is kept of a node of a binary tree once intervals were asked for."""
 
 
 def kept_noise_bytes(cells: int, fan_out: int) -> int:
     """Bound what a release keeps of the noise in a tree of that fan-out."""
-    return NODE_BYTES * (cells * fan_out // (fan_out - 1) + 64)
+    # Wider families keep sums over siblings beside each node.
+    each = NODE_BYTES if fan_out == 2 else 2 * NODE_BYTES
+    return each * (cells * fan_out // (fan_out - 1) + 64)
 
 
 def query_pieces(workload: Workload) -> int:

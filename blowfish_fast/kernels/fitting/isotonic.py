@@ -1,15 +1,11 @@
 """Isotonic regression: the closest non-decreasing sequence, in O(n).
 
-Serves the ordered mechanisms: noisy prefix sums must not decrease, stay between bounds
-and, where the number of records up to a place is public, pass through it.
-
     values   2 [3]  9  1 [5]  7         [ ] known; bounds 0 .. 6
     fitted   2 [3]  5  5 [5]  6         each stretch pooled by itself, then clipped
 
-Pools of equal value form a stack; a pool that falls below its elder is merged with it
+Pools of equal value form a stack; one that falls below its elder is merged with it
 (pool adjacent violators), and a known point empties the stack. Clipping the unbounded
-fit gives the bounded one: clipped pools stay in order, and within a pool the squared
-distance grows on both sides of the pool's mean.
+fit gives the bounded one: within a pool the squared distance grows from its mean on.
 """
 
 from __future__ import annotations
@@ -70,22 +66,15 @@ def isotonic_fit(
     Parameters
     ----------
     values : (n,) float64 or int64
-        Any sequence.
     known : (n,) bool, optional
         Where the value is known; known values do not decrease and lie in the bounds.
     low, high : float
         Bounds, ``low <= high``; infinite ones do not bind.
 
-    Returns
-    -------
-    (n,) float64
-
     Examples
     --------
     >>> isotonic_fit(np.array([3.0, 1.0, 2.0]))
     array([2., 2., 2.])
-    >>> isotonic_fit(np.array([-1.0, 3.0, 1.0, 9.0]), low=0, high=8)
-    array([0., 2., 2., 8.])
     >>> known = np.array([False, True, False, False, True, False])
     >>> isotonic_fit(np.array([2, 3, 9, 1, 5, 7]), known, low=0, high=6)
     array([2., 3., 5., 5., 5., 6.])

@@ -1,14 +1,9 @@
 """One step of Lloyd's algorithm: nearest centres, cluster sizes, cluster sums.
 
-Serves private k-means. Records are held as the cells they lie in, one number per axis,
-so a distance is a sum of entries of a small table, and a sum is exact in integers:
-
-    record      cell 3 of axis 0, cell 1 of axis 1
-    distances   row 3 of axis 0 + row 1 of axis 1     one entry per centre
-    sums        coordinate 3 of axis 0, coordinate 1 of axis 1, added to the nearest
-
-Rows of all axes lie below each other; ``offsets[a]`` is the first row of axis a.
-Threads take contiguous parts of the records; integer sums do not depend on them.
+Records are held as the cells they lie in, one number per axis, so a distance is a sum
+of entries of a small table, and a sum is exact in integers. Rows of all axes lie below
+each other; ``offsets[a]`` is the first row of axis a. Threads take contiguous parts of
+the records; integer sums do not depend on them.
 """
 
 from __future__ import annotations
@@ -23,6 +18,11 @@ from blowfish_fast._support.cores import usable_cores
 from blowfish_fast._support.typing import AnyArray, FloatArray, IntArray
 from blowfish_fast.errors import InputError
 from blowfish_fast.kernels._jit import helper, kernel
+from blowfish_fast.kernels.space.record_cells import (
+    Targets,
+    cells_between_edges,
+    edge_guide,
+)
 
 RECORDS_PER_THREAD = 2**17
 """Fewer records than this are not worth a thread of their own."""
@@ -30,46 +30,6 @@ RECORDS_PER_THREAD = 2**17
 MOST_THREADS = 8
 
 Part = TypeVar("Part")
-
-
-@kernel
-def _locate(
-    points: FloatArray, edges: FloatArray, offsets: IntArray, cells: AnyArray
-) -> int:
-    """Write the cell of each point; return how many lie outside the box."""
-    outside = 0
-    for axis in range(points.shape[1]):
-        # An axis of n cells has n + 1 edges, so edges lie one further per axis.
-        first = offsets[axis] + axis
-        size = offsets[axis + 1] - offsets[axis]
-        low, high = edges[first], edges[first + size]
-        # A box too narrow for a finite rate is searched by halving alone.
-        narrow = high - low < size * 2.0**-1000
-        rate = 0.0 if narrow else size / (high - low)
-        for point in range(points.shape[0]):
-            value = points[point, axis]
-            if not low <= value <= high:
-                outside += 1
-                cells[point, axis] = 0
-                continue
-            # Right at once for equal cells, but for rounding; else by halving. Cells
-            # too narrow for a finite rate give not-a-number here, and are halved.
-            scaled = (value - low) * rate
-            guess = np.int64(0)
-            if scaled < size:
-                guess = np.int64(scaled)
-            elif scaled == size:
-                guess = size - 1
-            if value < edges[first + guess] or value >= edges[first + guess + 1]:
-                guess, end = np.int64(0), size
-                while end - guess > 1:
-                    middle = (guess + end) // 2
-                    if value >= edges[first + middle]:
-                        guess = middle
-                    else:
-                        end = middle
-            cells[point, axis] = guess
-    return outside
 
 
 @kernel
@@ -141,8 +101,6 @@ def cell_positions(
     points: FloatArray,
     edges: FloatArray,
     offsets: IntArray,
-    *,
-    threads: int | None = None,
 ) -> tuple[AnyArray, int]:
     """Return the cell of each point along each axis, int32, and how many lie outside.
 
@@ -157,12 +115,17 @@ def cell_positions(
     if (np.diff(offsets) < 1).any():
         raise InputError("every axis needs a cell")
     cells = np.empty(points.shape, dtype=np.int32)
-
-    def locate(start: int, end: int) -> int:
-        part = np.ascontiguousarray(points[start:end], dtype=np.float64)
-        return int(_locate(part, edges, offsets, cells[start:end]))
-
-    return cells, sum(_in_parts(locate, len(points), threads))
+    outside = 0
+    for axis in range(axes):
+        # An axis of n cells has n + 1 edges, so edges lie one further per axis.
+        own = edges[offsets[axis] + axis : offsets[axis + 1] + axis + 1]
+        with np.errstate(over="ignore"):
+            guide = edge_guide(own)
+        strays = Targets(-1, -1, -1)
+        found, _ = cells_between_edges(points[:, axis], guide, strays, closed=True)
+        outside += int(np.count_nonzero(found < 0))
+        cells[:, axis] = np.maximum(found, 0)
+    return cells, outside
 
 
 def nearest_clusters(
@@ -171,8 +134,7 @@ def nearest_clusters(
     """Return the nearest centre of each record; the first of several.
 
     `cells` (n, axes) int32; `distances` (rows, centres): squared distance along one
-    axis from each of its cells to each centre; ``offsets[a]`` is the first row of axis
-    a.
+    axis from each of its cells to each centre.
     """
     _check_cells(cells, offsets, distances.shape[0])
     labels = np.empty(cells.shape[0], dtype=np.int64)
@@ -186,8 +148,6 @@ def cluster_totals(
     distances: FloatArray,
     coordinates: IntArray,
     offsets: IntArray,
-    *,
-    threads: int | None = None,
 ) -> IntArray:
     """Return (centres, 1 + axes): size and coordinate sums of nearest records.
 
@@ -203,9 +163,7 @@ def cluster_totals(
         _nearest_all(cells[start:end], table, offsets, clusters)
         return clusters
 
-    return _totals(
-        cells, repeats, nearest, (table.shape[1], coordinates, offsets), threads
-    )
+    return _totals(cells, repeats, nearest, table.shape[1], coordinates, offsets)
 
 
 def assigned_totals(
@@ -215,8 +173,6 @@ def assigned_totals(
     clusters: int,
     coordinates: IntArray,
     offsets: IntArray,
-    *,
-    threads: int | None = None,
 ) -> IntArray:
     """Return size and coordinate sums of each cluster, whole cells assigned to it.
 
@@ -238,18 +194,18 @@ def assigned_totals(
         clusters: IntArray = cluster_of_cell[flat]
         return clusters
 
-    return _totals(cells, repeats, assigned, (clusters, coordinates, offsets), threads)
+    return _totals(cells, repeats, assigned, clusters, coordinates, offsets)
 
 
 def _totals(
     cells: AnyArray,
     repeats: IntArray,
     cluster_of: Callable[[int, int], IntArray],
-    shape: tuple[int, IntArray, IntArray],
-    threads: int | None,
+    clusters: int,
+    coordinates: IntArray,
+    offsets: IntArray,
 ) -> IntArray:
-    """Add up records by cluster; `shape`: number of clusters, coordinates, offsets."""
-    clusters, coordinates, offsets = shape
+    """Add up records by cluster."""
 
     def add(start: int, end: int) -> IntArray:
         totals = np.zeros((clusters, offsets.size), dtype=np.int64)
@@ -257,13 +213,11 @@ def _totals(
         _add(*part, coordinates, offsets, totals)
         return totals
 
-    whole: IntArray = np.sum(_in_parts(add, len(cells), threads), axis=0)
+    whole: IntArray = np.sum(_in_parts(add, len(cells)), axis=0)
     return whole
 
 
-def squared_distance_total(
-    points: FloatArray, centers: FloatArray, *, threads: int | None = None
-) -> float:
+def squared_distance_total(points: FloatArray, centers: FloatArray) -> float:
     """Return the squared distances from points to their nearest centres, summed."""
     if points.ndim != 2 or centers.ndim != 2 or points.shape[1:] != centers.shape[1:]:
         raise InputError(
@@ -276,16 +230,12 @@ def squared_distance_total(
         part = np.ascontiguousarray(points[start:end], dtype=np.float64)
         return float(_squares(part, middle))
 
-    return float(sum(_in_parts(add, len(points), threads)))
+    return float(sum(_in_parts(add, len(points))))
 
 
-def _in_parts(
-    work: Callable[[int, int], Part], records: int, threads: int | None
-) -> list[Part]:
+def _in_parts(work: Callable[[int, int], Part], records: int) -> list[Part]:
     """Run `work(start, end)` over contiguous parts of the records, in threads."""
-    if threads is None:
-        threads = usable_cores(MOST_THREADS)
-    parts = max(1, min(threads, records // RECORDS_PER_THREAD))
+    parts = max(1, min(usable_cores(MOST_THREADS), records // RECORDS_PER_THREAD))
     bounds = [records * part // parts for part in range(parts + 1)]
     if parts == 1:
         return [work(0, records)]

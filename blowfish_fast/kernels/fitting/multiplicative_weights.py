@@ -1,16 +1,9 @@
 """Multiplicative weights: pull a histogram towards noisy answers, one at a time.
 
-Serves MWEM. A histogram that starts uniform and is only ever multiplied on runs of
-cells stays constant between the ends of these runs, so a few pieces hold all of it,
-whatever the number of cells:
-
-    cells     . . . . . . . . . . . .
-    query 0       [-----------)             pieces   0 | 1  |  2  | 3 |  4
-    query 1             [---------)         masses  m0   m1    m2   m3   m4
-
-An update multiplies the pieces of one query by one factor and all pieces by another,
-which keeps the total. The second factor is carried along as a number and applied
-once in a while: an update touches the pieces of its query only.
+A histogram that starts uniform and is only ever multiplied on runs of cells stays
+constant between the ends of these runs, so a few pieces hold all of it. An update
+multiplies the pieces of one query by one factor and all pieces by another, which keeps
+the total; the second is carried along as a number and applied once in a while.
 """
 
 from __future__ import annotations
@@ -97,10 +90,10 @@ def multiplicative_update(
 ) -> FloatArray:
     """Return the masses after some passes of multiplicative weights over all queries.
 
-    The update for a query q with target t multiplies piece j by
-    exp(step q_j (t - q(masses)) / total), then all pieces so that they add up to
-    `total`. Steps below 4 never overshoot for long: an update moves the answer of a
-    query that counts by at most step / 4 of what it is off, to first order.
+    The update for a query q with target t multiplies piece j by exp(step q_j (t -
+    q(masses)) / total), then all pieces so that they add up to `total`. It moves the
+    answer of a query that counts by at most step / 4 of what it is off, to first order.
+    O(passes * (pieces + pieces of all queries)).
 
     Parameters
     ----------
@@ -114,19 +107,12 @@ def multiplicative_update(
         Coefficient of the query on the run, at most 1 in size.
     targets : (queries,) float64
         Noisy answers.
-    total : float
-        Positive.
-    step : float
-        The paper's is 1/2.
+    total, step : float
+        Positive; the paper's step is 1/2.
     passes : int
         How often each query has its turn.
     tolerance : float
         Fewer passes are made once no exponent exceeds it.
-
-    Returns
-    -------
-    (pieces,) float64
-        They add up to `total`. O(passes * (pieces + pieces of all queries)).
 
     Examples
     --------

@@ -1,21 +1,17 @@
 """Cells from noisy running totals, smoothed on every scale at once.
 
-Serves the line policy: running totals have noise of one size, so the total of a window
-is known as well when the window is long as when it is short. What a window of 2h cells
-says about its two halves is the difference of their totals,
+Running totals have noise of one size, so what a window of 2h cells says about its two
+halves has the same noise on every scale:
 
     totals   s(i)      s(i + h)      s(i + 2h)        2 s(i + h) - s(i) - s(i + 2h)
              |---------|-------------|
               first half  second half
 
-with noise of the same size on every scale. Most differences are small where
-neighbouring cells are alike. For each scale a prior of differences, a mixture of normal
-laws of many widths and of exact zeros, is fitted to all windows of that scale; each
-difference is replaced by its posterior mean. From the whole line, whose total is known,
-windows are halved down to single cells; a window that is half of two larger ones gets
-the mean of what both say, so no grid of windows is preferred.
-
-Everything is computed from noisy values: it is free.
+For each scale a prior of these differences, a mixture of normal laws of many widths and
+of exact zeros, is fitted to all windows; each difference is replaced by its posterior
+mean. From the whole line, whose total is known, windows are halved down to cells; a
+half of two larger windows gets the mean of what both say. Noisy values alone: it is
+free.
 """
 
 from __future__ import annotations
@@ -78,10 +74,8 @@ def _count(
 def _kept_parts(counts: FloatArray, starts: FloatArray, factors: FloatArray) -> None:
     """Fit the prior and write what is kept of a difference, by kind and bin.
 
-    Only where differences were counted: all other bins would take most of the time.
-
-    Expectation maximisation over the weights of normal laws with variances 0 and
-    6 * 4^k, in variances of one total.
+    Expectation maximisation over the weights of normal laws with variances 0 and 6 *
+    4^k, in variances of one total, where differences were counted.
     """
     widths = np.empty(WIDTHS + 1)
     widths[0] = 0.0
@@ -160,9 +154,8 @@ def _halve(
 ) -> None:
     """Split every window that meets the line; the mean of both goes to each half.
 
-    ``larger[k]`` belongs to the window of 2 * half cells that begins at cell
-    k - 2 * half + 1, ``smaller[k]`` to that of half cells at k - half + 1. With
-    `whole`, only windows that hold the whole line are split.
+    ``larger[k]`` belongs to the window of 2 * half cells that begins at cell k - 2 *
+    half + 1. With `whole`, only windows that hold the whole line are split.
     """
     first = origin - 2 * half + 1
     smaller[:] = 0.0
@@ -241,25 +234,21 @@ def _fit(values: FloatArray, noisy: IntArray, origin: int, cells: int) -> FloatA
 def multiscale_cells(totals: AnyArray, known: BoolArray, variance: float) -> FloatArray:
     """Return smoothed cells from noisy running totals, in O(n log n).
 
+    They add up to nearly the last total; some may be negative.
+
     Parameters
     ----------
     totals : (n,) float64 or int64
-        Running totals of n cells; the last one is known.
+        Running totals of n cells.
     known : (n,) bool
-        Totals without noise.
+        Totals without noise, the last one among them.
     variance : float
         Of the noise of every other total.
-
-    Returns
-    -------
-    (n,) float64
-        They add up to nearly the last total; some may be negative.
 
     Examples
     --------
     >>> totals = np.array([9.0, 22.0, 29.0, 40.0, 40.0, 41.0, 39.0, 40.0])
-    >>> known = np.arange(8) == 7
-    >>> multiscale_cells(totals, known, 2.0).round(1)
+    >>> multiscale_cells(totals, np.arange(8) == 7, 2.0).round(1)
     array([ 9.3, 11.5,  8.2,  9.9,  0.8,  0.6, -0.8,  0.5])
     """
     totals = np.ascontiguousarray(totals, dtype=np.float64)

@@ -1,31 +1,23 @@
-"""Penalised piecewise-linear fit of a noisy sequence, by windows of powers of two.
+"""Straight pieces of a noisy sequence: cheapest windows, and lines between knots.
 
-Serves the ordered mechanism: prefix sums of counts are nearly straight wherever
-neighbouring cells are alike. Each window pays the squared error of its own
-least-squares line and one penalty per parameter (a window of one value has a level, a
-longer one a level and a slope); dynamic programming finds the cheapest windows.
+Each window of a power of two values, of any start, pays the squared error of its own
+least-squares line and one penalty per parameter (one value: a level; more: a level and
+a slope); dynamic programming finds the cheapest. A window is known by its mean, slope
+and squared error, and those of two neighbours of one length give those of the whole by
+sums of squares: nothing cancels. For each length one ring holds the windows that ended
+in the last `length` places: the left half of the next larger one is the entry to be
+overwritten.
 
-    values    1 2 3 4 9 9 9 9 6      windows  [1 2 3 4][9 9 9 9][6]
-    lengths   1 2 4 8 ...            any start; only the length is a power of two
-
-A window is known by its mean, its slope and its squared error. Two neighbours of one
-length merge into one of twice that length, and the three numbers of the whole follow
-from those of its halves by sums of squares: nothing cancels, however steep the values.
-
-    halves  [  a  ][  b  ]       error = error a + error b
-    means      /  ---               + (slope between the means - mean slope)^2 * ...
-    slopes    / ---                 + (slope b - slope a)^2 * ...
-
-For each length one ring holds the windows that ended in the last `length` places: the
-left half of the next window of twice the length is the entry about to be overwritten.
+Totals that are straight between knots have tridiagonal normal equations: elimination
+from either end gives heights and the inverse next to its diagonal, and with it the
+squared error that a knot saves, all others free to move. O(knots).
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from blowfish_fast._support.typing import AnyArray, FloatArray, IntArray
-from blowfish_fast.errors import InputError
+from blowfish_fast._support.typing import AnyArray, BoolArray, FloatArray, IntArray
 from blowfish_fast.kernels._jit import kernel
 
 MEAN = 0
@@ -37,9 +29,8 @@ ERROR = 2
 def _merge_factors(levels: int) -> FloatArray:
     """Return, for each level, what merging two windows of 2^level values needs.
 
-    With s the squared deviation of the places in one half: the weight of the slope
-    between the means in the slope of the whole, the factor of (that slope - mean
-    slope)^2 and the factor of (difference of slopes)^2 in the squared error.
+    The weight of the slope between the means in the slope of the whole, and the factors
+    of (that slope - mean slope)^2 and (difference of slopes)^2 in the squared error.
     """
     factors = np.empty((levels, 3))
     for level in range(levels):
@@ -164,17 +155,66 @@ def piecewise_linear(
     starts = np.ascontiguousarray(starts, dtype=np.int64)
     ends = np.ascontiguousarray(ends, dtype=np.int64)
     penalties = np.ascontiguousarray(penalties, dtype=np.float64)
-    shapes = {starts.shape, ends.shape, penalties.shape}
-    if values.ndim != 1 or starts.ndim != 1 or len(shapes) != 1:
-        raise InputError(
-            "a fit needs one row of values and one penalty per stretch; got shapes "
-            f"{values.shape}, {starts.shape}, {ends.shape} and {penalties.shape}"
-        )
-    if starts.size and (
-        starts.min() < 0 or ends.max() > values.size or (starts > ends).any()
-    ):
-        raise InputError(
-            f"stretches lie within 0..{values.size} and end after they start; got "
-            f"starts from {starts.min()} and ends up to {ends.max()}"
-        )
     return _fit_stretches(values, starts, ends, penalties)
+
+
+@kernel
+def knot_heights(
+    diagonal: FloatArray,
+    beside: FloatArray,
+    right: FloatArray,
+    lengths: FloatArray,
+    fixed: BoolArray,
+) -> tuple[FloatArray, FloatArray]:
+    """Return the height of each knot, and the squared error that it saves.
+
+    `diagonal` and `right` are those of the normal equations; at a `fixed` knot, as the
+    last one is, `right` holds its height. Entry i of `beside` couples knot i with the
+    one before it; `lengths` are the cells from there, or from the start, to each knot.
+    """
+    count = diagonal.size
+    pivots, heights = diagonal.copy(), right.copy()
+    for knot in range(count):
+        if fixed[knot]:
+            continue
+        if knot > 0:
+            if fixed[knot - 1]:
+                heights[knot] -= beside[knot] * right[knot - 1]
+            else:
+                ratio = beside[knot] / pivots[knot - 1]
+                pivots[knot] -= ratio * beside[knot]
+                heights[knot] -= ratio * heights[knot - 1]
+        if fixed[knot + 1]:
+            heights[knot] -= beside[knot + 1] * right[knot + 1]
+    for knot in range(count - 2, -1, -1):
+        if not fixed[knot]:
+            if not fixed[knot + 1]:
+                heights[knot] -= beside[knot + 1] * heights[knot + 1]
+            heights[knot] /= pivots[knot]
+    # The inverse: on its diagonal, and beside it towards the knot before.
+    inverse, before = np.zeros(count), np.zeros(count)
+    for knot in range(count - 1, -1, -1):
+        if fixed[knot]:
+            continue
+        inverse[knot] = 1.0 / pivots[knot]
+        if not fixed[knot + 1]:
+            ratio = beside[knot + 1] / pivots[knot]
+            inverse[knot] += ratio * ratio * inverse[knot + 1]
+            before[knot + 1] = -ratio * inverse[knot + 1]
+    gains = np.full(count, np.inf)
+    for knot in range(count):
+        if fixed[knot]:
+            continue
+        part = lengths[knot] / (lengths[knot] + lengths[knot + 1])
+        low = heights[knot - 1] if knot > 0 else 0.0
+        bend = heights[knot] - low - part * (heights[knot + 1] - low)
+        spread = inverse[knot] + part * part * inverse[knot + 1]
+        spread -= 2.0 * part * before[knot + 1]
+        if knot > 0:
+            rest = 1.0 - part
+            spread += rest * rest * inverse[knot - 1] - 2.0 * rest * before[knot]
+            if inverse[knot] > 0.0:
+                far = before[knot] * before[knot + 1] / inverse[knot]
+                spread += 2.0 * part * rest * far
+        gains[knot] = bend * bend / spread
+    return heights, gains

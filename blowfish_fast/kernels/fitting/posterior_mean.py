@@ -1,25 +1,14 @@
 """Posterior means of noisy bucket totals, under a prior learnt from all of them.
 
-Serves DAWA where single cells are asked for: on sparse counts most buckets are empty
-or small, and their noisy totals say so together. What is done here reads public
-numbers only; it is post-processing and costs no epsilon.
-
-The prior of a total is an atom at 0 mixed with exponentials whose means double. Its
-weights are fitted by expectation maximisation, first to all buckets together, then to
-each class of buckets whose size has the same binary logarithm:
-
-    atom      |                      weight w0        prior of a class
-    means     .35  .7  1.4  2.8 ...  weights w1 ...   in units of the median width
-              first pooled over all buckets, then per class, pulled to the pooled one
-
-Against Laplace noise an exponential prior leaves a posterior of two exponential
-pieces, so mass and mean are closed forms (all in units of the noise's width):
+The prior of a total is an atom at 0 mixed with exponentials whose means double, fitted
+to all buckets together, then to each class of buckets whose size has the same binary
+logarithm. Against Laplace noise an exponential prior leaves a posterior of two
+exponential pieces, so mass and mean are closed forms (in units of the noise's width):
 
     below     on [0, total]     density  e^(-total) e^(rate s),  rate = 1 - 1/mean
     above     on [total, oo)    density  falling at rate 1 + 1/mean
 
-Large sets of buckets are fitted to every n-th bucket, n odd and fixed by their number:
-at most 2^15 rows of the table of likelihoods exist at a time.
+It reads public numbers only and costs no epsilon.
 """
 
 from __future__ import annotations
@@ -50,9 +39,8 @@ LEAST_EXPONENT, LEAST_TOP_EXPONENT = -2, 4
 def _mass_and_moment(total: float, mean: float) -> tuple[float, float]:
     """Return likelihood and first moment of an exponential prior, in O(1).
 
-    Both are in units of the noise's width. The likelihood is taken relative to 1/2,
-    the height of the noise, and for a negative total also relative to e^total, which
-    every component shares: nothing can underflow there, however negative the total.
+    The likelihood is relative to 1/2, the height of the noise, and for a negative total
+    also to e^total, which every component shares: nothing can underflow there.
     """
     beyond = mean / (1.0 + mean)
     if total <= 0.0:
@@ -85,9 +73,7 @@ def _likelihoods(
 ) -> FloatArray:
     """Return (rows, components): the likelihood of every bucket under every component.
 
-    Totals in units of their own widths, `ratios` the median width in the same units,
-    `means` of the exponentials in units of the median width. The atom comes first; each
-    row is right up to a factor of its own.
+    The atom comes first; each row is right up to a factor of its own.
     """
     table = np.empty((totals.size, means.size + 1))
     for row in range(totals.size):
@@ -139,11 +125,7 @@ def _posterior_means(
     weights: FloatArray,
     classes: IntArray,
 ) -> FloatArray:
-    """Return each bucket's posterior mean in units of its own width.
-
-    As for `_likelihoods`, no total above `FAR`, so that no mass underflows; `weights`
-    (classes, components), of which ``classes[row]`` holds for each bucket.
-    """
+    """Return each bucket's posterior mean in units of its width; none above `FAR`."""
     found = np.empty(totals.size)
     for row in range(totals.size):
         total = totals[row]
@@ -194,6 +176,10 @@ def shrink_towards_zero(
 ) -> FloatArray:
     """Return the posterior mean of every bucket's total, in O(buckets * components).
 
+    Exact totals and those above 60 widths stay as they are; any other lies between 0
+    and its positive part plus one width. It lowers the squared error of single totals
+    when many are small; sums of many shrunken totals are biased.
+
     Parameters
     ----------
     noisy : (buckets,) float64
@@ -203,25 +189,13 @@ def shrink_towards_zero(
     sizes : (buckets,) int64
         Cells in each bucket, at least 1.
 
-    Returns
-    -------
-    (buckets,) float64
-        Exact totals and those above 60 widths as they are; any other lies between 0
-        and its positive part plus one width.
-
     Notes
     -----
-    Prior of a class floor(log2 size): an atom at 0 and exponentials of means
-    b 2^(j + 1/2), j = -2 .. ceil(log2(largest total / b)) + 1 and at least to 4, b the
-    median of the positive widths. 60 steps of expectation maximisation fit it to all
-    noisy buckets, 60 more to each class, where the pooled prior counts as 20 buckets;
-    with a single class the pooled fit is the prior. Exact totals take no part.
-
-    More than 2^15 buckets, in the pool or in a class, are fitted by every n-th of
-    them in the order given. The choice depends on their number alone.
-
-    It lowers the squared error of single totals when many are small. Sums of many
-    shrunken totals are biased: ranges are better answered without it.
+    Prior of a class floor(log2 size): an atom at 0 and exponentials of means b 2^(j +
+    1/2), j = -2 .. ceil(log2(largest total / b)) + 1 and at least to 4, b the median of
+    the positive widths. 60 steps of expectation maximisation fit it to all noisy
+    buckets, 60 more to each class, where the pooled prior counts as 20 buckets. More
+    than 2^15 buckets are fitted by every n-th of them, n by their number alone.
 
     Examples
     --------

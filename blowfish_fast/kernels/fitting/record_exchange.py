@@ -1,14 +1,10 @@
 """Records exchanged until their tables match given ones.
 
-    goal      3.1  0.9 | 2.0        cells of one table
-    now       5    0   | 1          records in each
-    surplus   give  -> need         a record leaves a cell that has too many and becomes
-                                    a copy of one in a cell that lacks some, or takes
-                                    only that cell's values
-
-Copies keep together what belongs together in other tables (PrivSyn, Zhang et al. 2021).
-Works on public tables only, so any generator will do: two 31-bit congruential ones,
-combined (L'Ecuyer 1988), the same with and without the compiler.
+A record leaves a cell that has too many and becomes a copy of one in a cell that lacks
+some, or takes only that cell's values. Copies keep together what belongs together in
+other tables (PrivSyn, Zhang et al. 2021). Works on public tables only, so any generator
+will do: two 31-bit congruential ones, combined (L'Ecuyer 1988), the same with and
+without the compiler.
 """
 
 from __future__ import annotations

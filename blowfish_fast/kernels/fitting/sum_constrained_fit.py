@@ -1,10 +1,6 @@
 """Sum-constrained fit: the closest non-negative values with known totals.
 
-Serves estimates of counts: no count is negative, and the number of records of each
-connected part of a policy is public. The closest such values lower all values of a part
-by one number and cut what falls below 0; values in order of size show where.
-
-    values  5  3  -1      total 6        lowered by 1      4  2  0
+They lower all values of a part by one number and cut what falls below 0.
 """
 
 from __future__ import annotations
@@ -50,15 +46,10 @@ def non_negative_with_totals(
     Parameters
     ----------
     values : (n,) float64
-        Any values.
     parts : (n,) int64
         The part of each value, numbered from 0.
     totals : (parts,) float64
         The sum of each part, not negative.
-
-    Returns
-    -------
-    (n,) float64
 
     Examples
     --------

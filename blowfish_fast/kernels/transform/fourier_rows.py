@@ -1,10 +1,6 @@
 """Cosine and sine sums of counts in whole numbers, and how far one record moves them.
 
-Serves EFPA, which keeps the lowest frequencies of a histogram. Cosines are rounded
-once, to whole multiples of 2^-14, so every sum is an exact integer:
-
-    frequency 1      cos(0)  cos(a)  cos(2a)  ...        a = 2 pi / cells
-    frequency 2      cos(0)  cos(2a) cos(4a)  ...        the same table, every 2nd entry
+Cosines are rounded once, to whole multiples of 2^-14, so every sum is an exact integer:
 
     rows   total | cosines 1 | sines 1 | cosines 2 | sines 2 | ...
 
@@ -26,8 +22,7 @@ STEP_BITS = 14
 def circle_table(cells: int) -> AnyArray:
     """Return cosines and sines of the multiples of 2 pi / cells, in steps of 2^-14.
 
-    Exactly symmetric: cosines are even, sines odd. Small numbers, so that the table
-    of a million cells stays near the processor.
+    Exactly symmetric; in 16 bits, so that a million cells stay near the processor.
     """
     if cells < 1:
         raise InputError(f"a circle has at least one cell, not {cells}")
@@ -134,10 +129,10 @@ def _largest_turn(half_sines: FloatArray, frequencies: int, longest: int) -> flo
 
 
 def largest_turn(cells: int, frequencies: int, longest: int) -> float:
-    """Return the largest sum of |sin(pi f d / cells)| over frequencies f = 1, 2, ...
+    """Return the largest sum of |sin(pi f d / cells)| over f, d from 1 to `longest`.
 
-    Over distances d from 1 to `longest`. Cosine and sine of frequency f change by at
-    most 2 sqrt(2) |sin(pi f d / cells)| together when a record moves by d cells.
+    Cosine and sine of frequency f change by at most 2 sqrt(2) |sin(pi f d / cells)|
+    together when a record moves by d cells.
     """
     half_sines = np.sin(np.pi * np.arange(cells) / cells)
     # Distances beyond half the circle repeat those below.

@@ -1,6 +1,5 @@
 """The exact spread of the noise in queries answered from noisy Haar rows.
 
-Serves predicted errors and intervals of Privelet. Rows are those of `haar_transform`.
 The part of a node that a query covers is the mean of the parts of its children, and the
 row of the node enters the answer with half the difference of the two:
 
@@ -9,10 +8,8 @@ row of the node enters the answer with half the difference of the two:
        1/2 1    0  0          the sum with 3/8; no others do
       0 1 1 1  0 0 0 0
 
-Only nodes above the two ends of a range are covered unevenly, so a range takes at most
-two rows per level and the sum. A box of a grid takes the products of the rows of its
-axes; several boxes are added up, row by row, before they are squared. The variances of
-all ranges or all prefixes have a closed sum, of a few steps per node.
+So a range takes at most two rows per level and the sum, a box of a grid the products of
+the rows of its axes; several boxes are added up, row by row, before they are squared.
 """
 
 from __future__ import annotations
@@ -44,9 +41,8 @@ def _range_rows(
 ) -> int:
     """Write the rows of one axis that [low, high) takes; return how many.
 
-    A range is the cells before `high` without those before `low`. Either way up starts
-    at the first cell not counted, of which nothing is covered; `side` holds the number
-    of cells, the first of the deepest leaves and their number.
+    Either way up starts at the first cell not counted; `side` holds the number of
+    cells, the first of the deepest leaves and their number.
     """
     cells, first, deepest = side
     left = 1
@@ -193,8 +189,7 @@ def haar_spread_boxes(
     Parameters
     ----------
     variances, scales : (rows,) float64
-        Variance and Laplace scale of each row, in C order of the axes' rows; 0 where
-        exact.
+        Of each row, in C order of the axes' rows; 0 where exact.
     shape : tuple of int
         Cells of each axis.
     pointers : (queries + 1,) int64
@@ -202,26 +197,15 @@ def haar_spread_boxes(
     lows, highs : (boxes, d) int64
         Corners of each box [low, high).
     values : (boxes,) float64
-        Coefficient of the query on each cell of the box; boxes that overlap add up.
+        Coefficient on each cell of the box; boxes that overlap add up.
 
     Returns
     -------
-    variance : (queries,) float64
-        Sum of squared coefficients times variances: the exact variance.
-    square : (queries,) float64
-        Sum of (coefficient times scale) squared.
-    largest : (queries,) float64
-        Largest absolute coefficient times scale.
-    steps : (queries,) float64
-        Sum of squared coefficients of rows with noise.
-    width : (queries,) float64
-        Scale of the row with the largest absolute coefficient times scale, the smaller
-        one among equals; 0 without noise.
+    variance, square, largest, steps, width : (queries,) float64
+        As of `tree_spread_ranges`; of several largest rows the smallest scale.
 
     Examples
     --------
-    The first of two cells is half the sum and half the difference:
-
     >>> one = np.array([0, 1]), np.array([[0]]), np.array([[1]]), np.ones(1)
     >>> haar_spread_boxes(np.array([8.0, 4.0]), np.array([2.0, 1.0]), (2,), *one)
     (array([3.]), array([1.25]), array([1.]), array([0.5]), array([2.]))
@@ -269,17 +253,10 @@ def _total_over_cuts(
 ) -> float:
     """Add up the variances of all prefixes, or of all ranges.
 
-    The cells before a cut cover more and more of a node as the cut moves through it.
-    The row of the node enters the prefix that ends there with half the difference of
-    what is covered of its children:
-
-        cuts     |---- left child ----|---- right child ----|
-        covered  0   ->    1/2        ->          1             of the node
-        row      0   ->    1/2        ->          0             enters, 0 outside
-
-    and a range with the difference at its two ends. So sums and sums of squares over
-    cuts are enough: over all pairs of N + 1 cuts, squared differences add up to
-    (N + 1) (sum of squares) - (sum)^2.
+    The row of a node enters the prefix that ends at a cut with half the difference of
+    what is covered of its children, 0 outside it, and a range with the difference at
+    its two ends. So sums and sums of squares over cuts are enough: over all pairs of N
+    + 1 cuts, squared differences add up to (N + 1) (sum of squares) - (sum)^2.
     """
     leaves = variances.size
     size = np.empty(2 * leaves)
@@ -322,14 +299,11 @@ def haar_total_variance(variances: FloatArray, kind: str, edges: IntArray) -> fl
     variances : (leaves,) float64
         Variance of each row; 0: exact.
     kind : {"all_ranges", "prefixes"}
-        The queries: every range of cells, or every range from the first cell on.
     edges : (leaves + 1,) int64
         Cell edges of the leaves, rising from 0.
 
     Examples
     --------
-    Two cells from rows of variance 4: each cell has (4 + 4) / 4, both together 4.
-
     >>> haar_total_variance(np.array([4.0, 4.0]), "all_ranges", np.array([0, 1, 2]))
     8.0
     """

@@ -1,22 +1,16 @@
 """Sums and differences along a binary tree: the Haar transform, for any length.
 
-Serves Privelet. The n cells of an axis are the leaves of a heap: node v has the
-children 2v and 2v + 1, inner nodes are 1 .. n - 1, leaves n .. 2n - 1. Leaves differ in
-depth by one at most, the deeper ones to the left; if n is a power of two, not at all.
+The n cells of an axis are the leaves of a heap: node v has the children 2v and 2v + 1.
+Leaves differ in depth by one at most, the deeper ones to the left.
 
               1                row 0    sum of all cells
           2       3            row v    sum below 2v less the sum below 2v + 1
         4   5   6   7
        8 9                     5 cells: the leaves 8 9 5 6 7, in this order
 
-There are as many rows as cells, with whole coefficients, and
-
-    sum below 2v      =  (sum below v + row v) / 2
-    sum below 2v + 1  =  (sum below v - row v) / 2
-
-undoes them for any rows, so this inverse is the least-squares estimate whatever noise
-each row carries. On a grid the rows of the axes are multiplied: functions here go along
-all axes of an array, one after another.
+The sums below 2v and 2v + 1 are half of (sum below v) plus, and less, (row v), so this
+inverse is the least-squares estimate whatever noise each row carries. On a grid the
+rows of the axes are multiplied: functions here go along all axes, one after another.
 """
 
 from __future__ import annotations
@@ -122,15 +116,7 @@ def _along_axes(step: Callable[..., AnyArray], array: AnyArray, *how: Any) -> An
 def haar_rows(counts: IntArray) -> IntArray:
     """Return the sums and differences of whole counts, exactly. O(cells) per axis.
 
-    Parameters
-    ----------
-    counts : int64, one axis or several
-        Cells; their sum must fit int64.
-
-    Returns
-    -------
-    int64 of the same shape
-        Row v of an axis is that of node v, row 0 the sum.
+    Row v of an axis is that of node v, row 0 the sum, which must fit int64.
 
     Examples
     --------
@@ -154,15 +140,7 @@ def haar_cells(rows: AnyArray) -> FloatArray:
 def haar_coefficients(query: FloatArray) -> FloatArray:
     """Return how much of each row enters a query answered from `haar_cells`.
 
-    Parameters
-    ----------
-    query : float64
-        Coefficient of each cell.
-
-    Returns
-    -------
-    float64 of the same shape
-        Coefficient of each row: the transposed inverse, applied to `query`.
+    The transposed inverse, applied to the coefficient of each cell.
 
     Examples
     --------
@@ -197,15 +175,9 @@ def haar_path_sums(rates: IntArray) -> IntArray:
 def haar_worst_move(rates: IntArray, power: int = 1) -> int:
     """Return the largest sum of rates that a record pays for a change of its cell.
 
-    The node where the ways of the two cells meet changes by two, the nodes below it on
-    either way by one, and nothing above.
-
-    Parameters
-    ----------
-    rates : (cells,) int64
-        Rate of each row of one axis, not negative.
-    power : int
-        1 or 2: a row that changes by two pays 2^power times its rate.
+    The row of the node where the ways of the two cells meet changes by two and pays
+    2^`power` times its rate, power 1 or 2; the rows below it on either way change by
+    one.
 
     Examples
     --------

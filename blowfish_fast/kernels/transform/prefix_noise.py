@@ -25,25 +25,10 @@ def border_moments(
 ) -> tuple[FloatArray, IntArray]:
     """Return variance, square, largest part and steps of each query, and its terms.
 
-    Parameters
-    ----------
-    pointers : (queries + 1,) int64
-        Query `i` owns the borders ``pointers[i]`` up to ``pointers[i + 1]``.
-    borders, values : (steps,) int64, float64
-        How often the total up to each border counts; no border twice in a query.
-    variances, widths : (borders,) float64
-        Of the noise at each border; 0 where there is none.
-    least : float
-        The scale of equal draws.
-
-    Returns
-    -------
-    (4, queries) float64
-        Sum of a_i^2 times the variance; sum of (a_i b_i)^2; largest |a_i b_i|; sum of
-        a_i^2 over borders with noise.
-    (queries,) int64
-        Number of draws where all are of scale `least` and count once, up to their
-        sign; otherwise -1.
+    Query `i` owns the borders ``pointers[i]`` up to ``pointers[i + 1]``, no border
+    twice, and takes the total up to each `values` times; `variances` and `widths` are
+    those of the noise at each border. The terms are the number of draws where all are
+    of scale `least` and count once, up to their sign; otherwise -1.
     """
     queries = pointers.size - 1
     moments = np.zeros((4, queries))

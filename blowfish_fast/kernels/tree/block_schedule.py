@@ -1,18 +1,13 @@
 """Jobs of consecutive blocks on a few threads, in an order no thread can change.
 
-Serves the partition of a long array: each block of cells needs several jobs (costs
-of some bucket lengths), then a closing step (the dynamic programme), and a few
-buffers are reused from block to block.
+Each block needs several jobs, then a closing step; buffers are reused in turn.
 
     block 0     job 0   job 1   job 2   close 0
     block 1     job 0                   close 0 | job 1   job 2   close 1
-    block 2     job 0                   close 1 | job 1   ...
 
-A job waits for the same job of the block before (it may carry a state along), and for
-the buffer it writes to; a closing step waits for its jobs and the step before. All
-wait only for tasks earlier in one fixed list, so nothing can lock up, and what is
-computed does not depend on which thread does it. Jobs are worth a thread if they
-spend their time outside the interpreter lock.
+A job waits for the same job of the block before and for its buffer; a closing step for
+its jobs and the step before. All wait only for tasks earlier in one fixed list, so
+nothing locks up, and what is computed does not depend on which thread does it.
 """
 
 from __future__ import annotations
@@ -56,16 +51,9 @@ def run_blocks(
 ) -> None:
     """Run every job of every block, and close the blocks in order.
 
-    Parameters
-    ----------
-    blocks : int
-    jobs : callables ``job(block, room)``
-        Block ``q`` may write to buffer ``q % buffers_needed(blocks, threads)``.
-    close : callable ``close(block, room)``
-    threads : int
-        The caller's own thread is one of them.
-    make_room : callable
-        Called once by each thread; what it returns is that thread's own.
+    Block ``q`` may write to buffer ``q % buffers_needed(blocks, threads)``; the
+    caller's own thread is one of `threads`; each calls `make_room` once for a room of
+    its own.
     """
     buffers = buffers_needed(blocks, threads)
     tasks = _tasks(blocks, len(jobs), threads)

@@ -1,22 +1,15 @@
 r"""The exact variance of any query answered from a chain of block trees.
 
-Serves predicted errors and intervals of the ordered hierarchical mechanism. A query is
-a sum of *cuts*: a cut at cell c with fraction p takes all cells before c and p of cell
-c; a range is one cut less another. Inside its block a cut covers each node by some
-part, 1 to its left, 0 to its right, and in between the average over the children,
-weighed by their variances:
+A query is a sum of *cuts*: a cut at cell c with fraction p takes all cells before c and
+p of cell c; a range is one cut less another. Inside its block a cut covers each node by
+some part, for a parent the average over its children weighed by their variances:
 
-    coverage    node 0.6            The variance of a query splits: at each node on the
-              /   |   \             way up, children that are covered differently from
-             1   0.4   0            their parent add variance * (difference)^2, and the
-                                    borders of the block carry the rest.
+    coverage    node 0.6            at each node on the way up, children that are
+              /   |   \             covered differently from it add variance times
+             1   0.4   0            (difference)^2; borders carry the rest
 
-The cuts in one block climb together, level by level. Along the chain the borders form a
-Markov sequence: the covariance of two of them is the variance of the right one times
-the product of the shares in between, which running sums of logarithms give at once.
-
-The *leverage* of a row is the variance of its estimate over that of its measurement:
-the diagonal of the hat matrix, and a bound on what its noise can do to any range.
+Along the chain the borders form a Markov sequence: the covariance of two of them is the
+variance of the right one times the product of the shares in between.
 """
 
 from __future__ import annotations
@@ -42,23 +35,12 @@ EXACT = 2.0**-400
 class NodeNoise(NamedTuple):
     """What each node knows from its subtree, its place in its family, and in all.
 
-    Attributes
-    ----------
-    known : (nodes,) float64
-        Variance of the node's total, given the measurements at and below it.
-    before, after : (nodes,) float64
-        Sums of `known` over the siblings to the left, and to the right.
-    depth : (nodes,) int64
-        Steps to the root.
-    given_all : (nodes,) float64
-        Variance of the node's total given all measurements.
-    smoothed : (blocks + 1,) float64
-        The same of the borders, the first before all cells.
-    logarithms, stops : (blocks + 1,) float64, int64
-        How far each border follows a change of the next one: logarithms of running
-        products, and how many of the factors were 0: nothing passes an exact border.
-    block_of : (cells + 1,) int64
-        The block of each cell; the end of the line lies in one of its own.
+    `known` is the variance of a node's total given the measurements at and below it,
+    `before` and `after` its sums over earlier and later siblings, `depth` the steps to
+    the root, `given_all` the variance given all measurements; `smoothed` is the same of
+    the borders, the first before all cells. `logarithms` and `stops` say how far each
+    border follows a change of the next one: running products, and how many factors were
+    0. `block_of` is the block of each cell, the end of the line in one of its own.
     """
 
     known: FloatArray
@@ -131,11 +113,7 @@ def _border_chain(
 def block_noise(variances: FloatArray, trees: BlockTrees) -> NodeNoise:
     """Return what the variance of any query needs of each node; O(nodes), once.
 
-    Parameters
-    ----------
-    variances : (rows,) float64
-        Variance of each row, borders first; infinity: not measured, 0: exact.
-    trees : BlockTrees
+    `variances` are by row, borders first; infinity: not measured, 0: exact.
     """
     rows = np.array(variances, dtype=np.float64)
     if not (rows >= 0.0).all():
@@ -154,18 +132,12 @@ def block_noise(variances: FloatArray, trees: BlockTrees) -> NodeNoise:
 def hat_diagonal(
     variances: FloatArray, noise: NodeNoise, trees: BlockTrees
 ) -> FloatArray:
-    """Return the diagonal of the hat matrix, the leverage of every row, in O(nodes).
+    """Return the leverage of every row, in O(nodes): 0 to 1, 0 for exact rows.
 
-    It is the largest coefficient that the row's noise can have in the answer to a
+    The variance of its estimate over that of its measurement, on the diagonal of the
+    hat matrix; the largest coefficient that the row's noise can have in the answer to a
     query whose own coefficients lie in [0, 1].
 
-    Returns
-    -------
-    (rows,) float64
-        Between 0 and 1; 0 for exact rows.
-
-    Examples
-    --------
     >>> from blowfish_fast.kernels.tree.block_trees import trees_over_blocks
     >>> trees = trees_over_blocks(np.array([0, 2]), np.array([2]))
     >>> variances = np.array([0.0, 1.0, 1.0])
@@ -194,11 +166,7 @@ def _climb(
     noise: NodeNoise,
     parents: IntArray,
 ) -> float:
-    """Lift the cuts of one block to its top; return the variance that adds.
-
-    `nodes` and `parts` say where each cut is and what it covers there, from left to
-    right; both are updated.
-    """
+    """Lift the cuts of one block to its top; return the variance that adds."""
     known, before, after = noise.known, noise.before, noise.after
     count = nodes.size
     added = 0.0
@@ -324,27 +292,10 @@ def hierarchy_variances(
 ) -> FloatArray:
     """Return the exact variance of least-squares answers, in O(levels) per cut.
 
-    Parameters
-    ----------
-    noise : NodeNoise
-        From `block_noise`.
-    trees : BlockTrees
-    pointers : (queries + 1,) int64
-        Query `i` owns the cuts ``pointers[i]`` up to ``pointers[i + 1]``.
-    cells : (cuts,) int64
-        Where each cut lies; not decreasing within a query. The number of cells stands
-        for the end of the line.
-    fractions : (cuts,) float64
-        Part of that cell which is taken, in [0, 1).
-    amounts : (cuts,) float64
-        How often the query takes the cells before the cut.
+    Query `i` owns the cuts ``pointers[i]`` up to ``pointers[i + 1]``. Each lies in one
+    of `cells`, not decreasing within a query (their number: the end of the line), takes
+    a fraction in [0, 1) of it and counts `amounts` times.
 
-    Returns
-    -------
-    (queries,) float64
-
-    Examples
-    --------
     >>> from blowfish_fast.kernels.tree.block_trees import trees_over_blocks
     >>> trees = trees_over_blocks(np.array([0, 2, 4]), np.array([2, 2]))
     >>> exact_total = block_noise(np.array([1.0, 0.0, 1.0, 1.0, 1.0, 1.0]), trees)
@@ -352,29 +303,9 @@ def hierarchy_variances(
     >>> hierarchy_variances(exact_total, trees, *half)
     array([0.5])
     """
-    count = trees.tree.leaves
-    pointers = np.ascontiguousarray(pointers, dtype=np.int64)
-    cells = np.ascontiguousarray(cells, dtype=np.int64)
-    fractions = np.ascontiguousarray(fractions, dtype=np.float64)
-    amounts = np.ascontiguousarray(amounts, dtype=np.float64)
-    if cells.ndim != 1 or {fractions.shape, amounts.shape} != {cells.shape}:
-        raise InputError(
-            "cuts come as three arrays of one length; got shapes "
-            f"{cells.shape}, {fractions.shape} and {amounts.shape}"
-        )
-    owned = pointers.ndim == 1 and pointers.size > 0 and pointers[0] == 0
-    if not owned or (np.diff(pointers) < 0).any() or pointers[-1] != cells.size:
-        raise InputError(
-            f"pointers share out {cells.size} cuts, rising from 0; got {pointers[:5]}"
-        )
-    if cells.size and (cells.min() < 0 or cells.max() > count):
-        raise InputError(
-            f"cuts lie within 0..{count}; got {cells.min()} to {cells.max()}"
-        )
-    cuts = BlockCuts(cells, fractions, amounts)
     return _variances(
         pointers,
-        cuts,
+        BlockCuts(cells, fractions, amounts),
         noise,
         trees.tops,
         trees.tree.leaf_nodes,

@@ -1,9 +1,7 @@
 """Blocks of consecutive cells as one tree: running totals above, trees inside.
 
-Serves the ordered hierarchical mechanism. The line is cut into blocks; each splits into
-nearly equal parts until they are single cells. The total up to the end of a block, its
-*border*, is the node above the block and the border before it, so chain and trees are
-one tree (`shape`), and its fit and moments are those of any other:
+Each block splits into nearly equal parts down to single cells. The total up to the end
+of a block, its *border*, is the node above the block and the border before it:
 
     cells     0 1 2 3 | 4 5 6          border 1 = everything = border 0 + block 1
               border 1                 blocks are not measured, all other nodes are
@@ -27,20 +25,10 @@ from .shape import Tree, Values
 
 
 class BlockTrees(NamedTuple):
-    """The tree over all blocks; see the module docstring.
+    """The tree over all blocks, whose leaves are the cells.
 
-    Attributes
-    ----------
-    edges : (blocks + 1,) int64
-        Cells where blocks begin, from 0 to the number of cells.
-    tree : Tree
-        Its leaves are the cells.
-    nodes : (rows,) int64
-        The node of each row.
-    tops : (blocks,) int64
-        The node of each block.
-    sizes : (blocks,) int64
-        Number of rows below each block.
+    `edges` are the cells where blocks begin, from 0 to the number of cells, `nodes` the
+    node of each row, `tops` that of each block, `sizes` the rows below each block.
     """
 
     edges: IntArray
@@ -156,17 +144,9 @@ def _lay_out(
 def trees_over_blocks(edges: IntArray, fan_outs: IntArray) -> BlockTrees:
     """Return the tree over blocks of cells, in O(cells).
 
-    Parameters
-    ----------
-    edges : (blocks + 1,) int64
-        Cells where blocks begin, rising from 0.
-    fan_outs : (blocks,) int64
-        Most children of a node in each block, at least 2. A node of length L splits
-        into min(fan-out, L) parts whose lengths differ by one at most, so a block of
-        length L has ceil(log(L) / log(fan-out)) levels below it at most.
+    A node of length L splits into min(fan-out, L) parts whose lengths differ by one at
+    most; `fan_outs` are those of each block, at least 2.
 
-    Examples
-    --------
     >>> trees = trees_over_blocks(np.array([0, 3, 4]), np.array([2, 2]))
     >>> trees.tree.starts[trees.nodes], trees.tree.ends[trees.nodes]
     (array([0, 0, 0, 2, 0, 1]), array([3, 4, 2, 3, 1, 2]))
@@ -198,9 +178,8 @@ def _worst_moves(
 ) -> int:
     """Return the worst move into a later block.
 
-    A move from block a to block b pays the ways of both cells to the root but for what
-    lies above block b, on both. The best end among the cells from the next block up to
-    the furthest one: a window whose ends only move forward.
+    It pays the ways of both cells to the root but for what lies above the later block.
+    The best end lies in a window whose ends only move forward.
     """
     blocks = edges.size - 1
     value = np.empty(above.size, dtype=np.int64)
@@ -241,24 +220,10 @@ def worst_block_move(
 ) -> int:
     """Return the largest sum of weights over the rows that one edge moves, exactly.
 
-    Parameters
-    ----------
-    weights : (rows,) int64
-        Weight of each row, not negative: the borders, then the nodes below blocks.
-    trees : BlockTrees
-    far : (cells,) int64
-        Each cell is joined to the cells after it, up to this one; never decreases.
-    bottom : (cells,) bool
-        Cells joined to "absent".
+    Weights are by row, not negative. Each cell is joined to the cells after it up to
+    the one in `far`, which never decreases, and those in `bottom` to "absent". O(cells)
+    for moves between blocks, O(cells) per level of the trees inside them.
 
-    Returns
-    -------
-    int
-        O(cells) for moves from block to block and to "absent", O(cells) per level of
-        the trees inside blocks.
-
-    Examples
-    --------
     >>> trees = trees_over_blocks(np.array([0, 2, 4]), np.array([2, 2]))
     >>> far, bottom = np.array([2, 3, 3, 3]), np.zeros(4, dtype=bool)
     >>> worst_block_move(np.array([5, 0, 1, 1, 1, 1]), trees, far, bottom)
@@ -267,13 +232,6 @@ def worst_block_move(
     far = np.ascontiguousarray(far, dtype=np.int64)
     edges, tree = trees.edges, trees.tree
     rates = trees.by_node(np.ascontiguousarray(weights, dtype=np.int64), 0)
-    shapes = (far.shape, bottom.shape)
-    if shapes != ((tree.leaves,), (tree.leaves,)):
-        raise InputError(
-            f"two marks for each of {tree.leaves} cells are needed; got shapes {shapes}"
-        )
-    if far.min() < 0 or far.max() >= tree.leaves or (np.diff(far) < 0).any():
-        raise InputError("the furthest cell must lie on the line and never decrease")
     borders = trees.nodes[: trees.blocks]
     above = _ways_to_root(rates, tree.parents)[tree.leaf_nodes]
     worst = int(_worst_moves(rates, above, borders, edges, far))

@@ -1,19 +1,15 @@
 """Exact least squares on a tree of noisy totals, in linear time.
 
-Serves every strategy over trees: each node was measured with a variance of its own, and
-the best consistent totals are wanted. Nodes are laid out as in `shape`.
-
-Going up, a node meets its children once: their totals add, and the sum is averaged
-with the node's own measurement, each weighed by the other's variance. Going down,
-what a parent knows better than its children is shared among them by variance.
+Going up, the totals of a node's children add, and the sum is averaged with the node's
+own measurement, each weighed by the other's variance. Going down, what a parent knows
+better than its children is shared among them by variance.
 
     noisy     0          up    1/3         down    1/3       every variance 1:
            .5   .5           .5   .5            1/6   1/6    (2 * 0 + 1 * 1) / 3 = 1/3
 
-A variance of infinity means "not measured", zero means "known exactly". A subtree
-without enough measurements to fix its total has free leaves, which take up the
-remainder of the nearest ancestor that is fixed. Such a node carries *minus the
-number of its free leaves* in place of a variance: one array tells both.
+A variance of infinity means "not measured", zero "known exactly". A subtree that its
+measurements do not fix has free leaves, which take up the remainder of the nearest
+ancestor that is fixed; it carries *minus the number of its free leaves* as a variance.
 """
 
 from __future__ import annotations
@@ -35,11 +31,7 @@ def _deepest_nodes(first_child: IntArray) -> int:
 
 @kernel
 def subtree_variances(variances: FloatArray, first_child: IntArray) -> FloatArray:
-    """Return how well each node's total is known from its own subtree, in O(nodes).
-
-    The variance of its total given all measurements at and below it; minus the number
-    of free leaves below it where these do not fix the total.
-    """
+    """Return the variance of each total given all measurements at and below it."""
     known = np.empty(variances.size)
     deepest = _deepest_nodes(first_child)
     for leaf in range(deepest):
@@ -165,21 +157,17 @@ def fit_downward(fit: FloatArray, known: FloatArray, first_child: IntArray) -> N
 def tree_fit(noisy: AnyArray, variances: FloatArray, tree: Tree) -> FloatArray:
     """Return the least-squares estimate of every node, consistent, in O(nodes).
 
+    Leaves that the measurements leave open share the remainder of their nearest fixed
+    ancestor equally, or are 0 without one: the solution of least norm.
+
     Parameters
     ----------
     noisy : (nodes,) float64 or int64
         Measured totals; ignored where not measured.
     variances : (nodes,) float64
-        Variance of each measurement; infinity: not measured, 0: exact. Exact values
-        that contradict each other are allowed: the ancestor wins.
+        Variance of each measurement; infinity: not measured, 0: exact. Of exact values
+        that contradict each other the ancestor wins.
     tree : Tree
-
-    Returns
-    -------
-    (nodes,) float64
-        The generalised least-squares totals. Leaves that the measurements leave open
-        share the remainder of their nearest fixed ancestor equally, or are 0 without
-        one (the solution of least norm).
 
     Examples
     --------

@@ -1,9 +1,5 @@
 """The summed variance of a whole implicit workload, without listing its queries.
 
-Serves the predicted total error of all ranges, all prefixes and all cells: n cells
-have n (n + 1) / 2 ranges, and this needs a few steps per node. Nodes are laid out as in
-`shape`, the fit is that of `fit`; the leaves are buckets of cells.
-
 A range is a pair of cuts between cells. How much of a node lies left of a cut rises
 from 0 to 1 along the cuts, and what a range covers is the difference at its two cuts,
 so the sum over all ranges of a squared coverage is the number of cuts times their
@@ -18,9 +14,7 @@ and the difference of the two coverages is again one number per cut:
     value      0         0  ->   -before    ->     +after       ->          0      0
 
 Each stretch is known by its count, mean and scatter; stretches are merged, never
-subtracted, so no digits cancel. Inner nodes that no measurement fixes say nothing:
-their children are first hung below the next node above that is fixed, which changes no
-estimate.
+subtracted, so no digits cancel.
 """
 
 from __future__ import annotations
@@ -33,8 +27,7 @@ from blowfish_fast.kernels._jit import kernel
 
 from .fit import subtree_variances
 from .noise_rows import surplus_shares
-from .numbering import tree_of_parents
-from .shape import Tree
+from .shape import Tree, tree_of_parents
 
 KINDS = ("all_ranges", "prefixes", "identity", "bucket_identity", "total")
 
@@ -151,10 +144,7 @@ def _total_over_cells(
     most: int,
     buckets: bool,
 ) -> float:
-    """Sum over all single cells, or over all single leaves (`buckets`).
-
-    A leaf's estimate is uniform over its cells.
-    """
+    """Sum over all single cells, or over all single leaves (`buckets`)."""
     square = np.empty(known.size)
     share_before = np.empty(most)
     variance_before = np.empty(most)
@@ -213,7 +203,7 @@ def _without_free_nodes(known: FloatArray, tree: Tree) -> tuple[FloatArray, Tree
 def tree_total_variance(
     variances: FloatArray, tree: Tree, kind: str, edges: IntArray
 ) -> float:
-    """Return the sum of the variances of all queries of an implicit workload.
+    """Return the summed noise variance of an implicit workload, in O(nodes).
 
     Parameters
     ----------
@@ -221,22 +211,13 @@ def tree_total_variance(
         Variance of each measurement; infinity: not measured, 0: exact.
     tree : Tree
     kind : {"all_ranges", "prefixes", "identity", "bucket_identity", "total"}
-        The queries: every range of cells, every range from the first cell on, every
-        cell, every leaf, or the sum of everything.
+        Every range of cells, every range from the first cell on, every cell, every
+        leaf, or the sum of everything.
     edges : (leaves + 1,) int64
         Cell edges of the leaves, rising from 0; the estimate is uniform inside a leaf.
 
-    Returns
-    -------
-    float
-        The total variance of the noise. What the uniform leaves distort is no noise
-        and does not count. O(nodes).
-
     Examples
     --------
-    Three cells measured alone, each with variance 1, have six ranges, of lengths
-    1, 1, 1, 2, 2 and 3:
-
     >>> from blowfish_fast.kernels import regular_tree
     >>> variances, tree = np.array([1.0, 1.0, 1.0, np.inf]), regular_tree(3, 3)
     >>> round(tree_total_variance(variances, tree, "all_ranges", np.arange(4)), 12)

@@ -1,12 +1,14 @@
 """What the noise of each node lets through to an answer: one row of sums per node.
 
-Serves ``spread`` and ``moments``. A pull of 1 on a node reaches its own noise and, by
-the keeps on the way, that of its whole subtree:
+A pull of 1 on a node reaches its own noise and, by the keeps on the way, that of its
+whole subtree (``spread`` has the words):
 
     row of a node:   share   keep  |  own noise alone: five  |  whole subtree: five
 
-The five columns are the sum of variances, the sum of squared scales, the largest scale,
-the sum of squared coefficients, and the unscaled width of the row that is largest.
+The five are the sum of variances, of squared scales, the largest scale, the sum of
+squared coefficients, and the unscaled width of the row that is largest. Unless the tree
+is binary, a row goes on with share and whole subtrees of all earlier siblings, then of
+all later ones: six columns each.
 """
 
 from __future__ import annotations
@@ -14,27 +16,41 @@ from __future__ import annotations
 import numpy as np
 
 from blowfish_fast._support.typing import FloatArray, IntArray
-from blowfish_fast.kernels._jit import kernel
+from blowfish_fast.kernels._jit import helper, kernel
 
 from .fit import subtree_variances
 from .shape import Tree
+
+Sums = tuple[float, float, float, float, float]
 
 SHARE = 0
 KEEP = 1
 OWN = 2
 WHOLE = 7
-COLUMNS = 12
+BESIDE = 12
+
+
+@helper
+def add_noise(
+    sums: Sums, rows: FloatArray, node: int, column: int, pull: float
+) -> Sums:
+    """Add the noise in five columns of a node's row, under one pull."""
+    variance, square, largest, steps, width = sums
+    both = pull * pull
+    reach = rows[node, column + 2] * abs(pull)
+    width = rows[node, column + 4] if reach > largest else width
+    largest = reach if reach > largest else largest
+    variance += rows[node, column] * both
+    square += rows[node, column + 1] * both
+    steps += rows[node, column + 3] * both
+    return variance, square, largest, steps, width
 
 
 @kernel
 def surplus_shares(
     known: FloatArray, first_child: IntArray, widths: IntArray
 ) -> FloatArray:
-    """Return the part of its parent's surplus that each node takes, as the fit does.
-
-    Free leaves take everything, else variances decide, else (all exact) the number of
-    leaves. The root has 1.
-    """
+    """Return the part of its parent's surplus that each node takes, as the fit does."""
     shares = np.ones(known.size)
     for node in range(known.size):
         begin, end = first_child[node], first_child[node + 1]
@@ -56,53 +72,31 @@ def surplus_shares(
 
 
 @kernel
-def _noise_rows(
+def _fill_rows(
+    rows: FloatArray,
     variances: FloatArray,
     scales: FloatArray,
     known: FloatArray,
+    shares: FloatArray,
     squares: FloatArray,
     first_child: IntArray,
-    starts: IntArray,
-    ends: IntArray,
-) -> FloatArray:
-    """Return the row of every node, shape (nodes, 12); see the module docstring."""
-    rows = np.zeros((variances.size, COLUMNS))
-    rows[variances.size - 1, SHARE] = 1.0
+) -> None:
+    """Fill all columns but those of siblings."""
     for node in range(variances.size):
         own = variances[node]
         gain = 1.0
         keep = 0.0
         spread = 0.0
-        free = 0.0
-        variance = 0.0
-        square = 0.0
-        largest = 0.0
-        steps = 0.0
-        width = 0.0
+        free = False
+        below = (0.0, 0.0, 0.0, 0.0, 0.0)
         for child in range(first_child[node], first_child[node + 1]):
-            if known[child] < 0.0:
-                free -= known[child]
-            else:
-                spread += known[child]
-            variance += rows[child, WHOLE]
-            square += rows[child, WHOLE + 1]
-            steps += rows[child, WHOLE + 3]
-            if rows[child, WHOLE + 2] > largest:
-                largest = rows[child, WHOLE + 2]
-                width = rows[child, WHOLE + 4]
-        for child in range(first_child[node], first_child[node + 1]):
-            # The same shares as in `surplus_shares`.
-            if free > 0.0:
-                rows[child, SHARE] = max(-known[child], 0.0) / free
-            elif spread > 0.0:
-                rows[child, SHARE] = known[child] / spread
-            else:
-                part = ends[child] - starts[child]
-                rows[child, SHARE] = part / (ends[node] - starts[node])
+            free |= known[child] < 0.0
+            spread += known[child]
+            below = add_noise(below, rows, child, WHOLE, 1.0)
         if first_child[node] < first_child[node + 1]:
             if own == np.inf:
                 keep = 1.0
-            elif own > 0.0 and free == 0.0:
+            elif own > 0.0 and not free:
                 keep = own / (own + spread)
                 gain = spread / (own + spread)
         if 0.0 < own < np.inf:
@@ -111,14 +105,31 @@ def _noise_rows(
             rows[node, OWN + 2] = gain * scales[node]
             rows[node, OWN + 3] = gain * gain * squares[node]
             rows[node, OWN + 4] = scales[node]
+        rows[node, SHARE] = shares[node]
         rows[node, KEEP] = keep
-        rows[node, WHOLE] = rows[node, OWN] + keep * keep * variance
-        rows[node, WHOLE + 1] = rows[node, OWN + 1] + keep * keep * square
-        louder = keep * largest > rows[node, OWN + 2]
-        rows[node, WHOLE + 2] = keep * largest if louder else rows[node, OWN + 2]
-        rows[node, WHOLE + 3] = rows[node, OWN + 3] + keep * keep * steps
-        rows[node, WHOLE + 4] = width if louder else rows[node, OWN + 4]
-    return rows
+        rows[node, WHOLE] = rows[node, OWN] + keep * keep * below[0]
+        rows[node, WHOLE + 1] = rows[node, OWN + 1] + keep * keep * below[1]
+        louder = keep * below[2] > rows[node, OWN + 2]
+        rows[node, WHOLE + 2] = keep * below[2] if louder else rows[node, OWN + 2]
+        rows[node, WHOLE + 3] = rows[node, OWN + 3] + keep * keep * below[3]
+        rows[node, WHOLE + 4] = below[4] if louder else rows[node, OWN + 4]
+
+
+@kernel
+def _add_siblings(rows: FloatArray, first_child: IntArray) -> None:
+    """Fill the columns of earlier and of later siblings, from either side."""
+    for node in range(rows.shape[0]):
+        begin, end = first_child[node], first_child[node + 1]
+        for column in (BESIDE, BESIDE + 6):
+            sums = (0.0, 0.0, 0.0, 0.0, 0.0)
+            share = 0.0
+            for step in range(end - begin):
+                child = begin + step if column == BESIDE else end - 1 - step
+                rows[child, column] = share
+                for part in range(5):
+                    rows[child, column + 1 + part] = sums[part]
+                share += rows[child, SHARE]
+                sums = add_noise(sums, rows, child, WHOLE, 1.0)
 
 
 def tree_noise(
@@ -136,6 +147,11 @@ def tree_noise(
     scales = tree.numbers(scales, "scales")
     each = np.ones(variances.size) if squares is None else squares
     known = subtree_variances(variances, tree.first_child)
+    shares = surplus_shares(known, tree.first_child, tree.ends - tree.starts)
+    wide = np.diff(tree.first_child).max() > 2
+    rows = np.zeros((variances.size, 2 * BESIDE if wide else BESIDE))
     squares = tree.numbers(each, "squares")
-    shape = (tree.first_child, tree.starts, tree.ends)
-    return _noise_rows(variances, scales, known, squares, *shape)
+    _fill_rows(rows, variances, scales, known, shares, squares, tree.first_child)
+    if wide:
+        _add_siblings(rows, tree.first_child)
+    return rows

@@ -1,26 +1,16 @@
 """Distances between leaves of a tree with integer lengths, and the largest of them.
 
-Serves the exact price of a tree of measured totals. Each node is measured at a rate; a
-record that comes or goes pays every node from its leaf to the root, and one that
-changes its leaf pays the nodes that hold exactly one of the two:
+A record that comes or goes pays the rate of every node from its leaf to the root, one
+that changes its leaf the nodes that hold exactly one of the two:
 
     rates        5                 path to the left leaf  4 + 2 + 5 = 11
               2     3              path to the right leaf     3 + 5 =  8
             1   4                  pair of the two        4 + 2 + 3 =  9
 
-which is the distance of the two leaves in the tree whose edge above each node is as
-long as the node's rate. In such a metric the leaf of a set that lies farthest from any
-point is an end of a diameter of the set, and a diameter of two sets together has its
-ends among the four ends of theirs. So a diameter is a summary of a set, two ends and a
-length, that merges by four distances, and merging twice what was merged before does no
-harm: windows of any length are two overlapping windows of a power of two.
-
-    cells       0 1 2 3 4 5 6 7
-    windows     [0 1][1 2][2 3] ...            of 2
-                [0 1 2 3][1 2 3 4] ...         of 4 = two of 2, side by side
-                [0 1 2 3 4 5]                  of 6 = two of 4 that overlap
-
-Rates are integers, so the worst case is one too and nothing is lost to rounding.
+which is a distance in the tree whose edge above each node is as long as its rate. In
+such a metric a diameter of two sets together has its ends among the four ends of
+theirs, so diameters (two ends and a length) merge by four distances, and merging twice
+does no harm: windows of any length are two overlapping windows of a power of two.
 """
 
 from __future__ import annotations
@@ -59,8 +49,7 @@ def _worst_ways(rates: IntArray, first_child: IntArray) -> tuple[IntArray, IntAr
 def heaviest_path(rates: IntArray, tree: Tree) -> int:
     """Return what the worst record pays when it comes or goes, in O(nodes).
 
-    The largest sum of rates from a leaf to the root; rates are (nodes,) int64, not
-    negative, with sums along two paths that fit int64.
+    Rates are (nodes,) int64, not negative, with sums along two paths that fit int64.
 
     Examples
     --------
@@ -74,8 +63,7 @@ def heaviest_path(rates: IntArray, tree: Tree) -> int:
 def heaviest_pair(rates: IntArray, tree: Tree) -> int:
     """Return what the worst record pays when it may change to any other leaf.
 
-    The largest sum of rates, as for `heaviest_path`, over nodes that hold one of two
-    leaves; 0 if there is one leaf only. O(nodes).
+    Rates as for `heaviest_path`; 0 if there is one leaf only. O(nodes).
 
     Examples
     --------
@@ -132,8 +120,7 @@ def _merge_shifted(
 ) -> None:
     """Merge each entry of a line with the one `shift` further on, where there is one.
 
-    The line holds `side` entries from row `begin`, `stride` rows apart. Neighbouring
-    windows often have the same diameters, and then the last result serves again.
+    Neighbouring windows often have the same diameters: the last result serves again.
     """
     old_first = (-2, -2, -2)
     old_second = (-2, -2, -2)
@@ -225,10 +212,9 @@ def _reach_along(
 ) -> int:
     """Return the largest distance of leaves i <= j <= far[i]; `far` never decreases.
 
-    Two leaves part at one node, in different children. From the root down: of the
-    leaves of a child that reach beyond it, the best partner lies in a window whose ends
-    only move forward. Nodes below which no pair at all is farther apart than one that
-    was found are left out. O(leaves) per level at most.
+    Two leaves part at one node; the best partner of a leaf that reaches beyond its
+    child lies in a window whose ends only move forward. Nodes below which no pair is
+    farther apart than one that was found are left out. O(leaves) per level at most.
     """
     heaviest, pairs = _worst_ways(rates, first_child)
     ways = heaviest
@@ -263,10 +249,7 @@ def _reach_along(
 
 
 def reach_along(far: IntArray, rates: IntArray, tree: Tree) -> int:
-    """Return the largest distance of leaves i <= j <= far[i], in their order.
-
-    `far` never decreases; `rates` are by node.
-    """
+    """Return the largest distance of leaves i <= j <= far[i]; `rates` are by node."""
     runs = (tree.leaf_nodes, tree.starts, tree.ends)
     return int(_reach_along(far, rates, tree.first_child, *runs))
 
@@ -315,16 +298,10 @@ def _of_pairs(
 
 
 class LeafDistances:
-    """The metric on the leaves of a tree whose nodes have integer rates.
+    """The metric on the leaves of a tree whose nodes have integer rates, not negative.
 
-    Parameters
-    ----------
-    rates : (nodes,) int64
-        Rate of each node, not negative; their sums along two paths fit int64.
-    tree : Tree
+    Sums along two paths fit int64.
 
-    Examples
-    --------
     >>> from blowfish_fast.kernels import regular_tree
     >>> metric = LeafDistances(np.array([1, 4, 3, 2, 0, 5]), regular_tree(3, 2))
     >>> metric.of_pairs(np.array([0, 1]), np.array([1, -1]))
@@ -348,18 +325,12 @@ class LeafDistances:
         return np.where(flat < 0, -1, self.tree.leaf_nodes[flat])
 
     def of_pairs(self, first: IntArray, second: IntArray) -> int:
-        """Return the largest distance of pairs of leaves; -1 is "absent".
-
-        "Absent" lies above the root, whose own rate it takes to get there.
-        """
+        """Return the largest distance of pairs; -1 is "absent", above the root."""
         one, two = self._nodes(first), self._nodes(second)
         return int(_of_pairs(one, two, self.rates, self.tree.parents))
 
     def in_groups(self, leaves: IntArray, groups: IntArray) -> int:
-        """Return the largest distance between leaves of one group.
-
-        `leaves` and `groups` hold, for each cell, its leaf and its group, from 0 on.
-        """
+        """Return the largest distance between leaves of one group, from 0 on."""
         if leaves.size == 0:
             return 0
         groups = np.ascontiguousarray(groups, dtype=np.int64).reshape(-1)
@@ -434,24 +405,10 @@ def uncrossed_nodes(
 ) -> BoolArray:
     """Mark the nodes that every part of the leaves lies wholly inside or outside of.
 
-    No edge between leaves of one part, or from a private part to "absent", changes
-    the total of such a node.
+    No edge between leaves of one part, or from a part marked in `private` to "absent",
+    changes the total of such a node. `labels` is the part of each leaf, None where all
+    are in one. O(nodes).
 
-    Parameters
-    ----------
-    tree : Tree
-    labels : (leaves,) int64 or None
-        The part of each leaf; None where all are in one.
-    private : (parts,) bool
-        Parts that "absent" belongs to.
-
-    Returns
-    -------
-    (nodes,) bool
-        O(nodes).
-
-    Examples
-    --------
     >>> from blowfish_fast.kernels import regular_tree
     >>> halves = np.array([0, 0, 1, 1]), np.array([False, True])
     >>> uncrossed_nodes(regular_tree(4, 2), *halves)
@@ -460,8 +417,4 @@ def uncrossed_nodes(
     if labels is None:
         labels = np.zeros(tree.leaves, dtype=np.int64)
     labels = np.ascontiguousarray(labels, dtype=np.int64)
-    if labels.shape != (tree.leaves,):
-        raise InputError(
-            f"this tree has {tree.leaves} leaves; got labels of shape {labels.shape}"
-        )
     return tree.by_row(_uncrossed(labels, private, tree.leaf_nodes, tree.first_child))

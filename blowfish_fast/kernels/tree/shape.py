@@ -1,23 +1,18 @@
 """The shape of a tree over a line of leaves: one array, siblings side by side.
 
-Serves every kernel over trees: regular ones of any fan-out, irregular ones (grids
-refined where the data is dense, kd-trees, quadtrees) and the trees inside blocks of an
-ordered hierarchy. Nodes are numbered level by level, the deepest level first, from left
-to right within a level, the root last:
+Nodes are numbered level by level, the deepest level first, from left to right within a
+level, the root last:
 
     leaves = 5, fan_out = 2                  irregular       6
               10                                           4     5
           8        9      9 has one child, 7,            0 1    2 3
-        5   6      7      7 has one child, 4           a: leaf 0   b: leaves 1 2 ...
+        5   6      7      7 has one child, 4
        0 1 2 3     4
 
 so that the children of node v are ``first_child[v] .. first_child[v + 1]`` (none for a
 leaf), one pass over the numbers goes up, the reverse goes down, and of two different
-nodes the one with the smaller number is never above the other.
-
-Values travel in *rows*: one number per node in the order of whoever made the tree. A
-regular tree has its rows in the order of its nodes; `tree_of_parents` keeps the order
-it was given, leaves first.
+nodes the one with the smaller number is never above the other. Values travel in *rows*:
+one number per node in the order of whoever made the tree.
 """
 
 from __future__ import annotations
@@ -30,23 +25,16 @@ import numpy as np
 from blowfish_fast._support.typing import AnyArray, BoolArray, FloatArray, IntArray
 from blowfish_fast.errors import InputError
 from blowfish_fast.kernels._jit import kernel
+from blowfish_fast.kernels.graph.graph_tree import top_down_order
 
 Values = TypeVar("Values", BoolArray, IntArray, FloatArray)
 
 
 class Tree:
-    """The shape of a tree; see the module docstring.
+    """The shape of a tree, made by `regular_tree` and `tree_of_parents`.
 
-    Made by `regular_tree` and `tree_of_parents`.
-
-    Attributes
-    ----------
-    first_child : (nodes + 1,) int64
-        Where the children of each node begin; those of the next begin where they end.
-    leaves : int
-        Number of leaves.
-    fan_out : int or None
-        Most children of a node of a regular tree; None for any other.
+    `first_child` is where the children of each node begin, `fan_out` the most children
+    of a node of a regular tree; None for any other.
 
     Examples
     --------
@@ -176,21 +164,9 @@ def _run_ends(first_child: IntArray, leaf_nodes: IntArray, last: bool) -> IntArr
 def tree_levels(leaves: int, fan_out: int) -> tuple[IntArray, IntArray]:
     """Return how many nodes each level of a regular tree has, and where each begins.
 
-    Parameters
-    ----------
-    leaves : int
-        Number of leaves, at least 1.
-    fan_out : int
-        Largest number of children of a node, at least 2.
-
-    Returns
-    -------
-    sizes : (levels,) int64
-        Level 0 holds the leaves; the last level holds the root alone. A single
-        leaf is its own root.
-    offsets : (levels + 1,) int64
-        Node `i` of level `l` sits at ``offsets[l] + i``; the last entry is the
-        number of nodes.
+    Level 0 holds `leaves`, at least 1, the last level the root alone; `fan_out`, at
+    least 2, is the largest number of children. Node `i` of level `l` sits at
+    ``offsets[l] + i``; the last offset is the number of nodes.
 
     Examples
     --------
@@ -227,9 +203,7 @@ def regular_first_child(offsets: IntArray, fan_out: int) -> IntArray:
 def regular_tree(leaves: int, fan_out: int) -> Tree:
     """Return the tree in which every node but those at the rim has `fan_out` children.
 
-    Node `i` of a level has the children ``i * fan_out`` up to ``(i + 1) * fan_out`` of
-    the level below, fewer at the right rim, where a node may have a single child (its
-    own copy). O(nodes).
+    A node at the right rim may have a single child, its own copy. O(nodes).
 
     Examples
     --------
@@ -282,10 +256,9 @@ def shift_of(fan_out: int) -> int:
 def weights_from_shares(
     shares: FloatArray, sizes: IntArray, offsets: IntArray, fan_out: int
 ) -> FloatArray:
-    """Return the weights of the nodes that take these shares, in O(nodes).
+    """Return the weights of nodes that take these shares of what is left above them.
 
-    A share is the part of the remaining weight that a node takes; leaves take all that
-    is left, so every path from the root to a leaf adds up to one.
+    Leaves take all that is left, so every path from the root to a leaf adds up to one.
     """
     weights = np.ones(shares.size)
     for level in range(sizes.size - 1, 0, -1):
@@ -307,9 +280,7 @@ def shares_from_weights(
 ) -> FloatArray:
     """Return the shares behind node weights; the inverse of `weights_from_shares`.
 
-    Sums run upwards along the first child of each node, so nothing cancels, and
-    weights that add up to any other constant along every path are accepted.
-    Leaves have share one, also those that nothing was left for.
+    Weights may add up to any constant along every path; leaves have share one.
     """
     remaining = weights.copy()
     shares = np.ones(weights.size)
@@ -320,3 +291,173 @@ def shares_from_weights(
             if remaining[node] > 0.0:
                 shares[node] = weights[node] / remaining[node]
     return shares
+
+
+@kernel
+def _leaf_runs(
+    parents: IntArray, starts: IntArray, ends: IntArray, children: IntArray
+) -> int:
+    """Write the leaves below each row; return the number of leaves, or -1.
+
+    -1: a parent before its child, more than one root, a leaf after an inner node, or a
+    node whose leaves are not one run.
+    """
+    nodes = parents.size
+    for node in range(nodes - 1):
+        if parents[node] <= node or parents[node] >= nodes:
+            return -1
+        children[parents[node]] += 1
+    if parents[nodes - 1] != -1:
+        return -1
+    leaves = 0
+    while leaves < nodes and children[leaves] == 0:
+        leaves += 1
+    covered = np.zeros(nodes, dtype=np.int64)
+    for node in range(nodes):
+        starts[node] = node if node < leaves else nodes
+        ends[node] = node + 1 if node < leaves else -1
+        covered[node] = 1 if node < leaves else 0
+    for node in range(nodes):
+        if node >= leaves and children[node] == 0:
+            return -1
+        if ends[node] - starts[node] != covered[node]:
+            return -1
+        above = parents[node]
+        if above >= 0:
+            starts[above] = min(starts[above], starts[node])
+            ends[above] = max(ends[above], ends[node])
+            covered[above] += covered[node]
+    return leaves
+
+
+@kernel
+def _node_numbers(parents: IntArray, starts: IntArray) -> IntArray:
+    """Sort rows by their first leaf, then by level: two counting sorts."""
+    nodes = parents.size
+    depth = np.zeros(nodes, dtype=np.int64)
+    deepest = 0
+    for row in range(nodes - 2, -1, -1):
+        depth[row] = depth[parents[row]] + 1
+        deepest = max(deepest, depth[row])
+    slots = np.zeros(nodes + 1, dtype=np.int64)
+    for row in range(nodes):
+        slots[starts[row] + 1] += 1
+    for place in range(nodes):
+        slots[place + 1] += slots[place]
+    by_start = np.empty(nodes, dtype=np.int64)
+    for row in range(nodes):
+        by_start[slots[starts[row]]] = row
+        slots[starts[row]] += 1
+    free = np.zeros(deepest + 2, dtype=np.int64)
+    for row in range(nodes):
+        free[deepest - depth[row] + 1] += 1
+    for level in range(deepest + 1):
+        free[level + 1] += free[level]
+    numbers = np.empty(nodes, dtype=np.int64)
+    for place in range(nodes):
+        level = deepest - depth[by_start[place]]
+        numbers[by_start[place]] = free[level]
+        free[level] += 1
+    return numbers
+
+
+def tree_of_parents(parents: IntArray) -> Tree:
+    """Return the shape of the tree in which row v hangs below row ``parents[v]``.
+
+    Leaves first, in the order in which the tree visits them; each parent after its
+    children; the root last, with parent -1. `leaf_first_numbers` gives any tree this
+    form. Two counting sorts, O(nodes).
+
+    Examples
+    --------
+    >>> tree = tree_of_parents(np.array([3, 3, 4, 4, -1]))
+    >>> tree.leaves, tree.by_row(tree.starts), tree.by_row(tree.ends)
+    (3, array([0, 1, 2, 0, 0]), array([1, 2, 3, 2, 3]))
+    """
+    parents = np.ascontiguousarray(parents, dtype=np.int64)
+    if parents.ndim != 1 or parents.size == 0:
+        raise InputError(
+            f"parents holds one node per node, at least one; got {parents.shape}"
+        )
+    starts = np.empty(parents.size, dtype=np.int64)
+    ends = np.empty(parents.size, dtype=np.int64)
+    children = np.zeros(parents.size, dtype=np.int64)
+    leaves = _leaf_runs(parents, starts, ends, children)
+    if leaves < 0:
+        raise InputError(
+            "a tree lists its leaves first, from left to right, then each parent after "
+            "its children, and the root last with parent -1; these parents do not. "
+            "leaf_first_numbers renumbers the nodes of any tree"
+        )
+    numbers = _node_numbers(parents, starts)
+    below = np.empty(parents.size, dtype=np.int64)
+    below[numbers] = children
+    first = np.zeros(parents.size + 1, dtype=np.int64)
+    np.cumsum(below, out=first[1:])
+    return Tree(first, leaves, leaf_nodes=numbers[:leaves].copy(), node_of_row=numbers)
+
+
+@kernel
+def _leaf_first(parents: IntArray, order: IntArray) -> IntArray:
+    """Return numbers: leaves as a walk meets them, inner nodes from the bottom up."""
+    nodes = parents.size
+    below = np.zeros(nodes, dtype=np.int64)
+    for place in range(nodes - 1, -1, -1):
+        node = order[place]
+        if below[node] == 0:
+            below[node] = 1
+        if parents[node] >= 0:
+            below[parents[node]] += below[node]
+    # A node knows how many leaves lie left of it; its children take turns.
+    first = np.zeros(nodes, dtype=np.int64)
+    taken = np.zeros(nodes, dtype=np.int64)
+    inner = np.zeros(nodes, dtype=np.bool_)
+    for place in range(nodes):
+        node = order[place]
+        above = parents[node]
+        if above >= 0:
+            inner[above] = True
+            first[node] = first[above] + taken[above]
+            taken[above] += below[node]
+    numbers = np.empty(nodes, dtype=np.int64)
+    last = nodes - 1
+    for place in range(nodes):
+        node = order[place]
+        if inner[node]:
+            numbers[node] = last
+            last -= 1
+        else:
+            numbers[node] = first[node]
+    return numbers
+
+
+def leaf_first_numbers(parents: IntArray) -> IntArray:
+    """Return a new number for each node of any tree: the order of `tree_of_parents`.
+
+    `parents` holds the node above each node, -1 at the only root, in any order;
+    children of one node are visited by increasing number. O(nodes).
+
+    Examples
+    --------
+    >>> parents = np.array([-1, 0, 0, 1, 1])
+    >>> numbers = leaf_first_numbers(parents)
+    >>> numbers
+    array([4, 3, 2, 0, 1])
+    >>> renumber_nodes(parents, numbers)
+    array([ 3,  3,  4,  4, -1])
+    """
+    parents = np.ascontiguousarray(parents, dtype=np.int64)
+    order = top_down_order(parents)
+    if np.count_nonzero(parents < 0) != 1:
+        raise InputError(
+            f"a tree has one root, with parent -1; these parents have "
+            f"{np.count_nonzero(parents < 0)}"
+        )
+    return _leaf_first(parents, order)
+
+
+def renumber_nodes(parents: IntArray, numbers: IntArray) -> IntArray:
+    """Return the parents of a tree whose nodes got new numbers."""
+    again = np.empty(parents.size, dtype=np.int64)
+    again[numbers] = np.where(parents < 0, -1, numbers[parents])
+    return again

@@ -1,22 +1,19 @@
 """The exact spread of the noise in any query answered from a fitted tree.
 
-Serves predicted errors, confidence intervals and the way from accuracy to epsilon:
-before anything is measured it says how the noise of every node enters an answer.
-Nodes are laid out as in `shape`, the fit is that of `fit`.
-
-Two numbers per node give the coefficient of its noise in one answer. Its *coverage*
-is what the query takes of it: 1 inside, 0 outside, and for a parent the average of
-its children, weighed by their shares of a surplus. Its *pull* is how far the answer
-follows the node's total beyond what the ancestors already say:
+Two numbers per node give the coefficient of its noise in one answer. Its *coverage* is
+what the query takes of it: 1 inside, 0 outside, and for a parent the average of its
+children, weighed by their shares of a surplus. Its *pull* is how far the answer follows
+the node's total beyond what the ancestors already say:
 
     pull(root)  = coverage(root)
     pull(child) = keep(parent) * pull(parent) + coverage(child) - coverage(parent)
     coefficient = (1 - keep) * pull
 
-where keep is the weight the parent's fit gives to its children rather than to its
-own measurement. A node that the query covers wholly or not at all passes its pull
-down multiplied by keeps alone, so one row of sums stands for its whole subtree, and
-a query only visits the nodes around its ends; ``noise_rows`` has these rows.
+where keep is the weight the parent's fit gives to its children rather than to its own
+measurement. A node that the query covers evenly passes its pull down multiplied by
+keeps alone, so one row of sums (``noise_rows``) stands for its whole subtree. Of the
+siblings of a node with an end of a range inside, all earlier ones have one pull and all
+later ones another, so sums over these are kept too: a few steps per level.
 """
 
 from __future__ import annotations
@@ -25,162 +22,196 @@ import numpy as np
 
 from blowfish_fast._support.typing import FloatArray, IntArray
 from blowfish_fast.errors import InputError
-from blowfish_fast.kernels._jit import kernel
+from blowfish_fast.kernels._jit import as_input, helper, kernel
 from blowfish_fast.kernels.space.interval_pieces import check_pieces
 
-from .noise_rows import KEEP, OWN, SHARE, WHOLE, tree_noise
-from .shape import Tree
+from .noise_rows import BESIDE, KEEP, OWN, SHARE, WHOLE, Sums, add_noise, tree_noise
+from .shape import Tree, shift_of
 
 Moments = tuple[FloatArray, FloatArray, FloatArray, FloatArray, FloatArray]
+# First child and parent by node, node by leaf, offsets of levels, fan-out and its shift
+# (0, 0 in a tree that is not regular).
+Shape = tuple[IntArray, IntArray, IntArray, IntArray, int, int]
 
 
-@kernel
-def _covered(
-    child: int, left: int, right: int, left_part: float, right_part: float
-) -> float:
-    """Return how much of a node a range covers whose end nodes are `left`, `right`.
+@helper
+def _beside(
+    node: int, parent: int, later: int, wide: bool, first_child: IntArray
+) -> tuple[int, int, int, float]:
+    """Return where all earlier (0) or all later (1) siblings of a node are summed up.
 
-    Selections rather than branches: which child holds an end is a coin toss.
+    Row, column of the share, first of the five columns, and 0.0 if there are none.
     """
-    part = 1.0 if child > left else 0.0
-    part = part if child < right else 0.0
-    part = right_part if child == right else part
-    return left_part if child == left else part
+    row, share, sums, there = node, SHARE, WHOLE, 0.0
+    if wide:
+        share = BESIDE + 6 * later
+        sums, there = share + 1, 1.0
+    else:
+        other = node + 2 * later - 1
+        if first_child[parent] <= other < first_child[parent + 1]:
+            row, there = other, 1.0
+    return row, share, sums, there
 
 
 @kernel
-def _enter_leaf(
-    leaf: int, level: int, offsets: IntArray, side: int, ends: IntArray
-) -> int:
-    """Write where an end of a range is below its leaf: nowhere. Return its level."""
-    while leaf >= offsets[level + 1]:
-        # Left of everything on this level, or right of everything.
-        ends[level, side] = -1 if side == 0 else offsets[offsets.size - 1]
-        level += 1
-    ends[level, side] = leaf
-    return level
+def _ways_to_meeting(
+    first: int, last: int, shape: Shape, path: IntArray, far: IntArray
+) -> tuple[int, int]:
+    """Write the ways up from two leaves until they are siblings; return their ends.
+
+    In a regular tree they are found by counting, which waits for no memory.
+    """
+    _, parents, leaf_nodes, offsets, fan_out, shift = shape
+    one, two = leaf_nodes[first], leaf_nodes[last]
+    top = far_top = 0
+    path[0], far[0] = one, two
+    if fan_out > 0:
+        left = first >> shift if shift > 0 else first // fan_out
+        right = last >> shift if shift > 0 else last // fan_out
+        while left != right:
+            top += 1
+            path[top], far[top] = offsets[top] + left, offsets[top] + right
+            left = left >> shift if shift > 0 else left // fan_out
+            right = right >> shift if shift > 0 else right // fan_out
+        return top, top
+    while parents[one] != parents[two]:
+        # The smaller of the two is not above the other: its child may climb.
+        if parents[one] < parents[two]:
+            one = parents[one]
+            top += 1
+            path[top] = one
+        else:
+            two = parents[two]
+            far_top += 1
+            far[far_top] = two
+    return top, far_top
+
+
+@helper
+def _cover(
+    rows: FloatArray,
+    first_child: IntArray,
+    inside: tuple[float, float],
+    top: int,
+    path: IntArray,
+    parts: FloatArray,
+) -> None:
+    """Write the coverage up to ``path[top]``, from ``parts[0]``.
+
+    `inside` is the coverage of all earlier and of all later siblings on the way.
+    """
+    wide = rows.shape[1] > BESIDE
+    part = parts[0]
+    for place in range(top):
+        node, parent = path[place], path[place + 1]
+        row, share, _, there = _beside(node, parent, 0, wide, first_child)
+        earlier = there * rows[row, share]
+        row, share, _, there = _beside(node, parent, 1, wide, first_child)
+        later = there * rows[row, share]
+        # Shares add up to 1 but for a rounding, which would be felt as noise.
+        whole = (part == 1.0) & ((inside[0] == 1.0) | (earlier == 0.0))
+        whole &= (inside[1] == 1.0) | (later == 0.0)
+        part *= rows[node, SHARE]
+        part += inside[0] * earlier + inside[1] * later
+        part = 1.0 if whole else part
+        parts[place + 1] = part
+
+
+@helper
+def _descend(
+    sums: Sums,
+    rows: FloatArray,
+    first_child: IntArray,
+    inside: tuple[float, float],
+    top: int,
+    path: IntArray,
+    parts: FloatArray,
+    pull: float,
+) -> tuple[Sums, float]:
+    """Come back from ``path[top]`` with its pull, adding nodes and their siblings."""
+    wide = rows.shape[1] > BESIDE
+    for place in range(top, 0, -1):
+        parent, node = path[place], path[place - 1]
+        passed, above = rows[parent, KEEP] * pull, parts[place]
+        row, _, five, there = _beside(node, parent, 0, wide, first_child)
+        pull = there * (passed + (inside[0] - above))
+        sums = add_noise(sums, rows, row, five, pull)
+        row, _, five, there = _beside(node, parent, 1, wide, first_child)
+        pull = there * (passed + (inside[1] - above))
+        sums = add_noise(sums, rows, row, five, pull)
+        pull = passed + (parts[place - 1] - above)
+        sums = add_noise(sums, rows, node, OWN, pull)
+    return sums, pull
 
 
 @kernel
 def _range_spreads(
     rows: FloatArray,
-    first_child: IntArray,
-    parents: IntArray,
-    leaf_nodes: IntArray,
-    offsets: IntArray,
-    fan_out: int,
+    shape: Shape,
     first: IntArray,
     first_fraction: FloatArray,
     last: IntArray,
     last_fraction: FloatArray,
-) -> Moments:
-    """Climb with the two end nodes to the root for coverages, come back for pulls.
-
-    In a regular tree of some `fan_out` (0: any other) families are found by counting,
-    which waits for no memory.
-    """
-    shift = 0
-    while 1 << (shift + 1) <= fan_out:
-        shift += 1
-    shift = shift if 1 << shift == fan_out else 0
-    levels = offsets.size - 1
-    nodes = rows.shape[0]
-    variances = np.empty(first.size)
-    squares = np.empty(first.size)
-    largests = np.empty(first.size)
-    steps = np.empty(first.size)
-    widths = np.empty(first.size)
-    ends = np.empty((levels, 2), dtype=np.int64)
-    coverage = np.zeros((levels, 2))
-    pulls = np.empty(2)
-    lowest = np.empty(2, dtype=np.int64)
+) -> FloatArray:
+    """Climb from both ends to where they meet and on to the root, and come back."""
+    first_child, parents, leaf_nodes, offsets, _, _ = shape
+    wide, levels = rows.shape[1] > BESIDE, offsets.size
+    found = np.empty((first.size, 5))
+    path, far, above = np.empty((3, levels), dtype=np.int64)
+    parts, far_parts, above_parts = np.empty((3, levels))
     for query in range(first.size):
-        left = leaf_nodes[first[query]]
-        right = leaf_nodes[last[query]]
-        lowest[0] = _enter_leaf(left, 0, offsets, 0, ends)
-        lowest[1] = _enter_leaf(right, 0, offsets, 1, ends)
-        coverage[lowest[0], 0] = first_fraction[query]
-        coverage[lowest[1], 1] = last_fraction[query]
-        if left == right:
-            coverage[lowest[1], 1] = first_fraction[query]
-        for level in range(min(lowest[0], lowest[1]), levels - 1):
-            left = ends[level, 0]
-            right = ends[level, 1]
-            left_part = coverage[level, 0]
-            right_part = coverage[level, 1]
-            for side in range(2):
-                if level < lowest[side]:
-                    continue
-                if fan_out > 0:
-                    place = ends[level, side] - offsets[level]
-                    place = place >> shift if shift > 0 else place // fan_out
-                    parent = offsets[level + 1] + place
-                    begin = offsets[level] + place * fan_out
-                    end = min(begin + fan_out, offsets[level + 1])
-                else:
-                    parent = parents[ends[level, side]]
-                    begin, end = first_child[parent], first_child[parent + 1]
-                ends[level + 1, side] = parent
-                if side == 1 and parent == ends[level + 1, 0]:
-                    coverage[level + 1, 1] = coverage[level + 1, 0]
-                    break
-                total = 0.0
-                whole = True
-                for child in range(begin, end):
-                    part = _covered(child, left, right, left_part, right_part)
-                    total += rows[child, SHARE] * part
-                    whole &= part == 1.0
-                # Shares add up to 1 but for a rounding, which would be felt as noise.
-                coverage[level + 1, side] = 1.0 if whole else total
-        root = nodes - 1
-        pull = coverage[levels - 1, 0]
-        for side in range(2):
-            pulls[side] = pull
-        variance = rows[root, OWN] * pull * pull
-        square = rows[root, OWN + 1] * pull * pull
-        largest = rows[root, OWN + 2] * abs(pull)
-        step = rows[root, OWN + 3] * pull * pull
-        width = rows[root, OWN + 4]
-        for level in range(levels - 2, min(lowest[0], lowest[1]) - 1, -1):
-            left = ends[level, 0]
-            right = ends[level, 1]
-            left_part = coverage[level, 0]
-            right_part = coverage[level, 1]
-            left_pull = 0.0
-            right_pull = 0.0
-            for side in range(2):
-                if level < lowest[side]:
-                    continue
-                parent = ends[level + 1, side]
-                if side == 1 and parent == ends[level + 1, 0]:
-                    break
-                passed = rows[parent, KEEP] * pulls[side]
-                above = coverage[level + 1, side]
-                if fan_out > 0:
-                    begin = offsets[level] + (parent - offsets[level + 1]) * fan_out
-                    end = min(begin + fan_out, offsets[level + 1])
-                else:
-                    begin, end = first_child[parent], first_child[parent + 1]
-                for child in range(begin, end):
-                    part = _covered(child, left, right, left_part, right_part)
-                    pull = passed + (part - above)
-                    left_pull = pull if child == left else left_pull
-                    right_pull = pull if child == right else right_pull
-                    column = OWN if (child == left) | (child == right) else WHOLE
-                    variance += rows[child, column] * (pull * pull)
-                    square += rows[child, column + 1] * (pull * pull)
-                    step += rows[child, column + 3] * (pull * pull)
-                    reach = rows[child, column + 2] * abs(pull)
-                    width = rows[child, column + 4] if reach > largest else width
-                    largest = reach if reach > largest else largest
-            pulls[0] = left_pull
-            pulls[1] = right_pull
-        variances[query] = variance
-        squares[query] = square
-        largests[query] = largest
-        steps[query] = step
-        widths[query] = width
-    return variances, squares, largests, steps, widths
+        above[0], above_parts[0] = leaf_nodes[first[query]], first_fraction[query]
+        apart = first[query] < last[query]
+        top = far_top = 0
+        if apart:
+            top, far_top = _ways_to_meeting(first[query], last[query], shape, path, far)
+            parts[0], far_parts[0] = first_fraction[query], last_fraction[query]
+            _cover(rows, first_child, (0.0, 1.0), top, path, parts)
+            _cover(rows, first_child, (1.0, 0.0), far_top, far, far_parts)
+            left, right, parent = path[top], far[far_top], parents[path[top]]
+            x, z = parts[top], far_parts[far_top]
+            y = rows[left, SHARE] * x + rows[right, SHARE] * z
+            for node in range(left + 1, right):
+                y += rows[node, SHARE]
+            row, share, _, there = _beside(left, parent, 0, wide, first_child)
+            outer = there * rows[row, share]
+            row, share, _, there = _beside(right, parent, 1, wide, first_child)
+            outer += there * rows[row, share]
+            whole = x == 1.0 and z == 1.0 and outer == 0.0
+            above[0], above_parts[0] = parent, 1.0 if whole else y
+        high = 0
+        while parents[above[high]] >= 0:
+            above[high + 1] = parents[above[high]]
+            high += 1
+        _cover(rows, first_child, (0.0, 0.0), high, above, above_parts)
+        pull = above_parts[high]
+        sums = add_noise((0.0, 0.0, 0.0, 0.0, 0.0), rows, above[high], OWN, pull)
+        sums, pull = _descend(
+            sums, rows, first_child, (0.0, 0.0), high, above, above_parts, pull
+        )
+        if apart:
+            left, right, parent = path[top], far[far_top], above[0]
+            x, y, z = parts[top], above_parts[0], far_parts[far_top]
+            passed = rows[parent, KEEP] * pull
+            row, _, five, there = _beside(left, parent, 0, wide, first_child)
+            sums = add_noise(sums, rows, row, five, there * (passed - y))
+            row, _, five, there = _beside(right, parent, 1, wide, first_child)
+            sums = add_noise(sums, rows, row, five, there * (passed - y))
+            for node in range(left + 1, right):
+                sums = add_noise(sums, rows, node, WHOLE, passed + (1.0 - y))
+            pull = passed + (x - y)
+            sums = add_noise(sums, rows, left, OWN, pull)
+            sums, _ = _descend(
+                sums, rows, first_child, (0.0, 1.0), top, path, parts, pull
+            )
+            pull = passed + (z - y)
+            sums = add_noise(sums, rows, right, OWN, pull)
+            sums, _ = _descend(
+                sums, rows, first_child, (1.0, 0.0), far_top, far, far_parts, pull
+            )
+        for part in range(5):
+            found[query, part] = sums[part]
+    return found.T.copy()
 
 
 @kernel
@@ -193,12 +224,8 @@ def _piece_spreads(
     starts: IntArray,
     ends: IntArray,
     values: FloatArray,
-) -> Moments:
-    """Enter mixed nodes from the root, return with coverages, go down with pulls.
-
-    A node is *mixed* if a border of some piece lies inside it; any other node is
-    covered with one value, and one row stands for its whole subtree.
-    """
+) -> FloatArray:
+    """Enter mixed nodes from the root, return with coverages, go down with pulls."""
     count = queries.size - 1
     nodes = rows.shape[0]
     spreads = np.zeros((5, count))
@@ -248,33 +275,18 @@ def _piece_spreads(
                 total += rows[child, SHARE] * coverage[child]
                 whole &= coverage[child] == first_value
             coverage[node] = first_value if whole else total
-        pull = coverage[root]
-        pulls[root] = pull
-        variance = rows[root, OWN] * (pull * pull)
-        square = rows[root, OWN + 1] * (pull * pull)
-        largest = rows[root, OWN + 2] * abs(pull)
-        step = rows[root, OWN + 3] * (pull * pull)
-        width = rows[root, OWN + 4]
+        pulls[root] = coverage[root]
+        sums = add_noise((0.0, 0.0, 0.0, 0.0, 0.0), rows, root, OWN, pulls[root])
         for forth in range(visited):
             node = entered[forth]
             passed = rows[node, KEEP] * pulls[node]
-            above = coverage[node]
             for child in range(first_child[node], first_child[node + 1]):
-                pull = passed + (coverage[child] - above)
-                pulls[child] = pull
+                pulls[child] = passed + (coverage[child] - coverage[node])
                 column = OWN if mixed[child] else WHOLE
-                variance += rows[child, column] * (pull * pull)
-                square += rows[child, column + 1] * (pull * pull)
-                step += rows[child, column + 3] * (pull * pull)
-                reach = rows[child, column + 2] * abs(pull)
-                width = rows[child, column + 4] if reach > largest else width
-                largest = reach if reach > largest else largest
-        spreads[0, query] = variance
-        spreads[1, query] = square
-        spreads[2, query] = largest
-        spreads[3, query] = step
-        spreads[4, query] = width
-    return spreads[0], spreads[1], spreads[2], spreads[3], spreads[4]
+                sums = add_noise(sums, rows, child, column, pulls[child])
+        for part in range(5):
+            spreads[part, query] = sums[part]
+    return spreads
 
 
 def tree_spread_ranges(
@@ -286,17 +298,15 @@ def tree_spread_ranges(
     last: IntArray,
     last_fraction: FloatArray,
 ) -> Moments:
-    """Return the noise profile of ranges of leaves, in O(fan-out * levels) each.
+    """Return the noise profile of ranges of leaves, in O(levels) each.
 
-    The answer of a query is its true value plus the sum, over the nodes, of a
-    coefficient times the noise of that node.
+    An answer is the true value plus, over the nodes, a coefficient times their noise.
 
     Parameters
     ----------
-    variances : (nodes,) float64
-        Variance of each measurement; infinity: not measured, 0: exact.
-    scales : (nodes,) float64
-        Laplace scale of each measurement; ignored where exact or not measured.
+    variances, scales : (nodes,) float64
+        Variance of each measurement (infinity: not measured, 0: exact) and its Laplace
+        scale, ignored where exact or not measured.
     tree : Tree
     first, last : (queries,) int64
         The leaves that hold the two ends of each range; all between are covered.
@@ -306,14 +316,12 @@ def tree_spread_ranges(
     Returns
     -------
     variance, square, largest, steps, width : (queries,) float64
-        Sum of squared coefficients times variances: the exact variance. Sum of
-        (coefficient times scale) squared. Largest absolute coefficient times scale. Sum
-        of squared coefficients. Scale of the row with the largest.
+        Sums of squared coefficients times variances, and times squared scales; the
+        largest coefficient times scale; the sum of squared coefficients; the scale of
+        the row with the largest.
 
     Examples
     --------
-    The sum of two leaves, each measured alone, and their exact total:
-
     >>> from blowfish_fast.kernels import regular_tree
     >>> ones, tree = np.ones(3), regular_tree(2, 2)
     >>> end, whole = np.array([1]), np.array([1.0])
@@ -333,10 +341,9 @@ def spread_ranges(
     last_fraction: FloatArray,
 ) -> Moments:
     """Return `tree_spread_ranges` from `tree_noise`: no work over all nodes."""
-    first = np.ascontiguousarray(first, dtype=np.int64)
-    last = np.ascontiguousarray(last, dtype=np.int64)
-    first_fraction = np.ascontiguousarray(first_fraction, dtype=np.float64)
-    last_fraction = np.ascontiguousarray(last_fraction, dtype=np.float64)
+    first, last = as_input(first, np.int64), as_input(last, np.int64)
+    first_fraction = as_input(first_fraction, np.float64)
+    last_fraction = as_input(last_fraction, np.float64)
     shapes = {first.shape, last.shape, first_fraction.shape, last_fraction.shape}
     if len(shapes) != 1 or first.ndim != 1:
         raise InputError(
@@ -350,18 +357,13 @@ def spread_ranges(
             f"a range runs from its first to its last leaf within 0..{leaves - 1}, got "
             f"first leaves from {first.min()} and last leaves up to {last.max()}"
         )
-    return _range_spreads(
-        noise,
-        tree.first_child,
-        tree.parents,
-        tree.leaf_nodes,
-        tree.offsets,
-        tree.fan_out or 0,
-        first,
-        first_fraction,
-        last,
-        last_fraction,
-    )
+    fan_out = tree.fan_out or 0
+    lines = (tree.first_child, tree.parents, tree.leaf_nodes, tree.offsets)
+    shape = (*lines, fan_out, shift_of(fan_out))
+    ends = (first, first_fraction, last, last_fraction)
+    found = _range_spreads(noise, shape, *ends)
+    variance, square, largest, steps, width = found
+    return variance, square, largest, steps, width
 
 
 def tree_spread_pieces(
@@ -375,29 +377,20 @@ def tree_spread_pieces(
 ) -> Moments:
     """Return the noise profile of piecewise constant queries over the leaves.
 
-    A query visits the nodes that hold one of its borders inside, with their children:
-    O(fan-out * levels) per piece.
+    The first three arguments and the result are those of `tree_spread_ranges`. A query
+    visits the nodes that hold one of its borders: O(fan-out * levels) per piece.
 
     Parameters
     ----------
-    variances, scales, tree
-        As for `tree_spread_ranges`.
     pointers : (queries + 1,) int64
         Query `i` owns the pieces ``pointers[i]`` up to ``pointers[i + 1]``.
     starts, ends : (pieces,) int64
         Half-open runs of leaves, sorted and disjoint within a query.
     values : (pieces,) float64
-        Coefficient of the query on each leaf of the piece; 0 outside all pieces.
-
-    Returns
-    -------
-    variance, square, largest, steps, width : (queries,) float64
-        As for `tree_spread_ranges`.
+        Coefficient on each leaf of the piece; 0 outside all pieces.
 
     Examples
     --------
-    Two leaves measured alone, and a query that takes the first off the second:
-
     >>> from blowfish_fast.kernels import regular_tree
     >>> alone, tree = np.array([8.0, 8.0, np.inf]), regular_tree(2, 2)
     >>> query = np.array([0, 2]), np.array([0, 1]), np.array([1, 2])
@@ -424,6 +417,7 @@ def spread_pieces(
             f"each of the {starts.size} pieces has one value, got an array of shape "
             f"{values.shape}"
         )
-    return _piece_spreads(
-        noise, tree.first_child, tree.starts, tree.ends, pointers, starts, ends, values
-    )
+    shape = (noise, tree.first_child, tree.starts, tree.ends)
+    found = _piece_spreads(*shape, pointers, starts, ends, values)
+    variance, square, largest, steps, width = found
+    return variance, square, largest, steps, width

@@ -1,15 +1,13 @@
-"""Non-negative, consistent totals on a tree: from the root down, family by family.
+"""Non-negative, consistent totals on a tree, and even ones where it is sparse.
 
-Serves every strategy over trees whose counts cannot be negative. Going up, each node is
-estimated from its own subtree alone, as in `fit`. Going down, the children of a node
-whose total f is settled are the closest ones that add up to it:
+Going up, each node is estimated from its own subtree alone, as in `fit`. Going down,
+the children of a node whose total f is settled are the closest that add up to it:
 
     minimise   sum_i (y_i - up_i)^2 / V_i      over   y_i >= low_i,  sum_i y_i = f
     solution   y_i = max(low_i, up_i + t V_i)
 
 low_i is what exact nodes say below child i, 0 without any. Where no child would fall
-below its bound this is least squares, so nothing changes there; where one would, the
-family still keeps its parent's total, and all sums above it stay as they are.
+below its bound this is least squares. `pruned_leaves` spreads small totals evenly.
 """
 
 from __future__ import annotations
@@ -37,9 +35,8 @@ def settle_family(
 ) -> None:
     """Move the siblings `begin` to `end`, in place, to the closest with this total.
 
-    `known` holds the variances of their estimates. Each round gives the surplus to the
-    children that are still above their bounds; one that falls below is set to its
-    bound, which only lowers the others, so it never comes back. O(children) a round.
+    A child that falls below its bound is set to it, which only lowers the others, so it
+    never comes back. O(children) a round.
     """
     left = total
     spread = 0.0
@@ -179,12 +176,10 @@ def top_down_fit(
 ) -> FloatArray:
     """Return non-negative, consistent totals of every node, settled from the root down.
 
-    Nodes are measured with `variances` (infinity: not measured, 0: exact). Those in
-    `settled` (rows, totals) are decided already: the root and nodes that hang below
-    each other, at least the `lower_bounds`. Least squares wherever it has no negative
-    leaf. Otherwise the root is the larger of its least-squares total and what exact
-    nodes say, and every family is the projection of its own estimates on non-negative
-    numbers with its parent's total. O(nodes) for each round of a family; there are few.
+    Variances as for `tree_fit`. Those in `settled` (rows, totals) are decided already:
+    the root and nodes that hang below each other, at least the `lower_bounds`.
+    Otherwise the root is the larger of its least-squares total and what exact nodes
+    say. O(nodes) for each round of a family; there are few.
     """
     noisy = tree.numbers(noisy, "noisy")
     variances = tree.numbers(variances, "variances")
@@ -198,3 +193,47 @@ def top_down_fit(
         known[nodes] = 0.0
     _settle(fit, known, low, tree.first_child)
     return tree.by_row(fit)
+
+
+@kernel
+def _prune(
+    fit: FloatArray,
+    thresholds: FloatArray,
+    parents: IntArray,
+    children: IntArray,
+    leaf_nodes: IntArray,
+    sizes: IntArray,
+) -> FloatArray:
+    nodes = parents.size
+    highest = np.zeros(nodes)
+    for leaf in range(leaf_nodes.size):
+        highest[leaf_nodes[leaf]] = thresholds[leaf]
+    for node in range(nodes - 1):
+        highest[parents[node]] = max(highest[parents[node]], highest[node])
+    values = fit.copy()
+    cut = np.zeros(nodes, dtype=np.bool_)
+    for node in range(nodes - 1, -1, -1):
+        above = parents[node]
+        if above >= 0 and cut[above]:
+            cut[node] = True
+            values[node] = values[above] * (sizes[node] / sizes[above])
+        elif children[node] < children[node + 1] and values[node] < highest[node]:
+            cut[node] = True
+    return values[leaf_nodes]
+
+
+def pruned_leaves(
+    fit: FloatArray, thresholds: FloatArray, tree: Tree, edges: IntArray
+) -> FloatArray:
+    """Return the leaves of a fitted tree, even below every node of a small total.
+
+    A box with few records holds little that its children could tell beyond their noise:
+    a node is cut if its total in `fit`, consistent, lies below the largest of the
+    `thresholds` among its leaves, and its cells share it. `edges`, rising from 0, are
+    the cell edges of the leaves. O(nodes).
+    """
+    fit = tree.numbers(fit, "fit")
+    sizes = edges[tree.ends] - edges[tree.starts]
+    return _prune(
+        fit, thresholds, tree.parents, tree.first_child, tree.leaf_nodes, sizes
+    )

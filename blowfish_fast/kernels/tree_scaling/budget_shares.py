@@ -1,7 +1,6 @@
 """Budget shares of the nodes of one tree level, chosen greedily from below.
 
-Serves the greedy scaling of DAWA's second stage, whatever form the queries have. Four
-scalars per node replace dense algebra over its subtree:
+Four scalars per node replace dense algebra over its subtree:
 
     variance   of the node's total, known from its own subtree alone
     demand     sum over queries of (weight x coverage) squared
@@ -10,13 +9,8 @@ scalars per node replace dense algebra over its subtree:
 
 where a query covers a node with the variance-weighted mean of its coverage of the
 children. They live in arrays as long as the level, and each level overwrites the one
-below it: a parent's index never exceeds those of its children.
-
-    children   0 1 2   3 4 5   6 7        read from the left,
-    parents    0       1       2          written further left
-
-All terms are positive and added, so nothing cancels. These kernels are called by
-those of other files, whose disk caches do not notice an edit here.
+below it: a parent's index never exceeds those of its children. All terms are positive
+and added, so nothing cancels.
 """
 
 from __future__ import annotations
@@ -38,14 +32,10 @@ LARGEST_SHARE = 1.0 - 2.0**-10
 class Scaling(NamedTuple):
     """Node weights and the error they promise.
 
-    Attributes
-    ----------
-    weights : (nodes,) float64
-        Laid out as in `tree.shape`; every path from the root to a leaf adds up to 1.
-    objective : float
-        Squared error of least squares, summed over the queries (times their squared
-        weights), when each node is measured with unit variance over its squared
-        weight: in units of 2 / epsilon**2 for Laplace noise.
+    Every path of `weights`, laid out as in `tree.shape`, adds up to 1. `objective` is
+    the squared error of least squares, summed over the queries times their squared
+    weights, when each node is measured with unit variance over its squared weight: in
+    units of 2 / epsilon**2 for Laplace noise.
     """
 
     weights: FloatArray
@@ -53,69 +43,65 @@ class Scaling(NamedTuple):
 
 
 class RegularLevels(NamedTuple):
-    """The layout of `tree_levels`, with what its loops divide by."""
+    """The layout of `tree_levels`, with the fan-out and its `shift_of`."""
 
     sizes: IntArray
     offsets: IntArray
     fan_out: int
     shift: int
-    """Of `shift_of`."""
 
 
 class Priorities(NamedTuple):
-    """What the choice of a share heeds, apart from the queries."""
+    """What the choice of a share heeds: `level_decays`, and the currency.
+
+    `power` 1: precisions are squared weights (Laplace); 2: weights (Gaussian).
+    """
 
     decays: FloatArray
-    """By level, of `level_decays`."""
     prune: bool
     root_exact: bool
     power: int
-    """1: precisions are squared weights (Laplace); 2: weights (Gaussian)."""
 
 
 class Demand(NamedTuple):
-    """What the queries want of the nodes before anything is chosen."""
+    """What the queries want of the nodes before anything is chosen.
+
+    `cover` by node is the demand of the queries that cover it wholly, empty if that is
+    none; by leaf `demand` is that of all queries and `inside` of those that lie inside
+    it. `breaks` counts, before each leaf, the places where some query changes its
+    value; `active` queries are to climb.
+    """
 
     cover: FloatArray
-    """By node: demand of the queries that cover it wholly; empty if that is none."""
     demand: FloatArray
-    """By leaf: demand of all queries."""
     inside: FloatArray
-    """By leaf: demand of the queries that lie inside it."""
     breaks: IntArray
-    """Before each leaf, the number of places where some query changes its value."""
     active: int
-    """How many queries are to climb."""
 
 
 class Level(NamedTuple):
-    """A level that is about to choose: the scalars of its children, and their sums.
+    """A level about to choose: scalars of its children, overwritten by its own.
 
-    The arrays of the children are overwritten by those of the parents; all are as
-    long as the lowest level needs them.
+    Of `below` children; `span` leaves lie below a node, but for the last one. By child,
+    then by parent: `variance`, `demand`, `residual` and the demand of queries `inside`
+    one node. By child `before` and `after` are the variances of earlier and later
+    siblings; by parent `total` is that of all children and `partial` the demand of
+    queries that cover it in part, and others.
     """
 
     height: int
     below: int
-    """Number of children."""
     span: int
-    """Leaves below a node, but for the last one."""
     fan_out: int
     shift: int
     variance: FloatArray
-    """By child, then by parent, as `demand` and `residual`."""
     demand: FloatArray
     residual: FloatArray
     before: FloatArray
-    """By child: the variance of its earlier siblings."""
     after: FloatArray
-    """By child: the variance of its later siblings."""
     total: FloatArray
-    """By parent: the variance of all its children."""
     inside: FloatArray
-    """Demand of the queries that lie inside one node, by child, then by parent."""
     partial: FloatArray
-    """By parent: demand of the queries that cover it in part, and others."""
     spread: FloatArray
 
 
@@ -125,10 +111,7 @@ def regular_levels(leaves: int, fan_out: int) -> RegularLevels:
 
 
 def level_decays(levels: int, fan_out: int, decay: bool) -> FloatArray:
-    """Return how much each level, leaves first, heeds errors shared by its children.
-
-    The paper's ``fan_out ** (-depth / 2)``, or 1 throughout without `decay`.
-    """
+    """Return how much each level, leaves first, heeds errors shared by its children."""
     depths = np.arange(levels - 1, -1, -1, dtype=np.float64)
     return float(fan_out) ** (-0.5 * depths) if decay else np.ones(levels)
 
@@ -160,14 +143,11 @@ def scaling_from_shares(
 def optimal_share(error: float, variance: float, residual: float) -> float:
     """Return the share of its subtree's weight that a node should take, exactly.
 
-    It minimises ``(1 + x)**2 (error + residual x**2) / (1 + variance x**2)`` over
-    ``x = share / (1 - share) >= 0``. The slope has the sign of a convex quartic that
-    is positive at 0, so the minimum is 0 or the quartic's larger root, which Newton
-    reaches from the right without ever passing it.
-
-    `error` is that of the queries if the node is not measured, `variance` that of the
-    sum over its children, and `residual` `variance` times the error that stays when the
-    total is known. In [0, 1]; 1 if nothing stays.
+    It minimises ``(1 + x)**2 (error + residual x**2) / (1 + variance x**2)`` over ``x =
+    share / (1 - share) >= 0``. The slope has the sign of a convex quartic that is
+    positive at 0, so the minimum is 0 or its larger root, which Newton reaches from the
+    right. `residual` is `variance`, that of the sum over the children, times the error
+    that stays when the total is known.
     """
     if error <= 0.0:
         return 0.0
@@ -200,7 +180,6 @@ def square_root_share(error: float, variance: float, residual: float) -> float:
 
     It minimises ``(1 + x) (error + residual x) / (1 + variance x)``, whose slope is 0
     at ``variance x = sqrt((variance - 1) (error variance / residual - 1)) - 1``.
-    Arguments as for `optimal_share`.
     """
     if error <= 0.0 or variance <= 1.0:
         return 0.0
@@ -295,11 +274,7 @@ def _sum_siblings(level: Level) -> None:
 
 @kernel
 def lift_inside(level: Level) -> None:
-    """Lift the demand of the queries that lie inside one child.
-
-    The spread starts with theirs, the partial demand with 0. In place: a parent's
-    index never exceeds those of its children.
-    """
+    """Lift the demand of the queries that lie inside one child, in place."""
     variance, before, after = level.variance, level.before, level.after
     inside, total, spread = level.inside, level.total, level.spread
     below, fan_out, partial = level.below, level.fan_out, level.partial
@@ -404,3 +379,30 @@ def push_down(
             for child in range(end - 1, start - 1, -1):
                 cover[child] += running
                 running += earlier[child]
+
+
+@kernel
+def allocate_budget(parents: IntArray, growth: FloatArray) -> FloatArray:
+    """Allocate a budget of 1 to the nodes along every path from the root to a leaf.
+
+    `parents` come before their children, -1 at the first, the root; each child of a
+    node wants its `growth`, positive, times what the node wants. Of what the nodes
+    above it left, a node takes its part of all wants down to the deepest leaf below it.
+    O(nodes).
+    """
+    nodes = parents.size
+    # All wants from a node down, its own being 1.
+    below = np.zeros(nodes)
+    for node in range(nodes - 1, 0, -1):
+        below[node] += 1.0
+        above = parents[node]
+        below[above] = max(below[above], growth[above] * below[node])
+    below[0] += 1.0
+    weights = np.empty(nodes)
+    left = np.ones(nodes)
+    for node in range(nodes):
+        if node > 0:
+            left[node] = left[parents[node]]
+        weights[node] = left[node] / below[node]
+        left[node] -= weights[node]
+    return weights

@@ -1,23 +1,17 @@
-r"""Gradient of the workload's error in the precision of every tree node.
+"""Gradient of the workload's error in the precision of every tree node.
 
-Serves the tuning of weights: the sweeps of `weight_sweeps` and the convex design of
-`square_root_weights`. An answer follows the noise of node v with the coefficient
-(precision x variance) x *pull* (``kernels.tree.spread``), so the squared pulls of all
-ranges, summed per node, give the error and its gradient at once:
+An answer follows the noise of node v with the coefficient (precision x variance) x
+*pull* (``kernels.tree.spread``), so the squared pulls of all ranges, summed per node,
+give the error and its gradient at once:
 
     error     = sum over nodes of  precision variance^2 energy
     gradient  =                  - variance^2 energy          variance: of its subtree
 
 Among siblings a range is constant left and right of the node that holds its end, so a
-walk up to where its ends meet, and down again, leaves three notes at each level, and
-one pass adds them up:
-
-    siblings    0    0    x    1    1         coverage, x at the node with the end
-    notes      before before here after after
-
-Above the place where its ends meet a range of coverage y pulls y times what the total
-of that node would: one number per node, the squared coverages *inside* it, stands for
-all of these. O(queries log leaves + leaves) time.
+walk up to where its ends meet, and down again, leaves three notes at each level. Above
+that place a range of coverage y pulls y times what the total of that node would: the
+squared coverages *inside* a node stand for all of these. O(queries log leaves + leaves)
+time.
 """
 
 from __future__ import annotations
@@ -38,15 +32,9 @@ from .range_queries import SortedRanges, sorted_ranges
 class NodeEnergies(NamedTuple):
     """What every node knows, and how the queries pull at it; arrays by node.
 
-    Attributes
-    ----------
-    variance : float64
-        Of the node's total, known from its own subtree.
-    energy : float64
-        Squared pulls of all queries, summed.
-    inner, outer : float64
-        Parts, adding up to 1, of the precision of the node's total that come from its
-        subtree and from outside.
+    `variance` of the node's total from its own subtree, `energy` the summed squared
+    pulls; `inner` and `outer` add up to 1: the parts of the precision of the node's
+    total that come from its subtree and from outside.
     """
 
     variance: FloatArray
@@ -56,20 +44,11 @@ class NodeEnergies(NamedTuple):
 
 
 class Gradients(NamedTuple):
-    """Error of the queries, and how it depends on each inner node.
+    """Error of the ranges, of the queries for each leaf, and what inner nodes do to it.
 
-    Attributes
-    ----------
-    error : float
-        Of the given ranges.
-    floor_error : float
-        Of the queries for each leaf.
-    pulls : (inner nodes,) float64
-        Error per unit of variance of each node's total: minus the derivative of the
-        whole error in the squared weight, over the squared variance.
-    precisions : (inner nodes,) float64
-        Precision of each node's total known from outside, over the squared weight
-        that its subtree has to spend.
+    `pulls` is the error per unit of variance of each inner node's total, `precisions`
+    what is known of the total from outside, over the squared weight its subtree has to
+    spend.
     """
 
     error: float
@@ -79,16 +58,16 @@ class Gradients(NamedTuple):
 
 
 class _Families(NamedTuple):
-    """By node: how its fit mixes, and its place among its siblings."""
+    """By node: the weight of its children in its fit, and its family.
+
+    `part` is its part of the sum of variances over the family, `before` and `after`
+    those of the earlier and later siblings.
+    """
 
     keep: FloatArray
-    """Weight of the children in the node's fit."""
     part: FloatArray
-    """The node's part of the sum of variances over its family."""
     before: FloatArray
-    """The parts of the earlier siblings."""
     after: FloatArray
-    """The parts of the later siblings."""
 
 
 @kernel
@@ -198,8 +177,8 @@ def node_energies(
 ) -> NodeEnergies:
     """Return the summed squared pulls of the ranges, and of a query for each leaf.
 
-    `floor` is the squared weight of the latter; `precisions` are those of the nodes'
-    measurements, positive on the leaves, 0 where a node is not measured.
+    `floor` is the squared weight of the latter; `precisions` are positive on the
+    leaves, 0 where a node is not measured.
     """
     first_child = regular_first_child(tree.offsets, tree.fan_out)
     count = precisions.size
@@ -251,8 +230,8 @@ def piece_energies(
 ) -> tuple[FloatArray, FloatArray]:
     """Return variances and energies for queries made of pieces, over any tree.
 
-    Node v covers the leaves ``first[v]`` up to ``end[v]``. A node that holds a border
-    of some piece is entered; any other one is covered evenly, with its whole subtree.
+    Node v covers the leaves ``first[v]`` up to ``end[v]``; one that holds a border of
+    some piece is entered.
     """
     count = precisions.size
     variance, families = _families(precisions, first_child, root_exact)
@@ -313,8 +292,8 @@ def error_gradients(
 ) -> Gradients:
     """Return the error of the queries, and its gradients in the inner nodes.
 
-    `floor` is the squared weight of one more query for each leaf; `weights` are
-    positive on the leaves, and their squares the precisions of the nodes.
+    `floor` is the squared weight of one more query for each leaf; the squares of
+    `weights`, positive on the leaves, are the precisions.
     """
     sizes, offsets, fan_out = tree.sizes, tree.offsets, tree.fan_out
     leaves = sizes[0]
@@ -354,11 +333,8 @@ def range_error(
 ) -> float:
     """Return the error of ranges under node weights, positive on the leaves.
 
-    The sum of `kernels.spread_ranges` up to rounding, several times as fast: ranges are
-    added up first.
+    The sum of `kernels.spread_ranges` up to rounding, several times as fast.
 
-    Examples
-    --------
     >>> leaf, whole = np.zeros(1, np.int64), np.ones(1)
     >>> weights = np.array([0.5, 0.5, 0.0])
     >>> range_error(leaf, whole, leaf, whole, weights, 2, leaves=2, root_exact=False)

@@ -1,18 +1,10 @@
 """Weights of the tree nodes, tuned greedily to a workload.
 
-Serves DAWA's second stage and the greedy hierarchy. Every node of a b-ary tree over
-the leaves (the buckets) is measured with a weight; the weights along a path from the
-root to a leaf add up to one. Bottom-up, each node picks the share of the weight it
-takes from its own subtree so that the error of the queries is least (Eq. 9 of DAWA).
-
-    leaves                   level 1                    ...      root
-    demand of the queries -> moments of the queries,    ...   -> shares, predicted error
-                             shares of the nodes
-
-One loop over the levels serves every form of query; a form says what its queries want
-of the leaves, and how they climb one level: `range_queries`, `piece_queries`,
-`implicit_queries`. The scalars kept per node, and the choice itself, are in
-`budget_shares`.
+Every node of a tree over the leaves (the buckets) is measured with a weight; weights
+along a path add up to one. Bottom-up, each node picks the share of the weight it takes
+from its own subtree so that the error of the queries is least (Eq. 9 of DAWA). One loop
+over the levels serves every form of query; a form says what its queries want of the
+leaves, and how they climb one level.
 """
 
 from __future__ import annotations
@@ -23,7 +15,8 @@ import numpy as np
 
 from blowfish_fast._support.typing import FloatArray, IntArray
 from blowfish_fast.errors import WorkloadError
-from blowfish_fast.kernels._jit import kernel
+from blowfish_fast.kernels._jit import as_input, kernel
+from blowfish_fast.kernels.space.interval_pieces import check_pieces
 
 from .budget_shares import (
     Priorities,
@@ -48,7 +41,6 @@ from .piece_queries import (
     PieceQueries,
     climb_pieces,
     demand_of_pieces,
-    well_formed,
 )
 from .range_queries import (
     SortedRanges,
@@ -70,8 +62,8 @@ def greedy_shares(
 ) -> tuple[FloatArray, float]:
     """Return the shares and the objective; the queries are used up.
 
-    One of the first three arguments is given. The compiler sees which are None and
-    leaves their branches out.
+    One of the first three arguments is given; the compiler leaves out the other
+    branches.
     """
     if ranges is not None:
         wanted = demand_of_ranges(ranges, tree)
@@ -191,12 +183,6 @@ def greedy_scaling(
     weights, leaves, fan_out, decay, root_exact, prune
         As in `greedy_scaling_fractions`, which also returns the predicted error.
 
-    Returns
-    -------
-    (nodes,) float64
-        Weights level by level, leaves first and the root last; every path from the
-        root to a leaf adds up to 1.
-
     Examples
     --------
     Cells one by one need no inner nodes; the total needs the root.
@@ -217,12 +203,20 @@ def greedy_scaling(
     given = None if weights is None else np.asarray(weights, dtype=np.float64)
     if given is not None and given.shape == starts.shape:
         given = given[filled]
-    whole = np.ones(int(filled.sum()))
-    first, last = starts[filled], ends[filled] - 1
-    tree = regular_levels(leaves, fan_out)
-    ranges = sorted_ranges(first, whole, last, whole, given, leaves)
-    options = {"decay": decay, "root_exact": root_exact, "prune": prune}
-    return _scaled(ranges, None, None, tree, **options).weights
+    first, whole, last = starts[filled], np.ones(int(filled.sum())), ends[filled] - 1
+    tuned = greedy_scaling_fractions(
+        first,
+        whole,
+        last,
+        whole,
+        given,
+        leaves,
+        fan_out,
+        decay=decay,
+        root_exact=root_exact,
+        prune=prune,
+    )
+    return tuned.weights
 
 
 def as_pieces(
@@ -231,26 +225,17 @@ def as_pieces(
     ends: IntArray,
     values: FloatArray,
     leaves: int,
-) -> tuple[IntArray, IntArray, IntArray, FloatArray]:
-    """Check pieces: in each query sorted, disjoint ranges of the leaves."""
-    # Copies what is read-only: each kernel compiles for one kind of array.
-    pointers = np.require(pointers, np.int64, ["C", "W"])
-    starts = np.require(starts, np.int64, ["C", "W"])
-    ends = np.require(ends, np.int64, ["C", "W"])
-    values = np.require(values, np.float64, ["C", "W"])
-    if (
-        pointers.ndim != 1
-        or pointers.size == 0
-        or starts.ndim != 1
-        or not (starts.shape == ends.shape == values.shape)
-        or not well_formed(pointers, starts, ends, leaves)
-    ):
+    weights: FloatArray | None = None,
+) -> PieceQueries:
+    """Check pieces, in each query sorted, disjoint ranges of the leaves."""
+    pointers, starts, ends = check_pieces(pointers, starts, ends, leaves)
+    values = as_input(values, np.float64)
+    if values.shape != starts.shape:
         raise WorkloadError(
-            "pieces need pointers from 0 to their number, never decreasing, and in "
-            f"each query sorted, disjoint ranges of the {leaves} leaves; got shapes "
-            f"{pointers.shape}, {starts.shape}, {ends.shape}, {values.shape}"
+            f"each of the {starts.size} pieces has one value; got shape {values.shape}"
         )
-    return pointers, starts, ends, values
+    squared = squared_weights(weights, pointers.size - 1)
+    return PieceQueries(pointers, starts, ends, values, squared)
 
 
 def greedy_scaling_pieces(
@@ -281,17 +266,13 @@ def greedy_scaling_pieces(
 
     Examples
     --------
-    One query that counts leaf 0 twice and takes leaf 2 off:
-
     >>> pieces = np.array([0, 2]), np.array([0, 2]), np.array([1, 3])
     >>> scaling = greedy_scaling_pieces(*pieces, np.array([2.0, -1.0]), None, 3, 3)
     >>> scaling.weights, round(scaling.objective, 9)
     (array([1., 1., 1., 0.]), 5.0)
     """
     tree = regular_levels(leaves, fan_out)
-    pointers, starts, ends, values = as_pieces(pointers, starts, ends, values, leaves)
-    squared = squared_weights(weights, pointers.size - 1)
-    queries = PieceQueries(pointers, starts, ends, values, squared)
+    queries = as_pieces(pointers, starts, ends, values, leaves, weights)
     options = {"decay": decay, "root_exact": root_exact, "prune": prune}
     return _scaled(None, queries, None, tree, **options)
 
@@ -311,11 +292,9 @@ def greedy_scaling_implicit(
     ----------
     kind : str
         ``"all_ranges"`` or ``"prefixes"`` of the cells, ``"identity"`` (each cell),
-        ``"bucket_identity"`` (each bucket) or ``"total"`` (one query). A cell is
-        answered with its share of its bucket.
+        ``"bucket_identity"`` or ``"total"``. A cell has its share of its bucket.
     edges : (buckets + 1,) int64
-        Bucket `j`, a leaf of the tree, holds the cells ``edges[j]`` up to
-        ``edges[j + 1]``; strictly increasing from 0.
+        Cell edges of the buckets, the leaves; strictly increasing from 0.
     fan_out, decay, root_exact, prune
         As in `greedy_scaling_fractions`, as is what is returned.
 

@@ -1,19 +1,11 @@
 """Whole families of queries over a tree: their demand and spread, level by level.
 
-Serves the greedy scaling of `greedy_weights` when the workload is every range, every
-prefix, every cell, every bucket, or the total. All ranges over `n` cells are
-``n (n + 1) / 2`` queries, but a range is just two *cuts* between cells, and a node
-only minds how many cuts lie before it, inside it and after it:
-
-    cells      c c c c c c c c c
-    cuts      | | | | | | | | | |        ten cuts, 45 ranges
-    node            [c c c]              three before, two inside, five after
-
-The *reach* of an inner cut is the coverage of the node by its cells before the cut.
-The mean and the summed squared deviation of the reaches give a node's demand; its
-spread is a sum over pairs of children, which running sums collect in one pass. So a
-node costs O(children) and the tree O(leaves), whatever the fan_out. Every term is a
-square or a product of positive numbers.
+All ranges over `n` cells are ``n (n + 1) / 2`` queries, but a range is just two *cuts*
+between cells, and a node only minds how many cuts lie before, inside and after it. The
+*reach* of an inner cut is the coverage of the node by its cells before the cut: mean
+and summed squared deviation of the reaches give a node's demand, and its spread is a
+sum over pairs of children, which running sums collect in one pass. O(leaves), and every
+term is a square or a product of positive numbers.
 """
 
 from __future__ import annotations
@@ -32,16 +24,16 @@ ALL_RANGES, PREFIXES, IDENTITY, BUCKET_IDENTITY, TOTAL = range(5)
 
 
 class Family(NamedTuple):
-    """All queries of a kind over buckets, and the moments of the cuts in each node."""
+    """All queries of a kind (a place in `KINDS`) over buckets, the leaves.
+
+    `mean` and summed squared `deviation` of the reaches of each node's inner cuts;
+    empty if the kind has no cuts.
+    """
 
     kind: int
-    """A place in `KINDS`."""
     edges: IntArray
-    """Of the buckets, which are the leaves."""
     mean: FloatArray
-    """Of the reaches of a node's inner cuts; empty if the kind has no cuts."""
     deviation: FloatArray
-    """Summed squared deviation of the reaches."""
 
 
 def family_of(kind: str, edges: IntArray) -> Family:
@@ -112,8 +104,8 @@ def _lift_cuts(family: Family, level: Level) -> None:
 
     The spread is the sum over pairs of children ``i < j`` of the product of their
     variances and the summed squared difference of their coverages, over the total
-    variance. Children are met from the left; the sums over the earlier ones that
-    end in ``_gap`` count each by the cuts between it and the present child.
+    variance. Sums over the earlier ones that end in ``_gap`` count each by the cuts
+    between it and this child.
     """
     edges, mean, deviation = family.edges, family.mean, family.deviation
     ranges = family.kind == ALL_RANGES

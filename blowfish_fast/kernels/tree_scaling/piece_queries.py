@@ -1,19 +1,14 @@
 """Queries of many pieces over a tree: their demand and spread, level by level.
 
-Serves the greedy scaling of `greedy_weights` where a query is no single range: unions
-of intervals, rectangles along a Hilbert curve, arbitrary sparse rows. A query is a row
-of sorted, disjoint pieces ``[start, end)`` of leaves with one value each, zero
-elsewhere. On each level it is a short list of items: *runs* of nodes that one piece
-covers wholly, and *mixed* nodes, which hold the end of a piece and carry a coverage of
-their own.
+A query is a row of sorted, disjoint pieces ``[start, end)`` of leaves with one value
+each, zero elsewhere. On each level it is a short list of items: *runs* of nodes that
+one piece covers wholly, and *mixed* nodes, which hold the end of a piece and carry a
+coverage of their own:
 
     level 1   (0:.5)  [1, 3)x1  (3:.5)      a mixed node, a run of two, a mixed node
     leaves     . 1     1 1 1 1   1 .        the one piece [1, 7) of eight leaves
 
-A mixed node holds an end of some piece, so `p` pieces never make more than ``3 p``
-items, and each query keeps a slot of that size. Runs need no work until a node mixes
-them: `_cover_of_pieces` has counted them beforehand. O(pieces log leaves + leaves)
-time, O(pieces + leaves) memory.
+`p` pieces never make more than ``3 p`` items, and each query keeps a slot of that size.
 """
 
 from __future__ import annotations
@@ -29,31 +24,32 @@ from .budget_shares import Demand, Level, RegularLevels, lift_inside, push_down
 
 
 class PieceQueries(NamedTuple):
-    """Rows of pieces: query `q` owns ``pointers[q]`` up to ``pointers[q + 1]``."""
+    """Rows of pieces: query `q` owns ``pointers[q]`` up to ``pointers[q + 1]``.
+
+    `squared` is the squared weight of each query.
+    """
 
     pointers: IntArray
     starts: IntArray
     ends: IntArray
     values: FloatArray
     squared: FloatArray
-    """By query: its squared weight."""
 
 
 class Items(NamedTuple):
     """Items of the queries that climb; those of a query start at 3 x its pointer.
 
-    A mixed node is an item whose end is its start.
+    A mixed node is an item whose end is its start. `waiting` holds, from the front, the
+    queries that have not become one mixed node; the `old` arrays are room for the items
+    of the largest query.
     """
 
     waiting: IntArray
-    """The queries that have not become one mixed node, from the front."""
     counts: IntArray
-    """By query."""
     start: IntArray
     end: IntArray
     value: FloatArray
     old_start: IntArray
-    """Room for the items of the largest query, as the next two."""
     old_end: IntArray
     old_value: FloatArray
 
@@ -62,26 +58,6 @@ class Items(NamedTuple):
 def _parent_of(node: int, fan_out: int, shift: int) -> int:
     """Return the node's place one level up; a shift is much cheaper than a division."""
     return node >> shift if shift > 0 else node // fan_out
-
-
-@kernel
-def well_formed(
-    pointers: IntArray, starts: IntArray, ends: IntArray, leaves: int
-) -> bool:
-    """Tell whether every row holds sorted, disjoint pieces inside the leaves."""
-    if pointers[0] != 0 or pointers[-1] != starts.size:
-        return False
-    for query in range(pointers.size - 1):
-        if not pointers[query] <= pointers[query + 1] <= starts.size:
-            return False
-        reached = 0
-        for piece in range(pointers[query], pointers[query + 1]):
-            if starts[piece] < reached or ends[piece] < starts[piece]:
-                return False
-            reached = ends[piece]
-        if reached > leaves:
-            return False
-    return True
 
 
 @kernel

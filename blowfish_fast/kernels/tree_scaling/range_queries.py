@@ -1,16 +1,9 @@
 """Ranges of leaves as queries of a tree: their demand and spread, level by level.
 
-Serves the greedy scaling of `greedy_weights` and the sweeps of `weight_sweeps`. Only
-the nodes that hold one of its ends are covered in part, so a range is two numbers that
-climb the tree, and a single one after its ends meet; the nodes between the ends are
-counted by `_cover_of_ranges`.
-
-    level 2         .75                  here the ends meet
-    level 1      .5      1               head .5, tail 1
-    leaves     0   1   1   1             [1, 4) of four leaves, equal variances
-
-O(queries log leaves + leaves) time and O(queries + leaves) memory, where the paper
-needs O(queries leaves log leaves + leaves**2).
+Only the nodes that hold one of its ends are covered in part, so a range is two numbers
+that climb the tree, and a single one after its ends meet; the nodes between the ends
+are counted beforehand. O(queries log leaves + leaves) time, where the paper needs
+O(queries leaves log leaves + leaves**2).
 """
 
 from __future__ import annotations

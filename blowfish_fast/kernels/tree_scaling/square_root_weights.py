@@ -1,16 +1,14 @@
-r"""Node weights for Gaussian noise: a convex design, swept to a certified optimum.
+"""Node weights for Gaussian noise: a convex design, swept to a certified optimum.
 
-Serves trees that are paid in rho. The precision of a node's measurement is then in
-proportion to its weight, and the weights along a path add up to 1. The error f of the
-queries is convex in the precisions p and of degree -1, so
+Paid in rho, precisions p are in proportion to weights, which add up to 1 along a path.
+The error f is convex in p and of degree -1 (``docs/proofs/zcdp.md``), so
 
     sweep         with c = p^2 x slope the sum of c / p is f at the present p, nowhere
                   below f, and least by square roots from the leaves up:
                   C = (sqrt(c) + sqrt(sum of C below))^2,  share sqrt(c) / sqrt(C)
     certificate   f* >= 2 f - M(root),   M = max(slope, sum of M below)
 
-where the slope of a node is variance^2 x energy (`gradients`), and M is the largest
-sum of slopes x weights that path sums of 1 allow. Proof: ``docs/proofs/zcdp.md``.
+where the slope of a node is variance^2 x energy (`gradients`).
 """
 
 from __future__ import annotations
@@ -45,16 +43,9 @@ GAP = 2.0**-8
 class Design(NamedTuple):
     """Node weights, the error they promise, and how far it may lie above the least.
 
-    Attributes
-    ----------
-    weights : (nodes,) float64
-        Leaves first; every path from the root to a leaf adds up to 1.
-    objective : float
-        Squared error of least squares, summed over the queries, when each node is
-        measured with variance 1 / weight: in units of 1 / (2 rho).
-    gap : float
-        The least error of any weights is at least ``objective * (1 - gap)``; 1 where no
-        certificate was sought.
+    `objective` is the summed squared error when each node is measured with variance 1 /
+    weight: in units of 1 / (2 rho). No weights have less than ``objective * (1 -
+    gap)``; the gap is 1 where no certificate was sought.
     """
 
     weights: FloatArray
@@ -169,9 +160,8 @@ def design_ranges(
 ) -> Design:
     """Tune node weights to ranges for Gaussian noise, to a certified optimum.
 
-    Ranges and tree as in `greedy_weights.greedy_scaling_fractions`. At most `sweeps`
-    passes, each O(queries log leaves + leaves); 0 for the greedy weights in closed
-    form.
+    Ranges and tree as in `greedy_scaling_fractions`. At most `sweeps` passes, each
+    O(queries log leaves + leaves); 0 for the greedy weights in closed form.
     """
     tree = regular_levels(leaves, fan_out)
     ends = (first, first_fraction, last, last_fraction, None, leaves)
@@ -204,8 +194,7 @@ def design_pieces(
     Pieces as in `greedy_weights.greedy_scaling_pieces`.
     """
     tree = regular_levels(leaves, fan_out)
-    arrays = as_pieces(pointers, starts, ends, values, leaves)
-    queries = PieceQueries(*arrays, np.ones(arrays[0].size - 1))
+    queries = as_pieces(pointers, starts, ends, values, leaves)
     greedy = _greedy(None, queries, None, tree, root_exact)
     if not sweeps or leaves == 1:
         return greedy

@@ -1,14 +1,9 @@
 """Sweeps that improve greedy node weights by looking outside each subtree.
 
-Serves DAWA's second stage where a few more passes are welcome. The greedy rule judges
-a node by its own subtree. Here every node first learns from `gradients` what the rest
-of the tree knows about its total, and how much the queries would gain if that total
-were known better; then one pass bottom-up chooses all shares anew:
-
-    weights -> gradients -> shares -> weights -> ...      while the error falls
-
-The outside was seen with the old weights, so a sweep may overshoot: it is kept only if
-the error falls, else tried again with a shorter step.
+Every node first learns from `gradients` what the rest of the tree knows about its
+total, and how much the queries would gain if it were known better; then one pass
+bottom-up chooses all shares anew. The outside was seen with the old weights, so a sweep
+may overshoot: it is kept only if the error falls, else tried again with a shorter step.
 """
 
 from __future__ import annotations
@@ -49,13 +44,9 @@ def optimal_share_within(
 
     It minimises ``(1 + x)**2 (pull / d(x) + stays)`` over ``x = share / (1 - share)``,
     where ``d(x) = outside (1 + x)**2 + 1 / variance + x**2``. The slope has the sign of
-    ``stays d(x)**2 - pull (x - 1 / variance)``, which is convex and positive at 0: the
-    minimum is 0 or the larger root, which Newton reaches from the right.
-
-    `pull` is the error per unit of variance of the node's total, `outside` the
-    precision known from outside the subtree and `variance` that of the sum over the
-    children, both in units of the squared weight that the subtree has to spend, and
-    `stays` the error that stays when the total is known. In [0, 1].
+    ``stays d(x)**2 - pull (x - 1 / variance)``, convex and positive at 0: the minimum
+    is 0 or the larger root, which Newton reaches from the right. `outside` and
+    `variance` are in units of the squared weight that the subtree has to spend.
     """
     if pull <= 0.0:
         return 0.0
@@ -92,11 +83,7 @@ def _sweep(
     tree: RegularLevels,
     root_exact: bool,
 ) -> FloatArray:
-    """Return shares moved by `step` towards the best ones, bottom-up.
-
-    What lies inside a subtree is up to date, what lies outside is that of the old
-    shares.
-    """
+    """Return shares moved by `step` towards the best ones, bottom-up."""
     sizes, offsets, fan_out = tree.sizes, tree.offsets, tree.fan_out
     pulls, precisions = seen.pulls, seen.precisions
     leaves = sizes[0]
@@ -158,35 +145,27 @@ def refine_scaling(
 ) -> Scaling:
     """Improve node weights for ranges, given the whole tree around each node.
 
+    The error of the given ranges never exceeds that of `start`.
+
     Parameters
     ----------
-    first, first_fraction, last, last_fraction, weights
-        The ranges, as in `greedy_scaling_fractions`.
-    leaves, fan_out : int
-        The tree.
+    first, first_fraction, last, last_fraction, weights, leaves, fan_out
+        Ranges and tree, as in `greedy_scaling_fractions`.
     start : (nodes,) float64 or None
-        Weights to improve, positive on every leaf and adding up to 1 along every
-        path; None for the greedy ones.
+        Weights to improve, positive on every leaf and adding up to 1 along every path;
+        None for the greedy ones.
     safeguard : bool
         Ask also for each single leaf, with a tenth of the weight of all queries
-        together. Without it leaves that no query separates lose all their weight,
-        and queries other than these have no useful answer.
+        together. Without it leaves that no query separates lose all their weight.
     root_exact : bool
         The total is known: the root has weight 0.
-
-    Returns
-    -------
-    Scaling
-        Weights and the error of the given ranges (without the safeguard's queries),
-        which never exceeds that of `start`.
 
     Examples
     --------
     >>> from blowfish_fast.kernels import greedy_scaling_fractions
     >>> ends = np.array([0, 1, 2]), np.ones(3), np.array([7, 6, 3]), np.ones(3)
     >>> greedy = greedy_scaling_fractions(*ends, None, 8, 2)
-    >>> refined = refine_scaling(*ends, None, 8, 2)
-    >>> refined.objective < greedy.objective
+    >>> refine_scaling(*ends, None, 8, 2).objective < greedy.objective
     True
     """
     tree = regular_levels(leaves, fan_out)

@@ -139,16 +139,6 @@ def test_nothing_asked_has_no_variance():
 
 def test_misfits_are_refused():
     trees = trees_over_blocks(np.array([0, 2]), np.array([2]))
-    noise = block_noise(np.ones(3), trees)
-    one = np.ones(1)
-    with pytest.raises(InputError, match="within 0"):
-        hierarchy_variances(noise, trees, np.array([0, 1]), np.array([3]), one, one)
-    with pytest.raises(InputError, match="rising from 0"):
-        hierarchy_variances(noise, trees, np.array([0, 2]), np.array([1]), one, one)
-    with pytest.raises(InputError, match="one length"):
-        hierarchy_variances(
-            noise, trees, np.array([0, 1]), np.array([1]), np.ones(2), one
-        )
     with pytest.raises(InputError, match="3 rows"):
         block_noise(np.ones(2), trees)
     with pytest.raises(InputError, match="0 or more"):

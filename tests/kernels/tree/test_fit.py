@@ -8,8 +8,12 @@ from numba import config
 
 from blowfish_fast.errors import InputError
 from blowfish_fast.kernels.tree.fit import subtree_variances, tree_fit
-from blowfish_fast.kernels.tree.numbering import tree_of_parents
-from blowfish_fast.kernels.tree.shape import regular_tree, tree_levels, tree_totals
+from blowfish_fast.kernels.tree.shape import (
+    regular_tree,
+    tree_levels,
+    tree_of_parents,
+    tree_totals,
+)
 from tests.reference import tree_inference as reference
 from tests.reference import trees
 

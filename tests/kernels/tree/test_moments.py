@@ -10,8 +10,7 @@ from blowfish_fast import Domain
 from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.errors import InputError
 from blowfish_fast.kernels.tree.moments import KINDS, tree_total_variance
-from blowfish_fast.kernels.tree.numbering import tree_of_parents
-from blowfish_fast.kernels.tree.shape import regular_tree, tree_levels
+from blowfish_fast.kernels.tree.shape import regular_tree, tree_levels, tree_of_parents
 from blowfish_fast.kernels.tree.spread import tree_spread_pieces
 from blowfish_fast.workloads import AllRanges, Identity, Linear, Prefixes, Total
 from tests.reference import tree_moments as reference

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from numba import config
 
 from blowfish_fast.errors import InputError
-from blowfish_fast.kernels.tree.numbering import (
+from blowfish_fast.kernels.tree.shape import (
     leaf_first_numbers,
     renumber_nodes,
     tree_of_parents,

@@ -8,9 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numba import config
 
-from blowfish_fast.errors import InputError
-from blowfish_fast.kernels.tree.numbering import tree_of_parents
-from blowfish_fast.kernels.tree.pruning import pruned_leaves
+from blowfish_fast.kernels.tree.shape import tree_of_parents
+from blowfish_fast.kernels.tree.top_down import pruned_leaves
 from tests.reference.trees import leaf_sets, random_parents
 
 pytestmark = pytest.mark.kernel
@@ -45,9 +44,3 @@ def test_without_noise_nothing_is_cut():
     tree = tree_of_parents(np.array([2, 2, -1]))
     fit = np.array([0.0, 7.0, 7.0])
     assert pruned_leaves(fit, np.zeros(2), tree, np.arange(3)).tolist() == [0.0, 7.0]
-
-
-def test_arrays_of_another_length_are_refused():
-    tree = tree_of_parents(np.array([2, 2, -1]))
-    with pytest.raises(InputError, match="threshold per leaf"):
-        pruned_leaves(np.zeros(3), np.zeros(3), tree, np.arange(3))

@@ -9,14 +9,12 @@ from hypothesis import strategies as st
 from numba import config
 
 from blowfish_fast.errors import InputError
-from blowfish_fast.kernels.tree.numbering import (
-    tree_of_parents,
-)
 from blowfish_fast.kernels.tree.shape import (
     regular_tree,
     shares_from_weights,
     shift_of,
     tree_levels,
+    tree_of_parents,
     tree_totals,
     weights_from_shares,
 )

@@ -11,8 +11,7 @@ from numba import config
 
 from blowfish_fast.errors import InputError
 from blowfish_fast.kernels.tree.fit import tree_fit
-from blowfish_fast.kernels.tree.numbering import tree_of_parents
-from blowfish_fast.kernels.tree.shape import regular_tree, tree_levels
+from blowfish_fast.kernels.tree.shape import regular_tree, tree_levels, tree_of_parents
 from blowfish_fast.kernels.tree.spread import tree_spread_pieces, tree_spread_ranges
 from tests.reference import tree_spread as reference
 from tests.reference import trees

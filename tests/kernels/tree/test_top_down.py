@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from blowfish_fast import kernels
-from blowfish_fast.kernels.tree.numbering import tree_of_parents
-from blowfish_fast.kernels.tree.shape import regular_tree, tree_totals
+from blowfish_fast.kernels.tree.shape import regular_tree, tree_of_parents, tree_totals
 from blowfish_fast.kernels.tree.top_down import top_down_fit
 
 pytestmark = pytest.mark.kernel

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numba import config
 
-from blowfish_fast.errors import WorkloadError
+from blowfish_fast.errors import InputError
 from blowfish_fast.kernels.tree.shape import tree_levels
 from blowfish_fast.kernels.tree_scaling.budget_shares import square_root_share
 from blowfish_fast.kernels.tree_scaling.square_root_weights import (
@@ -133,5 +133,5 @@ def test_nothing_asked_leaves_all_weight_on_the_leaves():
     design = design_ranges(none, np.zeros(0), none, np.zeros(0), 4, 2)
     assert design.weights[:4].min() > 0.0
     assert (design.objective, design.gap) == (0.0, 0.0)
-    with pytest.raises(WorkloadError, match="sorted, disjoint"):
+    with pytest.raises(InputError, match="intervals lie within"):
         design_pieces([0, 1], [3], [9], [1.0], 4, 2)

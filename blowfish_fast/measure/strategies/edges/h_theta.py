@@ -4,14 +4,9 @@ r"""Haney's tree for thresholds on a line: red cells, and a star around each of 
     tree      \__\_|_/ \__|__|__/ \  |_/       red; others join the red of their block,
                       R           R   R        and the red cells form a chain
 
-Cells at most theta apart lie in one block or in two that follow each other, so three
-edges of the tree lead from one to the other: along the star, along the chain, along a
-star. An edge of the chain is the number of records up to the end of a block, and the
-edges of a star are the histogram of its block: each third of epsilon buys one of the
-three, the histograms as trees of totals where ranges are asked.
-
-The structure is that of ``strategies.ordered_hierarchy``, with a fixed split instead
-of the best one; noise is scaled to the exact worst edge.
+Cells at most theta apart are three edges apart: star, chain, star. Each third of
+epsilon buys one of them: totals up to the ends of blocks, and trees inside blocks, as
+``strategies.ordered_hierarchy`` has them, with noise scaled to the exact worst edge.
 """
 
 from __future__ import annotations
@@ -22,18 +17,13 @@ import numpy as np
 
 from blowfish_fast.errors import PolicyError
 from blowfish_fast.measure.strategies.ordered.hierarchy_plan import FAN_OUTS, tree_depth
-from blowfish_fast.measure.strategies.ordered.line_reach import LineReach
 from blowfish_fast.measure.strategies.ordered.ordered_hierarchy import OrderedHierarchy
+from blowfish_fast.measure.strategies.ordered.prefix_sums import LineReach
 from blowfish_fast.policies import Policy
 
 
 class HTheta(OrderedHierarchy):
     """Totals up to the end of each block and trees inside, a third of epsilon for each.
-
-    Parameters
-    ----------
-    edges, fan_outs, border_weights, node_weights
-        As for `OrderedHierarchy`.
 
     Examples
     --------
@@ -85,11 +75,6 @@ def construction_error(fan_out: int, levels: int) -> float:
 
     Two ends on the chain at a third of epsilon, 2 * 18, and (fan-out - 1) / 2 nodes
     per level at each end, each with 2 (3 levels)^2.
-
-    Examples
-    --------
-    >>> construction_error(2, 4)
-    1188.0
     """
     return 36.0 + 18.0 * (fan_out - 1) * levels**3
 

@@ -1,22 +1,18 @@
 """Blocks, fan-outs and the split of epsilon for an ordered hierarchy.
 
-Everything here reads the policy and the number of cells only, so choosing is free.
-
-A random range has two ends. An end beyond the first block takes one border; inside its
-block it takes (fan-out - 1) / 2 nodes per level on average. With a share a of epsilon
-on the borders and 1 - a on the nodes, of which a move changes two ways of `levels`
-nodes each, the expected squared error is
+Everything here reads the policy and the number of cells only, so choosing is free. An
+end of a random range takes one border and, inside its block, (fan-out - 1) / 2 nodes
+per level on average. With a share a of epsilon on the borders and 1 - a on the nodes,
+of which a move changes two ways of `levels` nodes each, the expected squared error is
 
     c1 / a^2 + c2 / (1 - a)^2       c1 = 4 (n - length) / (n + 1)
                                     c2 = 8 (fan-out - 1) levels^3 n / (n + 1)
 
-in units of 1 / epsilon^2, least where a : 1 - a = c1^(1/3) : c2^(1/3), and then
-(c1^(1/3) + c2^(1/3))^3. Paid in rho, precisions go with the shares themselves: c1 / a +
-c2 / (1 - a), c1 = (n - length) / (n + 1), c2 = (fan-out - 1) levels^2 n / (n + 1) in
-units of 1 / rho, and square roots. It leaves out what least squares gains, so it is a
-bound above.
-It finds the best fan-out for each number of levels; between these, and somewhat wider
-ones, the exact error of a few blocks decides, where that takes no time.
+in units of 1 / epsilon^2, least where a : 1 - a = c1^(1/3) : c2^(1/3). Paid in rho it
+is c1 / a + c2 / (1 - a), c1 = (n - length) / (n + 1), c2 = (fan-out - 1) levels^2 n /
+(n + 1) in units of 1 / rho, and square roots. It leaves out what least squares gains,
+so it is a bound above; between the best fan-outs of each number of levels, and somewhat
+wider ones, the exact error of a few blocks decides, where that takes no time.
 """
 
 from __future__ import annotations
@@ -33,8 +29,8 @@ from blowfish_fast.measure.noise import Scales
 from blowfish_fast.policies import AddRemove, Full, Policy
 from blowfish_fast.workloads import Form, Implicit
 
-from .line_reach import LineReach
 from .ordered_hierarchy import OrderedHierarchy
+from .prefix_sums import LineReach
 
 FAN_OUTS = range(2, 65)
 
@@ -52,20 +48,11 @@ MOST_TRIED = 2**16
 
 
 class HierarchyPlan(NamedTuple):
-    """How one stretch of the line is measured.
+    """How one stretch of the line is measured, in blocks of `length` cells.
 
-    Attributes
-    ----------
-    length : int
-        Cells of a block.
-    fan_out, levels : int
-        Shape of the trees; levels below the root.
-    border_error, node_error : float
-        The constants c1 and c2 of the module docstring.
-    border_rate, node_rate : float
-        Rate of each border and of each node at epsilon = 1, or rho = 1.
-    power : int
-        1: paid in epsilon; 2: in rho.
+    `border_error` and `node_error` are c1 and c2 of the module docstring; `border_rate`
+    and `node_rate` the rates of each border and node at epsilon = 1 (`power` 1) or rho
+    = 1 (2).
     """
 
     length: int
@@ -106,10 +93,8 @@ def block_plan(
 ) -> HierarchyPlan:
     """Split the budget between borders and nodes for the least predicted error.
 
-    For a stretch of `cells` in blocks of `length`, as many as the longest edge spans.
     One edge changes at most `crossed` borders, and `ways` ways down the trees: two for
-    a move. `power` 1: paid in epsilon; 2: in rho. `part`: what borders get of their
-    share; the nodes have the rest.
+    a move. `part`: what borders get of their share; the nodes have the rest.
     """
     levels = tree_depth(length, fan_out)
     # Variance of a row: 2 / rate^2 at epsilon = 1, 1 / (2 rate) at rho = 1.
@@ -155,11 +140,10 @@ def best_hierarchy(
 ) -> OrderedHierarchy:
     """Return the policy's own plan, or one for all moves if that promises less error.
 
-    Whatever edges a plan was made for, its noise is scaled to `policy`. The plans for
-    `Full` and `AddRemove` are offered to every policy, so none is served worse than
-    these (``docs/proofs/ordered_hierarchical.md``). On more than 2^16 cells they are
-    tried where they may win: if single cells are asked, or an edge spans a quarter of
-    the line.
+    The plans for `Full` and `AddRemove` are offered to every policy, so none is served
+    worse than these (``docs/proofs/ordered_hierarchical.md``). On more than 2^16 cells
+    they are tried where they may win: if single cells are asked, or an edge spans a
+    quarter.
     """
     domain, power = policy.domain, Budget.of(budget).power
     own = planned_hierarchy(policy, fan_out, power)
@@ -188,8 +172,7 @@ def planned_hierarchy(
     Without "absent" the line falls into stretches that no record can leave; each gets
     blocks as long as its own longest edge, or a single block if any two of its cells
     may be joined. With "absent" there is one stretch: blocks as long as the longest
-    edge, or one block, whichever promises less error. Without `fan_out` every number
-    from 2 to 64 is tried; `power` 1: paid in epsilon; 2: in rho.
+    edge, or one block.
     """
     reach = LineReach(policy)
     if policy.has_bottom:
@@ -273,8 +256,7 @@ def _nodes_per_cell(one: HierarchyPlan) -> float:
 def _exact_error(one: HierarchyPlan, cells: int) -> float:
     """Return the error of all ranges over a few blocks, after least squares.
 
-    At a small epsilon, so that the law of the noise is the continuous one; the total
-    is exact.
+    At a small epsilon, so that the law of the noise is the continuous one.
     """
     tried = min(cells, TRIED_BLOCKS * one.length)
     nothing = np.zeros(1, dtype=np.int64)

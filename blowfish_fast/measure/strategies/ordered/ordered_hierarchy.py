@@ -6,11 +6,8 @@ r"""Totals up to the end of each block, and a tree of totals inside every block.
                 / | \    / | \
 
 Blocks are as long as the longest edge of the policy, so a record that moves crosses one
-border at most and changes two ways down the trees. Blocks of one cell leave nothing
-but running totals; one block over the whole line leaves a tree.
-
-Each block has its own weights: stretches of the line between which no record can move
-are measured independently, each with the whole of epsilon.
+border at most and changes two ways down the trees. Stretches of the line between which
+no record can move are measured independently, each with the whole of epsilon.
 """
 
 from __future__ import annotations
@@ -34,8 +31,7 @@ from blowfish_fast.policies import Policy
 from blowfish_fast.workloads import Form, Fractions, Implicit, Pieces
 from blowfish_fast.workloads.base import covers_whole, row_moments
 
-from .line_reach import LineReach
-from .prefix_sums import PrefixSums
+from .prefix_sums import LineReach, PrefixSums
 
 if TYPE_CHECKING:
     from blowfish_fast.kernels.tree.block_spread import NodeNoise
@@ -118,9 +114,7 @@ class OrderedHierarchy(LinearStrategy):
         return marks[self.trees.nodes]
 
     def worst_edge(self, weights: IntArray, policy: Policy, power: int = 1) -> int:
-        """Return the largest sum of weights over the rows that one edge moves.
-
-        Lemma OH6.
+        """Return the largest sum of weights over the rows that one edge moves: OH6.
 
         Exact for policies that join each cell to all cells up to a furthest one
         (`Line`, `Threshold`, `Full`, contiguous `Blocks`); for others the price of the
@@ -171,10 +165,10 @@ class OrderedHierarchy(LinearStrategy):
     def _spread(self, form: Fractions | Pieces, scales: Scales) -> Spread:
         """Return the law of each query's noise; the variance is exact.
 
-        `square` and `largest` are bounds above, proved in ``docs/proofs``. For
-        coefficients in an interval of length r that holds 0, a row's noise enters the
-        answer at most r times its leverage, and the squares of what the borders
-        contribute add up to at most r times the total variation of the query.
+        `square` and `largest` are bounds above, proved in ``docs/proofs``: a row's
+        noise enters at most r times its leverage for coefficients in an interval of
+        length r that holds 0, and the squares of what borders contribute add up to at
+        most r times the total variation.
         """
         variance = self._variance(_cuts(form), scales)
         moments = row_moments(form, self.cells)

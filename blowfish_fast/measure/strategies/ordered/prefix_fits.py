@@ -1,15 +1,9 @@
 """What noisy running totals tell about counts: they never decrease, and are smooth.
 
-Everything here reads noisy values and public totals, after the noise: it is free.
-
-    isotonic     the closest totals that never decrease
-    piecewise    straight pieces first, each at the price of its parameters
-    multiscale   windows of every size, halved towards equal halves
-    knotted      straight between few knots and exact totals, where few are enough
-
-Which of them serves best depends on how much is asked at once, and on how many records
-there are for the noise; both are public. Whether few knots are enough is seen in the
-noisy totals.
+Everything here reads noisy values and public totals, after the noise: it is free. Which
+fit serves best depends on how much is asked at once, and on how many records there are
+for the noise; both are public. Whether few knots are enough is seen in the noisy
+totals.
 """
 
 from __future__ import annotations
@@ -88,12 +82,8 @@ def monotone_buckets(totals: Totals) -> FloatArray:
 def smoothed_cells(totals: Totals, query_cells: float) -> FloatArray:
     """Return counts from running totals of single cells, the last of them exact.
 
-    Parameters
-    ----------
-    totals : Totals
-        With noise of one size on all that are not exact.
-    query_cells : float
-        How many cells a typical query covers.
+    Noise is of one size on all that are not exact; `query_cells` is how many cells a
+    typical query covers.
     """
     if not totals.variance:
         return monotone_buckets(totals)

@@ -1,16 +1,15 @@
 """Measure the running totals of the cells, all with the same noise.
 
-    rows   x_0   x_0 + x_1   ...   total          row i counts the cells 0 .. i
-
-A range is the difference of two rows. A record that moves from u to v changes the
-rows between them, so noise grows with the longest edge of the policy and not with the
-number of cells. A row that no edge changes is published exactly: the total, where it is
+A range is the difference of two rows. A record that moves from u to v changes the rows
+between them, so noise grows with the longest edge of the policy and not with the number
+of cells. A row that no edge changes is published exactly: the total, where it is
 public, and the end of every stretch that no record can leave.
 """
 
 from __future__ import annotations
 
 import math
+from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -27,7 +26,45 @@ from blowfish_fast.measure.tails import equal_sum_half_widths
 from blowfish_fast.policies import Policy
 from blowfish_fast.workloads import Form, Fractions, Implicit, Pieces
 
-from .line_reach import LineReach
+
+class LineReach:
+    """How far the edges of a policy over one ordered attribute go.
+
+    No neighbour of a cell lies further than `far`: exact where the policy lists its
+    furthest neighbours, else the longest edge from everywhere. `bottom` marks the cells
+    that are joined to "absent".
+    """
+
+    def __init__(self, policy: Policy) -> None:
+        cells = policy.domain.size
+        band = policy.bandwidth()
+        if band is None:
+            steps = policy.longest_edge() if policy.has_moves else 0
+            self.far = np.minimum(np.arange(cells) + steps, cells - 1)
+        else:
+            self.far = band.far
+        self.bottom = policy.bottom_cells()
+
+    @cached_property
+    def furthest(self) -> IntArray:
+        """The furthest that any cell up to this one goes; never decreases."""
+        return np.maximum.accumulate(self.far)
+
+    @cached_property
+    def uncrossed(self) -> BoolArray:
+        """Borders after each cell over which no record can move."""
+        uncrossed: BoolArray = self.furthest == np.arange(self.far.size)
+        return uncrossed
+
+    @cached_property
+    def settled(self) -> BoolArray:
+        """Prefix sums, by their last cell, that no edge changes."""
+        return self.uncrossed & ~np.logical_or.accumulate(self.bottom)
+
+    @property
+    def lengths(self) -> IntArray:
+        """Cells that the longest edge from each cell spans, to the right."""
+        return self.far - np.arange(self.far.size)
 
 
 class PrefixSums(LinearStrategy):
@@ -102,11 +139,7 @@ class PrefixSums(LinearStrategy):
         return Spread(variance, square, largest, steps, width, noise.least), terms
 
     def half_widths(self, form: Form, scales: Scales, miss: float) -> FloatArray:
-        """Use the exact law of sums and differences of running totals.
-
-        Noise is symmetric, so a difference has the law of a sum. Queries with other
-        coefficients have the bound of their spread.
-        """
+        """Use the exact law of sums and differences of running totals."""
         if isinstance(form, Implicit):
             return super().half_widths(form, scales, miss)
         spread, terms = self._law(form, scales)
@@ -133,8 +166,8 @@ class PrefixSums(LinearStrategy):
 class _BorderNoise(NamedTuple):
     """Noise at each border of the line, of which the first is exact.
 
-    `least` is the one scale of all measured rows, and `width` that scale too, unless
-    rows that were not measured are beyond all bounds.
+    `least` is the scale of all measured rows, `width` too unless some were not
+    measured.
     """
 
     variances: FloatArray

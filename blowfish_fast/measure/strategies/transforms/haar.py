@@ -1,19 +1,11 @@
 """Measure sums and differences of halves: the Haar transform, on a line or a grid.
 
-                x0 + x1 + x2 + x3                row 0, exact where the total is public
-           x0 + x1        -        x2 + x3       row 1
-       x0    -    x1           x2   -    x3      rows 2 and 3
-
 A record is counted by one row per level and by the total; a move changes the row of the
 node where its two cells part by two, those below by one each, and nothing above. On a
-grid the rows of the axes are multiplied, and so are their numbers.
-
-Sides that are no power of two have leaves of two depths (``kernels.haar_transform``). A
-node then takes an equal part of what its ancestors left, counted down its longest way;
-so epsilon is spent in full on all cells but at most one of an axis:
-
-    8 cells   every row weighs 1
-    5 cells   row 3 weighs 2, since its cells lack a level; the others 1
+grid the rows of the axes are multiplied, and so are their numbers. Sides that are no
+power of two have leaves of two depths (``kernels.haar_transform``). A node then takes
+an equal part of what its ancestors left, counted down its longest way; so epsilon is
+spent in full on all cells but at most one of an axis.
 """
 
 from __future__ import annotations
@@ -36,16 +28,9 @@ from blowfish_fast.policies import Policy
 from blowfish_fast.workloads import Fractions, Implicit, Pieces
 from blowfish_fast.workloads.base import as_pieces, form_matrix
 
-from .haar_moves import worst_grid_move
-
 
 class Haar(LinearStrategy):
-    """Sums and differences along every axis of a grid.
-
-    Parameters
-    ----------
-    shape : tuple of int
-        Cells of each axis, any numbers; one axis for a line.
+    """Sums and differences along every axis of a grid, of any sides; one for a line.
 
     Examples
     --------
@@ -103,8 +88,7 @@ class Haar(LinearStrategy):
 
         Lemma PR11: a record that moves costs at most twice the heaviest cell, with the
         products of `weights` or `squared_weights`, and a little more for their
-        flooring. Other weights (rows left out, coarser ones) are no product; they stay
-        below a multiple of these.
+        flooring. Other weights stay below a multiple of these.
         """
         return min(
             self._covered(weights, own)
@@ -242,8 +226,7 @@ def _square_root_weights(cells: int) -> FloatArray:
 def _axis_weights(cells: int) -> FloatArray:
     """Return the weight of each row of one axis; all 1 for a power of two.
 
-    What is left at a node is shared equally along its longest way down, so the weights
-    above every leaf add up to one number.
+    What is left at a node is shared equally along its longest way down.
     """
     weights = np.ones(cells)
     depth = (cells - 1).bit_length()
@@ -261,3 +244,62 @@ def _axis_weights(cells: int) -> FloatArray:
         left[2 * first : 2 * past : 2] = rest
         left[2 * first + 1 : 2 * past : 2] = rest
     return weights
+
+
+# Ways of a move along one axis: the sign of each of the first rows, 0 if not in common.
+STAYS_OR_CROSSES = np.array([[1, 1], [1, -1]])
+OF_THREE = np.array([[1, -1, 0], [1, -1, 0], [1, 1, 0], [1, 1, 1], [1, 1, -1]])
+# On which side of three cells (first two: 0, last: 1) each of these begins and ends.
+BEGINS = np.array([0, 1, 1, 0, 0])
+ENDS = np.array([1, 0, 1, 0, 0])
+MOST_WAYS = 2**20
+
+
+def worst_grid_move(weights: IntArray, paid: IntArray) -> int:
+    """Return the largest price of a move between two cells of a grid, or a bound above.
+
+    A record that moves from u to v pays the rows of both, except for rows that count
+    both with one sign. Along one axis the rows that count both cells are those above
+    their meeting point, with one sign, and that of the meeting point itself, with two;
+    a product of such rows keeps its value if it takes an even number of meeting points:
+
+        price of a move = paid(u) + paid(v) - 2 * (rows in common, even)
+
+    It is enough to tell, axis by axis, whether a move crosses the middle; axes of three
+    cells are looked at more closely. Exact where weights are equal and all sides powers
+    of two or 3; on other grids a move across all middles meets it, up to the rounding
+    of the weights. `paid` is the sum of the weights over the rows that count each cell.
+    """
+    close = _looked_at_closely(weights.shape)
+    signed = weights[tuple(slice(3 if three else 2) for three in close)]
+    common, begins, ends = signed, paid, paid
+    for axis, three in enumerate(close):
+        if three:
+            signs = OF_THREE
+            begins, ends = (
+                np.maximum.reduceat(part, [0, 2], axis=axis).take(of_way, axis=axis)
+                for part, of_way in ((begins, BEGINS), (ends, ENDS))
+            )
+        else:
+            # An axis of one cell has the total alone, and no middle.
+            top = signed.shape[axis]
+            signs = STAYS_OR_CROSSES[:top, :top]
+            begins = begins.max(axis=axis, keepdims=True)
+            ends = ends.max(axis=axis, keepdims=True)
+        signed = _along(signs, signed, axis)
+        common = _along(np.abs(signs), common, axis)
+    # Even less odd, and even plus odd: their sum is twice the even part.
+    return int((begins + ends - (signed + common)).max())
+
+
+def _along(signs: IntArray, rows: IntArray, axis: int) -> IntArray:
+    """Replace the rows of one axis by their sums for each way of a move."""
+    summed: IntArray = np.moveaxis(np.tensordot(signs, rows, (1, axis)), 0, axis)
+    return summed
+
+
+def _looked_at_closely(shape: tuple[int, ...]) -> list[bool]:
+    """Mark the axes of three cells, or none if there are very many ways to move."""
+    close = [side == 3 for side in shape]
+    ways = 5 ** sum(close) * 2 ** sum(side > 1 and side != 3 for side in shape)
+    return close if ways <= max(MOST_WAYS, math.prod(shape)) else [False] * len(shape)

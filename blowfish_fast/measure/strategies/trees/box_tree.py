@@ -1,11 +1,8 @@
 """Trees of boxes over a grid, grown from the whole box downwards.
 
-    whole box  ->  boxes below it  ->  ...  ->  the boxes at the bottom are buckets
-
-Serves the mechanisms over space: quadtrees, grids of one and of two levels, kd-trees on
-top of quadtrees. A tree is public when it is measured: it was grown from sizes, from
-noisy counts or by a private choice. `BoxTree.arranged` puts its nodes in the order that
-`TreeStrategy` asks for, with the buckets that its leaves are.
+A tree is public when it is measured: it was grown from sizes, from noisy counts or by a
+private choice. `BoxTree.arranged` puts its nodes in the order that `TreeStrategy` asks
+for, with the buckets that its leaves are.
 """
 
 from __future__ import annotations
@@ -28,14 +25,8 @@ PRUNED_BELOW = 5.0
 class Arranged(NamedTuple):
     """A tree of boxes in the order of `TreeStrategy`.
 
-    Attributes
-    ----------
-    numbers : (nodes,) int64
-        Number of each node of the `BoxTree` in the new order.
-    parents : (nodes,) int64
-        The node above each node, in new numbers.
-    buckets : Buckets
-        The cells of each leaf, leaf by leaf.
+    `numbers` holds the new number of each node of the `BoxTree`, `parents` the node
+    above each node in new numbers, `buckets` the cells of each leaf.
     """
 
     numbers: IntArray
@@ -52,12 +43,8 @@ class Arranged(NamedTuple):
 class BoxTree(NamedTuple):
     """Boxes that split into boxes; every node comes after its parent, the root first.
 
-    Attributes
-    ----------
-    parents : (nodes,) int64
-        The box that each box lies in; -1 at the root.
-    lows, highs : (nodes, d) int64
-        Half-open corners.
+    `parents` is the box that each box lies in, -1 at the root; `lows` and `highs` are
+    its half-open corners.
     """
 
     parents: IntArray
@@ -119,9 +106,8 @@ class BoxTree(NamedTuple):
 
         Halving all d axes of a box multiplies the boxes that the outline of a query
         crosses by 2^(d-1), and the best weight goes with the cube root of their number
-        (the square root if paid in rho, `power` 2): a factor 2^((d-1)/3) for 2^d
-        children, and in proportion for fewer or more. Along every way from the root to
-        a leaf the weights add up to 1.
+        (the square root if paid in rho, `power` 2); in proportion for other numbers of
+        children. The weights on every way from the root to a leaf add up to 1.
         """
         wide = max(int((self.highs[0] > 1).sum()), 1)
         children = np.bincount(self.parents[1:], minlength=self.parents.size)
@@ -142,9 +128,8 @@ class BoxTree(NamedTuple):
 def pruned_cells(measurement: Measurement) -> FloatArray:
     """Return every cell, even inside boxes that hold too few records to look further.
 
-    Post-processing of a measured `TreeStrategy`: a box is cut off where its
-    least-squares total lies below `PRUNED_BELOW` noise scales of the cells or boxes at
-    its bottom.
+    Post-processing: a box is cut off where its least-squares total lies below
+    `PRUNED_BELOW` noise scales of the cells or boxes at its bottom.
     """
     strategy, scales, noisy, buckets = measurement
     assert isinstance(strategy, TreeStrategy)

@@ -1,13 +1,12 @@
 """How fine a grid should be, and several measurements of one tree made one.
 
-Serves the uniform and the adaptive grid. The number of records decides how many cells a
-grid has: more of them cost noise, fewer of them blur the border of a query,
+More cells cost noise, fewer of them blur the border of a query:
 
     m parts per axis, d axes:    noise ~ m^(d/2) / epsilon,    blur ~ records / m
     equal in order:              m = (records * epsilon / c)^(2 / (d + 2))
 
-which on a map is the square root of records * epsilon / c. Where the number is private
-it is bought with a stated part of epsilon, or given as a public rough count.
+Where the number of records is private it is bought with a stated part of epsilon, or
+given as a public rough count.
 """
 
 from __future__ import annotations
@@ -91,12 +90,11 @@ def count_epsilon(policy: Policy, budget: Budget | Fraction) -> float:
 def parts_per_axis(
     sides: IntArray, records: Any, epsilon: float, constant: float, *, least: int = 1
 ) -> IntArray:
-    """Return into how many parts each axis of a grid is cut.
+    """Return into how many parts each axis of a grid is cut, at `least` so many.
 
     `sides` (boxes, d) are the cells of each axis of each box, `records` those in each
-    box, public or noisy; below 0 counts as 0. A part should hold `constant` records
-    over `epsilon`, the reciprocal of the noise scale of one count. At `least` so many
-    parts, where the axis has as many cells.
+    box, public or noisy. A part should hold `constant` records over `epsilon`, the
+    reciprocal of the noise scale of one count.
     """
     wide = np.maximum((sides > 1).sum(axis=1), 1)
     held = np.maximum(np.asarray(records, dtype=np.float64), 0.0) * epsilon / constant

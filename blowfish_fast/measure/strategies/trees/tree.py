@@ -4,30 +4,145 @@
          n0         n1               any other form: given by parents, leaves first
       x0    x1   x2    x3            weight 0: the node is not measured
 
-Serves hierarchies of any fan-out, quadtrees, kd-trees and grids refined where the data
-is dense. Noise follows the weights; what the worst edge of a policy pays is found
-exactly (`prices.worst_edge`), and nodes that no edge crosses are published as they are.
-Inference is exact generalised least squares in linear time.
+A move between two cells changes the nodes that hold exactly one of their leaves, so its
+price is a distance in a tree metric (``kernels.tree.paths``), and the price of a policy
+the largest distance over its edges. Families of edges are not listed: pairs inside
+groups of cells, windows of a line and boxes of a grid are priced by their diameters, a
+product factor by factor, anything else pair by pair.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from blowfish_fast import kernels
 from blowfish_fast._support.typing import BoolArray, FloatArray, IntArray
+from blowfish_fast.data.domain import Domain
 from blowfish_fast.errors import InputError
 from blowfish_fast.measure.noise import Scales, Spread, integer_weights
 from blowfish_fast.measure.strategies.base import LinearStrategy
-from blowfish_fast.policies import Policy
+from blowfish_fast.policies import (
+    AddRemove,
+    Attribute,
+    Band,
+    Blocks,
+    Full,
+    Line,
+    Policy,
+    Product,
+    Projection,
+    Threshold,
+    WithAbsent,
+)
 from blowfish_fast.workloads import Fractions, Implicit, Pieces
 
-from .prices import worst_edge
-
 if TYPE_CHECKING:
+    from blowfish_fast.kernels.tree.paths import LeafDistances
     from blowfish_fast.kernels.tree.shape import Tree
+
+
+def worst_edge(rates: IntArray, tree: Tree, policy: Policy) -> int:
+    """Return the largest sum of rates over the nodes that one edge changes: Lemma HI5.
+
+    Rates are in the order of the tree's rows; its leaves are the cells of the policy's
+    domain. Constraints are left out: they multiply the price by the group size.
+
+    >>> import blowfish_fast as bf
+    >>> tree = kernels.regular_tree(4, 2)
+    >>> rates, line = np.array([1, 1, 1, 1, 5, 5, 9]), bf.Domain(4)
+    >>> worst_edge(rates, tree, bf.policies.AddRemove(line))
+    15
+    >>> worst_edge(rates, tree, bf.policies.Full(line))
+    12
+    >>> worst_edge(rates, tree, bf.policies.Blocks(line, [0, 0, 1, 1]))
+    2
+    """
+    policy = policy.unconstrained
+    if isinstance(policy, AddRemove):
+        return kernels.heaviest_path(rates, tree)
+    if isinstance(policy, WithAbsent):
+        moves = worst_edge(rates, tree, policy.base)
+        return max(moves, kernels.heaviest_path(rates, tree))
+    if isinstance(policy, Full):
+        return kernels.heaviest_pair(rates, tree)
+    leaves = np.arange(tree.leaves)
+    if isinstance(policy, Projection):
+        leaves, policy = policy.bins.labels, policy.source
+    return _on_lines(kernels.LeafDistances(rates, tree), policy, leaves[None])
+
+
+def _on_lines(metric: LeafDistances, policy: Policy, lines: IntArray) -> int:
+    """Return the price of `policy` on `lines`: the leaves of copies of its domain."""
+    copies, cells = lines.shape
+    if isinstance(policy, Full):
+        return metric.in_groups(lines, np.repeat(np.arange(copies), cells))
+    if isinstance(policy, Blocks):
+        count = int(policy.labels.max()) + 1
+        return metric.in_groups(
+            lines, np.arange(copies)[:, None] * count + policy.labels
+        )
+    if isinstance(policy, Attribute):
+        factors = tuple(Full(Domain(side)) for side in policy.domain.shape)
+        return _on_factors(metric, factors, lines)
+    if isinstance(policy, Product):
+        return _on_factors(metric, policy.factors, lines)
+    if isinstance(policy, Line | Band | Threshold):
+        reach = policy.bandwidth()
+        if reach is not None:
+            return metric.within_reach(lines, reach.far)
+    if isinstance(policy, Threshold):
+        return _on_grid(metric, policy, lines)
+    worst = 0
+    for chunk in policy.edges(max(1, 2**20 // copies)):
+        heads, tails = (np.where(end < 0, -1, lines[:, end]) for end in chunk.T)
+        worst = max(worst, metric.of_pairs(heads, tails))
+    return worst
+
+
+def _on_factors(
+    metric: LeafDistances, factors: Sequence[Policy], lines: IntArray
+) -> int:
+    """Return the largest price of one factor that moves, the others held."""
+    sides = [one.domain.size for one in factors]
+    grid = lines.reshape(-1, *sides)
+    return max(
+        _on_lines(metric, one, np.moveaxis(grid, axis + 1, -1).reshape(-1, sides[axis]))
+        for axis, one in enumerate(factors)
+    )
+
+
+def _on_grid(metric: LeafDistances, policy: Threshold, lines: IntArray) -> int:
+    """Return the price of a threshold on a grid: the worst of its maximal boxes."""
+    shape = policy.domain.shape
+    boxes = policy.maximal_boxes()
+    worst = 0
+    for line in lines:
+        grid = line.reshape(shape)
+        if policy.metric == "l1" and grid.ndim == 2:
+            turned = _turned(grid)
+            if 2 * turned.size < boxes.shape[0] * grid.size:
+                sides = np.full(2, int(boxes.sum(axis=1).max()) - 1)
+                worst = max(worst, metric.in_boxes(turned, sides))
+                continue
+        for sides in boxes:
+            worst = max(worst, metric.in_boxes(grid, sides))
+    return worst
+
+
+def _turned(grid: IntArray) -> IntArray:
+    """Return the grid by sum and difference of coordinates; -1 between its cells.
+
+    An L1 ball is a box in these coordinates.
+    """
+    rows, columns = grid.shape
+    side = rows + columns - 1
+    turned = np.full((side, side), -1, dtype=np.int64)
+    first, second = np.indices(grid.shape)
+    turned[first + second, first - second + columns - 1] = grid
+    return turned
 
 
 class TreeStrategy(LinearStrategy):
@@ -92,15 +207,12 @@ class TreeStrategy(LinearStrategy):
         """Mark the nodes that no edge enters or leaves: Lemma HI6.
 
         Each connected part of the policy lies inside or outside of such a node, and
-        none inside holds "absent": the root where the total is public, blocks of the
-        policy that are nodes of the tree, everything if nothing can move.
+        none inside holds "absent".
         """
         return kernels.uncrossed_nodes(self.tree, *policy.components())
 
     def worst_edge(self, weights: IntArray, policy: Policy, power: int = 1) -> int:
-        """Return the largest sum of weights over the nodes that one edge changes.
-
-        Lemma HI4.
+        """Return the largest sum of weights over the nodes that one edge changes: HI4.
 
         Adding a record changes the nodes of one root-to-leaf path; a move those that
         hold exactly one of its two cells. Exact for every policy.

@@ -1,19 +1,15 @@
 """Choose fan-out and weights of a tree: tuned to a workload, or by level alone.
 
-Everything here reads public facts only (buckets, workload, policy), so choosing costs
-nothing.
-
-Paid in epsilon, precisions are squared weights: greedy scaling, then sweeps. Paid in
-rho they are the weights themselves and the design is convex: sweeps reach the optimum,
-with a certificate (``kernels.square_root_weights``), and one binary tree is enough,
-since it holds all trees whose fan-out is a power of two.
+Everything here reads public facts only, so choosing costs nothing. Paid in epsilon,
+precisions are squared weights: greedy scaling, then sweeps. Paid in rho they are the
+weights themselves and the design is convex (``kernels.square_root_weights``); one
+binary tree is enough, since it holds all trees whose fan-out is a power of two.
 
 Under `AddRemove` and `Full` one family of trees is tuned, its root measured or exact.
 Every other policy chooses by predicted variance among both families, trees with weight
 on their leaves alone, and trees tuned to what is left of the queries where nodes that
-no edge crosses are exact; each at its exact price under the policy. These candidates
-grow with the nodes that are exact and depend on nothing else of the policy, so a policy
-that is implied by another is never served worse.
+no edge crosses are exact. These candidates grow with the exact nodes and depend on
+nothing else of the policy, so a policy implied by another is never served worse.
 """
 
 from __future__ import annotations
@@ -90,9 +86,8 @@ def tuned_tree(
     """Return the tree of least predicted error for `form`, or that of one `fan_out`.
 
     Each fan-out is scaled greedily, or has equal levels if these serve the queries
-    better; `sweeps` then re-optimises every node given all others (ranges, prefixes and
-    a public sample of all ranges), with a safeguard for queries that were not declared.
-    The result is never worse than equal levels.
+    better; `sweeps` then re-optimises every node given all others, with a safeguard for
+    queries that were not declared. The result is never worse than equal levels.
 
     Parameters
     ----------
@@ -102,13 +97,10 @@ def tuned_tree(
         Over the leaves; what it leaves exact and what its worst edge pays decide.
     budget : Budget, or Fraction for epsilon
         At which the error is predicted.
-    sweeps : bool
-    fan_out : int, optional
-        None tries several.
     floor : float in [0, 1]
-        Weight of every leaf at least, of the 1 that its path adds up to; whatever was
-        declared, no query then has more than (1 + floor) / floor times the standard
-        error of noise on the cells alone (``docs/proofs/hierarchy.md``).
+        Weight of every leaf at least, of the 1 that its path adds up to; no query then
+        has more than (1 + floor) / floor times the standard error of noise on the cells
+        alone (``docs/proofs/hierarchy.md``).
     """
     leaves = policy.domain.size
     if leaves == 1:
@@ -192,12 +184,9 @@ def _exact_levels(exact: BoolArray, offsets: IntArray) -> range:
 def cut_at(form: Form, leaves: int, width: int) -> Fractions | None:
     """Return what is left of the queries where totals of `width` leaves are known.
 
-    Each range keeps its first and its last part, up to the next multiple of `width`;
-    whole stretches are known. None where nothing is left, or where the form is not one
-    of ranges.
+    Each range keeps its first and its last part, up to the next multiple of `width`.
+    None where nothing is left, or where the form is not one of ranges.
 
-    Examples
-    --------
     >>> ends = np.array([1]), np.ones(1), np.array([9]), np.ones(1)
     >>> inside = cut_at(Fractions(*ends), 12, 4)
     >>> inside.first.tolist(), inside.last.tolist()
@@ -266,10 +255,7 @@ def _best_design(
     *,
     leaves: int,
 ) -> TunedWeights:
-    """Return the best of several fan-outs for Gaussian noise, each swept if possible.
-
-    Equal levels where they serve the queries better than greedy weights in closed form.
-    """
+    """Return the best of several fan-outs for Gaussian noise, swept if possible."""
     listed = _swept_queries(form, every=True) if sweeps else None
     asked = form if listed is None else listed
     work = leaves + _listed(asked)
@@ -379,11 +365,7 @@ def _error(
 
 
 def _swept_queries(form: Form, *, every: bool = False) -> Fractions | None:
-    """Return the queries that sweeps are run for; None where there are none.
-
-    Of all ranges, a sample that everybody can draw again. `every` lists them where they
-    are few, and single cells and the total too.
-    """
+    """Return the queries that are swept, or a public sample; None without any."""
     if isinstance(form, Fractions):
         return form
     cells = int(form.edges[-1]) if isinstance(form, Implicit) else 0
@@ -477,8 +459,8 @@ def level_tree(
 ) -> TreeStrategy:
     """Return a tree whose nodes of one level share one weight.
 
-    Uniform weights, or geometric ones that grow by the cube root of two from each
-    level to the one below it, by the square root if paid in rho (`power` 2).
+    Geometric weights grow by the cube root of two from each level to the one below it,
+    by the square root if paid in rho (`power` 2).
     """
     tree = kernels.regular_tree(leaves, fan_out)
     ratio = 2.0 ** (-1.0 / (4 - power)) if geometric else 1.0

@@ -7,8 +7,8 @@ import pytest
 
 from blowfish_fast.kernels.transform.haar_transform import haar_path_sums
 from blowfish_fast.measure.strategies import Haar
-from blowfish_fast.measure.strategies.transforms import haar_moves
-from blowfish_fast.measure.strategies.transforms.haar_moves import worst_grid_move
+from blowfish_fast.measure.strategies.transforms import haar
+from blowfish_fast.measure.strategies.transforms.haar import worst_grid_move
 from tests.reference.haar_transform import worst_move
 
 
@@ -47,5 +47,5 @@ def test_the_total_costs_a_move_nothing():
 def test_very_many_axes_of_three_cells_are_bounded_more_coarsely(monkeypatch):
     ones = np.ones((3, 3, 3), dtype=np.int64)
     exact = found(ones)
-    monkeypatch.setattr(haar_moves, "MOST_WAYS", 8)
+    monkeypatch.setattr(haar, "MOST_WAYS", 8)
     assert found(ones) > exact

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from blowfish_fast import Domain, kernels
 from blowfish_fast.data.buckets import Buckets
-from blowfish_fast.measure.strategies.trees.prices import worst_edge
+from blowfish_fast.measure.strategies.trees.tree import worst_edge
 from blowfish_fast.policies import (
     AddRemove,
     Attribute,
