@@ -34,6 +34,8 @@ from blowfish_fast.policies import (
 MOST_CELLS = 2**20
 """Cells of one attribute."""
 MOST_ATTRIBUTES = 64
+UNITS = {None: "", "D": "days", "h": "hours", "m": "minutes", "s": "seconds"}
+"""What a step of an attribute's edges is called: none for numbers."""
 Name = Annotated[str, Field(min_length=1, max_length=128)]
 Joined = Literal["all", "end", "apart"]
 
@@ -227,6 +229,32 @@ class PolicySpec(Model):
             return Threshold(domain, theta=max(1, inner.longest_edge()))
         return join_extra_cells(inner, domain)
 
+    def words(self, attribute: AttributeSpec) -> str:
+        """Say in the attribute's own units which two values cannot be told apart."""
+        (axis,) = attribute.domain().attributes
+        if self.kind in ("full", "blocks"):
+            near = "any two values" if self.kind == "full" else "values of one block"
+        else:
+            reach = self.theta or 1.0
+            if self.unit == "value":
+                widths = {1.0}
+            elif attribute.cells is not None:
+                widths = {attribute.cells.width}
+            else:
+                widths = set(np.diff(axis.cuts or (0, 1)).tolist())
+            near = f"values in cells at most {reach:g} apart"
+            if len(widths) == 1 and axis.unit in UNITS:
+                size = f"{reach * widths.pop():g} {UNITS[axis.unit]}".strip()
+                near = f"values that differ by at most {size}"
+        what = " or ".join(one.strip("()") for one in axis.extras)
+        if not what or attribute.extras_joined == "apart":
+            public = ["which block"] if self.kind == "blocks" else []
+            public += [f"which are {what}"] if what else []
+            return f"{near}; public: {', '.join(public)}" if public else near
+        if attribute.extras_joined == "end" and self.kind in ("line", "threshold"):
+            return f"{near}, where one that is {what} stands one step beyond the last"
+        return f"{near}, and any two of which one is {what}"
+
     def _plain(self, domain: Domain) -> Policy:
         if self.kind == "full":
             return Full(domain)
@@ -383,6 +411,14 @@ class TableSpec(Model):
         if self.person is None:
             return table
         return PerPerson(table, self.at_most, person=self.person)
+
+    def promise(self) -> str:
+        """Say what stays indistinguishable, in the units of the attributes."""
+        told = self.policy().describe()
+        for name, one in self.policies.items():
+            spec = self.attribute(name)
+            told = told.replace(one.over(spec).describe(), one.words(spec))
+        return told
 
     def versions(self) -> str:
         """Say whether the records may change, and what that costs."""

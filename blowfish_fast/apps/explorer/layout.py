@@ -146,7 +146,7 @@ class Layout:
     @cached_property
     def policy_words(self) -> str:
         """The promise of the table, in its own units, not in the question's bins."""
-        return self.table.policy().describe()
+        return self.table.promise()
 
     @property
     def asked_shape(self) -> tuple[int, ...]:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, HTTPException, Query
+from fastapi import APIRouter, HTTPException, Query, Response
 from pydantic import Field
+from pydantic_core import to_json
 
 from blowfish_fast.apps.explorer.catalog import (
     EXTRAS,
@@ -48,7 +49,7 @@ def describe_table(explorer: Explorer, visit: Visit) -> dict[str, Any]:
             name: one.model_dump(mode="json", exclude_none=True)
             for name, one in table.policies.items()
         },
-        "promise": table.policy().describe(),
+        "promise": table.promise(),
         "currency": ledger.currency.name,
         "budget": float(total),
         ledger.currency.name: float(total),
@@ -113,8 +114,8 @@ def accuracy(buying: Buying, visit: Person) -> dict[str, Any]:
     return explorer.accuracy(asked, beta=buying.beta, scope=buying.scope)
 
 
-@router.post("/ask")
-def ask(asking: Asking, visit: Person) -> dict[str, Any]:
+@router.post("/ask", response_model=dict[str, Any])
+def ask(asking: Asking, visit: Person) -> Response:
     """Answer a question; charged once, replayed for free ever after."""
     explorer = visit.explorer(asking.question.table)
     # Names that people choose are their own; questions without one are shared.
@@ -135,7 +136,14 @@ def ask(asking: Asking, visit: Person) -> dict[str, Any]:
         cost=0.0 if answer.replayed else float(answer.budget),
         currency=answer.budget.currency,
     )
-    return {**answer.to_dict(), "remaining": float(explorer.remaining(visit.payer))}
+    left = float(explorer.remaining(visit.payer))
+    return _as_json({**answer.to_dict(), "remaining": left})
+
+
+def _as_json(plain: dict[str, Any]) -> Response:
+    """Write many numbers at once; the framework would walk over them one by one."""
+    content = to_json(plain, inf_nan_mode="null")
+    return Response(content, media_type="application/json")
 
 
 class Certifying(StatedBudget):
@@ -200,17 +208,17 @@ def history(
     ]
 
 
-@router.get("/answer")
+@router.get("/answer", response_model=dict[str, Any])
 def answer(
     visit: Person,
     table: Annotated[Name, Query()],
     request: Annotated[Request, Query()],
-) -> dict[str, Any]:
+) -> Response:
     """Return an answer of the history again. Free."""
     found = _with_own_answer(table, request, visit).answered(request)
     if found is None:
         raise HTTPException(404, "there is no answer under this name")
-    return found.to_dict()
+    return _as_json(found.to_dict())
 
 
 @router.post("/policy-graph")

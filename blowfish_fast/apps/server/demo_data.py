@@ -1,4 +1,4 @@
-"""A workspace to try everything on: made-up salaries and visits, policies, analysts.
+"""A database to try everything on: made-up salaries, and patients' visits and tests.
 
 Nothing is downloaded; the people are drawn from a fixed seed and stand for nobody.
 """
@@ -33,7 +33,9 @@ SALARIES: dict[str, Any] = {
         },
     ],
 }
-
+MONTHS = [f"2024-{month:02}-01" for month in range(1, 13)] + ["2025-01-01"]
+DAY = {"name": "day", "dates": MONTHS, "missing": "none"}
+OF_PATIENTS = {"person": "patient", "presence": 2, "population": "patients"}
 VISITS: dict[str, Any] = {
     "name": "visits",
     "description": "Made-up visits to wards in 2024. Patients are protected with all "
@@ -46,53 +48,67 @@ VISITS: dict[str, Any] = {
             "extras_joined": "end",
         },
         {"name": "ward", "levels": ["emergency", "heart", "children", "surgery"]},
-        {
-            "name": "day",
-            "dates": [f"2024-{month:02}-01" for month in range(1, 13)] + ["2025-01-01"],
-            "missing": "none",
-        },
+        DAY,
     ],
     "policies": {"age": {"kind": "threshold", "theta": 10, "unit": "value"}},
-    "presence": 2,
-    "person": "patient",
     "record": "visit",
     "at_most": 5,
+    **OF_PATIENTS,
+}
+TESTS: dict[str, Any] = {
+    "name": "tests",
+    "description": "Made-up blood tests of the same patients, with whom it shares one "
+    "budget. At most 3 tests of a patient are counted; some results are missing, and "
+    "which ones is public.",
+    "attributes": [
+        {
+            "name": "glucose",
+            "cells": {"start": 2, "stop": 22, "width": 0.5},
+            "extras_joined": "apart",
+        },
+        DAY,
+    ],
+    "policies": {"glucose": {"kind": "threshold", "theta": 1, "unit": "value"}},
+    "record": "test",
+    "at_most": 3,
+    **OF_PATIENTS,
 }
 
-TABLES = [SALARIES, VISITS]
+TABLES = [SALARIES, VISITS, TESTS]
+COLUMNS = {
+    "salaries": "salary DOUBLE NOT NULL, age INTEGER NOT NULL, department TEXT",
+    "visits": "patient INTEGER NOT NULL, visit INTEGER NOT NULL, age INTEGER, "
+    "ward TEXT, day DATE NOT NULL",
+    "tests": "patient INTEGER NOT NULL, test INTEGER NOT NULL, glucose DOUBLE, "
+    "day DATE NOT NULL",
+}
 
 
 def make_demo(path: Path) -> None:
     """Write the demo's database."""
     import duckdb
+    import pyarrow
 
     rng = np.random.default_rng(2014)
+    rows = {"salaries": _salaries(rng), "visits": _visits(rng), "tests": _tests(rng)}
+    connection = duckdb.connect(str(path))
+    try:
+        for name, columns in COLUMNS.items():
+            connection.execute(f"CREATE TABLE {name} ({columns})")
+            connection.register("made_up", pyarrow.table(rows[name]))
+            connection.execute(f"INSERT INTO {name} SELECT * FROM made_up")
+    finally:
+        connection.close()
+
+
+def _salaries(rng: np.random.Generator) -> dict[str, list[Any]]:
     age = np.clip(rng.gamma(9.0, 4.6, PEOPLE) + 10, 16, 79).astype(np.int64)
     department = rng.choice(5, PEOPLE, p=[0.3, 0.1, 0.25, 0.15, 0.2])
     base = np.array([38.0, 62.0, 34.0, 58.0, 44.0])[department]
     salary = np.round(base * rng.lognormal(0.0, 0.35, PEOPLE) * (0.6 + age / 100), 1)
     names = np.array(SALARIES["attributes"][2]["levels"], dtype=object)[department]
     names[rng.random(PEOPLE) < 0.01] = None
-    connection = duckdb.connect(str(path))
-    try:
-        connection.execute(
-            "CREATE TABLE salaries (salary DOUBLE NOT NULL, age INTEGER NOT NULL, "
-            "department TEXT)"
-        )
-        columns = {"salary": salary, "age": age, "department": names}
-        import pyarrow
-
-        people = pyarrow.table({key: list(value) for key, value in columns.items()})
-        connection.register("people", people)
-        connection.execute("INSERT INTO salaries SELECT * FROM people")
-        connection.register("came", pyarrow.table(_visits(rng)))
-        connection.execute(
-            "CREATE TABLE visits (patient INTEGER NOT NULL, visit INTEGER NOT NULL, "
-            "age INTEGER, ward TEXT, day DATE NOT NULL)"
-        )
-        connection.execute("INSERT INTO visits SELECT * FROM came")
-    finally:
-        connection.close()
+    return {"salary": list(salary), "age": list(age), "department": list(names)}
 
 
 def _visits(rng: np.random.Generator) -> dict[str, list[Any]]:
@@ -110,5 +126,18 @@ def _visits(rng: np.random.Generator) -> dict[str, list[Any]]:
         "visit": list(range(patient.size)),
         "age": age,
         "ward": ward.tolist(),
+        "day": day.tolist(),
+    }
+
+
+def _tests(rng: np.random.Generator) -> dict[str, list[Any]]:
+    patient = np.sort(rng.integers(0, PATIENTS, 2 * PATIENTS))
+    glucose = np.round(rng.lognormal(1.75, 0.25, patient.size), 1).astype(object)
+    glucose[rng.random(patient.size) < 0.05] = None
+    day = np.datetime64("2024-01-01") + rng.integers(0, 366, patient.size)
+    return {
+        "patient": patient.tolist(),
+        "test": list(range(patient.size)),
+        "glucose": glucose.tolist(),
         "day": day.tolist(),
     }

@@ -71,7 +71,7 @@ class Workspace:
         self.keys = Keys(self.folder / "keys.json")
         self.samples = samples
         self._explorers: dict[str, Explorer] = {}
-        self._populations: dict[str, Population] = {}
+        self.populations: dict[str, Population] = {}
         self._lock = threading.RLock()
         try:
             for name in self._kept()["tables"]:
@@ -157,7 +157,7 @@ class Workspace:
             return None
         read = f"{source}/{spec.source or spec.name}"
         one, path = PeopleTable(spec.name, spec.policy(), read), self._ledger(name)
-        known = self._populations.get(name)
+        known = self.populations.get(name)
         if known is None:
             if not PLAIN_NAME.fullmatch(name) or path.exists():
                 raise InputError(
@@ -167,7 +167,7 @@ class Workspace:
             known = Population(
                 name, person=spec.person, tables=[one], path=path, **budget
             )
-            self._populations[name] = known
+            self.populations[name] = known
         elif budget:
             raise InputError(
                 f"the population {name!r} has a budget, which all its tables share",
@@ -311,9 +311,9 @@ class Workspace:
         spec = None if population is None else as_table(entry["table"])
         ledger: Path | Population = path
         if spec is not None:
-            if population not in self._populations:
-                self._populations[population] = Population(population, path=path)
-            ledger = self._populations[population]
+            if population not in self.populations:
+                self.populations[population] = Population(population, path=path)
+            ledger = self.populations[population]
             if ledger.policy(name, spec.at_most) != spec.policy():
                 raise LedgerError(f"{name!r} is not described as its ledger has it")
         explorer = Explorer(

@@ -146,10 +146,11 @@ def test_the_demo_starts_and_answers(tmp_path):
             except httpx.TransportError:
                 time.sleep(0.1)
         with bf.connect(url, secrets["the analyst ann"]) as ann:
-            salaries, visits = ann.tables()
+            salaries, tests, visits = ann.tables()
             assert (salaries["name"], visits["name"]) == ("salaries", "visits")
             assert salaries["remaining"] == 1.0
             assert "with all her records" in visits["promise"]
+            assert visits["shares_with"] == [tests["name"]] == ["tests"]
         with bf.connect(url, secrets["the curator"]) as curator:
             question = {
                 "kind": "histogram",

@@ -10,7 +10,7 @@ import pytest
 
 import blowfish_fast as bf
 from blowfish_fast.apps.explorer import AttributeSpec, Database, Explorer, PolicySpec
-from blowfish_fast.apps.explorer.catalog import EXTRAS
+from blowfish_fast.apps.explorer.catalog import EXTRAS, TableSpec
 
 from .engines_at_hand import ENGINES, INSTALL, NEEDS, POSTGRES
 
@@ -101,6 +101,44 @@ def test_every_statement_says_what_it_promises_and_costs():
     for choice in EXTRAS.values():
         assert choice.promise.endswith(".")
         assert choice.cost.endswith(".")
+
+
+@pytest.mark.parametrize("joined", ["all", "end", "apart"])
+@pytest.mark.parametrize(
+    ("rule", "size"),
+    [
+        (PolicySpec(kind="line"), 8),
+        (PolicySpec(kind="threshold", theta=3), 24),
+        (PolicySpec(kind="threshold", theta=10, unit="value"), 10),
+    ],
+)
+def test_promises_are_in_the_units_of_the_column_also_with_missing_values(
+    joined, rule, size
+):
+    cells = {"start": 0, "stop": 80, "width": 8}
+    spec = AttributeSpec(name="age", cells=cells, extras_joined=joined)
+    words = TableSpec(name="t", attributes=[spec], policies={"age": rule}).promise()
+    assert f"in age, values that differ by at most {size}" in words
+    assert "missing" in words
+    # What is said is in the graph: values so near lie in one cell, or in joined ones.
+    values = np.arange(0, 80, 0.5)
+    first, second = np.meshgrid(values, values)
+    near = np.abs(first - second) <= size
+    one, other = (first[near] // 8).astype(int), (second[near] // 8).astype(int)
+    apart = one != other
+    assert rule.over(spec).joins(one[apart], other[apart]).all()
+
+
+def test_promises_about_dates_and_blocks_say_what_is_public():
+    weeks = {"name": "day", "dates": ["2024-01-01", "2024-01-08", "2024-01-15"]}
+    sides = {"name": "side", "levels": ["a", "b", "c"], "extras_joined": "apart"}
+    rules = {
+        "day": PolicySpec(kind="line"),
+        "side": PolicySpec(kind="blocks", blocks=[["a", "b"], ["c"]]),
+    }
+    words = TableSpec(name="t", attributes=[weeks, sides], policies=rules).promise()
+    assert "in day, values that differ by at most 7 days" in words
+    assert "values of one block; public: which block, which are outside or" in words
 
 
 def people():

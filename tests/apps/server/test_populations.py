@@ -6,6 +6,7 @@ import os
 
 import pytest
 
+from blowfish_fast.apps.cli.commands.serve import open_workspace
 from blowfish_fast.apps.server.workspace import Workspace
 from blowfish_fast.errors import InputError, LedgerError
 
@@ -108,3 +109,27 @@ def test_a_frozen_snapshot_is_refused_uncharged_once_its_file_is_another(
     assert explorer.ask(paid(AGES, 0.4)).values.tolist() == first.values.tolist()
     assert float(explorer.ledger.spent) == pytest.approx(0.4)
     assert "is frozen" in explorer.table.versions()
+
+
+def test_the_demo_shows_persons_presence_nulls_dates_and_a_population(tmp_path):
+    work, _ = open_workspace(
+        tmp_path / "demo", demo=True, database=None, tables=None, epsilon=2.0
+    )
+    try:
+        visits, tests = (work.explorer(one) for one in ("visits", "tests"))
+        assert visits.ledger is tests.ledger
+        assert visits.table.person == "patient"
+        assert visits.table.presence == 2
+        assert {one.kind for one in visits.table.attributes} >= {"number", "date"}
+        joined = {
+            one.extras_joined
+            for one in (*visits.table.attributes, *tests.table.attributes)
+        }
+        assert joined == {"all", "end", "apart"}
+        before = visits.remaining("ann")
+        asked = {"kind": "histogram", "table": "tests", "attribute": "glucose"}
+        answer = tests.ask(paid({**asked, "width": 4}, 0.25), analyst="ann")
+        assert visits.remaining("ann") == before - answer.epsilon
+        assert (tests.engine.counts(tests.plan(paid(asked, 0.25)).layout)[-1]) > 0
+    finally:
+        work.close()

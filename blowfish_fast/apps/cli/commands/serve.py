@@ -19,7 +19,7 @@ def run_serve(
         Path | None, typer.Option(help="Where ledgers, secrets and added data live.")
     ] = None,
     demo: Annotated[
-        bool, typer.Option("--demo", help="Made-up data, one table, one analyst.")
+        bool, typer.Option("--demo", help="Made-up data, one analyst.")
     ] = False,
     database: Annotated[
         list[str] | None,
@@ -209,7 +209,10 @@ def open_workspace(
             if fresh and demo:
                 secrets["the analyst ann"] = workspace.keys.make("analyst", "ann")
         for one in new:
-            explorer = workspace.add_table(one, epsilon=epsilon)
+            # Who joins a population shares the budget that it has.
+            shared = one.get("population") in workspace.populations
+            terms = {} if shared else {"epsilon": epsilon}
+            explorer = workspace.add_table(one, **terms)
             if demo:
                 explorer.ledger.allot("ann", epsilon / 2)
     except BaseException:
