@@ -92,12 +92,11 @@ def histogram(
     if kind != "noise" or release.interval_scope == "noise":
         bounds = release.intervals(ranges, confidence, of=kind)
     few = places.kind == "level" and release.domain.size <= MOST_MARKED
-    draw = _bars if few else _stairs
+    style: dict[str, Any] = {"label": interval_label(kind, confidence), "bars": few}
     # What holds the noise alone must not look like more.
-    style: dict[str, Any] = {"label": interval_label(kind, confidence)}
     if kind == "noise":
         style["hatch"] = "///"
-    draw(drawn, places.edges[cuts], estimate, bounds, style)
+    _draw(drawn, places.edges[cuts], estimate, bounds, style)
     if public is not None:
         beside, label = public
         drawn.stairs(
@@ -139,55 +138,36 @@ def bar_cuts(cells: int) -> tuple[int, IntArray]:
     return together, np.append(np.arange(0, cells, together), cells).astype(np.int64)
 
 
-def _stairs(
+def _draw(
     axes: Axes,
     edges: FloatArray,
     estimate: AnyArray,
     bounds: FloatArray | None,
     style: dict[str, Any],
 ) -> None:
-    axes.stairs(
-        estimate,
-        edges,
-        color=palette.ESTIMATE,
-        linewidth=1.3,
-        label="estimate",
-        baseline=None,
-    )
+    """Draw stairs with a band; bars with whiskers where cells have no neighbours."""
+    if style.pop("bars"):
+        middles = (edges[:-1] + edges[1:]) / 2
+        axes.bar(middles, estimate, width=0.7, color=palette.NOISE, label="estimate")
+        if bounds is not None:
+            axes.errorbar(
+                middles,
+                bounds.mean(axis=1),
+                yerr=(bounds[:, 1] - bounds[:, 0]) / 2,
+                fmt="none",
+                ecolor=palette.BLACK,
+                elinewidth=1.2,
+                capsize=3,
+                linestyle="dotted" if "hatch" in style else "solid",
+                label=style["label"],
+            )
+        return
+    line: dict[str, Any] = {"color": palette.ESTIMATE, "label": "estimate"}
+    axes.stairs(estimate, edges, baseline=None, linewidth=1.3, **line)
     if bounds is not None:
-        axes.stairs(
-            bounds[:, 1],
-            edges,
-            baseline=bounds[:, 0],
-            fill=True,
-            color=palette.NOISE,
-            alpha=0.35,
-            **style,
-        )
-
-
-def _bars(
-    axes: Axes,
-    edges: FloatArray,
-    estimate: AnyArray,
-    bounds: FloatArray | None,
-    style: dict[str, Any],
-) -> None:
-    """Draw categories, which have no neighbours, as bars with whiskers."""
-    middles = (edges[:-1] + edges[1:]) / 2
-    axes.bar(middles, estimate, width=0.7, color=palette.NOISE, label="estimate")
-    if bounds is not None:
-        axes.errorbar(
-            middles,
-            bounds.mean(axis=1),
-            yerr=(bounds[:, 1] - bounds[:, 0]) / 2,
-            fmt="none",
-            ecolor=palette.BLACK,
-            elinewidth=1.2,
-            capsize=3,
-            linestyle="dotted" if "hatch" in style else "solid",
-            label=style["label"],
-        )
+        low, high = bounds.T
+        style |= {"color": palette.NOISE, "alpha": 0.35}
+        axes.stairs(high, edges, baseline=low, fill=True, **style)
 
 
 def bucket_starts(release: Release) -> IntArray:

@@ -231,15 +231,13 @@ def groups(
         colour, marker, dash = palette.series(number)
         mine = np.array([at for at, (_, own) in enumerate(along) if own == line])
         spans = np.array([places[along[at][0]] for at in mine])
-        style = {"color": colour, "label": _words(line) if len(lines) > 1 else None}
+        label = _words(line) if len(lines) > 1 else None
+        look: dict[str, Any] = {"color": colour, "label": label}
+        look |= {"marker": None if ranged else marker, "linestyle": dash}
+        if not ranged and len(lines) > 1:
+            spans += SIDE_BY_SIDE * (number / (len(lines) - 1) - 0.5)
         held = None if bounds is None else bounds[mine]
-        if ranged:
-            _segments(drawn, spans, answers.values_array[mine], held, style, dash)
-        else:
-            many = len(lines)
-            shift = SIDE_BY_SIDE * (number / (many - 1) - 0.5) if many > 1 else 0.0
-            middles = spans.mean(axis=1) + shift
-            _dots(drawn, middles, answers.values_array[mine], held, style, marker)
+        _draw_line(drawn, spans, answers.values_array[mine], held, look)
     if not ranged:
         names_along(drawn, [_words(one) for one in names])
         drawn.set_xlim(-0.5, len(names) - 0.5)
@@ -276,49 +274,26 @@ def _range_places(names: list[Any], axes: Axes) -> dict[Any, tuple[float, float]
     return {name: (pair[0], pair[1]) for name, pair in zip(names, pairs, strict=True)}
 
 
-def _segments(
+def _draw_line(
     axes: Axes,
     spans: FloatArray,
     values: FloatArray,
     bounds: FloatArray | None,
-    style: dict[str, Any],
-    dash: object,
+    look: dict[str, Any],
 ) -> None:
-    """Draw a line over each range; ranges may be of any width, with gaps between."""
-    axes.hlines(
-        values, spans[:, 0], spans[:, 1], linewidth=1.6, linestyle=dash, **style
-    )
+    """Draw answers over ranges, which may have gaps between them, or as dots."""
+    middles, colour = spans.mean(axis=1), look["color"]
+    marker, dash = look.pop("marker"), look.pop("linestyle")
+    if marker is not None:
+        if bounds is not None:
+            axes.vlines(middles, *bounds.T, color=colour, linewidth=5, alpha=0.3)
+        axes.plot(middles, values, marker, **look)
+        return
+    axes.hlines(values, *spans.T, linewidth=1.6, linestyle=dash, **look)
     if bounds is not None:
-        axes.bar(
-            spans[:, 0],
-            bounds[:, 1] - bounds[:, 0],
-            spans[:, 1] - spans[:, 0],
-            bounds[:, 0],
-            align="edge",
-            color=style["color"],
-            alpha=0.22,
-            linewidth=0,
-        )
-
-
-def _dots(
-    axes: Axes,
-    middles: FloatArray,
-    values: FloatArray,
-    bounds: FloatArray | None,
-    style: dict[str, Any],
-    marker: str,
-) -> None:
-    if bounds is not None:
-        axes.vlines(
-            middles,
-            bounds[:, 0],
-            bounds[:, 1],
-            color=style["color"],
-            linewidth=5,
-            alpha=0.3,
-        )
-    axes.plot(middles, values, marker, **style)
+        heights, widths = bounds[:, 1] - bounds[:, 0], spans[:, 1] - spans[:, 0]
+        style = {"align": "edge", "color": colour, "alpha": 0.22, "linewidth": 0}
+        axes.bar(spans[:, 0], heights, widths, bounds[:, 0], **style)
 
 
 def _finish_groups(
