@@ -202,17 +202,7 @@ class Session:
 
 @dataclass(frozen=True, repr=False)
 class Parts:
-    """Records divided by one attribute; each question is asked of all parts at once.
-
-    Examples
-    --------
-    >>> import blowfish_fast as bf
-    >>> sexes = bf.Domain.from_levels(["F", "M"], name="sex")
-    >>> ledger = bf.Ledger(None, epsilon=1, policy=bf.policies.AddRemove(sexes))
-    >>> parts = bf.Session(ledger, [30, 20]).partition("sex")
-    >>> sorted(parts.noisy_count(epsilon=0.5, rng=1))
-    ['F', 'M']
-    """
+    """Records divided by one attribute; each question is asked of all parts at once."""
 
     _session: Session
     _axis: int

@@ -76,16 +76,6 @@ class Preview:
 
     What would be charged, what remains `before` and `after`, in the ledger's currency;
     the `reason` of a refusal, empty if it would be `accepted`.
-
-    Examples
-    --------
-    >>> import blowfish_fast as bf
-    >>> policy = bf.policies.Full(bf.Domain(4))
-    >>> ledger = bf.Ledger(None, epsilon=1, policy=policy)
-    >>> asked = bf.workloads.Identity(policy.domain)
-    >>> mechanism = bf.Laplace(policy, asked, epsilon=0.3)
-    >>> print(ledger.preview(mechanism))
-    laplace would cost eps = 0.3 of the 1 that remains; 0.7 would be left
     """
 
     mechanism: str
@@ -151,18 +141,6 @@ class Entry:
     ("ids", "regions"); `policy` is in words. The `state` is "reserved" (not answered
     yet), "stored" (answered and kept) or "returned". `analyst` is whose allotment paid,
     `snapshot` the version of the data that was to be read.
-
-    Examples
-    --------
-    >>> import blowfish_fast as bf
-    >>> policy = bf.policies.Full(bf.Domain(4))
-    >>> ledger = bf.Ledger(None, epsilon=1, policy=policy)
-    >>> asked = bf.workloads.Identity(policy.domain)
-    >>> mechanism = bf.Laplace(policy, asked, epsilon=0.3)
-    >>> release = ledger.release(mechanism, [4, 0, 2, 1], request="ages, March")
-    >>> entry = ledger.history()[0]
-    >>> entry.request, float(entry.epsilon), entry.mechanism
-    ('ages, March', 0.3, 'laplace')
     """
 
     number: int

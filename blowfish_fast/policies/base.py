@@ -154,13 +154,6 @@ class Policy(PolicyGraph):
         """Return the quotient policy on bins of cells; it remembers its parent.
 
         Two bins are joined where some edge joins their cells.
-
-        Examples
-        --------
-        >>> import blowfish_fast as bf
-        >>> ages = bf.policies.Threshold(bf.Domain(6), theta=2)
-        >>> ages.project([0, 0, 1, 1, 2, 2]).distance(0, 2).tolist()
-        2.0
         """
         buckets = labels if isinstance(labels, Buckets) else Buckets.from_labels(labels)
         if buckets.cells != self.domain.size:
@@ -208,18 +201,7 @@ class Policy(PolicyGraph):
         return self
 
     def with_constraints(self, constraints: Constraints) -> Policy:
-        """Return this policy towards someone who knows the counts of `constraints`.
-
-        Examples
-        --------
-        >>> import blowfish_fast as bf
-        >>> policy = bf.policies.Full(bf.Domain(4))
-        >>> rows = [[True, True, False, False]]
-        >>> known = bf.policies.CountConstraints(policy.domain, rows)
-        >>> constrained = policy.with_constraints(known)
-        >>> constrained.has_constraints, constrained.unconstrained == policy
-        (True, True)
-        """
+        """Return this policy towards someone who knows the counts of `constraints`."""
         # Its class is built from other policies, so it is found by name.
         restricted: Any = POLICIES["constrained"]
         found: Policy = restricted(self, constraints)
