@@ -34,6 +34,7 @@ _KNOWN: WeakKeyDictionary[Mechanism, tuple[dict[str, Any], bytes]] = WeakKeyDict
 FIRST_HOMES = {
     "measure.selectors.partitions.dyadic_rectangles": "DyadicRectangles",
     "measure.selectors.partitions.dyadic_tree": "DyadicTree",
+    "measure.selectors.partitions.k_buckets": "KBuckets",
     "measure.selectors.partitions.thresholded_sort": "ThresholdedSort",
     "mechanisms.baselines.ahp": "Ahp",
     "mechanisms.baselines.noise_first": "NoiseFirst",
