@@ -25,17 +25,20 @@ from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any, Literal
 
-from blowfish_fast._support.validation import as_confidence, as_whole
+from blowfish_fast._support.validation import as_positive, as_whole
 from blowfish_fast.errors import EpsilonError, InputError
 from blowfish_fast.measure.budgets import Budget
 from blowfish_fast.measure.sensitivity.policy import sensitivity
 from blowfish_fast.policies import Policy, refuse_units
 from blowfish_fast.workloads import Workload
 
-from .calibration import Candidate, calibration
+from .calibration import NEAR, Candidate, calibration
 from .least_epsilon import Scope
 
 SCOPES = ("simultaneous", "per_query")
+
+MANY_QUERIES = 2**14
+"""Beyond it, mechanisms that are far from the cheapest are priced by scaling alone."""
 
 
 class Translation:
@@ -156,7 +159,8 @@ def translate(
 ) -> Translation:
     """Return the least epsilon, or rho, of every mechanism for a wanted accuracy.
 
-    Free: no data is read.
+    Free: no data is read. Above 2^14 queries, mechanisms that cost over 1.05 times the
+    cheapest are priced by scaling, which is near the least and no promise.
 
     Parameters
     ----------
@@ -188,8 +192,11 @@ def translate(
     True
     """
     refuse_units(policy, "the epsilon for an accuracy")
-    wanted = _as_alpha(alpha)
-    miss = 1.0 - as_confidence(1.0 - _as_beta(beta))
+    wanted = as_positive(alpha, "alpha, the largest error,")
+    chance = as_positive(beta, "beta, the probability of exceeding alpha,")
+    if chance >= 1.0:
+        raise InputError(f"beta must lie strictly between 0 and 1; received {beta!r}")
+    miss = 1.0 - (1.0 - chance)
     if scope not in SCOPES:
         raise InputError(f"scope must be one of {SCOPES}; received {scope!r}")
     samples = as_whole(samples, "samples", 0)
@@ -199,30 +206,6 @@ def translate(
     if float(sensitivity(policy.unconstrained, workload)) == 0.0:
         return Translation(wanted, miss, scope, [], free=True)
     known = calibration(policy, workload, 1 if currency == "epsilon" else 2)
-    found = known.least(wanted, miss, scope, samples=samples, near=math.inf)
+    near = math.inf if workload.queries <= MANY_QUERIES else NEAR
+    found = known.least(wanted, miss, scope, samples=samples, near=near)
     return Translation(wanted, miss, scope, found, free=False)
-
-
-def _as_alpha(alpha: Any) -> float:
-    try:
-        wanted = float(alpha)
-    except (TypeError, ValueError):
-        wanted = math.nan
-    if not (math.isfinite(wanted) and wanted > 0):
-        raise InputError(
-            f"alpha is the largest error, a number above 0; received {alpha!r}"
-        )
-    return wanted
-
-
-def _as_beta(beta: Any) -> float:
-    try:
-        wanted = float(beta)
-    except (TypeError, ValueError):
-        wanted = math.nan
-    if not 0.0 < wanted < 1.0:
-        raise InputError(
-            "beta is the probability of exceeding alpha, strictly between 0 and 1; "
-            f"received {beta!r}"
-        )
-    return wanted

@@ -311,13 +311,21 @@ class Calibration:
             return _largest_errors(scales_at(epsilon), answers_of, samples)
 
         known: list[Spread] = []
+        last: list[tuple[Scales, Spread]] = []
 
         def spread(scales: Scales) -> Spread:
+            # One law is asked for half-widths, and then for tails.
+            if not last or last[0][0] is not scales:
+                last[:] = [(scales, new_spread(scales))]
+            return last[0][1]
+
+        def new_spread(scales: Scales) -> Spread:
             # Draws of one scale enter answers with the same parts at every epsilon.
-            if known and one_scale(scales):
+            alike = one_scale(scales)
+            if known and alike:
                 return known[0].at_scale(scales)
             found = strategy.spread(form, scales)
-            if one_scale(scales):
+            if alike:
                 known.append(found)
             return found
 

@@ -150,7 +150,7 @@ def intervals_offered(case: Case, counts: IntArray) -> Offered:
     offered = Offered([], np.empty(0, dtype=np.int64), [])
     costs = []
     for length in lengths if powers else range(1, cells + 1):
-        scale = float(noise.scales[length.bit_length() - 1 if powers else length])
+        scale = float(noise.scales[(length.bit_length() if powers else length) - 1])
         price = round((partition.bucket_cost + partition.offset * scale) / noise.step)
         for start in range(cells - length + 1):
             cost = _cost(partition, counts[start : start + length].tolist())

@@ -289,11 +289,9 @@ class Handle:
 def choice_epsilon(selector: Any, budget: Budget, cells: int) -> Fraction:
     """Return the epsilon at which a selector chooses for `budget`: Lemma ZC7.
 
-    The budget itself where it is epsilon. In rho a selector may state two facts,
-    proved in ``docs/proofs/zcdp.md``: it makes successive draws, draw j with the part
-    f_j of epsilon (`parts`), and the logarithm of the odds of two outcomes there
-    changes between neighbours by at most `loss_range` * f_j * epsilon. Pure privacy
-    alone gives a range of 2 in one part, which holds for every selector.
+    The budget itself where it is epsilon. In rho a selector may state that draw j takes
+    the part f_j of epsilon (`parts`), where the log odds of two outcomes change by at
+    most `loss_range` * f_j * epsilon; every selector has a range of 2 in one part.
     """
     parts = selector.parts(cells) if hasattr(selector, "parts") else ()
     epsilon = budget.for_choice(getattr(selector, "loss_range", 2), parts)

@@ -62,9 +62,9 @@ class Scales(NamedTuple):
     @property
     def least(self) -> float:
         """Smallest scale of a row with noise; 0 where no row has any."""
-        widths = self.widths
-        least = float(widths.min(where=widths > 0, initial=np.inf))
-        return least if least < np.inf else 0.0
+        fastest = int(self.rates.max(where=~self.exact, initial=0))
+        width = float(self.unit) / fastest if fastest else 0.0
+        return width if self.power == 1 else math.sqrt(width / 2.0)
 
     @property
     def variances(self) -> FloatArray:
@@ -264,10 +264,8 @@ class Spread(NamedTuple):
 def chernoff_tail(distance: FloatArray, spread: Spread) -> FloatArray:
     """Bound P(|sum a_i Z_i| > distance) for each query.
 
-    The moment function of discrete Laplace noise is at most the continuous one,
-    1 / (1 - s^2 b^2), because cosh(ut) - 1 <= u^2 (cosh t - 1) for |u| <= 1; and
-    -ln(1 - y) / y increases, so the sum over rows is at most
-    -(square / largest^2) ln(1 - s^2 largest^2). The best s has a closed form.
+    Chernoff's bound with the moment function 1 / (1 - s^2 b^2), which is not below the
+    discrete one (``docs/proofs/laplace.md``); the best s has a closed form.
     """
     square, largest = spread.square, spread.largest
     noisy = (largest > 0) & (square > 0)

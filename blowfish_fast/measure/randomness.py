@@ -30,8 +30,6 @@ from blowfish_fast.errors import InputError, RandomnessError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from cryptography.hazmat.primitives.ciphers import CipherContext
-
 KEY_BYTES = 32
 WORD_BYTES = 8
 WORDS_PER_CIPHER_BLOCK = 2
@@ -49,10 +47,10 @@ class WordStream:
     Threads may share it; a secure stream works only in the process that opened it.
     """
 
-    __slots__ = ("_encryptor_at", "_process")
+    __slots__ = ("_key", "_process")
 
     def __init__(self, key: bytes, *, secure: bool) -> None:
-        self._encryptor_at = _counter_mode(key)
+        self._key = _cipher_parts()[1](key)
         self._process = os.getpid() if secure else None
 
     def __call__(self, position: int, count: int) -> WordArray:
@@ -66,7 +64,8 @@ class WordStream:
         if count == 0:
             return np.empty(0, dtype=np.uint64)
         block, skipped = divmod(position, WORDS_PER_CIPHER_BLOCK)
-        encryptor = self._encryptor_at(block)
+        cipher, _, counter = _cipher_parts()
+        encryptor = cipher(self._key, counter(block.to_bytes(16, "big"))).encryptor()
         words = np.empty(count + skipped, dtype="<u8")
         target = words.data.cast("B")
         for start in range(0, len(target), len(_ZEROS)):
@@ -259,22 +258,9 @@ def _key_from(seed: int | np.random.Generator | None) -> bytes:
     ).digest()
 
 
-def _counter_mode(key: bytes) -> Callable[[int], CipherContext]:
-    """Return a function that starts AES-256 in counter mode at a given block."""
-    cipher, cipher_of_key, counter = _cipher_parts()
-    cipher_key = cipher_of_key(key)
-
-    def encryptor_at(block: int) -> CipherContext:
-        start = counter(block.to_bytes(16, "big"))
-        context: CipherContext = cipher(cipher_key, start).encryptor()
-        return context
-
-    return encryptor_at
-
-
 @cache
 def _cipher_parts() -> tuple[Any, Any, Any]:
-    """Load the cipher when it is first needed, and look for it only then."""
+    """Load AES-256 in counter mode when it is first needed."""
     from cryptography.hazmat.primitives.ciphers import Cipher
     from cryptography.hazmat.primitives.ciphers.algorithms import AES
     from cryptography.hazmat.primitives.ciphers.modes import CTR

@@ -1,15 +1,10 @@
 """Half-widths for sums of independent noise, Laplace or Gaussian.
 
-An answer is off by S = sum a_i Z_i. The least of these bounds is taken, proved in
-``docs/proofs/intervals.md`` (Laplace) and ``docs/proofs/zcdp.md`` (Gaussian):
-
-    worst vector   Laplace: of w_i = (a_i b_i)^2 / square only square and the largest
-                   matter; a table of quantiles over theta = 1 / largest w, rounded up,
-                   beside one of Chernoff's bound, leads to discrete noise
-    smoothed       Gaussian: Z_i with a normal variable of variance tau^2 added has at
-                   most (1 + d) times the density of N(0, v_i + tau^2)
-    law            of sums of equal draws: the transform of the m-th power of the
-                   characteristic function of one
+An answer is off by S = sum a_i Z_i. The least of several bounds is taken, proved in
+``docs/proofs/intervals.md`` (Laplace) and ``docs/proofs/zcdp.md`` (Gaussian): that of
+the worst vector of given square and largest part, from a table, or of Chernoff; that of
+noise smoothed by a normal variable; and the law itself of sums of equal draws, by the
+transform of a power of the characteristic function of one.
 """
 
 from __future__ import annotations
@@ -112,12 +107,7 @@ class _Family:
 
 
 def _cells() -> tuple[FloatArray, _Family]:
-    """Return borders of theta, and for each cell a vector above all of its vectors.
-
-    Tails grow with every entry (Birnbaum), so inside [r, r + 1] the cell [lo, hi] is
-    covered by r entries 1 / lo and one 1 - r / hi; a cell over several whole numbers by
-    floor(hi) + 1 entries 1 / lo.
-    """
+    """Return borders of theta, and for each cell a vector above all of its vectors."""
     borders = [1.0]
     while borders[-1] < _TOP:
         after, whole = borders[-1] * _RATIO, math.floor(borders[-1]) + 1.0
@@ -223,8 +213,7 @@ def equal_sum_half_widths(
 ) -> FloatArray:
     """Return half-widths for sums of independent draws of one scale, from their law.
 
-    Laplace draws of scale `width`, or Gaussian ones for power 2. Infinite where the
-    transform would be too long or gain nothing, or `miss` is too small for it.
+    Infinite where the transform would be too long, gain nothing, or be too coarse.
     """
     place = np.searchsorted(GRID, terms)
     if terms.size == 1:

@@ -2,15 +2,10 @@
 
 For audits: what a release draws once is drawn millions of times, by the same code.
 Every row of log-weights of an exponential mechanism goes through one function,
-``kernels.exponential_choice.weigh_block``. Steering it walks the tree of all decisions,
-and the real sampler decides for all runs that reach a row together:
-
-    row 0   [.7 .2 .1] --0--> row 1  [.5 .5] --0--> choice A    .35
-                       |                     --1--> choice B    .35
-                       --1--> choice B                          .2    ...
-
-Each leaf of the tree is a choice whose probability is known from the rows on its path:
-its law. A selector that draws noise of its own has no such tree.
+``kernels.exponential_choice.weigh_block``. Steering it walks the tree of all decisions:
+each leaf is a choice whose probability is known from the rows on its path. The real
+sampler decides for all runs that reach a row together. A selector that draws noise of
+its own has no such tree.
 """
 
 from __future__ import annotations

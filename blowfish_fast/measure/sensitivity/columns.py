@@ -1,20 +1,13 @@
 """Sensitivity of any sparse queries: the two columns of a workload furthest apart.
 
 A record that moves from u to v changes the answers by the difference of columns u and
-v. Cells with equal columns are merged first, and the policy with them:
-
-    workload   1 1 0 0 0        classes  {0, 1} {2, 3} {4}
-               0 0 0 0 2        policy   its quotient on the three classes
-
-Rectangles on a grid are columns too, on the grid cut along their sides:
+v. Cells with equal columns are merged first, and the policy with them. Rectangles on a
+grid are columns too, on the grid cut along their sides:
 
     cuts   0   3 4   7          only slabs between the sides of rectangles differ, so
       0    .-----------.        the grid shrinks to them where the policy keeps its
       2    |   |=|     |        form; coverage is then counted corner by corner
       5    .-----------.
-
-Where every cell has the same moves these are tried one after the other, all cells at
-once.
 """
 
 from __future__ import annotations

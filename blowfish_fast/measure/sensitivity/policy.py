@@ -1,21 +1,10 @@
 """Policy-specific sensitivity: the largest change of answers along one policy edge.
 
-The sum of absolute changes over all answers. It is exact, or says that it is an upper
-bound; it is never below the truth. The cheapest rule that applies is used:
-
-    closed form       cells, totals, prefixes, all ranges, marginals, sums
-    sweep             listed ranges along a line
-    step by step      rectangles on a grid             columns
-    edge by edge      any sparse queries               columns
-
-    u     v         [==)  [======)       two of the three ranges hold exactly one
-    |-----|---------------------->       of u and v
-
-Queries that cannot tell some cells apart are first laid over bins of such cells,
-together with the policy: that keeps the sensitivity (``docs/proofs/sensitivity.md``).
-
-What is paid in rho is priced by the largest weighted sum of *squared* changes: exact
-for rows of 0 and 1, which an edge moves by 0 or 1, and for few edges; else a bound.
+It is exact, or says that it is an upper bound; it is never below the truth. The
+cheapest rule that applies is used: closed forms for cells, totals, prefixes, all
+ranges, marginals and sums; a sweep for listed ranges along a line; steps of a grid for
+rectangles; columns, edge by edge, for any sparse queries. What is paid in rho is priced
+by *squared* changes. Proofs: ``docs/proofs/sensitivity.md``, ``docs/proofs/zcdp.md``.
 """
 
 from __future__ import annotations
@@ -354,14 +343,6 @@ def worst_moves(matrix: Any, weights: IntArray, policy: Policy, power: int) -> i
     Lemma ZC4. `matrix` is sparse, (rows, cells) of whole numbers; weights are not
     negative, and divided by what they share, which keeps sums exact in floating point;
     the policy is without constraints.
-
-    Examples
-    --------
-    >>> import blowfish_fast as bf
-    >>> from scipy import sparse
-    >>> rows = sparse.csr_array(np.array([[3, 1, 0], [0, 1, 1]]))
-    >>> worst_moves(rows, np.array([1, 1]), bf.policies.Full(bf.Domain(3)), power=2)
-    10
     """
     kept = np.flatnonzero(weights)
     if not kept.size:

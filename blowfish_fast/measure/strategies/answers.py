@@ -213,7 +213,7 @@ class Answers(LinearStrategy):
         """Return the place of each query among those declared; refuse others."""
         asked = form_matrix(form, self.cells, most=MOST_COEFFICIENTS)
         rows = asked.shape[0] if asked is not None else 0
-        if rows == self.matrix.shape[0] and _same(asked, self.matrix):
+        if rows == self.matrix.shape[0] and not (asked != self.matrix).nnz:
             return np.arange(rows)
         found = [self._places.get(_key(asked, row), -1) for row in range(rows)]
         if asked is None or -1 in found:
@@ -293,13 +293,6 @@ def _list_queries(form: Implicit) -> Fractions:
         }[form.kind]
     one = np.ones(first.size)
     return Fractions(first.astype(np.int64), one, last.astype(np.int64), one)
-
-
-def _same(asked: Any, declared: Any) -> bool:
-    """Return whether two matrices have the same entries, row by row."""
-    names = ("indptr", "indices", "data")
-    pairs = ((getattr(asked, name), getattr(declared, name)) for name in names)
-    return all(np.array_equal(one, other) for one, other in pairs)
 
 
 def _key(matrix: Any, row: int) -> tuple[bytes, bytes]:

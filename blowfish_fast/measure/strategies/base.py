@@ -223,11 +223,7 @@ class LinearStrategy(ABC):
         return noise_half_widths(spread, miss)
 
     def _kept(self, scales: Scales, make: Callable[[Scales], Kept]) -> Kept:
-        """Return what `make` returned when these scales were last asked about.
-
-        Answers to single queries then need no work over all rows. Scales are compared
-        by identity: a release keeps its own.
-        """
+        """Return what `make` returned for these very scales, which a release keeps."""
         last: tuple[Scales, dict[str, Any]] | None = self.__dict__.get("_last_noise")
         if last is None or last[0] is not scales:
             last = self.__dict__["_last_noise"] = (scales, {})

@@ -99,11 +99,7 @@ class Cells(LinearStrategy):
         return np.concatenate([cells, public])
 
     def _public_parts(self, policy: Policy) -> BoolArray:
-        """Mark the parts whose total no edge of the policy changes.
-
-        Those that consist of whole connected parts of the policy, none with "absent":
-        asked of the policy at hand, which need not be the one of `under`.
-        """
+        """Mark parts whose total no edge of the policy at hand changes."""
         components = policy.components()
         if self.parts is None:
             return np.array([not components.private.any()])
@@ -264,12 +260,6 @@ def mean_noise(policy: Policy, budget: Budget | Fraction) -> float:
 
     Constraints of the policy make it larger. For Gaussian noise it is that of a normal
     variable, sigma sqrt(2 / pi).
-
-    Examples
-    --------
-    >>> import blowfish_fast as bf
-    >>> round(mean_noise(bf.policies.Full(bf.Domain(9)), Fraction(1, 10)), 2)
-    19.99
     """
     each = Budget.of(budget).over(policy.group_size)
     width = float(Cells(2).scales(policy.unconstrained, each).widths[0])

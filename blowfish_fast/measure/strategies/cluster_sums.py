@@ -1,16 +1,10 @@
 """Measure the size and the coordinate sums of every cluster of records.
 
 A record counts as the centre of its cell, written in whole public steps from the middle
-of the domain, so all rows are integers:
-
-    rows   sizes of the k clusters | sums along axis 0, axis 1, ... of cluster 0 | ...
-
-    one attribute, step 1/2      cell          0     1     2     3
-                                 coordinate   -3    -1     1     3     middle at 2
-
-A record that crosses a border leaves one sum and enters another, so what an edge moves
-is the distance of both ends from the middle, however short the edge is. Only records
-that must stay in their cluster move a sum by the length of the edge.
+of the domain, so all rows are integers: sizes of the k clusters, then sums along axis
+0, axis 1, ... of each. A record that crosses a border leaves one sum and enters
+another, so an edge moves the distance of both ends from the middle, however short it
+is. Only records that must stay in their cluster move a sum by the length of the edge.
 """
 
 from __future__ import annotations
@@ -263,8 +257,7 @@ class ClusterSums(LinearStrategy):
     def worst_edge(self, weights: IntArray, policy: Policy, power: int = 1) -> int:
         """Return the largest weighted change along an edge: Lemma KM4.
 
-        Exact for policies with few edges; else a bound that any two cells meet, or,
-        where records stay in their cluster, the longest edge.
+        Exact for few edges; else a bound by any two cells, or by the longest edge.
         """
         size, total = self._heaviest(weights)
         if policy.edges_up_to(LISTED_EDGES) is not None:
@@ -322,10 +315,7 @@ class ClusterSums(LinearStrategy):
         return kernels.nearest_clusters(places, self._distances, self.grid.offsets)
 
     def moved_centers(self, noisy: IntArray, scales: Scales) -> FloatArray:
-        """Return new centres from noisy sizes and sums, inside the box.
-
-        A cluster whose noisy size is below 1 or twice its scale keeps its centre.
-        """
+        """Return new centres inside the box; clusters of few records keep theirs."""
         clusters = self.clusters
         sizes = noisy[:clusters].astype(np.float64)
         sums = noisy[clusters:].reshape(clusters, -1).astype(np.float64)

@@ -1,17 +1,13 @@
 """How far published answers lie off, as whole numbers that are measured with noise.
 
-A release is public; its errors are not. Each statistic compares it with the true counts
-in sixteenths of a record, so that everything drawn is a whole number, and states how
-much one edge of the policy moves it:
-
     kind       rows                                             move along an edge
     quantile   k-th smallest of v_q = |R_q - 16 q(x)| + 1 - H_q  16 max_q |move of q|
     curve      sum_q clip(v_q - e_j, 0, e_(j+1) - e_j)           16 sum_q |move of q|
     all        largest |sum| of estimate - counts, any box       16
     shape      largest deviation from even, bucket by bucket     1, or 2 for moves
 
-R_q is the published answer and H_q a noise half-width, both in sixteenths. Proofs:
-``docs/proofs/certificates.md``.
+R_q is the published answer and H_q a noise half-width, both in sixteenths of a record.
+Proofs: ``docs/proofs/certificates.md``.
 """
 
 from __future__ import annotations

@@ -167,22 +167,17 @@ class Explicit(LinearStrategy):
         estimate: FloatArray = self._inverse(scales) @ noisy
         return estimate
 
-    def supports(self, form: Fractions | Pieces, scales: Scales) -> bool:
-        """Return whether the rows determine the answers to all queries."""
-        asked = self._queries(form)
-        kept = scales.measured | scales.exact
-        seen = asked @ self._inverse(scales)[:, kept] @ self._dense_rows[kept]
-        limit = TOLERANCE * np.maximum(np.abs(asked).max(axis=1, initial=0.0), 1e-300)
-        return bool((np.abs(seen - asked).max(axis=1, initial=0.0) <= limit).all())
-
     def _spread(self, form: Fractions | Pieces, scales: Scales) -> Spread:
-        if not self.supports(form, scales):
+        asked, inverse = self._queries(form), self._inverse(scales)
+        kept, noisy = scales.measured | scales.exact, scales.measured
+        missed = np.abs(asked @ inverse[:, kept] @ self._dense_rows[kept] - asked)
+        limit = TOLERANCE * np.maximum(np.abs(asked).max(axis=1, initial=0.0), 1e-300)
+        if (missed.max(axis=1, initial=0.0) > limit).any():
             raise IntervalError(
                 "the strategy matrix does not determine these answers: some query is "
                 "no combination of its rows. Ask others, or measure more"
             )
-        noisy = scales.measured
-        amounts = self._queries(form) @ self._inverse(scales)[:, noisy]
+        amounts = asked @ inverse[:, noisy]
         variance = amounts**2 @ scales.variances[noisy]
         widths = scales.widths[noisy]
         weighted = np.abs(amounts) * widths

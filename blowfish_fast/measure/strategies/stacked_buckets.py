@@ -1,15 +1,10 @@
 """Cells, and fresh totals of buckets of them, stacked into one strategy.
 
-    root      total of all parts; not measured where there are several
-    parts     exact where the policy makes them public, else not measured
-    buckets   fresh counts, from a second measurement
-    cells     noisy counts, from a first measurement, bucket after bucket
-
-Two measurements of the same records, the second on buckets that were chosen by what
-the first one published: together they are the rows of one tree. All cells of a bucket
-have noise of one scale, so least squares shifts them alike, and the estimates of a
-bucket combine by inverse variance. Or its cells are taken as uniform; then a query
-counts as if it were averaged over each bucket.
+Rows are the cells, from a first measurement; buckets of them, chosen by what it
+published, from a second; the parts of the policy above, exact where they are public;
+and a root. All cells of a bucket have noise of one scale, so least squares shifts them
+alike, and the estimates of a bucket combine by inverse variance. Or its cells are taken
+as uniform; then a query counts as if it were averaged over each bucket.
 """
 
 from __future__ import annotations

@@ -148,11 +148,6 @@ def mean_difference_size(width: float) -> float:
 
     This is the noise of a bucket between two noisy running totals. The difference
     takes the value d with probability ((1-q)/(1+q))^2 q^|d| (|d| + (1+q^2)/(1-q^2)).
-
-    Examples
-    --------
-    >>> round(mean_difference_size(1000.0), 2)
-    1500.0
     """
     ratio = math.exp(-1.0 / width)
     rest = -math.expm1(-1.0 / width)

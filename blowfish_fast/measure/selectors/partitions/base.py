@@ -44,11 +44,7 @@ class Partition(ABC):
         return (Fraction(1),)
 
     def priced(self, bucket_cost: float) -> Self:
-        """Return the same partition for buckets that cost `bucket_cost` each.
-
-        The cost is the mean absolute noise that one bucket will receive; it depends
-        on epsilon and the policy, never on data.
-        """
+        """Return the same partition for buckets that cost so much noise; public."""
         other = copy.copy(self)
         other.bucket_cost = bucket_cost
         return other

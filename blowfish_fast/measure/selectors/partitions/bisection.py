@@ -60,7 +60,6 @@ class Bisection(Partition):
     Sensitivity: a record lies in one cluster of each level, and moves the cost of each
         of its splits by at most 2; it moves the cost of each number of cuts by at
         most 2. Costs are whole numbers on a public grid, so the draws are exact.
-    Error: none proved.
     Complexity: O(n log^2 n) time, O(n) memory.
     Source: the paper of `Php`, section 5; proof in ``docs/proofs/php.md``.
 
@@ -91,10 +90,7 @@ class Bisection(Partition):
         self.share = Fraction(share)
 
     def rates(self, cells: int, epsilon: Fraction) -> tuple[Fraction, Fraction]:
-        """Return how fast weights fall with costs: for a split, and for the number.
-
-        `epsilon` is the budget when one record is added or removed.
-        """
+        """Return how fast weights fall with costs: for a split, and for the number."""
         for_number = self.share * epsilon
         for_level = (epsilon - for_number) / self.levels_over(cells)
         return for_level / (2 * SENSITIVITY), for_number / (2 * SENSITIVITY)
@@ -154,13 +150,27 @@ def _level_by_level(
     cuts: list[IntArray] = []
     changes: list[IntArray] = []
     drawn = 0
+
+    def draw_splits() -> tuple[IntArray, IntArray]:
+        """Return the split of each cluster, 0 for none, and the change of cost."""
+        splits, change = np.empty((2, starts.size), dtype=np.int64)
+        # Clusters of like size share a table, so that little of it is empty.
+        kinds = np.frexp((ends - starts).astype(np.float64))[1]
+        first = drawn
+        for kind in np.unique(kinds):
+            alike = np.flatnonzero(kinds == kind)
+            own = before, after, starts[alike], ends[alike], price
+            costs = kernels.split_table(*own)
+            splits[alike] = chosen = kernels.choose_by_cost(words, first, costs, rate)
+            first += alike.size
+            change[alike] = costs[np.arange(chosen.size), chosen] - costs[:, 0]
+        return splits, change
+
     for _ in range(levels):
         sweep_clusters(values, ranked, starts, ends, sides, bits, before, after)
         if not changes:
             changes.append(after[:1] + price)
-        splits, change = _drawn_splits(
-            words, drawn, before, after, starts, ends, rate, price
-        )
+        splits, change = draw_splits()
         drawn += starts.size
         cut = splits > 0
         starts, ends = starts[cut], ends[cut]
@@ -177,29 +187,6 @@ def _level_by_level(
         if starts.size == 0:
             break
     return np.concatenate(cuts), np.cumsum(np.concatenate(changes))
-
-
-def _drawn_splits(
-    words: Words,
-    drawn: int,
-    before: IntArray,
-    after: IntArray,
-    starts: IntArray,
-    ends: IntArray,
-    rate: Fraction,
-    price: int,
-) -> tuple[IntArray, IntArray]:
-    """Return the split drawn in each cluster, 0 for none, and the change of cost."""
-    splits, change = np.empty((2, starts.size), dtype=np.int64)
-    kinds = np.frexp((ends - starts).astype(np.float64))[1]
-    for kind in np.unique(kinds):
-        alike = np.flatnonzero(kinds == kind)
-        costs = kernels.split_table(before, after, starts[alike], ends[alike], price)
-        chosen = kernels.choose_by_cost(words, drawn, costs, rate)
-        drawn += alike.size
-        splits[alike] = chosen
-        change[alike] = costs[np.arange(chosen.size), chosen] - costs[:, 0]
-    return splits, change
 
 
 class KBuckets(Partition):
@@ -223,7 +210,6 @@ class KBuckets(Partition):
     Sensitivity: a record moves the squared error of each candidate of a draw by at most
         2 F - 1, with F the largest count, and no two of them apart by more than 2 F;
         the k - 1 draws share epsilon.
-    Error: none proved.
     Complexity: O(n + m^2 k) time, m at most 1024 borders; O(n + m (m + k)) memory.
     Source: the paper of `StructureFirst`, section 5; proof in
         ``docs/proofs/structure_first.md``.

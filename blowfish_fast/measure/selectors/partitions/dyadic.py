@@ -47,8 +47,7 @@ class DyadicTree(Partition):
         Cost of a bucket, in units of the noise that it will receive.
     query_cells : float
         How many cells a typical query covers; public. A query is hurt by unequal
-        cells only in the buckets that its border cuts, which are rarely the short
-        ones, so buckets much shorter than a query count for less.
+        cells only in buckets that its border cuts, so much shorter ones count less.
     dimensions : int
         Number of attributes whose cells lie along the line: the border of a box
         grows with the root of its cells.
@@ -61,7 +60,6 @@ class DyadicTree(Partition):
     Sensitivity: one record raises the pinball cost of one bucket by at most 3/4 or
         lowers it by at most 1/4, so the range over all partitions is 1 and the rate is
         epsilon, less the numerical slack of the sampler.
-    Error: none proved; measured beside `LeastCost` on real data in ``docs``.
     Complexity: O(n log n) time, O(n) memory.
     Source: this project; proof in ``docs/proofs/dyadic_tree.md``.
 
@@ -136,9 +134,7 @@ class DyadicRectangles(Partition):
         queries are single cells, falling to 0.2 where they are large: the noises of
         many buckets in one answer cancel in part.
     query_cells : float
-        How many cells a typical query covers; public. A query is hurt by unequal
-        cells only in the buckets that its border cuts, so buckets much smaller than
-        a query count for less.
+        How many cells a typical query covers; public. Much smaller buckets count less.
 
     Notes
     -----
@@ -148,7 +144,6 @@ class DyadicRectangles(Partition):
     Sensitivity: one record raises the pinball cost of one bucket by at most 3/4 or
         lowers it by at most 1/4, so the range over all partitions is 1 and the rate is
         epsilon, less the numerical slack of the sampler.
-    Error: none proved; measured beside `DyadicTree` and `LeastCost` in ``docs``.
     Complexity: O(n log(rows) log(columns)) time, O(n) memory.
     Source: this project; proof in ``docs/proofs/dyadic_rectangles.md``.
 

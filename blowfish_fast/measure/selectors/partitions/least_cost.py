@@ -44,9 +44,8 @@ class LeastCost(Partition):
         mean, or the pinball deviation from the third quartile, which one record moves
         less, so that its noise is four times smaller.
     offset : float
-        Added to the price of a bucket, in units of its noise scale. Noise lowers the
-        cost of every candidate, and there are more short ones than long ones; the
-        offset keeps them from winning by luck. It does not depend on data.
+        Added to the price of a bucket, in units of its noise scale, so that short
+        candidates, of which there are more, do not win by luck; public.
 
     Notes
     -----
@@ -164,8 +163,7 @@ class LeastCost(Partition):
         if self.lengths == "powers":
             sizes = [2**power for power in range(cells.bit_length())]
         else:
-            # Indexed by length; there is no length 0, its entry is never read.
-            sizes = [1, *range(1, cells + 1)]
+            sizes = list(range(1, cells + 1))
         own, other = self._sensitivities(sizes)
         smallest = float(min(own) + other) / float(epsilon)
         step, cap = kernels.partition_grid(cells, smallest)

@@ -56,9 +56,7 @@ class MatchingPairs(Partition):
     window : int, optional
         Cells may be paired if they lie at most so far apart, in C order; None allows
         every pair. Offered up to 512 cells, windows up to 8 on any number; wider ones
-        need the extra ``matching``. Cells of different connected parts of the policy
-        are never paired: the number of records in each part may be public, and stays
-        exact.
+        need the extra ``matching``. No pair joins two connected parts of the policy.
     rounds : int
         How often buckets are paired, each time with an equal part of epsilon: buckets
         hold at most 2^rounds cells.

@@ -46,7 +46,6 @@ class NoisySort(Partition):
         discrete Laplace noise of that scale over epsilon goes on every cell. Where a
         policy has fewer than two edges per cell, noise of scale 1 / epsilon goes on
         every edge instead. Sorting and grouping read noisy counts only.
-    Error: none proved; measured beside other partitions in ``docs``.
     Complexity: O(n log n) time, O(n) memory.
     Source: this project, after the paper of `Matching`, section 5.2; proof in
         ``docs/proofs/noisy_sort.md``.
@@ -120,7 +119,6 @@ class ThresholdedSort(Partition):
     Sensitivity: that of the noisy counts of `NoisySort`: 1 when a record is added or
         removed, 2 when it moves, or noise on every edge where edges are few. Threshold,
         sorting and clusters read noisy counts only.
-    Error: none proved.
     Complexity: O(n log n) time, O(n) memory.
     Source: the paper of `Ahp`, with clusters of least cost instead of a greedy scan;
         proof in ``docs/proofs/ahp.md``.

@@ -36,17 +36,10 @@ COST_BITS = 6
 
 LARGEST_NORM_BITS = 28
 TRANSFORM_BITS = 36
-"""Norms, the transform and all sums included, are off by at most 2^-36 of their size.
-
-See the proof.
-"""
+"""Norms, with the transform and all sums, are off by at most 2^-36 of their size."""
 
 IN_A_ROW = 2**14
-"""Squares are added up in rows of so many, then the rows.
-
-One after the other, millions of small squares behind a large one would all be rounded
-the same way, and together be lost.
-"""
+"""Squares are added up in rows of so many, then the rows, to round each less often."""
 
 ROOT_OF_TWO = Fraction(141422, 100000)
 """A little more than the square root of 2."""
@@ -167,11 +160,6 @@ def running_sums(terms: FloatArray) -> FloatArray:
 
     No sum of n terms has more than `IN_A_ROW` + n / `IN_A_ROW` roundings behind it, of
     at most 2^-53 of the sum each.
-
-    Examples
-    --------
-    >>> running_sums(np.array([1.0, 2.0, 4.0]))
-    array([1., 3., 7.])
     """
     rows = np.zeros((-(-terms.size // IN_A_ROW), IN_A_ROW))
     rows.reshape(-1)[: terms.size] = terms

@@ -78,7 +78,6 @@ class ScatterTest(NoisyComparison):
     Sensitivity: of V - threshold N, max(1/4 + threshold, 3/4 - threshold) when a record
         is added or removed, 1 when it moves; in whole numbers, with Laplace noise on
         the integers.
-    Error: none proved; measured in ``docs/accuracy.md``.
     Complexity: O(n log(rows) log(columns)) time, O(n) memory.
     Source: this project; proof in ``docs/proofs/scatter.md``.
 
@@ -172,16 +171,6 @@ class FirstBelow(NoisyComparison):
         the bar and each tail take discrete Laplace noise of scale 2 / epsilon, however
         many tails there are.
     Proof: ``docs/proofs/persons.md``.
-
-    Examples
-    --------
-    >>> import blowfish_fast as bf
-    >>> from blowfish_fast.measure.randomness import Randomness
-    >>> few = FirstBelow(bar=10).select(
-    ...     np.array([900, 90, 9, 1]), policy=bf.policies.Full(bf.Domain(4)),
-    ...     epsilon=Fraction(10), rng=Randomness(1))
-    >>> few
-    1
     """
 
     name = "first_below"

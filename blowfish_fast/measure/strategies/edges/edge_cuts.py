@@ -1,21 +1,12 @@
-r"""What queries see of noise that lies on the edges of a graph.
+"""What queries see of noise that lies on the edges of a graph.
 
 A draw on edge (u, v) enters a query with the difference of its coefficients at u and v.
-Queries that are listed are followed cell by cell; those of a whole kind have closed
-forms:
-
-    cuts between cells    0 . . . . . . . N      part of bucket u before cut t:
-    bucket u                  /~~~~~~~~~         0, then rising evenly, then 1
-    bucket v                        /~~~
-    difference                /~~\___             what prefix t sees of edge (u, v)
-
-A range between two cuts sees the difference of two such values.
-
-Where every cell i is joined to all cells up to far[i] (lines, thresholds, blocks, any
-two values), whole numbers suffice: an edge of length d is cut by d of all prefixes and
-by d (n + 1 - d) of all ranges of n cells, an edge from cell i to "absent" by n - i and
-(i + 1) (n - i). A range cuts the degrees of its cells, added up, less twice the edges
-inside it.
+Listed queries are followed cell by cell; those of a whole kind have closed forms, since
+the part of a bucket before cut t is 0, rises evenly, and is 1. Where every cell i is
+joined to all cells up to far[i], whole numbers suffice: an edge of length d is cut by d
+of all prefixes and by d (n + 1 - d) of all ranges of n cells, an edge from cell i to
+"absent" by n - i and (i + 1) (n - i); a range cuts the degrees of its cells, added up,
+less twice the edges inside it.
 """
 
 from __future__ import annotations
@@ -70,10 +61,46 @@ def cut_spread(
     widths: FloatArray,
 ) -> Spread:
     """Return the law of each query's noise; a tail of -1 is "absent"."""
-    pieces = as_runs(form)
     least = float(widths.min(where=widths > 0, initial=np.inf))
-    moments = kernels.cut_variances(*pieces, heads, tails, variances, widths, cells)
+    inside = tails != ABSENT
+    borders = np.maximum(heads, tails)[inside]
+    short = (np.abs(heads - tails)[inside] == 1).all() and not widths[~inside].any()
+    if short and np.bincount(borders).max(initial=0) < 2:
+        noise = variances[inside], widths[inside]
+        moments = _cut_between_neighbours(as_pieces(form), cells, borders, *noise)
+    else:
+        runs = as_runs(form)
+        moments = kernels.cut_variances(*runs, heads, tails, variances, widths, cells)
     return Spread(*moments)._replace(least=least if least < np.inf else 0.0)
+
+
+def _cut_between_neighbours(
+    pieces: Pieces,
+    cells: int,
+    borders: IntArray,
+    variances: FloatArray,
+    widths: FloatArray,
+) -> FloatArray:
+    """Return moments as `kernels.cut_variances`, for edges across borders of cells.
+
+    A query cuts only edges where its runs begin or end, whatever cells they cover.
+    """
+    queries, stride = pieces.pointers.size - 1, cells + 1
+    rows = np.repeat(np.arange(queries), np.diff(pieces.pointers)) * stride
+    keys = np.concatenate([rows + pieces.starts, rows + pieces.ends])
+    keys, places = np.unique(keys, return_inverse=True)
+    amounts = np.bincount(places, np.concatenate([pieces.values, -pieces.values]))
+    query, border = np.divmod(keys, stride)
+    variance, width = np.zeros((2, stride))
+    variance[borders], width[borders] = variances, widths
+    squares, sizes = amounts**2, np.abs(amounts) * width[border]
+    sums = (squares * variance[border], sizes**2, squares * (width[border] > 0.0))
+    total, square, steps = (np.bincount(query, one, minlength=queries) for one in sums)
+    largest, loudest = np.zeros((2, queries))
+    np.maximum.at(largest, query, sizes)
+    reached = (sizes == largest[query]) & (sizes > 0.0)
+    loudest[query[reached]] = width[border][reached]
+    return np.stack([total, square, largest, steps, loudest]).astype(np.float64)
 
 
 def cut_variance(
@@ -147,15 +174,6 @@ def cut_edges(policy: Policy, form: Form) -> float | None:
     """Return how many edges are cut, summed over all queries of single cells.
 
     None without a closed form: other edges, weighted queries, or buckets.
-
-    Examples
-    --------
-    >>> import blowfish_fast as bf
-    >>> from blowfish_fast.data.buckets import Buckets
-    >>> line = bf.Domain(4)
-    >>> asked = bf.workloads.Prefixes(line).form(Buckets.single_cells(4))
-    >>> cut_edges(bf.policies.Threshold(line, theta=2), asked)
-    7.0
     """
     cells = policy.domain.size
     far = _band(policy)

@@ -27,7 +27,7 @@ from typing import Any, Self
 import numpy as np
 
 from blowfish_fast import kernels
-from blowfish_fast._support.typing import BoolArray, FloatArray, IntArray
+from blowfish_fast._support.typing import AnyArray, BoolArray, FloatArray, IntArray
 from blowfish_fast.errors import (
     EpsilonError,
     InputError,
@@ -94,8 +94,8 @@ class EdgeLines(LinearStrategy):
     def under(cls, policy: Policy, form: Form, power: int = 1) -> Self:
         """Choose block sizes and weights of least predicted error for `form`.
 
-        With energies c_l per level, rates in proportion to the cube roots of c_l give
-        the least error, (sum of cube roots)^3; square roots if paid in rho (`power` 2).
+        Rates in proportion to cube roots of the energies give the least error; to
+        square roots if paid in rho (`power` 2).
         """
         shape = grid_shape(policy)
         energies = [_energies(form, shape, across) for across in AXES]
@@ -113,7 +113,7 @@ class EdgeLines(LinearStrategy):
         length = self.shape[1 - across]
         return max(self.shape[across] - 1, 0), -(-length // size), size
 
-    def _split(self, draws: IntArray) -> list[IntArray]:
+    def _split(self, draws: AnyArray) -> list[AnyArray]:
         """Return the draws of both axes, by line, block and place."""
         layouts = [self._layout(across) for across in AXES]
         middle = int(np.prod(layouts[0]))
@@ -222,11 +222,7 @@ class EdgeLines(LinearStrategy):
         lines, _, size = self._layout(across)
         if lines == 0:
             return np.zeros(self.tops[across] + 1)
-        block = (
-            values[: int(np.prod(self._layout(0)))]
-            if across == 0
-            else values[int(np.prod(self._layout(0))) :]
-        )
+        block = self._split(values)[across][0, 0]
         levels = np.arange(1, self.tops[across] + 1)
         return np.append(block[0], block[size >> levels])
 
@@ -319,17 +315,13 @@ def _weigh_levels(
 ) -> FloatArray:
     """Return, per query, the energies weighed by a number per level."""
     top = levels.size - 1
-    weighed: FloatArray = sums[:, top] * levels[0]
-    if top:
-        weighed = weighed + turns[:, 1 : top + 1] @ levels[1:]
+    weighed: FloatArray = sums[:, top] * levels[0] + turns[:, 1 : top + 1] @ levels[1:]
     return weighed
 
 
 def _loudest(energies: Any, widths: FloatArray) -> FloatArray:
     top = widths.size - 1
-    loud = energies.largest_sum[:, top] * widths[0]
-    if top:
-        inner = energies.largest_difference[:, 1 : top + 1] * widths[1:]
-        loud = np.maximum(loud, inner.max(axis=1))
-    found: FloatArray = loud
-    return found
+    inner = energies.largest_difference[:, 1 : top + 1] * widths[1:]
+    whole = energies.largest_sum[:, top] * widths[0]
+    loud: FloatArray = np.maximum(whole, inner.max(axis=1, initial=0.0))
+    return loud

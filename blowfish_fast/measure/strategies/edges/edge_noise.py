@@ -1,22 +1,15 @@
-r"""Noise on the edges of the policy, or of a tree that spans it.
+"""Noise on the edges of the policy, or of a tree that spans it.
 
-`EdgeNoise` adds a draw of every edge to one of its cells and takes it from the other.
-An edge of the policy shifts two cells by one each, in opposite directions, which is
-what a unit shift of that edge's own noise does: so every edge costs exactly one draw,
-whatever the graph. Only sums of draws in cells are published.
+`EdgeNoise` adds a draw of every edge to one of its cells and takes it from the other,
+which is what moving a record along that edge does: every edge costs exactly one draw.
+`SpanningTree` measures totals of subtrees, which say the same as counts:
 
-`SpanningTree` measures the totals of subtrees, which say the same as counts:
+    policy     0 - 1 - 2 - 3        tree   1 - 0        rows   x0,  x0 + x1 + x2 + x3,
+               |_______|                   1 - 2 - 3           x2 + x3,  x3
 
-    policy     0 - 1 - 2 - 3        tree      1          rows   x0
-               |_______|                     / \                 x0 + x1 + x2 + x3
-                                            0   2               x2 + x3
-                                                 \               x3
-                                                  3
-
-A record that moves from u to v changes the rows on the path between them, so an edge
-costs as many rows as its detour is long: the largest is the stretch of the tree. The
-total of a connected part without "absent" is the row of its root, which no edge
-changes; with "absent" the part is rooted there.
+A record that moves changes the rows on the path between its cells, so an edge costs as
+many rows as its detour is long: the largest is the stretch of the tree. The total of a
+connected part without "absent" is the row of its root; with it, the root is "absent".
 """
 
 from __future__ import annotations

@@ -154,14 +154,6 @@ class ResidualFit:
     """The least squares estimate of every table that the measured ones determine.
 
     `values` are the noisy tables, in the order and shape of ``measured.tables``.
-
-    Examples
-    --------
-    >>> none = np.zeros(2, dtype=bool)
-    >>> one = NoisyTables((2, 2), ((0,), (0, 1)), np.ones(2), np.ones(2), none)
-    >>> fit = ResidualFit(one, [np.array([3, 6]), np.array([[1, 1], [2, 2]])])
-    >>> fit.table((0,)).round(2).tolist(), fit.table((1,)).round(2).tolist()
-    ([2.67, 5.33], [4.0, 4.0])
     """
 
     def __init__(self, measured: NoisyTables, values: Sequence[IntArray]) -> None:

@@ -197,15 +197,6 @@ def edge_kinds(policy: Policy) -> tuple[EdgeKind, ...]:
 
     Exact for `AddRemove`, `Full`, `Attribute`, `TablePolicy`, products, and graphs of
     at most 2^20 edges; for others all attributes are taken to move at once.
-
-    Examples
-    --------
-    >>> import blowfish_fast as bf
-    >>> survey = bf.WideDomain.product(bf.Domain(9, names="a"), bf.Domain(2, names="b"))
-    >>> [sorted(one.axes) for one in edge_kinds(bf.policies.Full(survey))]
-    [[0, 1]]
-    >>> [sorted(one.axes) for one in edge_kinds(bf.policies.TablePolicy(survey, {}))]
-    [[0], [1]]
     """
     kinds = [EdgeKind(frozenset(one)) for one in _moved_axes(policy) if one]
     if policy.has_bottom:

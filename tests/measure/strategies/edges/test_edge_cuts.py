@@ -27,17 +27,29 @@ VARIANCES, WIDTHS = np.array([1.0, 2.0, 3.0, 4.0]), np.array([0.5, 1.0, 2.0, 3.0
 
 
 @pytest.mark.parametrize("kind", ["Identity", "Total", "Prefixes", "AllRanges"])
-def test_closed_forms_equal_the_listed_queries(kind):
+@pytest.mark.parametrize(
+    ("heads", "tails"),
+    [
+        ((0, 2, 3, 1), (1, 0, -1, 3)),
+        ((0, 2, 3), (1, 1, 2)),
+        ((3, 0), (2, 1)),
+        ((0, 1), (1, 0)),
+    ],
+    ids=["any", "neighbours", "some neighbours", "one edge twice"],
+)
+def test_closed_forms_equal_the_listed_queries(kind, heads, tails):
+    heads, tails = np.array(heads), np.array(tails)
+    noise = VARIANCES[: heads.size], WIDTHS[: heads.size]
     workload = getattr(bf.workloads, kind)(bf.Domain(8))
     buckets = Buckets(EDGES)
     listed = workload.explicit_form(buckets)
-    spread = cut_spread(listed, 4, HEADS, TAILS, VARIANCES, WIDTHS)
+    spread = cut_spread(listed, 4, heads, tails, *noise)
     dense = dense_form(listed, 4)
-    expected = reference.cut_variance(dense, HEADS, TAILS, VARIANCES, WIDTHS)
+    expected = reference.cut_variance(dense, heads, tails, *noise)
     np.testing.assert_allclose(np.stack(spread[:5]), expected)
-    total = cut_variance(workload.form(buckets), 4, HEADS, TAILS, VARIANCES)
+    total = cut_variance(workload.form(buckets), 4, heads, tails, noise[0])
     assert total == pytest.approx(expected[0].sum())
-    assert cut_variance(listed, 4, HEADS, TAILS, VARIANCES) == pytest.approx(total)
+    assert cut_variance(listed, 4, heads, tails, noise[0]) == pytest.approx(total)
 
 
 @settings(deadline=None, max_examples=60)
