@@ -11,10 +11,15 @@ from threading import Lock
 
 
 class CompilerWatch:
-    """Seconds that went into compiling, and who is told when it begins."""
+    """Seconds that went into compiling, who is told, and whether it is wanted at all.
+
+    A process that runs one command (`alone`) may say before the first kernel is called
+    that to load the compiler would take longer than to do without.
+    """
 
     def __init__(self) -> None:
         self.tell: Callable[[], None] | None = None
+        self.alone, self.wanted = False, True
         self._depth, self._since, self._spent = 0, 0.0, 0.0
         self._lock = Lock()
 

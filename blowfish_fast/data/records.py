@@ -124,7 +124,8 @@ def place_blocks(
             try:
                 placed.append(place(column))
             except InputError as problem:
-                problems.append(problem)
+                several: Any = problem.data.get("problems", [problem])
+                problems += several
         if not problems:
             yield placed
     raise_together(problems)
@@ -341,28 +342,35 @@ def as_weights(column: AnyArray, name: str) -> IntArray:
 
 def refuse_strays(attribute: Axis, rule: Rule, *, outside: bool, missing: bool) -> None:
     """Refuse stray values where that was asked, without saying how many there are."""
+    called, problems = _called(attribute), []
     if missing and rule.missing == "refuse":
-        raise CountsError(
-            f"records hold missing values of {_called(attribute)}, which have no cell",
-            way_out='Pass missing="cell" to give them one that the policy covers',
-            code="missing_values",
+        problems.append(
+            CountsError(
+                f"records hold missing values of {called}, which have no cell",
+                way_out='Pass missing="cell" to give them one that the policy covers',
+                code="missing_values",
+            )
         )
-    if not outside or rule.outside != "refuse":
-        return
-    if attribute.levels is not None:
-        raise CountsError(
-            f"records hold values that are no level of {_called(attribute)}",
-            way_out='Add them to the public levels, or pass outside="cell" to give '
-            "them a cell",
-            code="unknown_levels",
-            column=_called(attribute),
+    if outside and rule.outside == "refuse" and attribute.levels is not None:
+        problems.append(
+            CountsError(
+                f"records hold values that are no level of {called}",
+                way_out='Add them to the public levels, or pass outside="cell" to give '
+                "them a cell",
+                code="unknown_levels",
+                column=called,
+            )
         )
-    raise CountsError(
-        f"records lie outside {_called(attribute)}",
-        way_out='Widen its edges, or pass outside="clamp" to put them into the edge '
-        'cells, or outside="cell" to give them one of their own',
-        code="values_outside",
-    )
+    elif outside and rule.outside == "refuse":
+        problems.append(
+            CountsError(
+                f"records lie outside {called}",
+                way_out='Widen its edges, or pass outside="clamp" to put them into the '
+                'edge cells, or outside="cell" to give them one of their own',
+                code="values_outside",
+            )
+        )
+    raise_together(problems)
 
 
 def _called(attribute: Axis) -> str:

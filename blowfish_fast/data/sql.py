@@ -26,7 +26,13 @@ from blowfish_fast.errors import BlowfishError, EngineError, InputError
 from .axes import Axis
 from .domain import Attributes
 from .persons import Bound, RecordKeys, new_key, refuse_missing_key
-from .records import Rule, refuse_fractions, refuse_strays, refuse_weights
+from .records import (
+    Rule,
+    raise_together,
+    refuse_fractions,
+    refuse_strays,
+    refuse_weights,
+)
 from .sql_cells import Bins, cell_of, ibis_module, is_missing, type_problem
 
 ROWS_AT_ONCE = 2**20
@@ -221,9 +227,12 @@ class CellQuery:
         anything is yielded for them.
         """
         with _without_quotes():
+            problems: list[InputError] = []
             for cells, records in self._arrow():
-                self.refuse(cells)
-                yield CellCounts(cells, _whole(records, self.weight))
+                problems += self._problems(cells)
+                if not problems:
+                    yield CellCounts(cells, _whole(records, self.weight))
+            raise_together(problems)
 
     def _arrow(self) -> Iterator[tuple[IntArray, Any]]:
         # Spark collects an answer whole, so a large one is asked for in pieces.
@@ -236,15 +245,23 @@ class CellQuery:
             yield cells, batch.column("records")
 
     def refuse(self, cells: IntArray) -> None:
-        """Raise what records at hand would, for the first attribute that has strays."""
+        """Raise what records at hand would, for all attributes that have strays."""
+        raise_together(self._problems(cells))
+
+    def _problems(self, cells: IntArray) -> Iterator[InputError]:
         if cells.size == 0 or cells.min() >= 0:
             return
-        axis, kind = divmod(-1 - int(cells[cells < 0].max()), len(KINDS))
-        if axis == len(self.columns) and kind > 0:
-            refuse_missing_key(("person", "record")[kind - 1])
-        if axis == len(self.columns):
-            refuse_weights(self.weight)
-        _refuse_kind(self.columns[axis], KINDS[kind])
+        for code in np.unique(cells[cells < 0])[::-1].tolist():
+            axis, kind = divmod(-1 - code, len(KINDS))
+            try:
+                if axis < len(self.columns):
+                    _refuse_kind(self.columns[axis], KINDS[kind])
+                elif kind > 0:
+                    refuse_missing_key(("person", "record")[kind - 1])
+                else:
+                    refuse_weights(self.weight)
+            except InputError as problem:
+                yield problem
 
 
 def cell_batches(
@@ -272,6 +289,7 @@ def cell_batches(
         small = one.attribute.size <= SMALL_CELLS
         found[f"cell{axis}"] = number.cast("int16" if small else "int32")
     lacking = {f"lacks{at}": table[name].isnull() for at, name in enumerate(keys)}
+    problems: list[InputError] = []
     with _without_quotes():
         selected = table.select(**found, **lacking)
         for batch in selected.to_pyarrow_batches(chunk_size=ROWS_AT_ONCE):
@@ -279,10 +297,12 @@ def cell_batches(
                 if np.asarray(batch.column(column)).any():
                     refuse_missing_key(("person", "record")[at])
             columns = [np.asarray(batch.column(name)) for name in found]
-            for one, cells in zip(query.columns, columns, strict=True):
-                if cells.size and cells.min() < 0:
-                    _refuse_kind(one, KINDS[-1 - int(cells[cells < 0].max())])
-            yield columns
+            for axis, cells in enumerate(columns):
+                refused = cells[cells < 0].astype(np.int64)
+                problems += query._problems(refused - len(KINDS) * axis)
+            if not problems:
+                yield columns
+        raise_together(problems)
 
 
 @contextmanager

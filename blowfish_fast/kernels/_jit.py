@@ -5,41 +5,44 @@ function that its callers inline; ``exact_kernel`` may fuse a multiplication wit
 an addition, which removes a rounding and therefore keeps every error bound of the
 exact samplers. Compilation is lazy: the first call pays, the disk cache remembers.
 
-The bit operations that Numba lacks are intrinsics here. With ``NUMBA_DISABLE_JIT=1``
-kernels run as plain Python, so each intrinsic has a plain twin of the same name.
+The bit operations that Numba lacks are intrinsics here. With ``NUMBA_DISABLE_JIT=1``,
+or where the process has too little to do (``COMPILER.wanted``), kernels run as plain
+Python and Numba is not loaded, so each intrinsic has a plain twin of the same name.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-import numba
 import numpy as np
-from numba.core import config, event
 
 from blowfish_fast._support.compiler_watch import COMPILER
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-COMPILED = not config.DISABLE_JIT
-
-
-class _Listener(event.Listener):  # type: ignore[misc]
-    """Passes on when functions are compiled; what comes from the cache is not."""
-
-    def on_start(self, event: Any) -> None:
-        COMPILER.begin()
-
-    def on_end(self, event: Any) -> None:
-        COMPILER.end()
-
+COMPILED = COMPILER.wanted and os.environ.get("NUMBA_DISABLE_JIT", "0") in ("", "0")
 
 if COMPILED:
+    import numba
+    from numba.core import event
+
+    class _Listener(event.Listener):  # type: ignore[misc]
+        """Passes on when functions are compiled; what comes from the cache is not."""
+
+        def on_start(self, event: Any) -> None:
+            COMPILER.begin()
+
+        def on_end(self, event: Any) -> None:
+            COMPILER.end()
+
     event.register("numba:compile", _Listener())
 
 
 def _compile(function: F, **settings: Any) -> F:
+    if not COMPILED:
+        return function
     try:
         compiled: F = numba.njit(cache=True, nogil=True, **settings)(function)
     except RuntimeError:
@@ -91,20 +94,6 @@ if COMPILED:
         return types.int64(types.uint64), generate
 
     @intrinsic  # type: ignore[untyped-decorator]
-    def high_product(typing_context: Any, left: Any, right: Any) -> Any:
-        """Return the upper 64 bits of the 128-bit product of two words."""
-
-        def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
-            wide = ir.IntType(128)
-            product = builder.mul(
-                builder.zext(values[0], wide), builder.zext(values[1], wide)
-            )
-            high = builder.lshr(product, ir.Constant(wide, 64))
-            return builder.trunc(high, ir.IntType(64))
-
-        return types.uint64(types.uint64, types.uint64), generate
-
-    @intrinsic  # type: ignore[untyped-decorator]
     def prefetch(typing_context: Any, array: Any, index: Any) -> Any:
         """Ask the processor to bring ``array[index]`` near, for writing."""
 
@@ -133,10 +122,6 @@ else:
     def popcount(word: Any) -> Any:
         """Plain twin of the intrinsic."""
         return int(word).bit_count()
-
-    def high_product(left: Any, right: Any) -> Any:
-        """Plain twin of the intrinsic."""
-        return np.uint64((int(left) * int(right)) >> 64)
 
     def prefetch(array: Any, index: Any) -> None:
         """Plain twin of the intrinsic: nothing to do."""

@@ -113,7 +113,7 @@ WORDINGS = {
         rule="--{option} takes refuse, clamp or cell, or COLUMN=cell for one column; a "
         "record is never dropped"
     ),
-    "several_problems": Wording(rule="{problems}"),
+    "several_problems": Wording(rule="several problems:{problems}"),
     "values_not_numbers": Wording(
         received="",
         way_out="State categories as NAME=categories:A,B, dates as NAME=FROM:TO:month",
@@ -243,5 +243,6 @@ def _as_typed(value: Any) -> str:
     if isinstance(value, BlowfishError):
         return f"\n  {reword(value)['message']}"
     if isinstance(value, list | tuple):
-        return ",".join(_as_typed(one) for one in value)
+        errors = any(isinstance(one, BlowfishError) for one in value)
+        return ("" if errors else ",").join(_as_typed(one) for one in value)
     return f"{value:.15g}" if isinstance(value, float) else str(value)

@@ -139,6 +139,7 @@ for _panel, _commands in PANELS.items():
 
 def run() -> None:
     """Run the ``blowfish`` command and end with its exit code; see ``exit_codes``."""
+    COMPILER.alone = True
     sys.exit(run_command(sys.argv[1:]))
 
 

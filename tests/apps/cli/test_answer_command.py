@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import json
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -320,3 +322,26 @@ def test_what_was_not_measured_is_said_to_be_a_guess(ask, monkeypatch):
     done = RUN.invoke(application, ["explain", "by sex"], env={"COLUMNS": "300"})
     assert "Only the queries it was made for were measured" in done.output
     assert "nothing else was lost" not in done.output
+
+
+def test_a_short_question_is_answered_without_the_compiler(folder, ask):
+    code = (
+        "import sys\n"
+        "from blowfish_fast.apps.cli import main\n"
+        "try:\n    main.run()\n"
+        "except SystemExit as end:\n    assert end.code == 0\n"
+        "print('numba' in sys.modules, file=sys.stderr)"
+    )
+    words = ["answer", "ages", "--where", "age=20:40", "--count", "--json"]
+    done = subprocess.run(
+        [sys.executable, "-c", code, *words],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stderr.split() == ["False"]
+    (plain,) = json.loads(done.stdout)["answers"]
+    told = RUN.invoke(application, words)
+    (compiled,) = json.loads(told.stdout)["answers"]
+    assert plain == pytest.approx(compiled)

@@ -337,3 +337,17 @@ def test_long_files_are_read_in_chunks(tmp_path, monkeypatch):
     path = write(tmp_path / "long.csv", "age,n\n" + lines)
     assert counts(path, ["age=0:10:5"]).tolist() == [4750, 4750]
     assert counts(path, ["age=0:10:5"], count_column="n").tolist() == [4750, 4750]
+
+
+def test_what_is_wrong_with_the_data_is_told_at_once(tmp_path):
+    path = write(tmp_path / "few.csv", "age,day,sex\n170,x,f\n3,2024-01-05,z\n,,m\n")
+    with pytest.raises(BlowfishError, match=r"no column 'ages'.* and no column 'days'"):
+        counts(path, ["ages=0:101:1", "days=2024-01-01:2024-03-01:month"])
+    with pytest.raises(BlowfishError, match=r"(?s)2 problems.*of age.*of day: dates"):
+        counts(
+            path, ["age=2024-01-01:2024-03-01:month", "day=2024-01-01:2025-01-01:day"]
+        )
+    with pytest.raises(
+        BlowfishError, match=r"(?s)problems.*outside age.*no level of sex"
+    ):
+        counts(path, ["age=0:101:1", "sex=categories:f,m"], None, {"age": "cell"})

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 import blowfish_fast as bf
+from blowfish_fast._support.compiler_watch import COMPILER
 from blowfish_fast.apps.cli.options import (
     Confidence,
     Json,
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 
 MOST_LINES = 40
 """Lines of the table that are shown to people."""
+SHORT_FILE, SHORT_LIST = 2**15, 20
+"""Bytes of a release, and ranges, that are answered sooner without the compiler."""
 
 
 @with_options
@@ -57,6 +60,9 @@ def run_answer(
     from blowfish_fast.data.predicates import extent
 
     checked = as_confidence(confidence)
+    many = asked.file or asked.workload or len(asked.ranges) > SHORT_LIST
+    if COMPILER.alone and not many and path.is_file():
+        COMPILER.wanted = path.stat().st_size > SHORT_FILE
     if out is not None:
         check_table(out)
     with spinner(f"reading {path.name}") as step:
