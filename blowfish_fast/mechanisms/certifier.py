@@ -57,8 +57,8 @@ class Certifier(Mechanism):
 
     Guarantee: epsilon-Blowfish, beside what the release has cost. Neighbours: those of
     the policy. Sensitivity: that of the statistic, in sixteenths of a record; see
-    ``docs/proofs/certificates.md``. Error: none; the bound holds but for a probability
-    of 1 - confidence. Complexity: that of answering the workload. Source: this library.
+    ``docs/proofs/certificates.md``. Error: the bound holds but for a probability of 1 -
+    confidence. Complexity: that of answering the workload. Source: this library.
 
     Parameters
     ----------

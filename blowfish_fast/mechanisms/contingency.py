@@ -60,8 +60,7 @@ class Contingency(Mechanism):
         attributes alone are exact, and cost nothing.
     Error: known before anything is spent, the same for all cells of a table
         (`expected_error`, `plan`).
-    Complexity: O(2^k cells of the measured tables) time for tables of k attributes;
-        the product of all attributes is never made.
+    Complexity: O(2^k cells of the measured tables) time for tables of k attributes.
     Source: [1]_ for residual bases, [2]_ for blocks; integer tables with exact noise
         instead of real noise on residuals. Proof in ``docs/proofs/contingency.md``.
 
@@ -210,13 +209,8 @@ class Contingency(Mechanism):
     def plan(self, records: int | None = None) -> TableErrors:
         """Return what would be measured and the error of every table; free, no data.
 
-        Printed, it lists errors by the number of attributes.
-
-        Parameters
-        ----------
-        records : int, optional
-            A number of records that is no secret, or a guess: mean counts of cells
-            then stand beside their errors.
+        With a number of `records` that is no secret, or a guess, mean counts of cells
+        stand beside their errors.
         """
         measured = self._strategy.measured(self._predicted.scales)
         variances = [
@@ -241,11 +235,8 @@ class Contingency(Mechanism):
     ) -> FloatArray:
         """Return the expected squared error of each query, before any fit; free.
 
-        Parameters
-        ----------
-        workload, *names
-            Names of attributes, for the cells of their table; a workload over the
-            attributes of one table; `Tables`; or nothing, for all that was asked.
+        Of the table of some attributes, by their names; of a workload over one table;
+        of `Tables`; or of all that was asked.
         """
         measured = self._strategy.measured(self._predicted.scales)
         if isinstance(workload, Workload) and not isinstance(workload, Tables):

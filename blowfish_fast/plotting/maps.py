@@ -61,8 +61,7 @@ def grid_map(
     largest : float, optional
         Value of the last colour, to compare maps; the largest one by default.
     colour_bar : bool, optional
-        Draw the scale of colours. Left out: beside a map with a figure of its own, and
-        not beside one on given axes, which may share a scale with others.
+        Draw the scale of colours; by default beside a map with a figure of its own.
 
     Examples
     --------

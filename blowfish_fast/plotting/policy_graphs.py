@@ -43,13 +43,8 @@ def policy_graph(policy: Policy, *, axes: Axes | None = None) -> Axes:
     """Draw what a policy keeps indistinguishable.
 
     Up to 24 cells (64 on a grid) are drawn as a graph. Larger policies show how many
-    edges lie between cells: few edges, strong protection; no path, none. No data is
-    read, and implicit policies on millions of cells take milliseconds.
-
-    Parameters
-    ----------
-    policy : Policy
-        Any policy; of one with constraints, the graph without them is drawn.
+    edges lie between cells: few edges, strong protection; no path, none. Of a policy
+    with constraints, the graph without them is drawn.
 
     Examples
     --------

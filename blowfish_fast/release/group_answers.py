@@ -179,18 +179,9 @@ class GroupedAnswers(Tabular, Mapping[Any, Estimate]):
     """One answer per group, by the group's name.
 
     A name is a level, a pair (low, high) of values or a cell number; a tuple of names
-    where there are several attributes, in the order in which they were asked for.
-
-    Attributes
-    ----------
-    attributes : tuple of str
-        What was grouped by.
-    measure, of : str, str or None
-        What was asked, "mean", and of which attribute.
-    values_array : (groups,) float64
-        The answers, in the order of the groups.
-    seeded : bool
-        Whether the release is an experiment.
+    where there are several `attributes`, in the order in which they were asked for.
+    `measure` says what was asked ("mean"), `of` of which attribute, `seeded` whether
+    the release is an experiment; `values_array` holds the answers in their order.
     """
 
     def __init__(

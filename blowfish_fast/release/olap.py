@@ -306,15 +306,10 @@ class Selection(Questions[Estimate]):
         return Selection(self._release, refined)
 
     def group_by(self, *names: str | int | Sequence[str | int], **bins: Any) -> Groups:
-        """Break the selection down by attributes.
+        """Break the selection down by attributes: cell by cell those in `names`.
 
-        Parameters
-        ----------
-        names : str or int, or a list of them
-            Attributes to break down by cell.
-        bins
-            Attributes with edges in values, ``age=[0, 18, 65]``, with the levels that
-            are wanted, or with a mapping from names to conditions.
+        `bins` are attributes with edges in values, ``age=[0, 18, 65]``, with the levels
+        that are wanted, or with a mapping from names to conditions.
         """
         lists = [one if isinstance(one, list | tuple) else [one] for one in names]
         asked: dict[Any, Any] = dict.fromkeys(itertools.chain(*lists)) | bins

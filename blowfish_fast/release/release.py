@@ -78,8 +78,7 @@ class Release(Tabular):
     fresh : bool
         Whether the noise in the estimate had no part in what was measured.
     units : int
-        Where each person counts once: parts of a person that were measured. Estimates,
-        intervals and errors are in persons.
+        Where each person counts once: parts of a person that were measured.
     certificates : tuple of Certificate
         What was bought to know how far answers are off; see `certified`.
     identity : str
@@ -402,12 +401,6 @@ class Release(Tabular):
             half-open; a level, or a list of levels or slices; a date, a month or a
             range of dates; a whole number where cells have width 1. Parts of a cell
             count in proportion, as if its records were spread evenly.
-
-        Returns
-        -------
-        Selection
-            With `count`, `sum`, `mean`, `variance`, `quantile`, `relative_count`,
-            `group_by`, `drill_down`, and `where` again. Free: only the release is read.
         """
         from .olap import Selection, join_conditions
 

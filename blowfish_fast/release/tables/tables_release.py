@@ -1,11 +1,7 @@
 """What `Contingency` publishes: every table asked for, all of one mould.
 
-    noisy tables --least squares--> residuals --+--> table("age", "sex")   a Release
-                                                +--> fitted("age", "sex")  no negatives
-                                                +--> sample(n)             records
-
-Residuals are computed once; every table is put together from them, so any two tables
-agree on what they share.
+Least squares turns the noisy tables into residuals, once; every table is put together
+from them, so any two tables agree on what they share.
 """
 
 from __future__ import annotations
@@ -91,15 +87,9 @@ class TablesParts(NamedTuple):
 class TablesRelease(Release):
     """Private contingency tables that agree with each other.
 
-    Attributes
-    ----------
-    domain : Domain or WideDomain
-        All attributes.
-    asked : tuple of tuples of names
-        The tables that were asked for; others are answered where a measured table
-        holds their attributes.
-    guarantee, private, details, interval_scope
-        As in `Release`.
+    `asked` names the tables that were asked for, over the attributes of `domain`;
+    others are answered where a measured table holds their attributes. The rest is as in
+    `Release`.
 
     Examples
     --------
