@@ -9,11 +9,14 @@ allowed may be lowered, never raised without a word in the closing note.
 
 from __future__ import annotations
 
+import os
 import sys
+import tempfile
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -50,11 +53,25 @@ def intervals_of_a_release() -> Callable[[], object]:
     return lambda: release.intervals(asked, confidence=0.9)
 
 
+def csv_to_release() -> object:
+    from blowfish_fast.apps.cli.main import run_command
+
+    with tempfile.TemporaryDirectory() as folder:
+        people = Path(folder) / "people.csv"
+        people.write_text("age\n" + "".join(f"{20 + at % 60}\n" for at in range(500)))
+        words = f"release --data {people} --domain age=16:91:5 --policy line --workload"
+        words += f" prefixes --epsilon 1 --mechanism ordered --out {folder}/a.blowfish"
+        # What was predicted before is not looked up.
+        with patch.dict(os.environ, XDG_CACHE_HOME=folder):
+            return run_command(words.split())
+
+
 WALKS: dict[str, tuple[Callable[[], object], int]] = {
     "counts to Release, Dawa 1-D": (counts_to_release, 40),
     "Threshold to sensitivity of Ranges": (threshold_to_sensitivity, 12),
     "Product to sensitivity of Rectangles": (product_to_sensitivity, 13),
     "release.intervals, Ordered": (intervals_of_a_release(), 12),
+    "a CSV file to a release, by the command line": (csv_to_release, 49),
 }
 
 
