@@ -30,26 +30,11 @@ CONFIDENCE = 0.95
 class Answer:
     """One answered question.
 
-    Attributes
-    ----------
-    values : float64
-        One number per bin (of the question's shape), stretch, box or quantile.
-    intervals : float64 of shape (..., 2), or None
-        None where a mechanism knows none.
-    intervals_hold : {"truth", "noise"}
-        Whether intervals hold the true answers, or the noise alone.
-    confidence : float
-        With which each interval holds.
-    budget : Budget
-        What was charged for it, once.
-    promise : str
-        The accuracy and the privacy that hold, in sentences.
-    request : str
-        Name under which the answer is replayed.
-    replayed : bool
-        Whether it had been answered before: it cost nothing now.
-    as_of : str
-        When it was charged: the data are those of that time, whatever they are now.
+    `values` has one number per bin (of the question's shape), stretch, box or quantile;
+    `intervals`, where a mechanism knows any, hold the true answers or the noise alone,
+    each with the `confidence` stated. The `budget` was charged once, at the time
+    `as_of`: the data are those of that time. `promise` says in sentences which accuracy
+    and privacy hold, and `request` is the name under which the answer is replayed.
     """
 
     question: dict[str, Any]

@@ -101,21 +101,17 @@ class AttributeSpec(Model):
 
     Attributes
     ----------
-    name : str
-        The attribute, and the column if `column` is left out.
     cells, edges, dates, levels
         Exactly one: cells of equal width, edges of cells, dates at which time is cut,
         or the levels of a category.
     outside : {"clamp", "cell"}
-        Where values outside the domain go: the end cells, or a cell of their own.
-        Categories have no ends: a cell.
+        Where values outside the domain go: the end cells, or a cell of their own, as
+        for categories.
     missing : {"cell", "none"}
-        A cell for NULL, or the promise of the schema that there is none: a column
-        that may hold NULL is then refused.
+        A cell for NULL, or the promise of the schema that there is none.
     extras_joined : {"all", "end", "apart"}
         Which values the cells for missing values and values outside are joined to,
-        once a policy is stated; `EXTRAS` says what each promises and costs. Unstated,
-        all of them.
+        once a policy is stated; see `EXTRAS`.
     """
 
     name: Name
@@ -180,15 +176,9 @@ class AttributeSpec(Model):
 class PolicySpec(Model):
     """A policy of one attribute, as the curator states it.
 
-    Attributes
-    ----------
-    kind : {"full", "line", "threshold", "blocks"}
-        Any two values; neighbouring cells; cells up to `theta` apart; values of one
-        block.
-    theta : number
-        In cells, or in values with ``unit="value"``.
-    blocks : list of list
-        Levels, or numbers of cells, of each block; every one in exactly one.
+    Any two values cannot be told apart, or those of neighbouring cells, of cells up to
+    `theta` apart (or with ``unit="value"`` values), or of one block: lists of levels,
+    or of numbers of cells, each in exactly one.
     """
 
     kind: Literal["full", "line", "threshold", "blocks"] = "full"
@@ -205,11 +195,9 @@ class PolicySpec(Model):
         return self
 
     def over(self, attribute: AttributeSpec) -> Policy:
-        """Return the policy over the cells of an attribute.
+        """Return the policy over the cells of an attribute, extra cells included.
 
-        Cells for missing values and values outside are joined to every value, stand
-        at the upper end of the order, or stand apart, as the attribute says. Blocks
-        and any two values have no order: "end" is "all" there.
+        Blocks and any two values have no order: "end" is "all" there.
         """
         domain = attribute.domain()
         (axis,) = domain.attributes
@@ -303,35 +291,26 @@ class TableSpec(Model):
 
     Attributes
     ----------
-    name : str
-        What people call it.
     source, database : str
-        The table (or schema.table) in its database; the name if left out. Which
+        The table (or schema.table) in its database, the name if left out; which
         database, where a server has several.
-    attributes : list of AttributeSpec
-        The columns that may be asked about.
     policies : dict
-        Policy of each attribute by name. Empty: any two records are joined (`full` on
-        the product), which protects most. As soon as one is stated, policies are
-        composed over attributes, and those not named may take any value; each then
-        reads a column of its own.
+        Policy of each attribute by name. Empty: any two records are joined, which
+        protects most. As soon as one is stated, policies are composed over attributes,
+        and those not named may take any value.
     presence : {False, True, number, "only"}
         Whether someone is in the table at all; see `TablePolicy`. Unless False, the
         number of rows is private and costs.
     person, record : str, optional
         Columns that say whose record a row is, and which of hers: she is then protected
-        with all her records, at most `at_most` of which are counted. Without `record`
-        they are drawn anew for each question.
-    at_most : int, optional
-        Stated with `person`.
+        with all her records, `at_most` of which are counted. Without `record` they are
+        drawn anew for each question.
     population : str, optional
-        What the people are called, where several tables hold them: all tables of one
-        population share one budget, and a person loses the sum over them. With
-        `person`.
+        What the people are called, where several tables hold them: all of these share
+        one budget, and a person loses the sum over them.
     snapshot : str, optional
-        A label of the records as they are, which stay so: the snapshot is frozen.
-        Without one they may change, every answer is about the records of its time, and
-        costs add up over all versions.
+        A label of the records as they are, which stay so. Without one they may change,
+        every answer is about the records of its time, and costs add up over versions.
 
     Examples
     --------

@@ -3,10 +3,8 @@
     question --> idle connection, or a new one --> one GROUP BY --> counts of bins
                         lost? opened again, once
 
-A connection is opened when it is first needed, so that a server starts, and serves
-stored answers, while a database is away. A question is one GROUP BY
-(``blowfish_fast.data.sql``). What may go wrong in a database is said without its words:
-they could quote records.
+A connection is opened when it is first needed, so that a server starts while a database
+is away. What may go wrong there is said without its words: they could quote records.
 """
 
 from __future__ import annotations
@@ -308,9 +306,8 @@ _DEADLINES = _Deadlines()
 class _PreparedQuery:
     """A question's query, compiled once, and planned once on DuckDB.
 
-    Both take longer than a small count. A cursor of DuckDB is a connection of its own,
-    so questions are counted side by side; each is kept with what it prepared. Where
-    nobody can change the records, they are counted once: `lasting`. Without a
+    A cursor of DuckDB is a connection of its own and is kept with what it prepared.
+    Where nobody can change the records, they are counted once: `lasting`. Without a
     `connection` one of the pool is lent for each count.
     """
 

@@ -8,9 +8,7 @@
     bins     income bins of "f" ..., all that fail   one more partition
 
 Records that fail a filter, missing values and values outside have bins of their own:
-dropping them would make a private total look public and hide edges of the policy. The
-policy is projected attribute by attribute first, so nothing larger than the coarse
-cells is ever made.
+dropping them would make a private total look public and hide edges of the policy.
 """
 
 from __future__ import annotations

@@ -158,7 +158,8 @@ def test_an_analyst_asks_and_compares(browser, site, size):
         boxes = page.locator("#history input")
         boxes.nth(0).check()
         boxes.nth(1).check()
-        both = "cumulative of age (±100) and histogram of age (±100)"
+        terms = "of age, by 16 cells (±100, beta 0.05)"
+        both = f"cumulative {terms} and histogram {terms}"
         page.wait_for_selector(f"#compared:has-text('{both}') .drawn .main-svg")
         page.locator("#all-mechanisms summary").click()
         assert "vertex" in visit.text("#candidates")
@@ -244,6 +245,7 @@ def test_a_curator_explores_policies(browser, site, size):
         page.wait_for_selector("#thresholds > div:nth-child(3) .drawn .main-svg")
         assert lines(page, "#truth .bars .point") == 32
         assert lines(page, "#private .errorbar") == 32
+        assert lines(page, "#preview-numbers tbody tr") == 32
         assert "threshold 20" in visit.text("#thresholds")
         edges = []
         for theta in (2, 7, 12):

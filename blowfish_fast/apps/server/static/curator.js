@@ -2,6 +2,7 @@ import { afterPause, byId, call, confirmed, element, following, get, notice, num
 import { dataSets, done, listenForData } from "./describe.js";
 import { QuestionForm, inWords, shared } from "./form.js";
 import { drawGraph } from "./graph.js";
+import { fillNumbers } from "./numbers.js";
 import { draw, drawBudget, drawTradeOff, scaleOf } from "./plots.js";
 
 let form;
@@ -38,12 +39,13 @@ function showBoth(shown, title) {
   const truth = { ...shown.private, values: shown.truth, intervals: null };
   // Quantiles are read off running totals; those are the truth.
   if (truth.question.kind === "quantiles") truth.question = { ...truth.question, kind: "cumulative" };
-  const scale = truth.question.kind === shown.private.question.kind ? scaleOf([truth, shown.private]) : undefined;
+  const alike = truth.question.kind === shown.private.question.kind, flat = shown.truth.flat(9);
+  const scale = alike ? scaleOf([truth, shown.private]) : undefined;
   byId("private-title").textContent = title;
   draw(byId("truth"), [truth], [], scale);
   draw(byId("private"), [shown.private], [], scale);
-  byId("preview-error").textContent = truth.question.kind === shown.private.question.kind
-    ? offBy(shown.truth.flat(9), shown.private.values.flat(9)) : "";
+  byId("preview-error").textContent = alike ? offBy(flat, shown.private.values.flat(9)) : "";
+  fillNumbers(byId("preview-numbers"), shown.private, alike ? flat : null);
   return scale;
 }
 

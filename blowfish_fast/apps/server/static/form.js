@@ -183,8 +183,12 @@ export function inWords(question) {
   const filters = (question.filters ?? []).map((one) => one.values
     ? `${one.attribute} = ${one.values.join(", ")}`
     : `${one.attribute} from ${one.low ?? "the start"} to ${one.high ?? "the end"}`);
-  const { alpha, epsilon, rho } = question.cost;
-  const cost = alpha !== undefined ? `±${alpha}` : epsilon === undefined ? `rho ${rho}` : `epsilon ${epsilon}`;
+  const { alpha, beta, scope, epsilon, rho, mechanism } = question.cost;
+  const cost = alpha !== undefined ? `±${alpha}, beta ${beta}${scope === "per_query" ? " for each" : ""}`
+    : (epsilon === undefined ? `rho ${rho}` : `epsilon ${epsilon}`) + (mechanism ? `, ${mechanism}` : "");
   const kind = { histogram2d: "histogram", marginal: "table" }[question.kind] ?? question.kind;
-  return `${kind} of ${axes.join(" and ")}` + (filters.length ? `, ${filters.join(", ")}` : "") + ` (${cost})`;
+  const widths = question.granularity ?? [question.width ?? 1];
+  const details = [...(widths.some((one) => one > 1) ? [`by ${widths.join(" and ")} cells`] : []),
+    ...(question.q ? [`at ${question.q.join(", ")}`] : []), ...(question.ranges ?? []).map((one) => one.join(" to ")), ...filters];
+  return [`${kind} of ${axes.join(" and ")}`, ...details].join(", ") + ` (${cost})`;
 }

@@ -36,12 +36,15 @@ export function headsOf(answer) {
   return [...first, kind === "quantiles" ? answer.axes[0].attribute : "records", ...ends];
 }
 
-export function fillNumbers(table, answer, most = 2000) {
+// With the true numbers beside them, on the curator's page.
+export function fillNumbers(table, answer, truth = null, most = 2000) {
   const rows = rowsOf(answer), ends = answer.intervals ? ["low", "high"] : [];
-  table.tHead.replaceChildren(element("tr", {}, ...headsOf(answer).map((one) => element("th", { scope: "col" }, one))));
-  table.tBodies[0].replaceChildren(...rows.slice(0, most).map((row) => element("tr", {},
+  const heads = [...headsOf(answer), ...(truth ? ["true"] : [])];
+  table.tHead.replaceChildren(element("tr", {}, ...heads.map((one) => element("th", { scope: "col" }, one))));
+  table.tBodies[0].replaceChildren(...rows.slice(0, most).map((row, at) => element("tr", {},
     ...row.places.map((one) => element("td", {}, String(one))), element("td", {}, number(row.value, 6)),
-    ...ends.map((end) => element("td", {}, row[end] === undefined ? "" : number(row[end], 6))))));
+    ...ends.map((end) => element("td", {}, row[end] === undefined ? "" : number(row[end], 6))),
+    ...(truth ? [element("td", {}, number(truth[at], 6))] : []))));
 }
 
 const quoted = (value) => /[",\n]/.test(String(value)) ? `"${String(value).replaceAll('"', '""')}"` : String(value);
