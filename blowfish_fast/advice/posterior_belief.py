@@ -162,12 +162,11 @@ def risk(
     Belief(0.219347, before: 0.1, but for 1e-09)
     """
     _check_policy(policy)
+    times = as_whole(queries, "queries", 1)
     if rho is not None or delta is not None:
         odds = _rho_and_delta(epsilon, rho, delta)
-        return _risk_in_rho(
-            prior, *odds, _as_queries(queries), most_steps(policy, steps)
-        )
-    total = as_epsilon(epsilon) * _as_queries(queries)
+        return _risk_in_rho(prior, *odds, times, most_steps(policy, steps))
+    total = as_epsilon(epsilon) * times
     if np.ndim(prior) == 0:
         return Belief(_as_belief(prior, "prior"), total * most_steps(policy, steps))
     if policy is None:
@@ -258,7 +257,7 @@ def largest_epsilon(
             "some values have no path between them, so this policy does not keep them "
             "apart at any epsilon"
         )
-    times = _as_queries(queries) * int(repeats)
+    times = as_whole(queries, "queries", 1) * int(repeats)
     odds = (after * (1 - before)) / (before * (1 - after))
     with localcontext(DIGITS):
         units = math.floor(_decimal(odds).ln() * UNITS / times)
@@ -360,10 +359,6 @@ def _as_belief(value: Any, name: str) -> Fraction:
     if not 0 <= belief <= 1:
         raise InputError(f"{name} is a probability from 0 to 1; received {value!r}")
     return belief
-
-
-def _as_queries(queries: Any) -> int:
-    return as_whole(queries, "queries", 1)
 
 
 def _decimal(value: Fraction) -> Decimal:

@@ -1,18 +1,9 @@
 """Which mechanism to use: a table of policy, questions and attributes, with reasons.
 
-    policy, one attribute            cells                 running totals, ranges
-    neighbours joined (`Line`)       transformed           ordered
-    short thresholds, `Blocks`       ordered_hierarchical  ordered_hierarchical
-    any two values (`Full`)          dawa                  ordered_hierarchical, dawa
-    records come and go              dawa                  dawa
-
-    several attributes: dawa; transformed on grids of joined neighbours
-    a few listed questions: laplace on these; listed edges: transformed
-
-The table was measured, not derived: errors on the benchmark sets, after each
-mechanism's default fit (``docs/accuracy.md``). No error before a fit decides anything,
-and none is shown: an error is *predicted* where nothing is fitted, *typical* where
-releases were tried on generated histograms, and otherwise left open.
+The table, in `_advised`, was measured, not derived: errors on the benchmark sets, after
+each mechanism's default fit (``docs/accuracy.md``). No error before a fit decides
+anything, and none is shown: an error is *predicted* where nothing is fitted, *typical*
+where releases were tried on generated histograms, and otherwise left open.
 """
 
 from __future__ import annotations
@@ -38,7 +29,7 @@ from blowfish_fast.mechanisms.transformed import Transformed, is_grid
 from blowfish_fast.policies import Graph, Policy
 from blowfish_fast.workloads import Identity, Prefixes, Tables, Workload
 
-from .ranking import Cells, Ranking, shorten
+from .comparison import Cells, Ranking, shorten
 from .typical_error import geometric_mean, reference_shapes, typical_errors
 
 FEW_QUERIES = 8
@@ -92,13 +83,7 @@ class Advice(NamedTuple):
 
 
 class Recommendation(Ranking[Advice]):
-    """Mechanisms, the advised one first; ``str()`` gives a table and the reasons.
-
-    Attributes
-    ----------
-    because : tuple of str
-        Plain sentences.
-    """
+    """Mechanisms, the advised one first; `because` gives the reasons in sentences."""
 
     def __init__(
         self, lines: list[Advice], heading: str, because: Sequence[str] = ()

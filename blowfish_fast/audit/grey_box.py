@@ -35,7 +35,7 @@ from blowfish_fast.mechanisms.base import Mechanism
 from blowfish_fast.policies import ABSENT, Policy
 
 from .choice_twins import CANDIDATES, Case, groups_offered, noise_on_cells
-from .neighbours import Pair, joint_moves, pairs_at_random
+from .neighbours import Pair, all_edges, joint_moves, pairs_at_random
 from .witness import Draw, Note, WatchedRandomness
 
 MOST_PRICED = 4096
@@ -47,7 +47,8 @@ class Price(NamedTuple):
 
     subject: str
     charged: Fraction
-    worst: Fraction
+    worst: Fraction | float
+    """Infinite where an edge moves a row that no draw covers."""
     edge: tuple[int, int] | None
 
     @property
@@ -78,7 +79,7 @@ def audit_measurements(
     outcome = mechanism._run(mechanism._handle(counts, account, Randomness(seed)))
     charges = [call for call in account.calls if call.kind == "measure"]
     prices = [
-        _price(mechanism.name, measurement, call.budget, mechanism.policy)
+        price_edges(mechanism.name, measurement, call.budget, mechanism.policy)
         for measurement, call in zip(outcome.measurements, charges, strict=True)
     ]
     charged = sum((call.budget.amount for call in account.calls), Fraction(0))
@@ -87,15 +88,18 @@ def audit_measurements(
     return prices
 
 
-def _price(
+def price_edges(
     name: str, measurement: Measurement, charged: Budget, policy: Policy
 ) -> Price:
+    """Price every edge of a small policy in one measurement."""
     prices = RowPrices(measurement)
-    worst, where = Fraction(0), None
-    for start, end in (edge for many in policy.edges() for edge in many.tolist()):
-        # Under constraints one move brings others with it.
-        edge = Budget(prices.edge(start, end), charged.power)
-        cost = edge.at_distance(policy.group_size).amount
+    worst: Fraction | float = Fraction(0)
+    where = None
+    for start, end in all_edges(policy):
+        cost = prices.price(prices.rows(start) - prices.rows(end))
+        if isinstance(cost, Fraction):
+            # Under constraints one move brings others with it.
+            cost = Budget(cost, charged.power).at_distance(policy.group_size).amount
         if cost > worst:
             worst, where = cost, (start, end)
     subject = f"{name}: {measurement.strategy.kind}"
@@ -116,7 +120,14 @@ def edge_cost(measurement: Measurement, start: int, end: int) -> Fraction:
     >>> [str(edge_cost(kept, 0, other)) for other in (1, 2, 3)]
     ['1', '2', '3']
     """
-    return RowPrices(measurement).edge(start, end)
+    prices = RowPrices(measurement)
+    price = prices.price(prices.rows(start) - prices.rows(end))
+    if not isinstance(price, Fraction):
+        raise AssertionError(
+            f"edge ({start}, {end}) moves a row published exactly, or no single draw "
+            "pays for it"
+        )
+    return price
 
 
 class RowPrices:
@@ -161,16 +172,6 @@ class RowPrices:
         units = np.eye(min(none.size, most or none.size), none.size, dtype=np.int64)
         shifts = [strategy.published(rows, one, scales) - base for one in units]
         return np.array(shifts, dtype=np.int64).reshape(len(units), base.size)
-
-    def edge(self, start: int, end: int) -> Fraction:
-        """Return the price of an edge, which must be finite."""
-        price = self.price(self.rows(start) - self.rows(end))
-        if not isinstance(price, Fraction):
-            raise AssertionError(
-                f"edge ({start}, {end}) moves a row published exactly, or no single "
-                "draw pays for it"
-            )
-        return price
 
     def price(self, change: IntArray) -> Fraction | float:
         """Return the price of a change of rows; infinite where no draw pays for it."""

@@ -339,41 +339,40 @@ def audit_charges(
     The ledger, ``blowfish_fast.Ledger``, is handed in, since audits and accounts do not
     know each other. It must charge before anything is drawn, and keep what it charged.
     """
-    breaches = []
     # An audit vouches for what it examines: nothing of it is published.
     word = {"vouched": True} if outside_parts(mechanism) else {}
-    epsilon = mechanism.epsilon
-    ledger = open_ledger(None, epsilon=2 * epsilon, policy=mechanism.policy)
-    at_steps: list[Fraction] = []
+    price = mechanism.budget.amount
+    breaches = []
+
+    def ledger_of(times: Fraction | int) -> Any:
+        terms = {mechanism.budget.currency: times * price}
+        return open_ledger(None, policy=mechanism.policy, **terms)
+
+    ledger, at_steps = ledger_of(2), []
     ledger.release(
         mechanism, data, progress=lambda _step: at_steps.append(ledger.spent), **word
     )
-    if not at_steps or min(at_steps) < epsilon:
-        breaches.append(
-            Breach("charged before drawn", f"the ledger had spent {at_steps} by then")
-        )
+    if not at_steps or min(at_steps) < price:
+        found = f"the ledger had spent {at_steps} by then"
+        breaches.append(Breach("charged before drawn", found))
 
     def break_off(_step: str) -> None:
         raise _BrokenOffError
 
-    ledger = open_ledger(None, epsilon=2 * epsilon, policy=mechanism.policy)
+    failed = ledger_of(2)
     try:
-        ledger.release(mechanism, data, progress=break_off, **word)
+        failed.release(mechanism, data, progress=break_off, **word)
     except _BrokenOffError:
-        if ledger.spent < epsilon:
-            breaches.append(Breach("no refund", f"a failed draw left {ledger.spent}"))
-    ledger = open_ledger(None, epsilon=epsilon / 2, policy=mechanism.policy)
+        if failed.spent < price:
+            breaches.append(Breach("no refund", f"a failed draw left {failed.spent}"))
+    small = ledger_of(Fraction(1, 2))
     try:
-        ledger.release(mechanism, data, **word)
+        small.release(mechanism, data, **word)
     except BlowfishError:
-        if ledger.spent:
-            breaches.append(
-                Breach("refusals cost nothing", f"a refusal left {ledger.spent}")
-            )
+        if small.spent:
+            found = f"a refusal left {small.spent}"
+            breaches.append(Breach("refusals cost nothing", found))
     else:
-        breaches.append(
-            Breach(
-                "no more than the budget", f"{epsilon} of {epsilon / 2} was released"
-            )
-        )
+        found = f"{price} of {price / 2} was released"
+        breaches.append(Breach("no more than the budget", found))
     return breaches

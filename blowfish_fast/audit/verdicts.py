@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import functools
+import math
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 from typing import Any, NamedTuple
@@ -35,9 +37,9 @@ from .grey_box import (
     Observed,
     Price,
     RowPrices,
-    _price,
     observe_choice,
     observe_measurement,
+    price_edges,
     price_together,
 )
 from .invariants import (
@@ -134,7 +136,7 @@ def mechanism_verdicts(
     mechanism = testimonies[0].mechanism
     kind, policy = type(mechanism), mechanism.policy
     priced = [
-        (step, _edge_price(task, step, mechanism.policy))
+        (step, price_edges(task.name, step.result, step.charged, policy))
         for testimony in testimonies
         for step in testimony.measured
     ]
@@ -165,7 +167,10 @@ def rho_verdicts(task: AuditTask, plan: AuditPlan) -> Iterator[Verdict]:
         testimony = watch_example(find_mechanism(task.name), policy, IN_RHO)
     except BlowfishError:
         return
-    priced = [(step, _edge_price(task, step, policy)) for step in testimony.measured]
+    priced = [
+        (step, price_edges(task.name, step.result, step.charged, policy))
+        for step in testimony.measured
+    ]
     price = _price_verdict(task, testimony.mechanism, priced)
     yield price._replace(check="rho prices")
     yield _breach_verdict("rho invariants", task, audit_testimony(testimony))
@@ -215,36 +220,25 @@ def _runs(task: AuditTask) -> bool:
     return True
 
 
-def _edge_price(task: AuditTask, step: Step, policy: Policy) -> Price | str:
-    try:
-        return _price(task.name, step.result, step.charged, policy)
-    except AssertionError as refusal:
-        # No epsilon pays for this edge.
-        return str(refusal)
-
-
 def _costly_edges(
-    priced: list[tuple[Step, Price | str]], power: int
+    priced: list[tuple[Step, Price]], power: int
 ) -> list[tuple[Step, tuple[int, int]]]:
     """Return the worst edge of each measurement in a currency, the dearest first."""
     found = [
         (price.worst / price.charged, step, price.edge)
         for step, price in priced
-        if isinstance(price, Price) and price.edge and step.charged.power == power
+        if price.edge and price.worst < math.inf and step.charged.power == power
     ]
     found.sort(key=lambda one: one[0], reverse=True)
     return [(step, edge) for _, step, edge in found]
 
 
 def _price_verdict(
-    task: AuditTask, mechanism: Mechanism, priced: list[tuple[Step, Price | str]]
+    task: AuditTask, mechanism: Mechanism, priced: list[tuple[Step, Price]]
 ) -> Verdict:
     edges = mechanism.policy.edge_count
     worst = Price(task.name, mechanism.budget.amount, Fraction(0), None)
     for _, price in priced:
-        if isinstance(price, str):
-            note = f"{task.name}: {price}"
-            return _verdict("prices", task, 1, np.inf, False, note, events=edges)
         if price.worst / price.charged > worst.worst / worst.charged:
             worst = price
     note = f"{worst.subject}: edge {worst.edge} costs {float(worst.worst):.9g} of "
@@ -314,7 +308,7 @@ def _first_choices(testimonies: list[Testimony]) -> Iterator[Step]:
 
 
 def _together_verdict(
-    task: AuditTask, mechanism: Mechanism, priced: list[tuple[Step, Price | str]]
+    task: AuditTask, mechanism: Mechanism, priced: list[tuple[Step, Price]]
 ) -> Verdict:
     """Price several records at once: neighbours as defined, not by the group size."""
     policy = mechanism.policy
@@ -336,7 +330,7 @@ def _sampled_verdicts(
     task: AuditTask,
     plan: AuditPlan,
     testimonies: list[Testimony],
-    priced: list[tuple[Step, Price | str]],
+    priced: list[tuple[Step, Price]],
 ) -> Iterator[Verdict]:
     mechanism = testimonies[0].mechanism
     costly = [
@@ -390,28 +384,36 @@ def power_verdicts(
     task: AuditTask, plan: AuditPlan, testimonies: list[Testimony]
 ) -> Iterator[Verdict]:
     """Plant an excess in a mechanism's first measurement that costs anything."""
-    steps = [step for testimony in testimonies for step in testimony.measured]
-    for step in steps:
-        price = _edge_price(task, step, testimonies[0].mechanism.policy)
-        if isinstance(price, str) or price.edge is None:
-            continue
-        for samples in (plan.noise, MORE * plan.noise):
-            power = detection_power(
-                step.result,
-                step.policy,
-                price.edge,
-                samples=samples,
-                trials=plan.trials,
-                confidence=plan.each,
-            )
-            if power.share >= PROMISED_POWER:
-                break
-        yield _power_verdict(task, power)
+    policy = testimonies[0].mechanism.policy
+    for step in (step for one in testimonies for step in one.measured):
+        edge = price_edges(task.name, step.result, step.charged, policy).edge
+        if edge is not None:
+            plant = functools.partial(detection_power, step.result, step.policy, edge)
+            yield from _power_verdicts(task, plan, plan.noise, plan.trials, plant)
+            return
+
+
+def selector_power_verdicts(task: AuditTask, plan: AuditPlan) -> Iterator[Verdict]:
+    """Plant an excess in a selector, on the worst pair known, and count who sees it."""
+    for selector in instances(task.name, task.policy)[:1]:
+        plant = functools.partial(selector_power, selector, task.policy)
+        yield from _power_verdicts(task, plan, plan.batch, plan.excesses, plant)
+
+
+def _power_verdicts(
+    task: AuditTask,
+    plan: AuditPlan,
+    samples: int,
+    trials: int,
+    plant: Callable[..., Power | None],
+) -> Iterator[Verdict]:
+    """Say how often an excess is seen; with more samples where that is too rarely."""
+    power = plant(samples=samples, trials=trials, confidence=plan.each)
+    if power is not None and power.share < PROMISED_POWER:
+        power = plant(samples=MORE * samples, trials=trials, confidence=plan.each)
+    if power is None:
         return
-
-
-def _power_verdict(task: AuditTask, power: Power) -> Verdict:
-    return _verdict(
+    yield _verdict(
         "power",
         task,
         PROMISED_POWER,
@@ -455,24 +457,6 @@ def judge_selector(task: AuditTask, plan: AuditPlan) -> Iterator[Verdict]:
     )
     if seen is not None:
         yield _observed_verdict(task, [seen], task.name)
-
-
-def selector_power_verdicts(task: AuditTask, plan: AuditPlan) -> Iterator[Verdict]:
-    """Plant an excess in a selector, on the worst pair known, and count who sees it."""
-    policy = task.policy
-    for selector in instances(task.name, policy)[:1]:
-        for samples in (plan.batch, MORE * plan.batch):
-            power = selector_power(
-                selector,
-                policy,
-                samples=samples,
-                trials=plan.excesses,
-                confidence=plan.each,
-            )
-            if power is None or power.share >= PROMISED_POWER:
-                break
-        if power is not None:
-            yield _power_verdict(task, power)
 
 
 def _selects(task: AuditTask) -> bool:

@@ -137,12 +137,12 @@ def test_the_rank_covers_the_quantile_with_the_confidence_stated():
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"alpha": 0}, "alpha is the largest error"),
-        ({"alpha": math.nan}, "alpha is the largest error"),
-        ({"alpha": "much"}, "alpha is the largest error"),
-        ({"beta": 0}, "strictly between 0 and 1"),
+        ({"alpha": 0}, "alpha, the largest error, must be a positive number"),
+        ({"alpha": math.nan}, "alpha, the largest error, must be a positive number"),
+        ({"alpha": "much"}, "alpha, the largest error, must be a positive number"),
+        ({"beta": 0}, "beta, the probability .* must be a positive number"),
         ({"beta": 1.5}, "strictly between 0 and 1"),
-        ({"beta": None}, "strictly between 0 and 1"),
+        ({"beta": None}, "beta, the probability .* must be a positive number"),
         ({"scope": "each"}, "scope must be one of"),
         ({"samples": -1}, "samples must be at least 0; received -1"),
         ({"samples": 2.5}, "samples must be one whole number"),
