@@ -32,7 +32,7 @@ from blowfish_fast.measure.sensitivity.policy import sensitivity
 from blowfish_fast.policies import Policy, refuse_units
 from blowfish_fast.workloads import Workload
 
-from .calibration import NEAR, Candidate, calibration
+from .calibration import NEAR, Candidate, find_calibration
 from .least_epsilon import Scope
 
 SCOPES = ("simultaneous", "per_query")
@@ -205,7 +205,7 @@ def translate(
     workload._refuse_too_many()
     if float(sensitivity(policy.unconstrained, workload)) == 0.0:
         return Translation(wanted, miss, scope, [], free=True)
-    known = calibration(policy, workload, 1 if currency == "epsilon" else 2)
+    known = find_calibration(policy, workload, 1 if currency == "epsilon" else 2)
     near = math.inf if workload.queries <= MANY_QUERIES else NEAR
     found = known.least(wanted, miss, scope, samples=samples, near=near)
     return Translation(wanted, miss, scope, found, free=False)

@@ -339,7 +339,7 @@ class Calibration:
         return ErrorLaw(scales_at, spread, half_widths, drawn)
 
 
-def calibration(policy: Policy, workload: Workload, power: int = 1) -> Calibration:
+def find_calibration(policy: Policy, workload: Workload, power: int = 1) -> Calibration:
     """Return what is known of a question; the last few are kept, if they are small."""
     for known in _LAST:
         same = known.policy is policy and known.workload is workload
