@@ -22,7 +22,7 @@ import numpy as np
 import pytest
 
 import blowfish_fast as bf
-from blowfish_fast.accounting import journal
+from blowfish_fast.accounting import journal, journal_file
 from blowfish_fast.errors import BudgetError, SizeError
 
 LINE = bf.Domain(6)
@@ -51,7 +51,7 @@ def dying_after(function, when=lambda *_arguments: True):
 
 def prepare(point, drawn):
     """Make this process die at `point`; note in `drawn` what was drawn before."""
-    release, append_entry = bf.Laplace.release, journal.append_entry
+    release, append_entry = bf.Laplace.release, journal_file.append_entry
 
     def noted(self, *arguments, **options):
         answer = release(self, *arguments, **options)
@@ -60,7 +60,7 @@ def prepare(point, drawn):
 
     bf.Laplace.release = noted
     if point == "inside the reserve":
-        journal.append_entry = dying_after(
+        journal_file.append_entry = dying_after(
             append_entry, lambda _c, kind, *_rest: kind == "charge"
         )
     elif point == "between reserve and draw":
@@ -68,7 +68,7 @@ def prepare(point, drawn):
     elif point == "between draw and store":
         bf.Release.to_bytes = die
     elif point == "inside the store":
-        journal.append_entry = dying_after(
+        journal_file.append_entry = dying_after(
             append_entry, lambda _c, kind, *_rest: kind == "answer"
         )
     elif point == "between store and return":
