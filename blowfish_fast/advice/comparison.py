@@ -329,7 +329,7 @@ def _strategies(
                 policy, workload, epsilon=budget, partition=None, strategy=one.name
             )
             if one.strategy is not None:
-                ready.prepared = budget.power, one.strategy
+                ready._prepared = budget.power, one.strategy
         mean = one.variance / max(workload.queries, 1)
         found.append(Prediction(one.name, one.variance, mean, ready, False, one.reason))
     return found

@@ -139,8 +139,8 @@ class Transformed(Mechanism):
         **budget: Unpack[BudgetTerms],
     ) -> None:
         super().__init__(policy, workload, **budget)
-        # Set by whoever has built the named strategy, for a power, policy and workload.
-        self.prepared: tuple[int, LinearStrategy] | None = None
+        # A by-product of whoever built the strategy, for a power; no part of a request.
+        self._prepared: tuple[int, LinearStrategy] | None = None
         self.strategy = _checked_strategy(strategy, policy)
         self.fit = as_choice(fit, "fit", ("best", None))
         # On a line the fit finds the buckets by itself.
@@ -243,8 +243,8 @@ class Transformed(Mechanism):
     def _named(self, handle: Handle, form: Any) -> LinearStrategy:
         """Return the strategy that was asked for, tuned for what is paid."""
         power = handle.remaining.power
-        if self.prepared is not None and self.prepared[0] == power:
-            return self.prepared[1]
+        if self._prepared is not None and self._prepared[0] == power:
+            return self._prepared[1]
         assert not isinstance(self.strategy, Explicit)
         assert self.strategy != "best"
         return build_strategy(self.strategy, handle.policy, form, power)

@@ -21,7 +21,7 @@ def typed(*words):
 def test_a_policy_is_described():
     done = typed("describe", "--cells", "age=0:100:5", "--policy", "threshold:2")
     said = " ".join(done.output.split())
-    for words in ("promise", "age values", "37", "at most 4 edges", "all cells are"):
+    for words in ("promise", "age values", "37 edges", "all cells are"):
         assert words in said
 
 
