@@ -7,15 +7,9 @@ so asking is free and the choice gives nothing away.
     mechanism              epsilon   found by
     ordered                 0.1131   bound
     h_theta                 0.5616   simulation
-    vertex                  2.4781   bound
     dawa                    no promise: its error depends on the data
 
-Two ways lead to an epsilon. The bound: the half-width of every query, as intervals have
-it, at an equal part of beta; or Chernoff's tails added up over all queries. The
-simulation: the largest error of many draws of the very noise that would be added; an
-order statistic of it is an upper confidence bound of the quantile, and what the
-confidence leaves open is taken off beta.
-Both are proved in docs/proofs/translation.md.
+Bounds and simulations are proved in docs/proofs/translation.md.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@
           0.29  0.30  0.31  0.33                that is tried; scaling only says where
                                                 to start
 
-Serves `accuracy`; proved in docs/proofs/translation.md.
+Proved in docs/proofs/translation.md.
 """
 
 from __future__ import annotations

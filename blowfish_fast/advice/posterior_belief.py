@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 from decimal import Context, Decimal, localcontext
 from fractions import Fraction
-from typing import Any, overload
+from typing import Any, TypedDict, Unpack, overload
 
 import numpy as np
 
@@ -86,29 +86,24 @@ class Belief(float):
         return f"Belief({float(self):.6g}, before: {float(self.prior):g}{but})"
 
 
+class Answered(TypedDict, total=False):
+    """What was answered, as `risk` takes it."""
+
+    epsilon: EpsilonLike | None
+    rho: EpsilonLike | None
+    delta: EpsilonLike | None
+    queries: int
+    policy: Policy | None
+    steps: int | None
+
+
 @overload
-def risk(
-    prior: EpsilonLike,
-    *,
-    epsilon: EpsilonLike | None = ...,
-    rho: EpsilonLike | None = ...,
-    delta: EpsilonLike | None = ...,
-    queries: int = ...,
-    policy: Policy | None = ...,
-    steps: int | None = ...,
-) -> Belief: ...
+def risk(prior: EpsilonLike, **answers: Unpack[Answered]) -> Belief: ...
 
 
 @overload
 def risk(
-    prior: FloatArray | list[float],
-    *,
-    epsilon: EpsilonLike | None = ...,
-    rho: EpsilonLike | None = ...,
-    delta: EpsilonLike | None = ...,
-    queries: int = ...,
-    policy: Policy | None = ...,
-    steps: int | None = ...,
+    prior: FloatArray | list[float], **answers: Unpack[Answered]
 ) -> FloatArray: ...
 
 

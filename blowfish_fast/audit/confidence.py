@@ -126,10 +126,9 @@ def tail_evidence(
 ) -> Evidence:
     """Bound the epsilon that a mechanism has at `delta` from below, by its tails.
 
-    What is (epsilon, delta)-private has P(E) <= e^epsilon Q(E) + delta for every event,
-    so epsilon >= ln((P(E) - delta) / Q(E)). Counts of both sides are given in the order
-    of the privacy loss: the events that tell are its two tails, cut where the pilots
-    promise most.
+    For every event epsilon >= ln((P(E) - delta) / Q(E)). Counts of both sides are given
+    in the order of the privacy loss: the events that tell are its two tails, cut where
+    the pilots promise most.
     """
     trials = [int(side.sum()) for side in counted]
     each = 1.0 - (1.0 - confidence) / 4

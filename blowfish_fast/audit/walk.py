@@ -87,11 +87,9 @@ def audit_everything(
     plan : AuditPlan
         `QUICK`, `LONG` or one's own.
     mechanisms : iterable of str, optional
-        Names to visit; None visits all mechanisms and all partitions.
+        Names to visit; None visits all mechanisms and all selectors.
     open_ledger : callable, optional
         Makes the ledger whose order of charges is audited, ``blowfish_fast.Ledger``.
-    workers : int
-        Processes to share the work.
     progress : callable, optional
         Called with tasks done, tasks in all and the name of the last one.
     kept : ProgressFile, optional

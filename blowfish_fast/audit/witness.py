@@ -1,9 +1,8 @@
 """A handle that is watched: every step of a recipe, in the order in which it happened.
 
-Serves the audits. A `Witness` stands where a `Handle` would and does the same; it notes
-what was asked, what was charged, which streams were opened and what was drawn. A
-`Replay` hands the noted results out again without any counts, so a recipe that makes
-the same release from it has used nothing else.
+A `Witness` stands where a `Handle` would and does the same; it notes what was asked,
+charged, opened and drawn. A `Replay` hands the noted results out again without any
+counts, so a recipe that makes the same release from it has used nothing else.
 
     mechanism._run --> Witness --> counts
                           |

@@ -53,12 +53,9 @@ class MechanismGrid(Experiment):
 
     Parameters
     ----------
-    mechanisms : sequence of str
-        Names of mechanisms, or ``"package:Class"`` for one from outside.
-    sets : sequence of str
-        Names such as ``"1d/steps"``; ``datasets.sets_in`` lists those of a folder.
-    epsilons : sequence of str
-        Budgets, as exact decimals.
+    mechanisms, sets, epsilons : sequence of str
+        Names, ``"package:Class"`` for a mechanism from outside, ``"1d/steps"`` for a
+        set (``datasets.sets_in`` lists those of a folder), and exact decimals.
     policy, workload : callable
         Make the policy and the workload of a domain. They are pickled, so they stand
         in a module: classes, or ``functools.partial`` of functions.
