@@ -79,7 +79,6 @@ TAKES: dict[str, Callable[[Any], bool]] = {
 TEXT, NUMBER, WHOLE, TRUTH, TEXTS, SEVERAL, RULES = TAKES
 BY_TYPE = {int: WHOLE, float: NUMBER, list[str]: TEXTS, Mapping[str, str]: RULES}
 BY_TYPE |= {bool: TRUTH}
-BY_METAVAR = {"NUMBER": NUMBER, "PART": NUMBER}
 
 
 class Place(NamedTuple):
@@ -439,17 +438,14 @@ IN_WORDS = {
 
 def _places() -> dict[str, Place]:
     """Return the fields of a job that stand in the file as they are."""
-    found = {}
-    hints = get_type_hints(Job)
+    found, hints = {}, get_type_hints(Job)
     for one in fields(Job):
-        kinds = get_args(hints[one.name])
-        by_type = next((BY_TYPE[kind] for kind in kinds if kind in BY_TYPE), TEXT)
-        stated = one.metadata
-        takes = BY_METAVAR.get(stated["metavar"], TEXT) if by_type == TEXT else by_type
+        stated, metavar = one.metadata, one.metadata["metavar"]
+        kinds = [kind for kind in get_args(hints[one.name]) if kind in BY_TYPE]
+        usual = NUMBER if metavar in ("NUMBER", "PART") else TEXT
+        takes = BY_TYPE[kinds[0]] if kinds else usual
         name = stated["called"] or one.name
-        found[one.name] = Place(
-            stated["table"], name, takes, stated["metavar"] == "FILE"
-        )
+        found[one.name] = Place(stated["table"], name, takes, metavar == "FILE")
     return {name: one for name, one in found.items() if name not in IN_WORDS}
 
 
