@@ -34,61 +34,13 @@ from .measure.selectors import selections as selections
 from .measure.sensitivity.policy import sensitivity as sensitivity
 from .mechanisms.contingency import Contingency as Contingency
 from .mechanisms.dawa import Dawa as Dawa
-from .mechanisms.gaussian import Gaussian as Gaussian
 from .mechanisms.hierarchy import Hierarchy as Hierarchy
 from .mechanisms.kmeans import KMeans as KMeans
+from .mechanisms.laplace import Gaussian as Gaussian
 from .mechanisms.laplace import Laplace as Laplace
-from .mechanisms.maps.adaptive_grid import AdaptiveGrid as AdaptiveGrid
+from .mechanisms.maps.grids import AdaptiveGrid as AdaptiveGrid
 from .mechanisms.maps.kd_tree import KdTree as KdTree
 from .mechanisms.ordered import Ordered as Ordered
 from .mechanisms.transformed import Transformed as Transformed
 from .release.release import Release as Release
 from .release.tables.tables_release import TablesRelease as TablesRelease
-
-__all__ = [
-    "AdaptiveGrid",
-    "BlowfishError",
-    "Contingency",
-    "Dawa",
-    "Domain",
-    "Gaussian",
-    "Hierarchy",
-    "Histogram",
-    "KMeans",
-    "KdTree",
-    "Laplace",
-    "Ledger",
-    "Ordered",
-    "PeopleTable",
-    "Population",
-    "Release",
-    "Series",
-    "Session",
-    "SparseHistogram",
-    "TableCounts",
-    "TablesRelease",
-    "Transformed",
-    "WideDomain",
-    "accounting",
-    "advice",
-    "audit",
-    "budgets",
-    "choose_at_most",
-    "compare",
-    "connect",
-    "explorer",
-    "interop",
-    "kernels",
-    "mechanisms",
-    "partitions",
-    "plotting",
-    "policies",
-    "recommend",
-    "risk",
-    "selections",
-    "sensitivity",
-    "strategies",
-    "translate",
-    "usefulness",
-    "workloads",
-]
