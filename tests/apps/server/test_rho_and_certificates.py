@@ -99,6 +99,6 @@ def test_the_promise_is_in_the_tables_own_units(own_server):
     explorer = own_server.workspace.explorer("people")
     explorer.set_policies({"age": {"kind": "threshold", "theta": 8}})
     promise = explorer.ask(AGES).promise
-    assert "age values differ by at most 8" in promise
+    assert "in age, values that differ by at most 8" in promise
     assert "bins" not in promise
     assert "cells" not in promise
