@@ -1,11 +1,7 @@
-"""Isotonic regression: the closest non-decreasing sequence, in O(n).
+"""Isotonic regression by pooling adjacent violators, in O(n).
 
-    values   2 [3]  9  1 [5]  7         [ ] known; bounds 0 .. 6
-    fitted   2 [3]  5  5 [5]  6         each stretch pooled by itself, then clipped
-
-Pools of equal value form a stack; one that falls below its elder is merged with it
-(pool adjacent violators), and a known point empties the stack. Clipping the unbounded
-fit gives the bounded one: within a pool the squared distance grows from its mean on.
+Each stretch between known points is pooled by itself; clipping the unbounded fit gives
+the bounded one (Lemma OR10, ``docs/proofs/ordered.md``).
 """
 
 from __future__ import annotations
@@ -63,16 +59,8 @@ def isotonic_fit(
 ) -> FloatArray:
     """Return the closest non-decreasing sequence, within bounds, through known points.
 
-    Parameters
-    ----------
-    values : (n,) float64 or int64
-    known : (n,) bool, optional
-        Where the value is known; known values do not decrease and lie in the bounds.
-    low, high : float
-        Bounds, ``low <= high``; infinite ones do not bind.
+    Values marked in `known` must not decrease and must lie within the bounds.
 
-    Examples
-    --------
     >>> isotonic_fit(np.array([3.0, 1.0, 2.0]))
     array([2., 2., 2.])
     >>> known = np.array([False, True, False, False, True, False])

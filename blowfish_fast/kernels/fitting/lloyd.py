@@ -1,9 +1,8 @@
 """One step of Lloyd's algorithm: nearest centres, cluster sizes, cluster sums.
 
-Records are held as the cells they lie in, one number per axis, so a distance is a sum
-of entries of a small table, and a sum is exact in integers. Rows of all axes lie below
-each other; ``offsets[a]`` is the first row of axis a. Threads take contiguous parts of
-the records; integer sums do not depend on them.
+Records are held as their cell along each axis, so a distance is a sum of entries of a
+small table. The rows of all axes lie below each other; ``offsets[a]`` is the first row
+of axis a. Sums are integers, the same for any number of threads.
 """
 
 from __future__ import annotations
@@ -133,8 +132,7 @@ def nearest_clusters(
 ) -> IntArray:
     """Return the nearest centre of each record; the first of several.
 
-    `cells` (n, axes) int32; `distances` (rows, centres): squared distance along one
-    axis from each of its cells to each centre.
+    `distances` (rows, centres) is squared and along one axis; `cells` is (n, axes).
     """
     _check_cells(cells, offsets, distances.shape[0])
     labels = np.empty(cells.shape[0], dtype=np.int64)
@@ -174,10 +172,7 @@ def assigned_totals(
     coordinates: IntArray,
     offsets: IntArray,
 ) -> IntArray:
-    """Return size and coordinate sums of each cluster, whole cells assigned to it.
-
-    As `cluster_totals`, with ``cluster_of_cell[i]`` the cluster of cell i in C order.
-    """
+    """Return `cluster_totals` of whole cells, in C order, assigned to clusters."""
     _check_cells(cells, offsets, int(offsets[-1]))
     _check_repeats(cells, repeats, coordinates, offsets)
     if cluster_of_cell.shape != (int(np.prod(np.diff(offsets))),):

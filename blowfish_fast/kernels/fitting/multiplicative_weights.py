@@ -1,9 +1,8 @@
 """Multiplicative weights: pull a histogram towards noisy answers, one at a time.
 
-A histogram that starts uniform and is only ever multiplied on runs of cells stays
-constant between the ends of these runs, so a few pieces hold all of it. An update
-multiplies the pieces of one query by one factor and all pieces by another, which keeps
-the total; the second is carried along as a number and applied once in a while.
+The histogram stays constant between the ends of the queries, so a few pieces hold it
+all (Lemma MW6, ``docs/proofs/mwem.md``). The factor that keeps the total is carried
+along as a number and applied once in a while.
 """
 
 from __future__ import annotations
@@ -91,31 +90,14 @@ def multiplicative_update(
     """Return the masses after some passes of multiplicative weights over all queries.
 
     The update for a query q with target t multiplies piece j by exp(step q_j (t -
-    q(masses)) / total), then all pieces so that they add up to `total`. It moves the
-    answer of a query that counts by at most step / 4 of what it is off, to first order.
-    O(passes * (pieces + pieces of all queries)).
+    q(masses)) / total), then all pieces so that they add up to `total`. To first order
+    it moves the answer of a query that counts by at most step / 4 of what it is off.
+    Passes end early once no exponent exceeds `tolerance`.
 
-    Parameters
-    ----------
-    masses : (pieces,) float64
-        Positive.
-    pointers : (queries + 1,) int64
-        Query i owns the runs ``pointers[i] .. pointers[i + 1]``.
-    starts, ends : (runs,) int64
-        Runs [start, end) of pieces; those of one query are disjoint.
-    values : (runs,) float64
-        Coefficient of the query on the run, at most 1 in size.
-    targets : (queries,) float64
-        Noisy answers.
-    total, step : float
-        Positive; the paper's step is 1/2.
-    passes : int
-        How often each query has its turn.
-    tolerance : float
-        Fewer passes are made once no exponent exceeds it.
+    All `masses` are positive. Query i owns the disjoint runs [start, end) of pieces
+    from ``pointers[i]`` up to ``pointers[i + 1]``; `values` are its coefficients, at
+    most 1 in size. O(passes * (pieces + pieces of all queries)).
 
-    Examples
-    --------
     >>> one = np.array([1])
     >>> pulled = multiplicative_update(
     ...     np.array([5.0, 5.0]), np.array([0, 1]), one - 1, one, one.astype(float),

@@ -1,17 +1,10 @@
 """Cells from noisy running totals, smoothed on every scale at once.
 
-Running totals have noise of one size, so what a window of 2h cells says about its two
-halves has the same noise on every scale:
-
-    totals   s(i)      s(i + h)      s(i + 2h)        2 s(i + h) - s(i) - s(i + 2h)
-             |---------|-------------|
-              first half  second half
-
-For each scale a prior of these differences, a mixture of normal laws of many widths and
-of exact zeros, is fitted to all windows; each difference is replaced by its posterior
-mean. From the whole line, whose total is known, windows are halved down to cells; a
-half of two larger windows gets the mean of what both say. Noisy values alone: it is
-free.
+The difference of the halves of a window, 2 s(i + h) - s(i) - s(i + 2h), has the same
+noise on every scale h. For each scale a prior of these differences, normal laws of many
+widths and exact zeros, is fitted to all windows, and each difference becomes its
+posterior mean. Windows are halved from the whole line, whose total is known, down to
+cells; a half of two windows gets the mean of what both say.
 """
 
 from __future__ import annotations
@@ -74,8 +67,7 @@ def _count(
 def _kept_parts(counts: FloatArray, starts: FloatArray, factors: FloatArray) -> None:
     """Fit the prior and write what is kept of a difference, by kind and bin.
 
-    Expectation maximisation over the weights of normal laws with variances 0 and 6 *
-    4^k, in variances of one total, where differences were counted.
+    The normal laws have variances 0 and 6 * 4^k, in variances of one total.
     """
     widths = np.empty(WIDTHS + 1)
     widths[0] = 0.0
@@ -234,19 +226,9 @@ def _fit(values: FloatArray, noisy: IntArray, origin: int, cells: int) -> FloatA
 def multiscale_cells(totals: AnyArray, known: BoolArray, variance: float) -> FloatArray:
     """Return smoothed cells from noisy running totals, in O(n log n).
 
-    They add up to nearly the last total; some may be negative.
+    They add up to nearly the last total; some may be negative. The totals marked in
+    `known`, the last one among them, have no noise, all others the same `variance`.
 
-    Parameters
-    ----------
-    totals : (n,) float64 or int64
-        Running totals of n cells.
-    known : (n,) bool
-        Totals without noise, the last one among them.
-    variance : float
-        Of the noise of every other total.
-
-    Examples
-    --------
     >>> totals = np.array([9.0, 22.0, 29.0, 40.0, 40.0, 41.0, 39.0, 40.0])
     >>> multiscale_cells(totals, np.arange(8) == 7, 2.0).round(1)
     array([ 9.3, 11.5,  8.2,  9.9,  0.8,  0.6, -0.8,  0.5])

@@ -1,16 +1,10 @@
 """Straight pieces of a noisy sequence: cheapest windows, and lines between knots.
 
-Each window of a power of two values, of any start, pays the squared error of its own
-least-squares line and one penalty per parameter (one value: a level; more: a level and
-a slope); dynamic programming finds the cheapest. A window is known by its mean, slope
-and squared error, and those of two neighbours of one length give those of the whole by
-sums of squares: nothing cancels. For each length one ring holds the windows that ended
-in the last `length` places: the left half of the next larger one is the entry to be
-overwritten.
-
-Totals that are straight between knots have tridiagonal normal equations: elimination
-from either end gives heights and the inverse next to its diagonal, and with it the
-squared error that a knot saves, all others free to move. O(knots).
+Windows of a power of two values pay the squared error of their own line and a penalty
+per parameter; two neighbours merge by sums of squares alone, so nothing cancels (Lemma
+OR11, ``docs/proofs/ordered.md``). One ring per length holds the windows that ended in
+the last `length` places. Totals that are straight between knots have tridiagonal normal
+equations, solved in O(knots) from either end.
 """
 
 from __future__ import annotations
@@ -29,8 +23,7 @@ ERROR = 2
 def _merge_factors(levels: int) -> FloatArray:
     """Return, for each level, what merging two windows of 2^level values needs.
 
-    The weight of the slope between the means in the slope of the whole, and the factors
-    of (that slope - mean slope)^2 and (difference of slopes)^2 in the squared error.
+    They are the weight of a slope and the factors of two squares in Lemma OR11.
     """
     factors = np.empty((levels, 3))
     for level in range(levels):
@@ -146,10 +139,9 @@ def _fit_stretches(
 def piecewise_linear(
     values: AnyArray, starts: IntArray, ends: IntArray, penalties: FloatArray
 ) -> FloatArray:
-    """Return the cheapest piecewise-linear fit of each stretch, in O(n log n).
+    """Return the cheapest piecewise-linear fit of half-open stretches, in O(n log n).
 
-    Half-open stretches are fitted each by itself; values outside are returned as they
-    are. A penalty is what one parameter costs, in squared units of the values.
+    Values outside stay as they are. A penalty is per parameter, in squared units.
     """
     values = np.ascontiguousarray(values, dtype=np.float64)
     starts = np.ascontiguousarray(starts, dtype=np.int64)

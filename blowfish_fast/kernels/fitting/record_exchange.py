@@ -1,10 +1,9 @@
 """Records exchanged until their tables match given ones.
 
 A record leaves a cell that has too many and becomes a copy of one in a cell that lacks
-some, or takes only that cell's values. Copies keep together what belongs together in
-other tables (PrivSyn, Zhang et al. 2021). Works on public tables only, so any generator
-will do: two 31-bit congruential ones, combined (L'Ecuyer 1988), the same with and
-without the compiler.
+some, or takes only that cell's values (PrivSyn, Zhang et al. 2021). The generator, two
+31-bit congruential ones combined (L'Ecuyer 1988), is the same with and without the
+compiler.
 """
 
 from __future__ import annotations
@@ -33,9 +32,8 @@ def exchange_records(
 ) -> None:
     """Change records in place until their tables come close to `goals`.
 
-    `columns` (attributes, records) int32 holds cell numbers; `tables` and `goals` the
-    attributes of each table and its wanted counts in C order. The same seed gives the
-    same records. O(sweeps x tables x records) time.
+    `columns` (attributes, records) holds cell numbers, `tables` the attributes of each
+    table and `goals` its wanted counts in C order. O(sweeps x tables x records).
     """
     shape = np.array(sizes, dtype=np.int64)
     records = columns.shape[1]

@@ -1,7 +1,4 @@
-"""Sum-constrained fit: the closest non-negative values with known totals.
-
-They lower all values of a part by one number and cut what falls below 0.
-"""
+"""Sum-constrained fit: lower all values of a part by one number and cut below 0."""
 
 from __future__ import annotations
 
@@ -41,18 +38,8 @@ def non_negative_with_totals(
 ) -> FloatArray:
     """Return the closest values, none negative, that add up to the total of each part.
 
-    Closest in the sum of squares; O(n log n).
+    Closest in the sum of squares; O(n log n). Parts are numbered from 0.
 
-    Parameters
-    ----------
-    values : (n,) float64
-    parts : (n,) int64
-        The part of each value, numbered from 0.
-    totals : (parts,) float64
-        The sum of each part, not negative.
-
-    Examples
-    --------
     >>> parts = np.zeros(3, dtype=np.int64)
     >>> non_negative_with_totals(np.array([5.0, 3.0, -1.0]), parts, np.array([6.0]))
     array([4., 2., 0.])

@@ -1,9 +1,6 @@
 """Cosine and sine sums of counts in whole numbers, and how far one record moves them.
 
-Cosines are rounded once, to whole multiples of 2^-14, so every sum is an exact integer:
-
-    rows   total | cosines 1 | sines 1 | cosines 2 | sines 2 | ...
-
+Cosines are rounded once, to whole multiples of 2^-14, so every sum is an exact integer.
 With an even number of cells the last frequency, cells / 2, alternates between 1 and -1
 and has no sines. O(cells * frequencies), all from one table.
 """
@@ -100,10 +97,7 @@ def _heaviest_column(sizes: AnyArray, frequencies: int) -> int:
 
 
 def heaviest_column(cells: int, frequencies: int) -> int:
-    """Return the most that one record adds to the sums of `circle_sums`, in all.
-
-    The largest sum, over cells, of the absolute values of its cosines and sines.
-    """
+    """Return the most that one record changes in all sums of `circle_sums` together."""
     if frequencies == 0:
         return 0
     # At most the root of 2 times 2^14, which still fits 16 bits.
@@ -131,8 +125,7 @@ def _largest_turn(half_sines: FloatArray, frequencies: int, longest: int) -> flo
 def largest_turn(cells: int, frequencies: int, longest: int) -> float:
     """Return the largest sum of |sin(pi f d / cells)| over f, d from 1 to `longest`.
 
-    Cosine and sine of frequency f change by at most 2 sqrt(2) |sin(pi f d / cells)|
-    together when a record moves by d cells.
+    A move by d cells changes both sums of f by at most 2 sqrt(2) of it: Lemma EF4.
     """
     half_sines = np.sin(np.pi * np.arange(cells) / cells)
     # Distances beyond half the circle repeat those below.

@@ -1,15 +1,9 @@
 """The exact spread of the noise in queries answered from noisy Haar rows.
 
-The part of a node that a query covers is the mean of the parts of its children, and the
-row of the node enters the answer with half the difference of the two:
-
-             3/8              the range [1, 4) of 8 cells: the children of nodes 1, 2
-         3/4     0            and 4 are covered unevenly, so these rows take part, and
-       1/2 1    0  0          the sum with 3/8; no others do
-      0 1 1 1  0 0 0 0
-
-So a range takes at most two rows per level and the sum, a box of a grid the products of
-the rows of its axes; several boxes are added up, row by row, before they are squared.
+A node's row enters an answer with half the difference of what the query covers of its
+two children (Lemma PR9, ``docs/proofs/privelet.md``), so a range takes at most two rows
+per level and the sum. A box of a grid takes the products of the rows of its axes;
+several boxes are added up, row by row, before they are squared.
 """
 
 from __future__ import annotations
@@ -41,8 +35,7 @@ def _range_rows(
 ) -> int:
     """Write the rows of one axis that [low, high) takes; return how many.
 
-    Either way up starts at the first cell not counted; `side` holds the number of
-    cells, the first of the deepest leaves and their number.
+    `side` holds the number of cells, the first of the deepest leaves and their number.
     """
     cells, first, deepest = side
     left = 1
@@ -184,28 +177,12 @@ def haar_spread_boxes(
 ) -> Moments:
     """Return the noise profile of queries that are sums of boxes.
 
+    The result is that of `tree_spread_ranges`; of several largest rows the smallest
+    scale. Rows are in C order of the axes' rows, their variance 0 where exact. Query
+    `i` owns the boxes [low, high) from ``pointers[i]`` up to ``pointers[i + 1]``,
+    corners (boxes, d), with a coefficient on each cell; boxes that overlap add up.
     Costs the product over the axes of 2 log2(cells) + 1 per box.
 
-    Parameters
-    ----------
-    variances, scales : (rows,) float64
-        Of each row, in C order of the axes' rows; 0 where exact.
-    shape : tuple of int
-        Cells of each axis.
-    pointers : (queries + 1,) int64
-        Query `i` owns the boxes ``pointers[i]`` up to ``pointers[i + 1]``.
-    lows, highs : (boxes, d) int64
-        Corners of each box [low, high).
-    values : (boxes,) float64
-        Coefficient on each cell of the box; boxes that overlap add up.
-
-    Returns
-    -------
-    variance, square, largest, steps, width : (queries,) float64
-        As of `tree_spread_ranges`; of several largest rows the smallest scale.
-
-    Examples
-    --------
     >>> one = np.array([0, 1]), np.array([[0]]), np.array([[1]]), np.ones(1)
     >>> haar_spread_boxes(np.array([8.0, 4.0]), np.array([2.0, 1.0]), (2,), *one)
     (array([3.]), array([1.25]), array([1.]), array([0.5]), array([2.]))
@@ -251,12 +228,10 @@ def haar_spread_boxes(
 def _total_over_cuts(
     variances: FloatArray, edges: IntArray, first: int, deepest: int, pairs: bool
 ) -> float:
-    """Add up the variances of all prefixes, or of all ranges.
+    """Add up the variances of all prefixes, or of all ranges (`pairs`).
 
-    The row of a node enters the prefix that ends at a cut with half the difference of
-    what is covered of its children, 0 outside it, and a range with the difference at
-    its two ends. So sums and sums of squares over cuts are enough: over all pairs of N
-    + 1 cuts, squared differences add up to (N + 1) (sum of squares) - (sum)^2.
+    A row enters a range with the difference of what it adds at the two cuts; over all
+    pairs of N + 1 cuts, squares of these add up to (N + 1) (sum of squares) - (sum)^2.
     """
     leaves = variances.size
     size = np.empty(2 * leaves)
@@ -294,16 +269,9 @@ def _total_over_cuts(
 def haar_total_variance(variances: FloatArray, kind: str, edges: IntArray) -> float:
     """Return the sum of the variances of all ranges, or of all prefixes, in O(leaves).
 
-    Parameters
-    ----------
-    variances : (leaves,) float64
-        Variance of each row; 0: exact.
-    kind : {"all_ranges", "prefixes"}
-    edges : (leaves + 1,) int64
-        Cell edges of the leaves, rising from 0.
+    Kinds are ``"all_ranges"`` and ``"prefixes"``; `edges` are the cell edges of the
+    leaves, rising from 0.
 
-    Examples
-    --------
     >>> haar_total_variance(np.array([4.0, 4.0]), "all_ranges", np.array([0, 1, 2]))
     8.0
     """

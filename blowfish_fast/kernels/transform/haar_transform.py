@@ -8,9 +8,8 @@ Leaves differ in depth by one at most, the deeper ones to the left.
         4   5   6   7
        8 9                     5 cells: the leaves 8 9 5 6 7, in this order
 
-The sums below 2v and 2v + 1 are half of (sum below v) plus, and less, (row v), so this
-inverse is the least-squares estimate whatever noise each row carries. On a grid the
-rows of the axes are multiplied: functions here go along all axes, one after another.
+The inverse is least squares whatever noise each row carries (Lemma PR8). On a grid
+functions go along all axes, one after another.
 """
 
 from __future__ import annotations
@@ -116,10 +115,6 @@ def _along_axes(step: Callable[..., AnyArray], array: AnyArray, *how: Any) -> An
 def haar_rows(counts: IntArray) -> IntArray:
     """Return the sums and differences of whole counts, exactly. O(cells) per axis.
 
-    Row v of an axis is that of node v, row 0 the sum, which must fit int64.
-
-    Examples
-    --------
     >>> haar_rows(np.array([5, 1, 2, 0]))
     array([8, 4, 4, 2])
     """
@@ -129,8 +124,6 @@ def haar_rows(counts: IntArray) -> IntArray:
 def haar_cells(rows: AnyArray) -> FloatArray:
     """Return the cells that have these rows: the inverse of `haar_rows`.
 
-    Examples
-    --------
     >>> haar_cells(np.array([8.0, 4.0, 4.0, 2.0]))
     array([5., 1., 2., 0.])
     """
@@ -140,10 +133,6 @@ def haar_cells(rows: AnyArray) -> FloatArray:
 def haar_coefficients(query: FloatArray) -> FloatArray:
     """Return how much of each row enters a query answered from `haar_cells`.
 
-    The transposed inverse, applied to the coefficient of each cell.
-
-    Examples
-    --------
     >>> haar_coefficients(np.array([1.0, 1.0, 0.0, 0.0]))
     array([0.5, 0.5, 0. , 0. ])
     """
@@ -153,8 +142,6 @@ def haar_coefficients(query: FloatArray) -> FloatArray:
 def haar_cell_variances(variances: FloatArray) -> FloatArray:
     """Return the variance of every cell of `haar_cells`, given that of every row.
 
-    Examples
-    --------
     >>> haar_cell_variances(np.ones(4))
     array([0.375, 0.375, 0.375, 0.375])
     """
@@ -164,8 +151,6 @@ def haar_cell_variances(variances: FloatArray) -> FloatArray:
 def haar_path_sums(rates: IntArray) -> IntArray:
     """Return, for every cell, the sum of rates over the rows that count it.
 
-    Examples
-    --------
     >>> haar_path_sums(np.array([1, 10, 100, 1000]))
     array([ 111,  111, 1011, 1011])
     """
@@ -175,12 +160,8 @@ def haar_path_sums(rates: IntArray) -> IntArray:
 def haar_worst_move(rates: IntArray, power: int = 1) -> int:
     """Return the largest sum of rates that a record pays for a change of its cell.
 
-    The row of the node where the ways of the two cells meet changes by two and pays
-    2^`power` times its rate, power 1 or 2; the rows below it on either way change by
-    one.
+    The meeting row changes by two and pays 2^`power` times its rate: Lemmas PR3, PR11.
 
-    Examples
-    --------
     >>> haar_worst_move(np.array([1, 10, 100, 1000]))
     2000
     """

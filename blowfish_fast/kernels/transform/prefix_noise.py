@@ -1,9 +1,6 @@
 """Moments of the noise in queries over running totals that were measured.
 
-A query takes a running total at a border as often as its coefficients fall there:
-
-    coefficients      0  0  1  1  1  0        values   -1 at border 2, +1 at border 5
-    borders          0  1  2  3  4  5  6
+A query takes the running total at a border as often as its coefficients fall there.
 """
 
 from __future__ import annotations
@@ -25,10 +22,9 @@ def border_moments(
 ) -> tuple[FloatArray, IntArray]:
     """Return variance, square, largest part and steps of each query, and its terms.
 
-    Query `i` owns the borders ``pointers[i]`` up to ``pointers[i + 1]``, no border
-    twice, and takes the total up to each `values` times; `variances` and `widths` are
-    those of the noise at each border. The terms are the number of draws where all are
-    of scale `least` and count once, up to their sign; otherwise -1.
+    Query `i` owns the distinct borders ``pointers[i]`` up to ``pointers[i + 1]`` and
+    takes the total up to each `values` times. Terms are the number of draws where all
+    have the scale `least` and count once, up to sign; otherwise -1.
     """
     queries = pointers.size - 1
     moments = np.zeros((4, queries))

@@ -1,13 +1,8 @@
 """Jobs of consecutive blocks on a few threads, in an order no thread can change.
 
-Each block needs several jobs, then a closing step; buffers are reused in turn.
-
-    block 0     job 0   job 1   job 2   close 0
-    block 1     job 0                   close 0 | job 1   job 2   close 1
-
-A job waits for the same job of the block before and for its buffer; a closing step for
+A job waits for the same job of the block before and for its buffer, a closing step for
 its jobs and the step before. All wait only for tasks earlier in one fixed list, so
-nothing locks up, and what is computed does not depend on which thread does it.
+nothing locks up, and results do not depend on which thread does what.
 """
 
 from __future__ import annotations
@@ -51,9 +46,8 @@ def run_blocks(
 ) -> None:
     """Run every job of every block, and close the blocks in order.
 
-    Block ``q`` may write to buffer ``q % buffers_needed(blocks, threads)``; the
-    caller's own thread is one of `threads`; each calls `make_room` once for a room of
-    its own.
+    Block ``q`` may write to buffer ``q % buffers_needed(blocks, threads)``. The
+    caller's own thread is one of `threads`; each calls `make_room` once.
     """
     buffers = buffers_needed(blocks, threads)
     tasks = _tasks(blocks, len(jobs), threads)

@@ -1,15 +1,9 @@
-r"""The exact variance of any query answered from a chain of block trees.
+"""The exact variance of any query answered from a chain of block trees.
 
 A query is a sum of *cuts*: a cut at cell c with fraction p takes all cells before c and
-p of cell c; a range is one cut less another. Inside its block a cut covers each node by
-some part, for a parent the average over its children weighed by their variances:
-
-    coverage    node 0.6            at each node on the way up, children that are
-              /   |   \             covered differently from it add variance times
-             1   0.4   0            (difference)^2; borders carry the rest
-
-Along the chain the borders form a Markov sequence: the covariance of two of them is the
-variance of the right one times the product of the shares in between.
+p of cell c. Inside its block a cut covers each node by some part; children that are
+covered differently from their parent add variance, and the borders, a Markov sequence,
+carry the rest (Lemma OH10, ``docs/proofs/ordered_hierarchical.md``).
 """
 
 from __future__ import annotations
@@ -36,11 +30,10 @@ class NodeNoise(NamedTuple):
     """What each node knows from its subtree, its place in its family, and in all.
 
     `known` is the variance of a node's total given the measurements at and below it,
-    `before` and `after` its sums over earlier and later siblings, `depth` the steps to
-    the root, `given_all` the variance given all measurements; `smoothed` is the same of
-    the borders, the first before all cells. `logarithms` and `stops` say how far each
-    border follows a change of the next one: running products, and how many factors were
-    0. `block_of` is the block of each cell, the end of the line in one of its own.
+    `before` and `after` its sums over earlier and later siblings, `given_all` the
+    variance given all measurements, `smoothed` that of the borders, the first before
+    all cells. `logarithms` and `stops` are running products, with the number of zero
+    factors, of how far each border follows the next.
     """
 
     known: FloatArray
@@ -134,9 +127,8 @@ def hat_diagonal(
 ) -> FloatArray:
     """Return the leverage of every row, in O(nodes): 0 to 1, 0 for exact rows.
 
-    The variance of its estimate over that of its measurement, on the diagonal of the
-    hat matrix; the largest coefficient that the row's noise can have in the answer to a
-    query whose own coefficients lie in [0, 1].
+    It bounds the coefficient of the row's noise in the answer to a query whose own
+    coefficients lie in [0, 1] (Lemma OH11).
 
     >>> from blowfish_fast.kernels.tree.block_trees import trees_over_blocks
     >>> trees = trees_over_blocks(np.array([0, 2]), np.array([2]))
@@ -292,9 +284,8 @@ def hierarchy_variances(
 ) -> FloatArray:
     """Return the exact variance of least-squares answers, in O(levels) per cut.
 
-    Query `i` owns the cuts ``pointers[i]`` up to ``pointers[i + 1]``. Each lies in one
-    of `cells`, not decreasing within a query (their number: the end of the line), takes
-    a fraction in [0, 1) of it and counts `amounts` times.
+    Query `i` owns the cuts ``pointers[i]`` up to ``pointers[i + 1]``, whose `cells` do
+    not decrease; the number of cells is the end of the line. Fractions lie in [0, 1).
 
     >>> from blowfish_fast.kernels.tree.block_trees import trees_over_blocks
     >>> trees = trees_over_blocks(np.array([0, 2, 4]), np.array([2, 2]))

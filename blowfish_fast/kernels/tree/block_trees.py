@@ -144,8 +144,7 @@ def _lay_out(
 def trees_over_blocks(edges: IntArray, fan_outs: IntArray) -> BlockTrees:
     """Return the tree over blocks of cells, in O(cells).
 
-    A node of length L splits into min(fan-out, L) parts whose lengths differ by one at
-    most; `fan_outs` are those of each block, at least 2.
+    A node of length L splits into min(fan-out, L) parts, equal but for one cell.
 
     >>> trees = trees_over_blocks(np.array([0, 3, 4]), np.array([2, 2]))
     >>> trees.tree.starts[trees.nodes], trees.tree.ends[trees.nodes]
@@ -176,11 +175,7 @@ def _worst_moves(
     edges: IntArray,
     far: IntArray,
 ) -> int:
-    """Return the worst move into a later block.
-
-    It pays the ways of both cells to the root but for what lies above the later block.
-    The best end lies in a window whose ends only move forward.
-    """
+    """Return the worst move into a later block, by a window that only moves forward."""
     blocks = edges.size - 1
     value = np.empty(above.size, dtype=np.int64)
     common = np.int64(0)
@@ -220,9 +215,8 @@ def worst_block_move(
 ) -> int:
     """Return the largest sum of weights over the rows that one edge moves, exactly.
 
-    Weights are by row, not negative. Each cell is joined to the cells after it up to
-    the one in `far`, which never decreases, and those in `bottom` to "absent". O(cells)
-    for moves between blocks, O(cells) per level of the trees inside them.
+    Each cell is joined to the cells after it up to the one in `far`, which never
+    decreases, and those in `bottom` to "absent" (Lemma OH6). O(cells) per level.
 
     >>> trees = trees_over_blocks(np.array([0, 2, 4]), np.array([2, 2]))
     >>> far, bottom = np.array([2, 3, 3, 3]), np.zeros(4, dtype=bool)

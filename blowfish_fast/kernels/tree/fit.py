@@ -2,14 +2,8 @@
 
 Going up, the totals of a node's children add, and the sum is averaged with the node's
 own measurement, each weighed by the other's variance. Going down, what a parent knows
-better than its children is shared among them by variance.
-
-    noisy     0          up    1/3         down    1/3       every variance 1:
-           .5   .5           .5   .5            1/6   1/6    (2 * 0 + 1 * 1) / 3 = 1/3
-
-A variance of infinity means "not measured", zero "known exactly". A subtree that its
-measurements do not fix has free leaves, which take up the remainder of the nearest
-ancestor that is fixed; it carries *minus the number of its free leaves* as a variance.
+better than its children is shared among them by variance. A subtree that its
+measurements do not fix carries *minus the number of its free leaves* as a variance.
 """
 
 from __future__ import annotations
@@ -157,20 +151,11 @@ def fit_downward(fit: FloatArray, known: FloatArray, first_child: IntArray) -> N
 def tree_fit(noisy: AnyArray, variances: FloatArray, tree: Tree) -> FloatArray:
     """Return the least-squares estimate of every node, consistent, in O(nodes).
 
-    Leaves that the measurements leave open share the remainder of their nearest fixed
-    ancestor equally, or are 0 without one: the solution of least norm.
+    A variance of infinity means not measured, 0 exact; of exact values that contradict
+    each other the ancestor wins. Leaves that the measurements leave open share the
+    remainder of their nearest fixed ancestor equally, or are 0 without one: the
+    solution of least norm.
 
-    Parameters
-    ----------
-    noisy : (nodes,) float64 or int64
-        Measured totals; ignored where not measured.
-    variances : (nodes,) float64
-        Variance of each measurement; infinity: not measured, 0: exact. Of exact values
-        that contradict each other the ancestor wins.
-    tree : Tree
-
-    Examples
-    --------
     >>> from blowfish_fast.kernels import regular_tree
     >>> tree_fit(np.array([1.0, 0.0, 0.0]), np.ones(3), regular_tree(2, 2)).round(3)
     array([ 0.667, -0.333,  0.333])

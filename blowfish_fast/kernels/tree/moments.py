@@ -1,20 +1,13 @@
 """The summed variance of a whole implicit workload, without listing its queries.
 
-A range is a pair of cuts between cells. How much of a node lies left of a cut rises
-from 0 to 1 along the cuts, and what a range covers is the difference at its two cuts,
-so the sum over all ranges of a squared coverage is the number of cuts times their
-scatter. The variance of one query splits over the tree,
+The variance of one query splits over the tree,
 
     V(root) coverage(root)^2 + sum over parents and their children of
     V(child) (coverage(child) - coverage(parent))^2
 
-and the difference of the two coverages is again one number per cut:
-
-    cuts       |---------|---left sibling---|---child---|---right sibling---|------|
-    value      0         0  ->   -before    ->     +after       ->          0      0
-
-Each stretch is known by its count, mean and scatter; stretches are merged, never
-subtracted, so no digits cancel.
+A range is a pair of cuts, and each difference of coverages that of one number per cut,
+so its squares over all ranges are the number of cuts times their scatter. Stretches of
+cuts, known by count, mean and scatter, are merged, never subtracted.
 """
 
 from __future__ import annotations
@@ -205,19 +198,10 @@ def tree_total_variance(
 ) -> float:
     """Return the summed noise variance of an implicit workload, in O(nodes).
 
-    Parameters
-    ----------
-    variances : (nodes,) float64
-        Variance of each measurement; infinity: not measured, 0: exact.
-    tree : Tree
-    kind : {"all_ranges", "prefixes", "identity", "bucket_identity", "total"}
-        Every range of cells, every range from the first cell on, every cell, every
-        leaf, or the sum of everything.
-    edges : (leaves + 1,) int64
-        Cell edges of the leaves, rising from 0; the estimate is uniform inside a leaf.
+    Kinds are ``"all_ranges"`` and ``"prefixes"`` of cells, ``"identity"`` (each cell),
+    ``"bucket_identity"`` (each leaf) and ``"total"``. Variances are as for `tree_fit`;
+    `edges` are the cell edges of the leaves, rising from 0, with even estimates inside.
 
-    Examples
-    --------
     >>> from blowfish_fast.kernels import regular_tree
     >>> variances, tree = np.array([1.0, 1.0, 1.0, np.inf]), regular_tree(3, 3)
     >>> round(tree_total_variance(variances, tree, "all_ranges", np.arange(4)), 12)

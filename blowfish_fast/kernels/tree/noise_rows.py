@@ -1,14 +1,12 @@
 """What the noise of each node lets through to an answer: one row of sums per node.
 
-A pull of 1 on a node reaches its own noise and, by the keeps on the way, that of its
-whole subtree (``spread`` has the words):
+A pull of 1 on a node (``spread`` has the words) reaches its noise and its subtree's:
 
     row of a node:   share   keep  |  own noise alone: five  |  whole subtree: five
 
 The five are the sum of variances, of squared scales, the largest scale, the sum of
-squared coefficients, and the unscaled width of the row that is largest. Unless the tree
-is binary, a row goes on with share and whole subtrees of all earlier siblings, then of
-all later ones: six columns each.
+squared coefficients, and the unscaled width of the largest row. Unless the tree is
+binary, six more columns each follow for all earlier siblings and all later ones.
 """
 
 from __future__ import annotations
@@ -140,8 +138,7 @@ def tree_noise(
 ) -> FloatArray:
     """Return what the spread of any query needs of each node; O(nodes), once.
 
-    `squares` is the sum of squared coefficients of the draws in each row, where a row
-    is a sum of several; 1 by default.
+    `squares`: the summed squared coefficients of a row that is itself a sum of draws.
     """
     variances = tree.numbers(variances, "variances")
     scales = tree.numbers(scales, "scales")

@@ -1,16 +1,10 @@
 """Distances between leaves of a tree with integer lengths, and the largest of them.
 
 A record that comes or goes pays the rate of every node from its leaf to the root, one
-that changes its leaf the nodes that hold exactly one of the two:
-
-    rates        5                 path to the left leaf  4 + 2 + 5 = 11
-              2     3              path to the right leaf     3 + 5 =  8
-            1   4                  pair of the two        4 + 2 + 3 =  9
-
-which is a distance in the tree whose edge above each node is as long as its rate. In
-such a metric a diameter of two sets together has its ends among the four ends of
-theirs, so diameters (two ends and a length) merge by four distances, and merging twice
-does no harm: windows of any length are two overlapping windows of a power of two.
+that changes its leaf the nodes that hold exactly one of the two. That is a metric in
+which diameters (two ends and a length) merge by four distances, also where sets overlap
+(Lemma HI5, ``docs/proofs/hierarchy.md``): windows of any length are two overlapping
+windows of a power of two.
 """
 
 from __future__ import annotations
@@ -49,10 +43,8 @@ def _worst_ways(rates: IntArray, first_child: IntArray) -> tuple[IntArray, IntAr
 def heaviest_path(rates: IntArray, tree: Tree) -> int:
     """Return what the worst record pays when it comes or goes, in O(nodes).
 
-    Rates are (nodes,) int64, not negative, with sums along two paths that fit int64.
+    Rates are not negative; their sums along two paths must fit int64.
 
-    Examples
-    --------
     >>> from blowfish_fast.kernels import regular_tree
     >>> heaviest_path(np.array([1, 4, 3, 2, 0, 5]), regular_tree(3, 2))
     11
@@ -61,12 +53,8 @@ def heaviest_path(rates: IntArray, tree: Tree) -> int:
 
 
 def heaviest_pair(rates: IntArray, tree: Tree) -> int:
-    """Return what the worst record pays when it may change to any other leaf.
+    """Return what the worst record pays when it may change to any other leaf. O(nodes).
 
-    Rates as for `heaviest_path`; 0 if there is one leaf only. O(nodes).
-
-    Examples
-    --------
     >>> from blowfish_fast.kernels import regular_tree
     >>> heaviest_pair(np.array([1, 4, 3, 2, 0, 5]), regular_tree(3, 2))
     9
@@ -118,10 +106,7 @@ def _merge_shifted(
     rates: IntArray,
     parents: IntArray,
 ) -> None:
-    """Merge each entry of a line with the one `shift` further on, where there is one.
-
-    Neighbouring windows often have the same diameters: the last result serves again.
-    """
+    """Merge each entry with the one `shift` further on; equal results are reused."""
     old_first = (-2, -2, -2)
     old_second = (-2, -2, -2)
     result = (-1, -1, 0)
@@ -212,9 +197,8 @@ def _reach_along(
 ) -> int:
     """Return the largest distance of leaves i <= j <= far[i]; `far` never decreases.
 
-    Two leaves part at one node; the best partner of a leaf that reaches beyond its
-    child lies in a window whose ends only move forward. Nodes below which no pair is
-    farther apart than one that was found are left out. O(leaves) per level at most.
+    Windows only move forward, and nodes that cannot exceed what was found are left out
+    (Lemma HI5). O(leaves) per level at most.
     """
     heaviest, pairs = _worst_ways(rates, first_child)
     ways = heaviest
@@ -298,9 +282,7 @@ def _of_pairs(
 
 
 class LeafDistances:
-    """The metric on the leaves of a tree whose nodes have integer rates, not negative.
-
-    Sums along two paths fit int64.
+    """The metric on the leaves of a tree, with rates as for `heaviest_path`.
 
     >>> from blowfish_fast.kernels import regular_tree
     >>> metric = LeafDistances(np.array([1, 4, 3, 2, 0, 5]), regular_tree(3, 2))
@@ -339,10 +321,7 @@ class LeafDistances:
         return int(_in_groups(nodes, groups, count, self.rates, self.tree.parents))
 
     def within_reach(self, lines: IntArray, far: IntArray) -> int:
-        """Return the largest distance of leaves at positions i <= j <= far[i].
-
-        `lines` holds the leaf of each cell of each line; `far` never decreases.
-        """
+        """Return the largest distance of leaves i <= j <= far[i] along any line."""
         far, tree = np.ascontiguousarray(far, dtype=np.int64), self.tree
         worst = 0
         for line in lines:
@@ -356,10 +335,7 @@ class LeafDistances:
         return worst
 
     def in_boxes(self, grid: IntArray, sides: IntArray) -> int:
-        """Return the largest distance of leaves of cells in one box of these sides.
-
-        `grid` holds the leaf of each cell, -1 where there is none.
-        """
+        """Return the largest distance in one box of a grid of leaves; -1 is no leaf."""
         shape = np.array(grid.shape, dtype=np.int64)
         spans = np.minimum(np.asarray(sides, dtype=np.int64), shape)
         nodes = self._nodes(grid)
@@ -405,9 +381,8 @@ def uncrossed_nodes(
 ) -> BoolArray:
     """Mark the nodes that every part of the leaves lies wholly inside or outside of.
 
-    No edge between leaves of one part, or from a part marked in `private` to "absent",
-    changes the total of such a node. `labels` is the part of each leaf, None where all
-    are in one. O(nodes).
+    No edge inside a part, or from a part marked in `private` to "absent", changes their
+    totals (Lemma HI6). `labels` is None where all leaves are in one part. O(nodes).
 
     >>> from blowfish_fast.kernels import regular_tree
     >>> halves = np.array([0, 0, 1, 1]), np.array([False, True])

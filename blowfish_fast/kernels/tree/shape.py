@@ -9,10 +9,9 @@ level, the root last:
         5   6      7      7 has one child, 4
        0 1 2 3     4
 
-so that the children of node v are ``first_child[v] .. first_child[v + 1]`` (none for a
-leaf), one pass over the numbers goes up, the reverse goes down, and of two different
-nodes the one with the smaller number is never above the other. Values travel in *rows*:
-one number per node in the order of whoever made the tree.
+The children of node v are ``first_child[v] .. first_child[v + 1]``, and no node is
+above one of a larger number. Values travel in *rows*: one number per node in the order
+of whoever made the tree.
 """
 
 from __future__ import annotations
@@ -33,11 +32,8 @@ Values = TypeVar("Values", BoolArray, IntArray, FloatArray)
 class Tree:
     """The shape of a tree, made by `regular_tree` and `tree_of_parents`.
 
-    `first_child` is where the children of each node begin, `fan_out` the most children
-    of a node of a regular tree; None for any other.
+    `fan_out` is the most children of a node of a regular tree; None for any other.
 
-    Examples
-    --------
     >>> tree = regular_tree(3, 2)
     >>> tree.first_child, tree.parents
     (array([0, 0, 0, 0, 2, 3, 5]), array([ 3,  3,  4,  5,  5, -1]))
@@ -164,12 +160,9 @@ def _run_ends(first_child: IntArray, leaf_nodes: IntArray, last: bool) -> IntArr
 def tree_levels(leaves: int, fan_out: int) -> tuple[IntArray, IntArray]:
     """Return how many nodes each level of a regular tree has, and where each begins.
 
-    Level 0 holds `leaves`, at least 1, the last level the root alone; `fan_out`, at
-    least 2, is the largest number of children. Node `i` of level `l` sits at
-    ``offsets[l] + i``; the last offset is the number of nodes.
+    Level 0 holds the leaves, the last level the root; the last offset is the number of
+    nodes. A node has at most `fan_out` children, at least 2.
 
-    Examples
-    --------
     >>> tree_levels(5, 2)
     (array([5, 3, 2, 1]), array([ 0,  5,  8, 10, 11]))
     """
@@ -205,8 +198,6 @@ def regular_tree(leaves: int, fan_out: int) -> Tree:
 
     A node at the right rim may have a single child, its own copy. O(nodes).
 
-    Examples
-    --------
     >>> regular_tree(5, 2).nodes
     11
     """
@@ -230,8 +221,6 @@ def _add_upward(totals: IntArray, first_child: IntArray) -> None:
 def tree_totals(leaf_counts: IntArray, tree: Tree) -> IntArray:
     """Return the exact total of every node, from the count of each leaf, in O(nodes).
 
-    Examples
-    --------
     >>> tree_totals(np.array([1, 2, 3]), regular_tree(3, 2))
     array([1, 2, 3, 3, 3, 6])
     """
@@ -256,10 +245,7 @@ def shift_of(fan_out: int) -> int:
 def weights_from_shares(
     shares: FloatArray, sizes: IntArray, offsets: IntArray, fan_out: int
 ) -> FloatArray:
-    """Return the weights of nodes that take these shares of what is left above them.
-
-    Leaves take all that is left, so every path from the root to a leaf adds up to one.
-    """
+    """Return node weights from shares of what is left above; paths add up to 1."""
     weights = np.ones(shares.size)
     for level in range(sizes.size - 1, 0, -1):
         below = offsets[level - 1]
@@ -278,10 +264,7 @@ def weights_from_shares(
 def shares_from_weights(
     weights: FloatArray, sizes: IntArray, offsets: IntArray, fan_out: int
 ) -> FloatArray:
-    """Return the shares behind node weights; the inverse of `weights_from_shares`.
-
-    Weights may add up to any constant along every path; leaves have share one.
-    """
+    """Return the shares behind node weights, whose path sums are any one constant."""
     remaining = weights.copy()
     shares = np.ones(weights.size)
     for level in range(1, sizes.size):
@@ -297,11 +280,7 @@ def shares_from_weights(
 def _leaf_runs(
     parents: IntArray, starts: IntArray, ends: IntArray, children: IntArray
 ) -> int:
-    """Write the leaves below each row; return the number of leaves, or -1.
-
-    -1: a parent before its child, more than one root, a leaf after an inner node, or a
-    node whose leaves are not one run.
-    """
+    """Write the leaves below each row; return their number, or -1 for no valid tree."""
     nodes = parents.size
     for node in range(nodes - 1):
         if parents[node] <= node or parents[node] >= nodes:
@@ -364,12 +343,9 @@ def _node_numbers(parents: IntArray, starts: IntArray) -> IntArray:
 def tree_of_parents(parents: IntArray) -> Tree:
     """Return the shape of the tree in which row v hangs below row ``parents[v]``.
 
-    Leaves first, in the order in which the tree visits them; each parent after its
-    children; the root last, with parent -1. `leaf_first_numbers` gives any tree this
-    form. Two counting sorts, O(nodes).
+    Leaves come first, in the order in which the tree visits them, each parent after its
+    children, the root last, with parent -1: see `leaf_first_numbers`. O(nodes).
 
-    Examples
-    --------
     >>> tree = tree_of_parents(np.array([3, 3, 4, 4, -1]))
     >>> tree.leaves, tree.by_row(tree.starts), tree.by_row(tree.ends)
     (3, array([0, 1, 2, 0, 0]), array([1, 2, 3, 2, 3]))
@@ -434,11 +410,9 @@ def _leaf_first(parents: IntArray, order: IntArray) -> IntArray:
 def leaf_first_numbers(parents: IntArray) -> IntArray:
     """Return a new number for each node of any tree: the order of `tree_of_parents`.
 
-    `parents` holds the node above each node, -1 at the only root, in any order;
-    children of one node are visited by increasing number. O(nodes).
+    `parents` may come in any order, with -1 at the only root; children of one node are
+    visited by increasing number. O(nodes).
 
-    Examples
-    --------
     >>> parents = np.array([-1, 0, 0, 1, 1])
     >>> numbers = leaf_first_numbers(parents)
     >>> numbers

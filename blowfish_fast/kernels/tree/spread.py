@@ -1,19 +1,15 @@
 """The exact spread of the noise in any query answered from a fitted tree.
 
-Two numbers per node give the coefficient of its noise in one answer. Its *coverage* is
-what the query takes of it: 1 inside, 0 outside, and for a parent the average of its
+A node's *coverage* is what the query takes of it, for a parent the average of its
 children, weighed by their shares of a surplus. Its *pull* is how far the answer follows
-the node's total beyond what the ancestors already say:
+its total beyond what the ancestors already say:
 
     pull(root)  = coverage(root)
     pull(child) = keep(parent) * pull(parent) + coverage(child) - coverage(parent)
     coefficient = (1 - keep) * pull
 
-where keep is the weight the parent's fit gives to its children rather than to its own
-measurement. A node that the query covers evenly passes its pull down multiplied by
-keeps alone, so one row of sums (``noise_rows``) stands for its whole subtree. Of the
-siblings of a node with an end of a range inside, all earlier ones have one pull and all
-later ones another, so sums over these are kept too: a few steps per level.
+where keep is the weight the parent's fit gives to its children. Below evenly covered
+nodes, and for all siblings on one side, ``noise_rows`` holds the sums.
 """
 
 from __future__ import annotations
@@ -57,10 +53,7 @@ def _beside(
 def _ways_to_meeting(
     first: int, last: int, shape: Shape, path: IntArray, far: IntArray
 ) -> tuple[int, int]:
-    """Write the ways up from two leaves until they are siblings; return their ends.
-
-    In a regular tree they are found by counting, which waits for no memory.
-    """
+    """Write the ways up from two leaves until they are siblings; return their ends."""
     _, parents, leaf_nodes, offsets, fan_out, shift = shape
     one, two = leaf_nodes[first], leaf_nodes[last]
     top = far_top = 0
@@ -96,10 +89,7 @@ def _cover(
     path: IntArray,
     parts: FloatArray,
 ) -> None:
-    """Write the coverage up to ``path[top]``, from ``parts[0]``.
-
-    `inside` is the coverage of all earlier and of all later siblings on the way.
-    """
+    """Write coverages up to ``path[top]``; those of siblings are in `inside`."""
     wide = rows.shape[1] > BESIDE
     part = parts[0]
     for place in range(top):
@@ -301,27 +291,14 @@ def tree_spread_ranges(
     """Return the noise profile of ranges of leaves, in O(levels) each.
 
     An answer is the true value plus, over the nodes, a coefficient times their noise.
+    The profile is (variance, square, largest, steps, width): the sums of squared
+    coefficients times variances and times squared scales, the largest coefficient times
+    scale, the sum of squared coefficients, and the scale of the row with the largest.
 
-    Parameters
-    ----------
-    variances, scales : (nodes,) float64
-        Variance of each measurement (infinity: not measured, 0: exact) and its Laplace
-        scale, ignored where exact or not measured.
-    tree : Tree
-    first, last : (queries,) int64
-        The leaves that hold the two ends of each range; all between are covered.
-    first_fraction, last_fraction : (queries,) float64
-        How much of these two is covered; where ``first == last`` the first counts.
+    Variances are as for `tree_fit`; Laplace `scales` are ignored where exact or not
+    measured. Of the leaves `first` and `last` of a range the given fractions are
+    covered, the first one where they are the same leaf; all between are covered.
 
-    Returns
-    -------
-    variance, square, largest, steps, width : (queries,) float64
-        Sums of squared coefficients times variances, and times squared scales; the
-        largest coefficient times scale; the sum of squared coefficients; the scale of
-        the row with the largest.
-
-    Examples
-    --------
     >>> from blowfish_fast.kernels import regular_tree
     >>> ones, tree = np.ones(3), regular_tree(2, 2)
     >>> end, whole = np.array([1]), np.array([1.0])
@@ -377,20 +354,10 @@ def tree_spread_pieces(
 ) -> Moments:
     """Return the noise profile of piecewise constant queries over the leaves.
 
-    The first three arguments and the result are those of `tree_spread_ranges`. A query
-    visits the nodes that hold one of its borders: O(fan-out * levels) per piece.
+    The result is that of `tree_spread_ranges`. Query `i` owns the sorted, disjoint
+    pieces [start, end) from ``pointers[i]`` up to ``pointers[i + 1]``, with a value on
+    each leaf. O(fan-out * levels) per piece.
 
-    Parameters
-    ----------
-    pointers : (queries + 1,) int64
-        Query `i` owns the pieces ``pointers[i]`` up to ``pointers[i + 1]``.
-    starts, ends : (pieces,) int64
-        Half-open runs of leaves, sorted and disjoint within a query.
-    values : (pieces,) float64
-        Coefficient on each leaf of the piece; 0 outside all pieces.
-
-    Examples
-    --------
     >>> from blowfish_fast.kernels import regular_tree
     >>> alone, tree = np.array([8.0, 8.0, np.inf]), regular_tree(2, 2)
     >>> query = np.array([0, 2]), np.array([0, 1]), np.array([1, 2])

@@ -1,13 +1,8 @@
 """Non-negative, consistent totals on a tree, and even ones where it is sparse.
 
 Going up, each node is estimated from its own subtree alone, as in `fit`. Going down,
-the children of a node whose total f is settled are the closest that add up to it:
-
-    minimise   sum_i (y_i - up_i)^2 / V_i      over   y_i >= low_i,  sum_i y_i = f
-    solution   y_i = max(low_i, up_i + t V_i)
-
-low_i is what exact nodes say below child i, 0 without any. Where no child would fall
-below its bound this is least squares. `pruned_leaves` spreads small totals evenly.
+the children of a settled node are the closest that add up to its total and stay above
+their bounds, what exact nodes say below them (Lemma TD2, ``docs/proofs/top_down.md``).
 """
 
 from __future__ import annotations
@@ -176,10 +171,9 @@ def top_down_fit(
 ) -> FloatArray:
     """Return non-negative, consistent totals of every node, settled from the root down.
 
-    Variances as for `tree_fit`. Those in `settled` (rows, totals) are decided already:
-    the root and nodes that hang below each other, at least the `lower_bounds`.
-    Otherwise the root is the larger of its least-squares total and what exact nodes
-    say. O(nodes) for each round of a family; there are few.
+    Variances as for `tree_fit`. Nodes in `settled` (rows, totals) are decided already:
+    the root and nodes that hang below each other, at least the `lower_bounds`. O(nodes)
+    for each round of a family; there are few.
     """
     noisy = tree.numbers(noisy, "noisy")
     variances = tree.numbers(variances, "variances")
@@ -227,10 +221,9 @@ def pruned_leaves(
 ) -> FloatArray:
     """Return the leaves of a fitted tree, even below every node of a small total.
 
-    A box with few records holds little that its children could tell beyond their noise:
-    a node is cut if its total in `fit`, consistent, lies below the largest of the
-    `thresholds` among its leaves, and its cells share it. `edges`, rising from 0, are
-    the cell edges of the leaves. O(nodes).
+    A node is cut if its total in `fit`, consistent, lies below the largest of the
+    `thresholds` among its leaves; its cells share it. `edges`, rising from 0, are the
+    cell edges of the leaves. O(nodes).
     """
     fit = tree.numbers(fit, "fit")
     sizes = edges[tree.ends] - edges[tree.starts]
