@@ -64,3 +64,12 @@ def rises(edges: AnyArray, last: int, step: int = 0) -> bool:
         and edges[-1] == last
         and bool((np.diff(edges) >= step).all())
     )
+
+
+def check_corners(lows: AnyArray, highs: AnyArray, axes: int) -> None:
+    """Refuse corners of boxes that are not two tables with a column for each axis."""
+    if lows.ndim != 2 or lows.shape != highs.shape or lows.shape[1] != axes:
+        raise InputError(
+            f"corners must have shape (boxes, {axes}), one column per axis; received "
+            f"{lows.shape} and {highs.shape}"
+        )

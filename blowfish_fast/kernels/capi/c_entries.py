@@ -1,20 +1,13 @@
 """The core of DAWA for C: partition, weights and inference behind plain pointers.
 
-Serves programs in C, C++, Rust, Julia or R. Each entry takes pointers and sizes, writes
-to memory of the caller, and returns a number, negative for an error.
+Each entry takes pointers and sizes, checks the sizes before anything is read, writes to
+memory of the caller, and returns a number, negative for an error. Entries hold no lock
+and keep no state: any thread may call them. They draw nothing and know no epsilon: the
+caller makes the noise. One table, `ENTRIES`, is the source of the machine code, of the
+ctypes prototypes and of the header, so that they cannot disagree.
 
-    blowfish_tree_nodes             how much room a tree needs
-    blowfish_least_cost_partition   counts, prices, noise    ->  boundaries of buckets
-    blowfish_greedy_weights         ranges of buckets        ->  weight of every node
-    blowfish_tree_least_squares     noisy nodes, variances   ->  estimate of every leaf
-
-`entry` compiles one (of `c_prototypes`) as a Numba cfunc and gives its address and a
-ctypes function; `write_header` writes ``blowfish_c.h``; `write_shared_library` writes a
-library that needs no Python at run time. Entries hold no lock and keep no state: any
-thread may call them. They draw nothing and know no epsilon: the caller makes the noise.
-
-For the library the LLVM code that Numba has made of each entry loses what ties it to
-Python: its wrapper, which reports errors to the interpreter, and the allocator of
+For the shared library the LLVM code that Numba has made of each entry loses what ties
+it to Python: its wrapper, which reports errors to the interpreter, and the allocator of
 Numba's runtime, in whose place comes malloc.
 
     entry (LLVM code)   wrapper of cfunc        dropped: it talks to the interpreter
@@ -30,37 +23,255 @@ examples, in a process of its own, before it is kept.
 
 from __future__ import annotations
 
+import ctypes
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
+from functools import cache
+from inspect import signature
 from os import PathLike
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from numba import carray
+
 from blowfish_fast.errors import InputError
+from blowfish_fast.kernels._jit import COMPILED
 
-from .c_prototypes import (
-    ENTRIES,
-    KINDS,
-    c_type,
-    compile_entry,
-    declaration,
-    header,
+from .into_buffers import (
+    BAD_SIZE,
+    DECAY,
+    ERRORS,
+    MOST_CELLS,
+    OUT_OF_MEMORY,
+    PRUNE,
+    ROOT_EXACT,
+    leaves_into,
+    partition_into,
+    tree_nodes,
+    weights_into,
 )
-from .into_buffers import OUT_OF_MEMORY
 
-__all__ = [
-    "ENTRIES",
-    "CEntry",
-    "c_type",
-    "declaration",
-    "entry",
-    "header",
-    "write_header",
-    "write_shared_library",
-]
+
+def _nodes(leaves: Any, fan_out: Any) -> Any:
+    return tree_nodes(leaves, fan_out)
+
+
+def _partition(
+    counts: Any,
+    cells: Any,
+    prices: Any,
+    levels: Any,
+    noise: Any,
+    noises: Any,
+    grid: Any,
+    boundaries: Any,
+    room: Any,
+) -> Any:
+    if not 1 <= cells <= MOST_CELLS or room < cells + 1:
+        return BAD_SIZE
+    if not 1 <= levels <= 29 or not 1 << (levels - 1) <= cells < 1 << levels:
+        return BAD_SIZE
+    if noises not in (0, levels * (cells + 1)):
+        return BAD_SIZE
+    try:
+        return partition_into(
+            carray(counts, (cells,)),
+            carray(prices, (levels,)),
+            carray(noise, (noises,)),
+            grid,
+            carray(boundaries, (cells + 1,)),
+        )
+    except Exception:
+        return OUT_OF_MEMORY
+
+
+def _weights(
+    starts: Any,
+    ends: Any,
+    queries: Any,
+    weights: Any,
+    weighted: Any,
+    leaves: Any,
+    fan_out: Any,
+    flags: Any,
+    scaling: Any,
+    room: Any,
+) -> Any:
+    nodes = tree_nodes(leaves, fan_out)
+    if nodes < 1 or room != nodes + 1:
+        return BAD_SIZE
+    if queries < 0 or weighted not in (0, queries):
+        return BAD_SIZE
+    try:
+        return weights_into(
+            carray(starts, (queries,)),
+            carray(ends, (queries,)),
+            carray(weights, (weighted,)),
+            leaves,
+            fan_out,
+            flags,
+            carray(scaling, (room,)),
+        )
+    except Exception:
+        return OUT_OF_MEMORY
+
+
+def _least_squares(
+    noisy: Any, variances: Any, nodes: Any, leaves: Any, fan_out: Any, estimate: Any
+) -> Any:
+    if nodes < 1 or tree_nodes(leaves, fan_out) != nodes:
+        return BAD_SIZE
+    try:
+        return leaves_into(
+            carray(noisy, (nodes,)),
+            carray(variances, (nodes,)),
+            fan_out,
+            carray(estimate, (leaves,)),
+        )
+    except Exception:
+        return OUT_OF_MEMORY
+
+
+class Prototype(NamedTuple):
+    """An entry as C sees it; every number is an int64_t."""
+
+    function: Callable[..., Any]
+    listed: str
+    """Kinds of its arguments, with commas between; see `KINDS`."""
+    remark: str
+
+    @property
+    def arguments(self) -> list[tuple[str, str]]:
+        """Kind and name of each argument."""
+        names = signature(self.function).parameters
+        return list(zip(self.listed.split(", "), names, strict=True))
+
+
+KINDS: dict[str, tuple[str, Any]] = {
+    "number": ("int64_t ", ctypes.c_int64),
+    "ints": ("const int64_t *", ctypes.POINTER(ctypes.c_int64)),
+    "doubles": ("const double *", ctypes.POINTER(ctypes.c_double)),
+    "ints out": ("int64_t *", ctypes.POINTER(ctypes.c_int64)),
+    "doubles out": ("double *", ctypes.POINTER(ctypes.c_double)),
+}
+"""How an argument is written in C, and its type in ctypes."""
+
+ENTRIES = {
+    "blowfish_tree_nodes": Prototype(
+        _nodes,
+        "number, number",
+        "Return how many nodes a tree has: leaves first, level by level, root last.",
+    ),
+    "blowfish_least_cost_partition": Prototype(
+        _partition,
+        "ints, number, ints, number, ints, number, number, ints out, number",
+        """Cut cells into the cheapest buckets of 1, 2, 4, ... cells, at any offset.
+
+   A bucket of 2^k cells costs, in steps of 2^grid counts, the distances of its
+   counts from their mean, rounded down, plus prices[k], minus its noise. levels
+   is the bit length of cells. noise holds levels rows of cells + 1 numbers, none
+   negative: row k, place e for the bucket that ends before cell e. noises is
+   levels * (cells + 1), or 0 for no noise: then the partition is NOT private.
+   boundaries has room for at least cells + 1 numbers and receives 0 ... cells.
+   Returns the number of buckets.""",
+    ),
+    "blowfish_greedy_weights": Prototype(
+        _weights,
+        "ints, ints, number, doubles, number, number, number, number, "
+        "doubles out, number",
+        """Tune the weights of a tree's nodes to the ranges [start, end) of leaves.
+
+   weighted is queries, or 0 if all queries matter alike. flags is a sum of
+   BLOWFISH_DECAY (the rule of the paper), BLOWFISH_ROOT_EXACT (the total is
+   known) and BLOWFISH_PRUNE. room is blowfish_tree_nodes(leaves, fan_out) + 1.
+   scaling receives a weight for every node; along each path they add up to 1.
+   Its last number receives the predicted error. Returns 0.""",
+    ),
+    "blowfish_tree_least_squares": Prototype(
+        _least_squares,
+        "doubles, doubles, number, number, number, doubles out",
+        """Estimate the leaves of a tree whose nodes were measured with noise.
+
+   A variance of infinity means not measured, 0 means known exactly. estimate
+   has room for leaves numbers. Returns 0.""",
+    ),
+}
+"""Every entry, by the name that C calls it by."""
+
+
+def _prototype(name: str) -> Prototype:
+    if name not in ENTRIES:
+        raise InputError(f"there is no C entry {name!r}; choose from {list(ENTRIES)}")
+    return ENTRIES[name]
+
+
+@cache
+def compile_entry(name: str, *, keep: bool = True) -> Any:
+    """Compile an entry, once. One that is cached on disk has no LLVM code."""
+    prototype = _prototype(name)
+    if not COMPILED:
+        raise InputError(
+            "C entries are machine code, and NUMBA_DISABLE_JIT keeps Numba from making "
+            "any; unset it and start Python again"
+        )
+    from numba import cfunc, types
+
+    pointers = {"d": types.CPointer(types.float64), "i": types.CPointer(types.int64)}
+    kinds = (pointers.get(kind[0], types.int64) for kind, _ in prototype.arguments)
+    typed = types.int64(*kinds)
+    try:
+        return cfunc(typed, cache=keep)(prototype.function)
+    except RuntimeError:
+        # No folder to cache in; see `_jit`.
+        return cfunc(typed)(prototype.function)
+
+
+def c_type(name: str) -> Any:
+    """Return the ctypes prototype of an entry."""
+    kinds = (KINDS[kind][1] for kind, _ in _prototype(name).arguments)
+    return ctypes.CFUNCTYPE(ctypes.c_int64, *kinds)
+
+
+def declaration(name: str, pointer: str = "") -> str:
+    """Return the C declaration of an entry; as a pointer of that name if given."""
+    parts = [KINDS[kind][0] + word for kind, word in _prototype(name).arguments]
+    return f"int64_t {f'(*{pointer})' if pointer else name}({', '.join(parts)});"
+
+
+def header() -> str:
+    """Return ``blowfish_c.h``: declarations, flags, errors, a type for each pointer."""
+    lines = [
+        "/* C entries of blowfish_fast. Written by kernels.c_entries. */",
+        "#ifndef BLOWFISH_C_H",
+        "#define BLOWFISH_C_H",
+        "#include <stdint.h>",
+        "#ifdef __cplusplus",
+        'extern "C" {',
+        "#endif",
+        "",
+        "/* Flags of blowfish_greedy_weights. */",
+        f"#define BLOWFISH_DECAY {DECAY}",
+        f"#define BLOWFISH_ROOT_EXACT {ROOT_EXACT}",
+        f"#define BLOWFISH_PRUNE {PRUNE}",
+        "",
+        "/* Negative results. */",
+    ]
+    for code, (word, meaning) in ERRORS.items():
+        lines.append(f"#define BLOWFISH_{word} ({code}) /* {meaning} */")
+    for name, prototype in ENTRIES.items():
+        lines += [
+            "",
+            f"/* {prototype.remark} */",
+            declaration(name),
+            f"typedef {declaration(name, pointer=f'{name}_t')}",
+        ]
+    lines += ["", "#ifdef __cplusplus", "}", "#endif", "#endif", ""]
+    return "\n".join(lines)
+
 
 # Reference count, destructor and its argument, data, size: as Numba's code reads them.
 RUNTIME = """
@@ -143,16 +354,7 @@ for cells, most in ((1, 3), (100, 9), (3000, 10**6), (70000, 50)):
 
 
 class CEntry(NamedTuple):
-    """A compiled entry.
-
-    Attributes
-    ----------
-    name : str
-    address : int
-        Of the machine code, for as long as this process lives.
-    call : ctypes function
-        Takes pointers and numbers, returns a number; releases the interpreter lock.
-    """
+    """A compiled entry: its address, for this process, and a ctypes function."""
 
     name: str
     address: int
@@ -165,11 +367,8 @@ def entry(name: str) -> CEntry:
     Examples
     --------
     >>> from blowfish_fast.kernels import c_entries
-    >>> nodes = c_entries.entry("blowfish_tree_nodes")
-    >>> nodes.call(5, 2)
+    >>> c_entries.entry("blowfish_tree_nodes").call(5, 2)
     11
-    >>> nodes.address > 0
-    True
     """
     address = int(compile_entry(name).address)
     return CEntry(name, address, c_type(name)(address))

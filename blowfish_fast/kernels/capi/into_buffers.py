@@ -1,15 +1,11 @@
 """The core of DAWA, written into arrays of the caller: partition, weights, leaves.
 
-Serves `c_prototypes`, whose callers bring pointers and no Python objects. Each kernel
-checks what it is given and returns a number, negative for an error: `ERRORS` lists the
-meanings. Nothing is drawn here; noise arrives as an array.
+Each kernel checks what it is given and returns a number, negative for an error. Nothing
+is drawn here; noise arrives as an array.
 
     counts, prices, noise     partition_into     boundaries       `interval_partition`
     ranges of buckets         weights_into       node weights     `greedy_weights`
     noisy nodes, variances    leaves_into        leaves           `tree.fit`
-
-The partition does in one compiled function, on one thread, what `dyadic_costs` plans as
-jobs for several; costs, ties and therefore results are the same.
 """
 
 from __future__ import annotations
@@ -194,7 +190,7 @@ def partition_into(
 
     Prices, of buckets of 2^k cells, and noise are in steps of 2^grid counts; the bucket
     of 2^k cells that ends at e is cheaper by ``noise[k * (cells + 1) + e]``. Writes the
-    boundaries, from 0 to `cells`, and returns the number of buckets or one of `ERRORS`.
+    boundaries and returns the number of buckets or one of `ERRORS`.
     """
     fault = _check_partition(counts, prices, noise, grid)
     if fault != 0:
@@ -287,10 +283,7 @@ def weights_into(
     flags: int,
     scaling: FloatArray,
 ) -> int:
-    """Write the node weights that `greedy_scaling` returns, then the predicted error.
-
-    Empty `weights` stand for ones.
-    """
+    """Write the weights of `greedy_scaling`, then the error; no weights mean ones."""
     squared = np.ones(starts.size)
     for query in range(weights.size):
         if not np.isfinite(weights[query]):
@@ -325,13 +318,12 @@ def weights_into(
     tree = RegularLevels(sizes, offsets, fan_out, shift)
     priorities = Priorities(decays, flags & PRUNE != 0, exact, 1)
     shares, error = greedy_shares(ranges, None, None, tree, priorities)
-    node_weights = weights_from_shares(shares, sizes, offsets, fan_out)
-    nodes = node_weights.size
-    for node in range(nodes):
-        scaling[node] = node_weights[node]
+    found = weights_from_shares(shares, sizes, offsets, fan_out)
+    for node in range(found.size):
+        scaling[node] = found[node]
     if exact:
-        scaling[nodes - 1] = 0.0
-    scaling[nodes] = error
+        scaling[found.size - 1] = 0.0
+    scaling[found.size] = error
     return 0
 
 

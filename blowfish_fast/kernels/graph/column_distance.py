@@ -137,9 +137,8 @@ def furthest_in_windows(
 ) -> Separation:
     """Return the largest distance between column i and columns i + 1 .. far[i].
 
-    Columns are compressed, their rows sorted; `lengths` from `column_lengths`. Where
-    these never increase (`descending`), most pairs are never looked at. After reading
-    `budget` entries exactness is given up.
+    Where `lengths` never increase (`descending`), most pairs are never looked at. After
+    reading `budget` entries exactness is given up.
     """
     _check_columns(pointers, rows, values, lengths)
     if far.shape != lengths.shape or (far.size and far.max() >= lengths.size):

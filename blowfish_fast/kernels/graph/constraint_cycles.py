@@ -23,9 +23,8 @@ from blowfish_fast.kernels._jit import kernel, popcount
 
 from .graph_distance import check_nodes
 
+# Most queries whose subsets are walked.
 MOST_QUERIES = 20
-"""Most queries whose subsets are walked."""
-
 NOTHING = -1
 SEVERAL = -2
 
@@ -69,8 +68,7 @@ def _longest_walk(joined: IntArray, starts: int, closed: bool) -> int:
 def longest_cycle(joined: IntArray) -> int:
     """Return the number of nodes of the longest simple cycle; O(2^n n) for n nodes.
 
-    `joined` holds the neighbours of each node as bits, at most 20 nodes. A joined pair
-    is a cycle of length 2: one move there and one back. 0 if nothing is joined.
+    `joined` holds neighbours as bits. A joined pair is a cycle of length 2.
     """
     bits = _check_links(joined)
     return int(_longest_walk(bits, (1 << bits.size) - 1, True))
@@ -79,8 +77,7 @@ def longest_cycle(joined: IntArray) -> int:
 def longest_open_path(joined: IntArray, starts: int) -> int:
     """Return the number of nodes of the longest simple path between two open nodes.
 
-    `starts` holds the open nodes as bits. Both ends may be one node, a path of length
-    1; 0 if no node is open. O(2^n n).
+    `starts` holds the open nodes as bits; one node is a path of length 1.
     """
     bits = _check_links(joined)
     if not 0 <= starts < 1 << bits.size:
@@ -102,13 +99,9 @@ def _check_links(joined: IntArray) -> IntArray:
 
 @kernel
 def _edge_changes(
-    pointers: IntArray,
-    members: IntArray,
-    first: IntArray,
-    second: IntArray,
-    lowered: IntArray,
-    lifted: IntArray,
-) -> None:
+    pointers: IntArray, members: IntArray, first: IntArray, second: IntArray
+) -> tuple[IntArray, IntArray]:
+    lowered, lifted = np.empty_like(first), np.empty_like(first)
     for edge in range(first.size):
         one, one_end = pointers[first[edge]], pointers[first[edge] + 1]
         two, two_end = pointers[second[edge]], pointers[second[edge] + 1]
@@ -123,24 +116,20 @@ def _edge_changes(
             else:
                 one += 1
                 two += 1
-        lowered[edge] = down
-        lifted[edge] = up
+        lowered[edge], lifted[edge] = down, up
+    return lowered, lifted
 
 
 def edge_changes(
     pointers: IntArray, members: IntArray, first: IntArray, second: IntArray
 ) -> tuple[IntArray, IntArray]:
-    """Return the query that a move lowers and the one that it lifts.
+    """Return the query that a move lowers and the one it lifts; -1 none, -2 several.
 
-    -1 stands for none, -2 for several. The queries that hold cells of kind k are
-    ``members[pointers[k] : pointers[k + 1]]``, rising; records move from kind `first`
-    to kind `second`.
+    Cells of kind k are held by ``members[pointers[k] : pointers[k + 1]]``, rising;
+    records move from kind `first` to kind `second`.
     """
     kinds = pointers.size - 1
     if not rises(pointers, members.size):
         raise InputError("pointers must rise from 0 to the number of members")
     check_nodes(first, second, kinds)
-    lowered = np.empty(first.size, dtype=np.int64)
-    lifted = np.empty(first.size, dtype=np.int64)
-    _edge_changes(pointers, members, first, second, lowered, lifted)
-    return lowered, lifted
+    return _edge_changes(pointers, members, first, second)

@@ -56,7 +56,8 @@ class _EdgeNoise(NamedTuple):
 
 
 @kernel
-def _moments(runs: _Runs, noise: _EdgeNoise, cells: int, moments: FloatArray) -> None:
+def _moments(runs: _Runs, noise: _EdgeNoise, cells: int) -> FloatArray:
+    moments = np.empty((5, runs.pointers.size - 1))
     pointers, starts, ends, values = runs.pointers, runs.starts, runs.ends, runs.values
     heads, tails, at, edges = noise.heads, noise.tails, noise.at, noise.edges
     variances, widths = noise.variances, noise.widths
@@ -92,6 +93,7 @@ def _moments(runs: _Runs, noise: _EdgeNoise, cells: int, moments: FloatArray) ->
         for piece in range(begin, end):
             for cell in range(starts[piece], ends[piece]):
                 row[cell] = 0.0
+    return moments
 
 
 def cut_variances(
@@ -108,10 +110,9 @@ def cut_variances(
     """Return (5, queries) moments of the noise that each query gets from edges it cuts.
 
     Query q has ``values[i]``, not 0, on the cells ``starts[i] .. ends[i]`` of its
-    pieces i, which are disjoint. The draw of an edge is added to its head and taken
-    from its tail (-1: no cell). Moments: variance; sum of (coefficient * width)^2;
-    largest of these, in size; sum of squared coefficients of noisy edges; width of the
-    largest.
+    pieces i, disjoint. The draw of an edge is added to its head and taken from its tail
+    (-1: no cell). Moments: variance; sum of (coefficient * width)^2; largest of these,
+    in size; sum of squared coefficients of noisy edges; width of the largest.
     """
     check_runs(pointers, starts, ends, values, cells)
     if (
@@ -127,11 +128,9 @@ def cut_variances(
     at, places = group_rows(
         np.where(ends_of_edges < 0, cells, ends_of_edges), cells + 1
     )
-    moments = np.empty((5, pointers.size - 1))
     runs = _Runs(pointers, starts, ends, values)
     noise = _EdgeNoise(heads, tails, variances, widths, at, places // 2)
-    _moments(runs, noise, cells, moments)
-    return moments
+    return _moments(runs, noise, cells)
 
 
 class Energies(NamedTuple):
@@ -342,11 +341,10 @@ def line_energies(
     shape: tuple[int, int],
     across: int,
 ) -> Energies:
-    """Return what queries take from blocks of edges that step along one axis.
+    """Return what queries take from blocks of edges that step along axis `across`.
 
     Query q has ``values[i]`` on the cells ``starts[i] .. ends[i]``, in C order, of its
-    pieces i, sorted and disjoint. `across` is the axis that edges step along; their
-    lines run along the other one. Level l has blocks of 2^l edges, up to a whole line.
+    pieces i, sorted and disjoint. Level l has blocks of 2^l edges, up to a whole line.
     """
     check_runs(pointers, starts, ends, values, shape[0] * shape[1])
     if across not in (0, 1):

@@ -72,14 +72,11 @@ def component_labels(pointers: IntArray, neighbours: IntArray) -> tuple[IntArray
 
 @kernel
 def _search(
-    pointers: IntArray,
-    neighbours: IntArray,
-    sources: IntArray,
-    targets: IntArray,
-    answers: FloatArray,
-) -> None:
+    pointers: IntArray, neighbours: IntArray, sources: IntArray, targets: IntArray
+) -> FloatArray:
     """Search from each source once; equal sources stand side by side."""
     nodes = pointers.size - 1
+    answers = np.empty(sources.size)
     depth = np.full(nodes, -1, dtype=np.int64)
     wanted = np.zeros(nodes, dtype=np.bool_)
     queue = np.empty(nodes, dtype=np.int64)
@@ -95,8 +92,7 @@ def _search(
         queue[0] = sources[begin]
         depth[sources[begin]] = 0
         head, tail = 0, 1
-        if wanted[sources[begin]]:
-            missing -= 1
+        missing -= wanted[sources[begin]]
         while head < tail and missing > 0:
             node = queue[head]
             head += 1
@@ -106,15 +102,16 @@ def _search(
                     depth[other] = depth[node] + 1
                     queue[tail] = other
                     tail += 1
-                    if wanted[other]:
-                        missing -= 1
+                    missing -= wanted[other]
         for pair in range(begin, end):
             reached = depth[targets[pair]]
             answers[pair] = np.inf if reached < 0 else float(reached)
+        for pair in range(begin, end):
             wanted[targets[pair]] = False
         for place in range(tail):
             depth[queue[place]] = -1
         begin = end
+    return answers
 
 
 def pair_distances(
@@ -122,16 +119,13 @@ def pair_distances(
 ) -> FloatArray:
     """Return the number of edges between pairs of nodes; infinite where none lead.
 
-    One breadth-first search of a symmetric graph per different source, stopped when its
-    targets are found.
+    One breadth-first search per different source, stopped when its targets are found.
     """
     check_graph(pointers, neighbours)
     check_nodes(sources, targets, pointers.size - 1)
     order = np.argsort(sources, kind="stable")
-    found = np.empty(sources.size)
-    _search(pointers, neighbours, sources[order], targets[order], found)
     answers = np.empty(sources.size)
-    answers[order] = found
+    answers[order] = _search(pointers, neighbours, sources[order], targets[order])
     return answers
 
 
@@ -157,7 +151,8 @@ def jump_pointers(parents: IntArray, order: IntArray) -> tuple[IntArray, IntArra
 
 
 @kernel
-def _hop(far: IntArray, lower: IntArray, upper: IntArray, answers: FloatArray) -> None:
+def _hop(far: IntArray, lower: IntArray, upper: IntArray) -> FloatArray:
+    answers = np.empty(lower.size)
     nodes = np.arange(far.size)
     parents = np.where(far == nodes, NO_PARENT, far)
     hops, jump = jump_pointers(parents, nodes[::-1].copy())
@@ -175,6 +170,7 @@ def _hop(far: IntArray, lower: IntArray, upper: IntArray, answers: FloatArray) -
                 steps = -1
                 break
         answers[pair] = np.inf if steps < 0 else float(steps)
+    return answers
 
 
 def band_distances(far: IntArray, first: IntArray, second: IntArray) -> FloatArray:
@@ -184,9 +180,7 @@ def band_distances(far: IntArray, first: IntArray, second: IntArray) -> FloatArr
     """
     check_far(far)
     check_nodes(first, second, far.size)
-    answers = np.empty(first.size)
-    _hop(far, np.minimum(first, second), np.maximum(first, second), answers)
-    return answers
+    return _hop(far, np.minimum(first, second), np.maximum(first, second))
 
 
 @kernel
@@ -221,11 +215,7 @@ def _spread(shape: IntArray, steps: IntArray, cells: int) -> IntArray:
 
 
 def corner_distances(shape: tuple[int, ...], steps: IntArray) -> IntArray:
-    """Return the steps from the first corner of a grid to each cell; -1 if none lead.
-
-    In C order; `steps` (moves, axes) holds the allowed moves, none negative on any
-    axis.
-    """
+    """Return the steps from the first corner of a grid to each cell, or -1."""
     steps = np.ascontiguousarray(steps, dtype=np.int64)
     if steps.ndim != 2 or steps.shape[1] != len(shape) or (steps < 0).any():
         raise InputError(
@@ -251,9 +241,8 @@ def check_runs(
 def check_graph(pointers: IntArray, neighbours: IntArray) -> None:
     """Refuse compressed rows that a kernel could not walk safely."""
     fits = neighbours.ndim == 1 and rises(pointers, neighbours.size)
-    if fits and neighbours.size:
-        fits = neighbours.min() >= 0 and neighbours.max() < pointers.size - 1
-    if not fits:
+    nodes = pointers.size - 1
+    if not fits or ((neighbours < 0) | (neighbours >= nodes)).any():
         raise InputError(
             "a graph is given as pointers from 0 to the number of neighbours, and "
             "neighbours among its nodes; graph_distance.adjacency builds it"
@@ -262,11 +251,8 @@ def check_graph(pointers: IntArray, neighbours: IntArray) -> None:
 
 def check_far(far: IntArray) -> None:
     """Refuse furthest neighbours that lie behind their node or outside the line."""
-    fits = far.ndim == 1
-    if fits and far.size:
-        fits = bool((far >= np.arange(far.size)).all()) and far[-1] < far.size
-        fits = fits and bool((np.diff(far) >= 0).all())
-    if not fits:
+    inside = far.ndim == 1 and bool((far >= np.arange(far.size)).all())
+    if not inside or (far >= far.size).any() or (np.diff(far) < 0).any():
         raise InputError(
             "the furthest neighbour of each node must not lie before it, must stay "
             "on the line and must never decrease along it"
@@ -280,14 +266,12 @@ def check_nodes(first: IntArray, second: IntArray, nodes: int, least: int = 0) -
             "pairs must be two arrays of one length; received shapes "
             f"{first.shape} and {second.shape}"
         )
-    if first.size:
-        low = min(int(first.min()), int(second.min()))
-        high = max(int(first.max()), int(second.max()))
-        if low < least or high >= nodes:
-            raise InputError(
-                f"pairs must name nodes from {least} to {nodes - 1}; received {low} to "
-                f"{high}"
-            )
+    both = np.concatenate([first, second])
+    if ((both < least) | (both >= nodes)).any():
+        raise InputError(
+            f"pairs must name nodes from {least} to {nodes - 1}; received {both.min()} "
+            f"to {both.max()}"
+        )
 
 
 PAIRS_AT_ONCE = 2**22
@@ -393,9 +377,8 @@ def clique_pairs(
 ) -> Iterator[IntArray]:
     """Yield every pair of bins that share a group, as keys ``low * bins + high``.
 
-    Groups in compressed rows, as from `group_members`; those equal to the one before
-    are skipped: all lines of a grid look alike when bins are slabs of it. Refused when
-    more than `most` pairs would be listed.
+    Groups equal to the one before are skipped: all lines of a grid look alike when bins
+    are slabs of it. Refused when more than `most` pairs would be listed.
     """
     chosen = np.flatnonzero(_is_news(pointers, members))
     sizes = pointers[chosen + 1] - pointers[chosen]

@@ -37,17 +37,14 @@ def breadth_first_tree(
 ) -> IntArray:
     """Return the parent of each node in a breadth-first tree of every connected part.
 
+    The result is (nodes,) int64, -1 at the roots.
+
     Parameters
     ----------
     pointers, neighbours : int64
         A symmetric graph in compressed rows, as from ``graph_distance.adjacency``.
     starts : (nodes,) int64
         Every node once; the first of each connected part becomes its root.
-
-    Returns
-    -------
-    (nodes,) int64
-        -1 at the roots.
 
     Examples
     --------
@@ -58,11 +55,7 @@ def breadth_first_tree(
     pointers, neighbours, starts = _whole(pointers, neighbours, starts)
     check_graph(pointers, neighbours)
     nodes = pointers.size - 1
-    once = starts.ndim == 1 and starts.size == nodes
-    if once and nodes:
-        inside = starts.min() >= 0 and starts.max() < nodes
-        once = inside and bool((np.bincount(starts) == 1).all())
-    if not once:
+    if not np.array_equal(np.sort(starts, axis=0), np.arange(nodes)):
         raise InputError(
             f"starts must name each of the {nodes} nodes once; received {starts.size}"
         )
@@ -213,17 +206,14 @@ def lowest_common(
 ) -> IntArray:
     """Return the lowest node above (or equal to) both nodes of each pair.
 
+    The result is -1 where the two are in different trees, or one of them is -1.
+
     Parameters
     ----------
     parents, order : (nodes,) int64
         A tree, and its nodes from the top down.
     first, second : (pairs,) int64
         Nodes; -1 stands for what lies above all roots.
-
-    Returns
-    -------
-    (pairs,) int64
-        -1 where the two are in different trees, or one of them is -1.
 
     Examples
     --------
@@ -242,11 +232,7 @@ def lowest_common(
 def path_sums(
     sums: IntArray, first: IntArray, second: IntArray, tops: IntArray
 ) -> IntArray:
-    """Return the sum over the rows that change when a record moves, for each pair.
-
-    These are the nodes on the two ways up to the lowest common node `tops`, without it;
-    `sums` from `sums_to_root`, nodes may be -1.
-    """
+    """Return the sum over the rows that change when a record moves, without `tops`."""
     # The entry after the last stands for -1.
     above = np.append(sums, 0)
     total: IntArray = above[first] + above[second] - 2 * above[tops]

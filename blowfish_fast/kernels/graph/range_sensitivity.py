@@ -126,11 +126,7 @@ def _sweep(
 
 
 def largest_separation(starts: IntArray, ends: IntArray, far: IntArray) -> int:
-    """Return the most ranges that hold exactly one of two joined nodes.
-
-    Half-open ranges of nodes, none empty; node i is joined to i + 1 .. far[i].
-    O((ranges + nodes) log nodes).
-    """
+    """Return the most ranges that hold exactly one of i and a node up to far[i]."""
     check_far(far)
     coverage = range_coverage(starts, ends, far.size)
     if starts.size == 0:
@@ -184,8 +180,7 @@ def largest_edge_separation(
 ) -> int:
     """Return the most ranges that hold exactly one end of an edge of a graph.
 
-    The cells are the first nodes of a symmetric graph in compressed rows; edges to
-    other nodes are passed over. O((ranges + edges) log cells).
+    The cells are the first nodes; edges to other nodes are passed over.
     """
     check_graph(pointers, neighbours)
     if cells > pointers.size - 1:
@@ -198,58 +193,45 @@ def largest_edge_separation(
 
 
 @kernel
-def _slide(lines: FloatArray, far: IntArray, line: int) -> float:
+def _slide(lines: FloatArray, far: IntArray) -> float:
     """Return the largest difference between a value and those up to its furthest."""
     cells = far.size
     highest = np.empty(cells, dtype=np.int64)
     lowest = np.empty(cells, dtype=np.int64)
-    high_head = high_tail = low_head = low_tail = 0
-    entered = 0
-    best = 0.0
-    for cell in range(cells):
-        while entered <= far[cell]:
-            value = lines[line, entered]
-            while (
-                high_tail > high_head and lines[line, highest[high_tail - 1]] <= value
-            ):
-                high_tail -= 1
-            highest[high_tail] = entered
-            high_tail += 1
-            while low_tail > low_head and lines[line, lowest[low_tail - 1]] >= value:
-                low_tail -= 1
-            lowest[low_tail] = entered
-            low_tail += 1
-            entered += 1
-        while highest[high_head] < cell:
-            high_head += 1
-        while lowest[low_head] < cell:
-            low_head += 1
-        value = lines[line, cell]
-        best = max(best, lines[line, highest[high_head]] - value)
-        best = max(best, value - lines[line, lowest[low_head]])
-    return best
-
-
-@kernel
-def _slide_all(lines: FloatArray, far: IntArray) -> float:
     best = 0.0
     for line in range(lines.shape[0]):
-        best = max(best, _slide(lines, far, line))
+        values = lines[line]
+        high_head = high_tail = low_head = low_tail = entered = 0
+        for cell in range(cells):
+            while entered <= far[cell]:
+                value = values[entered]
+                while high_tail > high_head and values[highest[high_tail - 1]] <= value:
+                    high_tail -= 1
+                highest[high_tail] = entered
+                high_tail += 1
+                while low_tail > low_head and values[lowest[low_tail - 1]] >= value:
+                    low_tail -= 1
+                lowest[low_tail] = entered
+                low_tail += 1
+                entered += 1
+            while highest[high_head] < cell:
+                high_head += 1
+            while lowest[low_head] < cell:
+                low_head += 1
+            value = values[cell]
+            best = max(best, values[highest[high_head]] - value)
+            best = max(best, value - values[lowest[low_head]])
     return best
 
 
 def largest_change_within(lines: FloatArray, far: IntArray) -> float:
-    """Return the largest difference of values between two joined nodes.
-
-    `lines` (lines, nodes); node i is joined to i + 1 .. far[i]. Windows slide along
-    each line with a queue of candidates; O(lines * nodes).
-    """
+    """Return the largest difference of values between nodes i and i + 1 .. far[i]."""
     check_far(far)
     if lines.ndim != 2 or lines.shape[1] != far.size:
         raise InputError(
             f"each line must hold {far.size} values; received shape {lines.shape}"
         )
-    return float(_slide_all(np.ascontiguousarray(lines, dtype=np.float64), far))
+    return float(_slide(np.ascontiguousarray(lines, dtype=np.float64), far))
 
 
 def _check_ranges(starts: IntArray, ends: IntArray, cells: int) -> None:

@@ -51,17 +51,18 @@ _ROWS = 1 << 13  # nodes per block
 
 
 class TreeWeights(NamedTuple):
-    """The public numbers of the tree, in units of ``2**-fraction_bits`` nats."""
+    """The public numbers of the tree, in units of ``2**-fraction_bits`` nats.
+
+    By level what a unit of integer cost takes from a bucket's log-weight; what a bucket
+    costs; what log-weights of a bucket or an equal cut do not fall below (negative); by
+    height the log prior weight of one bucket, a split, windows of 1, 2, 4 ...
+    """
 
     fraction_bits: int
     coefficients: tuple[int, ...]
-    """By level: what a unit of integer cost takes from a bucket's log-weight."""
     penalty: int
-    """What a bucket costs."""
     floor: int
-    """Log-weights of a bucket or an equal cut go no lower (negative)."""
     bases: tuple[IntArray, ...]
-    """By height: log prior weight of one bucket, a split, windows of 1, 2, 4 ..."""
 
 
 def tree_weights(
@@ -73,11 +74,7 @@ def tree_weights(
     base: Base = BASE,
     length_weights: Sequence[Number] | None = None,
 ) -> TreeWeights:
-    """Return the fixed-point constants for a domain of `cells` cells; none sees counts.
-
-    Parameters are those of `sample_dyadic_partition`. The rate is rounded down, never
-    up.
-    """
+    """Return the fixed-point constants for `cells` cells; the rate is rounded down."""
     levels = (cells - 1).bit_length()
     weights = [Fraction(1)] * (levels + 1)
     if length_weights is not None:
@@ -142,26 +139,24 @@ def sampling_slack(
 ) -> Fraction:
     """Return what the rounding of totals can add to the privacy loss.
 
-    The output of `sample_dyadic_partition` on two histograms that differ by one
-    record has log-likelihood ratio at most ``rate * range + sampling_slack(...)``,
-    where the range is 1 if a record is added or removed and 2 if it moves. So a
-    caller sets ``rate = (epsilon - sampling_slack(cells)) / range``.
+    The output of `sample_dyadic_partition` on two histograms that differ by one record
+    has log-likelihood ratio at most ``rate * range + sampling_slack(...)``, where the
+    range is 1 if a record is added or removed and 2 if it moves. So a caller sets
+    ``rate = (epsilon - sampling_slack(cells)) / range``.
 
     Parameters
     ----------
     cells : int
         Size of the domain.
     rate, penalty : number, optional
-        Upper bounds of what the sampler will be given; both make the answer
-        sharper, one alone does not.
+        Upper bounds of what the sampler will be given; both together make it sharper.
     base
         As for `sample_dyadic_partition`.
 
     Returns
     -------
     Fraction
-        ``8 * levels * total_error``: at 2**20 cells 4e-8, and with the bounds at
-        hand (a bucket's penalty worth 1/8 nat, say) 7e-12.
+        ``8 * levels * total_error``: at 2**20 cells 4e-8, and with bounds at hand less.
 
     Examples
     --------
@@ -302,13 +297,14 @@ def sample_dyadic_partition(
 ) -> IntArray:
     """Draw a partition of the cells into aligned dyadic buckets.
 
+    The result is (k + 1,) int64: boundaries of the k buckets, from 0 to n.
+
     Parameters
     ----------
     x : (n,) int64
         True counts, cut to ``[0, count_cap(n, quantile[1])]``.
     words : callable
-        ``words(position, count)``: random words; those from 1 to the next power of
-        two are used, and rarely some beyond `RESOLVER_BASE`.
+        ``words(position, count)``: random words; node v reads the one at v.
     rate : number
         Log-weight lost per unit of pinball cost; rounded down. The loss of privacy
         is at most ``rate * range`` plus `sampling_slack`.
@@ -324,15 +320,6 @@ def sample_dyadic_partition(
         keeps the range.
     threads : int
         Threads that may ask for words; the result does not depend on them.
-
-    Returns
-    -------
-    (k + 1,) int64
-        Boundaries of the k buckets, from 0 to n.
-
-    Notes
-    -----
-    O(n log n) time for the costs, O(n) for the sample; O(n) memory.
 
     Examples
     --------

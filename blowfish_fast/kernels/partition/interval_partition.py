@@ -112,6 +112,8 @@ def least_cost_partition(
     partitions of equal cost the one with the longest last bucket wins, then the
     longest last but one, and so on.
 
+    The result is (buckets + 1,) int64, from 0 to `cells`.
+
     Parameters
     ----------
     x : (cells,) int64, or floats
@@ -122,8 +124,7 @@ def least_cost_partition(
     scales : (levels,) float64, optional
         Noise scale of a bucket of 2^k cells, in counts.
     words : callable ``words(position, count)``, with `scales`
-        Source of random uint64 words: always the same ones at a position, and safe to
-        call from several threads. The bucket of 2^k cells that ends at e takes
+        Safe to call from several threads. The bucket of 2^k cells that ends at e takes
         the word at ``(k << 40) + e``.
     step : float
         The public grid, a power of two.
@@ -131,15 +132,6 @@ def least_cost_partition(
         How many threads to use; the result does not depend on it.
     quantile : (numerator, denominator), optional
         Use the pinball cost of this level in place of the deviation.
-
-    Returns
-    -------
-    (buckets + 1,) int64
-        From 0 to `cells`.
-
-    Notes
-    -----
-    O(n log^2 n) time at worst, ordinarily a few nanoseconds per bucket; O(n) memory.
 
     Examples
     --------
@@ -168,8 +160,7 @@ def least_cost_partitions(
 ) -> IntArray:
     """Choose as `least_cost_partition` does, many times: costs once, noise each time.
 
-    For at most 62 cells. Draw d chooses the partition that is cut before cell c + 1
-    where bit c of the result is set; draws are independent of each other.
+    For at most 62 cells. A draw cuts before cell c + 1 where its bit c is set.
     """
     values, recipes, noise = _recipes(x, penalties, scales, step, quantile)
     cells, levels = values.size, len(recipes)
@@ -436,8 +427,9 @@ def extend_partitions(
     choices = np.empty(LONG_CHUNK, dtype=np.int64)
     for chunk in range(begin, end, LONG_CHUNK):
         size = min(LONG_CHUNK, end - chunk)
-        sums[:size] = IMPOSSIBLE
-        choices[:size] = 0
+        for i in range(size):
+            sums[i] = IMPOSSIBLE
+            choices[i] = 0
         _improve_levels(
             costs, chunk - begin, chunk + 1, levels - 1, 10, least, sums[:size],
             choices[:size],

@@ -10,22 +10,17 @@ The other tree cuts where it gains. A cut divides a box of n cells into parts of
 (1 - f) n; the contrast D is how far the total of the first part lies from f times the
 total of the box, and noise alone gives D^2 the expectation n f (1 - f) times the
 variance of a cell. A rectangle whose border falls inside an uncut box is off by up to
-D, and borders fall there in proportion to the length of the side that is cut; but every
-further box has a count of its own:
+D, and borders fall there in proportion to the side that is cut; but every further box
+has a count of its own:
 
     gain of a cut  =  (D^2 - caution * noise in D^2) * length / side  -  price of a box
 
 Every box is cut at that quarter of an axis (or that cell, of a short one) where D^2,
 relative to its noise, times length / side is largest, down to single cells. Then, from
-below, a subtree stays if the gains in it add up to more than 0. Of m places to cut the
-best has about 1 + ln m times the noise of one by itself, which is what is taken off; a
-cut that shows less counts as 0, and may still be kept for what lies below it. The
-contrasts of a subtree are orthogonal: their squares, relative to n f (1 - f), add up to
-the squared deviations of the box from its mean, so boxes too even or too small to pay
-for a cut are not entered.
-
-Totals and marginals are read from a summed-area table. Boxes come out in the order of
-the tree, from left to right.
+below, a subtree stays if the gains in it add up to more than 0. Of m places the best
+has about 1 + ln m times the noise of one, which is taken off; a cut that shows less
+counts as 0. Squared contrasts of a subtree, relative to n f (1 - f), add up to the
+squared deviations of the box, so boxes too even to pay for a cut are not entered.
 """
 
 from __future__ import annotations
@@ -257,10 +252,6 @@ def median_boxes(
     depth : int
         Most cuts above a box. A single cell is never cut.
 
-    Returns
-    -------
-    lows, highs : (boxes, d) int64
-
     Examples
     --------
     >>> cells = np.array([[9, 9, 0, 0], [9, 9, 1, 0]])
@@ -287,17 +278,14 @@ def _corners(leaves: IntArray) -> tuple[IntArray, IntArray]:
 def median_cuts(slabs: AnyArray, edges: AnyArray) -> IntArray:
     """Return where to cut boxes whose slabs are known, so that both parts hold half.
 
+    The result is (boxes,) int64: slabs of the first part, 0 for a box of a single slab.
+
     Parameters
     ----------
     slabs : (slabs,) float64
         Counts of the slabs of all boxes along the axis to be cut, box after box.
     edges : (boxes + 1,) int64
         Where the slabs of each box begin.
-
-    Returns
-    -------
-    cuts : (boxes,) int64
-        Slabs of the first part; 0 for a box of a single slab, which cannot be cut.
 
     Examples
     --------
@@ -312,6 +300,29 @@ def median_cuts(slabs: AnyArray, edges: AnyArray) -> IntArray:
             f"an array of shape {begins.shape}"
         )
     return _median_cuts(counts, begins)
+
+
+@kernel
+def _box_totals(
+    table: FloatArray,
+    square_table: FloatArray,
+    strides: IntArray,
+    low: IntArray,
+    high: IntArray,
+) -> tuple[float, float]:
+    """Return the sum of the cells of a box, and that of their squares."""
+    total, squares = 0.0, 0.0
+    for corner in range(1 << low.size):
+        offset, sign = 0, 1.0
+        for axis in range(low.size):
+            if corner >> axis & 1:
+                offset += low[axis] * strides[axis]
+                sign = -sign
+            else:
+                offset += high[axis] * strides[axis]
+        total += sign * table[offset]
+        squares += sign * square_table[offset]
+    return total, squares
 
 
 @kernel
@@ -374,8 +385,6 @@ def _gain_leaves(
     leaves = np.empty((64, 2 * axes), dtype=np.int64)
     found = 0
     slabs = np.empty(2 * _PLACES)
-    # Not a literal, for which `_slab_totals` would be compiled once more.
-    first = int(0)  # noqa: RUF046, UP018
     low = np.empty((depth + 1, axes), dtype=np.int64)
     high = np.empty((depth + 1, axes), dtype=np.int64)
     cut_axis = np.empty(depth + 1, dtype=np.int64)
@@ -395,12 +404,9 @@ def _gain_leaves(
                 length = high[below, axis] - low[below, axis]
                 size *= length
                 weight = max(weight, length / sides[axis])
-            box = low[below], high[below]
-            side, sums = box[1][first] - box[0][first], slabs[:1]
-            _slab_totals(square_table, strides, *box, first, side, sums)
-            squares = sums[0]
-            _slab_totals(table, strides, *box, first, side, sums)
-            total = sums[0]
+            total, squares = _box_totals(
+                table, square_table, strides, low[below], high[below]
+            )
             # What all cuts inside the box can gain before they are paid for.
             deviations = squares - total * total / size
             bound = max(deviations - caution * cell_variance, 0.0) * weight * size / 4.0

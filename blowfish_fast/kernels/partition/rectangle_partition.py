@@ -11,13 +11,11 @@ its share of a public base measure times the product, over its buckets, of exp(-
     right 4 x 2: quarters, each in its turn  |   +-+-+
                                              +---+---+
 
-One pass from the cells up weighs all nodes: the total of a node adds up its choices,
-which need the totals of nodes half as tall, half as wide, or both. Log-weights are
-fixed-point integers (`rectangle_prior`); only totals are rounded, and `rectangle_slack`
-says what that can cost. A node whose second half is empty stands for its first half and
-has nothing to choose. Then, from the grid down, the nodes that are reached decide, all
-of one size together, each by a random word of its own. Buckets are numbered in the
-order in which a walk through the cells first meets them.
+One pass from the cells up weighs all nodes. Log-weights are fixed-point integers
+(`rectangle_prior`); only totals are rounded, and `rectangle_slack` says what that can
+cost. A node whose second half is empty stands for its first half. Then, from the grid
+down, the nodes that are reached decide, all of one size together, each by a random word
+of its own. Buckets are numbered as a walk through the cells first meets them.
 """
 
 from __future__ import annotations
@@ -54,16 +52,17 @@ _BLOCK = 1 << 13  # nodes that are weighed, or decide, together
 
 
 class Lattice(NamedTuple):
-    """Log-weights of every node, by its levels (i, j) and its place in the grid."""
+    """Log-weights of every node, by its levels (i, j) and its place in the grid.
+
+    As one bucket, relative to its cells; (rows, columns, r) cut into windows r + 1
+    halvings down, but for the last; all its derivations together.
+    """
 
     shape: tuple[int, int]
     weights: RectangleWeights
     buckets: Grids
-    """As one bucket, relative to its cells."""
     windows: Grids
-    """(rows, columns, r): cut into windows r + 1 halvings down, but for the last."""
     totals: Grids
-    """All its derivations together."""
 
 
 @kernel
@@ -117,8 +116,7 @@ def _window_sums(
 ) -> IntArray:
     """Add up the windows of four nodes, or of two; what falls below the floor stays.
 
-    `buckets` and `windows` are those of the nodes half as tall and half as wide; a node
-    has `tall` by `wide` of them.
+    `buckets` and `windows` are those of the nodes half as tall and half as wide.
     """
     deep = windows.shape[2]
     sums = np.empty((shape[0], shape[1], deep + 1), dtype=np.int64)
@@ -226,11 +224,7 @@ def is_half_empty(place: int, level: int, side: int) -> bool:
 
 
 def choice_table(lattice: Lattice, tall: int, wide: int, nodes: IntArray) -> IntArray:
-    """Return the log-weights of the choices of some nodes of one size.
-
-    The lattice is complete below this size; `nodes` are places in C order, of which no
-    second half is empty.
-    """
+    """Return the log-weights of the choices of some nodes (places) of one size."""
     kinds, logarithms = lattice.weights.choices[tall, wide]
     totals = lattice.totals
     # Where an axis has no halves, its table is never read.
@@ -253,12 +247,10 @@ _PARTS = {ROWS: (2, 1), COLUMNS: (1, 2), QUARTERS: (2, 2)}
 
 
 def choose_windows(lattice: Lattice, words: Words) -> IntArray:
-    """Let the nodes that are reached decide, from the whole grid down.
+    """Let the nodes that are reached decide, from the whole grid down, a word each.
 
-    As many words are read as nodes decide, from 0 on. Returns (nodes, 6), the nodes
-    that are not divided further: their levels, their place among the nodes of these
-    levels, and the levels of the windows that they are cut into (their own for one
-    bucket).
+    Returns (nodes, 6), the nodes that are not divided further: their levels, their
+    place among the nodes of these levels, and the levels of their windows.
     """
     tall, wide = lattice_levels(lattice.shape)
     root = np.zeros((1, 2), dtype=np.int64)
@@ -400,8 +392,7 @@ def sample_rectangles(
     counts : (rows, columns) int64
         True counts, cut to ``[0, count_cap(cells, quantile[1])]``.
     words : callable
-        ``words(position, count)``: random words; those from 0 on are used, one per node
-        that decides, and rarely some beyond `RESOLVER_BASE`.
+        ``words(position, count)``: random words, one per node that decides, from 0 on.
     rate : number
         Log-weight lost per unit of pinball cost; rounded down. The loss of privacy is
         at most ``rate * range`` plus `rectangle_slack`.
@@ -425,10 +416,6 @@ def sample_rectangles(
         Bucket b holds the cells ``order[edges[b] : edges[b + 1]]``.
     order : (cells,) int64
         Cells bucket by bucket.
-
-    Notes
-    -----
-    O(n log(rows) log(columns)) time for the costs, O(n) for the sample; O(n) memory.
 
     Examples
     --------

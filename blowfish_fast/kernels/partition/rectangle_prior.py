@@ -104,17 +104,13 @@ class Choices(NamedTuple):
 
 
 class RectangleWeights(NamedTuple):
-    """The public numbers of the lattice, in units of ``2**-fraction_bits`` nats."""
+    """The public numbers of the lattice, as `TreeWeights`, by levels (i, j)."""
 
     fraction_bits: int
     coefficients: list[list[int]]
-    """By levels: what a unit of integer cost takes from a bucket's log-weight."""
     penalty: int
-    """What a bucket costs."""
     floor: int
-    """Log-weights of a bucket or of equal windows go no lower (negative)."""
     choices: dict[tuple[int, int], Choices]
-    """By levels (i, j) of a node with more than one cell."""
 
 
 def lattice_levels(shape: Shape) -> tuple[int, int]:
@@ -132,11 +128,7 @@ def fixed_point_weights(
     base: Base = BASE,
     level_weights: list[list[float]] | None = None,
 ) -> RectangleWeights:
-    """Return the fixed-point constants for a grid of `shape`.
-
-    Parameters are those of `sample_rectangles`; the rate is rounded down, never up, and
-    level weights are cut to [0, 1].
-    """
+    """Return the fixed-point constants for a grid; the rate is rounded down."""
     tall, wide = lattice_levels(shape)
     factors = [[Fraction(1)] * (wide + 1) for _ in range(tall + 1)]
     if level_weights is not None:
@@ -166,11 +158,8 @@ def rectangle_slack(
 ) -> Fraction:
     """Return what the rounding of totals can add to the privacy loss.
 
-    The output of `sample_rectangles` on two histograms that differ by one record has
-    log-likelihood ratio at most ``rate * range + rectangle_slack(...)``, the range
-    being 1 if a record is added or removed and 2 if it moves: ``8 * levels *
-    total_error``, the levels of both axes added up; 4e-8 for 1024 x 1024 cells. Upper
-    bounds of both rate and penalty make it sharper.
+    As `sampling_slack`: ``8 * levels * total_error``, the levels of both axes added up;
+    4e-8 for 1024 x 1024 cells.
     """
     tall, wide = lattice_levels(shape)
     if rate is None or penalty is None:
@@ -181,12 +170,7 @@ def rectangle_slack(
 
 @lru_cache(maxsize=64)
 def _floor(tall: int, wide: int, base: Base) -> int:
-    """Return how many nats below single cells a candidate is beyond hope.
-
-    To isolate one bad window the sampler divides at most max(tall, wide) times and
-    chooses once more at each sibling; 64 nats below the price of that nothing is ever
-    drawn.
-    """
+    """Return how many nats below single cells a candidate is beyond hope."""
     steps = max(tall, wide)
     bucket, halves, quarters, windows = (Fraction(one) for one in base)
     rarest = min(bucket, halves / 2, quarters, windows / (1 << steps))
@@ -197,9 +181,8 @@ def _floor(tall: int, wide: int, base: Base) -> int:
 def _shares(tall: int, wide: int, base: Base) -> dict[int, Fraction]:
     """Return the prior weight of each choice of a node, summing to 1.
 
-    Windows r halvings down share in proportion to 2**r: the finest are the heaviest.
-    Choices that mean the same are one choice: halves of a pair and its cells, quarters
-    of 2 x 2 cells and its cells.
+    Windows r halvings down share in proportion to 2**r. Choices that mean the same are
+    one: halves of a pair and its cells, quarters of 2 x 2 cells and its cells.
     """
     shares = {BUCKET: Fraction(base.bucket)}
     halves, quarters, windows = (Fraction(one) for one in base[1:])

@@ -17,7 +17,6 @@ import math
 from collections.abc import Iterator
 from fractions import Fraction
 from functools import lru_cache
-from typing import NamedTuple
 
 import numpy as np
 
@@ -80,11 +79,7 @@ _QUICK = _quick_limits()
 def _first_look(
     words: WordArray, laws: FloatArray, out: IntArray, left: IntArray
 ) -> int:
-    """Propose a draw for each word; list those that are not settled in `left`.
-
-    `laws` (3, n) or (3, 1): stretch s, 1 / v and 1 / (4 (s^2 - v)) of each draw, or of
-    all.
-    """
+    """Propose a draw for each word; list those that are not settled in `left`."""
     found = 0
     shared = laws.shape[1] == 1
     stretch, inverse, slack = laws[0, 0], laws[1, 0], laws[2, 0]
@@ -196,6 +191,8 @@ def gaussian(
 ) -> IntArray:
     """Draw exact discrete Gaussian noise, P(z) proportional to exp(-z^2 / 2v): EN7.
 
+    Each draw, int64, is an exact function of the words, the same on every machine.
+
     Parameters
     ----------
     words
@@ -210,11 +207,6 @@ def gaussian(
         Number of draws; needed only if neither v nor `out` tells.
     out : (n,) int64, optional
         Where to put the draws.
-
-    Returns
-    -------
-    (n,) int64
-        Each draw is an exact function of the words, the same on every machine.
 
     Examples
     --------
@@ -245,7 +237,7 @@ def gaussian(
         part = out[first : first + CHUNK]
         if first == 0 or not variances.shared:
             _laws(variances.doubles(first, first + part.size), laws)
-        _fill_chunk(words, start + first, _Chunk(variances, first, laws, lists), part)
+        _fill_chunk(words, start + first, variances, first, laws, lists, part)
     return out
 
 
@@ -266,18 +258,16 @@ def _laws(variance: FloatArray, laws: FloatArray) -> FloatArray:
     return laws
 
 
-class _Chunk(NamedTuple):
-    """Laws of the draws from number `first` on, and room for lists of draws."""
-
-    variances: Ratios
-    first: int
-    laws: FloatArray
-    lists: IntArray
-
-
-def _fill_chunk(words: Words, position: int, chunk: _Chunk, out: IntArray) -> None:
+def _fill_chunk(
+    words: Words,
+    position: int,
+    variances: Ratios,
+    first: int,
+    laws: FloatArray,
+    lists: IntArray,
+    out: IntArray,
+) -> None:
     """Draw one chunk: a first look, then second looks until all draws are settled."""
-    variances, first, laws, lists = chunk
     drawn = words(position, out.size)
     todo = lists[0, : _first_look(drawn, laws, out, lists[0])].copy()
     stretch_of_words = (position // CHUNK) << _CHUNK_BITS

@@ -134,12 +134,10 @@ def _draw(
     out: IntArray,
     undecided: IntArray,
 ) -> int:
-    """Turn words into draws; list the undecided ones and return their number.
+    """Turn words into draws; list the undecided ones, drawn as 0; return how many.
 
-    One scale and offset (minus 1/2) for each word, or one for all; `finish` says
-    whether sizes are signed, stored or subtracted; undecided ones count as 0. Blocks
-    stay in the first cache, and table look-ups have a loop of their own, so that the
-    arithmetic becomes vectors.
+    Blocks stay in the first cache, and table look-ups have a loop of their own, so that
+    the arithmetic becomes vectors. Offsets come less 1/2.
     """
     shared = scales.size == 1
     scale = np.full(BLOCK, scales[0])
@@ -257,6 +255,8 @@ def laplace(
 ) -> IntArray:
     """Draw exact discrete Laplace noise, P(z) proportional to exp(-|z| / scale): EN1.
 
+    Each draw, int64, is an exact function of the words, the same on every machine.
+
     Parameters
     ----------
     words
@@ -269,11 +269,6 @@ def laplace(
         Number of draws; needed only if neither the scale nor `out` tells.
     out : (n,) int64, optional
         Where to put the draws.
-
-    Returns
-    -------
-    (n,) int64
-        Each draw is an exact function of the words, the same on every machine.
 
     Examples
     --------
@@ -401,8 +396,7 @@ def _size_between(
 ) -> tuple[int, int]:
     """Bound the size of a draw whose U lies in ``[known, known + 1) / 2^bits``.
 
-    Every decimal operation rounds to nearest, so the error stays far below the slack;
-    the digits make the slack small beside what is not known of U.
+    Every decimal operation rounds to nearest, so the error stays far below the slack.
     """
     exact, scale, summit, slack = _terms(bits, numerator, denominator, signed)
     lowest_logarithm = exact.ln(Decimal(known))

@@ -8,16 +8,12 @@ interval that holds it:
     weights   1.0 0.5 0.5       0         1/2       3/4        1
     U = .61 -> candidate 1      |----0-----|----1----|----2----|
 
-A floating-point filter places the word; its error is at most `margin` (in the code
-below). A word too close to a border goes to the resolver, which reads further words
-and compares big integers until U is on one side. Either way the result is *the*
-function of the bits of U: no candidate's probability is rounded, not even to zero. The
-filter uses ``+ - *``, conversions and two tables: no library logarithm, no fused
-operations, so that a compiled run, a plain run and another machine agree.
-
-Whole costs become weights by their gaps to the least one, times a rate rounded down:
-
-    costs        7    5    9          weights   e^-2r   1   e^-4r
+A floating-point filter places the word, within `margin`. A word too close to a border
+goes to the resolver, which reads further words and compares big integers until U is on
+one side: no candidate's probability is rounded, not even to zero. The filter uses ``+ -
+*``, conversions and two tables, no library logarithm and no fused operations, so that
+every machine agrees. Whole costs become weights by their gaps to the least one, times a
+rate rounded down.
 """
 
 from __future__ import annotations
@@ -216,6 +212,8 @@ def choose(
 ) -> IntArray:
     """Draw one candidate per row, exactly in proportion to the weights: Lemma EC2.
 
+    The result is (rows,) int64.
+
     Parameters
     ----------
     words : callable
@@ -227,11 +225,6 @@ def choose(
         2**62 in size; `ABSENT` for a candidate that is not there.
     fraction_bits : int
         From 0 to 55.
-
-    Returns
-    -------
-    (rows,) int64
-        The candidates drawn.
 
     Examples
     --------
@@ -312,6 +305,8 @@ def choose_by_cost(
 ) -> IntArray:
     """Draw one candidate per row, with weights that fall with their costs: Lemma EC1.
 
+    The result is (rows,) int64.
+
     Parameters
     ----------
     words : callable
@@ -325,11 +320,6 @@ def choose_by_cost(
         epsilon / (2 D) makes the choice epsilon-private.
     prior : (candidates,) float64, optional
         Public logarithms of weights that the candidates have beforehand.
-
-    Returns
-    -------
-    (rows,) int64
-        The candidates drawn.
 
     Examples
     --------

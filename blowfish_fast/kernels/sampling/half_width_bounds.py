@@ -111,12 +111,12 @@ def laplace_half_widths(
 ) -> FloatArray:
     """Return h with P(|sum a_i Z_i| > h) <= miss for each query: Lemma IN4.
 
-    Five moments of each query: variance of the sum; sum of (a_i b_i)^2; largest |a_i
-    b_i|, or more; sum of a_i^2, or more; scale b of the largest row, nan where only a
-    bound is known. `least` is the smallest scale of any row, 0 where it is not known.
-    The table: borders; from ``borders[i]`` on, sums of continuous Laplace noise of
-    square 1 whose largest squared part is 1 / theta have no larger quantile; and half-
-    widths of Chernoff's bound, which holds for discrete noise as it is.
+    Moments of each query: variance of the sum; sum of (a_i b_i)^2; largest |a_i b_i|,
+    or more; sum of a_i^2, or more; scale b of the largest row, nan where only a bound
+    is known. `least` is the smallest scale of any row, 0 where it is not known. The
+    table: borders; quantiles of sums of continuous Laplace noise of square 1 whose
+    largest squared part is 1 / theta, theta from ``borders[i]`` on; half-widths of
+    Chernoff's bound.
     """
     variance, square, largest, steps, width = (
         np.ascontiguousarray(one, dtype=np.float64) for one in moments
@@ -134,9 +134,8 @@ def gaussian_half_widths(
 ) -> FloatArray:
     """Return h with P(|sum a_i Z_i| > h) <= miss for discrete Gaussian noise: ZC9.
 
-    `square` is the sum of (a_i sigma_i)^2 and `steps` that of a_i^2, or more; `widest`
-    times the root of the first always holds. For each tau^2 in `smoothing` and each
-    offset, a distance in deviations of the smoothed sum.
+    `square` is the sum of (a_i sigma_i)^2, `steps` that of a_i^2, or more. For each
+    tau^2 in `smoothing` and each offset, a distance in deviations of the smoothed sum.
     """
     half = np.empty(square.size)
     for query in range(square.size):

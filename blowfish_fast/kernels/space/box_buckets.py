@@ -20,43 +20,37 @@ import numpy as np
 
 from blowfish_fast._support.typing import FloatArray, IntArray
 from blowfish_fast.errors import InputError
-from blowfish_fast.kernels._arguments import rises
+from blowfish_fast.kernels._arguments import check_corners, rises
 from blowfish_fast.kernels._jit import as_input, kernel
 
 
 @kernel
 def _divide(
-    lows: IntArray,
-    highs: IntArray,
-    parts: IntArray,
-    owners: IntArray,
-    child_lows: IntArray,
-    child_highs: IntArray,
-) -> None:
-    boxes, axes = lows.shape
-    place = np.empty(axes, dtype=np.int64)
-    child = 0
-    for box in range(boxes):
-        children = 1
+    lows: IntArray, highs: IntArray, parts: IntArray, count: int
+) -> tuple[IntArray, IntArray, IntArray]:
+    axes = lows.shape[1]
+    owners = np.empty(count, dtype=np.int64)
+    child_lows = np.empty((count, axes), dtype=np.int64)
+    child_highs = np.empty((count, axes), dtype=np.int64)
+    place = np.zeros(axes, dtype=np.int64)
+    box = 0
+    for child in range(count):
+        owners[child] = box
         for axis in range(axes):
-            children *= parts[box, axis]
+            side = highs[box, axis] - lows[box, axis]
+            cuts = parts[box, axis]
+            begin = place[axis] * side + cuts - 1
+            child_lows[child, axis] = lows[box, axis] + begin // cuts
+            child_highs[child, axis] = lows[box, axis] + (begin + side) // cuts
+        axis = axes - 1
+        while axis >= 0:
+            place[axis] += 1
+            if place[axis] < parts[box, axis]:
+                break
             place[axis] = 0
-        for _ in range(children):
-            owners[child] = box
-            for axis in range(axes):
-                side = highs[box, axis] - lows[box, axis]
-                cuts = parts[box, axis]
-                begin = place[axis] * side + cuts - 1
-                child_lows[child, axis] = lows[box, axis] + begin // cuts
-                child_highs[child, axis] = lows[box, axis] + (begin + side) // cuts
-            child += 1
-            axis = axes - 1
-            while axis >= 0:
-                place[axis] += 1
-                if place[axis] < parts[box, axis]:
-                    break
-                place[axis] = 0
-                axis -= 1
+            axis -= 1
+        box += axis < 0
+    return owners, child_lows, child_highs
 
 
 def divide_boxes(
@@ -94,12 +88,7 @@ def divide_boxes(
         )
     if lows.size and ((parts < 1) | (parts > highs - lows)).any():
         raise InputError("each side is cut into 1 part up to as many as it has cells")
-    children = int(np.prod(parts, axis=1).sum())
-    owners = np.empty(children, dtype=np.int64)
-    child_lows = np.empty((children, lows.shape[1]), dtype=np.int64)
-    child_highs = np.empty_like(child_lows)
-    _divide(lows, highs, parts, owners, child_lows, child_highs)
-    return owners, child_lows, child_highs
+    return _divide(lows, highs, parts, int(np.prod(parts, axis=1).sum()))
 
 
 @kernel
@@ -156,11 +145,7 @@ def cells_of_boxes(
     lows = as_input(lows, np.int64)
     highs = as_input(highs, np.int64)
     sides = np.array(shape, dtype=np.int64)
-    if lows.shape != highs.shape or lows.ndim != 2 or lows.shape[1] != sides.size:
-        raise InputError(
-            f"corners must have shape (boxes, {sides.size}); they have {lows.shape} "
-            f"and {highs.shape}"
-        )
+    check_corners(lows, highs, sides.size)
     inside = (lows >= 0) & (lows < highs) & (highs <= sides)
     edges = np.zeros(len(lows) + 1, dtype=np.int64)
     np.cumsum(np.prod(highs - lows, axis=1), out=edges[1:])
@@ -367,11 +352,7 @@ def boxes_to_pieces(
             "boxes have a low and a high corner each, (buckets, 2, axes); they have "
             f"shape {boxes.shape}"
         )
-    if lows.ndim != 2 or lows.shape != highs.shape or lows.shape[1] != boxes.shape[2]:
-        raise InputError(
-            f"corners must have shape (queries, {boxes.shape[2]}); they have "
-            f"{lows.shape} and {highs.shape}"
-        )
+    check_corners(lows, highs, boxes.shape[2])
     bounds, levels = _bounds(boxes)
     pointers = np.zeros(len(lows) + 1, dtype=np.int64)
     room = 64 * (len(lows) + 1)

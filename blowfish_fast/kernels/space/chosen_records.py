@@ -194,9 +194,7 @@ def first_by_tag(
 ) -> BoolArray:
     """Mark the rows of each group that are among its first `most` by tag.
 
-    `tags` belong to the rows of groups with more than `most` rows, in the order of
-    `rows_of_large_groups`; all others are kept. Rows with equal tags are kept or
-    dropped together.
+    `tags` belong to `rows_of_large_groups`. Rows with equal tags stay together.
     """
     kept = np.ones(rows.size, dtype=np.bool_)
     place = 0

@@ -29,6 +29,7 @@ import numpy as np
 
 from blowfish_fast._support.typing import AnyArray, FloatArray, IntArray, WordArray
 from blowfish_fast.errors import InputError
+from blowfish_fast.kernels._arguments import check_corners
 from blowfish_fast.kernels._jit import as_input, kernel, popcount
 
 from .hilbert import NO_STEP, step_directions
@@ -395,12 +396,6 @@ def rectangle_intervals(
     values : (intervals,) float64
         Weight of the cells of each interval, in (0, 1].
 
-    Notes
-    -----
-    Time per rectangle is O(perimeter) on a plane whose walk goes to neighbouring cells,
-    diagonals included, O(volume / last side) if the walk is the C order and O(volume)
-    otherwise, also if all rectangles together have fewer cells than the grid.
-
     Examples
     --------
     >>> order = np.array([0, 1, 2, 5, 4, 3])
@@ -418,11 +413,9 @@ def rectangle_intervals(
             f"order and position must each hold the {cells} cells of the grid; "
             f"received arrays of shape {order.shape} and {position.shape}"
         )
-    if low.shape != high.shape or low.shape[1:] != sides.shape or not sides.size:
-        raise InputError(
-            f"lows and highs must have shape (m, {sides.size}), one column per axis, "
-            f"of which there is one at least; received {low.shape} and {high.shape}"
-        )
+    if not sides.size:
+        raise InputError("a grid has one axis at least; received none")
+    check_corners(low, high, sides.size)
     span = (order.min(), order.max()) if cells else (0, -1)
     if span != (0, cells - 1) or (position[order] != np.arange(cells)).any():
         raise InputError(

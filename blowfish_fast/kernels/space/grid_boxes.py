@@ -21,9 +21,9 @@ import numpy as np
 
 from blowfish_fast._support.typing import FloatArray, IntArray
 from blowfish_fast.errors import InputError
-from blowfish_fast.kernels._jit import as_input, kernel
+from blowfish_fast.kernels._jit import kernel
 
-from .interval_pieces import check_pieces
+from .interval_pieces import check_pieces, check_values
 
 Boxes: TypeAlias = tuple[IntArray, IntArray, IntArray, FloatArray]
 
@@ -98,11 +98,7 @@ def _stack_slabs(
     touching: IntArray,
     reached: IntArray,
 ) -> int:
-    """Let boxes of one slab grow along an axis, in place; return how many are left.
-
-    `touching` lists those that ended at the slab before, `reached` those that end at
-    this one.
-    """
+    """Let boxes of one slab grow along an axis, in place; return how many are left."""
     kept = old = new = at = 0
     # A box that starts the current slab; its corner is kept aside, since the place it
     # came from may be overwritten.
@@ -226,12 +222,7 @@ def runs_to_boxes(
     if sides.size == 0 or sides.min() < 1:
         raise InputError(f"every axis needs at least one cell; received {shape!r}")
     pointers, starts, ends = check_pieces(pointers, starts, ends, int(sides.prod()))
-    values = as_input(values, np.float64)
-    if values.shape != starts.shape:
-        raise InputError(
-            f"each of the {starts.size} runs has one value, got an array of shape "
-            f"{values.shape}"
-        )
+    values = check_values(values, starts.size)
     if sides.size == 1:
         # Along one axis a run is a box.
         return pointers, starts[:, None].copy(), ends[:, None].copy(), values

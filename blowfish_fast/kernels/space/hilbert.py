@@ -136,12 +136,10 @@ def _rotate(word: int, turns: int, bits: int) -> int:
 
 @kernel
 def _cube_walk(sides: IntArray, longest: int, levels: int) -> IntArray:
-    """Walk through a grid along the Hilbert curves of a row of cubes.
+    """Walk along the Hilbert curves of a row of cubes with 2^levels cells to a side.
 
-    The cubes have 2^levels cells to a side and follow one another along the axis
-    `longest`. A cube is entered at a corner (one bit per axis) and left at the next
-    corner along an axis. Its 2^d parts follow the Gray code, turned to that corner and
-    axis.
+    A cube is entered at a corner (one bit per axis) and left at the next corner along
+    an axis. Its 2^d parts follow the Gray code, turned to that corner and axis.
     """
     axes = sides.size
     parts = 1 << axes
@@ -205,23 +203,18 @@ def _cube_walk(sides: IntArray, longest: int, levels: int) -> IntArray:
 def hilbert_order(shape: Sequence[int]) -> IntArray:
     """Return the cells of a grid in the order of a space-filling walk.
 
-    Axes of a single cell change nothing and are left out of what follows. One axis
-    is walked from end to end. Two axes of any sizes are walked in steps to one of the
-    four adjoining cells; equal powers of two give Hilbert's curve. From three axes on
-    it is Hilbert's curve on cubes, in a row along the longest axis, that just enclose
-    the other axes, restricted to the cells that exist: steps are to adjoining cells
-    where the cubes are full and jumps occur elsewhere.
+    Axes of a single cell change nothing and are left out. One axis is walked from end
+    to end. Two axes of any sizes are walked in steps to one of the four adjoining
+    cells; equal powers of two give Hilbert's curve. From three axes on it is Hilbert's
+    curve on cubes, in a row along the longest axis, that just enclose the other axes,
+    restricted to the cells that exist: jumps occur where the cubes are not full.
+
+    The result is (cells,) int64: C-order indices, each cell once, cell 0 first.
 
     Parameters
     ----------
     shape : sequence of int
         Number of cells along each axis, 0 or more.
-
-    Returns
-    -------
-    order : (cells,) int64
-        C-order index of the cell visited at each step, each cell once. The walk
-        starts at cell 0.
 
     Examples
     --------
@@ -253,12 +246,8 @@ def hilbert_order(shape: Sequence[int]) -> IntArray:
 def step_directions(order: IntArray, columns: int) -> AnyArray:
     """Return where a walk in the plane comes from and goes to; nothing if it jumps.
 
-        0  1        at cell 1 of the walk 0, 1, 3, 2: from the left, on downwards
-        2  3
-
     Four pairs of bits from the lowest on: rows and columns to the cell before, rows and
-    columns to the cell behind, 0, 1, 2 for -1, 0, 1. From three columns on the
-    difference of two indices gives both. `NO_STEP` stands for the ends of the walk.
+    columns to the cell behind, 0, 1, 2 for -1, 0, 1; `NO_STEP` at the ends of the walk.
     """
     directions = np.zeros(order.size, dtype=np.uint8)
     backward = NO_STEP

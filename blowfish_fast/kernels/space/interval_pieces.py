@@ -33,11 +33,7 @@ def _sorted_within_rows(pointers: IntArray, starts: IntArray, ends: IntArray) ->
 def check_pieces(
     pointers: IntArray, starts: IntArray, ends: IntArray, limit: int
 ) -> tuple[IntArray, IntArray, IntArray]:
-    """Return compressed intervals as contiguous int64 after checking their form.
-
-    Row i owns the intervals ``pointers[i]`` up to ``pointers[i + 1]``: half-open,
-    within ``[0, limit]``, sorted and disjoint within a row.
-    """
+    """Return compressed intervals within [0, limit] as int64, sorted in each row."""
     pointers = as_input(pointers, np.int64)
     starts = as_input(starts, np.int64)
     ends = as_input(ends, np.int64)
@@ -74,7 +70,8 @@ def _check_edges(edges: IntArray) -> IntArray:
     return edges
 
 
-def _check_values(values: FloatArray, intervals: int) -> FloatArray:
+def check_values(values: FloatArray, intervals: int) -> FloatArray:
+    """Return the values of intervals as contiguous float64, one for each."""
     values = as_input(values, np.float64)
     if values.shape != (intervals,):
         raise InputError(
@@ -276,7 +273,7 @@ def intervals_to_pieces(
     """
     edges = _check_edges(edges)
     pointers, starts, ends = check_pieces(pointers, starts, ends, int(edges[-1]))
-    values = _check_values(values, starts.size)
+    values = check_values(values, starts.size)
     return _project(pointers, starts, ends, values, edges)
 
 

@@ -72,28 +72,20 @@ def edge_guide(edges: FloatArray) -> EdgeGuide:
 def cells_between_edges(
     values: FloatArray, guide: EdgeGuide, targets: Targets, *, closed: bool
 ) -> tuple[IntArray, BoolArray]:
-    """Return the cell of each value, and which kinds of stray value occurred.
+    """Return the cell of each value, and whether some lay outside, some were missing.
 
-    Cell i holds [edges[i], edges[i + 1]), the last one also its end if `closed`; NaN is
-    missing. The truth values say whether some value lay outside, and whether one was
-    missing.
+    Cell i holds [edges[i], edges[i + 1]), the last one also its end if `closed`.
     """
-    cells = np.empty(values.size, dtype=np.int64)
-    strays = np.zeros(2, dtype=np.bool_)
     placed = np.ascontiguousarray(values, dtype=np.float64)
-    _place(placed, guide, Targets(*map(int, targets)), closed, cells, strays)
-    return cells, strays
+    return _place(placed, guide, Targets(*map(int, targets)), closed)
 
 
 @kernel
 def _place(
-    values: FloatArray,
-    guide: EdgeGuide,
-    targets: Targets,
-    closed: bool,
-    cells: IntArray,
-    strays: BoolArray,
-) -> None:
+    values: FloatArray, guide: EdgeGuide, targets: Targets, closed: bool
+) -> tuple[IntArray, BoolArray]:
+    cells = np.empty(values.size, dtype=np.int64)
+    strays = np.zeros(2, dtype=np.bool_)
     edges, scale, first, last = guide.edges, guide.scale, guide.first, guide.last
     start, end = edges[0], edges[-1]
     steps = first.size
@@ -123,6 +115,7 @@ def _place(
         else:
             cells[at] = targets.missing
             strays[1] = True
+    return cells, strays
 
 
 def count_into(counts: IntArray, cells: IntArray) -> None:
@@ -150,9 +143,8 @@ def count_tables(
 ) -> None:
     """Add one to a cell of every table for each record; `counts` is changed in place.
 
-    `counts` holds the cells of all tables, one after the other, each in C order;
-    `columns` (attributes, records) the cell numbers; `sizes` the cells of each
-    attribute; `tables` the attributes of each table, in the order of its axes.
+    `counts` holds the cells of all tables, each in C order; `columns` (attributes,
+    records) the cell numbers; `tables` the attributes of each table.
     """
     shape = np.array(sizes, dtype=np.int64)
     fits = columns.ndim == 2 and columns.shape[0] == shape.size

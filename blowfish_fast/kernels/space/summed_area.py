@@ -26,6 +26,7 @@ import numpy as np
 
 from blowfish_fast._support.typing import AnyArray, FloatArray, IntArray
 from blowfish_fast.errors import InputError
+from blowfish_fast.kernels._arguments import check_corners
 from blowfish_fast.kernels._jit import as_input, kernel
 
 
@@ -182,6 +183,8 @@ def summed_area_table(counts: AnyArray) -> AnyArray:
 def rectangle_sums(table: AnyArray, lows: AnyArray, highs: AnyArray) -> AnyArray:
     """Return the sum of the cells of each rectangle [low, high).
 
+    The result, (m,) of the table's dtype, is exact for int64.
+
     Parameters
     ----------
     table : (n1 + 1, ..., nd + 1) int64 or float64
@@ -189,11 +192,6 @@ def rectangle_sums(table: AnyArray, lows: AnyArray, highs: AnyArray) -> AnyArray
     lows, highs : (m, d) int64
         Ends between cells. What lies outside the grid is ignored; a rectangle with
         low >= high on an axis is empty.
-
-    Returns
-    -------
-    sums : (m,) of the table's dtype
-        Exact for int64.
 
     Examples
     --------
@@ -246,11 +244,7 @@ def _flat_table(
 ) -> tuple[AnyArray, IntArray, IntArray]:
     """Check that rectangles fit a table; return it flat, with its sides and strides."""
     table = np.asarray(table)
-    if lows.shape != highs.shape or lows.ndim != 2 or lows.shape[1] != table.ndim:
-        raise InputError(
-            f"lows and highs must have shape (m, {table.ndim}), one column per axis of "
-            f"the table; received {lows.shape} and {highs.shape}"
-        )
+    check_corners(lows, highs, table.ndim)
     if table.ndim == 0 or 0 in table.shape:
         raise InputError(
             "a table has one entry more than the grid has cells along each axis; "
@@ -332,9 +326,7 @@ def largest_box_separation(
 ) -> int:
     """Return the most boxes that hold exactly one of two cells, a step apart.
 
-    The boxes that hold both u and u + step are boxes again, so they are counted for all
-    u at once. Steps are differences of coordinates; those that leave the grid are
-    passed over.
+    The boxes that hold both u and u + step are boxes again, counted for all u at once.
     """
     coverage = box_coverage(shape, lows, highs)
     sides = np.array(shape)
@@ -403,9 +395,8 @@ def box_columns(
 ) -> tuple[IntArray, IntArray, FloatArray]:
     """Return pointers, rows and values of the matrix of boxes by cells, in columns.
 
-    `first` and `last` (boxes, d) are cells, both inclusive; the weights say which part
-    of them is held. Cells between are held whole; the first weight alone counts where
-    first and last are one cell.
+    Boxes reach from the `first` to the `last` cell; the weights say which part of these
+    is held, the first weight where both are one.
     """
     _check_boxes(shape, first, last + 1)
     if not first.shape == last.shape == first_weight.shape == last_weight.shape:
@@ -426,12 +417,8 @@ def box_columns(
 
 
 def _check_boxes(shape: tuple[int, ...], lows: IntArray, highs: IntArray) -> None:
-    fits = lows.ndim == 2 and lows.shape == highs.shape and lows.shape[1] == len(shape)
-    if fits and lows.size:
-        inside = (lows >= 0) & (lows <= highs) & (highs <= np.array(shape))
-        fits = bool(inside.all())
-    if not fits:
+    check_corners(lows, highs, len(shape))
+    if not ((lows >= 0) & (lows <= highs) & (highs <= np.array(shape))).all():
         raise InputError(
-            f"boxes must have corners of shape (boxes, {len(shape)}) inside the grid "
-            f"of shape {shape}, low before high"
+            f"boxes must lie inside the grid of shape {shape}, low before high"
         )

@@ -53,13 +53,10 @@ def costs_to_end(
     tree: IntArray,
     costs: IntArray,
 ) -> int:
-    """Cost the intervals that end with the last of the `values`.
+    """Cost the intervals of 1, 2, ... cells that end with the last of the `values`.
 
-    ``costs[length - 1]`` receives the cost of the last `length` cells, rounded down to
-    a multiple of 2^exponent: pinball of some `level`, or the deviation without (the
-    compiler sees which). `table` has the value of each rank, between sentinels; `tally`
-    and `tree` are scratch for distinct + 2 and 2 distinct + 4 numbers. Return the
-    length up to which the pointer walked; the tree did the rest.
+    Rounded down to a multiple of 2^exponent: pinball of some `level`, or the deviation
+    without. Return the length up to which the pointer walked; the tree did the rest.
     """
     doubled = 1 if level is None else 0
     up = max(doubled - exponent, 0)
@@ -210,6 +207,9 @@ def interval_costs(
 ) -> IntArray:
     """Return the cost of every interval, rounded down to whole steps.
 
+    They are (n, n) int64: ``costs[end - 1, length - 1]`` for the interval [end -
+    length, end), zero where the length exceeds the end.
+
     Parameters
     ----------
     x : (n,) integers or floats, n at most 4096
@@ -217,12 +217,6 @@ def interval_costs(
         The grid, a power of two.
     quantile : (numerator, denominator), optional
         Use the pinball cost of this level in place of the deviation.
-
-    Returns
-    -------
-    (n, n) int64
-        ``costs[end - 1, length - 1]`` for the interval [end - length, end); zero where
-        the length exceeds the end. O(n^2 log n) time at worst.
 
     Examples
     --------
@@ -253,6 +247,9 @@ def least_cost_partition_all(
     Costs, noise, exactness and ties are those of
     `interval_partition.least_cost_partition`; every interval is a candidate.
 
+    The result is (intervals + 1,) int64, from 0 to n. O(n) memory, times 2^10 with
+    noise.
+
     Parameters
     ----------
     x : (n,) int64, or floats, n at most 4096
@@ -267,11 +264,6 @@ def least_cost_partition_all(
         The public grid, a power of two.
     quantile : (numerator, denominator), optional
         Use the pinball cost of this level in place of the deviation.
-
-    Returns
-    -------
-    (intervals + 1,) int64
-        From 0 to n. O(n^2 log n) time at worst; O(n) memory, times 2^10 with noise.
 
     Examples
     --------

@@ -134,11 +134,10 @@ def sweep_clusters(
     before: IntArray,
     after: IntArray,
 ) -> None:
-    """Fill in the deviations of prefixes and suffixes of some clusters.
+    """Fill in the deviations of prefixes and suffixes of disjoint clusters.
 
-    Clusters are disjoint, non-empty stretches of `values`, counts up to the cap of
-    `bisection_grid`; their places in `ranked` hold their cells by increasing value.
-    `sides` is `BEFORE`, `AFTER` or their sum, for each cluster.
+    The places of a cluster in `ranked` hold its cells by increasing value; `sides` is
+    `BEFORE`, `AFTER` or their sum.
     """
     cells = values.size
     shapes = {ranked.shape, before.shape, after.shape, values.shape}
@@ -190,11 +189,9 @@ def split_table(
     ends: IntArray,
     price: int,
 ) -> IntArray:
-    """Return the cost of leaving each cluster whole, and of each of its splits.
+    """Return the cost of each cluster as it is, and cut before its cell j = 1, 2, ...
 
-    Clusters are stretches of cells, `before` and `after` from `sweep_clusters`; every
-    bucket costs `price` more. Column 0: the cluster as it is; column j: cut in front of
-    its cell j. Beyond the cluster's end there is `NO_CANDIDATE`.
+    Every bucket costs `price` more; beyond the cluster's end there is `NO_CANDIDATE`.
     """
     sizes = ends - starts
     if sizes.size == 0 or sizes.min() < 1 or starts.min() < 0:
@@ -252,9 +249,7 @@ def _bucket_errors(
 def bucket_errors(values: IntArray, borders: IntArray, bits: int) -> IntArray:
     """Return the (m + 1, m + 1) squared errors of all buckets between m + 1 borders.
 
-    Entry (j, i) for i < j: the cells from border i to border j; 0 elsewhere. Borders
-    rise from 0 to the number of cells; counts and `bits` are as in `squares_grid`.
-    O(n + m^2).
+    Entry (j, i) for i < j: the cells from border i to border j; 0 elsewhere.
     """
     if values.size == 0 or not rises(borders, values.size, 1):
         raise InputError(f"borders must rise from 0 to {values.size}, the cells")
@@ -276,20 +271,17 @@ def _group_minima(row: IntArray, first: int, past: int, minima: IntArray) -> Non
 
 
 @kernel
-def _best_heads(errors: IntArray, heads: IntArray) -> None:
-    """Fill in the heads; a group is searched only where its bound is below the best.
-
-    The best last bucket begins in the same group for one end as for the next, or
-    nearly, so that group is searched first.
-    """
+def _best_heads(errors: IntArray, most: int) -> IntArray:
+    """Find the heads; a group is searched only where its bound is below the best."""
     count = errors.shape[0]
+    heads = np.zeros((most, count), dtype=np.int64)
     groups = (count + _GROUP - 1) // _GROUP
     least_errors = np.zeros((count, groups), dtype=np.int64)
     least_heads = np.zeros(groups, dtype=np.int64)
     for end in range(1, count):
         heads[0, end] = errors[end, 0]
         _group_minima(errors[end], 0, end, least_errors[end])
-    for buckets in range(1, heads.shape[0]):
+    for buckets in range(1, most):
         shorter = heads[buckets - 1]
         _group_minima(shorter, buckets, count, least_heads)
         lowest = buckets // _GROUP
@@ -311,20 +303,17 @@ def _best_heads(errors: IntArray, heads: IntArray) -> None:
                 if found < least:
                     least, likely = found, group
             heads[buckets, end] = least
+    return heads
 
 
 def best_heads(errors: IntArray, buckets: int) -> IntArray:
     """Return the (buckets, m + 1) least errors of 1, 2, ... buckets up to each border.
 
-    Entry (i, j) for j > i: i + 1 buckets from border 0 to border j; 0 where there are
-    not enough borders. `errors` are from `bucket_errors`. O(m^2 buckets) at worst,
-    mostly a third of it.
+    Entry (i, j) for j > i: i + 1 buckets from border 0 to border j; 0 elsewhere.
     """
     borders = errors.shape[0] - 1
     if errors.shape != (borders + 1, borders + 1) or not 1 <= buckets <= borders:
         raise InputError(
             f"between {borders + 1} borders lie 1 to {borders} buckets, not {buckets}"
         )
-    heads = np.zeros((buckets, borders + 1), dtype=np.int64)
-    _best_heads(errors, heads)
-    return heads
+    return _best_heads(errors, buckets)

@@ -145,11 +145,10 @@ def grid_units(
     scales: FloatArray | None,
     step: float,
 ) -> tuple[int, IntArray, FloatArray | None]:
-    """Return grid exponent, penalties and noise scales for fixed-point `values`.
+    """Return grid exponent, whole penalties and noise scales for fixed-point `values`.
 
-    Penalties are rounded to whole steps; scales are divided by the step, which is
-    exact. Refused if a sum could leave 62 bits, or a scale is not positive: every
-    candidate of a private partition is noisy.
+    Refused if a sum could leave 62 bits, or a scale is not positive: every candidate of
+    a private partition is noisy.
     """
     largest = int(values.max(initial=0))
     grid = min(step_exponent(step) - exponent, SUM_BITS + 1)

@@ -82,12 +82,13 @@ def _short_job(values: IntArray, recipes: IntArray) -> LevelJob:
 def _tiled_job(
     values: IntArray,
     ranks: AnyArray,
-    distinct: int,
+    table: IntArray,
     recipes: IntArray,
     levels: range,
     tile: int,
 ) -> LevelJob:
     """Levels on ranks of tiles, each no longer than a block."""
+    distinct = table.size - 2
     some = slice(levels.start, levels.stop)
 
     def fill(begin: int, end: int, rows: IntArray, room: Room) -> None:
@@ -110,54 +111,44 @@ def _tiled_job(
     return LevelJob(levels, fill)
 
 
-def _global_job(
-    values: IntArray, ranks: AnyArray, table: IntArray, recipe: IntArray, level: int
-) -> LevelJob:
-    """One level on the ranks of the whole array."""
-    slide = Slide(recipe, np.empty(table.size, dtype=np.int32))
-
-    def fill(begin: int, end: int, rows: IntArray, room: Room) -> None:
-        first = max(begin + 1, 1 << level)
-        if first <= end:
-            row = rows[level, first - begin - 1 : end - begin]
-            slide.fill(values, ranks, table, first, room.tiles.scratch, row)
-
-    return LevelJob(range(level, level + 1), fill)
-
-
-def _framed_job(
+def _carried_job(
     values: IntArray,
     ranks: AnyArray,
-    distinct: int,
+    table: IntArray,
     recipes: IntArray,
     levels: range,
     tile: int,
 ) -> LevelJob:
-    """Levels on ranks of a frame of two tiles, each of many blocks."""
-    frame_ranks = np.empty(2 * tile, dtype=np.int32)
-    frame_table = np.empty(2 * tile + 2, dtype=np.int64)
-    size = 2 * tile + 2
+    """Levels whose state is carried, on ranks of a frame of two tiles of many blocks.
+
+    A tile as long as the array, or longer, has the ranks of the whole array.
+    """
+    whole = tile >= values.size
+    size = table.size if whole else 2 * tile + 2
+    frame_ranks = ranks if whole else np.empty(2 * tile, dtype=np.int32)
+    frame_table = table if whole else np.empty(size, dtype=np.int64)
     slides = [Slide(recipes[level], np.empty(size, np.int32)) for level in levels]
-    frame_distinct = 0
+    distinct = table.size - 2
 
     def fill(begin: int, end: int, rows: IntArray, room: Room) -> None:
-        nonlocal frame_distinct
+        nonlocal distinct
         origin = max(begin - begin % tile - tile, 0)
         frame = slice(origin, begin - begin % tile + tile)
-        if begin % tile == 0:
-            frame_distinct = rank_stretch(
-                ranks[frame], distinct, values[frame], room.tiles.bitmap,
+        if begin % tile == 0 and not whole:
+            distinct = rank_stretch(
+                ranks[frame], table.size - 2, values[frame], room.tiles.bitmap,
                 room.tiles.marks_before, frame_ranks, frame_table,
             )  # fmt: skip
             for slide in slides:
                 slide.state[MODE] = CLOSED
-        table = frame_table[: frame_distinct + 2]
         for level, slide in zip(levels, slides, strict=True):
             first = max(begin + 1, 1 << level)
             if first <= end:
                 row = rows[level, first - begin - 1 : end - begin]
-                place, scratch = first - origin, room.tiles.scratch
-                slide.fill(values[frame], frame_ranks, table, place, scratch, row)
+                slide.fill(
+                    values[frame], frame_ranks, frame_table[: distinct + 2],
+                    first - origin, room.tiles.scratch, row,
+                )  # fmt: skip
 
     return LevelJob(levels, fill)
 
@@ -167,9 +158,7 @@ def level_jobs(
 ) -> tuple[list[LevelJob], Callable[[], Room]]:
     """Plan the jobs that cost every bucket, and the room a thread needs for them.
 
-    There is a recipe (`window_slide.window_recipe`) for each power of two up to the
-    number of cells. A row of costs is filled for the ends that leave room for the
-    bucket, short rows throughout.
+    There is a recipe for each power of two up to the number of cells.
     """
     count = len(recipes)
     jobs = [_short_job(values, recipes)]
@@ -182,13 +171,15 @@ def level_jobs(
             levels = range(lowest, min(highest + 1, count))
             few_values = distinct <= VALUES_PER_CELL << lowest
             if few_values or 2 * tile >= values.size:
+                # One by one, so that they can be done by several threads.
+                every = max(values.size, BLOCK)
                 jobs += [
-                    _global_job(values, ranks, table, recipes[level], level)
-                    for level in levels
+                    _carried_job(values, ranks, table, recipes, range(k, k + 1), every)
+                    for k in levels
                 ]
             else:
-                make_job = _tiled_job if tile <= BLOCK else _framed_job
-                jobs.append(make_job(values, ranks, distinct, recipes, levels, tile))
+                make_job = _tiled_job if tile <= BLOCK else _carried_job
+                jobs.append(make_job(values, ranks, table, recipes, levels, tile))
                 longest_tile = max(longest_tile, min(tile, BLOCK))
 
     def make_room() -> Room:

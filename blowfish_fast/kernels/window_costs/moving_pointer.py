@@ -10,11 +10,10 @@ above it are kept up to date.
     tally      1   0   2   0   0   1
                              ^ pointer: the lowest rank above the centre
 
-Ranks run from 1; a sentinel at either end of the table of values spares the pointer a
-test. One slide moves the centre a little, so the pointer walks a few ranks. Where a
-walk has taken too many steps on average, a Fenwick tree takes over: node i covers the
-ranks (i - lowbit(i), i], ``tree[2 i]`` is its number of cells, ``tree[2 i + 1]`` their
-sum, and a descent finds the centre.
+A sentinel at either end of the values spares the pointer a test. One slide moves the
+centre a little, so the pointer walks a few ranks. After too many steps a Fenwick tree
+takes over: node i covers the ranks (i - lowbit(i), i], ``tree[2 i]`` is its number of
+cells, ``tree[2 i + 1]`` their sum, and a descent finds the centre.
 
 Each window yields two integers, from which the caller finishes its cost exactly:
 
@@ -85,7 +84,8 @@ def open_window(
 ) -> None:
     """Set the pointer for the window of the first `length` cells, and emit it."""
     distinct = table.size - 2
-    tally[: distinct + 2] = 0
+    for rank in range(distinct + 2):
+        tally[rank] = 0
     total = np.int64(0)
     for cell in range(length):
         total += values[cell]
@@ -141,10 +141,8 @@ def walk_windows(
 ) -> int:
     """Slide on and emit ``whole.size`` windows; return how many were emitted.
 
-    Around the mean without `above`; else around the order statistic with `above` cells
-    over it (the compiler leaves the other branches out). The walk ends early after the
-    window that exhausts its steps. Indices are unsigned because Numba adds a test for
-    negative ones to every signed, computed index.
+    Around the mean without `above`, else around the order statistic with `above` cells
+    over it. Indices are unsigned because Numba tests every signed, computed one.
     """
     old, new = slides.old, slides.new
     old_ranks, new_ranks = slides.old_ranks, slides.new_ranks
@@ -240,12 +238,10 @@ def rank_stretch(
     ranks: AnyArray,
     table: IntArray,
 ) -> int:
-    """Rank a stretch from its `parent` ranks; return how many values differ.
+    """Rank a stretch from its `parent` ranks in a longer array; return how many differ.
 
-    `parent` holds ranks of the cells in a longer array (or small values themselves), at
-    most `parent_distinct`, and `values` what is behind them. `bitmap` and
-    `marks_before` are scratch for parent_distinct // 64 + 1 words; `ranks` receives
-    dense ranks from 1 on, `table` the value of each, between two sentinels.
+    `bitmap` and `marks_before` are scratch for parent_distinct // 64 + 1 words; `table`
+    receives the value of each rank, between two sentinels.
     """
     words = (parent_distinct >> 6) + 1
     six = np.uint64(6)

@@ -175,10 +175,9 @@ def dyadic_rectangle_costs(
 ) -> list[list[IntArray]]:
     """Return the integer pinball cost of every dyadic rectangle.
 
-    The quantile lies strictly between 0 and 1; counts below 0 and above ``count_cap(
-    cells, denominator)`` are cut. Item [i][j] holds `denominator` times the cost of
-    each rectangle of 2**i rows and 2**j columns that has a cell: ``ceil(rows / 2**i)``
-    by ``ceil(columns / 2**j)`` numbers. The result does not depend on `threads`.
+    Counts below 0 and above ``count_cap(cells, denominator)`` are cut. Item [i][j]
+    holds `denominator` times the cost of each rectangle of 2**i rows and 2**j columns
+    that has a cell.
     """
     if counts.ndim != 2 or counts.size == 0:
         raise InputError(f"a grid has rows and columns, but counts are {counts.shape}")
@@ -207,9 +206,7 @@ def dyadic_quantile_costs(
 ) -> list[IntArray]:
     """Return the integer pinball cost of every aligned dyadic window of a line.
 
-    Item k holds, for each window ``[j * 2**k, (j + 1) * 2**k)`` with a cell in the
-    domain, `denominator` times its pinball cost: ``ceil(n / 2**k)`` numbers. The last
-    item has one. Arguments as for `dyadic_rectangle_costs`.
+    Item k holds those of the ``ceil(n / 2**k)`` windows of 2**k cells.
     """
     if x.ndim != 1 or x.size == 0:
         raise InputError(f"counts come in one row of cells, but have shape {x.shape}")

@@ -70,9 +70,7 @@ def short_deviations(
 ) -> None:
     """Cost windows of 1, 2, 4, ... 32 cells on the grid of their recipes.
 
-    `rows` receives level by level, one for each recipe, the costs for `ends` ends from
-    `first` on, at least 1. Cells before the array count as zeros. `scratch` is of shape
-    (4, CHUNK + SHORT).
+    For `ends` ends from `first` on; cells before the array count as zeros.
     """
     levels = recipes.shape[0]
     for begun in range(0, ends, CHUNK):
@@ -100,7 +98,8 @@ def short_deviations(
             right = min(max(exponent, 0), 63)
             begin = SHORT - length
             if level == 0:
-                row[:] = penalty
+                for i in range(size):
+                    row[i] = penalty
                 continue
             half = length >> 1
             ahead = totals[half:]
@@ -116,7 +115,8 @@ def short_deviations(
                 continue
             for j in range(reach):
                 times[j] = cells[j] << level
-            sums[:] = 0
+            for i in range(size):
+                sums[i] = 0
             for j in range(begin, SHORT, 4):
                 _add_distances(times[j:], totals[begin:], sums)
             for i in range(size):
@@ -201,9 +201,7 @@ def short_pinball(
 ) -> None:
     """Cost the windows that end at `first`, `first` + 1, ... until `row` is full.
 
-    `first` is at least the length, which is at most `SHORT`; a sorted window slides:
-    the cell that leaves is overwritten. `scratch` has room for two rows of CHUNK
-    numbers.
+    A sorted window slides: the cell that leaves is overwritten.
     """
     length = recipe[LENGTH]
     above = recipe[ABOVE]
@@ -239,6 +237,8 @@ def window_pinball_costs(
     The cost of level t = numerator / denominator is the minimum over c of the sum of
     ``t * max(x_j - c, 0) + (1 - t) * max(c - x_j, 0)``.
 
+    Entry i, int64, belongs to the window [i, i + length).
+
     Parameters
     ----------
     x : (n,) int64
@@ -247,11 +247,6 @@ def window_pinball_costs(
         From 1 to n.
     numerator, denominator : int
         The level, from 0 to 1.
-
-    Returns
-    -------
-    (n - length + 1,) int64
-        The entry i belongs to the window [i, i + length).
 
     Examples
     --------

@@ -67,8 +67,7 @@ def _overtaken_from(
 ) -> int:
     """Return the first end in [low, high] at which `late` is the better start.
 
-    Most often that is `low` or none, so `low` is looked at first. Without squares a
-    group costs distances.
+    Most often that is `low` or none, so `low` is looked at first.
     """
     middle = low
     while low < high:
@@ -95,11 +94,7 @@ def _cheapest_starts(
     price: float,
     largest: int,
 ) -> IntArray:
-    """Return, for every end, where the last group of the best grouping begins.
-
-    `sums` and `squares` are running totals of the values, from 0; `stretches` are where
-    stretches begin, 0 first and n last; no group crosses these.
-    """
+    """Return, for every end, where the last group of the best grouping begins."""
     least = np.zeros(sums.size)
     starts = np.zeros(sums.size, dtype=np.int64)
     queue = np.zeros(sums.size, dtype=np.int64)
@@ -158,6 +153,8 @@ def group_sorted(
 ) -> IntArray:
     """Return the boundaries of the cheapest grouping of sorted values.
 
+    They are (groups + 1,) int64, from 0 to n; costs are compared as float64 sums.
+
     Parameters
     ----------
     values : (n,) int64
@@ -168,11 +165,6 @@ def group_sorted(
         Most values in a group.
     stretches : (stretches + 1,) int64, optional
         Increasing from 0 to n; no group crosses these. One stretch if left out.
-
-    Returns
-    -------
-    (groups + 1,) int64
-        From 0 to n. Of least total cost, up to the rounding of float64 sums.
 
     Examples
     --------
@@ -203,6 +195,8 @@ def group_squares(
 ) -> IntArray:
     """Return the edges of the grouping of sorted values that costs least.
 
+    They are (groups + 1,) int64, from 0 to n; costs are compared as float64 sums.
+
     Parameters
     ----------
     values : (n,) int64 or float64
@@ -213,11 +207,6 @@ def group_squares(
         Cost of a group that is divided by the number of its values, not negative.
     stretches : (stretches + 1,) int64, optional
         Increasing from 0 to n; no group crosses these. One stretch if left out.
-
-    Returns
-    -------
-    (groups + 1,) int64
-        From 0 to n; of least cost up to the rounding of float64 sums. O(n log n).
 
     Examples
     --------
@@ -270,16 +259,11 @@ def _best_begins(values: FloatArray, price: float) -> IntArray:
     """Return, for every end, where the last bucket of the best partition begins."""
     begins = np.zeros(values.size + 1, dtype=np.int64)
     room = 64
-    pieces = np.empty((room, 5))
-    owners = np.empty(room, dtype=np.int64)
+    pieces = np.zeros((room, 5))
+    owners = np.zeros(room, dtype=np.int64)
     spare = np.empty((room, 5))
     spare_owners = np.empty(room, dtype=np.int64)
-    pieces[0, LEFT] = -np.inf
-    pieces[0, RIGHT] = np.inf
-    pieces[0, CELLS] = 0.0
-    pieces[0, MEAN] = 0.0
-    pieces[0, COST] = price
-    owners[0] = 0
+    pieces[0, LEFT], pieces[0, RIGHT], pieces[0, COST] = -np.inf, np.inf, price
     count = 1
     for end in range(values.size):
         value = values[end]
@@ -311,26 +295,20 @@ def _best_begins(values: FloatArray, price: float) -> IntArray:
             if left >= right:
                 continue
             if left > reached:
-                spare[kept, LEFT] = reached
-                spare[kept, RIGHT] = left
-                spare[kept, CELLS] = 0.0
-                spare[kept, MEAN] = 0.0
+                spare[kept] = 0.0
+                spare[kept, LEFT], spare[kept, RIGHT] = reached, left
                 spare[kept, COST] = anew
                 spare_owners[kept] = end + 1
                 kept += 1
-            spare[kept, LEFT] = left
-            spare[kept, RIGHT] = right
-            spare[kept, CELLS] = pieces[piece, CELLS]
-            spare[kept, MEAN] = pieces[piece, MEAN]
-            spare[kept, COST] = pieces[piece, COST]
+            for field in range(5):
+                spare[kept, field] = pieces[piece, field]
+            spare[kept, LEFT], spare[kept, RIGHT] = left, right
             spare_owners[kept] = owners[piece]
             kept += 1
             reached = right
         if reached < np.inf:
-            spare[kept, LEFT] = reached
-            spare[kept, RIGHT] = np.inf
-            spare[kept, CELLS] = 0.0
-            spare[kept, MEAN] = 0.0
+            spare[kept] = 0.0
+            spare[kept, LEFT], spare[kept, RIGHT] = reached, np.inf
             spare[kept, COST] = anew
             spare_owners[kept] = end + 1
             kept += 1
@@ -346,17 +324,14 @@ def _best_begins(values: FloatArray, price: float) -> IntArray:
 def merge_buckets(values: AnyArray, price: float) -> IntArray:
     """Return the edges of the partition of least squared error plus prices.
 
+    They are (k + 1,) int64, from 0 to n.
+
     Parameters
     ----------
     values : (n,) float64
         Finite.
     price : float
         Cost of a bucket. Nothing is merged at 0.
-
-    Returns
-    -------
-    (k + 1,) int64
-        From 0 to n.
 
     Examples
     --------

@@ -87,13 +87,11 @@ def _keep_cheaper(
 def _extend_pairings(
     costs: IntArray, free: IntArray, taken: IntArray, choices: ByteArray
 ) -> None:
-    """Carry the least costs over a block of cells and note how they came about.
+    """Carry the least costs by state over a block of cells; note how they came about.
 
-    `costs` has a row for each cell alone, and with the cell 1, 2, ... after it; `free`
-    and `taken` the least cost by state before the block, and after it on return. Bit k
-    - 1 of a state stands for the cell k after the current one. `choices` notes what the
-    current cell did in case the furthest cell is not taken: among equal costs the first
-    of `TAKEN`, alone, distance 1, 2, ...
+    `costs` has a row for each cell alone, and with the cell 1, 2, ... after it.
+    `choices` notes what the current cell did in case the furthest cell is not taken:
+    among equal costs the first of `TAKEN`, alone, distance 1, 2, ...
     """
     window = costs.shape[0] - 1
     states = free.size
@@ -196,14 +194,6 @@ def window_mates(
         Scale of the geometric noise on one and on two, in steps.
     words : callable ``words(position, count)``, with `scales`
         Source of random words, always the same ones at a position.
-
-    Returns
-    -------
-    (cells,) int64
-
-    Notes
-    -----
-    O(cells * window * 2^window) time, cells * 2^(window - 1) bytes.
 
     Examples
     --------

@@ -183,11 +183,9 @@ def slide_windows(
 ) -> int:
     """Cost the windows that end at `first`, `first` + 1, ... until `row` is full.
 
-    Ends are counted from the first of the `values`. `state` and `tally` belong to this
-    length: with mode CLOSED the window is opened anew, otherwise it stands at the one
-    that ends at ``first - 1``. `tree` is empty or has room for 2 distinct + 4 entries,
-    `scratch` for (2, CHUNK). Return the number of windows done: fewer than ``row.size``
-    when the steps are spent and there is no room for a tree.
+    With mode CLOSED the window is opened anew, otherwise it stands at the one that ends
+    at ``first - 1``. Return the number of windows done: fewer than ``row.size`` when
+    the steps are spent and `tree` has no room for 2 distinct + 4 entries.
     """
     length = recipe[LENGTH]
     shift = recipe[SHIFT]
@@ -274,12 +272,10 @@ def slide_tiles(
     room: TileRoom,
     rows: IntArray,
 ) -> int:
-    """Cost several lengths with ranks local to tiles of `tile` ends.
+    """Cost several lengths on ranks of tiles; return how often a tree was needed.
 
-    `values` and `parent` are cells and their ranks, from `tile` cells before the first
-    end on, or from the beginning of the array. `rows` receives length by length the
-    costs for `ends` ends from `first` on; an end before which a window has no room is
-    left alone. Return how many times a Fenwick tree was needed.
+    Cells and their ranks begin `tile` cells before the first end, or with the array; an
+    end before which a window has no room is left alone.
     """
     ranks, table, tally = room.ranks, room.table, room.tally
     state = np.zeros(STATE_SIZE, dtype=np.int64)

@@ -217,7 +217,7 @@ def test_arrays_that_do_not_fit_are_refused():
         rectangle_intervals(order, order, (4, 4), [[0, 0, 0]], [[1, 1, 1]])
     with pytest.raises(InputError, match="one column per axis"):
         rectangle_intervals(order, order, (4, 4), [[0, 0]], [[1, 1], [2, 2]])
-    with pytest.raises(InputError, match="one at least"):
+    with pytest.raises(InputError, match="one axis at least"):
         rectangle_intervals(order[:1], order[:1], (), np.zeros((1, 0)), np.ones((1, 0)))
     for wrong in (order, np.argsort(order) * 0, np.full(16, 2**62), order * 0 - 1):
         with pytest.raises(InputError, match="position invert it"):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numba.core import config
 
-from blowfish_fast.kernels.capi.c_prototypes import (
+from blowfish_fast.kernels.capi.c_entries import (
     ENTRIES,
     KINDS,
     c_type,
@@ -33,7 +33,7 @@ def test_the_header_declares_every_entry_flag_and_error():
 def test_the_table_gives_every_argument_of_the_function_its_kind(name):
     entry = ENTRIES[name]
     assert len(entry.arguments) == len(inspect.signature(entry.function).parameters)
-    expected = tuple(KINDS[kind][1] for kind in entry.kinds)
+    expected = tuple(KINDS[kind][1] for kind, _ in entry.arguments)
     assert c_type(name)._argtypes_ == expected
 
 
