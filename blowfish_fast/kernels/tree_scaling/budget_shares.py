@@ -7,10 +7,8 @@ Four scalars per node replace dense algebra over its subtree:
     residual   error of the queries that knowing the node's total would not remove
     spread     how unevenly the queries cover the node's children
 
-where a query covers a node with the variance-weighted mean of its coverage of the
-children. They live in arrays as long as the level, and each level overwrites the one
-below it: a parent's index never exceeds those of its children. All terms are positive
-and added, so nothing cancels.
+A query covers a node with the variance-weighted mean of its coverage of the children.
+Each level overwrites the one below it. All terms are positive, so nothing cancels.
 """
 
 from __future__ import annotations
@@ -30,12 +28,10 @@ LARGEST_SHARE = 1.0 - 2.0**-10
 
 
 class Scaling(NamedTuple):
-    """Node weights and the error they promise.
+    """Node weights, adding up to 1 along every path, and the error they promise.
 
-    Every path of `weights`, laid out as in `tree.shape`, adds up to 1. `objective` is
-    the squared error of least squares, summed over the queries times their squared
-    weights, when each node is measured with unit variance over its squared weight: in
-    units of 2 / epsilon**2 for Laplace noise.
+    `objective` is the squared error of least squares, summed over the queries times
+    their squared weights: in units of 2 / epsilon**2 for Laplace noise.
     """
 
     weights: FloatArray
@@ -67,9 +63,8 @@ class Demand(NamedTuple):
     """What the queries want of the nodes before anything is chosen.
 
     `cover` by node is the demand of the queries that cover it wholly, empty if that is
-    none; by leaf `demand` is that of all queries and `inside` of those that lie inside
-    it. `breaks` counts, before each leaf, the places where some query changes its
-    value; `active` queries are to climb.
+    none; by leaf `demand` is that of all queries and `inside` of those inside it.
+    `breaks` counts, before each leaf, the places where some query changes its value.
     """
 
     cover: FloatArray
@@ -82,11 +77,9 @@ class Demand(NamedTuple):
 class Level(NamedTuple):
     """A level about to choose: scalars of its children, overwritten by its own.
 
-    Of `below` children; `span` leaves lie below a node, but for the last one. By child,
-    then by parent: `variance`, `demand`, `residual` and the demand of queries `inside`
-    one node. By child `before` and `after` are the variances of earlier and later
-    siblings; by parent `total` is that of all children and `partial` the demand of
-    queries that cover it in part, and others.
+    `span` leaves lie below a node, but for the last one. `before` and `after` are the
+    variances of earlier and later siblings; by parent `total` is that of all children
+    and `partial` the demand of queries that cover it in part, and others.
     """
 
     height: int
@@ -146,8 +139,7 @@ def optimal_share(error: float, variance: float, residual: float) -> float:
     It minimises ``(1 + x)**2 (error + residual x**2) / (1 + variance x**2)`` over ``x =
     share / (1 - share) >= 0``. The slope has the sign of a convex quartic that is
     positive at 0, so the minimum is 0 or its larger root, which Newton reaches from the
-    right. `residual` is `variance`, that of the sum over the children, times the error
-    that stays when the total is known.
+    right. `residual` is `variance` times the error that stays when the total is known.
     """
     if error <= 0.0:
         return 0.0
@@ -176,11 +168,7 @@ def optimal_share(error: float, variance: float, residual: float) -> float:
 
 @kernel
 def square_root_share(error: float, variance: float, residual: float) -> float:
-    """Return the best share where precisions are the weights themselves, exactly.
-
-    It minimises ``(1 + x) (error + residual x) / (1 + variance x)``, whose slope is 0
-    at ``variance x = sqrt((variance - 1) (error variance / residual - 1)) - 1``.
-    """
+    """Return the best share where precisions are the weights: Lemma ZC11 (c)."""
     if error <= 0.0 or variance <= 1.0:
         return 0.0
     if residual <= 1e-300 * error:
@@ -385,10 +373,9 @@ def push_down(
 def allocate_budget(parents: IntArray, growth: FloatArray) -> FloatArray:
     """Allocate a budget of 1 to the nodes along every path from the root to a leaf.
 
-    `parents` come before their children, -1 at the first, the root; each child of a
-    node wants its `growth`, positive, times what the node wants. Of what the nodes
-    above it left, a node takes its part of all wants down to the deepest leaf below it.
-    O(nodes).
+    `parents` come before their children, -1 at the root; each child of a node wants its
+    `growth`, positive, times what the node wants. Of what is left above it, a node
+    takes its part of all wants down to the deepest leaf below it. O(nodes).
     """
     nodes = parents.size
     # All wants from a node down, its own being 1.

@@ -1,17 +1,13 @@
 """Gradient of the workload's error in the precision of every tree node.
 
-An answer follows the noise of node v with the coefficient (precision x variance) x
-*pull* (``kernels.tree.spread``), so the squared pulls of all ranges, summed per node,
-give the error and its gradient at once:
+The squared pulls (``kernels.tree.spread``) of all ranges, summed per node, give both:
 
     error     = sum over nodes of  precision variance^2 energy
     gradient  =                  - variance^2 energy          variance: of its subtree
 
-Among siblings a range is constant left and right of the node that holds its end, so a
-walk up to where its ends meet, and down again, leaves three notes at each level. Above
-that place a range of coverage y pulls y times what the total of that node would: the
-squared coverages *inside* a node stand for all of these. O(queries log leaves + leaves)
-time.
+A walk up to where the ends of a range meet, and down again, leaves three notes at each
+level; above that place squared coverages *inside* a node are enough. O(queries log
+leaves + leaves) time.
 """
 
 from __future__ import annotations
@@ -47,8 +43,7 @@ class Gradients(NamedTuple):
     """Error of the ranges, of the queries for each leaf, and what inner nodes do to it.
 
     `pulls` is the error per unit of variance of each inner node's total, `precisions`
-    what is known of the total from outside, over the squared weight its subtree has to
-    spend.
+    what is known of it from outside, over the squared weight of its subtree.
     """
 
     error: float
@@ -60,8 +55,7 @@ class Gradients(NamedTuple):
 class _Families(NamedTuple):
     """By node: the weight of its children in its fit, and its family.
 
-    `part` is its part of the sum of variances over the family, `before` and `after`
-    those of the earlier and later siblings.
+    `part`, `before` and `after` are the parts of the family's sum of variances.
     """
 
     keep: FloatArray
@@ -114,8 +108,7 @@ def _walk_ranges(
 ) -> None:
     """Leave the squared pulls of the ranges from where their ends meet on.
 
-    Columns of the notes: the node itself, all earlier siblings, all later siblings, and
-    the node with its whole subtree.
+    Columns of the notes: node, all earlier siblings, all later ones, whole subtree.
     """
     first, head, last, tail = ranges.first, ranges.head, ranges.last, ranges.tail
     offsets, fan_out, shift = tree.offsets, tree.fan_out, tree.shift
@@ -177,8 +170,7 @@ def node_energies(
 ) -> NodeEnergies:
     """Return the summed squared pulls of the ranges, and of a query for each leaf.
 
-    `floor` is the squared weight of the latter; `precisions` are positive on the
-    leaves, 0 where a node is not measured.
+    `floor` is the squared weight of the latter; leaves have positive precisions.
     """
     first_child = regular_first_child(tree.offsets, tree.fan_out)
     count = precisions.size
@@ -230,8 +222,7 @@ def piece_energies(
 ) -> tuple[FloatArray, FloatArray]:
     """Return variances and energies for queries made of pieces, over any tree.
 
-    Node v covers the leaves ``first[v]`` up to ``end[v]``; one that holds a border of
-    some piece is entered.
+    Node v covers the leaves ``first[v]`` up to ``end[v]``.
     """
     count = precisions.size
     variance, families = _families(precisions, first_child, root_exact)
@@ -292,8 +283,7 @@ def error_gradients(
 ) -> Gradients:
     """Return the error of the queries, and its gradients in the inner nodes.
 
-    `floor` is the squared weight of one more query for each leaf; the squares of
-    `weights`, positive on the leaves, are the precisions.
+    As `node_energies`; the squares of `weights`, positive on leaves, are precisions.
     """
     sizes, offsets, fan_out = tree.sizes, tree.offsets, tree.fan_out
     leaves = sizes[0]

@@ -1,10 +1,8 @@
 """Weights of the tree nodes, tuned greedily to a workload.
 
-Every node of a tree over the leaves (the buckets) is measured with a weight; weights
-along a path add up to one. Bottom-up, each node picks the share of the weight it takes
-from its own subtree so that the error of the queries is least (Eq. 9 of DAWA). One loop
-over the levels serves every form of query; a form says what its queries want of the
-leaves, and how they climb one level.
+Weights along a path add up to one. Bottom-up, each node picks the share of the weight
+it takes from its own subtree so that the error of the queries is least (Eq. 9 of DAWA).
+One loop over the levels serves every form of query.
 """
 
 from __future__ import annotations
@@ -60,11 +58,7 @@ def greedy_shares(
     tree: RegularLevels,
     priorities: Priorities,
 ) -> tuple[FloatArray, float]:
-    """Return the shares and the objective; the queries are used up.
-
-    One of the first three arguments is given; the compiler leaves out the other
-    branches.
-    """
+    """Return shares and objective for one form of queries, which are used up."""
     if ranges is not None:
         wanted = demand_of_ranges(ranges, tree)
     if pieces is not None:
@@ -122,32 +116,24 @@ def greedy_scaling_fractions(
 ) -> Scaling:
     """Tune node weights to ranges that cover their two end leaves in part.
 
+    Without queries all weight is on the leaves.
+
     Parameters
     ----------
     first, last : (queries,) int64
         End leaves of each range, both included.
     first_fraction, last_fraction : (queries,) float64
-        Coverage of the two end leaves; leaves between them are covered wholly. Where
-        both ends are the same leaf, `first_fraction` is its coverage.
+        Coverage of the two end leaves; where both are the same, the first counts.
     weights : (queries,) float64 or None
         Importance of each query; None for ones.
-    leaves, fan_out : int
-        The tree.
     decay : bool
         The paper's rule, which lets a deep node mind less what its children's errors
         have in common; without it the local error is minimised as it stands.
     root_exact : bool
-        The total is known: the root is not measured and has weight 0, and the paths
-        below it add up to 1.
+        The total is known: the root has weight 0 and no part in the predicted error.
     prune : bool
         Let a node that no query splits take all, which is best for these queries
         and leaves every other query without an answer inside the node.
-
-    Returns
-    -------
-    Scaling
-        Node weights and the predicted error, without the part of the total if that is
-        known. No queries: all weight on the leaves.
 
     Examples
     --------
@@ -176,16 +162,8 @@ def greedy_scaling(
 ) -> FloatArray:
     """Return node weights tuned to the ranges ``[start, end)`` of leaves.
 
-    Parameters
-    ----------
-    starts, ends : (queries,) int64
-        Half-open ranges; empty ones are ignored.
-    weights, leaves, fan_out, decay, root_exact, prune
-        As in `greedy_scaling_fractions`, which also returns the predicted error.
-
-    Examples
-    --------
-    Cells one by one need no inner nodes; the total needs the root.
+    The other arguments are those of `greedy_scaling_fractions`. Cells one by one need
+    no inner nodes; the total needs the root.
 
     >>> greedy_scaling([0, 1], [1, 2], None, 2, 2)
     array([1., 1., 0.])
@@ -253,19 +231,10 @@ def greedy_scaling_pieces(
 ) -> Scaling:
     """Tune node weights to queries made of pieces of constant value.
 
-    Parameters
-    ----------
-    pointers : (queries + 1,) int64
-        Query `q` owns the pieces ``pointers[q]`` up to ``pointers[q + 1]``.
-    starts, ends : (pieces,) int64
-        Half-open ranges of leaves, sorted and disjoint within a query.
-    values : (pieces,) float64
-        Coverage of the leaves of each piece, of any sign.
-    weights, leaves, fan_out, decay, root_exact, prune
-        As in `greedy_scaling_fractions`, as is what is returned.
+    Query `q` owns the sorted, disjoint pieces [start, end) of leaves from
+    ``pointers[q]`` up to ``pointers[q + 1]``; values may have any sign. The other
+    arguments are those of `greedy_scaling_fractions`.
 
-    Examples
-    --------
     >>> pieces = np.array([0, 2]), np.array([0, 2]), np.array([1, 3])
     >>> scaling = greedy_scaling_pieces(*pieces, np.array([2.0, -1.0]), None, 3, 3)
     >>> scaling.weights, round(scaling.objective, 9)
@@ -288,18 +257,11 @@ def greedy_scaling_implicit(
 ) -> Scaling:
     """Tune node weights to a whole family of queries over cells, in O(buckets).
 
-    Parameters
-    ----------
-    kind : str
-        ``"all_ranges"`` or ``"prefixes"`` of the cells, ``"identity"`` (each cell),
-        ``"bucket_identity"`` or ``"total"``. A cell has its share of its bucket.
-    edges : (buckets + 1,) int64
-        Cell edges of the buckets, the leaves; strictly increasing from 0.
-    fan_out, decay, root_exact, prune
-        As in `greedy_scaling_fractions`, as is what is returned.
+    Kinds are ``"all_ranges"`` and ``"prefixes"`` of the cells, ``"identity"`` (each
+    cell), ``"bucket_identity"`` and ``"total"``; a cell has its share of its bucket.
+    `edges` are the cell edges of the buckets, the leaves, rising from 0. The other
+    arguments are those of `greedy_scaling_fractions`.
 
-    Examples
-    --------
     >>> greedy_scaling_implicit("bucket_identity", [0, 1, 2], 2)
     Scaling(weights=array([1., 1., 0.]), objective=2.0)
     """

@@ -1,11 +1,9 @@
 """Whole families of queries over a tree: their demand and spread, level by level.
 
-All ranges over `n` cells are ``n (n + 1) / 2`` queries, but a range is just two *cuts*
-between cells, and a node only minds how many cuts lie before, inside and after it. The
-*reach* of an inner cut is the coverage of the node by its cells before the cut: mean
-and summed squared deviation of the reaches give a node's demand, and its spread is a
-sum over pairs of children, which running sums collect in one pass. O(leaves), and every
-term is a square or a product of positive numbers.
+A range is two *cuts* between cells, and a node only minds how many cuts lie before,
+inside and after it. The *reach* of an inner cut is the coverage of the node by its
+cells before the cut; mean and summed squared deviation of the reaches give its demand,
+running sums over pairs of children its spread. O(leaves), and nothing cancels.
 """
 
 from __future__ import annotations
@@ -26,8 +24,7 @@ ALL_RANGES, PREFIXES, IDENTITY, BUCKET_IDENTITY, TOTAL = range(5)
 class Family(NamedTuple):
     """All queries of a kind (a place in `KINDS`) over buckets, the leaves.
 
-    `mean` and summed squared `deviation` of the reaches of each node's inner cuts;
-    empty if the kind has no cuts.
+    `mean` and summed squared `deviation` are of each node's reaches, if it has cuts.
     """
 
     kind: int
@@ -102,10 +99,9 @@ def lift_family(family: Family, level: Level) -> None:
 def _lift_cuts(family: Family, level: Level) -> None:
     """Lift the moments of the reaches to the parents, in place; fill demand, spread.
 
-    The spread is the sum over pairs of children ``i < j`` of the product of their
-    variances and the summed squared difference of their coverages, over the total
-    variance. Sums over the earlier ones that end in ``_gap`` count each by the cuts
-    between it and this child.
+    The spread is the sum over pairs of children of the product of their variances and
+    the summed squared difference of their coverages, over the total variance. Sums that
+    end in ``_gap`` count each earlier child by the cuts between it and this one.
     """
     edges, mean, deviation = family.edges, family.mean, family.deviation
     ranges = family.kind == ALL_RANGES

@@ -1,14 +1,9 @@
 """Queries of many pieces over a tree: their demand and spread, level by level.
 
-A query is a row of sorted, disjoint pieces ``[start, end)`` of leaves with one value
-each, zero elsewhere. On each level it is a short list of items: *runs* of nodes that
-one piece covers wholly, and *mixed* nodes, which hold the end of a piece and carry a
-coverage of their own:
-
-    level 1   (0:.5)  [1, 3)x1  (3:.5)      a mixed node, a run of two, a mixed node
-    leaves     . 1     1 1 1 1   1 .        the one piece [1, 7) of eight leaves
-
-`p` pieces never make more than ``3 p`` items, and each query keeps a slot of that size.
+On each level a query is a short list of items: *runs* of nodes that one piece covers
+wholly, and *mixed* nodes, which hold the end of a piece and carry a coverage of their
+own. `p` pieces never make more than ``3 p`` items, and each query keeps a slot of that
+size.
 """
 
 from __future__ import annotations
@@ -24,10 +19,7 @@ from .budget_shares import Demand, Level, RegularLevels, lift_inside, push_down
 
 
 class PieceQueries(NamedTuple):
-    """Rows of pieces: query `q` owns ``pointers[q]`` up to ``pointers[q + 1]``.
-
-    `squared` is the squared weight of each query.
-    """
+    """Rows of pieces: query `q` owns ``pointers[q]`` up to ``pointers[q + 1]``."""
 
     pointers: IntArray
     starts: IntArray
@@ -40,8 +32,7 @@ class Items(NamedTuple):
     """Items of the queries that climb; those of a query start at 3 x its pointer.
 
     A mixed node is an item whose end is its start. `waiting` holds, from the front, the
-    queries that have not become one mixed node; the `old` arrays are room for the items
-    of the largest query.
+    queries that are not yet one mixed node; the `old` arrays are room.
     """
 
     waiting: IntArray
@@ -181,10 +172,7 @@ def demand_of_pieces(
 
 @kernel
 def climb_pieces(queries: PieceQueries, items: Items, active: int, level: Level) -> int:
-    """Lift the items of the active queries by one level; return how many stay active.
-
-    A query that has become one mixed node joins `inside`.
-    """
+    """Lift active queries by one level; return how many do not join `inside`."""
     waiting, counts = items.waiting, items.counts
     item_start, item_end, item_value = items.start, items.end, items.value
     old_start, old_end = items.old_start, items.old_end

@@ -1,9 +1,8 @@
 """Ranges of leaves as queries of a tree: their demand and spread, level by level.
 
-Only the nodes that hold one of its ends are covered in part, so a range is two numbers
-that climb the tree, and a single one after its ends meet; the nodes between the ends
-are counted beforehand. O(queries log leaves + leaves) time, where the paper needs
-O(queries leaves log leaves + leaves**2).
+A range is two numbers that climb the tree, and a single one after its ends meet.
+O(queries log leaves + leaves) time, where the paper needs O(queries leaves log leaves +
+leaves**2).
 """
 
 from __future__ import annotations
@@ -70,10 +69,7 @@ def sorted_ranges(
 
 @kernel
 def _range_breaks(ranges: SortedRanges, leaves: int) -> IntArray:
-    """Count, before each leaf, the places where some query changes its value.
-
-    Values are compared bit by bit: rounding must not decide what is split.
-    """
+    """Count the value changes before each leaf, bit by bit: rounding splits nothing."""
     first, head, last, tail = ranges.first, ranges.head, ranges.last, ranges.tail
     breaks = np.zeros(leaves + 2, dtype=np.int64)
     for query in range(first.size):
@@ -99,10 +95,7 @@ def _range_breaks(ranges: SortedRanges, leaves: int) -> IntArray:
 
 @kernel
 def order_by_first(first: IntArray, leaves: int) -> IntArray:
-    """Return the queries in the order of their first leaf, by counting.
-
-    Neighbours in this order touch the same nodes, which then are still in cache.
-    """
+    """Return the queries by first leaf: neighbours then share nodes still in cache."""
     begin = np.zeros(leaves + 1, dtype=np.int64)
     for leaf in first:
         begin[leaf + 1] += 1
@@ -144,10 +137,7 @@ def _cover_of_ranges(ranges: SortedRanges, tree: RegularLevels) -> FloatArray:
 
 @kernel
 def separate_inside(ranges: SortedRanges, inside: FloatArray) -> int:
-    """Move the ranges within one leaf to `inside`; return how many others there are.
-
-    The others close the gaps, in place.
-    """
+    """Move the ranges within one leaf to `inside`; return how many others are left."""
     first, head, last, tail = ranges.first, ranges.head, ranges.last, ranges.tail
     squared = ranges.squared
     # Not a literal, for which the climb would be compiled a second time.
@@ -182,10 +172,7 @@ def demand_of_ranges(ranges: SortedRanges, tree: RegularLevels) -> Demand:
 
 @kernel
 def climb_ranges(ranges: SortedRanges, active: int, level: Level) -> int:
-    """Lift the queries by one level; return how many still have their ends apart.
-
-    A query whose ends meet joins `inside`, and the list closes the gap.
-    """
+    """Lift the queries by one level; return how many do not join `inside`."""
     first, head, last, tail = ranges.first, ranges.head, ranges.last, ranges.tail
     squared, fan_out, shift = ranges.squared, level.fan_out, level.shift
     variance, before, after = level.variance, level.before, level.after

@@ -1,14 +1,8 @@
 """Node weights for Gaussian noise: a convex design, swept to a certified optimum.
 
-Paid in rho, precisions p are in proportion to weights, which add up to 1 along a path.
-The error f is convex in p and of degree -1 (``docs/proofs/zcdp.md``), so
-
-    sweep         with c = p^2 x slope the sum of c / p is f at the present p, nowhere
-                  below f, and least by square roots from the leaves up:
-                  C = (sqrt(c) + sqrt(sum of C below))^2,  share sqrt(c) / sqrt(C)
-    certificate   f* >= 2 f - M(root),   M = max(slope, sum of M below)
-
-where the slope of a node is variance^2 x energy (`gradients`).
+Paid in rho, precisions are in proportion to weights, which add up to 1 along a path.
+Every sweep lowers the error, and slopes certify how far it is from the least (Lemma
+ZC11, ``docs/proofs/zcdp.md``).
 """
 
 from __future__ import annotations
@@ -43,9 +37,8 @@ GAP = 2.0**-8
 class Design(NamedTuple):
     """Node weights, the error they promise, and how far it may lie above the least.
 
-    `objective` is the summed squared error when each node is measured with variance 1 /
-    weight: in units of 1 / (2 rho). No weights have less than ``objective * (1 -
-    gap)``; the gap is 1 where no certificate was sought.
+    `objective`, the summed squared error, is in units of 1 / (2 rho). No weights have
+    less than ``objective * (1 - gap)``; the gap is 1 without a certificate.
     """
 
     weights: FloatArray
@@ -112,10 +105,7 @@ def _swept(
     root_exact: bool,
     sweeps: int,
 ) -> Design:
-    """Sweep until the certificate is small; weights start positive.
-
-    `seen` returns variances and energies at some weights.
-    """
+    """Sweep positive weights until the certificate is small."""
     error, most, slopes = _slopes(*seen(weights), weights, first_child, root_exact)
     for _ in range(sweeps):
         if most - error <= GAP * error:
@@ -189,10 +179,7 @@ def design_pieces(
     root_exact: bool = False,
     sweeps: int = SWEEPS,
 ) -> Design:
-    """Tune node weights to queries made of pieces, as `design_ranges` does.
-
-    Pieces as in `greedy_weights.greedy_scaling_pieces`.
-    """
+    """Tune weights to pieces as in `greedy_scaling_pieces`, as `design_ranges` does."""
     tree = regular_levels(leaves, fan_out)
     queries = as_pieces(pointers, starts, ends, values, leaves)
     greedy = _greedy(None, queries, None, tree, root_exact)
@@ -211,9 +198,6 @@ def design_pieces(
 def design_family(
     kind: str, edges: IntArray, fan_out: int, *, root_exact: bool = False
 ) -> Design:
-    """Return the greedy weights for a whole family of queries, in O(buckets).
-
-    Kinds and edges as in `greedy_weights.greedy_scaling_implicit`.
-    """
+    """Return the greedy weights for a family as in `greedy_scaling_implicit`."""
     tree = regular_levels(edges.size - 1, fan_out)
     return _greedy(None, None, family_of(kind, edges), tree, root_exact)

@@ -145,23 +145,12 @@ def refine_scaling(
 ) -> Scaling:
     """Improve node weights for ranges, given the whole tree around each node.
 
-    The error of the given ranges never exceeds that of `start`.
+    The error of the given ranges never exceeds that of `start`, by default the greedy
+    weights, which must be positive on every leaf and add up to 1 along every path. With
+    `safeguard` each single leaf is asked for too, with a tenth of the weight of all
+    queries together; without it leaves that no query separates lose all their weight.
+    The other arguments are those of `greedy_scaling_fractions`.
 
-    Parameters
-    ----------
-    first, first_fraction, last, last_fraction, weights, leaves, fan_out
-        Ranges and tree, as in `greedy_scaling_fractions`.
-    start : (nodes,) float64 or None
-        Weights to improve, positive on every leaf and adding up to 1 along every path;
-        None for the greedy ones.
-    safeguard : bool
-        Ask also for each single leaf, with a tenth of the weight of all queries
-        together. Without it leaves that no query separates lose all their weight.
-    root_exact : bool
-        The total is known: the root has weight 0.
-
-    Examples
-    --------
     >>> from blowfish_fast.kernels import greedy_scaling_fractions
     >>> ends = np.array([0, 1, 2]), np.ones(3), np.array([7, 6, 3]), np.ones(3)
     >>> greedy = greedy_scaling_fractions(*ends, None, 8, 2)
