@@ -1,12 +1,8 @@
-"""Privacy budgets: an amount of epsilon (pure) or of rho (zero-concentrated).
+"""Privacy budgets: an amount of epsilon (power 1) or of rho (power 2).
 
-A budget has an amount and a power. What one edge of the policy pays is
-
-    cost(edge) = sum over rows of  rate_i * |move_i|^power / unit
-
-Power 1 is epsilon: row i carries discrete Laplace noise of scale unit / rate_i. Power 2
-is rho: discrete Gaussian noise with 1 / (2 sigma_i^2) = rate_i / unit. Amounts of one
-power add up. Proofs: ``docs/proofs/zcdp.md``.
+An edge of the policy pays the sum over rows of rate_i * |move_i|^power / unit. Row i
+has discrete Laplace noise of scale unit / rate_i, or discrete Gaussian noise with 1 /
+(2 sigma_i^2) = rate_i / unit. Proofs: ``docs/proofs/zcdp.md``.
 """
 
 from __future__ import annotations
@@ -44,8 +40,8 @@ class BudgetTerms(TypedDict, total=False):
 class Budget:
     """An amount of epsilon (power 1) or of rho (power 2).
 
-    A budget in epsilon equals its number. `delta` is what was stated beside epsilon,
-    kept for the words of the guarantee alone.
+    A budget in epsilon equals its number; `delta` only serves the words of the
+    guarantee.
 
     Examples
     --------
@@ -122,11 +118,7 @@ class Budget:
     def for_choice(
         self, loss_range: int = 2, parts: tuple[Fraction, ...] = ()
     ) -> Fraction:
-        """Return the epsilon that a private choice may use.
-
-        A choice whose loss spans at most `loss_range` * f_j * epsilon at its draw j
-        costs rho = sum of (loss_range * f_j * epsilon)^2 / 8. Rounded down.
-        """
+        """Return the epsilon that a choice may use, rounded down: Lemma ZC7."""
         if self.power == 1:
             return self.amount
         shares = sum(part * part for part in parts) or Fraction(1)
@@ -246,16 +238,11 @@ def equal_noise_epsilon(budget: Budget | Fraction) -> float:
 
 
 def rho_of(epsilon: Any, delta: Any) -> Fraction:
-    """Return the largest rho that certainly implies (epsilon, delta).
+    """Return the largest rho that certainly implies (epsilon, delta): Lemma ZC9.
 
-    In units of 10^-12, rounded down. Every rho-zCDP release is (epsilon, delta)
-    private with delta = min over a > 1 of
-    exp((a - 1) (a rho - epsilon)) / (a - 1) (1 - 1/a)^a [1]_; there is no converse.
-
-    References
-    ----------
-    .. [1] C. Canonne, G. Kamath, T. Steinke. The discrete Gaussian for differential
-       privacy. NeurIPS 2020, proposition 12.
+    In units of 10^-12, rounded down. There is no converse. The bound is proposition 12
+    of C. Canonne, G. Kamath, T. Steinke. The discrete Gaussian for differential
+    privacy. NeurIPS 2020.
 
     Examples
     --------
@@ -290,8 +277,7 @@ def epsilon_of(rho: Any, delta: Any) -> Fraction:
 def odds_exponent(rho: Fraction, delta: Fraction, digits: int = 2) -> float:
     """Return t, rounded up: odds change by more than e^t with at most that probability.
 
-    The least t >= rho with (1 + e^-t) exp(-(t - rho)^2 / (4 rho)) <= delta, which
-    bounds both tails of the privacy loss; to so many significant digits.
+    The bound (1 + e^-t) exp(-(t - rho)^2 / (4 rho)) holds for both tails of the loss.
     """
     amount, goal = float(rho), math.log(float(delta))
 

@@ -3,11 +3,6 @@
 A mechanism never holds counts: it asks a `Handle`, which charges one account before it
 looks, draws all noise itself after checking the exact cost of what was asked, records
 every call for audits, and gives back public values only.
-
-    handle = counts + policy + account
-    handle.select(selector, budget)    -> a public choice
-    handle.measure(strategy, budget)   -> noisy rows
-    handle.coarsened(buckets)          -> the same account on bucket totals
 """
 
 from __future__ import annotations
@@ -41,10 +36,7 @@ Progress = Callable[[str], None]
 
 
 class Selector(Protocol[Chosen]):
-    """Chooses something public from true counts, privately.
-
-    It calibrates itself to the policy it is given; nobody outside it halves epsilon.
-    """
+    """Chooses something public from true counts, calibrated to the given policy."""
 
     @property
     def name(self) -> str:
@@ -59,7 +51,7 @@ class Selector(Protocol[Chosen]):
 class Strategy(Protocol):
     """Says what is measured, with which noise, and what follows from it.
 
-    Nothing but `rows` touches counts, so the error is known before epsilon is spent.
+    Only `rows` touches counts, so the error is known before epsilon is spent.
     """
 
     kind: ClassVar[str]
@@ -154,9 +146,9 @@ class Account:
 class Handle:
     """Access to counts under one policy and one account.
 
-    `policy` is the one without constraints, which is all that strategies and selectors
-    see. Constraints make several records move together, so what is drawn may cost only
-    what was charged over the group size (`Budget.over`); this happens here.
+    Strategies and selectors see the policy without its constraints. Constraints make
+    several records move together, so the handle lets what is drawn cost only what was
+    charged over the group size (`Budget.over`).
     """
 
     def __init__(
@@ -216,11 +208,7 @@ class Handle:
     def select(
         self, selector: Selector[Chosen], *, budget: Budget | Fraction
     ) -> Chosen:
-        """Charge, then let `selector` choose from the counts.
-
-        Paid in rho, a choice gets the epsilon whose loss, by the range that it proves
-        (`choice_epsilon`), costs as much.
-        """
+        """Charge, then let `selector` choose at its `choice_epsilon`."""
         if self._counts is None or self._rng is None:
             raise DataDependentError(
                 f"{selector.name} chooses from the data, so the error of this "
@@ -289,9 +277,7 @@ class Handle:
 def choice_epsilon(selector: Any, budget: Budget, cells: int) -> Fraction:
     """Return the epsilon at which a selector chooses for `budget`: Lemma ZC7.
 
-    The budget itself where it is epsilon. In rho a selector may state that draw j takes
-    the part f_j of epsilon (`parts`), where the log odds of two outcomes change by at
-    most `loss_range` * f_j * epsilon; every selector has a range of 2 in one part.
+    In rho it depends on the `loss_range` (2 if not stated) and `parts` of the selector.
     """
     parts = selector.parts(cells) if hasattr(selector, "parts") else ()
     epsilon = budget.for_choice(getattr(selector, "loss_range", 2), parts)

@@ -1,12 +1,7 @@
 """The memory that a release needs, from public sizes, beside what there is.
 
-A mechanism says what it needs before anything is charged or drawn. Only public sizes
-count, so a refusal says nothing about data.
-
-    needed     64 MiB + cells x bytes per cell + pieces x 128 + nodes x 192
-    to be had  the least of: address limit, container limit, free memory
-
-``tests/measure/test_memory.py`` measures releases and holds the bounds against them.
+A mechanism says what it needs before anything is charged or drawn: a refusal says
+nothing about data. ``tests/measure/test_memory.py`` holds releases against the bounds.
 """
 
 from __future__ import annotations
@@ -54,8 +49,7 @@ def kept_noise_bytes(cells: int, fan_out: int) -> int:
 def query_pieces(workload: Workload) -> int:
     """Bound the runs of cells, along a curve, that all queries together consist of.
 
-    Workloads known by a formula have none. A rectangle crosses the curve at most as
-    often as half its surface has cells: its sides added up, on a map.
+    A rectangle crosses the curve at most as often as half its surface has cells.
     """
     if isinstance(workload, AllRanges | Identity | Prefixes | Total):
         return 0

@@ -1,12 +1,8 @@
 """Scales of discrete noise, its law, and bounds on sums of it.
 
 Noise paid in epsilon is P(Z = z) proportional to exp(-|z| / b) on the integers; paid in
-rho it is proportional to exp(-z^2 / (2 sigma^2)). A measurement has one scale per row,
-held as integers so that its cost is an exact fraction:
-
-    row      0     1     2     3
-    rate     5     5     0     0       scale of row i = unit / rate[i]
-    exact    no    no    no    yes     row 2 is not measured, row 3 needs no noise
+rho it is proportional to exp(-z^2 / (2 sigma^2)). Scales are held as integers, so that
+the cost of a measurement is an exact fraction.
 """
 
 from __future__ import annotations
@@ -33,10 +29,10 @@ LARGEST_SCALE_BITS = 40
 class Scales(NamedTuple):
     """Noise scales of the rows of one measurement, as exact rationals.
 
-    Row i carries Laplace noise of scale ``unit / rates[i]`` (power 1, paid in epsilon)
-    or Gaussian noise of variance ``unit / (2 rates[i])`` (power 2, paid in rho); rate 0
-    means that it is not measured, unless `exact` marks it as a row that no edge of the
-    policy moves, which is published as it is.
+    Row i carries Laplace noise of scale ``unit / rates[i]`` (power 1) or Gaussian noise
+    of variance ``unit / (2 rates[i])`` (power 2). At rate 0 it is not measured, unless
+    `exact` marks it as a row that no edge of the policy moves, which is published as it
+    is.
     """
 
     rates: IntArray
@@ -143,8 +139,8 @@ def _gaussian_scales(
 def rates_at_common_unit(parts: Sequence[Scales]) -> tuple[int, list[IntArray]]:
     """Return the largest unit of several measurements, and all rates in terms of it.
 
-    Units of Laplace noise are powers of two, so nothing is rounded; rates of Gaussian
-    noise are rounded down, which states a little more noise than there is.
+    Rates of Gaussian noise are rounded down, which states a little more noise than
+    there is.
     """
     unit = max(one.unit for one in parts)
     found = []
@@ -178,26 +174,14 @@ def noise_mean_size(width: float, power: int = 1) -> float:
 
 
 class Spread(NamedTuple):
-    """What is known of the noise in each query's answer, before anything is drawn.
+    """What is known of the noise in each query's answer, a sum of a_i Z_i.
 
-    The answer is off by a sum of a_i Z_i with Z_i of scale b_i.
-
-    Attributes
-    ----------
-    variance : (queries,) float64
-        Exact variance of the sum.
-    square : (queries,) float64
-        Sum of (a_i b_i)^2, or a number above it.
-    largest : (queries,) float64
-        Largest |a_i b_i|, or a number above it.
-    steps : (queries,) float64
-        Sum of a_i^2, or a number above it.
-    width : (queries,) float64
-        Scale b of the row that is the largest; nan where `largest` is a number above.
-    least : float
-        Smallest scale of any row; 0 where it is not known.
-    gaussian_rows : int
-        Number of rows of Gaussian noise, whose scale is sigma; 0 for Laplace noise.
+    Before anything is drawn, with b_i the scale of Z_i: the exact `variance` of the
+    sum; bounds from above on `square`, the sum of (a_i b_i)^2, on `largest`, the
+    largest |a_i b_i|, and on `steps`, the sum of a_i^2; `width`, the scale of the row
+    that is the largest, nan where `largest` is only a bound. `least` is the smallest
+    scale of any row, 0 where it is not known. There are `gaussian_rows` rows of
+    Gaussian noise, whose scale is sigma; 0 for Laplace noise.
     """
 
     variance: FloatArray
@@ -262,10 +246,10 @@ class Spread(NamedTuple):
 
 
 def chernoff_tail(distance: FloatArray, spread: Spread) -> FloatArray:
-    """Bound P(|sum a_i Z_i| > distance) for each query.
+    """Bound P(|sum a_i Z_i| > distance) for each query, by Chernoff.
 
-    Chernoff's bound with the moment function 1 / (1 - s^2 b^2), which is not below the
-    discrete one (``docs/proofs/laplace.md``); the best s has a closed form.
+    The moment function 1 / (1 - s^2 b^2) is not below the discrete one
+    (``docs/proofs/laplace.md``); the best s has a closed form.
     """
     square, largest = spread.square, spread.largest
     noisy = (largest > 0) & (square > 0)

@@ -1,13 +1,8 @@
 """Random words and exact noise: secret by default, repeatable when seeded.
 
-One key belongs to one release; each call opens a stream with a key of its own, in which
-every word has a place:
-
-    system or seed --> key --+-- stream 0:  word 0  word 1  word 2 ...
-                             +-- stream 1:  word 0  word 1 ...
-
-A word is found from its place alone (AES-256 in counter mode), so threads share
-nothing and the result does not depend on their number.
+One key belongs to one release, and each call opens a stream with a key of its own. A
+word is found from its place in the stream alone (AES-256 in counter mode), so threads
+share nothing and the result does not depend on their number.
 """
 
 from __future__ import annotations
@@ -83,23 +78,11 @@ class WordStream:
 class Randomness:
     """The source of all noise of one release.
 
-    Parameters
-    ----------
-    seed
-        None takes a key from the operating system: the noise is secret and cannot be
-        repeated. An integer of any size, or a numpy Generator, makes it repeatable,
-        for experiments: whoever knows the seed can remove the noise.
-
-    Attributes
-    ----------
-    secure : bool
-        Whether the key came from the operating system.
-
-    Notes
-    -----
-    A copy would draw the same noise twice, and the difference of two such releases
-    is free of noise. So copying, pickling and (when secure) use in a forked process
-    are refused.
+    Without a seed the key comes from the operating system: the noise is secret and
+    cannot be repeated. An integer of any size, or a numpy Generator, makes it
+    repeatable, for experiments: whoever knows the seed can remove the noise. A copy
+    would draw the same noise twice, and the difference of two such releases is free of
+    noise; so copying, pickling and (when secure) use in a forked process are refused.
 
     Examples
     --------
@@ -140,18 +123,8 @@ class Randomness:
     ) -> IntArray:
         """Draw exact discrete Laplace noise, P(z) proportional to exp(-|z| / scale).
 
-        Parameters
-        ----------
-        numerators, denominators : int or (n,) int64
-            The scale ``numerator / denominator``: shared, or one for each draw.
-        size
-            Number of draws, if the scale is shared; 1 if left out.
-        threads
-            How many may work at a time; the draws do not depend on it.
-
-        Returns
-        -------
-        (n,) int64
+        The scale ``numerator / denominator`` is shared by `size` draws (1 if left out),
+        or one for each draw. The draws, int64, do not depend on `threads`.
         """
         return self._draw(kernels.laplace, numerators, denominators, size, threads)
 
@@ -164,8 +137,7 @@ class Randomness:
     ) -> IntArray:
         """Draw exact discrete Gaussian noise, P(z) proportional to exp(-z^2 / 2v).
 
-        Parameters and result are those of `laplace`, for the variance v in place of the
-        scale; a shared numerator may be any Python integer.
+        As `laplace`, for the variance v; a shared numerator may be any Python integer.
         """
         return self._draw(kernels.gaussian, numerators, denominators, size, threads)
 
@@ -176,10 +148,7 @@ class Randomness:
         size: int | None = None,
         threads: int | None = None,
     ) -> IntArray:
-        """Draw exact geometric noise, P(G >= k) = exp(-k / scale).
-
-        Parameters and result are those of `laplace`; no draw is negative.
-        """
+        """Draw exact geometric noise, P(G >= k) = exp(-k / scale), as `laplace`."""
         return self._draw(kernels.geometric, numerators, denominators, size, threads)
 
     def _draw(
@@ -279,7 +248,6 @@ def _check_process(process: int | None) -> None:
 
 
 def _refuse_copy(secret: object) -> NoReturn:
-    """Refuse to copy or pickle an object that holds a key."""
     raise RandomnessError(
         f"a {type(secret).__name__} cannot be copied or pickled, because a copy would "
         "repeat its noise. Make a new Randomness() instead"

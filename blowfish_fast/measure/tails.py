@@ -1,10 +1,7 @@
 """Half-widths for sums of independent noise, Laplace or Gaussian.
 
 An answer is off by S = sum a_i Z_i. The least of several bounds is taken, proved in
-``docs/proofs/intervals.md`` (Laplace) and ``docs/proofs/zcdp.md`` (Gaussian): that of
-the worst vector of given square and largest part, from a table, or of Chernoff; that of
-noise smoothed by a normal variable; and the law itself of sums of equal draws, by the
-transform of a power of the characteristic function of one.
+``docs/proofs/intervals.md`` (Laplace) and ``docs/proofs/zcdp.md`` (Gaussian).
 """
 
 from __future__ import annotations
@@ -40,11 +37,7 @@ EACH = 64
 GRID = np.unique(
     [*range(EACH), *(math.ceil(EACH * 1.02**step) for step in range(1200))]
 ).astype(np.int64)
-"""Numbers of terms, to which others are rounded up.
-
-Draws are symmetric and unimodal, so a longer sum is less likely to stay near 0, and its
-bound holds for the shorter one.
-"""
+"""Numbers of terms, to which others are rounded up: longer sums spread further."""
 FINE = 5.0
 """Scale from which longer Laplace sums have a bound within 1.3 % of their law."""
 
@@ -59,8 +52,7 @@ class _Family:
     def tail(self, distance: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return P(|T| > distance) and its slope, by an integral through the saddle.
 
-        P(T > h) = 1 / (2 pi i) times the integral of e^(-sh) M(s) / s, where
-        M(s) = prod 1 / (1 - w_i s^2); all poles are real, so the path may be bent.
+        All poles are real, so the path may be bent.
         """
         start, curvature = self._saddle(distance)
         bend = 0.25 * np.sqrt(self.top)[:, None]
@@ -162,10 +154,7 @@ def noise_half_widths(spread: Spread, miss: float) -> FloatArray:
 
 
 def gaussian_half_widths(spread: Spread, miss: float) -> FloatArray:
-    """Return h with P(|sum a_i Z_i| > h) <= miss for discrete Gaussian noise.
-
-    The sub-Gaussian bound s sqrt(2 ln(2 / miss)), or that of the smoothed sum.
-    """
+    """Return h with P(|sum a_i Z_i| > h) <= miss for discrete Gaussian noise."""
     widest = math.sqrt(2.0 * math.log(2.0 / miss))
     margins = _margins(spread.least, spread.gaussian_rows, miss)
     square, steps = (np.ascontiguousarray(one) for one in (spread.square, spread.steps))

@@ -1,11 +1,8 @@
 """Many independent choices from one preparation, and the exact law of a choice.
 
-For audits: what a release draws once is drawn millions of times, by the same code.
-Every row of log-weights of an exponential mechanism goes through one function,
-``kernels.exponential_choice.weigh_block``. Steering it walks the tree of all decisions:
-each leaf is a choice whose probability is known from the rows on its path. The real
-sampler decides for all runs that reach a row together. A selector that draws noise of
-its own has no such tree.
+For audits. Steering ``kernels.exponential_choice.weigh_block``, through which every row
+of log-weights goes, walks the tree of all decisions; each leaf is a choice of known
+probability. A selector that draws noise of its own has no such tree.
 """
 
 from __future__ import annotations
@@ -112,10 +109,10 @@ def path_log_ratio(
     epsilon: Fraction,
     generator: np.random.Generator,
 ) -> float | None:
-    """Return how much likelier one side makes a random run; None as above.
+    """Return the log of how much likelier one side makes a random run; None as above.
 
-    The logarithm: a path of decisions is drawn on the first side and repeated on the
-    second, which need not be enumerated; infinite if it cannot take that path.
+    A path is drawn on the first side and repeated on the second, which need not be
+    enumerated; infinite if it cannot take that path.
     """
     met: list[_Steering] = []
     for counts in sides:
@@ -283,7 +280,6 @@ def _homes(function: Any, loaded: int) -> list[Any]:
 
 
 def _chances(row: IntArray, bits: int) -> FloatArray:
-    """Return the probabilities of a row's candidates."""
     there = row != kernels.ABSENT
     gaps = np.where(there, row - row[there].max(), 0).astype(np.float64)
     weights = np.where(there, np.exp(gaps * 2.0**-bits), 0.0)

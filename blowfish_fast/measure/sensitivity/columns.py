@@ -1,13 +1,8 @@
 """Sensitivity of any sparse queries: the two columns of a workload furthest apart.
 
 A record that moves from u to v changes the answers by the difference of columns u and
-v. Cells with equal columns are merged first, and the policy with them. Rectangles on a
-grid are columns too, on the grid cut along their sides:
-
-    cuts   0   3 4   7          only slabs between the sides of rectangles differ, so
-      0    .-----------.        the grid shrinks to them where the policy keeps its
-      2    |   |=|     |        form; coverage is then counted corner by corner
-      5    .-----------.
+v. Cells with equal columns are merged first, and the policy with them. Rectangles are
+columns on the grid cut along their sides, where the policy keeps its form there.
 """
 
 from __future__ import annotations
@@ -26,13 +21,11 @@ from blowfish_fast.workloads import Linear, Rectangles, Workload
 from blowfish_fast.workloads.base import form_matrix
 
 MOST_ENTRIES = 2**26
-"""Most coefficients of a workload that are listed."""
 
 MOST_WORK = 2**29
 """Coefficients compared, or cells visited, before an upper bound is given instead."""
 
 MOST_EDGES = 2**27
-"""Most edges that are compared one by one."""
 
 ROUNDS = 16
 """Steps of the search for two cells that no rectangle holds together."""
@@ -41,8 +34,7 @@ ROUNDS = 16
 class Columns(NamedTuple):
     """A workload by columns: one for each class of cells that it treats alike.
 
-    `labels` names the class of each cell; None when every cell is its own. Rows are
-    sorted within each column.
+    `labels` names the class of each cell; None when every cell is its own.
     """
 
     labels: IntArray | None
@@ -191,8 +183,8 @@ def _as_change(found: float, ceiling: float, how: str) -> Change:
 class Slabs(NamedTuple):
     """A grid cut along the sides of all rectangles.
 
-    Rectangles hold the slabs `first` to `last` along each axis, both inclusive, the
-    two end slabs by the given parts, those between whole.
+    Rectangles hold the slabs `first` to `last` along each axis, both inclusive, the two
+    end slabs by the given parts, those between whole.
     """
 
     cuts: list[IntArray]

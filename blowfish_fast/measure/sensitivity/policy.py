@@ -1,10 +1,8 @@
 """Policy-specific sensitivity: the largest change of answers along one policy edge.
 
 It is exact, or says that it is an upper bound; it is never below the truth. The
-cheapest rule that applies is used: closed forms for cells, totals, prefixes, all
-ranges, marginals and sums; a sweep for listed ranges along a line; steps of a grid for
-rectangles; columns, edge by edge, for any sparse queries. What is paid in rho is priced
-by *squared* changes. Proofs: ``docs/proofs/sensitivity.md``, ``docs/proofs/zcdp.md``.
+cheapest rule that applies is used. What is paid in rho is priced by *squared* changes.
+Proofs: ``docs/proofs/sensitivity.md``, ``docs/proofs/zcdp.md``.
 """
 
 from __future__ import annotations
@@ -58,15 +56,10 @@ EXACT = 2.0**52
 
 
 class Sensitivity(float):
-    """A sensitivity, usable as a number, that knows how it was found.
+    """A sensitivity, usable as a number, that knows `how` it was found.
 
-    Attributes
-    ----------
-    exact : bool
-        Whether some edge reaches it; an upper bound otherwise. A sum of coefficients
-        that are not whole numbers is rounded up in its last digits.
-    how : str
-        The rule that gave it.
+    If `exact`, some edge reaches it; otherwise it is an upper bound. A sum of
+    coefficients that are not whole numbers is rounded up in its last digits.
     """
 
     exact: bool
@@ -92,18 +85,7 @@ class Sensitivity(float):
 def sensitivity(policy: Policy, workload: Workload) -> Sensitivity:
     """Return the largest change of the answers along one edge of the policy: Lemma SE1.
 
-    Parameters
-    ----------
-    policy : Policy
-        What must stay indistinguishable.
-    workload : Workload
-        What is asked, over the same domain.
-
-    Returns
-    -------
-    Sensitivity
-        A float with `exact` and `how`. Changes are summed in absolute value over all
-        answers (the L1 sensitivity).
+    Changes are summed in absolute value over all answers (the L1 sensitivity).
 
     Examples
     --------
@@ -231,8 +213,7 @@ def _moves(policy: Policy, workload: Workload) -> Change:
 def all_range_moves(policy: Policy, cells: int) -> Change:
     """Return the most ranges that hold one of two joined cells: Lemma SE2.
 
-    Cells d apart are separated by d (cells + 1 - d) ranges: more and more up to half
-    the line, then fewer again.
+    Cells d apart are separated by d (cells + 1 - d) ranges: most at half the line.
     """
     longest, half = policy.longest_edge(), (cells + 1) // 2
     how = "closed form: ranges that hold one of two cells"
@@ -338,11 +319,11 @@ def _walk_edges(policy: Policy, starts: IntArray, ends: IntArray) -> Change:
 
 
 def worst_moves(matrix: Any, weights: IntArray, policy: Policy, power: int) -> int:
-    """Return the largest sum of weights times |change|^power, or a bound above it.
+    """Return the largest sum of weights times |change|^power, or a bound: Lemma ZC4.
 
-    Lemma ZC4. `matrix` is sparse, (rows, cells) of whole numbers; weights are not
-    negative, and divided by what they share, which keeps sums exact in floating point;
-    the policy is without constraints.
+    `matrix` is sparse, (rows, cells) of whole numbers; weights are not negative, and
+    divided by what they share, so that sums are exact; the policy is without
+    constraints.
     """
     kept = np.flatnonzero(weights)
     if not kept.size:

@@ -22,9 +22,8 @@ if TYPE_CHECKING:
 class Partition(ABC):
     """Chooses, privately, which neighbouring cells share a bucket.
 
-    The recipe that uses a partition tells it what one more bucket will cost
-    (`priced`); the partition weighs that against the error of taking its cells as
-    equal.
+    It weighs what one more bucket will cost (`priced`) against the error of taking the
+    cells of a bucket as equal.
 
     Examples
     --------
@@ -80,8 +79,7 @@ class Partition(ABC):
 def record_distance(policy: Policy) -> int:
     """Return how many additions and removals of a record an edge is: Lemma LC2.
 
-    A move is one removal and one addition, so what is private when a record is added
-    or removed costs twice under a policy with moves; nothing moves at no cost.
+    A move is one of each; nothing moves at no cost.
 
     Examples
     --------

@@ -1,14 +1,8 @@
 """Borders drawn one by one: hierarchical bisection, and a given number of buckets.
 
-    P-HP    level 0   [...............................]
-            level 1   [...........][..................]    a cut is drawn by the cost
-            level 2   [....][.....][........][........]    of the two parts it leaves
-
-A last draw decides how many of the cuts, in this order, are kept.
-
-    StructureFirst    best k - 1 buckets of the rest ......|<- last bucket ->|
-
-The last border is drawn first, by the error of both; the next faces one bucket less.
+`Bisection` cuts clusters level by level; a last draw decides how many of the cuts, in
+this order, are kept. `KBuckets` draws the last border first, by the error of the bucket
+behind it and of the best buckets before it; the next border faces one bucket less.
 """
 
 from __future__ import annotations
@@ -44,22 +38,17 @@ MOST_STRETCHES = 1024
 class Bisection(Partition):
     """Cut clusters of cells in two by the exponential mechanism.
 
-    Parameters
-    ----------
-    levels : int, optional
-        Levels of cuts; None for the binary logarithm of the number of cells.
-    share : number in (0, 1)
-        Part of the partition's epsilon that decides how many cuts are kept; the rest
-        is shared evenly by the levels.
+    There are `levels` levels of cuts, by default the binary logarithm of the number of
+    cells. `share` is the part of the partition's epsilon that decides how many cuts are
+    kept; the levels share the rest evenly.
 
     Notes
     -----
     Guarantee: epsilon-private choice of buckets under the policy it is given.
-    Neighbours: one record added or removed; under a policy with moves half of epsilon
-        is used, since a move is a removal and an addition.
+    Neighbours: one record added or removed; half of epsilon under moves (Lemma LC2).
     Sensitivity: a record lies in one cluster of each level, and moves the cost of each
-        of its splits by at most 2; it moves the cost of each number of cuts by at
-        most 2. Costs are whole numbers on a public grid, so the draws are exact.
+        of its splits, and of each number of cuts, by at most 2. Costs are whole numbers
+        on a public grid, so the draws are exact.
     Complexity: O(n log^2 n) time, O(n) memory.
     Source: the paper of `Php`, section 5; proof in ``docs/proofs/php.md``.
 
@@ -192,21 +181,16 @@ def _level_by_level(
 class KBuckets(Partition):
     """Draw the borders of a given number of buckets by their squared error.
 
-    Parameters
-    ----------
-    buckets : int, optional
-        Number of buckets; None for four times the square root of the number of cells,
-        at most half of the stretches between candidate borders.
-    largest_count : int
-        A public number; larger counts are cut to it while the borders are drawn. One
-        record moves squared errors apart by up to twice this number, so it is best
-        near the height of the steps that matter, and must not be read off the data.
+    Without `buckets` there are four times the square root of the number of cells, at
+    most half of the stretches between candidate borders. Counts above `largest_count`
+    are cut to it while borders are drawn. One record moves squared errors apart by up
+    to twice this public number: best is the height of the steps that matter, not read
+    off the data.
 
     Notes
     -----
     Guarantee: epsilon-private choice of buckets under the policy it is given.
-    Neighbours: one record added or removed; under a policy with moves half of epsilon
-        is used, since a move is a removal and an addition.
+    Neighbours: one record added or removed; half of epsilon under moves (Lemma LC2).
     Sensitivity: a record moves the squared error of each candidate of a draw by at most
         2 F - 1, with F the largest count, and no two of them apart by more than 2 F;
         the k - 1 draws share epsilon.
@@ -262,16 +246,12 @@ class KBuckets(Partition):
         kernels.squares_grid(cells, self.largest_count)
 
     def rate(self, cells: int, epsilon: Fraction) -> Fraction:
-        """Return how fast weights fall with errors in each draw: Lemma SF4.
-
-        `epsilon` is the budget when one record is added or removed.
-        """
+        """Return how fast weights fall with errors, for one added record: Lemma SF4."""
         return epsilon / ((self.count(cells) - 1) * self.reach)
 
     def _choose(
         self, counts: IntArray, policy: Policy, epsilon: Fraction, rng: Randomness
     ) -> Buckets:
-        """Return the buckets between the borders that were drawn."""
         cells, buckets = counts.size, self.count(counts.size)
         bits = kernels.squares_grid(cells, self.largest_count)
         borders = evenly_spaced(cells, min(cells, MOST_STRETCHES))
@@ -306,7 +286,6 @@ def evenly_spaced(cells: int, stretches: int) -> IntArray:
 
 
 def _log_factorials(count: int) -> FloatArray:
-    """Return ln 0!, ln 1!, ... ln count!."""
     return np.concatenate([[0.0], np.cumsum(np.log(np.arange(1.0, count + 1)))])
 
 

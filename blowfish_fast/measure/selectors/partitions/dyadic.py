@@ -2,10 +2,6 @@
 
 The exponential mechanism over all partitions into aligned dyadic intervals of a line,
 or rectangles of a grid, sampled exactly from a tree or a lattice of weights.
-
-    line   node = leaf (.49)  |  split in two (.49)  |  regular grid (.02)
-    grid   node = one bucket (.50)  |  halves along either axis (.43)
-                  |  quarters (.04)  |  equal windows (.03)
 """
 
 from __future__ import annotations
@@ -41,22 +37,16 @@ SIDE_REACH = 8 / 3
 class DyadicTree(Partition):
     """Sample a partition with probability that falls with its pinball cost.
 
-    Parameters
-    ----------
-    price : float
-        Cost of a bucket, in units of the noise that it will receive.
-    query_cells : float
-        How many cells a typical query covers; public. A query is hurt by unequal
-        cells only in buckets that its border cuts, so much shorter ones count less.
-    dimensions : int
-        Number of attributes whose cells lie along the line: the border of a box
-        grows with the root of its cells.
+    `price` is the cost of a bucket in units of the noise that it will receive. A
+    typical query covers `query_cells` cells, a public number; it is hurt by unequal
+    cells only in buckets that its border cuts, so much shorter ones count less. The
+    border grows with the root of the cells where these lie along a curve through
+    several `dimensions`.
 
     Notes
     -----
     Guarantee: epsilon-private choice of buckets under the policy it is given.
-    Neighbours: one record added or removed; under a policy with moves half of epsilon
-        is used, since a move is a removal and an addition.
+    Neighbours: one record added or removed; half of epsilon under moves (Lemma LC2).
     Sensitivity: one record raises the pinball cost of one bucket by at most 3/4 or
         lowers it by at most 1/4, so the range over all partitions is 1 and the rate is
         epsilon, less the numerical slack of the sampler.
@@ -94,7 +84,6 @@ class DyadicTree(Partition):
     def _choose(
         self, counts: IntArray, policy: Policy, epsilon: Fraction, rng: Randomness
     ) -> Buckets:
-        """Return a sampled partition."""
         edges = kernels.sample_dyadic_partition(
             counts,
             rng.stream(),
@@ -107,10 +96,10 @@ class DyadicTree(Partition):
         return Buckets(edges)
 
     def length_weights(self, cells: int) -> list[float]:
-        """Return how much the cost of a bucket of 2^level cells counts, at most 1.
+        """Return how much the cost of a bucket of 2^level cells counts.
 
-        A public factor of at most 1 on the cost of each bucket lowers what one record
-        can change, so the rate stays valid.
+        Public factors of at most 1 lower what one record can change, so the rate stays
+        valid.
         """
         power = 1.0 / (2 * self.dimensions)
         levels = (cells - 1).bit_length() + 1
@@ -127,23 +116,17 @@ class DyadicTree(Partition):
 class DyadicRectangles(Partition):
     """Sample a partition into rectangles, likelier the less their cells differ.
 
-    Parameters
-    ----------
-    price : float, optional
-        Cost of a bucket, in units of the noise that it will receive. None for 0.5 where
-        queries are single cells, falling to 0.2 where they are large: the noises of
-        many buckets in one answer cancel in part.
-    query_cells : float
-        How many cells a typical query covers; public. Much smaller buckets count less.
+    `price` is the cost of a bucket in units of the noise that it will receive: by
+    default 0.5 where queries are single cells, falling to 0.2 where they are large, as
+    the noises of many buckets in one answer cancel in part. `query_cells` is as for
+    `DyadicTree`.
 
     Notes
     -----
     Guarantee: epsilon-private choice of buckets under the policy it is given.
-    Neighbours: one record added or removed; under a policy with moves half of epsilon
-        is used, since a move is a removal and an addition.
-    Sensitivity: one record raises the pinball cost of one bucket by at most 3/4 or
-        lowers it by at most 1/4, so the range over all partitions is 1 and the rate is
-        epsilon, less the numerical slack of the sampler.
+    Neighbours: one record added or removed; half of epsilon under moves (Lemma LC2).
+    Sensitivity: as for `DyadicTree`, the range over all partitions is 1 and the rate
+        is epsilon, less the numerical slack of the sampler.
     Complexity: O(n log(rows) log(columns)) time, O(n) memory.
     Source: this project; proof in ``docs/proofs/dyadic_rectangles.md``.
 
@@ -173,7 +156,6 @@ class DyadicRectangles(Partition):
     def _choose(
         self, counts: IntArray, policy: Policy, epsilon: Fraction, rng: Randomness
     ) -> Buckets:
-        """Return sampled rectangles, as a Hilbert curve meets them."""
         shape = policy.domain.shape
         walk = cell_order(policy.domain).order
         edges, order = kernels.sample_rectangles(

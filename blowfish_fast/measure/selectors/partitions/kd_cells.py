@@ -1,7 +1,6 @@
 """Buckets of a kd-tree over cells that are noisy already: when a box is cut.
 
-Rules and functions, not selectors: they read published values and public facts only, so
-they cost nothing and need no policy.
+The rules read published values and public facts only, so they cost nothing.
 """
 
 from __future__ import annotations
@@ -33,10 +32,10 @@ class Boxes(NamedTuple):
 
 
 class NoisyCells(NamedTuple):
-    """What the rules read: published counts and the noise in them.
+    """Published counts and the noise in them.
 
-    `width` is the scale of the noise of a cell, 0 for none, in rho (`power` 2) sigma;
-    `fresh_variance` that of the count of a box which is still to be drawn.
+    `width` is the scale of a cell's noise, 0 for none, in rho (`power` 2) sigma;
+    `fresh_variance` is that of the count of a box which is still to be drawn.
     """
 
     values: FloatArray
@@ -68,12 +67,8 @@ class SplitRule(Protocol):
 class GainRule:
     """Cut at the best place of any axis while rectangles gain more than it costs.
 
-    Parameters
-    ----------
-    price : float
-        Cost of a further box, in variances of a fresh count.
-    caution : float
-        How many times the contrast of noise alone is taken off.
+    `price` is the cost of a further box in variances of a fresh count; `caution` says
+    how many times the contrast of noise alone is taken off.
 
     Examples
     --------
@@ -106,15 +101,9 @@ class GainRule:
 class UniformityRule:
     """Cut across the longest side, at the median, where a box is uneven or crowded.
 
-    Parameters
-    ----------
-    thresholds : {"or", "and", "uniformity"}
-        Which of the two must be passed: either, both, or unevenness alone.
-    uniformity : float, optional
-        A box is uneven if its noisy cells deviate from their mean by this many times
-        what noise alone gives; None: by two standard deviations more than noise gives.
-    count : float
-        A box is crowded if it holds this part of the noisy total.
+    Or both, or uneven alone (`thresholds`). A box is uneven if its noisy cells deviate
+    from their mean by `uniformity` times what noise alone gives; None: by two standard
+    deviations more. It is crowded if it holds the part `count` of the noisy total.
 
     Examples
     --------
@@ -175,8 +164,7 @@ def box_buckets(
 ) -> Buckets:
     """Return boxes as buckets, each within one connected part of the policy.
 
-    The total of a part may be public, so no bucket reaches from one to another; those
-    of one part stand together. `parts` has that of each cell; None where there is one.
+    The total of a part may be public. Buckets of one part stand together.
     """
     edges, order = kernels.cells_of_boxes(boxes.lows, boxes.highs, shape)
     if parts is None:

@@ -1,8 +1,7 @@
 """Least-cost partition: DAWA's first stage with the noise its proof needs.
 
-Every candidate bucket gets a noisy cost; the partition of least total is kept.
-
-    cost of a bucket = deviation of its cells + price of a bucket - geometric noise
+Every candidate bucket costs the deviation of its cells, plus the price of a bucket,
+less geometric noise; the partition of least total is kept.
 """
 
 from __future__ import annotations
@@ -34,24 +33,16 @@ QUANTILE = (3, 4)
 class LeastCost(Partition):
     """Choose the intervals of least noisy cost.
 
-    Parameters
-    ----------
-    lengths : {"powers", "all"}
-        Candidate buckets: lengths that are powers of two, at every offset; or all
-        intervals, for at most 4096 cells.
-    cost : {"deviation", "pinball"}
-        How unequal the cells of a bucket are: the paper's absolute deviation from the
-        mean, or the pinball deviation from the third quartile, which one record moves
-        less, so that its noise is four times smaller.
-    offset : float
-        Added to the price of a bucket, in units of its noise scale, so that short
-        candidates, of which there are more, do not win by luck; public.
+    Candidates have lengths that are powers of two, at every offset, or all `lengths`,
+    for at most 4096 cells. The `cost` is the paper's absolute deviation from the mean,
+    or the pinball deviation from the third quartile, whose noise is four times smaller.
+    The public `offset` is added to the price of a bucket, in units of its noise scale,
+    so that short candidates, of which there are more, do not win by luck.
 
     Notes
     -----
     Guarantee: epsilon-private choice of buckets under the policy it is given.
-    Neighbours: one record added or removed; under a policy with moves half of epsilon
-        is used, since a move is a removal and an addition.
+    Neighbours: one record added or removed; half of epsilon under moves (Lemma LC2).
     Sensitivity: a bucket of L cells changes its deviation by at most 2 - 2/L; noise of
         scale (largest + own sensitivity) / epsilon goes on every candidate, singletons
         included, and is never clamped. Costs and noise are integers on a public grid,
@@ -106,7 +97,6 @@ class LeastCost(Partition):
     def _choose(
         self, counts: IntArray, policy: Policy, epsilon: Fraction, rng: Randomness
     ) -> Buckets:
-        """Return the partition of least noisy cost."""
         given, step = self._candidates(counts, policy, epsilon)
         if self.lengths == "all":
             edges = kernels.least_cost_partition_all(*given, rng.stream(), **step)
@@ -155,11 +145,7 @@ class LeastCost(Partition):
         }
 
     def noise(self, cells: int, epsilon: Fraction) -> CandidateNoise:
-        """Return the public grid and the noise scale of every length: Lemma LC5.
-
-        `epsilon` is the budget when one record is added or removed. On a grid of
-        `step`, floored costs change by at most the sensitivity rounded up to it.
-        """
+        """Return grid and scale of each length, for one added record: Lemma LC5."""
         if self.lengths == "powers":
             sizes = [2**power for power in range(cells.bit_length())]
         else:
@@ -176,13 +162,7 @@ class LeastCost(Partition):
         return CandidateNoise(np.array(scales), step, cap)
 
     def _sensitivities(self, sizes: list[int]) -> tuple[list[Fraction], Fraction]:
-        """Return how far a record moves the cost of each length, and of a competitor.
-
-        Deviation: both by at most 2 - 2/L. Pinball with quantile t: a record raises
-        the cost of its bucket by at most t and lowers it by at most 1 - t, so the
-        chosen bucket and a competitor move apart by at most 1 in all; a single cell
-        never changes its cost, and its competitor moves by at most max(t, 1 - t).
-        """
+        """Return how far a record moves a bucket, and another: Lemmas LC4 and LC7."""
         if self.cost == "deviation":
             own = [Fraction(2) - Fraction(2, size) for size in sizes]
             return own, max(own)
@@ -191,7 +171,6 @@ class LeastCost(Partition):
         return [Fraction(0) if size == 1 else 1 - other for size in sizes], other
 
     def _undrawn(self, counts: IntArray, policy: Policy) -> Buckets:
-        """Return the partition of least cost: no candidate is noisy."""
         if counts.size == 1:
             return Buckets.single_cells(1)
         step, cap = kernels.partition_grid(counts.size, self.bucket_cost)

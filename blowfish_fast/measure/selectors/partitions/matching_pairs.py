@@ -1,17 +1,8 @@
 """MatchingPairs: cells of similar counts in pairs, wherever they lie.
 
-Every candidate bucket, of one cell or of two, gets a noisy cost; the pairing of least
-total is kept. Pairs need not be neighbours, so a bucket may join distant cells.
-
-    counts   3  90  4  88  7        pairs {0, 2}, {1, 3}; cell 4 alone
-    cost     |x_i - x_j| + price - noise   of a pair,   price - noise   of a cell
-
-Pairs within a window are found by a dynamic programme; any pairs by maximum-weight
-matching, ``rustworkx.max_weight_matching``, exact on 128-bit integers. The proof asks
-for the exact minimum of a fixed total order on pairings, and that algorithm promises
-only *a* minimum. So the first solution is made slightly dearer and the problem solved
-again: only a unique minimum comes back. If it was not unique, mates are settled cell by
-cell: by total cost, then mate of cell 0, of cell 1, ...; alone comes first.
+Pairs within a window are found by a dynamic programme, any pairs by maximum-weight
+matching (``rustworkx.max_weight_matching``). Lemma MP6 asks for the exact minimum of a
+fixed order: by total cost, then mate of cell 0, of cell 1, ...; alone comes first.
 """
 
 from __future__ import annotations
@@ -51,21 +42,15 @@ WEIGHT_BITS = 116
 class MatchingPairs(Partition):
     """Choose the pairs of least noisy cost.
 
-    Parameters
-    ----------
-    window : int, optional
-        Cells may be paired if they lie at most so far apart, in C order; None allows
-        every pair. Offered up to 512 cells, windows up to 8 on any number; wider ones
-        need the extra ``matching``. No pair joins two connected parts of the policy.
-    rounds : int
-        How often buckets are paired, each time with an equal part of epsilon: buckets
-        hold at most 2^rounds cells.
+    Cells may be paired if they lie at most `window` apart in C order, and in one
+    connected part of the policy. Windows up to 8 serve any number of cells; wider ones,
+    and None for every pair, serve up to 512 and need the extra ``matching``. Buckets
+    are paired in `rounds` of equal parts of epsilon, and hold at most 2^rounds cells.
 
     Notes
     -----
     Guarantee: epsilon-private choice of buckets under the policy it is given.
-    Neighbours: one record added or removed; under a policy with moves half of epsilon
-        is used, since a move is a removal and an addition.
+    Neighbours: one record added or removed; half of epsilon under moves (Lemma LC2).
     Sensitivity: one record changes the cost of a pair by at most 1 and that of a single
         cell not at all; geometric noise of scale 2 / epsilon goes on every pair and of
         scale 1 / epsilon on every cell alone. Later rounds pair buckets of different
@@ -121,7 +106,6 @@ class MatchingPairs(Partition):
     def _choose(
         self, counts: IntArray, policy: Policy, epsilon: Fraction, rng: Randomness
     ) -> Buckets:
-        """Return the pairing of least noisy cost."""
         cells = counts.size
         each = epsilon / record_distance(policy) / self.rounds
         parts = connected_parts(policy)
@@ -146,9 +130,7 @@ class MatchingPairs(Partition):
     def noise(self, cells: int, epsilon: Fraction, sizes: IntArray) -> PairNoise:
         """Return the public grid and the noise of both kinds of candidates: Lemma MP5.
 
-        `epsilon` is the budget of one round when one record is added or removed,
-        `sizes` the cells of each bucket of the last round. On the grid a floored cost
-        changes by at most the sensitivity rounded up to it.
+        `epsilon` is the budget of one round when one record is added or removed.
         """
         large, small = int(sizes.max()), int(sizes.min())
         change = Fraction(2 * large, large + small)
@@ -206,10 +188,7 @@ class MatchingPairs(Partition):
 
 
 class PairNoise(NamedTuple):
-    """Noise scales and prices of the candidates in steps, the grid, the largest count.
-
-    The step of the grid is 2^grid counts.
-    """
+    """Noise scales and prices in steps of 2^grid counts, and the largest count."""
 
     single: Fraction
     pair: Fraction
@@ -246,8 +225,7 @@ def cheapest_mates(
 ) -> IntArray:
     """Return the mate of each cell in the cheapest pairing; a cell alone is its own.
 
-    Cells ``first < second`` may be paired, each pair once. Costs, of each cell alone
-    and of each pair, are integers of any size; ties go by the order above.
+    Pairs ``first < second`` stand once. Costs are integers of any size; see Lemma MP6.
     """
     alone = np.asarray(alone, dtype=object)
     savings = alone[first] + alone[second] - np.asarray(paired, dtype=object)

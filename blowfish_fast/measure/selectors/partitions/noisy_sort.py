@@ -1,8 +1,5 @@
 """Sorts of noisy counts: cells in groups of similar ones; what follows noise is free.
 
-    counts   3  90  4  88  7  0       noisy   4  89  1  92  8  0
-    sorted   0  1  4  8 | 89  92      groups  {5, 2, 0, 4}, {1, 3}
-
 `ThresholdedSort` takes small noisy counts for 0 before it sorts.
 """
 
@@ -30,13 +27,9 @@ if TYPE_CHECKING:
 
 
 class NoisySort(Partition):
-    """Group cells whose noisy counts are close.
+    """Group cells whose noisy counts are close, at most `largest` in a bucket.
 
-    Parameters
-    ----------
-    largest : int, optional
-        Most cells in a bucket; 2 gives pairs. None sets no limit.
-        Cells of different connected parts of the policy never share a bucket.
+    Cells of different connected parts of the policy never share a bucket.
 
     Notes
     -----
@@ -74,11 +67,7 @@ class NoisySort(Partition):
         self.largest = None if largest is None else int(largest)
 
     def noise(self, policy: Policy, epsilon: Fraction) -> CellNoise:
-        """Return a draw per cell, or per edge where edges are few: Lemma NS2.
-
-        A draw per cell pays 1 for a record added or removed, 2 for a move; a draw per
-        edge, added to one end and taken from the other, pays 1 for that edge.
-        """
+        """Return a draw per cell, or per edge where edges are few: Lemma NS2."""
         edges = _few_edges(policy)
         draws, worst = (
             (policy.domain.size, record_distance(policy))
@@ -93,7 +82,6 @@ class NoisySort(Partition):
     def _choose(
         self, counts: IntArray, policy: Policy, epsilon: Fraction, rng: Randomness
     ) -> Buckets:
-        """Return groups of cells with similar noisy counts."""
         noisy = noisy_counts(counts, self.noise(policy, epsilon), rng)
         # No count is negative, so what lies below 0 is as good as 0.
         return sorted_buckets(np.maximum(noisy, 0), policy, self._cut)
@@ -106,19 +94,15 @@ class NoisySort(Partition):
 class ThresholdedSort(Partition):
     """Cluster cells whose noisy counts are close, all small ones with the empty.
 
-    Parameters
-    ----------
-    threshold : float
-        Noisy counts up to this many widths of their noise, times the logarithm of the
-        number of cells, are taken for 0. At 1 nearly all empty cells are.
+    Noisy counts up to `threshold` widths of their noise, times the logarithm of the
+    number of cells, are taken for 0. At 1 nearly all empty cells are.
 
     Notes
     -----
     Guarantee: epsilon-private choice of buckets under the policy it is given.
     Neighbours: one record moves along one edge of the policy.
-    Sensitivity: that of the noisy counts of `NoisySort`: 1 when a record is added or
-        removed, 2 when it moves, or noise on every edge where edges are few. Threshold,
-        sorting and clusters read noisy counts only.
+    Sensitivity: that of the noisy counts of `NoisySort`; thresholds, sorting and
+        clusters read noisy counts only.
     Complexity: O(n log n) time, O(n) memory.
     Source: the paper of `Ahp`, with clusters of least cost instead of a greedy scan;
         proof in ``docs/proofs/ahp.md``.
@@ -152,7 +136,6 @@ class ThresholdedSort(Partition):
     def _choose(
         self, counts: IntArray, policy: Policy, epsilon: Fraction, rng: Randomness
     ) -> Buckets:
-        """Return clusters of cells with similar noisy counts."""
         noise = self.noise(policy, epsilon)
         return self._clusters(noisy_counts(counts, noise, rng), policy, noise)
 

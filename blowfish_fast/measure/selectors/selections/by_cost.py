@@ -1,13 +1,7 @@
 """Choices by cost: exact draws, with weights that fall with whole costs.
 
-kept frequencies     0     1     2     3    ...       the choice of EFPA
-what is dropped    high ............... low           L2 norm of the others
-noise               low ............. high            public
-cost               root of the sum of squares
-
-true answers        12    40     7                    the choice of a round of MWEM
-estimated           10    25     7                    public, in whole numbers
-cost                -2   -15     0                    minus the error
+EFPA weighs what dropped frequencies would have told against the noise of kept ones; a
+round of MWEM takes a query whose estimated answer is far off.
 """
 
 from __future__ import annotations
@@ -42,7 +36,6 @@ IN_A_ROW = 2**14
 """Squares are added up in rows of so many, then the rows, to round each less often."""
 
 ROOT_OF_TWO = Fraction(141422, 100000)
-"""A little more than the square root of 2."""
 
 LARGEST_ERROR = 2**60
 MOST_COEFFICIENTS = 2**26
@@ -94,10 +87,8 @@ class ByCost(ABC):
 class KeptFrequencies(ByCost):
     """Choose how many low frequencies to keep.
 
-    Parameters
-    ----------
-    noise : (candidates,) float64
-        Public: the L2 norm that the noise will have if frequencies 0 to i are kept.
+    `noise` is public: the L2 norm that the noise will have if frequencies 0 to i are
+    kept.
 
     Notes
     -----
@@ -156,10 +147,9 @@ class KeptFrequencies(ByCost):
 
 
 def running_sums(terms: FloatArray) -> FloatArray:
-    """Add up terms that are not negative, with few additions behind every sum.
+    """Add up terms that are not negative.
 
-    No sum of n terms has more than `IN_A_ROW` + n / `IN_A_ROW` roundings behind it, of
-    at most 2^-53 of the sum each.
+    No sum of n terms has more than `IN_A_ROW` + n / `IN_A_ROW` roundings behind it.
     """
     rows = np.zeros((-(-terms.size // IN_A_ROW), IN_A_ROW))
     rows.reshape(-1)[: terms.size] = terms
@@ -180,18 +170,14 @@ class Runs(NamedTuple):
 class WorstQuery(ByCost):
     """Choose a query whose estimated answer is far from the truth.
 
-    Parameters
-    ----------
-    workload : Workload
-        Queries with whole coefficients, so that true answers are integers.
+    Queries must have whole coefficients, so that true answers are integers.
 
     Notes
     -----
     Guarantee: epsilon-private choice of a query under the policy it is given.
     Neighbours: one record moves along one edge of the policy.
-    Sensitivity: an edge (u, v) moves the answer of a query q by |q_u - q_v|: by 1 for
-        queries that count records, also when a record moves. The error of each query
-        moves no further, since the estimate is public.
+    Sensitivity: an edge (u, v) moves the error of a query q by at most |q_u - q_v|, as
+        the estimate is public: by 1 for queries that count records.
 
     Examples
     --------

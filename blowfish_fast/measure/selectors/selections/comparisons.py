@@ -1,12 +1,7 @@
 """Comparisons of noisy numbers: are records scattered, and the first tail below a bar.
 
-scattered     . .  .   .   any rectangle has empty cells beside full ones
-concentrated  ##. .        a few rectangles hold all there is to know
-
-persons with more than   1    2    3    4    5   records
-90   41   12    3    0
-+ noise                 88   43    9    5   -1       the first at most bar + noise
-bar 10 + noise 11                  ^                 (the sparse vector technique)
+The first tail whose noisy number is at most the noisy bar is found by the sparse vector
+technique.
 """
 
 from __future__ import annotations
@@ -62,14 +57,9 @@ class NoisyComparison(ABC):
 class ScatterTest(NoisyComparison):
     """Say whether what rectangles cannot make even exceeds a part of all records.
 
-    Parameters
-    ----------
-    level_weights : list of lists of float
-        Public weight of a bucket of 2^i by 2^j cells, in [0, 1].
-    price : float
-        Public cost of a bucket, in records.
-    threshold : float
-        Part of all records, in [0, 1/4], above which data count as scattered.
+    All is public: `level_weights`, in [0, 1], of a bucket of 2^i by 2^j cells; `price`,
+    the cost of a bucket in records; `threshold`, the part of all records, in [0, 1/4],
+    above which data count as scattered.
 
     Notes
     -----
@@ -153,14 +143,9 @@ class ScatterTest(NoisyComparison):
 
 
 class FirstBelow(NoisyComparison):
-    """Find the first tail of a histogram that is at most a bar.
+    """Find the first tail of a histogram that is at most `bar`, a public number.
 
     The tail after cell i is the number of records in the cells that follow it.
-
-    Parameters
-    ----------
-    bar : int
-        Public.
 
     Notes
     -----

@@ -1,10 +1,8 @@
 """Private medians of boxes: the splits of a kd-tree, level by level.
 
-    level 0   [. . . . . . . .]        every box is cut across its longest side
-    level 1   [. . .][. . . . .]       a cut costs |records left - records right|,
-    level 2   [.][. .][. . .][. .]     drawn with weight exp(-rate * cost)
-
-Boxes of one level are disjoint, so a record pays once per level.
+Every box is cut across its longest side. A cut costs |records left - records right| and
+is drawn with weight exp(-rate * cost). Boxes of one level are disjoint, so a record
+pays once per level.
 """
 
 from __future__ import annotations
@@ -27,12 +25,7 @@ if TYPE_CHECKING:
 class KdBoxes(NamedTuple):
     """Boxes that split in two; every box comes after its parent, the whole first.
 
-    Attributes
-    ----------
-    parents : (boxes,) int64
-        The box that each box lies in; -1 for the whole.
-    lows, highs : (boxes, d) int64
-        Half-open corners.
+    `parents` is -1 for the whole; `lows` and `highs` are half-open corners, (boxes, d).
     """
 
     parents: IntArray
@@ -43,18 +36,12 @@ class KdBoxes(NamedTuple):
 class Medians:
     """Cut boxes of a grid near the median of their records, level by level.
 
-    Parameters
-    ----------
-    shape : tuple of int
-        Cells of each axis.
-    levels : int
-        How often boxes are cut; 0 leaves the whole.
+    With 0 levels the whole grid stays one box.
 
     Notes
     -----
     Guarantee: epsilon-private choice of all cuts under the policy it is given.
-    Neighbours: one record added or removed; under a policy with moves half of epsilon
-        is used, since a move is a removal and an addition.
+    Neighbours: one record added or removed; half of epsilon under moves (Lemma HY5).
     Sensitivity: a record lies in one box of each level and changes the difference
         between its two sides by 1, whatever the cut. Each level takes an equal part
         of epsilon; costs are whole numbers, so the draws are exact.
@@ -125,10 +112,10 @@ class Medians:
 def median_costs(
     table: IntArray, lows: IntArray, highs: IntArray, axes: IntArray
 ) -> IntArray:
-    """Return what each cut of each box costs: the difference of its two sides.
+    """Return the difference between the two sides of each cut, from summed areas.
 
-    From summed areas, half-open corners (boxes, d) and the axis of each box. Column j
-    of (boxes, cuts) is the cut after j + 1 cells; `NO_CANDIDATE` where there is none.
+    Column j of (boxes, cuts) is the cut after j + 1 cells; `NO_CANDIDATE` where there
+    is none.
     """
     rows = np.arange(axes.size)
     sides = highs[rows, axes] - lows[rows, axes]
