@@ -1,18 +1,10 @@
 """Blocks, fan-outs and the split of epsilon for an ordered hierarchy.
 
-Everything here reads the policy and the number of cells only, so choosing is free. An
-end of a random range takes one border and, inside its block, (fan-out - 1) / 2 nodes
-per level on average. With a share a of epsilon on the borders and 1 - a on the nodes,
-of which a move changes two ways of `levels` nodes each, the expected squared error is
-
-    c1 / a^2 + c2 / (1 - a)^2       c1 = 4 (n - length) / (n + 1)
-                                    c2 = 8 (fan-out - 1) levels^3 n / (n + 1)
-
-in units of 1 / epsilon^2, least where a : 1 - a = c1^(1/3) : c2^(1/3). Paid in rho it
-is c1 / a + c2 / (1 - a), c1 = (n - length) / (n + 1), c2 = (fan-out - 1) levels^2 n /
-(n + 1) in units of 1 / rho, and square roots. It leaves out what least squares gains,
-so it is a bound above; between the best fan-outs of each number of levels, and somewhat
-wider ones, the exact error of a few blocks decides, where that takes no time.
+Everything here reads the policy and the number of cells only, so choosing is free. With
+a share a of the budget on the borders, random ranges have the squared error c1 / a^2 +
+c2 / (1 - a)^2, paid in rho c1 / a + c2 / (1 - a), before what least squares gains
+(Lemma OH12, ``docs/proofs/ordered_hierarchical.md``). Between a few fan-outs the exact
+error of a few blocks decides, where that takes no time.
 """
 
 from __future__ import annotations
@@ -50,9 +42,8 @@ MOST_TRIED = 2**16
 class HierarchyPlan(NamedTuple):
     """How one stretch of the line is measured, in blocks of `length` cells.
 
-    `border_error` and `node_error` are c1 and c2 of the module docstring; `border_rate`
-    and `node_rate` the rates of each border and node at epsilon = 1 (`power` 1) or rho
-    = 1 (2).
+    `border_error` and `node_error` are c1 and c2 of the module docstring; rates are
+    those at epsilon = 1 (`power` 1) or rho = 1 (2).
     """
 
     length: int
@@ -112,10 +103,7 @@ def block_plan(
 def whole_line_plan(
     cells: int, fan_out: int, *, moves: bool, power: int = 1
 ) -> HierarchyPlan:
-    """Measure one tree over the whole line, its total like every other node.
-
-    For policies with "absent", whose edges change every border after a cell.
-    """
+    """Measure one tree over the whole line, its total too, for edges to "absent"."""
     levels = tree_depth(cells, fan_out)
     changed = max(levels + 1, 2 * levels * moves)
     paid = 2.0 * changed**2 if power == 1 else 0.5 * changed
@@ -141,9 +129,7 @@ def best_hierarchy(
     """Return the policy's own plan, or one for all moves if that promises less error.
 
     The plans for `Full` and `AddRemove` are offered to every policy, so none is served
-    worse than these (``docs/proofs/ordered_hierarchical.md``). On more than 2^16 cells
-    they are tried where they may win: if single cells are asked, or an edge spans a
-    quarter.
+    worse than these (Lemma OH8); on more than 2^16 cells only where they may win.
     """
     domain, power = policy.domain, Budget.of(budget).power
     own = planned_hierarchy(policy, fan_out, power)
@@ -167,12 +153,10 @@ def best_hierarchy(
 def planned_hierarchy(
     policy: Policy, fan_out: int | None = None, power: int = 1
 ) -> OrderedHierarchy:
-    """Return the hierarchy of least predicted error for random ranges.
+    """Return the hierarchy of least predicted error for random ranges: Lemma OH8.
 
-    Without "absent" the line falls into stretches that no record can leave; each gets
-    blocks as long as its own longest edge, or a single block if any two of its cells
-    may be joined. With "absent" there is one stretch: blocks as long as the longest
-    edge, or one block.
+    Each stretch that no record can leave gets blocks as long as its own longest edge,
+    or a single block if any two of its cells may be joined.
     """
     reach = LineReach(policy)
     if policy.has_bottom:
@@ -242,10 +226,7 @@ def _plan_for(
 
 
 def _nodes_per_cell(one: HierarchyPlan) -> float:
-    """Return the nodes of one block over its cells, one border and its root included.
-
-    Level by level, as its parts are nearly equal.
-    """
+    """Return the nodes of one block over its cells, with one border and its root."""
     nodes, wide = 2, 1
     for _ in range(one.levels):
         wide = min(wide * one.fan_out, one.length)
@@ -254,10 +235,7 @@ def _nodes_per_cell(one: HierarchyPlan) -> float:
 
 
 def _exact_error(one: HierarchyPlan, cells: int) -> float:
-    """Return the error of all ranges over a few blocks, after least squares.
-
-    At a small epsilon, so that the law of the noise is the continuous one.
-    """
+    """Return the error of all ranges over a few blocks, for continuous noise."""
     tried = min(cells, TRIED_BLOCKS * one.length)
     nothing = np.zeros(1, dtype=np.int64)
     strategy = _laid_out(nothing, tried, [one], nothing)

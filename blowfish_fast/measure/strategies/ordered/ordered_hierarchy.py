@@ -1,9 +1,4 @@
-r"""Totals up to the end of each block, and a tree of totals inside every block.
-
-    borders   |-------- s1          the records before each block's end; the last one
-              |----------------- s2 is the total
-    trees      [ block ][ block ]   nodes below each root, split into nearly equal parts
-                / | \    / | \
+"""Totals up to the end of each block, and a tree of totals inside every block.
 
 Blocks are as long as the longest edge of the policy, so a record that moves crosses one
 border at most and changes two ways down the trees. Stretches of the line between which
@@ -42,18 +37,10 @@ if TYPE_CHECKING:
 class OrderedHierarchy(LinearStrategy):
     """Borders of blocks and the trees inside them.
 
-    Parameters
-    ----------
-    edges : (blocks + 1,) int64
-        Cells where blocks begin, from 0 to the number of cells.
-    fan_outs : (blocks,) int64
-        Most children of a node in each block.
-    border_weights, node_weights : (blocks,) float64
-        Relative rate, in [0, 1], of the total up to the end of each block and of
-        every node inside it.
+    Block i begins at cell ``edges[i]``; the last edge is the number of cells. Its nodes
+    have at most ``fan_outs[i]`` children. The weights of the border at its end and of
+    every node inside it are relative rates in [0, 1].
 
-    Examples
-    --------
     >>> import blowfish_fast as bf
     >>> policy = bf.policies.Threshold(bf.Domain(32), theta=4)
     >>> asked = bf.workloads.Prefixes(policy.domain)
@@ -141,8 +128,7 @@ class OrderedHierarchy(LinearStrategy):
     def increasing(self, noisy: IntArray, scales: Scales) -> FloatArray:
         """Return cells of 0 or more: monotone borders, then family by family inside.
 
-        The borders are the closest to least squares that never decrease, pass through
-        those that are exact and leave each block what exact nodes inside it hold.
+        Exact borders are met, and each block keeps what exact nodes inside it hold.
         Post-processing, O(cells).
         """
         measured = self._measured(noisy, scales)
@@ -165,10 +151,7 @@ class OrderedHierarchy(LinearStrategy):
     def _spread(self, form: Fractions | Pieces, scales: Scales) -> Spread:
         """Return the law of each query's noise; the variance is exact.
 
-        `square` and `largest` are bounds above, proved in ``docs/proofs``: a row's
-        noise enters at most r times its leverage for coefficients in an interval of
-        length r that holds 0, and the squares of what borders contribute add up to at
-        most r times the total variation.
+        `square` and `largest` are bounds above: Lemma OH11.
         """
         variance = self._variance(_cuts(form), scales)
         moments = row_moments(form, self.cells)

@@ -1,9 +1,8 @@
 """What noisy running totals tell about counts: they never decrease, and are smooth.
 
-Everything here reads noisy values and public totals, after the noise: it is free. Which
-fit serves best depends on how much is asked at once, and on how many records there are
-for the noise; both are public. Whether few knots are enough is seen in the noisy
-totals.
+Everything here reads noisy values and public facts, after the noise: it is free. Which
+fit serves best depends on how much is asked at once, on the records per cell in units
+of the noise, and on whether few knots are enough for the noisy totals.
 """
 
 from __future__ import annotations
@@ -38,10 +37,7 @@ LONG = 8
 
 
 class Totals(NamedTuple):
-    """Running totals of buckets, which of them are exact, and the others' noise.
-
-    All but one in 20 of such rows of noise stay below `outlier`.
-    """
+    """Running totals and noise: with chance 19/20 no row exceeds `outlier`."""
 
     values: FloatArray
     known: BoolArray
@@ -82,8 +78,7 @@ def monotone_buckets(totals: Totals) -> FloatArray:
 def smoothed_cells(totals: Totals, query_cells: float) -> FloatArray:
     """Return counts from running totals of single cells, the last of them exact.
 
-    Noise is of one size on all that are not exact; `query_cells` is how many cells a
-    typical query covers.
+    All noise is of one size; a typical query covers `query_cells` cells.
     """
     if not totals.variance:
         return monotone_buckets(totals)
@@ -175,10 +170,7 @@ def _running_moments(values: FloatArray) -> tuple[FloatArray, FloatArray]:
 def _between_knots(
     totals: Totals, knots: IntArray, running: tuple[FloatArray, FloatArray]
 ) -> tuple[FloatArray, FloatArray]:
-    """Return least-squares totals at the knots, and the error that each of them saves.
-
-    The totals between two knots lie on the straight line; exact ones are met.
-    """
+    """Return least-squares totals at the knots, and the error that each one saves."""
     sums, moments = running
     begin = np.append(0, knots[:-1])
     length = (knots - begin).astype(np.float64)

@@ -1,9 +1,8 @@
 """Measure the running totals of the cells, all with the same noise.
 
-A range is the difference of two rows. A record that moves from u to v changes the rows
-between them, so noise grows with the longest edge of the policy and not with the number
-of cells. A row that no edge changes is published exactly: the total, where it is
-public, and the end of every stretch that no record can leave.
+A record that moves from u to v changes the rows between them, so noise grows with the
+longest edge of the policy and not with the number of cells. A row that no edge changes
+is published exactly: the end of every stretch that no record can leave.
 """
 
 from __future__ import annotations
@@ -30,9 +29,8 @@ from blowfish_fast.workloads import Form, Fractions, Implicit, Pieces
 class LineReach:
     """How far the edges of a policy over one ordered attribute go.
 
-    No neighbour of a cell lies further than `far`: exact where the policy lists its
-    furthest neighbours, else the longest edge from everywhere. `bottom` marks the cells
-    that are joined to "absent".
+    No neighbour of a cell lies further than `far`, which is exact where the policy
+    lists its furthest neighbours. `bottom` marks the cells joined to "absent".
     """
 
     def __init__(self, policy: Policy) -> None:
@@ -70,8 +68,6 @@ class LineReach:
 class PrefixSums(LinearStrategy):
     """Running totals of `cells` cells.
 
-    Examples
-    --------
     >>> import numpy as np
     >>> PrefixSums(4).rows(np.array([5, 0, 2, 1]))
     array([5, 5, 7, 8])
@@ -111,10 +107,7 @@ class PrefixSums(LinearStrategy):
         return worst
 
     def totals(self, noisy: IntArray, scales: Scales) -> FloatArray:
-        """Return the estimated running totals.
-
-        They are the noisy rows; rows that were not measured are interpolated.
-        """
+        """Return the noisy running totals; those not measured are interpolated."""
         known = scales.measured | scales.exact
         if known.all():
             return noisy.astype(np.float64)
@@ -164,11 +157,7 @@ class PrefixSums(LinearStrategy):
 
 
 class _BorderNoise(NamedTuple):
-    """Noise at each border of the line, of which the first is exact.
-
-    `least` is the scale of all measured rows, `width` too unless some were not
-    measured.
-    """
+    """Noise at each border, the first exact; `least` is the scale of measured rows."""
 
     variances: FloatArray
     widths: FloatArray
@@ -212,8 +201,7 @@ def _steps(
 def _cut_weights(edges: IntArray) -> tuple[FloatArray, FloatArray]:
     """Sum the weights, and their squares, that all cuts give to each border.
 
-    A cut between two cells inside a bucket lies t / m of the way from the border before
-    the bucket to the one after it and weighs them 1 - t / m and t / m.
+    A cut t / m of the way through a bucket weighs its borders 1 - t / m and t / m.
     """
     sizes = np.diff(edges).astype(np.float64)
     # Sums over t = 1 .. m of t / m and of (t / m)^2; t = 0 is the border before.

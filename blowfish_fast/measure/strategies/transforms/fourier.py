@@ -2,8 +2,7 @@
 
 The rows are orthogonal, so the inverse transform, with nothing in place of the other
 frequencies, is the least-squares histogram. Cosines and sines are whole numbers
-(``kernels.fourier_rows``): noise lives on the integers, and what one record moves is
-counted, not bounded by a norm.
+(``kernels.fourier_rows``), so noise lives on the integers.
 """
 
 from __future__ import annotations
@@ -32,12 +31,8 @@ SAMPLED = 48
 
 
 class Fourier(LinearStrategy):
-    """The total and the frequencies 1 to `frequencies` of `cells` cells.
+    """The total and frequencies 1 to `frequencies`, at most `most_frequencies(cells)`.
 
-    At most `most_frequencies(cells)` of them.
-
-    Examples
-    --------
     >>> import numpy as np
     >>> strategy = Fourier(cells=8, frequencies=2)
     >>> strategy.rows(np.array([1, 1, 0, 0, 1, 1, 0, 0])).size
@@ -93,8 +88,7 @@ class Fourier(LinearStrategy):
     def worst_edge(self, weights: IntArray, policy: Policy, power: int = 1) -> int:
         """Return the heaviest cell, or a bound on the heaviest move: Lemma EF4.
 
-        Exact when a record is added or removed and all waves weigh the same. A move is
-        two cells, or by the distance it covers a change of angle, whichever is less.
+        Exact when a record is added or removed and all waves weigh the same.
         """
         if power == 2:
             return self._worst_square(weights, policy)
@@ -233,8 +227,6 @@ def most_frequencies(cells: int) -> int:
 
     On more than 2^15 cells, as many as 2^29 products of cosines and counts allow.
 
-    Examples
-    --------
     >>> most_frequencies(4096), most_frequencies(2**20)
     (2048, 512)
     """
@@ -244,8 +236,7 @@ def most_frequencies(cells: int) -> int:
 def typical_reach(cells: int, policy: Policy) -> FloatArray:
     """Return about how far an edge moves the rows, for each number of frequencies.
 
-    In rows of unit length. Largest over a sample of cells and distances: good enough
-    to choose by, never to draw noise by.
+    In rows of unit length, over a sample: good to choose by, never to draw noise by.
     """
     most = most_frequencies(cells)
     numbers = np.arange(1, most + 1)
@@ -278,8 +269,7 @@ def _heaviest_column(cells: int, frequencies: int) -> int:
 def _turn_bound(cells: int, frequencies: int, longest: int) -> int:
     """Bound what a move of at most `longest` cells changes in all cosines and sines.
 
-    Each table entry is off by at most half a step, so each of the two rows of a
-    frequency may change by one step more than its cosine or sine.
+    Rounding adds at most one step to each of the two rows of a frequency.
     """
     turn = kernels.largest_turn(cells, frequencies, longest) * (1.0 + 2.0**-30)
     steps: int = math.ceil(2.0 * math.sqrt(2.0) * 2**kernels.STEP_BITS * turn)
@@ -287,10 +277,7 @@ def _turn_bound(cells: int, frequencies: int, longest: int) -> int:
 
 
 class _RowLaw(NamedTuple):
-    """Variance and scale of each row's part of the estimate, with its factor.
-
-    `drawn` is the scale of the draw itself, before the factor.
-    """
+    """Noise of each row in the estimate; `drawn` is the scale before the factor."""
 
     variances: FloatArray
     widths: FloatArray

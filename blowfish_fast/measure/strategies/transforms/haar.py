@@ -3,9 +3,7 @@
 A record is counted by one row per level and by the total; a move changes the row of the
 node where its two cells part by two, those below by one each, and nothing above. On a
 grid the rows of the axes are multiplied, and so are their numbers. Sides that are no
-power of two have leaves of two depths (``kernels.haar_transform``). A node then takes
-an equal part of what its ancestors left, counted down its longest way; so epsilon is
-spent in full on all cells but at most one of an axis.
+power of two have leaves of two depths: see Lemma PR7, ``docs/proofs/privelet.md``.
 """
 
 from __future__ import annotations
@@ -32,8 +30,6 @@ from blowfish_fast.workloads.base import as_pieces, form_matrix
 class Haar(LinearStrategy):
     """Sums and differences along every axis of a grid, of any sides; one for a line.
 
-    Examples
-    --------
     >>> import numpy as np
     >>> Haar((4,)).rows(np.array([4, 0, 2, 1]))
     array([7, 1, 4, 1])
@@ -70,8 +66,7 @@ class Haar(LinearStrategy):
         """Return the heaviest cell, or the heaviest move between two cells: Lemma PR3.
 
         Exact under `AddRemove`, and under `Full` on a line; on a grid under `Full` see
-        `worst_grid_move`, with squares `_worst_square`. For sparser policies it is a
-        bound above.
+        `worst_grid_move` and `_worst_square`. It is a bound above for sparser policies.
         """
         paid = kernels.haar_path_sums(weights.reshape(self.shape))
         worst = int(paid.max()) if policy.has_bottom else 0
@@ -86,9 +81,8 @@ class Haar(LinearStrategy):
     def _worst_square(self, weights: IntArray) -> int:
         """Return a bound on the largest sum of weights times squared moves on a grid.
 
-        Lemma PR11: a record that moves costs at most twice the heaviest cell, with the
-        products of `weights` or `squared_weights`, and a little more for their
-        flooring. Other weights stay below a multiple of these.
+        Lemma PR11: at most twice the heaviest cell under product weights, plus
+        flooring; other weights stay below a multiple of these.
         """
         return min(
             self._covered(weights, own)
@@ -118,8 +112,7 @@ class Haar(LinearStrategy):
     def _spread(self, form: Fractions | Pieces, scales: Scales) -> Spread:
         """Return the exact law: O(log cells) per range, the product of axes per box.
 
-        Queries of so many pieces that a transform of all cells is cheaper are
-        transformed.
+        Queries of very many pieces are transformed.
         """
         variances, widths = self._kept(scales, known_noise)
         least = self._kept(scales, least_scale)
@@ -205,11 +198,9 @@ def _products(axes: list[FloatArray]) -> IntArray:
 
 
 def _square_root_weights(cells: int) -> FloatArray:
-    """Return the weight of each row of one axis for noise paid in rho.
+    """Return the weight of each row of one axis for noise paid in rho: Lemma PR10.
 
-    A row of level l, over s cells, takes sqrt(1 + 2 / s^2 - 3/4 2^-l) of its weight for
-    epsilon, and no more than the rows above it together, which Lemma PR11 needs. On
-    sides that are no powers of two the weights for epsilon favour small nodes already.
+    No row takes more than the rows above it together, which Lemma PR11 needs.
     """
     weights = _axis_weights(cells)
     fine = 2.0 if cells & (cells - 1) == 0 else 0.0
@@ -258,14 +249,7 @@ MOST_WAYS = 2**20
 def worst_grid_move(weights: IntArray, paid: IntArray) -> int:
     """Return the largest price of a move between two cells of a grid, or a bound above.
 
-    A record that moves from u to v pays the rows of both, except for rows that count
-    both with one sign. Along one axis the rows that count both cells are those above
-    their meeting point, with one sign, and that of the meeting point itself, with two;
-    a product of such rows keeps its value if it takes an even number of meeting points:
-
-        price of a move = paid(u) + paid(v) - 2 * (rows in common, even)
-
-    It is enough to tell, axis by axis, whether a move crosses the middle; axes of three
+    Lemma PR3 tells, axis by axis, only whether a move crosses the middle; axes of three
     cells are looked at more closely. Exact where weights are equal and all sides powers
     of two or 3; on other grids a move across all middles meets it, up to the rounding
     of the weights. `paid` is the sum of the weights over the rows that count each cell.

@@ -1,8 +1,7 @@
 """Trees of boxes over a grid, grown from the whole box downwards.
 
 A tree is public when it is measured: it was grown from sizes, from noisy counts or by a
-private choice. `BoxTree.arranged` puts its nodes in the order that `TreeStrategy` asks
-for, with the buckets that its leaves are.
+private choice.
 """
 
 from __future__ import annotations
@@ -25,8 +24,7 @@ PRUNED_BELOW = 5.0
 class Arranged(NamedTuple):
     """A tree of boxes in the order of `TreeStrategy`.
 
-    `numbers` holds the new number of each node of the `BoxTree`, `parents` the node
-    above each node in new numbers, `buckets` the cells of each leaf.
+    `numbers` holds the new number of each node of the `BoxTree`, `buckets` the leaves.
     """
 
     numbers: IntArray
@@ -41,11 +39,7 @@ class Arranged(NamedTuple):
 
 
 class BoxTree(NamedTuple):
-    """Boxes that split into boxes; every node comes after its parent, the root first.
-
-    `parents` is the box that each box lies in, -1 at the root; `lows` and `highs` are
-    its half-open corners.
-    """
+    """Boxes [low, high) that split into boxes, each after its parent, root first."""
 
     parents: IntArray
     lows: IntArray

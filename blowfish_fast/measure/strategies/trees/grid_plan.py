@@ -4,9 +4,6 @@ More cells cost noise, fewer of them blur the border of a query:
 
     m parts per axis, d axes:    noise ~ m^(d/2) / epsilon,    blur ~ records / m
     equal in order:              m = (records * epsilon / c)^(2 / (d + 2))
-
-Where the number of records is private it is bought with a stated part of epsilon, or
-given as a public rough count.
 """
 
 from __future__ import annotations
@@ -31,10 +28,7 @@ from .tree import TreeStrategy
 
 
 class RoughTotal(NamedTuple):
-    """How many records there are, as far as a grid needs to know.
-
-    `bought` holds the measurement that was paid for it, if any: a tree of one node.
-    """
+    """How many records there are, and the measurement that was paid for it, if any."""
 
     records: float
     bought: list[Measurement]
@@ -76,10 +70,7 @@ def rough_total(
 
 
 def count_epsilon(policy: Policy, budget: Budget | Fraction) -> float:
-    """Return the reciprocal of the noise scale of a count: a move changes two.
-
-    Paid in rho, that of Laplace noise of equal variance.
-    """
+    """Return one over the Laplace scale of a count; in rho, that of equal variance."""
     each = Budget.of(budget).over(policy.group_size)
     if policy.has_moves:
         # Two counts move by one: half of the budget for each, in either currency.
@@ -92,9 +83,8 @@ def parts_per_axis(
 ) -> IntArray:
     """Return into how many parts each axis of a grid is cut, at `least` so many.
 
-    `sides` (boxes, d) are the cells of each axis of each box, `records` those in each
-    box, public or noisy. A part should hold `constant` records over `epsilon`, the
-    reciprocal of the noise scale of one count.
+    `sides` (boxes, d) are cells; `records`, those in each box, are public or noisy. A
+    part should hold `constant` records over `epsilon`, that of `count_epsilon`.
     """
     wide = np.maximum((sides > 1).sum(axis=1), 1)
     held = np.maximum(np.asarray(records, dtype=np.float64), 0.0) * epsilon / constant
@@ -117,8 +107,7 @@ def one_measurement(
 ) -> Measurement:
     """Return several measurements of the nodes of one tree as a single one.
 
-    No node may carry noise in two layers; exact rows win. What is public stays public:
-    the result holds the rows that the layers published, at the scales they had.
+    No node may carry noise in two layers; exact rows win, and published rows stay.
     """
     unit, rescaled = rates_at_common_unit([one.measurement.scales for one in layers])
     rates = np.zeros(parents.size, dtype=np.int64)

@@ -1,14 +1,9 @@
 """A tree of totals over the cells, each node with noise of its own scale.
 
-              root                   regular: level by level, leaves first, root last
-         n0         n1               any other form: given by parents, leaves first
-      x0    x1   x2    x3            weight 0: the node is not measured
-
 A move between two cells changes the nodes that hold exactly one of their leaves, so its
 price is a distance in a tree metric (``kernels.tree.paths``), and the price of a policy
-the largest distance over its edges. Families of edges are not listed: pairs inside
-groups of cells, windows of a line and boxes of a grid are priced by their diameters, a
-product factor by factor, anything else pair by pair.
+the largest distance over its edges. Pairs inside groups, windows of a line and boxes of
+a grid are priced by their diameters, anything else pair by pair.
 """
 
 from __future__ import annotations
@@ -133,10 +128,7 @@ def _on_grid(metric: LeafDistances, policy: Threshold, lines: IntArray) -> int:
 
 
 def _turned(grid: IntArray) -> IntArray:
-    """Return the grid by sum and difference of coordinates; -1 between its cells.
-
-    An L1 ball is a box in these coordinates.
-    """
+    """Return the grid turned by 45 degrees, gaps -1: an L1 ball is a box there."""
     rows, columns = grid.shape
     side = rows + columns - 1
     turned = np.full((side, side), -1, dtype=np.int64)
@@ -146,18 +138,11 @@ def _turned(grid: IntArray) -> IntArray:
 
 
 class TreeStrategy(LinearStrategy):
-    """Totals of all nodes of a tree over the cells.
+    """Totals of all nodes of a tree whose leaves are the cells, in their order.
 
-    Parameters
-    ----------
-    tree : Tree
-        From ``kernels.regular_tree(leaves, fan_out)`` or
-        ``kernels.tree_of_parents(parents)``; its leaves are the cells, in their order.
-    node_weights : (nodes,) float64
-        Relative rate of each node, in [0, 1], leaves first; 0: it is not measured.
+    `node_weights`, in [0, 1] and leaves first, are relative rates; a node of weight 0
+    is not measured.
 
-    Examples
-    --------
     >>> import numpy as np
     >>> from blowfish_fast import kernels
     >>> strategy = TreeStrategy(kernels.regular_tree(4, 2), np.ones(7))
@@ -204,11 +189,7 @@ class TreeStrategy(LinearStrategy):
         return integer_weights(self.node_weights)
 
     def exact_rows(self, policy: Policy) -> BoolArray:
-        """Mark the nodes that no edge enters or leaves: Lemma HI6.
-
-        Each connected part of the policy lies inside or outside of such a node, and
-        none inside holds "absent".
-        """
+        """Mark the nodes that no edge enters or leaves: Lemma HI6."""
         return kernels.uncrossed_nodes(self.tree, *policy.components())
 
     def worst_edge(self, weights: IntArray, policy: Policy, power: int = 1) -> int:

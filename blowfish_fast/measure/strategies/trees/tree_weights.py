@@ -1,15 +1,10 @@
 """Choose fan-out and weights of a tree: tuned to a workload, or by level alone.
 
-Everything here reads public facts only, so choosing costs nothing. Paid in epsilon,
-precisions are squared weights: greedy scaling, then sweeps. Paid in rho they are the
-weights themselves and the design is convex (``kernels.square_root_weights``); one
-binary tree is enough, since it holds all trees whose fan-out is a power of two.
-
-Under `AddRemove` and `Full` one family of trees is tuned, its root measured or exact.
-Every other policy chooses by predicted variance among both families, trees with weight
-on their leaves alone, and trees tuned to what is left of the queries where nodes that
-no edge crosses are exact. These candidates grow with the exact nodes and depend on
-nothing else of the policy, so a policy implied by another is never served worse.
+Everything here reads public facts only, so choosing costs nothing, and a policy implied
+by another is never served worse (Lemma HI8, ``docs/proofs/hierarchy.md``). Paid in
+epsilon, precisions are squared weights: greedy scaling, then sweeps. Paid in rho the
+design is convex (``kernels.square_root_weights``); one binary tree is enough, since it
+holds all trees whose fan-out is a power of two.
 """
 
 from __future__ import annotations
@@ -64,10 +59,7 @@ FLOOR = 0.05
 
 
 class TunedWeights(NamedTuple):
-    """Weights of one tree and the error they predict.
-
-    In units of 2 / epsilon^2, or of 1 / (2 rho).
-    """
+    """Weights of one tree, and its error in units of 2 / epsilon^2 or 1 / (2 rho)."""
 
     fan_out: int
     node_weights: FloatArray
@@ -89,18 +81,10 @@ def tuned_tree(
     better; `sweeps` then re-optimises every node given all others, with a safeguard for
     queries that were not declared. The result is never worse than equal levels.
 
-    Parameters
-    ----------
-    form : Form
-        The queries over the leaves.
-    policy : Policy
-        Over the leaves; what it leaves exact and what its worst edge pays decide.
-    budget : Budget, or Fraction for epsilon
-        At which the error is predicted.
-    floor : float in [0, 1]
-        Weight of every leaf at least, of the 1 that its path adds up to; no query then
-        has more than (1 + floor) / floor times the standard error of noise on the cells
-        alone (``docs/proofs/hierarchy.md``).
+    Queries and policy are over the leaves; the error is predicted at `budget`, a
+    `Fraction` for epsilon. Every leaf has at least the weight `floor`, in [0, 1], of
+    the 1 that its path adds up to: no query has more than (1 + floor) / floor times the
+    standard error of noise on the cells alone (``docs/proofs/hierarchy.md``).
     """
     leaves = policy.domain.size
     if leaves == 1:
@@ -390,10 +374,7 @@ def _swept_queries(form: Form, *, every: bool = False) -> Fractions | None:
 
 
 def _few_queries(form: Implicit) -> Fractions:
-    """List single cells, buckets, or the total, with the error of all of them.
-
-    Each of m cells is 1/m of its bucket: together one query of 1 / sqrt(m) of it.
-    """
+    """List cells, buckets or the total; m cells of a bucket are 1 / sqrt(m) of it."""
     each = np.arange(form.edges.size - 1)
     whole = np.ones(each.size)
     if form.kind == "total":
