@@ -1,8 +1,8 @@
 """Privacy budgets: an amount of epsilon (power 1) or of rho (power 2).
 
 An edge of the policy pays the sum over rows of rate_i * |move_i|^power / unit. Row i
-has discrete Laplace noise of scale unit / rate_i, or discrete Gaussian noise with 1 /
-(2 sigma_i^2) = rate_i / unit. Proofs: ``docs/proofs/zcdp.md``.
+has discrete Laplace noise of scale unit / rate_i, or discrete Gaussian noise of
+variance unit / (2 rate_i). Proofs: ``docs/proofs/zcdp.md``.
 """
 
 from __future__ import annotations
@@ -40,8 +40,7 @@ class BudgetTerms(TypedDict, total=False):
 class Budget:
     """An amount of epsilon (power 1) or of rho (power 2).
 
-    A budget in epsilon equals its number; `delta` only serves the words of the
-    guarantee.
+    A budget in epsilon equals its number; `delta` only serves the words of a guarantee.
 
     Examples
     --------

@@ -122,7 +122,6 @@ class Account:
     calls: list[Call] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        """Read a plain number as an epsilon; nothing is spent yet."""
         self.granted = Budget.of(self.granted)
         self.spent = self.granted * 0
 

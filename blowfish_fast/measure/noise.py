@@ -31,8 +31,7 @@ class Scales(NamedTuple):
 
     Row i carries Laplace noise of scale ``unit / rates[i]`` (power 1) or Gaussian noise
     of variance ``unit / (2 rates[i])`` (power 2). At rate 0 it is not measured, unless
-    `exact` marks it as a row that no edge of the policy moves, which is published as it
-    is.
+    it is `exact`: no edge of the policy moves it, and it is published as it is.
     """
 
     rates: IntArray
@@ -139,8 +138,7 @@ def _gaussian_scales(
 def rates_at_common_unit(parts: Sequence[Scales]) -> tuple[int, list[IntArray]]:
     """Return the largest unit of several measurements, and all rates in terms of it.
 
-    Rates of Gaussian noise are rounded down, which states a little more noise than
-    there is.
+    Rates of Gaussian noise are rounded down, which overstates the noise a little.
     """
     unit = max(one.unit for one in parts)
     found = []

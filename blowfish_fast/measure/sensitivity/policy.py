@@ -321,9 +321,8 @@ def _walk_edges(policy: Policy, starts: IntArray, ends: IntArray) -> Change:
 def worst_moves(matrix: Any, weights: IntArray, policy: Policy, power: int) -> int:
     """Return the largest sum of weights times |change|^power, or a bound: Lemma ZC4.
 
-    `matrix` is sparse, (rows, cells) of whole numbers; weights are not negative, and
-    divided by what they share, so that sums are exact; the policy is without
-    constraints.
+    `matrix` is sparse, (rows, cells) of whole numbers, and the policy without
+    constraints. Weights are divided by what they share, so that sums are exact.
     """
     kept = np.flatnonzero(weights)
     if not kept.size:

@@ -1,13 +1,8 @@
 """Measure the answers themselves: one noisy row per declared query.
 
-The histogram is the least-squares fit of least norm; only the declared queries have
-intervals. The fit moves the noisy answers to the nearest ones that some histogram has,
-and the noise with them:
-
-    queries         a    b    a + b        what is left of a draw on each
-    noise           1    0     0           2/3  -1/3   1/3        P, a projection
-
-Queries of which none is a combination of the others keep their noise: P is then 1.
+The histogram is the least-squares fit of least norm, which projects the noise onto the
+answers that some histogram has; only the declared queries have intervals. Queries of
+which none is a combination of the others keep their noise.
 """
 
 from __future__ import annotations
@@ -53,9 +48,9 @@ ROUNDING = 1e-8
 class Left(NamedTuple):
     """What the fit leaves of the draws in each answer, in units of one draw.
 
-    `shares` is the sum of squared coefficients and `largest` the largest of them in
-    size, or a little more; 1 and 1 where the fit was not followed, which bounds both.
-    `alone`: no query is a combination of others, and each keeps its own draw.
+    `shares`, the sum of squared coefficients, and `largest`, the largest of them in
+    size, may be bounds; both are 1 where the fit was not followed. `alone`: no query is
+    a combination of others, and each keeps its own draw.
     """
 
     shares: FloatArray
@@ -67,14 +62,8 @@ class Left(NamedTuple):
 class Answers(LinearStrategy):
     """Independent noise of one scale on every query of a workload.
 
-    Parameters
-    ----------
-    cells : int
-        Number of cells.
-    matrix : sparse array of shape (queries, cells)
-        Whole-number coefficients: noise lives on the integers.
-    reach : int
-        How far one policy edge moves the answers in all, summed over queries.
+    The sparse matrix (queries, cells) has whole coefficients, since noise lives on the
+    integers. `reach` is how far one policy edge moves the answers in all.
 
     Examples
     --------
@@ -229,7 +218,6 @@ class Answers(LinearStrategy):
 
     @cached_property
     def _left(self) -> Left:
-        """What the fit leaves of the noise."""
         queries = self.matrix.shape[0]
         if queries > MOST_FOLLOWED:
             return Left(np.ones(queries), np.ones(queries), followed=False, alone=False)
@@ -275,7 +263,6 @@ def _whole(moved: float) -> int:
 
 
 def _list_queries(form: Implicit) -> Fractions:
-    """List all queries of one kind over single cells."""
     cells = form.edges.size - 1
     if int(form.edges[-1]) != cells or cells**2 > MOST_COEFFICIENTS:
         raise SizeError(

@@ -1,8 +1,7 @@
 """What strategies share: integer weights, the worst policy edge, exact scales.
 
-A strategy says how much an edge of the policy moves its rows through one function,
-`worst_edge`, in integers. Scales and cost both follow from it, so the noise drawn and
-the price charged cannot disagree.
+Scales and cost both follow from `worst_edge`, in integers, so the noise drawn and the
+price charged cannot disagree.
 """
 
 from __future__ import annotations
@@ -260,11 +259,7 @@ class LinearStrategy(ABC):
         return Fraction(worst, scales.unit)
 
     def cost_in_rho(self, policy: Policy, scales: Scales) -> Fraction:
-        """Return the rho of Laplace rows, or a bound above it: Lemma ZC8.
-
-        A row of rate r that an edge moves by m has a privacy loss within r m either
-        way, so it costs (r m)^2 / 2; rows are independent, so their costs add up.
-        """
+        """Return the rho of Laplace rows, or a bound above it: Lemma ZC8."""
         if scales.power == 2:
             return self.cost(policy, scales)
         longest = int(scales.rates.max(initial=0)).bit_length()
@@ -290,7 +285,6 @@ def _listed(form: Implicit) -> Fractions:
 
 
 def _summed_prefixes(form: Implicit) -> Pieces:
-    """Return the one query that is the sum of all prefixes."""
     sizes = np.diff(form.edges)
     values = 0.5 * (sizes + 1.0) + (form.edges[-1] - form.edges[1:])
     at = np.arange(sizes.size)

@@ -1,10 +1,7 @@
 """Measure every cell by itself, all with the same noise.
 
-    rows   x_0  x_1  ...  x_{k-1}  |  total of each connected part of the policy
-
-The total of a part is published exactly where the policy makes it public, and its
-cells are then shifted evenly to add up to it; otherwise it is not measured. A part of
-one cell is its own total.
+The total of a connected part is published exactly where the policy makes it public, and
+its cells are then shifted evenly to add up to it; otherwise it is not measured.
 """
 
 from __future__ import annotations
@@ -40,13 +37,8 @@ MOST_COEFFICIENTS = 2**26
 class Cells(LinearStrategy):
     """Independent noise of one scale on each of `cells` cells.
 
-    Parameters
-    ----------
-    cells : int
-        Number of cells.
-    parts : (cells,) int64, optional
-        Connected part of the policy that each cell belongs to, numbered from 0; None
-        when there is just one.
+    `parts` numbers, from 0, the connected part of the policy that each cell belongs to;
+    None when there is just one.
 
     Examples
     --------
@@ -122,9 +114,7 @@ class Cells(LinearStrategy):
     def worst_edge(self, weights: IntArray, policy: Policy, power: int = 1) -> int:
         """Return the heaviest cell with its total, or the two heaviest: Lemma LA4.
 
-        A record that moves changes two cells of one part and keeps its total. Over
-        all pairs the bound is exact; a sparser policy may reach less only if weights
-        differ.
+        A sparser policy than all pairs may reach less, and only if weights differ.
         """
         cells, totals = weights[: self.cells], weights[self.cells :]
         worst = int(cells.max()) + int(totals.max()) if policy.has_bottom else 0
@@ -258,8 +248,8 @@ class Cells(LinearStrategy):
 def mean_noise(policy: Policy, budget: Budget | Fraction) -> float:
     """Return the mean absolute noise on a count: what one more bucket costs.
 
-    Constraints of the policy make it larger. For Gaussian noise it is that of a normal
-    variable, sigma sqrt(2 / pi).
+    Constraints of the policy make it larger. Gaussian noise counts as a normal
+    variable.
     """
     each = Budget.of(budget).over(policy.group_size)
     width = float(Cells(2).scales(policy.unconstrained, each).widths[0])

@@ -1,10 +1,8 @@
 """Measure the size and the coordinate sums of every cluster of records.
 
-A record counts as the centre of its cell, written in whole public steps from the middle
-of the domain, so all rows are integers: sizes of the k clusters, then sums along axis
-0, axis 1, ... of each. A record that crosses a border leaves one sum and enters
-another, so an edge moves the distance of both ends from the middle, however short it
-is. Only records that must stay in their cluster move a sum by the length of the edge.
+A record counts as the centre of its cell, in whole public steps from the middle of the
+domain. One that crosses a border leaves one sum and enters another, so a short edge too
+moves the distance of both its ends from the middle (Lemma KM4).
 """
 
 from __future__ import annotations
@@ -40,24 +38,11 @@ LISTED_EDGES = 2**16
 class CellGrid:
     """Cells of a domain as points, in whole steps from the middle.
 
-    Parameters
-    ----------
-    domain : Domain
-        Numeric attributes: an attribute with edges spans them, one without spans 0 to
-        its number of cells.
-
-    Attributes
-    ----------
-    low, high, middle : (axes,) float64
-        Corners of the box, and the middle of the outermost cell centres.
-    edges : (cells + axes,) float64
-        The edges of axis 0, then of axis 1, ...
-    offsets : (axes + 1,) int64
-        Where the cells of each axis begin in `coordinates`.
-    coordinates : (cells,) int64
-        Centre of each cell along its axis, in steps from the middle.
-    step : float
-        A power of two; public.
+    Attributes are numeric: one with edges spans them, one without spans 0 to its number
+    of cells. `low` and `high` are the corners of the box, `middle` that of the
+    outermost cell centres. `edges` and `coordinates`, the centres in steps from the
+    middle, follow axis after axis; `offsets` says where each axis begins. `step` is a
+    public power of two.
     """
 
     def __init__(self, domain: Domain) -> None:
@@ -155,19 +140,12 @@ class CellGrid:
 
 
 class ClusterSums(LinearStrategy):
-    """Sizes and sums of the clusters around public centres.
+    """Sizes, then sums along each axis in turn, of the clusters around public centres.
 
-    Parameters
-    ----------
-    grid : CellGrid
-        The cells as points.
-    centers : (clusters, axes) float64
-        Public; a record belongs to the nearest.
-    parts : (cells,) int64, optional
-        Connected parts of the policy. If given, a whole part belongs to the centre
-        nearest to the mean of its cells, so no record can leave its cluster.
-    share : Fraction
-        The part of epsilon that goes to sizes where both are measured.
+    A record belongs to the nearest of `centers` (clusters, axes). With `parts`, a whole
+    connected part of the policy belongs to the centre nearest to the mean of its cells,
+    so no record can leave its cluster. `share` is the part of epsilon for sizes where
+    both are measured.
     """
 
     kind = "cluster_sums"
@@ -195,7 +173,6 @@ class ClusterSums(LinearStrategy):
 
     @cached_property
     def _cluster_of_cell(self) -> IntArray:
-        """The cluster of every cell, where whole parts are assigned."""
         assert self.parts is not None
         means = self.grid.part_centers(self.parts)
         square = ((means[:, None] - self.centers[None]) ** 2).sum(axis=-1)
@@ -353,7 +330,6 @@ class ClusterSums(LinearStrategy):
 
 
 def _side(attribute: Axis) -> FloatArray:
-    """Return the edges of one attribute."""
     edges, size = attribute.edges, attribute.size
     if attribute.extras:
         raise DomainError(

@@ -1,13 +1,8 @@
 """How far published answers lie off, as whole numbers that are measured with noise.
 
-    kind       rows                                             move along an edge
-    quantile   k-th smallest of v_q = |R_q - 16 q(x)| + 1 - H_q  16 max_q |move of q|
-    curve      sum_q clip(v_q - e_j, 0, e_(j+1) - e_j)           16 sum_q |move of q|
-    all        largest |sum| of estimate - counts, any box       16
-    shape      largest deviation from even, bucket by bucket     1, or 2 for moves
-
-R_q is the published answer and H_q a noise half-width, both in sixteenths of a record.
-Proofs: ``docs/proofs/certificates.md``.
+The excess of a query is v_q = |R_q - 16 q(x)| + 1 - H_q, with the published answer R_q
+and a noise half-width H_q in sixteenths of a record. Proofs:
+``docs/proofs/certificates.md``.
 """
 
 from __future__ import annotations

@@ -1,12 +1,7 @@
-"""The matrix mechanism: any strategy matrix, written out.
+"""The matrix mechanism: any strategy matrix, written out, for small domains.
 
-    rows   A x  |  total of each connected part of the policy
-
-Answers to a workload W are W A+ (A x + noise), with A+ the least-squares inverse.
-Totals that are public join A for free and are met exactly. Noise lives on the integers,
-so A must hold whole numbers; other entries are first rounded to a public step.
-
-Everything is dense linear algebra: for small domains.
+Answers to a workload W are W A+ (A x + noise), with A+ the least-squares inverse; all
+algebra is dense. Totals that are public join A for free and are met exactly.
 """
 
 from __future__ import annotations
@@ -39,17 +34,10 @@ TOLERANCE = 1e-8
 
 
 class Explicit(LinearStrategy):
-    """Noise of one scale on every row of a matrix.
+    """Noise of one scale on every row of a matrix, then the totals of `parts`.
 
-    Parameters
-    ----------
-    matrix : sparse matrix or array_like of shape (rows, cells)
-        What is measured.
-    step : float, optional
-        Entries are rounded to multiples of it; public. Needed unless all entries are
-        whole numbers.
-    parts : (cells,) int64, optional
-        Connected part of the policy that each cell belongs to; set by `under`.
+    Noise lives on the integers: entries that are not whole numbers are first rounded to
+    multiples of `step`, which is public.
 
     Examples
     --------
@@ -142,8 +130,8 @@ class Explicit(LinearStrategy):
     def _inverse(self, scales: Scales) -> FloatArray:
         """Return the matrix that turns noisy rows into cells.
 
-        Exact rows hold as equations; within them, the measured rows are fitted by
-        least squares, and what is left open is chosen of least norm.
+        Exact rows hold as equations, measured rows by least squares; the rest has least
+        norm.
         """
         rows = self._dense_rows
         inverse = np.zeros((self.cells, rows.shape[0]))
@@ -192,7 +180,6 @@ class Explicit(LinearStrategy):
         )
 
     def _queries(self, form: Fractions | Pieces) -> FloatArray:
-        """Return queries as dense rows."""
         rows = form_matrix(form, self.cells, most=MOST_ENTRIES)
         if rows is None or rows.shape[0] * self.cells > MOST_ENTRIES:
             raise SizeError(

@@ -1,10 +1,8 @@
 """Cells, and fresh totals of buckets of them, stacked into one strategy.
 
-Rows are the cells, from a first measurement; buckets of them, chosen by what it
-published, from a second; the parts of the policy above, exact where they are public;
-and a root. All cells of a bucket have noise of one scale, so least squares shifts them
-alike, and the estimates of a bucket combine by inverse variance. Or its cells are taken
-as uniform; then a query counts as if it were averaged over each bucket.
+All cells of a bucket have noise of one scale, so least squares shifts them alike, and
+the estimates of a bucket combine by inverse variance. Or its cells are taken as
+uniform; then a query counts as if it were averaged over each bucket.
 """
 
 from __future__ import annotations
@@ -35,9 +33,9 @@ if TYPE_CHECKING:
 class Combined(NamedTuple):
     """What both measurements say of every bucket, and of the nodes above.
 
-    `share` is the weight of the cells of a bucket in its estimate; `widths` are such
-    that their squares are the sum of the squared scales of all noise in a row, and
-    `squares` the sum of the squared coefficients of its draws.
+    `share` is the weight of a bucket's cells in its estimate. Squares of `widths` sum
+    up the squared scales of all noise in a row, `squares` the squared coefficients of
+    its draws.
     """
 
     variances: FloatArray
@@ -47,19 +45,11 @@ class Combined(NamedTuple):
 
 
 class StackedBuckets(LinearStrategy):
-    """Cells, buckets and parts, whose rows were measured in two steps.
+    """Cells, buckets, then what lies above them, measured in two steps.
 
-    Rows are the cells, the buckets, then what lies above them.
-
-    Parameters
-    ----------
-    parents : (nodes,) int64
-        The node above each bucket and each node above those, as
-        ``kernels.tree_of_parents`` takes them: buckets are the leaves.
-    edges : (buckets + 1,) int64
-        Where the cells of each bucket begin.
-    uniform : bool
-        Whether records are taken as spread evenly inside each bucket.
+    `parents` is as ``kernels.tree_of_parents`` takes it, with buckets as leaves; the
+    cells of bucket i begin at ``edges[i]``. With `uniform`, records are taken as spread
+    evenly inside each bucket.
 
     Examples
     --------
@@ -174,10 +164,8 @@ class StackedBuckets(LinearStrategy):
     def _spread(self, form: Fractions | Pieces, scales: Scales) -> Spread:
         """Return the law of each query's noise; `largest` is a bound above.
 
-        A query is its average over each bucket and what differs from it inside. The
-        first is answered by totals of buckets, the second by cells alone, and the two
-        are uncorrelated: coefficient w - q (1 - c) - m c on a cell, where q and m are
-        averages of w over its bucket and its part, and c lies in [0, 1].
+        A query is its average over each bucket, answered by totals, and what differs
+        from it inside, answered by cells; the two are uncorrelated.
         """
         pieces = as_pieces(form)
         averaged = Pieces(*kernels.intervals_to_pieces(*pieces, self.edges))
@@ -221,8 +209,8 @@ class StackedBuckets(LinearStrategy):
 def stacked(first: Measurement, fresh: Measurement, *, uniform: bool) -> Measurement:
     """Return two measurements of `Cells` as one: of every cell, and of buckets of them.
 
-    The first of single cells, in C order; the second of buckets, each within one
-    connected part of the policy, and those of one part next to each other.
+    Cells are in C order. Each bucket lies within one connected part of the policy, and
+    those of one part stand next to each other.
     """
     assert isinstance(fresh.strategy, Cells)
     buckets = fresh.buckets

@@ -1,16 +1,6 @@
 """Every strategy that a policy admits, and the error that each promises.
 
 Nothing here reads data: choosing by predicted error is free.
-
-    name                    what is measured
-    ordered                 running totals
-    ordered_hierarchical    running totals of blocks, a tree inside each
-    h_theta                 the same with Haney's fixed split
-    vertex                  every cell
-    edge                    cells, with one draw per policy edge
-    tree                    totals of subtrees of a spanning tree
-    edge_lines              cells of a grid, with draws along lines of edges
-    tuned_tree              a tree over the line, tuned to the queries
 """
 
 from __future__ import annotations
@@ -118,8 +108,7 @@ def all_choices(
 ) -> list[Choice]:
     """Return every strategy with its predicted error, best first, or why it has none.
 
-    `hurried` leaves out what takes long and is unlikely to win: strategies that list
-    very many edges, and trees whose detours are already known to be too long.
+    `hurried` leaves out what takes long and is unlikely to win.
     """
     found: list[Choice] = []
     # What takes long comes last, when there is something to hold it against.
@@ -146,8 +135,7 @@ def best_choice(
 def mean_difference_size(width: float) -> float:
     """Return E|Y - Z| of two draws of discrete Laplace noise; 1.5 b for large b.
 
-    This is the noise of a bucket between two noisy running totals. The difference
-    takes the value d with probability ((1-q)/(1+q))^2 q^|d| (|d| + (1+q^2)/(1-q^2)).
+    This is the noise of a bucket between two noisy running totals.
     """
     ratio = math.exp(-1.0 / width)
     rest = -math.expm1(-1.0 / width)

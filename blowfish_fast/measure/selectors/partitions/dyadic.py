@@ -98,7 +98,7 @@ class DyadicTree(Partition):
     def length_weights(self, cells: int) -> list[float]:
         """Return how much the cost of a bucket of 2^level cells counts.
 
-        Public factors of at most 1 lower what one record can change, so the rate stays
+        Public factors of at most 1 lower what a record can change: the rate stays
         valid.
         """
         power = 1.0 / (2 * self.dimensions)

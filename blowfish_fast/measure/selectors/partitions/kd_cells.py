@@ -101,9 +101,10 @@ class GainRule:
 class UniformityRule:
     """Cut across the longest side, at the median, where a box is uneven or crowded.
 
-    Or both, or uneven alone (`thresholds`). A box is uneven if its noisy cells deviate
-    from their mean by `uniformity` times what noise alone gives; None: by two standard
-    deviations more. It is crowded if it holds the part `count` of the noisy total.
+    `thresholds` asks for either, for both, or for unevenness alone. A box is uneven if
+    its noisy cells deviate from their mean by `uniformity` times what noise alone
+    gives; None: by two standard deviations more. It is crowded with the part `count` of
+    the total.
 
     Examples
     --------

@@ -87,8 +87,7 @@ class ByCost(ABC):
 class KeptFrequencies(ByCost):
     """Choose how many low frequencies to keep.
 
-    `noise` is public: the L2 norm that the noise will have if frequencies 0 to i are
-    kept.
+    `noise`, the L2 norm of the noise if frequencies 0 to i are kept, is public.
 
     Notes
     -----

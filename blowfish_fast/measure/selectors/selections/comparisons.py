@@ -1,8 +1,4 @@
-"""Comparisons of noisy numbers: are records scattered, and the first tail below a bar.
-
-The first tail whose noisy number is at most the noisy bar is found by the sparse vector
-technique.
-"""
+"""Comparisons of noisy numbers: scattered records, and the first tail below a bar."""
 
 from __future__ import annotations
 

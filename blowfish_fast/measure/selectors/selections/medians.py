@@ -114,8 +114,7 @@ def median_costs(
 ) -> IntArray:
     """Return the difference between the two sides of each cut, from summed areas.
 
-    Column j of (boxes, cuts) is the cut after j + 1 cells; `NO_CANDIDATE` where there
-    is none.
+    Column j of (boxes, cuts) is the cut after j + 1 cells, or `NO_CANDIDATE`.
     """
     rows = np.arange(axes.size)
     sides = highs[rows, axes] - lows[rows, axes]

@@ -1,12 +1,7 @@
 """What queries see of noise that lies on the edges of a graph.
 
 A draw on edge (u, v) enters a query with the difference of its coefficients at u and v.
-Listed queries are followed cell by cell; those of a whole kind have closed forms, since
-the part of a bucket before cut t is 0, rises evenly, and is 1. Where every cell i is
-joined to all cells up to far[i], whole numbers suffice: an edge of length d is cut by d
-of all prefixes and by d (n + 1 - d) of all ranges of n cells, an edge from cell i to
-"absent" by n - i and (i + 1) (n - i); a range cuts the degrees of its cells, added up,
-less twice the edges inside it.
+Listed queries are followed cell by cell; those of a whole kind have closed forms.
 """
 
 from __future__ import annotations
@@ -83,7 +78,7 @@ def _cut_between_neighbours(
 ) -> FloatArray:
     """Return moments as `kernels.cut_variances`, for edges across borders of cells.
 
-    A query cuts only edges where its runs begin or end, whatever cells they cover.
+    A query cuts only edges where its runs begin or end.
     """
     queries, stride = pieces.pointers.size - 1, cells + 1
     rows = np.repeat(np.arange(queries), np.diff(pieces.pointers)) * stride

@@ -1,22 +1,8 @@
 """Noise on the edges of a grid, joined along the lines between its rows and columns.
 
-    . - . - . - .       the edges between two neighbouring columns form a line, one edge
-    |   |   |   |       per row; so do the edges between two neighbouring rows
-    . - . - . - .
-
-    block of 4 edges    draws   s  d  d1 d2       s   the block
-    noise of an edge    s/4 + d/4 + d1/2          d   first half less second half
-                        s/4 + d/4 - d1/2          d1, d2   the same inside each half
-                        s/4 - d/4 + d2/2
-                        s/4 - d/4 - d2/2
-
-A rectangle cuts four runs of parallel edges: with a Haar transform along each line it
-pays for a few draws per level, not for every edge of its outline. An edge takes part in
-one draw per level, so a unit shift of one edge is a unit shift of these draws: their
-rates add up to epsilon. Blocks of one edge are plain edge noise.
-
-Noise of an edge is a multiple of 1 / 2^top. What leaves the handle is each cell with
-the noise of its edges, as a whole number and a remainder in units of 1 / 2^top: exact.
+A rectangle cuts four runs of parallel edges and pays, with a Haar transform along each
+line (Lemma ST3), for a few draws per level. What leaves the handle is each cell with
+its noise, exactly: a whole number, and a remainder in units of 1 / 2^top.
 """
 
 from __future__ import annotations
@@ -52,14 +38,9 @@ AXES = (0, 1)
 class EdgeLines(LinearStrategy):
     """Haar noise along the lines of edges of a grid of rows and columns.
 
-    Parameters
-    ----------
-    shape : (rows, columns)
-        Of the grid.
-    level_weights : two arrays of float64
-        For the edges that step along either axis: relative rate, in [0, 1], of the
-        draws of whole blocks, then of the differences of halves of 1, 2, 4 ... edges.
-        ``2 ** (size - 1)`` edges form a block.
+    `level_weights` has an array for the edges that step along either axis: relative
+    rates, in [0, 1], of the draws of whole blocks, then of the differences of halves of
+    1, 2, 4 ... edges. ``2 ** (size - 1)`` edges form a block.
 
     Examples
     --------
@@ -94,8 +75,7 @@ class EdgeLines(LinearStrategy):
     def under(cls, policy: Policy, form: Form, power: int = 1) -> Self:
         """Choose block sizes and weights of least predicted error for `form`.
 
-        Rates in proportion to cube roots of the energies give the least error; to
-        square roots if paid in rho (`power` 2).
+        Rates follow cube roots of the energies, or square roots if paid in rho.
         """
         shape = grid_shape(policy)
         energies = [_energies(form, shape, across) for across in AXES]
@@ -146,8 +126,7 @@ class EdgeLines(LinearStrategy):
     def worst_edge(self, weights: IntArray, policy: Policy, power: int = 1) -> int:
         """Return the largest sum of weights over the draws of one edge: Lemma ST3.
 
-        Exact where the policy joins all neighbouring cells; a bound above where it
-        joins some of them.
+        Exact where the policy joins all neighbouring cells; otherwise a bound above.
         """
         grid_shape(policy)
         worst = 0

@@ -1,15 +1,9 @@
 """Noise on the edges of the policy, or of a tree that spans it.
 
 `EdgeNoise` adds a draw of every edge to one of its cells and takes it from the other,
-which is what moving a record along that edge does: every edge costs exactly one draw.
-`SpanningTree` measures totals of subtrees, which say the same as counts:
-
-    policy     0 - 1 - 2 - 3        tree   1 - 0        rows   x0,  x0 + x1 + x2 + x3,
-               |_______|                   1 - 2 - 3           x2 + x3,  x3
-
-A record that moves changes the rows on the path between its cells, so an edge costs as
-many rows as its detour is long: the largest is the stretch of the tree. The total of a
-connected part without "absent" is the row of its root; with it, the root is "absent".
+as a record that moves does: every edge costs one draw. `SpanningTree` measures totals
+of subtrees, where an edge costs as many rows as its detour is long. The row of a root
+is the total of a connected part; where the part has "absent", that is the root.
 """
 
 from __future__ import annotations
@@ -49,12 +43,7 @@ def refuse_too_many(policy: Policy, most: int = MOST_EDGES) -> None:
 class EdgeNoise(EdgeDraws):
     """One draw per edge of a policy graph.
 
-    Parameters
-    ----------
-    cells : int
-        Number of cells.
-    heads, tails : (edges,) int64
-        The two ends of each edge; a tail of -1 is "absent".
+    Edges run from `heads` to `tails`; a tail of -1 is "absent".
 
     Examples
     --------
@@ -171,10 +160,7 @@ class Detours(NamedTuple):
 class SpanningTree(EdgeDraws):
     """One noisy total per subtree.
 
-    Parameters
-    ----------
-    parents : (cells,) int64
-        The cell above each cell; -1 at the roots.
+    `parents` is the cell above each cell; -1 at the roots.
 
     Examples
     --------

@@ -1,12 +1,9 @@
 r"""Haney's tree for thresholds on a line: red cells, and a star around each of them.
 
-    cells    0  1  2  R  4  5  6  R  8  R      theta = 4: the last cell of a block is
-    tree      \__\_|_/ \__|__|__/ \  |_/       red; others join the red of their block,
-                      R           R   R        and the red cells form a chain
-
-Cells at most theta apart are three edges apart: star, chain, star. Each third of
-epsilon buys one of them: totals up to the ends of blocks, and trees inside blocks, as
-``strategies.ordered_hierarchy`` has them, with noise scaled to the exact worst edge.
+The last cell of a block of theta cells is red; others join the red of their block, and
+the red cells form a chain. Cells at most theta apart are three edges apart: star,
+chain, star. Each third of epsilon buys one of them, as ``strategies.ordered_hierarchy``
+has them, with noise scaled to the exact worst edge.
 """
 
 from __future__ import annotations
@@ -73,8 +70,7 @@ class HTheta(OrderedHierarchy):
 def construction_error(fan_out: int, levels: int) -> float:
     """Return the planned squared error of a range at epsilon = 1.
 
-    Two ends on the chain at a third of epsilon, 2 * 18, and (fan-out - 1) / 2 nodes
-    per level at each end, each with 2 (3 levels)^2.
+    Two ends on the chain, and (fan-out - 1) / 2 nodes per level at each end.
     """
     return 36.0 + 18.0 * (fan_out - 1) * levels**3
 

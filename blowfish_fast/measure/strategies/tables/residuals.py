@@ -1,17 +1,10 @@
 """Least squares over noisy contingency tables, by residuals, and the noise it leaves.
 
-Every table splits into orthogonal parts, one per subset S of its attributes: what S
-says beyond its own subsets. Gram matrices of tables act on each part as one number, so
-the normal equations are diagonal and no matrix is built:
-
-    table (a, b)  =  r_()  +  r_a  +  r_b  +  r_ab         each spread evenly
-    information   I_S = sum over measured A containing S of 1 / (V_A N(A without S))
-
-How a draw at cell u of table B enters the estimate of table A depends on A and B
-together and on the attributes in which u agrees, so 2^k numbers of three kinds say
-everything about the noise in a table of k attributes: I_S, where 1 / I_S is the
-variance of r_S; h_S, the same with b^2 in place of the variance; and K_T, the largest
-b_B / (V_B N(B)) of tables B that meet A in T. Proof: ``docs/proofs/contingency.md``.
+Every table splits into orthogonal parts r_S, one per subset S of its attributes: what S
+says beyond its own subsets. The noise in a table of k attributes is known from 2^k
+numbers of three kinds: I_S, where 1 / I_S is the variance of r_S; h_S, the same with
+b^2 in place of the variance; and K_T, the largest b_B / (V_B N(B)) of tables B that
+meet A in T. Proof: ``docs/proofs/contingency.md``.
 """
 
 from __future__ import annotations
@@ -64,8 +57,8 @@ def closure(tables: Iterable[AxisSet]) -> list[AxisSet]:
 class NoisyTables:
     """Tables as they were measured: one scale each, exact ones marked.
 
-    `sizes` has the cells of every attribute of the domain; for each table `variances`
-    has that of a cell, infinite where it was not measured, and `widths` its scale.
+    `sizes` has the cells of every attribute of the domain; `variances`, of a cell of
+    each table, are infinite where it was not measured.
     """
 
     sizes: tuple[int, ...]
@@ -125,7 +118,6 @@ class NoisyTables:
         return float(drawn.min()) if drawn.size else 0.0
 
     def _holding(self, part: AxisSet) -> BoolArray:
-        """Mark the tables that hold all attributes of a part."""
         marked: BoolArray = self.holds[:, list(part)].sum(axis=1) == len(part)
         return marked
 
@@ -258,16 +250,9 @@ def _project(values: FloatArray) -> FloatArray:
 class TableNoise(LinearStrategy):
     """What is known of the noise in one estimated table, which has no rows of its own.
 
-    Parameters
-    ----------
-    shape : tuple of int
-        Cells along each attribute of the table.
-    information, squares, pulls : (2^k,) float64
-        I_S, h_S and K_T; subset number s holds attribute i where bit i of s is set.
-    least : float
-        Smallest scale of any draw; 0 where there is none.
-    gaussian_draws : int
-        How many draws there are, where they are Gaussian; 0 where they are Laplace.
+    `information`, `squares` and `pulls` are I_S, h_S and K_T, (2^k,): subset number s
+    holds attribute i where bit i of s is set. `least` is the smallest scale of any
+    draw, 0 where there is none; `gaussian_draws` their number, 0 for Laplace noise.
 
     Examples
     --------

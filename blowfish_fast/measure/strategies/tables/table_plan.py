@@ -1,14 +1,8 @@
 """Which contingency tables to measure, and at which rates: by predicted error.
 
-From public sizes alone. Three kinds of plans are tried, and the one whose asked tables
-have the least mean variance per cell is taken:
-
-    maximal    asked tables that no other asked table contains, at equal rates
-    weights    all asked tables, rates by a fixed point on the optimality conditions
-    blocks     larger tables that each cover many asked ones, and the asked tables
-
-Privacy never depends on the choice: whatever the rates, the strategy is scaled to its
-worst edge in whole numbers.
+From public sizes alone, three kinds of plans are tried: maximal asked tables at equal
+rates; all asked tables at optimised rates; and larger blocks that each cover many asked
+tables. Privacy never depends on the choice: the strategy is scaled to its worst edge.
 """
 
 from __future__ import annotations
@@ -41,7 +35,7 @@ class TablePlan(NamedTuple):
     """Tables to be measured, their relative rates, and what they lead to.
 
     `objective` is the weighted mean variance of a cell of the asked tables where the
-    worst edge costs 1, for continuous noise; smaller is better.
+    worst edge costs 1, for continuous noise.
     """
 
     kind: str
@@ -53,8 +47,7 @@ class TablePlan(NamedTuple):
 class AskedTables(NamedTuple):
     """What is asked: sizes of attributes, tables, how much each counts; edge kinds.
 
-    `power` is 1 for noise paid in epsilon (a table at rate w has variance 2 / w^2) and
-    2 for noise paid in rho (variance 1 / (2 w)).
+    A table at rate w has variance 2 / w^2 (`power` 1, epsilon) or 1 / (2 w) (2, rho).
     """
 
     sizes: tuple[int, ...]

@@ -1,14 +1,8 @@
 """Measure whole contingency tables, each with noise of one scale.
 
-    counts   | cells of table 1 | cells of table 2 | ...     nobody lists the domain
-    rate        w_1  w_1  w_1       w_2  w_2                 0: not measured, or exact
-
-A record that moves in some attributes leaves one cell and enters another in every
-table that holds one of them; a record that appears adds one to a cell of every table:
-
-    edge               (age)  (sex)  (age, sex)  (region)
-    age 30 -> 31         2      0        2           0
-    absent -> record     1      1        1           1
+Nobody lists the domain: `counts` are the cells of table 1, of table 2, ... A record
+that moves in some attributes leaves one cell and enters another in every table that
+holds one of them; a record that appears adds one to a cell of every table.
 """
 
 from __future__ import annotations
@@ -46,15 +40,9 @@ MOST_EDGES = 2**20
 class TableStrategy(LinearStrategy):
     """Contingency tables of a wide domain, a rate for each.
 
-    Parameters
-    ----------
-    sizes : tuple of int
-        Cells of every attribute of the domain.
-    tables : sequence of sets of attributes
-        What is measured: numbers of attributes, increasing.
-    shares : sequence of float
-        Relative rate of each table, from 0 to 1; 0 leaves a table out unless no edge of
-        the policy moves it.
+    Tables are sets of attributes, by increasing number, of a domain with `sizes` cells
+    along each attribute. `shares` are relative rates from 0 to 1; 0 leaves a table out
+    unless no edge of the policy moves it.
 
     Examples
     --------
@@ -175,8 +163,7 @@ class TableStrategy(LinearStrategy):
 class EdgeKind(NamedTuple):
     """Edges that move a record in some attributes at once, or in or out of the data.
 
-    `axes` are the attributes in which the record moves; None where it appears.
-    `length`: how many edges away "absent" is stated to be; 1 for moves.
+    `axes` is None where it appears; then "absent" is stated to be `length` edges away.
     """
 
     axes: frozenset[int] | None
@@ -274,8 +261,7 @@ def heaviest_edge(
 ) -> int:
     """Return the largest sum of table weights over what one edge moves, rounded up.
 
-    Cells move by 1, so both powers are alike, but for an "absent" l edges away, which
-    may cost l times as much in epsilon and l^2 in rho.
+    An "absent" l edges away may cost l times as much in epsilon and l^2 in rho.
     """
     dearest = 0
     for kind in kinds:
