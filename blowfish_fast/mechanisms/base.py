@@ -1,8 +1,4 @@
-"""What every mechanism shares: release, prediction, and nothing of the data.
-
-A mechanism is a recipe: `_run` asks a handle for selections and measurements. Releases
-and predictions run the same recipe, so none is written twice.
-"""
+"""What every mechanism shares: one recipe, run by releases and predictions alike."""
 
 from __future__ import annotations
 
@@ -78,10 +74,7 @@ class Outcome:
 
     @property
     def fresh(self) -> bool:
-        """Whether no draw in the estimate had a part in what was measured.
-
-        It had where a later measurement was laid out by one that stays in the stack.
-        """
+        """Whether no measurement in the stack laid out a later one."""
         return self.stacked is None or len(self.measurements) == 1
 
     @classmethod
@@ -132,11 +125,8 @@ class Mechanism(ABC):
     round of `KMeans`), the rest for the second. `records_share`: the part that buys the
     number of records where it is private. `partition` and `strategy`: how buckets are
     chosen, and what is measured. `levels` and `fan_out`: depth and width of a tree.
-    `fit`: what is done to the estimate afterwards, at no cost. None leaves the linear
-    estimate; "isotonic" running totals never decrease; "non_negative" cells are 0 or
-    more; "shrink" draws what may be noise to 0 or to the mean of its box; "best" is
-    chosen by policy and workload; "piecewise" (`Ordered`) and "uniform" (`KdTree`) are
-    flat stretches and even boxes.
+    `fit`: what is done to the estimate afterwards, at no cost; None leaves the linear
+    estimate, and "best" is chosen by policy and workload.
 
     Examples
     --------
@@ -161,7 +151,6 @@ class Mechanism(ABC):
     takes_wide: ClassVar[bool] = False
     """Whether it serves a `WideDomain`, whose cells nobody lists."""
     example_case: ClassVar[Example]
-    """What `example` builds."""
 
     def __init__(
         self, policy: Policy, workload: Workload, **budget: Unpack[BudgetTerms]
@@ -273,15 +262,9 @@ class Mechanism(ABC):
     ) -> Release:
         """Spend the budget once on `data` and publish the result.
 
-        Parameters
-        ----------
-        data : Histogram or array_like of counts
-            Over the mechanism's domain.
-        rng : int or numpy Generator, optional
-            None draws secure noise. A seed makes the release reproducible and marks
-            it as an experiment (``release.private`` is False).
-        progress : callable, optional
-            Called with a short text before each long step.
+        The data is a histogram or an array of counts. A seed, or a generator, as `rng`
+        makes the release reproducible and marks it as an experiment; None draws secure
+        noise. `progress` is called with a short text before each long step.
         """
         what = f"{self.name} on {self._cells():,} cells"
         check_memory(self.memory_needed(), what, "nothing was drawn")
@@ -371,10 +354,7 @@ class Mechanism(ABC):
         return spread.variance / self.policy.units**2
 
     def expected_total_error(self, workload: Workload | None = None) -> float:
-        """Return the expected squared error summed over all queries, before any fit.
-
-        Closed formulas serve `AllRanges` and the like at any size.
-        """
+        """Return the expected squared error summed over all queries, before any fit."""
         measurement, asked = self._predictable(workload)
         form = asked.form(measurement.buckets)
         total = measurement.strategy.total_variance(form, measurement.scales)
@@ -410,7 +390,6 @@ class Mechanism(ABC):
         )
 
     def _repr_html_(self) -> str:
-        """Say in a notebook what a release would promise, spend and need."""
         from blowfish_fast._support.html import panel
 
         promise = Guarantee.of(

@@ -62,7 +62,7 @@ class Certifier(Mechanism):
 
     Parameters
     ----------
-    release, workload : Release, Workload
+    workload : Workload
         Whose answers are certified; all coefficients are whole numbers.
     fraction, confidence : number
         How many of the answers the claim is about, and how sure it is.
@@ -71,9 +71,8 @@ class Certifier(Mechanism):
         is asked, and "shape" only where `same_data` says that the certificate sees the
         counts that the release was drawn from.
     classes : int
-        Into how many classes cells are split by their estimate, at most ("curve"):
-        the claim is then made of each class by itself, and dense cells are not among
-        the few that a claim about all leaves out.
+        Most classes into which cells are split by their estimate ("curve"): the claim
+        is made of each by itself, so that dense cells are not the few it leaves out.
 
     Examples
     --------
@@ -269,7 +268,6 @@ class Certifier(Mechanism):
         return Outcome(np.zeros(0), [measurement])
 
     def _published(self, outcome: Outcome, guarantee: Guarantee) -> Any:
-        """Turn the noisy statistic into a claim."""
         (measurement,) = outcome.measurements
         noisy, scales = measurement.noisy, measurement.scales
         rows, half = [], np.zeros(0, dtype=np.int64)
@@ -308,11 +306,7 @@ class Certifier(Mechanism):
     def _read_curve(
         self, statistic: ErrorCurve, noisy: IntArray, scales: Scales
     ) -> list[dict[str, Any]]:
-        """Walk every class from its highest ramp down, while the claim still stands.
-
-        A fixed sequence of tests: only the highest ramp that should fail can make the
-        claim false, so each class may miss with an equal part of the whole probability.
-        """
+        """Test every class from its highest ramp down, while the claim still stands."""
         miss = (1.0 - float(self.confidence)) / len(statistic.ramps)
         margin = one_sided_margin(scales, miss)
         found, at = [], 0

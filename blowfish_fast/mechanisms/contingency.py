@@ -41,9 +41,9 @@ class Contingency(Mechanism):
 
     Parameters
     ----------
-    policy, workload, epsilon
-        See `Mechanism`: `AddRemove`, `Full` or `TablePolicy` over a wide domain, or any
-        unconstrained policy over a `Domain`; and `Tables` over the same attributes.
+    policy, workload
+        `AddRemove`, `Full` or `TablePolicy` over a wide domain, or any unconstrained
+        policy over a `Domain`; and `Tables` over the same attributes.
     plan : {"best", "maximal", "weights", "blocks"}
         What is measured: the tables that no other asked table contains; all asked
         tables at optimised rates; larger tables that each cover many; or whichever
@@ -61,8 +61,8 @@ class Contingency(Mechanism):
     Error: known before anything is spent, the same for all cells of a table
         (`expected_error`, `plan`).
     Complexity: O(2^k cells of the measured tables) time for tables of k attributes.
-    Source: [1]_ for residual bases, [2]_ for blocks; integer tables with exact noise
-        instead of real noise on residuals. Proof in ``docs/proofs/contingency.md``.
+    Source: [1]_ for residual bases, [2]_ for blocks; departures and proof in
+        ``docs/proofs/contingency.md``.
 
     References
     ----------
@@ -209,8 +209,7 @@ class Contingency(Mechanism):
     def plan(self, records: int | None = None) -> TableErrors:
         """Return what would be measured and the error of every table; free, no data.
 
-        With a number of `records` that is no secret, or a guess, mean counts of cells
-        stand beside their errors.
+        With a public or guessed number of `records`, mean counts stand beside errors.
         """
         measured = self._strategy.measured(self._predicted.scales)
         variances = [
@@ -235,8 +234,7 @@ class Contingency(Mechanism):
     ) -> FloatArray:
         """Return the expected squared error of each query, before any fit; free.
 
-        Of the table of some attributes, by their names; of a workload over one table;
-        of `Tables`; or of all that was asked.
+        Asked of a table by its attributes, a workload over one table, or `Tables`.
         """
         measured = self._strategy.measured(self._predicted.scales)
         if isinstance(workload, Workload) and not isinstance(workload, Tables):

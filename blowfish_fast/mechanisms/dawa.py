@@ -1,10 +1,7 @@
 """DAWA: buckets chosen from the data, then a tree tuned to the workload.
 
 Rectangles of a map follow evenness, an adaptive grid follows density; neither serves
-scattered and concentrated data alike, so a private test chooses (Lemma SC5):
-
-    epsilon   [count 1 %][test .2 to 6 %][ the rest: rectangles, or an adaptive grid ]
-    few records:  [count 1 %][again 5 %][test 6 %, if it can tell][ the rest ]
+scattered and concentrated data alike, so a private test chooses (Lemma SC5).
 """
 
 from __future__ import annotations
@@ -72,26 +69,21 @@ class Dawa(Mechanism):
 
     Parameters
     ----------
-    policy, workload, epsilon
-        See `Mechanism`. The tree is tuned to the workload.
     partition : "best", None or Partition
-        How buckets are chosen; "best" is the partition that was most accurate on the
-        benchmark data, fixed in the code: `DyadicRectangles` on two attributes of at
-        most 2^22 cells, `DyadicTree` otherwise, along a Hilbert curve where there are
-        several. Where rectangles of a map are asked, "best" first spends 1 to 7 % of
-        epsilon, 12 % where there are few records, on a private test whether the data
-        are scattered, and releases an `AdaptiveGrid` if they are; ``details["chosen"]``
-        says which. None keeps every cell.
+        How buckets are chosen; "best", fixed on the benchmark data, is
+        `DyadicRectangles` on two attributes of at most 2^22 cells, and `DyadicTree`
+        otherwise, along a Hilbert curve where there are several. Where rectangles of a
+        map are asked, it first spends 1 to 7 % of epsilon, 12 % where there are few
+        records, on a private test whether the data are scattered, and releases an
+        `AdaptiveGrid` if they are (``details["chosen"]``). None keeps every cell.
     strategy : {"greedy", "uniform", "geometric", "cells"}
         Weights of the tree: scaled to the workload (with the fan-out of least
         predicted error), equal by level, growing towards the leaves, or no tree.
     sweeps : bool
         Whether greedy weights for ranges are improved by sweeps that see the whole
         tree; queries that were not declared are safeguarded.
-    share : number in (0, 1), optional
-        Of the partition; None for its own default.
-    floor : number in [0, 1]
-        As for `Hierarchy`.
+    share, floor : number
+        That of the partition, None for its own default, and that of `Hierarchy`.
     fit : {"best", None, "non_negative", "shrink"}
         "non_negative": as for `Hierarchy`. "shrink", for cells and not for ranges:
         noisy buckets shrink towards 0 as much as all of them together suggest; ranges
@@ -205,7 +197,6 @@ class Dawa(Mechanism):
         )
 
     def _refined(self, private: Handle, chosen: MapChoice) -> Outcome:
-        """Divide where records are dense, by an adaptive grid."""
         grid = AdaptiveGrid(
             self.policy,
             self.workload,
@@ -244,7 +235,6 @@ class Dawa(Mechanism):
         return along.select(self.partition.priced(price), budget=share)
 
     def _boxes(self, buckets: Buckets) -> IntArray | None:
-        """Return the corners of buckets that are rectangles of the grid."""
         if buckets.order is None:
             return None
         return kernels.bucket_boxes(buckets.order, buckets.edges, self.domain.shape)

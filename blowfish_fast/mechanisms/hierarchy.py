@@ -1,8 +1,4 @@
-"""Noisy totals of a tree over the cells, differences of its halves, and their fits.
-
-Cutting counts off at 0 adds records to every sum over them; the fits share a settled
-total among its parts instead, from the whole down (docs/proofs/top_down.md).
-"""
+"""Noisy totals of a tree over the cells, differences of its halves, and their fits."""
 
 from __future__ import annotations
 
@@ -39,18 +35,16 @@ Fit = Literal["best", "non_negative"]
 class Hierarchy(Mechanism):
     """Release ranges by a hierarchical histogram: noisy totals of all nodes of a tree.
 
+    On several attributes the tree stands over the cells along a Hilbert curve.
+
     Parameters
     ----------
-    policy, workload, epsilon
-        See `Mechanism`. On several attributes the tree stands over the cells along a
-        Hilbert curve.
     weights : {"uniform", "geometric", "greedy"}
         How epsilon is shared along a path: equally by level; growing by the cube root
         of two from each level to the one below; or scaled to the workload.
     fan_out : int, optional
-        Children of a node. None: the number that makes the variance of random ranges
-        least under equal shares (`best_fan_out`), or for "greedy" the one of least
-        predicted error on the workload.
+        Children of a node. None: that of `best_fan_out`, or for "greedy" the one of
+        least predicted error on the workload.
     floor : number in [0, 1]
         Least weight of a leaf of a "greedy" tree: no cell has more than (1 + floor) /
         floor times the noise of `Laplace`, whatever was declared; 0 switches it off.
@@ -70,9 +64,9 @@ class Hierarchy(Mechanism):
     Error: with equal shares about (f - 1) h^3 - 2 (f + 1) h^2 / 3 in proportion for a
         random range, f the fan-out; the prediction is exact for every query.
     Complexity: O(n) time and memory; "greedy" O((m + n) log n) for m ranges.
-    Source: [1]_, with any fan-out, chosen as in [2]_, geometric shares as in [3]_,
-        greedy scaling as in [4]_, exact least squares for all of them and noise on the
-        integers; proof in ``docs/proofs/hierarchy.md``.
+    Source: [1]_, with any fan-out, chosen as in [2]_, geometric shares as in the paper
+        of `QuadTree`, greedy scaling as in that of `Dawa`, exact least squares for all
+        of them and noise on the integers; proof in ``docs/proofs/hierarchy.md``.
 
     References
     ----------
@@ -80,10 +74,6 @@ class Hierarchy(Mechanism):
        differentially private histograms through consistency. PVLDB 3(1), 2010.
     .. [2] W. Qardaji, W. Yang, N. Li. Understanding hierarchical methods for
        differentially private histograms. PVLDB 6(14), 2013.
-    .. [3] G. Cormode, C. Procopiuc, D. Srivastava, E. Shen, T. Yu. Differentially
-       private spatial decompositions. ICDE 2012.
-    .. [4] C. Li, M. Hay, G. Miklau, Y. Wang. A data- and workload-aware algorithm for
-       range queries under differential privacy. PVLDB 7(5), 2014.
 
     Examples
     --------
@@ -156,13 +146,8 @@ class Privelet(Mechanism):
 
     A coefficient is the sum of a node's cells, or the difference of its halves.
 
-    Parameters
-    ----------
-    policy, workload, epsilon
-        See `Mechanism`; any number of ordered attributes. The workload does not change
-        the noise.
-    fit : {"best", None, "non_negative"}
-        As for `Hierarchy`, with totals shared among halves.
+    Takes any number of ordered attributes; the workload does not change the noise.
+    `fit` is that of `Hierarchy`, with totals shared among halves.
 
     Notes
     -----
@@ -271,9 +256,7 @@ def non_negative_cells(measured: Measurement, linear: FloatArray) -> FloatArray:
 def halved_non_negative(linear: FloatArray, domain: Domain) -> FloatArray:
     """Return cells of 0 or more: the grid halved along every axis, all cells alike.
 
-    The total stays, unless it is negative; each part of a settled total takes what its
-    own cells say, and as much as its size of what they miss. Parts are those of a
-    Hilbert curve. O(cells).
+    The parts are those of a Hilbert curve; see docs/proofs/top_down.md. O(cells).
     """
     order = cell_order(domain).order
     tree = kernels.regular_tree(linear.size, 2**domain.ndim)

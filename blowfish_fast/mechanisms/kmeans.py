@@ -51,9 +51,8 @@ CELLS_KEPT_APART = 2**22
 class KMeansRelease(Release):
     """Private cluster centres. There is no estimate of counts, and no intervals.
 
-    `centers` lie inside the domain's box, shape (clusters, axes). The rest is as in
-    `Release`; ``details["history"]`` holds the centres of every round,
-    ``details["sizes"]`` the noisy sizes of the last.
+    `centers` have shape (clusters, axes); ``details["history"]`` holds those of every
+    round, ``details["sizes"]`` the noisy sizes of the last.
 
     Examples
     --------
@@ -142,10 +141,10 @@ class KMeans(Mechanism):
     Parameters
     ----------
     policy : Policy
-        What must stay indistinguishable; its domain is the box of the points. An
-        attribute with edges spans them, one without spans 0 to its number of cells.
-    clusters, rounds : int
-        Number of centres, and of Lloyd iterations, which share epsilon equally.
+        Its domain is the box of the points: an attribute with edges spans them, one
+        without spans 0 to its number of cells.
+    rounds : int
+        Number of Lloyd iterations, which share epsilon equally.
     start : (clusters, axes) array_like, optional
         Public centres to start from, never points of the data; by default spread
         evenly over the box.
@@ -168,15 +167,9 @@ class KMeans(Mechanism):
         policies.
     Error: depends on the data; not predicted.
     Complexity: O(rounds n clusters axes) time in threads; 4 bytes per point and axis.
-    Source: [1]_ and [2]_, section 6, whose Lemma 6.1 is not private (a short edge that
-        crosses a border changes two sums); proof in ``docs/proofs/kmeans.md``.
-
-    References
-    ----------
-    .. [1] A. Blum, C. Dwork, F. McSherry, K. Nissim. Practical privacy: the SuLQ
-       framework. PODS 2005.
-    .. [2] X. He, A. Machanavajjhala, B. Ding. Blowfish privacy: tuning privacy-utility
-       trade-offs using policies. SIGMOD 2014.
+    Source: A. Blum, C. Dwork, F. McSherry, K. Nissim. Practical privacy: the SuLQ
+        framework. PODS 2005; and the paper of `Ordered`, section 6, whose Lemma 6.1 is
+        not private; proof in ``docs/proofs/kmeans.md``.
 
     Examples
     --------
@@ -317,11 +310,7 @@ class KMeans(Mechanism):
 
 
 def evenly_spread(count: int, axes: int) -> FloatArray:
-    """Return points spread evenly over the unit cube, the same ones every time.
-
-    Multiples of the inverse powers of the generalised golden ratio, x^(d+1) = x + 1,
-    less their whole parts.
-    """
+    """Return points spread evenly over the unit cube by a generalised golden ratio."""
     ratio = 1.5
     for _ in range(64):
         ratio = (1.0 + ratio) ** (1.0 / (axes + 1))

@@ -22,14 +22,9 @@ from .base import Example, Mechanism, Outcome, repeated
 class Laplace(Mechanism):
     """Release a histogram with discrete Laplace noise.
 
-    Parameters
-    ----------
-    policy, workload, epsilon
-        See `Mechanism`. The workload changes the noise with "queries" only.
-    strategy : {"cells", "edges", "queries"}
-        Where the noise goes: on cells; on the edges of the policy graph, each draw
-        added to one end and taken from the other; or on each answer, with intervals for
-        the declared queries alone.
+    By `strategy` the noise goes on "cells"; on the "edges" of the policy graph, each
+    draw added to one end and taken from the other; or on each answer ("queries"), with
+    intervals for the declared queries alone.
 
     Notes
     -----
@@ -123,11 +118,6 @@ class Gaussian(Laplace):
     The twin of `Laplace` for budgets in rho, or in epsilon with delta: many questions
     from one budget cost less, one histogram at a small delta costs more.
 
-    Parameters
-    ----------
-    policy, workload, rho, epsilon, delta, strategy
-        See `Laplace`, with `rho`, or `epsilon` with `delta`.
-
     Notes
     -----
     Guarantee: rho-zCDP for `policy`.
@@ -135,8 +125,7 @@ class Gaussian(Laplace):
     Sensitivity: on cells the squared moves add up to 1 when a record is added or
         removed, to 2 when it moves; on edges to 1; on queries to the squared
         sensitivity of the workload. Public totals are exact.
-    Error: as for `Laplace`, with the variance 1 / (2 rho) times the squared
-        sensitivity.
+    Error: as for `Laplace`, of variance 1 / (2 rho) times the squared sensitivity.
     Complexity: as for `Laplace`.
     Source: C. Canonne, G. Kamath, T. Steinke. The discrete Gaussian for differential
         privacy. NeurIPS 2020; under a policy; proof in ``docs/proofs/zcdp.md``.

@@ -28,17 +28,9 @@ class Matching(Mechanism):
     """Release a histogram by clustering cells of similar counts, wherever they lie.
 
     Suits counts that repeat in no order: categories, or spikes of a few heights. Where
-    neighbouring cells are alike, `Dawa` and `Transformed` are more accurate.
-
-    Parameters
-    ----------
-    policy, workload, epsilon
-        See `Mechanism`. The workload decides between noise on buckets and on edges.
-    partition : "best", partitions.MatchingPairs or partitions.NoisySort
-        How buckets are chosen; "best" compares every pair of up to 512 cells, with
-        the extra ``matching``, and groups more cells by noisy counts.
-    share : number in (0, 1), optional
-        Of the partition; None for its own default.
+    neighbouring cells are alike, `Dawa` and `Transformed` are more accurate. The "best"
+    `partition` compares every pair of up to 512 cells, with the extra ``matching``, and
+    groups more cells by noisy counts; `share` is the part of epsilon that it gets.
 
     Notes
     -----

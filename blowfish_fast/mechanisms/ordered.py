@@ -28,11 +28,10 @@ Fit = Literal["isotonic", "piecewise"]
 class Ordered(Mechanism):
     """Release ranges from noisy cumulative counts along an ordered attribute.
 
+    Takes one ordered attribute; the workload does not change the noise.
+
     Parameters
     ----------
-    policy, workload, epsilon
-        See `Mechanism`; over one ordered attribute. The workload does not change the
-        noise.
     fit : {"isotonic", "piecewise", None}
         "isotonic": the closest totals that never decrease and stay between 0 and the
         public number of records. "piecewise": a penalised piecewise-linear fit first,
@@ -115,18 +114,12 @@ class Ordered(Mechanism):
 class OrderedHierarchical(Mechanism):
     """Release ranges under a threshold policy: running totals of blocks, trees inside.
 
-    Parameters
-    ----------
-    policy, workload, epsilon
-        See `Mechanism`; over one ordered attribute. The structure is chosen for random
-        ranges under `policy`, or under `Full` or `AddRemove` where that promises less
-        error for the workload.
-    fan_out : int, optional
-        Most children of a node of the trees; None for the number from 2 to 64 of least
-        predicted error.
-    fit : {"isotonic", None}
-        "isotonic": the totals up to the ends of blocks are fitted as in `Ordered`, and
-        shared from the root of each tree down, so that no cell is negative.
+    Takes one ordered attribute. The structure is chosen for random ranges under
+    `policy`, or under `Full` or `AddRemove` where that promises less error for the
+    workload; a node has at most `fan_out` children, by default the number from 2 to 64
+    of least predicted error. With ``fit="isotonic"`` the totals at the ends of blocks
+    are fitted as in `Ordered` and shared from the root of each tree down, so that no
+    cell is negative.
 
     Notes
     -----

@@ -1,11 +1,7 @@
-"""Every mechanism by name, and those that other packages define.
+"""Every mechanism by name, and those that other packages define by entry points.
 
-    "dawa"                 a name of the table
-    "my_histogram"         a name under which an installed package offers one
-    "my_package:Mine"      a class in a module that can be imported
-
-A package offers mechanisms by entry points, which are imported when asked for by name;
-a ledger takes them only with the curator's word, for nobody here has proved them.
+These are imported when asked for by name or as ``"package:Class"``; a ledger takes them
+only with the curator's word, for nobody here has proved them.
 """
 
 from __future__ import annotations

@@ -66,25 +66,20 @@ class Transformed(Mechanism):
     """Release a histogram under any policy graph: buckets, then the best strategy.
 
     Cells are grouped privately; the policy graph is collapsed onto the groups; what is
-    measured there is chosen by predicted error; groups are expanded evenly. It holds
-    for every policy graph: what depends on the data happens before it is transformed.
+    measured there is chosen by predicted error; groups are expanded evenly.
 
     Parameters
     ----------
-    policy, workload, epsilon
-        See `Mechanism`. The strategy is chosen for the workload.
     partition : "best", None or Partition
         How buckets are chosen. None keeps every cell. "best": under a line policy no
         buckets but a smooth fit of the running totals; where rectangles are asked on a
         grid of joined neighbours, none if the noise along its lines is small beside the
         public number of records; `DyadicTree` everywhere else.
     strategy : str or strategies.Explicit
-        "best" for least predicted error, or one of "ordered", "ordered_hierarchical",
-        "h_theta", "vertex", "edge", "tree", "edge_lines", "tuned_tree"
-        (``strategies.strategy_choice``); or a matrix, without a partition.
+        "best" for least predicted error on the workload, or a name of
+        ``strategies.strategy_choice``; or a matrix, without a partition.
     share : number in (0, 1), optional
-        None for what served well on the benchmark data: a half with `LeastCost`, a
-        quarter with `DyadicTree`.
+        None for a half with `LeastCost`, a quarter with `DyadicTree`.
     fit : {"best", None}
         "best": running totals that never decrease where totals were measured; where
         single cells are asked, the closest counts that are not negative; public totals
@@ -101,15 +96,9 @@ class Transformed(Mechanism):
         epsilon^2 on edges, and the deviation of the data from means of buckets.
     Complexity: that of the partition, O(n log n); near-linear in the edges of the
         policy for its quotient, in the edges of the quotient for the choice.
-    Source: [1]_, with a private first step halved for moves, the price of a bucket that
-        of the noise in use and noise on the integers; proof in
+    Source: the paper of `Matching`, with a private first step halved for moves, the
+        price of a bucket that of the noise in use and noise on the integers; proof in
         ``docs/proofs/transformed.md``.
-
-    References
-    ----------
-    .. [1] A. Anuarbek. Data-dependent Blowfish private algorithm for histogram queries.
-    .. [2] S. Haney, A. Machanavajjhala, B. Ding. Design of policy-aware differentially
-       private algorithms. PVLDB 9(4), 2015.
 
     Examples
     --------
@@ -241,7 +230,6 @@ class Transformed(Mechanism):
         return Chosen(handle, best.strategy)
 
     def _named(self, handle: Handle, form: Any) -> LinearStrategy:
-        """Return the strategy that was asked for, tuned for what is paid."""
         power = handle.remaining.power
         if self._prepared is not None and self._prepared[0] == power:
             return self._prepared[1]
@@ -261,7 +249,6 @@ class Transformed(Mechanism):
         return Chosen(private, lines)
 
     def _over_buckets(self, private: Handle) -> Chosen:
-        """Choose buckets privately, then a strategy on the quotient policy."""
         partition = self.partition
         assert partition is not None
         assert self.share is not None

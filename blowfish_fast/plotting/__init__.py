@@ -1,8 +1,7 @@
 """Pictures of releases, policies, errors and budgets; needs the extra ``plot``.
 
-Every function returns the axes it drew on: those of a new figure, or those given by
-``axes=``. It shows nothing by itself. Only public values are drawn: releases, policies,
-ledgers, and arrays whose public source is named.
+Every function returns the axes it drew on, those of a new figure or those given by
+``axes=``, and shows nothing by itself. Only public values are drawn.
 """
 
 from __future__ import annotations

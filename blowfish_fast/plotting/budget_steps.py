@@ -41,13 +41,8 @@ def budget_over_time(
 ) -> Axes:
     """Draw what was spent of a budget, step by step.
 
-    Parameters
-    ----------
-    ledger : Ledger
-        Open; it is only read.
-    along : {"time", "charges"}, optional
-        What lies along the axis. Left out: time, unless all was charged within a
-        minute.
+    The ledger is only read. By default steps lie along time, unless all was charged
+    within a minute.
 
     Examples
     --------
@@ -117,7 +112,6 @@ def _dates(entries: list[Entry]) -> FloatArray:
 
 
 def _ends(places: FloatArray, *, dated: bool) -> tuple[float, float]:
-    """Return where the axis begins and ends."""
     if not dated or not places.size:
         return 0.0, places.size + 1.0
     span = max(places[-1] - places[0], 1 / 1440)

@@ -46,11 +46,7 @@ def heading(release: Release) -> str:
 def reference_answers(
     reference: Any, name: str | None, asked: Workload
 ) -> tuple[AnyArray, str] | None:
-    """Return the answers of a reference and its label; refuse what may be true counts.
-
-    A release is public. An array may be anything, so whoever hands it over names the
-    public source it comes from.
-    """
+    """Return a reference's answers and its label; refuse what may be true counts."""
     if reference is None:
         return None
     values, label = _public_values(reference, name)
@@ -87,7 +83,6 @@ class Places(NamedTuple):
     edges: FloatArray
     kind: str
     extras: tuple[tuple[float, str], ...]
-    """Middle and name of the cells that have no place of their own."""
 
 
 def places_of(attribute: Axis) -> Places:
@@ -195,10 +190,7 @@ def rotate_names(axes: Axes) -> None:
 
 
 def line_names(axes: Axes, names: list[tuple[str, float, str]], gap: float) -> None:
-    """Write names beside the right border, `gap` of the axis apart at least.
-
-    Each is (text, height in data, colour), and a thin line leads to its height.
-    """
+    """Write (text, height, colour) beside the right border, at least `gap` apart."""
     scale = axes.transData.transform
     inverse = axes.transAxes.inverted().transform
     left = axes.get_xlim()[0]

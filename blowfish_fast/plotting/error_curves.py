@@ -1,8 +1,4 @@
-"""What privacy costs: error against epsilon, and against what is promised.
-
-Both read public facts only. Errors that hold for any data are solid lines; typical
-ones, measured on generated histograms, are marked as such.
-"""
+"""What privacy costs: error against epsilon, and against what is promised."""
 
 from __future__ import annotations
 
@@ -70,12 +66,11 @@ def error_against_epsilon(
 ) -> Axes:
     """Draw the error per query of several mechanisms at several epsilons.
 
-    Free: no data is read.
+    Errors that hold for any data are solid lines; typical ones, measured on generated
+    histograms, are marked as such. Free: no data is read.
 
     Parameters
     ----------
-    policy, workload
-        What must stay indistinguishable, and what will be asked.
     epsilons : sequence of numbers
         At least two.
     mechanisms : sequence of names or mechanisms, optional
@@ -83,8 +78,8 @@ def error_against_epsilon(
         and with `records` the first two of `recommend` that choose from the data or are
         fitted to it.
     records : int, optional
-        Roughly how many records there are, a public guess: typical errors depend on
-        it. Without it, mechanisms that choose from the data are left out.
+        A public guess of their number, on which typical errors depend. Without it,
+        mechanisms that choose from the data are left out.
     trials, rng : int
         Releases per generated histogram, for typical errors, and their seed.
 
@@ -139,7 +134,6 @@ def error_against_epsilon(
 
 
 def _finish(axes: Axes, places: list[float], title: str) -> None:
-    """Scale both axes by logarithms and write errors as plain numbers."""
     axes.set(xscale="log", yscale="log", ylabel=ERROR)
     axes.set_xticks(places, labels=[in_full(one) for one in places])
     axes.minorticks_off()
@@ -251,20 +245,9 @@ def tradeoff_over_theta(
     """Draw the least error under threshold policies, from narrow promises to wide.
 
     `theta` says how far two values may lie apart and still not be told apart beyond
-    e^epsilon. The wider the promise, the larger the error; the dashed line is the
-    widest promise of all, under which any two values are protected. Free: no data is
-    read.
-
-    Parameters
-    ----------
-    domain, workload
-        The cells, and what will be asked.
-    thetas : sequence of numbers, optional
-        In cells, or in values with ``unit="value"``; by default powers of two.
-    epsilon : number
-        What one release spends.
-    unit : {"cells", "value"}
-        As in `policies.Threshold`.
+    e^epsilon: in cells, or in values with ``unit="value"``; by default powers of two.
+    The dashed line is the widest promise, under which any two values are protected.
+    Free: no data is read.
 
     Examples
     --------

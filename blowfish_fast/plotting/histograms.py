@@ -46,21 +46,15 @@ def histogram(
 ) -> Axes:
     """Draw the estimate of a one-dimensional release with its noise intervals.
 
-    More than 1024 cells are drawn as at most 1024 ranges of equally many cells.
+    More than 1024 cells are drawn as at most 1024 ranges of equally many cells. Ticks
+    at the lower border mark where the mechanism began another bucket; `logarithmic`
+    draws counts above 10 in steps of ten.
 
     Parameters
     ----------
-    release : Release
-        Over one attribute.
-    confidence : float
-        Of the noise intervals; they are left out where a release has none.
     reference, reference_name : Release or array_like, str, optional
         Something public to compare with, such as last year's release; an array needs
         the name of its source, because true counts are no reference.
-    buckets : bool
-        Mark at the lower border where the mechanism began another bucket.
-    logarithmic : bool
-        Draw counts above 10 in steps of ten, for data of a few very high cells.
 
     Examples
     --------
@@ -128,11 +122,7 @@ def histogram(
 
 
 def bar_cuts(cells: int) -> tuple[int, IntArray]:
-    """Return how many cells make a bar, and where bars begin and end.
-
-    Bars of one width: of unequal ones, the wider would stand out for nothing. Only the
-    last may be narrower, and is not where some width below twice the least divides all.
-    """
+    """Return how many cells make a bar, and the borders of the bars."""
     least = -(-cells // MOST_BARS)
     together = next((k for k in range(least, 2 * least) if cells % k == 0), least)
     return together, np.append(np.arange(0, cells, together), cells).astype(np.int64)

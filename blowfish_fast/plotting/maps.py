@@ -49,15 +49,11 @@ def grid_map(
 ) -> Axes:
     """Draw a two-dimensional release as a map with a scale of colours.
 
+    The first attribute goes upwards. Estimated counts have a logarithmic scale, with
+    negative ones as 0; `buckets` outlines those that the mechanism chose.
+
     Parameters
     ----------
-    release : Release
-        Over two attributes; the first goes upwards.
-    show : {"estimate", "standard_error"}
-        The estimated counts, on a logarithmic scale with negative ones as 0; or the
-        standard deviation of the noise in each cell.
-    buckets : bool
-        Draw the outlines of the buckets that the mechanism chose.
     largest : float, optional
         Value of the last colour, to compare maps; the largest one by default.
     colour_bar : bool, optional
@@ -134,12 +130,8 @@ def density(
 ) -> Axes:
     """Draw public non-negative values as log(1 + value); negative ones as 0.
 
-    Parameters
-    ----------
-    values : array_like of shape (rows, columns)
-        Public values; a histogram of true counts is refused.
-    title, labels, largest : str, pair of str, float
-        Heading, the names of rows and columns, and the value of the last colour.
+    A histogram of true counts is refused. `labels` name rows and columns; `largest` is
+    the value of the last colour.
 
     Examples
     --------
@@ -262,12 +254,9 @@ def border_lines(labels: AnyArray, rows: FloatArray, columns: FloatArray) -> Flo
 def table_errors(errors: TableErrors, *, axes: Axes | None = None) -> Axes:
     """Draw the error of every table of one and two attributes as a map.
 
-    Parameters
-    ----------
-    errors : TableErrors
-        ``mechanism.plan(records=...)``, before anything is spent, or
-        ``release.errors()``. With a number of records the map shows the error as a part
-        of the mean count of a cell: above 1 a table is of use in larger groups only.
+    Takes ``mechanism.plan(records=...)``, before anything is spent, or
+    ``release.errors()``. With a number of records the map shows the error as a part of
+    the mean count of a cell: above 1 a table is of use in larger groups only.
 
     Examples
     --------

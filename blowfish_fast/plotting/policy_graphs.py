@@ -1,8 +1,4 @@
-"""A policy as a picture: small graphs node by node, large ones by their distances.
-
-Large ones over one attribute show the edges between cells as a coarse matrix, those
-over two the edges from the middle cell to all others as a map.
-"""
+"""A policy as a picture: small graphs node by node, large ones by their distances."""
 
 from __future__ import annotations
 
@@ -43,8 +39,8 @@ def policy_graph(policy: Policy, *, axes: Axes | None = None) -> Axes:
     """Draw what a policy keeps indistinguishable.
 
     Up to 24 cells (64 on a grid) are drawn as a graph. Larger policies show how many
-    edges lie between cells: few edges, strong protection; no path, none. Of a policy
-    with constraints, the graph without them is drawn.
+    edges lie between cells, or from the middle cell of a grid to the others: few edges,
+    strong protection; no path, none. Constraints are not drawn.
 
     Examples
     --------
@@ -142,7 +138,6 @@ def sampled_curves(curves: FloatArray, points: int = 24) -> FloatArray:
 
 
 def _frame(axes: Axes, policy: Policy, layout: GraphDrawing) -> None:
-    """Set limits around all that is drawn, and name the cells."""
     points = [layout.nodes]
     if len(layout.curves):
         points.append(sampled_curves(layout.curves).reshape(-1, 2))
@@ -198,7 +193,6 @@ def letters(axes: Axes, per_inch: float) -> int:
 
 
 def _sentence(axes: Axes, policy: Policy) -> None:
-    """Write below the picture what the policy says, in plain words."""
     words = policy.describe()
     sentence = words[0].upper() + words[1:] + "."
     if not axes.get_xlabel():

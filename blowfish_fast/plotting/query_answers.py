@@ -57,18 +57,9 @@ def answers(
 ) -> Axes:
     """Draw the answers to a few queries with their noise intervals.
 
-    Parameters
-    ----------
-    release : Release
-        Any release; without intervals only the answers are drawn.
-    workload : Workload
-        At most 60 queries, drawn from the top in their order.
-    names : sequence of str, optional
-        What to call the queries; ranges and rectangles are named by their values.
-    confidence : float
-        Of the noise intervals.
-    reference, reference_name
-        Something public to compare with, as in `histogram`.
+    Takes at most 60 queries, drawn from the top in their order. Ranges and rectangles
+    are named by their values, unless `names` are given. `reference` is something public
+    to compare with, as in `histogram`.
 
     Examples
     --------
@@ -128,7 +119,6 @@ def answers(
 
 
 def _legend_below(axes: Axes) -> None:
-    """Put the legend under the axis, as far down at any height of the picture."""
     transforms = require("matplotlib.transforms", extra="plot", purpose="Drawing")
     down = transforms.ScaledTranslation(0.0, -0.5, axes.figure.dpi_scale_trans)
     axes.legend(
@@ -158,7 +148,6 @@ def _names(workload: Workload) -> list[str]:
 
 
 def _span(attribute: Axis, start: float, end: float) -> str:
-    """Say which cells a range covers, in values where there are any."""
     name = f"{attribute.name} " if attribute.name else ""
     first, last = math.floor(start), math.ceil(end) - 1
     if attribute.levels is not None or last >= attribute.regular:
@@ -178,12 +167,8 @@ def groups(
 ) -> Axes:
     """Draw what ``group_by`` answered, with noise intervals where they are known.
 
-    Parameters
-    ----------
-    answers : GroupedAnswers
-        By one attribute, or by two, one of which has at most 7 groups.
-    confidence : float
-        Of the noise intervals, each by itself.
+    Takes groups by one attribute, or by two, one of which has at most 7 groups. Each
+    interval holds by itself.
 
     Examples
     --------
@@ -320,7 +305,6 @@ def _finish_groups(
 
 
 def _words(name: Any) -> str:
-    """Return a group's name as text: a range by its ends."""
     if isinstance(name, tuple):
         return " to ".join(
             in_full(one) if isinstance(one, int | float) else str(one) for one in name

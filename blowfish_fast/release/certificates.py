@@ -6,8 +6,7 @@
     all        every range, or rectangle, is within X                 any of them
     shape      no bucket is off even by more than K~ and noise        any range, each
 
-The first two promise something of the fraction and nothing of a single answer; why the
-claims hold stands on the page docs/proofs/certificates.md.
+Neither of the first two promises anything of a single answer.
 """
 
 from __future__ import annotations
@@ -44,18 +43,17 @@ MEMBER = "certificate.json"
 class Certificate:
     """What was found out about the errors of one release; ``str()`` says it.
 
+    The proof is in ``docs/proofs/certificates.md``.
+
     Attributes
     ----------
     kind : {"quantile", "curve", "all", "shape"}
         What is claimed; see the head of ``release.certificates``.
     fraction, confidence : Fraction
-        How many of the answers the claim is about, and the probability, at least, with
-        which it is true.
+        How many of the answers the claim is about, and how surely it is true.
     rows : tuple of dict
         For each class of answers: how many `queries`, and by how much more than
         their noise they may be off (`extra`, infinite where nothing can be claimed).
-    guarantee : Guarantee
-        What was paid, under which policy.
     release, workload, queries : str, str, int
         Digests of what the certificate is about, and how many answers were checked;
         empty and 0 where every range was.
@@ -89,7 +87,6 @@ class Certificate:
     half: IntArray
     """Noise half-widths in sixteenths, 0 where they are not used; one per query."""
     labels: IntArray
-    """Class of each query."""
     edges: IntArray
     """Buckets whose shapes were measured."""
     shapes: IntArray
@@ -135,8 +132,7 @@ class Certificate:
     ) -> FloatArray:
         """Return how far linear answers to ranges may lie off, by the buckets they cut.
 
-        Their draws and those of the answer, whose `spread` is given, are bounded
-        together: separate margins would be wider.
+        The draws of shapes and answers are bounded together, which is narrower.
         """
         ends = whole_boxes(workload)
         assert ends is not None
@@ -273,8 +269,7 @@ def find_certificate(
 def spread_with(spread: Spread, squares: IntArray, scales: Scales) -> Spread:
     """Return the law of answers and shapes together.
 
-    `squares` is the sum of the squared weights of the shapes' draws: 1 for each bucket
-    that is cut, 4 for one that is cut at both ends.
+    `squares` sums 1 for each bucket that is cut, 4 for one cut at both ends.
     """
     width = float(scales.widths.max(initial=0.0))
     variance = float(laplace_variance(width)) if width and scales.power == 1 else 0.0

@@ -1,9 +1,4 @@
-"""Releases added up, set against each other, or averaged: all of it post-processing.
-
-a + b             other people in each          the larger budget
-a - b             whoever is in both            both budgets
-a.combine(b)      the same people, twice        both budgets, least squares weights
-"""
+"""Releases added up, set against each other, or averaged: all of it post-processing."""
 
 from __future__ import annotations
 
@@ -47,9 +42,8 @@ NOTES: dict[People, str] = {
 class CombinedRelease(Tabular):
     """Independent releases over the same cells, added up with weights.
 
-    Made by ``a + b`` (different people), ``a - b`` and ``a.combine(b)`` (the same
-    people). `parts` count with their `weights` in `estimate` and the rest; `guarantee`
-    is that of all parts together.
+    Made by ``a + b`` (different people, the larger budget), ``a - b`` and
+    ``a.combine(b)`` (the same people, both budgets).
 
     Examples
     --------
@@ -203,8 +197,7 @@ def combine(
 ) -> CombinedRelease:
     """Return the average of releases of the same people with the least variance.
 
-    One weight per release, in inverse proportion to the public variance of its noise
-    summed over the workload: answers stay unbiased and consistent.
+    Weights are inverse to the public variances of the noise, summed over the workload.
     """
     parts = [_as_release(one) for one in releases]
     _check_parts(parts)

@@ -94,10 +94,7 @@ def _packing(array: AnyArray) -> int:
 
 
 def narrowed(values: AnyArray) -> AnyArray:
-    """Return whole numbers in the fewest bytes that hold every bit of them.
-
-    Readers ask for the type that they want, as they did before arrays were narrowed.
-    """
+    """Return whole numbers in the fewest bytes that hold every bit of them."""
     if not values.size or values.dtype not in (np.int64, np.float64):
         return values
     low, high = values.min(), values.max()
@@ -239,10 +236,7 @@ def restore_arrays(value: Any, archive: zipfile.ZipFile) -> Any:
 
 
 def _check_members(archive: zipfile.ZipFile) -> None:
-    """Refuse a file that has two meanings, or unpacks to more than there is room for.
-
-    `_member` unpacks no part beyond the size that it states here.
-    """
+    """Refuse a file with two meanings, or with more content than there is room for."""
     members = archive.infolist()
     if len({one.filename for one in members}) < len(members):
         raise ReleaseFileError("two parts of the file carry the same name")

@@ -1,10 +1,8 @@
 """Which intervals hold the true answer, and which the noise alone.
 
-An answer is off by noise, and by what inference takes for granted: that records lie
-evenly in a bucket, that dropped coefficients were 0. A query q is off by noise alone if
-q . (infer(rows(x)) - x) = 0 for all counts x, since inference is linear. Made-up counts
-decide, drawn once from a fixed seed and large: a linear form that is not 0 is within
-rounding of 0 on one of them with a probability of about 2^-20, on both with 2^-40.
+A query q is off by noise alone if q . (infer(rows(x)) - x) = 0 for all counts x, since
+inference is linear. Two made-up counts decide, large and drawn from a fixed seed: a
+linear form that is not 0 is within rounding of 0 on both with probability 2^-40.
 """
 
 from __future__ import annotations
@@ -78,9 +76,8 @@ def holds_truth(
 ) -> BoolArray:
     """Mark the queries whose noise intervals hold the true answer.
 
-    Not one where the noise in the estimate also chose what was measured: then it is no
-    longer of the law that intervals are made for. Strategies that refuse queries which
-    their rows do not determine (`bias` is None) are free of bias for all others.
+    None does where the noise in the estimate also chose what was measured: it follows
+    another law then. `bias` is None for strategies that refuse undetermined queries.
     """
     if not (fresh and measurement.strategy.unbiased):
         return np.zeros(workload.queries, dtype=np.bool_)
@@ -96,11 +93,7 @@ def holds_truth(
 
 
 def with_answers(bounds: AnyArray, answers: AnyArray) -> AnyArray:
-    """Widen intervals, shape (..., 2), to the answers printed beside them: Lemma IN10.
-
-    Fits move answers, intervals are centred before them, and counts are cut at 0; an
-    interval that only grows holds what it held.
-    """
+    """Widen intervals, shape (..., 2), to the answers beside them: Lemma IN10."""
     np.minimum(bounds[..., 0], answers, out=bounds[..., 0])
     np.maximum(bounds[..., 1], answers, out=bounds[..., 1])
     return bounds

@@ -95,11 +95,7 @@ class Estimate(float):
     def interval(
         self, confidence: float = 0.95, *, of: Scope | None = None
     ) -> tuple[float, float]:
-        """Return an interval that holds with at least `confidence`.
-
-        `of` is as in ``release.intervals``. Raises `IntervalError` where
-        ``release.interval_scope`` is "nothing".
-        """
+        """Return an interval of one answer, as ``release.intervals`` does."""
         return self._bounds(confidence, of)
 
     @property
@@ -120,8 +116,7 @@ class Quotient:
     """Intervals of ``centre + S / C`` from intervals of S and of a count C.
 
     Each of the two may miss with half the probability; if the count's interval has no
-    width, S may miss with all of it. True counts are not negative, and the quotient
-    lies between `lowest` and `highest`, that of true values within `reach`.
+    width, S may miss with all of it. True quotients lie within `reach`.
     """
 
     def __init__(
@@ -179,9 +174,8 @@ class GroupedAnswers(Tabular, Mapping[Any, Estimate]):
     """One answer per group, by the group's name.
 
     A name is a level, a pair (low, high) of values or a cell number; a tuple of names
-    where there are several `attributes`, in the order in which they were asked for.
-    `measure` says what was asked ("mean"), `of` of which attribute, `seeded` whether
-    the release is an experiment; `values_array` holds the answers in their order.
+    where there are several `attributes`. `measure` says what was asked ("mean"), `of`
+    of which attribute, `seeded` whether the release is an experiment.
     """
 
     def __init__(
@@ -238,10 +232,9 @@ class GroupedAnswers(Tabular, Mapping[Any, Estimate]):
     ) -> FloatArray:
         """Return intervals in the order of the groups, (groups, 2).
 
-        Each holds with at least `confidence`; with `simultaneous`, all of them
-        together do (each misses with an equal share of the probability). `of` is as
-        in ``release.intervals``; intervals of the truth allow for every place that
-        records may have inside their cells.
+        With `simultaneous`, all of them hold together. `of` is as in
+        ``release.intervals``; intervals of the truth allow for every place that records
+        may have inside their cells.
         """
         asked = as_confidence(confidence)
         if simultaneous:
@@ -302,7 +295,6 @@ class GroupedAnswers(Tabular, Mapping[Any, Estimate]):
         return str(self._table_to_print())
 
     def _repr_html_(self) -> str:
-        """Show the answers of the groups, with their intervals, in a notebook."""
         from blowfish_fast._support.html import panel
 
         return panel(repr(self)) + self._table_to_print()._repr_html_()

@@ -27,15 +27,14 @@ class Guarantee:
     Attributes
     ----------
     budget : Budget
-        Spent in all, of epsilon or of rho; `epsilon` and `rho` read it.
+        Spent in all; `epsilon` and `rho` read it.
     policy : dict
-        The policy as plain data, which cannot be changed; `policies.from_dict`
-        rebuilds it.
+        Plain data, which cannot be changed; `policies.from_dict` rebuilds it.
     meaning, neighbours : str
         What stays indistinguishable, and how the two databases differ.
     secure : bool
-        Whether the noise came from the system's secure generator. A seeded release
-        is an experiment: whoever knows the seed can remove the noise.
+        Whether the noise came from the system's secure generator: whoever knows the
+        seed of an experiment can remove its noise.
     notes : tuple of str
         How the mechanism was calibrated, where that is not plain.
     """
@@ -48,7 +47,6 @@ class Guarantee:
     notes: tuple[str, ...] = field(default=())
 
     def __post_init__(self) -> None:
-        """Keep a copy of the policy that nobody can change in place."""
         object.__setattr__(self, "budget", Budget.of(self.budget))
         object.__setattr__(self, "policy", _freeze(self.policy))
 
@@ -84,8 +82,7 @@ class Guarantee:
     def epsilon_at(self, delta: Any) -> float:
         """Return the least epsilon that is proved at `delta`, rounded up.
 
-        That of the (epsilon, delta) definition, whose delta is no probability that
-        epsilon is exceeded.
+        This delta is no probability that epsilon is exceeded.
         """
         as_delta(delta)
         if self.budget.power == 1:
@@ -147,10 +144,7 @@ class Guarantee:
 
 
 def new_identity(guarantee: Guarantee) -> str:
-    """Return what tells one draw of secure noise from any other; "" for seeded noise.
-
-    It is drawn apart from the noise and from the data, so it says nothing of either.
-    """
+    """Return what tells draws of secure noise apart; "" for seeded noise."""
     return secrets.token_hex(16) if guarantee.secure else ""
 
 
@@ -202,8 +196,6 @@ class _FixedDict(dict[str, Any]):
 
 
 class _FixedList(list[Any]):
-    """Equal to a plain list, and to JSON the same; nothing changes it."""
-
     __setitem__ = __delitem__ = __iadd__ = __imul__ = _refuse
     append = clear = extend = insert = pop = remove = reverse = sort = _refuse
 
@@ -215,7 +207,6 @@ _SIMPLE = frozenset([str, int, float, bool, type(None)])
 
 
 def _freeze(value: Any) -> Any:
-    """Copy nested plain data into what cannot be changed."""
     if isinstance(value, _FixedDict):
         return value
     if isinstance(value, dict):

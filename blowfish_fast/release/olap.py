@@ -1,10 +1,8 @@
 """Counts, sums, means, variances and quantiles over conditions on attributes.
 
-Post-processing of public values, so it is free and may be asked as often as wanted. A
-condition selects intervals of cells on each axis; their product is one query, grouping
-makes a grid of queries, and sums weight their cells by a public value each. How
-intervals of the truth allow for every place of a record inside its cell, and how those
-of quotients follow, stands in docs/proofs/olap.md.
+A condition selects intervals of cells on each axis; their product is one query,
+grouping makes a grid of queries, and sums weight their cells by a public value each.
+Intervals are proved in docs/proofs/olap.md.
 """
 
 from __future__ import annotations
@@ -49,7 +47,7 @@ IntervalSource = GridAnswers | SelectedQuantiles
 
 
 class Questions(ABC, Generic[Answer]):
-    """What can be asked about selected records, all together or group by group."""
+    """What can be asked about selected records, together or by group; free."""
 
     def __init__(
         self, release: AnswerSource, groups: NamedCovers, named: Sequence[int] = ()
@@ -77,11 +75,7 @@ class Questions(ABC, Generic[Answer]):
         return self._answers("count", counted.values, counted)
 
     def relative_count(self, of: Selection | None = None) -> Answer:
-        """Return the part of all records, or of another selection, that is selected.
-
-        Its interval lets the two counts miss theirs with half the probability each;
-        where the total is exact, only the first can.
-        """
+        """Return the part of all records, or of another selection, that is selected."""
         whole = of or Selection.of(self._release, {})
         if whole._release is not self._release:
             raise InputError("both selections must come from one release")
@@ -103,26 +97,17 @@ class Questions(ABC, Generic[Answer]):
     def sum(self, name: str | int, values: Any = None) -> Answer:
         """Return the sum of an attribute over the records.
 
-        Parameters
-        ----------
-        name : str or int
-            A numeric attribute. Every record counts with a public value: the middle
-            of its cell, or of the selected part of the cell; the cell number where
-            there are no edges; the level where levels are numbers.
-        values : array_like, optional
-            Other public values, one per cell. Whole numbers want them: in a cell from
-            20 to 25 the ages are 20 to 24, and 22 is their middle, not 22.5.
+        Every record counts with a public value: the middle of its cell, or of the
+        selected part of the cell; the cell number where there are no edges; the level
+        where levels are numbers; or one of `values`, one per cell. Whole numbers want
+        them: in a cell from 20 to 25 the ages are 20 to 24, and 22 is their middle.
         """
         axis, found = self._value_rows(name, values)
         summed = self._grid.value_sums(axis, found.rows(), found.ends())
         return self._answers("sum", summed.values, summed, axis)
 
     def mean(self, name: str | int, values: Any = None) -> Answer:
-        """Return the mean of an attribute; see `sum` for what records count with.
-
-        The estimate divides by at least one record, and its interval never leaves the
-        range of the values.
-        """
+        """Return the mean of an attribute; see `sum` for what records count with."""
         axis, found = self._value_rows(name, values)
         along = partial(self._grid.along, axis)
         summed, counted = self._moment(axis, found, 1), self._grid.count()
@@ -142,11 +127,7 @@ class Questions(ABC, Generic[Answer]):
         return self._answers("mean", np.clip(estimate, low, high), claim, axis)
 
     def variance(self, name: str | int, values: Any = None) -> Answer:
-        """Return the variance of an attribute, the mean squared distance to its mean.
-
-        See `sum` for what records count with; the estimate takes them at the middle of
-        their cells. Its interval comes from those of the first two moments.
-        """
+        """Return the variance of an attribute, of records that count as in `sum`."""
         axis, spread, claim = self._variance(name, values)
         return self._answers("variance", spread, claim, axis)
 
@@ -181,10 +162,7 @@ class Questions(ABC, Generic[Answer]):
         return axis, spread, self._claim(bounds, first, second, counted)
 
     def quantile(self, name: str | int, q: float = 0.5) -> Answer:
-        """Return the value below which a part `q` of the records lies: the median.
-
-        Of an attribute with edges, or with plain cell numbers; `q` is from 0 to 1.
-        """
+        """Return the value below which a part `q` of the records lies, from 0 to 1."""
         axis = self._release.domain.axis(name)
         found = SelectedQuantiles(self._grid, axis, q)
         return self._answers("quantile", found.values, found, axis)

@@ -1,14 +1,9 @@
 """The distribution function and the quantiles of a release, with intervals.
 
-    running totals   2.1  1.7  6.0  9.0    -> never decreasing, from 0 to the total
-    cdf              .21  .21  .67  1.0    -> over the total
-    quantile .5      cell 2                -> the first cell whose cdf reaches it
-
 Intervals of quantiles come from a band that holds *all* running totals at once: each of
-m noisy totals may leave it with probability (1 - confidence) / m. The true totals never
-decrease, so the band's lower end is raised to all lower ends before it and its upper
-end lowered to all upper ends after it. The first cell whose upper end reaches a rank
-and the first whose lower end does enclose the true quantile, for all quantiles at once.
+m noisy totals may leave it with probability (1 - confidence) / m. True totals never
+decrease, so neither do the ends of the band, and the first cells whose ends reach a
+rank enclose the true quantile.
 """
 
 from __future__ import annotations
@@ -79,8 +74,7 @@ def cdf_values(estimate: FloatArray) -> FloatArray:
 def cdf_bounds(linear: FloatArray, spread: Spread, miss: float) -> FloatArray:
     """Return an interval for each entry of the cdf, shape (cells, 2).
 
-    Each misses with probability `miss` at most. Where the total is private, half of
-    that goes to the running total and half to the total it is divided by.
+    A private total takes half of `miss`, the probability with which each may miss.
     """
     totals = _linear_totals(linear, spread)
     private = spread.square[-1] > 0.0
@@ -98,12 +92,7 @@ def cdf_bounds(linear: FloatArray, spread: Spread, miss: float) -> FloatArray:
 
 
 def quantile_places(domain: Domain, estimate: FloatArray, q: Any) -> AnyArray:
-    """Return the quantiles of an estimate.
-
-    With edges, values along the axis, records taken as uniform inside a cell, or dates
-    in the unit of the axis; else cell numbers: the first cell up to which at least a
-    part q of all records lies.
-    """
+    """Return values or dates where there are edges, else the first cells reaching q."""
     parts = _as_parts(q)
     edges = domain.attributes[0].edges
     if edges is None:
@@ -135,8 +124,7 @@ def quantile_bounds(
 ) -> AnyArray:
     """Return an interval for each quantile, shape (..., 2), all true at once.
 
-    Together they miss with probability `miss` at most. With edges, values; else the
-    first and the last cell that may hold the quantile.
+    With edges, values; else the first and the last cell that may hold the quantile.
     """
     noisy = int((spread.square > 0.0).sum())
     half = noise_half_widths(spread, miss / max(noisy, 1))
@@ -177,7 +165,6 @@ def _linear_totals(linear: FloatArray, spread: Spread) -> FloatArray:
 
 
 def _in_values(domain: Domain, places: FloatArray) -> AnyArray:
-    """Return places along the axis as dates where the axis has dates."""
     unit = domain.attributes[0].unit
     if unit is None:
         return places
@@ -198,8 +185,7 @@ def _as_parts(q: Any) -> FloatArray:
 class SelectedQuantiles:
     """The quantile `part` of one attribute in each group of a grid.
 
-    Each group is cut at the borders of the attribute's cells, and its running totals
-    are counts of the release; an interval of one group allows for all of its own.
+    Running totals are counts of the release, at the borders of the attribute's cells.
     """
 
     def __init__(self, grid: Grid, axis: int, part: Any) -> None:

@@ -2,7 +2,6 @@
 
     [20, 45) in cells of 10 years     0  0  1  1  .5  0
 
-A row holds the part of each cell that a group covers, or that part times a value.
 Answers are worked out axis by axis; rows over all cells are built for intervals alone.
 """
 
@@ -59,11 +58,7 @@ class Grid:
         return GridAnswers(self, self.rows, boxes=True, ends=ends)
 
     def value_sums(self, axis: int, rows: Any, ends: tuple[Any, Any]) -> GridAnswers:
-        """Return sums of a value along one axis, given its rows.
-
-        `ends` are rows of the least and the largest that a record in each cell may
-        count with.
-        """
+        """Return sums of a value, given its rows and those of its least and largest."""
         listed = partial(map, partial(self._product, axis), ends, (-1, 1))
         axes = self._with(self.rows, axis, rows)
         return GridAnswers(self, axes, boxes=False, ends=listed)
@@ -76,8 +71,7 @@ class Grid:
     def _product(self, axis: int, values: Any, sign: int) -> Any:
         """Return rows whose answer lies below (sign -1) or above all true answers.
 
-        A record in a cell that another axis covers in part may count, or not: with 0,
-        if that is lower, or higher.
+        A record in a cell that another axis covers in part may count with 0.
         """
         sure = product_rows(self._with(self.inner, axis, values))
         if self.whole:
@@ -160,9 +154,8 @@ class GridAnswers:
     def bounds(self, confidence: float, of: Scope) -> FloatArray:
         """Return intervals, (groups, 2), of the truth where `kind` says so.
 
-        Where a record's place inside its cell matters, the true answer lies between
-        those of two other queries. Noise is symmetric, so the lower end of one
-        interval and the upper end of the other miss with half the probability each.
+        Where a record's place in its cell matters, they reach from the lower end of one
+        query to the upper end of another; each misses with half the probability.
         """
         asked = (self.workload,) if of == "noise" or not self.ends else self.ends
         pair: list[FloatArray] = [
@@ -234,10 +227,7 @@ def coverage_rows(groups: Sequence[Cover], size: int) -> Any:
 def value_rows(
     attribute: Axis, groups: Sequence[Cover], given: FloatArray | None
 ) -> ValueRows:
-    """Return the values of records in the covered part of each cell.
-
-    `given` holds one value per regular cell; None means the middle of the covered part.
-    """
+    """Return what records count with: `given`, or the middle of what is covered."""
     values = representatives(attribute) if given is None else given
     if any(cover[-1][1] > attribute.regular for cover in groups):
         raise InputError(

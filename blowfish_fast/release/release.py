@@ -69,8 +69,6 @@ class Release(Tabular):
         asked for.
     guarantee : Guarantee
         What is promised; ``str()`` of it is a sentence.
-    private : bool
-        Whether the noise was secure. Seeded releases are experiments.
     details : mapping
         Public by-products of the mechanism: bucket edges, fan-out and the like.
     interval_scope : {"noise", "nothing"}
@@ -82,7 +80,7 @@ class Release(Tabular):
     certificates : tuple of Certificate
         What was bought to know how far answers are off; see `certified`.
     identity : str
-        Drawn with secure noise, and kept in files: the same noise has the same one.
+        Drawn with secure noise: the same noise has the same one.
 
     Examples
     --------
@@ -155,7 +153,7 @@ class Release(Tabular):
 
     @property
     def private(self) -> bool:
-        """Whether the noise was secure."""
+        """Whether the noise was secure; seeded releases are experiments."""
         return self.guarantee.secure
 
     def answer(self, workload: Workload) -> AnyArray:
@@ -181,27 +179,18 @@ class Release(Tabular):
     ) -> FloatArray:
         """Return intervals that hold the answers too, shape (queries, 2).
 
+        Each holds with at least `confidence`, over the noise; with `together`, all of
+        them do at once. Their centre is the answer before any fit, with a certificate
+        the published one; those of true counts are cut at 0.
+
         Parameters
         ----------
-        workload : Workload
-            What is asked.
-        confidence : float
-            Probability with which each interval holds, at least; over the noise.
         of : {"truth", "noise"}, optional
             "truth": intervals that hold the true answers, or `IntervalError` with the
-            numbers of the queries for which that is not known; where a certificate
-            knows it of a fraction of exactly these queries, that is said by
-            `interval_sentence`. "noise": intervals that hold the noise; where buckets
-            are taken as even, the true answer may lie outside. None: truth if every
-            query is granted it, else noise, with a `NoiseOnlyWarning`.
-        together : bool
-            Whether all intervals hold at once with `confidence`.
-
-        Notes
-        -----
-        The centre is the answer before any fit, that of a certificate the published
-        one. Intervals of the truth of counts are cut at 0, then all are widened to the
-        published answers.
+            numbers of the queries for which that is not known; `interval_sentence` says
+            where a certificate knows it of a fraction of these queries. "noise": the
+            true answer may lie outside where buckets are taken as even. None: truth if
+            every query is granted it, else noise, with a `NoiseOnlyWarning`.
         """
         self._check(workload)
         asked = as_confidence(confidence)
@@ -267,18 +256,14 @@ class Release(Tabular):
     def holds_truth(self, workload: Workload) -> BoolArray:
         """Mark the queries whose intervals hold the true answer.
 
-        They do where inference adds nothing to the noise: no bucket is cut that is
-        taken as even, and the noise had no part in what was measured.
+        They do where no bucket is cut that is taken as even, and the noise is `fresh`.
         """
         self._check(workload)
         fresh = self.fresh and self.units == 1
         return holds_truth(self._linear(), fresh, self._bias, workload)
 
     def interval_kind(self, workload: Workload, confidence: float = 0.95) -> Scope:
-        """Return what `intervals` are of by default: "truth", "certified" or "noise".
-
-        Certified are those of which a certificate knows a fraction to hold the truth.
-        """
+        """Return what `intervals` hold by default: "truth", "certified" or "noise"."""
         known = self._certificate_for(workload, confidence)
         if known is not None:
             return "truth" if known.per_query else "certified"
@@ -380,9 +365,8 @@ class Release(Tabular):
     ) -> AnyArray:
         """Return an interval for each quantile, shape (..., 2).
 
-        All of them hold together with at least `confidence`: they come from one band
-        around all running totals. With edges, values; otherwise the first and the last
-        cell that may hold the quantile. `of` is as in `intervals`.
+        They hold together, from one band around all running totals. With edges, values;
+        otherwise the first and the last cell that may hold the quantile.
         """
         linear, spread = self._running_totals("quantile_intervals", of)
         miss = 1.0 - as_confidence(confidence)
@@ -394,13 +378,10 @@ class Release(Tabular):
     ) -> Selection:
         """Select records by conditions on attributes, in values.
 
-        Parameters
-        ----------
-        conditions, named
-            By attribute name (or number, in the mapping): ``slice(low, high)``
-            half-open; a level, or a list of levels or slices; a date, a month or a
-            range of dates; a whole number where cells have width 1. Parts of a cell
-            count in proportion, as if its records were spread evenly.
+        A condition on an attribute, by its name or number, is a ``slice(low, high)``,
+        half-open; a level, or a list of levels or slices; a date, a month or a range of
+        dates; a whole number where cells have width 1. Parts of a cell count in
+        proportion, as if its records were spread evenly.
         """
         from .olap import Selection, join_conditions
 
@@ -416,15 +397,8 @@ class Release(Tabular):
         """Draw synthetic records, a column per attribute; free, as post-processing is.
 
         Values are uniform inside their cells: where they are whole numbers, such as
-        years of age, take their floor.
-
-        Parameters
-        ----------
-        n : int, optional
-            How many; by default the total of the estimate, rounded, which is exact
-            where the policy makes it public.
-        rng : int or numpy Generator, optional
-            For the same records again; the noise of the release is not touched.
+        years of age, take their floor. By default `n` is the total of the estimate,
+        rounded, which is exact where the policy makes it public.
         """
         from .synthetic import sample_records
 
@@ -451,14 +425,12 @@ class Release(Tabular):
         """Return one row per cell: what it stands for, its estimate, its interval.
 
         Columns `low` and `high` hold the true count, `noise_low` and `noise_high` the
-        noise alone. They are left out with ``confidence=None``, or if nothing is known.
+        noise alone; all are left out with ``confidence=None``, or if nothing is known.
         """
         return cell_table(self, confidence)
 
     def to_xarray(self, confidence: float | None = 0.95) -> Any:
         """Return the estimate and its intervals as an xarray dataset, by attribute.
-
-        Needs xarray to be installed.
 
         Examples
         --------
@@ -469,10 +441,7 @@ class Release(Tabular):
         return cell_arrays(self.domain, self.to_table(confidence), promise)
 
     def __add__(self, other: Any) -> CombinedRelease:
-        """Add a release about other people: nobody may be in both.
-
-        The larger budget holds for all of them; see `CombinedRelease`.
-        """
+        """Add a release about other people: nobody may be in both."""
         from .combination import add
 
         return add(self, other)
@@ -488,7 +457,7 @@ class Release(Tabular):
     ) -> CombinedRelease:
         """Average releases of the same people with the least variance over `workload`.
 
-        By default that is all cells. Budgets add up; `CombinedRelease` has an example.
+        By default that is all cells; budgets add up.
         """
         from .combination import combine
 
@@ -561,10 +530,7 @@ class Release(Tabular):
         return cls(**release_parts(content, Certificate.unpack))
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the release to one file: a zip of JSON and arrays, never pickle.
-
-        Warns (`errors.SeededWarning`) if the noise was seeded; the file says so too.
-        """
+        """Write one file, a zip of JSON and arrays; warns if the noise was seeded."""
         from .file import write_bytes
 
         if not self.private:
@@ -595,7 +561,6 @@ class Release(Tabular):
         return f"{self.domain!r}, {self.guarantee.spent}{seeded}"
 
     def _repr_html_(self) -> str:
-        """Say in a notebook what this is and what it promises; draw the estimate."""
         from blowfish_fast._support.html import panel, sparkline, tiny_map
 
         # Cluster centres are a release without an estimate.

@@ -1,9 +1,4 @@
-"""Records drawn from an estimate: a table that looks like the data, and is public.
-
-estimate      -1.2    3.4    0.3    9.5      total 12.0
-shares         0.0    3.0    0.0    9.0      nearest with no negatives, same total
-counts         0      3      0      9        each rounded up or down at random
-"""
+"""Records drawn from an estimate: a table that looks like the data, and is public."""
 
 from __future__ import annotations
 
@@ -69,8 +64,7 @@ def _record_count(estimate: FloatArray, count: Any) -> int:
 def non_negative_shares(estimate: FloatArray, total: float) -> FloatArray:
     """Return the nearest cells, in least squares, without negatives and with a total.
 
-    Scaled to `total` first where its own is positive. The nearest point takes one
-    constant from all cells and sets negatives to 0. O(n log n).
+    The estimate is scaled to `total` first where its own is positive. O(n log n).
     """
     own = float(estimate.sum())
     values = estimate * (total / own) if own > 0 else estimate
@@ -84,8 +78,7 @@ def non_negative_shares(estimate: FloatArray, total: float) -> FloatArray:
 def publishable_counts(estimate: FloatArray) -> IntArray:
     """Return whole counts, none negative, with the estimate's own total, rounded.
 
-    The coins of the rounding come from a digest of the estimate: a release is always
-    rounded alike, so that tables and answers made at different times agree.
+    Coins come from a digest of the estimate, so that a release is always rounded alike.
     """
     total = max(round(float(estimate.sum())), 0)
     digest = hashlib.sha256(np.ascontiguousarray(estimate).tobytes()).digest()
@@ -99,11 +92,9 @@ def round_counts(
 ) -> IntArray:
     """Round shares up or down to whole numbers with their total, without bias.
 
-    Pivotal sampling (Deville and Tille 1998) along a tree. What is left of every share
-    after its whole part is the chance of one record more; neighbours pool their two
-    chances, one of them is decided, and the other goes on to the next round. Stretches
-    of neighbouring cells keep their totals but for a record or so, and since every pair
-    tosses a coin of its own, no pattern of the cells is repeated. O(n).
+    Pivotal sampling (Deville and Tille 1998) along a tree: neighbours pool the chances
+    of one record more, one of them is decided, and the other goes on. Stretches of
+    cells keep their totals but for a record or so. O(n).
     """
     whole = np.floor(shares)
     counts: IntArray = whole.astype(np.int64)

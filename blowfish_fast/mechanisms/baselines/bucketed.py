@@ -36,7 +36,6 @@ class BucketCounts(Mechanism):
     price: ClassVar[float] = 1.0
     """Cost of a bucket in mean sizes of its noise."""
     told_by: ClassVar[str] = "edges"
-    """What the details of a release say of the buckets."""
 
     def _draw_first(self, partition: Partition, share: Any) -> None:
         self.partition = partition
@@ -54,15 +53,9 @@ class BucketCounts(Mechanism):
 class Ahp(BucketCounts):
     """Release cells by clusters of similar noisy counts, each counted afresh (AHP).
 
-    Parameters
-    ----------
-    policy, workload, epsilon
-        See `Mechanism`; any attributes, and the workload changes nothing.
-    threshold : float
-        Noisy counts up to this many widths of their noise, times the logarithm of the
-        number of cells, are taken for empty when clusters are formed.
-    share : number in (0, 1), optional
-        Of the noisy counts that are clustered; by default 17/20, as in the paper.
+    Takes any attributes; the workload changes nothing. The first noisy counts get
+    `share` of epsilon, by default 17/20 as in the paper; those up to `threshold` noise
+    widths times ln(cells) are taken for empty when clusters are formed.
 
     Notes
     -----
@@ -77,8 +70,7 @@ class Ahp(BucketCounts):
     Complexity: O(n log n) time, O(n) memory.
     Source: X. Zhang, R. Chen, J. Xu, X. Meng, Y. Xie. Towards accurate histogram
         publication under differential privacy. SDM 2014; with clusters of least
-        expected squared error, not by a greedy scan, and a threshold in widths of the
-        noise; proof in ``docs/proofs/ahp.md``.
+        expected squared error; proof in ``docs/proofs/ahp.md``.
 
     Examples
     --------
@@ -110,14 +102,9 @@ class Ahp(BucketCounts):
 class Php(BucketCounts):
     """Release ranges by private hierarchical bisection into buckets (P-HP).
 
-    Parameters
-    ----------
-    policy, workload, epsilon
-        See `Mechanism`. The workload changes nothing; one ordered attribute.
-    levels : int, optional
-        Levels of bisections; None for the binary logarithm of the number of cells.
-    share : number in (0, 1), optional
-        By default 3/10, which served better on the benchmark data than the paper's 1/2.
+    Takes one ordered attribute; the workload changes nothing. There are log2(cells)
+    `levels` of bisections by default. The default `share`, 3/10, served better on the
+    benchmark data than the paper's 1/2.
 
     Notes
     -----
@@ -166,16 +153,15 @@ class Php(BucketCounts):
 class StructureFirst(BucketCounts):
     """Release ranges by a v-optimal histogram, its bucket borders drawn privately.
 
+    Takes one ordered attribute; the workload changes nothing.
+
     Parameters
     ----------
-    policy, workload, epsilon
-        See `Mechanism`. The workload changes nothing; one ordered attribute.
     buckets : int, optional
-        Number of buckets, at most 1024; None for four times the square root of the
-        number of cells, at most half of them.
+        At most 1024; None for 4 sqrt(cells), but not more than half of the cells.
     largest_count : int
-        A public number at which counts are cut while the borders are drawn (the counts
-        of the buckets are not cut). It must not be read off the data.
+        A public number at which counts are cut while the borders are drawn, not in the
+        counts of the buckets. It must not be read off the data.
     share : number in (0, 1), optional
         By default 1/10.
 
@@ -191,9 +177,8 @@ class StructureFirst(BucketCounts):
     Complexity: O(n + m^2 k) time for k buckets, m at most 1024 candidate borders.
     Source: J. Xu, Z. Zhang, X. Xiao, Y. Yang, G. Yu, M. Winslett. Differentially
         private histogram publication. The VLDB Journal 22(6), 2013; section 5, with a
-        public F, candidates that are evenly spaced on long domains, and a prior that
-        makes all partitions equally likely; proof in
-        ``docs/proofs/structure_first.md``.
+        public F, evenly spaced candidates on long domains, and all partitions equally
+        likely beforehand; proof in ``docs/proofs/structure_first.md``.
 
     Examples
     --------
@@ -235,14 +220,9 @@ class StructureFirst(BucketCounts):
 class NoiseFirst(Mechanism):
     """Release noisy cells averaged over like neighbours, by dynamic programming.
 
-    Parameters
-    ----------
-    policy, workload, epsilon
-        See `Mechanism`. The workload changes nothing; one ordered attribute.
-    price : float
-        Cost of a bucket in variances of the noise. 2 makes the cost an unbiased
-        estimate of the squared error, as in the paper; 2 ln(n), more cautious, merges
-        more and serves sparse data better.
+    Takes one ordered attribute; the workload changes nothing. A bucket costs `price`
+    variances of the noise: 2 makes the cost an unbiased estimate of the squared error,
+    as in the paper; 2 ln(n) merges more and serves sparse data better.
 
     Notes
     -----

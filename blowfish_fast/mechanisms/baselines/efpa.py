@@ -25,12 +25,8 @@ from blowfish_fast.workloads import Workload
 class Efpa(Mechanism):
     """Release a histogram by the lowest frequencies of its Fourier transform.
 
-    Parameters
-    ----------
-    policy, workload, epsilon
-        See `Mechanism`. The workload changes nothing; one ordered attribute.
-    share : number in (0, 1)
-        Part of epsilon spent on the number of frequencies kept.
+    Takes one ordered attribute; the workload changes nothing. The number of frequencies
+    that are kept is chosen with `share` of epsilon.
 
     Notes
     -----

@@ -40,19 +40,16 @@ STEP = 2.0
 class Mwem(Mechanism):
     """Release a histogram by multiplicative weights on the worst queries (MWEM).
 
+    Queries need whole coefficients.
+
     Parameters
     ----------
-    policy, workload, epsilon
-        See `Mechanism`. Queries need whole coefficients; the ones that are asked are
-        chosen from the workload.
     rounds : int, optional
-        Number of queries asked, fixed in advance; None for .72 times the cube root of
-        epsilon times the number of records (public, or the noisy number that was
-        bought), which served best on the benchmark data.
+        Number of queries asked; None for .72 times the cube root of epsilon times the
+        (public or noisy) number of records, which served best on the benchmark data.
     share : number in (0, 1), optional
         Part of each round spent on choosing the query. None for 1/2, or 2/5 where
-        records are only added or removed, since answers say more there. Later rounds,
-        which find smaller errors, get up to twice as much as the first.
+        records are only added or removed, since answers say more there.
     passes : int
         How often the answers known so far pull the histogram after each round.
 
@@ -68,17 +65,9 @@ class Mwem(Mechanism):
     Error: depends on the data; not predicted, and no intervals are known.
     Complexity: O(n + m) for n cells and m queries, plus `passes` times the pieces
         between the ends of queries asked, in each round.
-    Source: [1]_, with updates on pieces, the number of records bought where it is
-        not public, answers outside the query where they are free [2]_, and more budget
-        for later rounds; proof in ``docs/proofs/mwem.md``.
-
-    References
-    ----------
-    .. [1] M. Hardt, K. Ligett, F. McSherry. A simple and practical algorithm for
-       differentially private data release. NIPS 2012.
-    .. [2] D. Zhang, R. McKenna, I. Kotsogiannis, M. Hay, A. Machanavajjhala, G. Miklau.
-       EKTELO: a framework for defining differentially-private computations. SIGMOD
-       2018.
+    Source: M. Hardt, K. Ligett, F. McSherry. A simple and practical algorithm for
+        differentially private data release. NIPS 2012; with departures stated beside
+        the proof in ``docs/proofs/mwem.md``.
 
     Examples
     --------
@@ -146,7 +135,6 @@ class Mwem(Mechanism):
         return self.selector.against(answers, asked)
 
     def _total(self, private: Handle) -> tuple[_Total, list[Measurement]]:
-        """Return the number of records: public, or bought."""
         policy = private.policy
         if not policy.components().private.any():
             return _Total(float(private.public_totals.sum()), math.inf), []
@@ -157,7 +145,6 @@ class Mwem(Mechanism):
         return _Total.measured(float(bought.noisy[0]), variance), [bought]
 
     def _rounds(self, total: float) -> int:
-        """Return the number of rounds for a public number of records."""
         # Constraints make the noise of every answer larger by the group size.
         each = equal_noise_epsilon(self.budget.over(self.policy.group_size))
         root = (total * each) ** (1 / 3)
@@ -172,7 +159,6 @@ class _Total(NamedTuple):
 
     @classmethod
     def measured(cls, estimate: float, variance: float) -> Self:
-        """Return what one measurement says; without noise it is exact."""
         return cls(estimate, 1.0 / variance if variance > 0 else math.inf)
 
     @property
@@ -204,7 +190,6 @@ class _Pieces:
         self.targets: list[float] = []
 
     def cells(self) -> FloatArray:
-        """Return the mass of every cell."""
         return Buckets(self.edges).expand(self.masses)
 
     def learn(self, rows: list[Runs], measured: Measurement, passes: int) -> None:
@@ -241,7 +226,6 @@ class _Pieces:
         )
 
     def _at(self, cells: IntArray) -> AnyArray:
-        """Return the piece that begins at each cell."""
         return np.searchsorted(self.edges, cells)
 
 

@@ -41,16 +41,13 @@ COARSER = 16.0
 class UniformGrid(Mechanism):
     """Release a map by a uniform grid whose boxes are sized to the number of records.
 
+    Takes any number of ordered attributes; the workload does not change the noise.
+
     Parameters
     ----------
-    policy, workload, epsilon
-        See `Mechanism`; any number of ordered attributes of any length. The workload
-        does not change the noise.
     records : int, optional
         A public rough count of the records. None reads the number where the policy
         makes it public, and buys it with `records_share` of epsilon where it does not.
-    records_share : number in (0, 1)
-        Part of epsilon that buys the number of records, if it must be bought.
     constant : number
         Records that a box should hold, times epsilon; the larger, the coarser.
 
@@ -66,8 +63,7 @@ class UniformGrid(Mechanism):
     Complexity: O(n) time and memory.
     Source: the paper of `AdaptiveGrid`, m = sqrt(records * epsilon / constant) parts
         per axis of a map and the power 2 / (d + 2) for d attributes, with the number of
-        records bought where the paper reads it; proof in
-        ``docs/proofs/uniform_grid.md``.
+        records bought where it is private; proof in ``docs/proofs/uniform_grid.md``.
 
     Examples
     --------
@@ -119,12 +115,11 @@ class UniformGrid(Mechanism):
 class AdaptiveGrid(Mechanism):
     """Release a map by an adaptive grid, refined where records are dense.
 
+    `records` and `records_share` are those of `UniformGrid`; the coarse grid takes
+    `share` of the rest.
+
     Parameters
     ----------
-    policy, workload, epsilon
-        See `UniformGrid`, also for `records` and `records_share`.
-    share : number in (0, 1)
-        Part of the rest that the coarse grid takes.
     constant, fine_constant : number
         Records that a box should hold, times epsilon, in a uniform grid (the coarse
         grid has 16 times fewer boxes) and in the finer grids; the larger, the coarser.

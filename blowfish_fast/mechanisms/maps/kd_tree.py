@@ -41,26 +41,24 @@ DEEPEST = 13
 class KdTree(Mechanism):
     """Release a map by a two-step kd-tree: noisy cells, then boxes of like cells.
 
+    The workload changes nothing.
+
     Parameters
     ----------
-    policy, workload, epsilon
-        See `Mechanism`. The workload changes nothing.
     rule : {"gain", "or", "and", "uniformity", None}, GainRule or UniformityRule
         When a box is cut. "gain": at the best place of any axis, where rectangles gain
-        more than a further count costs them. The others are those of the paper: across
-        the longest side, at the median, where a box is uneven or crowded ("or", as
-        printed), both ("and"), or uneven ("uniformity", as its text says), or a rule
-        with thresholds of one's own. None stops after the noisy cells: the cell-based
-        method, with all of epsilon.
+        more than a further count costs them. The others are the paper's: across the
+        longest side, at the median, where a box is uneven or crowded ("or", as
+        printed), both ("and"), or uneven ("uniformity", as its text says). None stops
+        after the noisy cells, which get all of epsilon.
     share : number between 0.001 and 0.999
-        Part of epsilon spent on the cells; half of it, as in the paper.
+        Part of epsilon spent on the cells.
     levels : int, optional
         Most cuts above a box; None for four times those of a balanced tree.
     fit : {"shrink", "uniform", None}
         How the records of a box are spread over its cells. None: as the noisy cells
         say, by least squares. "uniform": evenly. "shrink": between the two, by the part
-        of the deviations that noise does not explain; intervals stay around least
-        squares.
+        of the deviations that noise does not explain; intervals are those of None.
 
     Notes
     -----
@@ -132,7 +130,6 @@ class KdTree(Mechanism):
     def _combine(
         self, private: Handle, cells: Measurement, noisy: NoisyCells
     ) -> Outcome:
-        """Count the boxes afresh, and join both measurements by least squares."""
         assert self.rule is not None
         strategy = Cells.under(private.policy)
         boxes = self.rule.boxes(noisy, self.levels)
@@ -188,15 +185,9 @@ def _shrink_boxes(boxes: Buckets, mean_noise: float, linear: FloatArray) -> Floa
 class HierarchicalKdTree(Mechanism):
     """Release a histogram by the leaves of a kd-tree that asks the data for medians.
 
-    What the two-step kd-tree is measured against: every level costs a part of epsilon.
-
-    Parameters
-    ----------
-    policy, workload, epsilon
-        See `Mechanism`. The workload changes nothing.
-    levels : int, optional
-        Levels of the tree; each, and the counts of the leaves, get epsilon / (levels +
-        1). None: as many as single cells would need, at most 13.
+    `KdTree` is measured against it. Each of the `levels`, by default as many as single
+    cells would need, at most 13, and the counts of the leaves get epsilon / (levels +
+    1). The workload changes nothing.
 
     Notes
     -----
@@ -208,15 +199,9 @@ class HierarchicalKdTree(Mechanism):
     Error: the noise of the leaves at epsilon / (levels + 1), known once they are, plus
         the deviation of their cells from the mean, which depends on the data.
     Complexity: O(n) per level, n cells.
-    Source: [1]_, section 4.3, after [2]_; proof in
-        ``docs/proofs/hierarchical_kd_tree.md``.
-
-    References
-    ----------
-    .. [1] Y. Xiao, L. Xiong, C. Yuan. Differentially private data release through
-       multidimensional partitioning. Secure Data Management, 2010.
-    .. [2] A. Inan, M. Kantarcioglu, G. Ghinita, E. Bertino. Private record matching
-       using differential privacy. EDBT, 2010.
+    Source: the paper of `KdTree`, section 4.3, after A. Inan, M. Kantarcioglu, G.
+        Ghinita, E. Bertino. Private record matching using differential privacy. EDBT
+        2010; proof in ``docs/proofs/hierarchical_kd_tree.md``.
 
     Examples
     --------
@@ -273,7 +258,6 @@ class HierarchicalKdTree(Mechanism):
         return _halves(boxes, axis, noisy, edges), measured
 
     def _counts_of(self, private: Handle, boxes: Boxes, budget: Budget) -> Measurement:
-        """Measure the records of boxes that cover the domain."""
         edges, order = kernels.cells_of_boxes(
             boxes.lows, boxes.highs, self.domain.shape
         )

@@ -22,16 +22,10 @@ MEDIAN_SHARE = Fraction(1, 20)
 class QuadTree(Mechanism):
     """Release a map by a quadtree: noisy counts of boxes halved along all axes.
 
-    Parameters
-    ----------
-    policy, workload, epsilon
-        See `Mechanism`; any number of ordered attributes of any length. A box is
-        halved along all of them at once, sides of odd length at the ceiling. The
-        workload does not change the noise.
-    fit : {"shrink", None}
-        "shrink": boxes that hold fewer records than five noise scales of a cell are
-        taken as even, which divided the error on six maps with empty regions by 1.3 to
-        7.
+    Takes any number of ordered attributes; sides of odd length are halved at the
+    ceiling. The workload does not change the noise. With ``fit="shrink"`` boxes of
+    fewer records than five noise scales of a cell are taken as even, which divided the
+    error on six maps with empty regions by 1.3 to 7.
 
     Notes
     -----
@@ -98,17 +92,9 @@ class QuadTree(Mechanism):
 class HybridTree(QuadTree):
     """Release a map by a hybrid tree: private medians above, a quadtree below.
 
-    Parameters
-    ----------
-    policy, workload, epsilon
-        See `QuadTree`.
-    levels : int, optional
-        Levels of private medians, each across the longest side of a box; None for one
-        per attribute. Below them boxes are halved along all axes down to cells.
-    share : number in (0, 1)
-        Part of epsilon spent on the medians.
-    fit : {"shrink", None}
-        As for `QuadTree`.
+    Each of the `levels` of medians, by default one per attribute, cuts boxes across the
+    longest side; below them boxes are halved along all axes down to cells. The medians
+    take `share` of epsilon; `fit` is that of `QuadTree`.
 
     Notes
     -----

@@ -1,9 +1,4 @@
-"""How accurate the tables of a plan are, before anything is spent.
-
-Mean counts by table count every table alike, which small tables dominate; those by cell
-count every cell alike, which large ones do. A table whose error exceeds its counts is
-of use in larger groups only.
-"""
+"""How accurate the tables of a plan are, before anything is spent."""
 
 from __future__ import annotations
 
@@ -23,6 +18,9 @@ from blowfish_fast.workloads.tables import table_names
 @dataclass(frozen=True, repr=False)
 class TableErrors:
     """The plan of a `Contingency` and the predicted error of every asked table.
+
+    Means by table are dominated by small tables, those by cell by large ones. A table
+    whose error exceeds its counts is of use in larger groups only.
 
     Examples
     --------
@@ -46,7 +44,6 @@ class TableErrors:
     """Of a cell of each asked table."""
     budget: str
     records: int | None = None
-    """A public number of records, for mean counts."""
 
     @property
     def rms(self) -> float:

@@ -1,12 +1,9 @@
 """Tables without negatives, and records whose tables they are; free, and biased.
 
-    (a)  (b)      nearest without negatives, with the total
-    (a, b)        the same, then raked to (a) and (b): from the top down, because
-                  clipping large tables first adds its bias up in all their sums
-    order         age -> income -> sex ...     each drawn given one or two drawn before
-    exchange      records move between cells until all two-way tables fit
-
-The order and the parents follow what dependence is seen above the noise.
+Tables are raked to their margins from the top down, because clipping large tables first
+adds its bias up in all their sums. Attributes are drawn one after another, given one or
+two before them, by what dependence is seen above the noise; then records move between
+cells until all two-way tables fit.
 """
 
 from __future__ import annotations
@@ -49,8 +46,7 @@ Cells = npt.NDArray[np.int32]
 class RakedTables:
     """Non-negative tables, each fitted when it is first asked for.
 
-    From the `linear` estimates of tables by attributes, the `total` of records, and the
-    `information` on residuals, infinite where a table is exact.
+    `information` on residuals is infinite where a table is exact.
     """
 
     def __init__(

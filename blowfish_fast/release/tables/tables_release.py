@@ -1,8 +1,4 @@
-"""What `Contingency` publishes: every table asked for, all of one mould.
-
-Least squares turns the noisy tables into residuals, once; every table is put together
-from them, so any two tables agree on what they share.
-"""
+"""What `Contingency` publishes: tables made of residuals, so that they agree."""
 
 from __future__ import annotations
 
@@ -87,9 +83,7 @@ class TablesParts(NamedTuple):
 class TablesRelease(Release):
     """Private contingency tables that agree with each other.
 
-    `asked` names the tables that were asked for, over the attributes of `domain`;
-    others are answered where a measured table holds their attributes. The rest is as in
-    `Release`.
+    Tables beyond `asked` are answered where a measured table holds their attributes.
 
     Examples
     --------
@@ -163,11 +157,7 @@ class TablesRelease(Release):
         return tuple(sorted(self.domain.axes(names[0] if several else names)))
 
     def table(self, *names: Any) -> Release:
-        """Return one table as a release of its own: estimate, intervals, pictures.
-
-        By names or numbers of its attributes; axes stand in the order of the domain.
-        Free, as all of it is made from what was published.
-        """
+        """Return one table as a release of its own, with axes in the domain's order."""
         return self._release_of(self._axes(names))
 
     def _release_of(self, axes: AxisSet, fitted: FloatArray | None = None) -> Release:
@@ -204,10 +194,8 @@ class TablesRelease(Release):
     def fitted(self, *names: Any, whole: bool = False) -> Release:
         """Return one table without negative counts; biased, with the same intervals.
 
-        Fitted from the top down: tables of one attribute are made non-negative with
-        the total, those of two raked to them, and so on. `whole` gives whole numbers:
-        the tables of one set of synthetic records, drawn once for this release, so
-        that all of them agree exactly.
+        With `whole`, the tables of one set of synthetic records, drawn once for this
+        release, so that all of them agree exactly.
         """
         axes = self._axes(names)
         if not whole:
@@ -220,17 +208,15 @@ class TablesRelease(Release):
         return RakedTables(self._linear_table, total, self._fit.information)
 
     def _deviation(self, axes: AxisSet) -> float:
-        """Return the standard deviation of a cell of a table."""
         return math.sqrt(TableNoise.of(self._fit.measured, axes).cell_variance())
 
     def sample(
         self, n: int | None = None, rng: int | np.random.Generator | None = None
     ) -> Table:
-        """Draw synthetic records whose tables follow the fitted ones.
+        """Draw synthetic records whose tables follow the fitted ones; free.
 
         One- and two-way tables are followed closely; what is asked nowhere is kept only
-        as far as it follows from them. `misplaced` measures both. Free. By default `n`
-        is the estimated number of records; `rng` draws the same ones again.
+        as far as it follows from them. `misplaced` measures both.
         """
         generator = np.random.default_rng(rng)
         cells = sample_cells(self._sources, n, generator)
@@ -280,10 +266,9 @@ class TablesRelease(Release):
     ) -> None:
         """Write every asked table: a folder of CSV files, or one ``.xlsx``.
 
-        A contents page lists the tables and their errors, and the promise stands on
-        the first page. Beside the linear estimates stand those without negative counts
-        (`fitted`) and whole numbers that agree to the last record (`whole`), if asked.
-        Workbooks need the extra "excel".
+        Beside the linear estimates stand those without negative counts (`fitted`) and
+        whole numbers that agree to the last record (`whole`), if asked. Workbooks need
+        the extra "excel".
         """
         target = Path(path)
         kinds = {"fitted": False} if fitted else {}
@@ -322,7 +307,6 @@ class TablesRelease(Release):
         return self._over(workload).standard_errors(workload)
 
     def _over(self, workload: Workload) -> Release:
-        """Return the table that a workload is stated over."""
         attributes = getattr(getattr(workload, "domain", None), "attributes", ())
         own = self.domain.attributes
         axes = [own.index(one) for one in attributes if one in own]
