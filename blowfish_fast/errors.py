@@ -25,20 +25,11 @@ PYTHON: Mapping[str, Wording] = {}
 
 
 class BlowfishError(Exception):
-    """The root of every deliberate error.
+    """The root of every deliberate error: `rule` says what must hold.
 
-    Parameters
-    ----------
-    rule : str
-        What must hold; a whole message, where it has no fields.
-    received : object, optional
-        What came instead, as it reads after "received"; never a record.
-    way_out : str, optional
-        What the caller can do, in the words of Python.
-    code : str, optional
-        A stable name of this refusal; the name of the class if left out.
-    **data : object
-        Facts that another wording of the same refusal needs.
+    `received` is what came instead, never a record; `way_out` what the caller can do.
+    `code` is a stable name of this refusal, by default that of its class, and `data`
+    are facts that another wording of it needs.
 
     Examples
     --------
@@ -76,12 +67,7 @@ class BlowfishError(Exception):
     ) -> dict[str, str | None]:
         """Return kind, code, rule, received, way out and message, for JSON.
 
-        Parameters
-        ----------
-        wordings : mapping
-            By code, the fields that are worded otherwise.
-        show : callable
-            Writes a value of `data` into such a wording.
+        `wordings` replace fields by code; `show` writes a value of `data` into them.
 
         Examples
         --------

@@ -1,7 +1,4 @@
-"""What the compiler of the kernels is at: told when it begins, and timed.
-
-`kernels._jit` reports here; who shows times or progress asks, and loads no compiler.
-"""
+"""What the compiler of the kernels is at: told when it begins, and timed."""
 
 from __future__ import annotations
 

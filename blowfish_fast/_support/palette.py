@@ -1,9 +1,6 @@
 """The colours of every picture: Okabe and Ito's, told apart by all kinds of eyes.
 
 Colour never says anything alone: lines also differ in dash and marker, and carry names.
-
-    estimate   blue, solid       noise       sky, pale band
-    reference  vermillion, - -   buckets     grey, thin
 """
 
 from __future__ import annotations

@@ -1,13 +1,8 @@
 """Composition: what several releases cost together.
 
 One after the other, costs add up. Side by side only the largest counts, provided that
-one record that moves along one edge of the policy changes one part only:
-
-    by ids       {Ann, Bob}    | {Cy, Dee}       different people; always so
-    by regions   cells 0 .. 49 | cells 50 .. 99  different values; an edge across the
-                                                 border changes both parts
-
-Proofs, for amounts of epsilon and of rho: ``docs/proofs/composition.md``.
+one record that moves along one edge of the policy changes one part only. Proofs:
+``docs/proofs/composition.md``.
 """
 
 from __future__ import annotations
@@ -36,8 +31,7 @@ Cost = Fraction | float
 class Currency(NamedTuple):
     """What a ledger counts: epsilon in billionths, or rho in trillionths.
 
-    `units` make one epsilon or one rho, whose power is that of `Budget`. Charges are
-    rounded up and budgets down, so rounding never favours the spender.
+    Charges are rounded up and budgets down, so rounding never favours the spender.
     """
 
     name: str
@@ -80,9 +74,8 @@ def parallel_by_ids(
 ) -> Fraction:
     """Return what releases about disjoint sets of people cost together: the largest.
 
-    Lemma CO3. Count constraints that some edge changes tie people of different parts to
-    each other and are refused, unless `scoped` states that each counts people of one
-    part only.
+    Lemma CO3. Count constraints that some edge changes tie parts to each other and are
+    refused, unless `scoped` states that each counts people of one part only.
 
     Examples
     --------
@@ -216,10 +209,7 @@ def crossing_regions(policy: Policy, labels: IntArray) -> list[tuple[int, int]]:
 
 
 def protects_region(policy: Policy, whole: Policy, cells: IntArray) -> bool:
-    """Return whether `policy` has every edge that `whole` has inside a region.
-
-    `policy` lies over the region's `cells`, in their order, or is a projection of one.
-    """
+    """Return whether `policy`, over the region's `cells`, has all edges of `whole`."""
     if policy.person_rule != whole.person_rule:
         return False
     link: Policy | None = policy.unconstrained

@@ -1,8 +1,7 @@
 """How many records of a person to count: free, or chosen privately.
 
 One more step of noise equals what it saves where about cells / epsilon persons lie
-above k, so the first k with no more persons above it is taken, by the sparse vector
-technique.
+above k, so the first k with no more persons above it is taken.
 """
 
 from __future__ import annotations
@@ -110,36 +109,23 @@ def choose_at_most(
 ) -> AtMost:
     """Choose privately how many records of a person to count.
 
+    The first k of 1, 2, 3, 4, 5, 6, 7, 9, 12, ... with at most ``ceil(cells / then)``
+    persons above it is returned, both sides noisy; the last one if there is none. What
+    is lost by counting no more than k records of a person is private and not reported.
+
     Parameters
     ----------
     records_per_person : (persons,) array_like of whole numbers
-        How many records each person has. Private.
+        Private.
     cells : int
-        The public number of cells of the domain that will be released; never a number
-        that was taken from the data.
-    epsilon : number
-        What the choice may cost.
-    then : number
-        Epsilon of the release that follows.
+        Size of the domain that will be released; public, never taken from the data.
+    epsilon, then : number
+        What the choice may cost, and what the release that follows will.
     policy : Policy, optional
-        What is protected; the ledger's if there is one. Where no edge leads to
-        "absent", the number of a person's records is no secret: the choice is exact
-        and free, and the outcome says so.
+        By default the ledger's. Where no edge leads to "absent", the number of a
+        person's records is no secret: the choice is exact and free, and says so.
     ledger : Ledger, optional
-        Kept under a policy of persons; pays for the choice.
-    request, rng
-        See `Ledger.release`.
-
-    Returns
-    -------
-    AtMost
-        A whole number, with `epsilon` and `sentence`.
-
-    Notes
-    -----
-    The first k of 1, 2, 3, 4, 5, 6, 7, 9, 12, ... with at most ``ceil(cells / then)``
-    persons above it, both sides noisy; the last one if there is none. What is lost by
-    counting no more than k records of a person is private and not reported.
+        Kept under a policy of persons; pays for the choice as in `Ledger.release`.
 
     Examples
     --------

@@ -1,11 +1,8 @@
 """A fingerprint of a question: mechanism, parameters, policy, never data.
 
-When a request comes back, the ledger compares fingerprints, so that an old answer is
-not handed out for a new question. Whether one is replayed must not depend on the data.
-
-    mechanism -> class, public attributes -> ... -> arrays, numbers, texts -> SHA-256
-
-Attributes with an underscore and cached properties are by-products, and left out.
+A ledger compares fingerprints, so that an old answer is not handed out for a new
+question. Attributes with an underscore and cached properties are by-products, and left
+out.
 """
 
 from __future__ import annotations

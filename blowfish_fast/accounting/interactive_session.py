@@ -1,11 +1,7 @@
 """Questions one at a time, each paid from a ledger: noisy counts, sums, partitions.
 
-    count   sex = F              1  0  1  0  1  0
-    sum     age, in steps of .5  10 0  30 0  50 0     times step after the noise
-
 Conditions select whole cells and values are rounded to a public step, so every question
-has rows of whole numbers, and its noise is discrete. A partition by an attribute is one
-question with a row per part. Proof: ``docs/proofs/session.md``.
+is a matrix of whole numbers, and its noise is discrete (``docs/proofs/session.md``).
 """
 
 from __future__ import annotations
@@ -51,13 +47,8 @@ MOST_STEPS = 2**24
 class Session:
     """Interactive questions about one histogram, paid from one ledger.
 
-    Parameters
-    ----------
-    ledger : Ledger
-        Its policy says what stays indistinguishable; its budget pays.
-    data : Histogram or array_like of counts
-        Over the domain of the ledger's policy. The session keeps it; hand out answers,
-        not the session.
+    `data` lies over the domain of the ledger's policy. The session keeps it: hand out
+    answers, not the session.
 
     Examples
     --------
@@ -107,16 +98,8 @@ class Session:
     ) -> Estimate:
         """Count the records that meet conditions, with noise.
 
-        Parameters
-        ----------
-        conditions, named
-            As for ``release.where``, but along borders of cells.
-        epsilon, rho, delta : number
-            Charged to the ledger before anything is drawn.
-        request : str, optional
-            Name of the question; asked again under it, the stored answer comes back.
-        rng : int or numpy Generator, optional
-            A seed, for experiments with a ledger in memory.
+        Conditions are those of ``release.where``, along borders of cells; the budget is
+        charged, and the answer stored under `request`, as in `Ledger.release`.
         """
         budget = _pop_budget(epsilon, named)
         question = self._question(conditions, named)
@@ -138,18 +121,10 @@ class Session:
     ) -> Estimate:
         """Sum an attribute over the records that meet conditions, with noise.
 
-        Parameters
-        ----------
-        name : str or int
-            A numeric attribute; a record counts with the middle of its cell.
-        conditions, named, epsilon, rho, delta, request, rng
-            As for `noisy_count`.
-        low, high : float, optional
-            Public bounds: values are clamped to them. Noise grows with the largest
-            value that a record can add or the longest way it can move.
-        step : number, optional
-            Values are rounded to multiples of it, so that sums are whole numbers of
-            steps; a power of two, by default, far below the largest value.
+        A record counts with the middle of its cell, clamped to the public bounds `low`
+        and `high` and rounded to multiples of `step`: by default a power of two, far
+        below the largest value. Noise grows with the largest value that a record can
+        add or the longest way it can move. All else is as for `noisy_count`.
         """
         budget = _pop_budget(epsilon, named)
         question = self._question(conditions, named)
@@ -345,10 +320,7 @@ def _noise_intervals(release: Release, confidence: float) -> FloatArray:
 
 
 def single_draw_half_width(width: float, miss: float) -> float:
-    """Return the least h with P(|Z| > h) <= miss for one discrete Laplace draw.
-
-    P(|Z| > h) = 2 q^(h + 1) / (1 + q) with q = exp(-1 / width), for whole h.
-    """
+    """Return the least h with P(|Z| > h) <= miss for a discrete Laplace draw (SS4)."""
     if width == 0.0:
         return 0.0
     decay = math.exp(-1.0 / width)

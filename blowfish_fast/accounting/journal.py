@@ -1,10 +1,8 @@
 """The durable half of the ledger: one SQLite file, one chain of entries.
 
-Each entry of the log holds the SHA-256 of the entry before it and of its own content,
-so no past entry can change unnoticed. A charge is checked, written and counted in one
-``BEGIN IMMEDIATE`` transaction, which is on disk (WAL, synchronous=FULL) before
-anything is drawn; the answer follows in a second one. Costs are whole units
-(``composition.Currency``). It knows no policies, mechanisms or data: it keeps texts.
+Each entry of the log holds the SHA-256 of the entry before it and of its own content. A
+charge is checked, written and counted in one ``BEGIN IMMEDIATE`` transaction, which is
+on disk before anything is drawn; the answer follows in a second one.
 """
 
 from __future__ import annotations
@@ -57,8 +55,7 @@ class Charge(NamedTuple):
 class Journal:
     """Charges and answers in one SQLite file, or in memory if `path` is None.
 
-    The file is made if there is none and `total` and `terms` are given: the units that
-    may be spent, and what was agreed, as plain data for the first entry.
+    A new file needs `total`, the units that may be spent, and `terms`, what was agreed.
     """
 
     def __init__(
@@ -171,9 +168,8 @@ class Journal:
         content: dict[str, Any],
         analyst: str | None = None,
     ) -> Charge:
-        """Check and charge, once per request, in one committed transaction.
+        """Check and charge, once per request, and return the charge that stands.
 
-        Returns the charge that stands, the new one or an older one of this request.
         `terms` is the entry that the request was judged by.
         """
 
@@ -286,10 +282,7 @@ class Journal:
             return list(_charges(connection, "ORDER BY c.number"))
 
     def verify(self, head: str | None = None) -> str:
-        """Check everything that is kept, and return the digest of the last entry.
-
-        A `head` noted earlier must still be in the chain.
-        """
+        """Check everything, and for an earlier `head`; return the newest digest."""
         if self.copied_alone:
             raise LedgerError(
                 f"{self.name} was copied while it was in use, without its write-ahead "
@@ -407,10 +400,7 @@ def _charge_allotment(
 def _series_due(
     connection: sqlite3.Connection, series: dict[str, Any], cost: int
 ) -> int:
-    """Return by how much a release raises the dearest epoch of its series.
-
-    An epoch costs the sum of its releases, a series the largest of its epochs.
-    """
+    """Return by how much a release raises the dearest epoch of its series."""
     spent: dict[str, int] = {}
     latest = series["start"]
     for charge in _charges(connection, ""):

@@ -1,11 +1,5 @@
 """The file of a journal: its tables, how it is made, opened and verified.
 
-    budget      total, spent, terms         one row; CHECK (spent <= total)
-    allotment   analyst, total, spent       the same for each analyst
-    log         1 open <- 2 charge <- 3 charge <- 4 answer ...    only ever grows
-    answer      the bytes of stored answers, in pieces
-    in_use      1 from the first writing to the last closing
-
 Triggers refuse to change or delete entries and to lower `spent`. Changing an entry
 breaks every digest after it; cutting entries off the end breaks none, so a cautious
 curator notes the head elsewhere and asks `Verification` for it later.
@@ -33,14 +27,12 @@ FORMAT = 4
 """Raised whenever the tables change; a ledger in epsilon."""
 
 FORMAT_IN_RHO = 5
-"""The same tables in trillionths of rho, which older versions must not take for
-billionths of epsilon."""
+"""The same tables in trillionths of rho, which older versions must not open."""
 
 OLDER_FORMATS = {2: FORMAT, 3: FORMAT_IN_RHO}
 """What a ledger without a record of raised budgets becomes when it is opened."""
 
 BUSY_SECONDS = 60.0
-"""How long to wait while another process writes."""
 
 FIRST_LINK = hashlib.sha256(b"blowfish_fast ledger").digest()
 """What the first entry is chained to."""

@@ -1,12 +1,8 @@
 """A budget of epsilon or of rho for one body of data, and what it was spent on.
 
-    reserve     check and charge, committed          a crash from here on never refunds
-    draw        measure with noise                   nothing has left yet
-    store       keep the noisy answer, committed     from here on it is replayed, free
-
-A request that was reserved is drawn under the charge that was made, which is safe
-because nothing left before the answer was stored. What can fail on public grounds, or
-because data is malformed, fails before the reserve.
+A request is charged, drawn and stored; from then on it is replayed for free. A crash
+never refunds: nothing leaves before the store, so the next attempt draws under the same
+charge (Lemma CO5). Malformed data and all that public values forbid are refused before.
 """
 
 from __future__ import annotations
@@ -71,7 +67,6 @@ from .statements import (
 )
 
 MOST_SHOWN = 8
-"""Charges that a notebook lists, the last ones."""
 
 
 class Ledger:
@@ -251,14 +246,13 @@ class Ledger:
         """Charge, measure, keep the answer, return it.
 
         Where no edge of the policy moves what is measured, the answer is exact and
-        costs nothing; it is logged all the same.
+        costs nothing; it is logged all the same. Refusals come before the charge; a
+        later error says so, and how to go on.
 
         Parameters
         ----------
         mechanism : Mechanism
             Under the ledger's policy, a projection of it, or one with more edges.
-        data : Histogram or array_like of counts
-            Over the mechanism's domain.
         request : str, optional
             Name of this question. Asked again under it, the stored answer comes back,
             whatever the data is by then; an attempt that broke off is finished under
@@ -273,16 +267,10 @@ class Ledger:
             Called with a short text before each long step.
         vouched : bool
             Your word that a mechanism, partition or strategy defined outside
-            ``blowfish_fast`` keeps what it promises, without which it is refused. The
-            log keeps its name.
+            ``blowfish_fast`` keeps what it promises, without which it is refused.
         snapshot : str, optional
-            A public label of the version of the data that is read, by default the time.
-            The log keeps it, and the answer says it: ``details["as_of"]``.
-
-        Raises
-        ------
-        BudgetError, PolicyError, LedgerError, InputError
-            Before anything is charged; a later error says so, and how to go on.
+            A public label of the version of the data, by default the time, which the
+            log keeps and the answer says: ``details["as_of"]``.
         """
         check_mechanism(mechanism)
         check_vouched([mechanism], vouched=vouched)
@@ -346,7 +334,7 @@ class Ledger:
         progress: Progress | None = None,
         vouched: bool = False,
     ) -> list[Release]:
-        """Release several parts for the price of the largest.
+        """Release several parts together, for the price of the largest.
 
         Parameters
         ----------
@@ -359,10 +347,8 @@ class Ledger:
             "regions": they hold different `cells` of the ledger's domain, in the order
             of the mechanism's own, and no edge joins two of them (checked).
         scoped : bool
-            Under a policy with count constraints: your promise that each constraint
-            counts people of one part only. Only with ``by="ids"``.
-        request, rng, progress, vouched
-            See `release`; the parts are charged, kept and replayed together.
+            Your promise that each count constraint of the policy counts people of one
+            part only. Only with ``by="ids"``.
         """
         if by not in ("ids", "regions"):
             raise InputError(f'by must be "ids" or "regions"; received {by!r}')
@@ -512,7 +498,6 @@ class Ledger:
         return Table(columns).to_pandas()
 
     def _repr_html_(self) -> str:
-        """Show what is spent, what remains, the policy and the last charges."""
         entries = self.history()
         total, spent = float(self.budget), float(self.spent)
         words = self.policy.describe()
@@ -583,7 +568,7 @@ class Ledger:
         series: Mapping[str, Any] | None = None,
         snapshot: str | None = None,
     ) -> list[Release]:
-        """Reserve, draw, store, return: see the head of this file (Lemma CO5)."""
+        """Reserve, draw, store and return (Lemma CO5)."""
         name = as_request(request)
         check_seed(rng, on_disk=self.path is not None)
         content = describe_parts(parts, together)

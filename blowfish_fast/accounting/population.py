@@ -1,8 +1,7 @@
 """One budget for all tables that hold the same people.
 
 Neighbours: the rows of one person change in every table, in each by its own relation.
-Every release reads one table, or a join that keeps the person, whose two versions are
-neighbours; given what came out before, costs add up (Theorem B,
+Releases from a table, or from a join that keeps the person, add up (Theorem B,
 ``docs/proofs/persons.md``).
 """
 
@@ -54,18 +53,14 @@ class Population:
 
     Parameters
     ----------
-    name : str
-        What the people are called.
     person : str
         The column that says whose record a row is, in every table.
     tables : mapping from names to policies, or sequence of PeopleTable
         What is secret in each table, about single records or persons. Descriptions of a
         table with ``name``, ``source`` and ``policy()`` serve, too. Left out where an
         existing ledger is opened.
-    path : path, optional
-        The file of the ledger; in memory without it.
-    epsilon, rho, delta : number
-        The whole budget, as for `Ledger`.
+    path, epsilon, rho, delta
+        As for `Ledger`.
 
     Notes
     -----
@@ -188,8 +183,6 @@ class Population:
 
         Parameters
         ----------
-        table : str or sequence of str
-            The table, or the tables that were joined.
         mechanism : Mechanism
             Under the policy of the table, or one that implies it. Over a join it must
             join any two cells, as `Full` does where something may move, and every cell
@@ -200,8 +193,6 @@ class Population:
         on : sequence of str
             For a join: the columns it was made on, the person's among them. Others are
             no attributes that may move.
-        request, rng, snapshot, vouched, analyst, note
-            As for `Ledger.release`.
         """
         names = [table] if isinstance(table, str) else list(table)
         read = [self._table(one) for one in names]

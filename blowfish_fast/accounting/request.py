@@ -1,9 +1,7 @@
 """One request to a ledger: its checks, its price, its description, its draw, its bytes.
 
 Everything before the draw looks at public values only, except that malformed data is
-refused; everything after it holds noisy values only. A pure release of many rows costs
-a ledger in rho far less than epsilon^2 / 2: a row of rate r that an edge moves by m
-pays (r m)^2 / 2, where a dry run shows all scales (``docs/proofs/zcdp.md``).
+refused; everything after it holds noisy values only. Prices: ``docs/proofs/zcdp.md``.
 """
 
 from __future__ import annotations
@@ -212,10 +210,7 @@ def draw_parts(
 
 
 def is_public(part: RequestPart) -> bool:
-    """Return whether no policy edge moves what is measured: then epsilon is 0.
-
-    Only for recipes of one measurement, whose dry run shows all that is ever drawn.
-    """
+    """Return whether no edge moves the one measurement of a recipe: it is free."""
     try:
         outcome = part.mechanism._dry_run
     except DataDependentError:

@@ -1,9 +1,7 @@
 """Parallel composition over time: a record arrives in one week and is counted there.
 
-Neighbours differ in one epoch, and what is released of the others is the same given
-the outputs before. This fails for dates that may be corrected, for records put back
-into a closed epoch, and for a person who is in several epochs; all are refused
-(``docs/proofs/series.md``).
+This fails for dates that may be corrected, for records put back into a closed epoch,
+and for a person who is in several epochs; all are refused (``docs/proofs/series.md``).
 """
 
 from __future__ import annotations
@@ -70,12 +68,10 @@ class SeriesPlan:
 
 
 class Series:
-    """Releases of one epoch after the other, paid from a ledger.
+    """Releases of one epoch after the other; a ledger pays the dearest one, once.
 
     Parameters
     ----------
-    ledger : Ledger
-        Pays the dearest epoch, once, beside what is released outside the series.
     column : str
         When a record arrived: append-only, never corrected, and no attribute of the
         ledger's domain, since a date that may move is in two epochs.
@@ -179,20 +175,10 @@ class Series:
     ) -> Release:
         """Release one epoch; it is closed once a later one is released.
 
-        Parameters
-        ----------
-        epoch : str
-            Such as "2026-W46".
-        mechanism : Mechanism
-            As for `Ledger.release`.
-        data : Histogram, array_like of counts, or table
-            Counts of the records that arrived in the epoch; or a table with the column
-            of arrivals, of which those are taken (levels of persons take a Histogram).
-        request : str, optional
-            Further questions about an epoch add up within it and need names of their
-            own, beside the epoch's.
-        rng, vouched
-            See `Ledger.release`.
+        `data` are counts of the records that arrived in the epoch, or a table with the
+        column of arrivals, of which those are taken (levels of persons take a
+        Histogram). Further questions about an epoch add up within it, each under a
+        `request` of its own. All else is as for `Ledger.release`.
         """
         when = read_epoch(self.every, epoch)
         check_mechanism(mechanism)
@@ -358,11 +344,7 @@ class Series:
 
 
 def best_block(epochs: int) -> tuple[int, float]:
-    """Return how many epochs to a block err least, and the mean variance at epsilon 1.
-
-    Adding up t releases has variance 2 t; with blocks of s, at half epsilon each,
-    8 (t // s + t % s).
-    """
+    """Return the number of epochs to a block that errs least, and its mean variance."""
     upto = np.arange(1, epochs + 1)
     best = 1, float((2.0 * upto).mean())
     for size in range(2, 3 * int(epochs**0.5) + 2):

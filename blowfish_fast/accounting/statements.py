@@ -72,11 +72,7 @@ def refuse_other_terms(
 
 @dataclass(frozen=True)
 class Preview:
-    """What a release would cost; ``str()`` gives it as a sentence.
-
-    What would be charged, what remains `before` and `after`, in the ledger's currency;
-    the `reason` of a refusal, empty if it would be `accepted`.
-    """
+    """What a release would cost, or why it is refused; ``str()`` gives a sentence."""
 
     mechanism: str
     cost: Fraction
@@ -134,13 +130,12 @@ class Share:
 
 @dataclass(frozen=True)
 class Entry:
-    """One charge, as `Ledger.history` lists it: a `request`, and what it was about.
+    """One charge, as `Ledger.history` lists it.
 
-    `number` is its place in the log; nothing depends on `time`. `mechanism` names the
-    parts that were charged together, `together` why these cost no more than the largest
-    ("ids", "regions"); `policy` is in words. The `state` is "reserved" (not answered
-    yet), "stored" (answered and kept) or "returned". `analyst` is whose allotment paid,
-    `snapshot` the version of the data that was to be read.
+    `number` is its place in the log. `together` says why the parts that `mechanism`
+    names cost no more than the largest ("ids", "regions"). The `state` is "reserved"
+    (not answered yet), "stored" (answered and kept) or "returned"; `analyst` is whose
+    allotment paid, `snapshot` the version of the data.
     """
 
     number: int

@@ -1,8 +1,5 @@
 """Transactions on the file of a ledger: committed together, and watched.
 
-    threads   a  b  c  d  e                   each brings one action and waits
-    commits   [a]   [b c d e]                 whoever comes first takes all who wait
-
 Waiting for the disk is most of a small transaction, so the next batch gathers while one
 is on its way. A file that was replaced, removed or set back while it was open is
 refused: SQLite would go on writing into one that nobody finds again.

@@ -1,9 +1,8 @@
 """What everybody asks of a policy: distance, implication, projection, plain words.
 
-A policy is a graph: its nodes are the cells of a domain and, where presence is a
-secret, one more, "absent". Neighbouring databases differ in one record that moves along
-one edge. A family states its graph (`protocol`) and how it looks on bins of cells
-(`Policy._quotient`); everything here follows from that. A policy never sees data.
+A policy is a graph on the cells of a domain and, where presence is a secret, "absent".
+Neighbouring databases differ in one record that moves along one edge. A family states
+its graph (`protocol`) and its quotients; the rest follows. A policy never sees data.
 """
 
 from __future__ import annotations
@@ -151,10 +150,7 @@ class Policy(PolicyGraph):
         return implies(self, other)
 
     def project(self, labels: AnyArray | Buckets) -> Policy:
-        """Return the quotient policy on bins of cells; it remembers its parent.
-
-        Two bins are joined where some edge joins their cells.
-        """
+        """Return the quotient on bins, joined where some edge joins their cells."""
         buckets = labels if isinstance(labels, Buckets) else Buckets.from_labels(labels)
         if buckets.cells != self.domain.size:
             raise DomainError(
@@ -257,7 +253,6 @@ class Policy(PolicyGraph):
 
     @classmethod
     def _from_dict(cls, data: dict[str, Any]) -> Self:
-        """Rebuild from `to_dict`."""
         kind: Any = WideDomain if data.get("wide") else Domain
         return cls._from_parameters(kind.from_dict(data["domain"]), data)
 
@@ -291,7 +286,6 @@ class Policy(PolicyGraph):
         return f"{type(self).__name__}({self.domain!r})"
 
     def _repr_html_(self) -> str:
-        """Say in a notebook what stays indistinguishable, and draw small graphs."""
         words = self.describe()
         rows = [("neighbours", f"two databases are, when {self.neighbours}")]
         # Some graphs are too large to be walked, even to count their edges.

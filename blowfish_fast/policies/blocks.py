@@ -1,7 +1,4 @@
-"""Any value may be any other: over all cells, or inside blocks that may be known.
-
-labels   0 0 1 1 1 0        cells 0, 1, 5 are joined to each other; so are 2, 3, 4
-"""
+"""Any value may be any other: over all cells, or inside blocks that may be known."""
 
 from __future__ import annotations
 
@@ -88,13 +85,8 @@ class Full(Policy):
 class Blocks(Policy):
     """Cells of one block are joined to each other, and to no others.
 
-    The number of records in each block is public: no edge leaves a block.
-
-    Parameters
-    ----------
-    labels : array_like of int
-        The block of each cell, 0 or more, of the domain's shape or flat in C order.
-        Only which cells share a label matters.
+    The number of records in each block is public: no edge leaves a block. `labels` give
+    the block of each cell, 0 or more, of the domain's shape or flat in C order.
 
     Examples
     --------

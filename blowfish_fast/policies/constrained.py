@@ -1,15 +1,9 @@
 """A policy together with counts that everybody knows, and how many records then move.
 
-Neighbouring databases keep the known counts, so several records move at once, each
-along an edge of the policy without constraints. A move may lower one known count and
-lift another, so two databases with the same counts differ by closed chains of moves:
-
-    a cycle      q0 -> q1 -> q2 -> q0      each count is lowered once and lifted once
-    a path   o -> q0 -> q1 -> o            "o": a move that touches one count only
-
-A move read backwards lifts what it lowered, so the graph on counts is undirected. Its
-longest simple cycle and path bound how many records neighbours differ in (Blowfish,
-Theorem 8.2, for edge-closed neighbours; ``docs/proofs/constraints.md``).
+Neighbouring databases keep the known counts, so several records move at once, in cycles
+and paths of the graph that joins two counts where a move lowers one and lifts another.
+The longest ones bound how many records neighbours differ in (Blowfish, Theorem 8.2, for
+edge-closed neighbours; ``docs/proofs/constraints.md``).
 """
 
 from __future__ import annotations
@@ -58,10 +52,7 @@ class QueryGraph(NamedTuple):
 
 
 class Chains(NamedTuple):
-    """Moves of the longest simple `cycle` (alpha, or 0) and `path` (xi, at least 1).
-
-    Bounds above where they are not `exact`.
-    """
+    """Moves of the longest `cycle` (0 for none) and `path`; bounds if not `exact`."""
 
     cycle: int
     path: int
@@ -76,15 +67,8 @@ class Chains(NamedTuple):
 class Constrained(SameGraph):
     """The edges of a policy, and public counts that neighbours must agree on.
 
-    Made by `Policy.with_constraints`.
-
-    Parameters
-    ----------
-    base : Policy
-        The policy without constraints.
-    constraints : Constraints
-        What everybody knows; sparse for `base`, that is, no move along an edge lowers
-        or lifts more than one of the counts.
+    Made by `Policy.with_constraints`. The constraints are sparse for `base`: no move
+    along an edge lowers or lifts more than one of the counts.
 
     Notes
     -----
@@ -298,10 +282,7 @@ def _refuse(constraints: Constraints, policy: Policy, one: int, two: int) -> NoR
 
 
 def _near_rectangles(constraints: RectangleConstraints, policy: Policy) -> IntArray:
-    """Return the pairs of disjoint rectangles that some edge of a threshold joins.
-
-    Their closest cells decide; rectangles are swept along the first axis.
-    """
+    """Return the pairs of disjoint rectangles that some edge of a threshold joins."""
     order = np.argsort(constraints.lows[:, 0], kind="stable")
     lows, lasts = constraints.lows[order], constraints.highs[order] - 1
     band = policy.bandwidth()

@@ -1,11 +1,6 @@
 """Counts that everybody knows: single counts, marginals, rectangles.
 
-Only the questions matter, not the answers; cells in the same questions are of one kind:
-
-    cells      0   1   2   3   4        kinds        0      1      2      3
-    query 0   [_______]                 queries     {0}   {0,1}   {1}    { }
-    query 1       [_______]
-    kind       0   1   2   3   3        moving 0 -> 2 lowers query 0 and lifts query 1
+Only the questions matter, not the answers; cells in the same questions are of one kind.
 """
 
 from __future__ import annotations
@@ -28,11 +23,9 @@ from .protocol import ABSENT
 
 
 class CellKinds(NamedTuple):
-    """Cells grouped by the queries that hold them.
+    """Cells grouped by the queries that hold them; the kind after the last is "absent".
 
-    `labels` gives the kind of each cell; the queries of kind i, in increasing order,
-    are ``members[pointers[i] : pointers[i + 1]]``. The kind after the last is "absent",
-    which no query holds.
+    The queries of kind i, increasing, are ``members[pointers[i] : pointers[i + 1]]``.
     """
 
     labels: IntArray
@@ -152,10 +145,8 @@ class Constraints(ABC):
 class CountConstraints(Constraints):
     """The number of records in each of some sets of cells is known.
 
-    Parameters
-    ----------
-    masks : (queries, cells) array_like of bool
-        The cells of each set, flat in C order or of the domain's shape.
+    Each of the `masks` has the cells of one set, flat in C order or in the domain's
+    shape.
 
     Examples
     --------
@@ -223,11 +214,8 @@ class CountConstraints(Constraints):
 class MarginalConstraints(Constraints):
     """Every count of one or more marginals is known.
 
-    Parameters
-    ----------
-    axes : int, str, or sequence
-        The attributes of the marginal, by number or name; or a sequence of several
-        marginals, each a sequence: ``[(0, 1), (2,)]``.
+    `axes` are the attributes of the marginal, by number or name; or a sequence of
+    several marginals, each a sequence: ``[(0, 1), (2,)]``.
 
     Examples
     --------
@@ -312,10 +300,8 @@ class MarginalConstraints(Constraints):
 class RectangleConstraints(Constraints):
     """The number of records in each of some rectangles is known.
 
-    Parameters
-    ----------
-    lows, highs : (queries, ndim) array_like of int
-        Corners in cells, half-open; on one attribute (queries,) will do.
+    `lows` and `highs`, (queries, ndim), are corners in cells, half-open; on one
+    attribute (queries,) will do.
 
     Examples
     --------

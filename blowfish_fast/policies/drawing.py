@@ -1,11 +1,6 @@
 """Where the nodes of a small policy graph go, and how its edges bend.
 
-Ordered cells lie on a line, cells of two attributes on a grid, the rest on a circle:
-
-      .---.            o--o--o          o
-     o--o--o           |  |  |        o   o
-                       o--o--o          o
-      absent
+Ordered cells lie on a line, cells of two attributes on a grid, the rest on a circle.
 """
 
 from __future__ import annotations

@@ -1,9 +1,4 @@
-"""An explicit policy graph, held in compressed rows, both directions of an edge.
-
-edges  (0, 2) (1, -1)         node        0   1   2   absent
-                              pointers    0   1   2   3   4
-                              neighbours  2 | 3 | 0 | 1
-"""
+"""An explicit policy graph, held in compressed rows, both directions of an edge."""
 
 from __future__ import annotations
 
@@ -38,11 +33,8 @@ class Rows(NamedTuple):
 class Graph(Policy):
     """Exactly the listed pairs of values must stay indistinguishable.
 
-    Parameters
-    ----------
-    edges : (E, 2) array_like of int
-        Pairs of cell numbers in C order; -1 is "absent". Repeats and both directions
-        of an edge count once.
+    `edges` are pairs of cell numbers in C order, -1 for "absent"; repeats and both
+    directions of an edge count once.
 
     Examples
     --------

@@ -1,10 +1,6 @@
 """Moves on a grid that look the same from every cell: their number, pairs, lengths.
 
-l1, radius 2          . . 2 . .        kept: those after the centre in C order
-                      . 2 1 2 .        . . c 1 2
-                      2 1 c 1 2        . 2 1 2 .
-                      . 2 1 2 .        . . 2 . .
-                      . . 2 . .
+Of two opposite steps only the one that comes later in C order is kept.
 """
 
 from __future__ import annotations
@@ -95,10 +91,7 @@ def pairs_in_ball(shape: tuple[int, ...], ball: Ball) -> int:
 
 
 def maximal_boxes(shape: tuple[int, ...], ball: Ball) -> IntArray:
-    """Return the sides of the largest boxes whose diagonal steps lie in the ball.
-
-    The ball is the union of the boxes of its outermost steps.
-    """
+    """Return the sides of the largest boxes whose diagonal steps lie in the ball."""
     steps = np.zeros((1, 0), dtype=np.int64)
     for side in shape[:-1]:
         most = min(side - 1, ball.radius())
@@ -164,10 +157,7 @@ def step_bins(
 def largest_change_in_ball(
     lines: FloatArray, shape: tuple[int, ...], ball: Ball
 ) -> Change:
-    """Return the largest change of values along a step of the ball.
-
-    A ball with too many steps is replaced by the box around it, a bound from above.
-    """
+    """Return the largest change along a step; a bound above if there are too many."""
     # Steps along all axes but the last; the room left then goes to the last.
     outer = half_ball((*shape[:-1], 1), ball, MOST_SHIFTED // lines.size)
     from scipy.ndimage import maximum_filter1d, minimum_filter1d
@@ -198,8 +188,7 @@ def largest_change_in_ball(
 def hull_distances(offsets: IntArray, limit: int) -> IntArray:
     """Return how many steps of squared length at most `limit` make up plane offsets.
 
-    The grid points of a disc span a normal polygon, so an offset is a sum of k of its
-    points exactly if it lies in the k-fold polygon: the largest bound of a side counts.
+    The bounds of a polygon's sides tell exactly: ``docs/proofs/policies.md``.
     """
     points = np.abs(offsets)
     radius = math.isqrt(limit)

@@ -1,9 +1,8 @@
 """User-level privacy: a person is protected with all her records.
 
-A mechanism that is private at eps / k for single records is private at eps for persons
-of whom at most k records are counted: walk the k edges one record at a time. Where each
-person counts once, her m <= k records stand for Q/m unit records each, Q = lcm(1..k),
-and the same holds with Q in place of k (``docs/proofs/persons.md``).
+What is private at eps / k for records is private at eps for persons of whom at most k
+records are counted; where each person counts once, lcm(1..k) takes the place of k
+(``docs/proofs/persons.md``).
 """
 
 from __future__ import annotations
@@ -202,10 +201,7 @@ def refuse_units(policy: Policy, what: str) -> None:
 
 
 def check_bound(policy: Policy, bound: Bound | None) -> None:
-    """Refuse data whose persons are not what the policy of a release says of them.
-
-    `bound` is what the data say, ``Histogram.bound``; None for counts that say nothing.
-    """
+    """Refuse data whose `bound`, if they state one, is not what the policy says."""
     if not isinstance(policy, PerPerson):
         if bound is not None:
             raise PolicyError(

@@ -1,9 +1,5 @@
 """Presence as the secret: alone, or beside the moves of another policy.
 
-    AddRemove     absent -- each cell     presence at e^eps, a change at e^(2 eps)
-    WithAbsent    0 -- 1 -- 2 -- 3        moves at e^eps per edge
-                  each joined to "absent" presence at e^(length eps)
-
 ``WithAbsent(Full(domain))`` protects both at e^eps, and costs cells what `Full` does.
 """
 
@@ -98,17 +94,10 @@ class AddRemove(Policy):
 class WithAbsent(SameGraph):
     """The moves of a policy, and presence, `length` edges away.
 
-    Parameters
-    ----------
-    base : Policy
-        What a record may move to; without "absent".
-    length : int or fraction, at least 1
-        Presence is told apart by a factor of at most e^(length * eps).
-
-    Notes
-    -----
-    The number of records is private. Mechanisms measure as if the length were 1, which
-    is safe; only `Contingency` gains by a longer one.
+    Presence is told apart by a factor of at most e^(length * eps), moves of `base` by
+    e^eps per edge; the length is at least 1, and the number of records is private.
+    Mechanisms measure as if the length were 1, which is safe; only `Contingency` gains
+    by a longer one.
 
     Examples
     --------

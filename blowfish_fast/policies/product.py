@@ -35,15 +35,9 @@ BY_ATTRIBUTE = (
 class Product(Policy):
     """Cells are joined when exactly one factor moves, along one of its edges.
 
-    Distances add up over the factors. The product of `Full` policies is `Attribute`,
-    not `Full`: state `Full` over the product domain where whole records are secret.
-
-    Parameters
-    ----------
-    *factors : Policy
-        One per group of attributes, in their order; none with "absent".
-    domain : Domain, optional
-        The product domain; by default that of the factors' domains.
+    Distances add up over the factors, one per group of attributes, none with "absent".
+    The product of `Full` policies is `Attribute`, not `Full`: state `Full` over the
+    product domain where whole records are secret.
 
     Examples
     --------

@@ -1,9 +1,5 @@
 """Quotients of policies on bins of cells, held without their edges where possible.
 
-    cells   0 1 2 3 4 5 6 7 8      joined when at most 3 apart
-    bins    [0] [1 ] [ 2 ] [3]     sizes 2 2 3 2
-    far      2   2    3     3      bin 0 reaches bin 2: cells 1 and 4 are joined
-
 Contiguous bins along a line give a `Band`, any other bins a `Projection`.
 """
 
@@ -41,11 +37,7 @@ WAITING = 2**22
 class Band(Policy):
     """A band of variable width: cells are joined to those after, up to a furthest one.
 
-    Parameters
-    ----------
-    far : (cells,) array_like of int
-        The furthest cell that each cell is joined to; itself if there is none. Never
-        decreases along the line.
+    `far` is the furthest one, the cell itself if there is none; it never decreases.
 
     Examples
     --------

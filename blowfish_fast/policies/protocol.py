@@ -1,11 +1,8 @@
 """What a family of policies states about its graph, and when one implies another.
 
-    edge            histograms of neighbours differ by      said by
-    (u, v)          one record less in u, one more in v     has_moves
-    (u, absent)     one record less in u                    has_bottom, bottom_cells
-
-Both kinds may stand in one graph. What is said of moves (`bandwidth`, `largest_change`,
-`grid_moves`) leaves "absent" out, and whoever prices an edge takes the larger kind.
+An edge (u, v) takes one record from u and adds one to v; (u, "absent") only takes one.
+What is said of moves (`bandwidth`, `largest_change`, `grid_moves`) leaves "absent" out,
+and whoever prices an edge takes the larger kind.
 """
 
 from __future__ import annotations
@@ -60,10 +57,7 @@ class Bandwidth(NamedTuple):
 
 
 class Change(NamedTuple):
-    """The largest change along some edges; a bound above it if not `exact`.
-
-    `how` names the rule that gave it, where there are several.
-    """
+    """The largest change along some edges, or a bound above; `how` names the rule."""
 
     value: float
     exact: bool
@@ -82,10 +76,7 @@ class PersonRule(NamedTuple):
 
 
 class PolicyGraph(ABC):
-    """The graph of a policy: what each family states, in closed form where it can.
-
-    Unless a family states otherwise its graph is connected and without "absent".
-    """
+    """The graph of a policy: connected and without "absent" unless stated otherwise."""
 
     kind: ClassVar[str]
     has_constraints: ClassVar[bool] = False
@@ -152,10 +143,7 @@ class PolicyGraph(ABC):
         return np.full(self.domain.size, False)
 
     def bandwidth(self, order: IntArray | None = None) -> Bandwidth | None:
-        """Return the bandwidth along an `order` of the cells, None being their own.
-
-        None comes back where the graph has no such form along it.
-        """
+        """Return the bandwidth along an order of the cells; None if it has none."""
         return None
 
     def grid_moves(self, shape: tuple[int, ...], most: int) -> IntArray | None:
@@ -247,10 +235,7 @@ def bin_keys(first: IntArray, second: IntArray, bins: int) -> IntArray:
 def implies(one: PolicyGraph, other: PolicyGraph) -> bool:
     """Return whether a guarantee under `one` is one under `other`; False if not known.
 
-    A graph with more edges has more neighbours, so its guarantee is the stronger one.
-    Releases under constraints are private at eps / group_size without them, so they
-    keep the promise of every policy with no more edges and no larger group size.
-    Proof: ``docs/proofs/policies.md``.
+    Proof, also for constraints and group sizes: ``docs/proofs/policies.md``.
     """
     # The one door between persons and records: neither implies the other, not even
     # with one record each, for a record that appears can take the place of another.

@@ -1,9 +1,7 @@
 """A policy over all attributes of a table, whose cells nobody could list.
 
-A question touches a few attributes; `TablePolicy.through` gives the policy seen through
-those, which remembers the table as its parent. A ledger kept under the table's policy
-accepts whatever descends from it, so questions over different attributes add up to one
-guarantee for whole records.
+A ledger kept under it accepts the policies seen `TablePolicy.through` some attributes,
+so questions over different ones add up to one guarantee for whole records.
 """
 
 from __future__ import annotations
@@ -42,8 +40,6 @@ class TablePolicy(Policy):
 
     Parameters
     ----------
-    domain : Domain or WideDomain
-        All attributes of the table, each with a name.
     by_attribute : mapping from name to Policy, optional
         The policies of attributes, composed as in `Product`; attributes that are not
         named may take any value (`Full`). Left out, any two records are joined: `Full`

@@ -1,8 +1,4 @@
-"""Values close to each other are the secret: cells up to a distance are joined.
-
-theta = 2     0   1   2   3   4       each cell reaches the next two on a line,
-              |___|___|               or a ball of cells on a grid
-"""
+"""Values close to each other are the secret: cells up to a distance are joined."""
 
 from __future__ import annotations
 

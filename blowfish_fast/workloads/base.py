@@ -2,10 +2,6 @@
 
 Strategies see a workload only through a `Form`, laid over the buckets that were
 measured, so a mechanism never asks which workload it was given.
-
-    Implicit    all queries of a kind, never listed: closed formulas
-    Fractions   ranges of buckets whose two end buckets are covered in part
-    Pieces      sparse rows as runs of buckets with one value each
 """
 
 from __future__ import annotations
@@ -119,8 +115,7 @@ class Workload(ABC):
     """The kind of all queries, where closed formulas exist for it."""
 
     declared: bool = True
-    """Whether these are the queries that will be asked, not a sample of what may be:
-    noise is never put on a sample alone unless that is named."""
+    """Whether these are the queries that will be asked, not a sample of what may be."""
 
     def __init__(self, domain: Domain) -> None:
         if not isinstance(domain, Domain):
@@ -167,11 +162,7 @@ class Workload(ABC):
         return Implicit(self.closed_form, buckets.edges)
 
     def answer(self, counts: Any) -> AnyArray:
-        """Return one exact answer per query.
-
-        Integer counts give int64 answers where all coefficients are 0 or 1, and
-        float64 answers otherwise.
-        """
+        """Return exact answers: int64 if counts are whole and coefficients 0 or 1."""
         self._refuse_too_many()
         with malformed_as(CountsError, "counts must be an array of numbers"):
             array = np.asarray(getattr(counts, "counts", counts))
@@ -244,7 +235,6 @@ class Workload(ABC):
         return f"{type(self).__name__}({self.domain!r}, {self.queries:,} queries)"
 
     def _repr_html_(self) -> str:
-        """Say in a notebook what is asked, and of which cells."""
         from blowfish_fast._support.html import panel
 
         words = (type(self).__doc__ or "").partition("\n\n")[0]
@@ -255,13 +245,7 @@ class Workload(ABC):
 class Union(Workload):
     """The queries of several workloads over one domain, in the order given.
 
-    Written ``a | b``. The queries are listed, so a part such as `AllRanges` must be
-    small enough to be.
-
-    Parameters
-    ----------
-    *parts : Workload
-        At least one; a union among them counts as its own parts.
+    They are listed, so a part such as `AllRanges` must be small enough to be.
 
     Examples
     --------

@@ -21,12 +21,7 @@ LARGEST_COEFFICIENT = 2.0**400
 
 
 class Linear(Workload):
-    """One query per row of a matrix over the cells, in C order.
-
-    Parameters
-    ----------
-    matrix : sparse matrix or array_like of shape (queries, cells)
-        Finite coefficients.
+    """One query per row of a sparse or dense matrix over the cells, in C order.
 
     Examples
     --------
@@ -85,11 +80,7 @@ class Linear(Workload):
 class Sum(Workload):
     """The single query that adds up a weight for every record, by its cell.
 
-    Parameters
-    ----------
-    weights : array_like
-        Finite weight of each cell, of the domain's shape or flat in C order; weights
-        may be negative.
+    `weights` are finite, of the domain's shape or flat in C order, and may be negative.
 
     Examples
     --------
@@ -125,11 +116,7 @@ class Sum(Workload):
 class Marginals(Workload):
     """The marginal table over the named axes, in C order of the kept axes.
 
-    Parameters
-    ----------
-    axes : int, str, or iterable of them
-        Axes to keep, by number or attribute name. The table keeps the order that they
-        have in the domain.
+    `axes` are those to keep, by number or name; they keep their order in the domain.
 
     Examples
     --------

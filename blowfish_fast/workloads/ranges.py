@@ -26,12 +26,7 @@ from .base import (
 
 
 class Ranges(Workload):
-    """Half-open ranges [start, end) of cells.
-
-    Parameters
-    ----------
-    starts, ends : array_like of int
-        0 <= start < end <= cells for each query.
+    """Half-open ranges [start, end) of cells, with 0 <= start < end <= cells.
 
     Examples
     --------
@@ -203,11 +198,8 @@ class AllRanges(Workload):
 class Rectangles(Workload):
     """Half-open boxes [low, high) with one interval per attribute.
 
-    Parameters
-    ----------
-    lows, highs : (m, d) array_like
-        0 <= low < high <= cells on each axis. A fraction of a cell counts in
-        proportion, as if its records were spread evenly.
+    Each row of `lows` and `highs` has 0 <= low < high <= cells on each axis. A fraction
+    of a cell counts in proportion, as if its records were spread evenly.
 
     Examples
     --------

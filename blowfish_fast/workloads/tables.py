@@ -23,18 +23,10 @@ MOST_TABLES = 2**16
 class Tables(Workload):
     """Contingency tables (marginals) over several sets of attributes.
 
-    Parameters
-    ----------
-    domain : Domain or WideDomain
-        The attributes. Over a wide domain `Contingency` publishes them; over a
-        `Domain` every mechanism does.
-    tables : iterable of names, or of lists of names, optional
-        Sets of attributes, by name or number; each is one table.
-    ways : int, optional
-        Instead of `tables`: all tables of 1, 2, ... `ways` attributes.
-    weights : sequence, optional
-        How much the error of each table counts when the noise is planned: one positive
-        number per table.
+    `tables` lists sets of attributes, by name or number; `ways` asks for all tables of
+    1, 2, ... `ways` attributes. `weights`, one positive number per table, say how much
+    its error counts when the noise is planned. Over a `WideDomain` only `Contingency`
+    publishes them.
 
     Examples
     --------
