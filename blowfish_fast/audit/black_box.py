@@ -1,14 +1,11 @@
 """Black-box audits: noise, whole releases and time, drawn many times on both sides.
 
-A measurement is drawn hundreds of thousands of times for each of two neighbours, by the
-function that draws it in a release. What is compared is one number per draw, how much
-closer the published rows lie to one neighbour than to the other:
+What is compared is one number per draw, how much closer the published rows lie to one
+neighbour than to the other (squares in place of sizes for Gaussian noise):
 
     closeness = sum over rows of rate * (|y - rows of B| - |y - rows of A|)
 
-with squares in place of sizes for Gaussian noise. It is the log-likelihood ratio if the
-noise is what was declared: never above epsilon, or rarely above the epsilon that rho
-implies at some delta. With less noise, or none on some row, its tails give it away.
+If the noise is what was declared, it is the log-likelihood ratio: never above epsilon.
 """
 
 from __future__ import annotations
@@ -68,17 +65,9 @@ def audit_noise(
 ) -> Finding:
     """Compare what is published of a record at either end of `edge`.
 
-    Parameters
-    ----------
-    measurement : Measurement
-        Strategy, scales and buckets as they were declared; its noisy rows are not
-        used.
-    edge : (int, int)
-        Two cells, or a cell and -1 for "absent".
-    budget : Budget or Fraction
-        What this edge may cost: epsilon, or rho. Rho is compared in the form (epsilon,
-        delta), with the least epsilon that it certainly implies at `DELTA`; a lower
-        bound above it proves that the edge costs more than rho.
+    `edge` is two cells, or a cell and -1 for "absent"; `budget` is what it may cost.
+    Rho is compared as the least epsilon that it certainly implies at `DELTA`. The noisy
+    rows of `measurement` are not used.
 
     Examples
     --------
@@ -297,10 +286,7 @@ def detection_power(
     excess: Fraction = EXCESS,
     confidence: float = 0.999,
 ) -> Power:
-    """Calibrate a measurement to 1 + excess, and count the audits that notice.
-
-    An audit that finds nothing says little unless it would have found something.
-    """
+    """Calibrate a measurement to 1 + excess, and count the audits that notice."""
     epsilon = Fraction(1)
     scales = measurement.strategy.scales(policy, epsilon * (1 + excess))
     planted = measurement._replace(scales=scales)
@@ -351,9 +337,9 @@ class Timing(NamedTuple):
 def timing_correlation(batches: int) -> Timing:
     """Time so many batches of secure noise and compare time with noise.
 
-    If time followed noise, batches with much of it would take longer. The times of a
-    busy machine drift, but the noise does not drift with them, so the standard error of
-    their rank correlation is one over the root of the number of batches all the same.
+    Times of a busy machine drift, but the noise does not drift with them, so the
+    standard error of the rank correlation is one over the root of the number of
+    batches.
     """
     from scipy.stats import spearmanr
 

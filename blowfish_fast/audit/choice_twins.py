@@ -4,9 +4,6 @@ Twins of ``partitions.least_cost`` and ``partitions.matching_pairs`` write out e
 candidate with its exact cost and the noise scale declared; every way to cover the cells
 by candidates is a choice. Partitions that read noisy counts alone run themselves, once
 for each distinct vector of noisy counts.
-
-    cells 0 1 2     intervals   {0}{1}{2}   {0 1}{2}   {0}{1 2}   {0 1 2}
-                    pairings    {0}{1}{2}   {0 1}{2}   {0 2}{1}   {1 2}{0}
 """
 
 from __future__ import annotations
@@ -211,10 +208,7 @@ CANDIDATES: dict[type, Callable[[Case, IntArray], Offered]] = {
 def cheapest_choices(
     case: Case, counts: IntArray, samples: int, rng: Randomness
 ) -> Counter[Hashable]:
-    """Return how often each choice, as in `Offered.member`, has the least noisy cost.
-
-    Geometric noise is subtracted from the cost of every candidate.
-    """
+    """Return how often each choice of `Offered.member` has the least noisy cost."""
     _, costs, scales = offered = CANDIDATES[type(case.selector)](case, counts)
     if getattr(case.selector, "rounds", 1) != 1:
         raise SizeError(f"one round is written out; received {case.selector.rounds}")
@@ -234,8 +228,7 @@ def cheapest_choices(
 def inexact_matchings(case: Case, counts: IntArray, runs: int, seed: int = 0) -> int:
     """Return in how many real runs a cheaper pairing than the one chosen existed.
 
-    The proof covers the exact minimum of the noisy costs alone, so one such run is one
-    too many. For matchings that draw their noise group by group: no window.
+    The proof covers the exact minimum alone. For matchings without a window.
     """
     offered = groups_offered(case, counts)
     member = offered.member()
@@ -297,10 +290,8 @@ def noisy_count_choices(
 ) -> Counter[Hashable]:
     """Return how often each choice is made in `samples` runs.
 
-    Their noise is drawn in one batch. The case remembers the choices of noisy counts
-    met before; that equal ones give equal choices is part of the promise, and tried
-    again. A choice that depends on more is named after the true counts, which no other
-    data set can share.
+    The case remembers the choices of noisy counts met before, and tries them again. A
+    choice that depends on more than these is named after the true counts.
     """
     known, noise = case.memory, noise_on_cells(case)
     assert noise is not None, "the selector declares its noise"

@@ -1,11 +1,7 @@
 """Audit of private choices: neighbouring pairs searched, laws enumerated or sampled.
 
-Two neighbours must return a choice with probabilities within e^epsilon of each other.
-Three ways to find out, the best that the selector allows:
-
-    enumerated   every choice with its exact probability (exponential mechanism)
-    in batches   millions of runs at once, by the real sampler or by a plain twin
-    run by run   the selector itself, thousands of times
+Laws of the exponential mechanism are enumerated; other choices are made in batches, by
+the real sampler or by a plain twin; what allows neither is run thousands of times.
 """
 
 from __future__ import annotations
@@ -84,18 +80,9 @@ def audit_selector(
 ) -> Iterator[Finding]:
     """Compare the choices of a selector on many neighbouring pairs of a tiny domain.
 
-    Parameters
-    ----------
-    selector : Selector
-        A partition, or any other private choice.
-    policy : Policy
-        Over at most about eight cells, without constraints.
-    samples : int
-        Runs per side where they can be made in batches.
-    runs : int
-        Runs per side of the selector itself, where they cannot; 0 for none.
-    steps : int
-        Pairs that are tried in search of a worse one, beyond the chosen pairs.
+    The policy has at most about eight cells and no constraints. Each side is run
+    `samples` times in batches or, where that cannot be done, `runs` times one by one;
+    `steps` pairs are tried in search of a worse one, beyond the chosen pairs.
 
     Examples
     --------
@@ -324,10 +311,9 @@ def selector_power(
 ) -> Power | None:
     """Plant an excess `trials` times; None where choices are not made in batches.
 
-    Few pairs attain what a proof allows, so a selector given 5 % too much epsilon may
-    still keep its promise. It is given as much more as makes the log-ratio of its most
-    visible event, on the worst pair known, exceed epsilon by 5 %. An enumerated law
-    shows that at once; else it is seen in as many draws, or is not.
+    Few pairs attain what a proof allows, so the selector is given as much more epsilon
+    as makes the log-ratio of its most visible event, on the worst pair known, exceed
+    epsilon by 5 %.
     """
     epsilon = Fraction(1)
     case = Case(selector, policy, epsilon)
@@ -412,10 +398,7 @@ def selector_names() -> list[str]:
 
 
 def instances(name: str, policy: Policy) -> list[Any]:
-    """Return a selector as telling as its settings allow, and a partition by default.
-
-    None where the policy's domain has not the axes that it needs.
-    """
+    """Return a selector in telling and default settings; none if axes do not fit."""
     if name in SELECTIONS:
         fits = name not in ON_GRIDS or policy.domain.ndim == 2
         return [SELECTIONS[name](policy)] if fits else []

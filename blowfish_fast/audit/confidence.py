@@ -61,10 +61,7 @@ class Finding(NamedTuple):
 def clopper_pearson(
     successes: int, trials: int, confidence: float
 ) -> tuple[float, float]:
-    """Return an interval that holds the success probability with `confidence`.
-
-    Exact for the binomial law: each side misses with at most half of the rest.
-    """
+    """Return an exact interval that holds the success probability with `confidence`."""
     from scipy.stats import beta
 
     side, failures = (1.0 - confidence) / 2.0, trials - successes
@@ -78,8 +75,7 @@ def strongest_evidence(
 ) -> Evidence:
     """Bound the largest |log P(event) - log Q(event)| from below.
 
-    Both samples are split: the first quarter names the events, the rest is counted, so
-    choosing them does not bias the bounds.
+    The first quarter of both samples names the events and the rest is counted.
     """
     pilots, counted = [], []
     for sample in (list(first), list(second)):
@@ -96,9 +92,9 @@ def evidence_from_counts(
 ) -> Evidence:
     """Bound a log-likelihood ratio from below, from counts of outcomes on both sides.
 
-    The `pilots` name the few events that promise most; the other counts, which must be
-    independent of them, bound their probabilities. Bonferroni over these events, both
-    directions and both probabilities keeps the whole statement at `confidence`.
+    The `pilots` name the events; the other counts must be independent of them.
+    Bonferroni over events, directions and probabilities keeps the whole statement at
+    `confidence`.
     """
     trials = [sum(side.values()) for side in counted]
     promised = [sum(side.values()) for side in pilots]
@@ -126,9 +122,8 @@ def tail_evidence(
 ) -> Evidence:
     """Bound the epsilon that a mechanism has at `delta` from below, by its tails.
 
-    For every event epsilon >= ln((P(E) - delta) / Q(E)). Counts of both sides are given
-    in the order of the privacy loss: the events that tell are its two tails, cut where
-    the pilots promise most.
+    For every event epsilon >= ln((P(E) - delta) / Q(E)). Counts are in the order of the
+    privacy loss; its two tails are cut where the pilots promise most.
     """
     trials = [int(side.sum()) for side in counted]
     each = 1.0 - (1.0 - confidence) / 4

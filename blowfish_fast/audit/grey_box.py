@@ -3,13 +3,8 @@
 Computes from the definition how much each edge moves each measured row. Discrete
 Laplace noise of scale b on a row that an edge moves by d costs exactly d / b, so the
 sum over rows is an exact price, found without the formulas by which the mechanism
-calibrated itself. Random neighbours on random backgrounds show a sensitivity that hides
-behind other records:
-
-    measurement   rows of both sides --> change of every row --> price at its scale
-    choice        exponential mechanism: a run's probability on both sides
-                  noisy costs: change of every candidate, against its own scale
-                  noisy counts: as a measurement
+calibrated itself. Random backgrounds show a sensitivity that hides behind other
+records.
 """
 
 from __future__ import annotations
@@ -133,8 +128,7 @@ def edge_cost(measurement: Measurement, start: int, end: int) -> Fraction:
 class RowPrices:
     """What a change of the rows of a measurement costs at the scales declared.
 
-    That of the cheapest shift of the draws which turns what one database publishes into
-    what the other does; all draws are tried where one reaches several rows.
+    The price is that of the cheapest shift of the draws that explains the change.
     """
 
     def __init__(self, measurement: Measurement) -> None:
@@ -292,8 +286,8 @@ def _largest(cost: Cost, pairs: list[Pair], charged: Fraction) -> Observed:
 def _cheapest_price(case: Case) -> Cost:
     """Return the price of a pair for the cheapest of noisy costs.
 
-    A candidate b wins if its noise exceeds a threshold, which moves by the change of
-    its own cost less that of the best competitor. A move is a removal and an addition.
+    A candidate wins if its noise exceeds a threshold, which moves by the change of its
+    own cost less that of the best competitor. A move is a removal and an addition.
     """
     offer = CANDIDATES[type(case.selector)]
 

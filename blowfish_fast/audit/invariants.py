@@ -1,9 +1,4 @@
-"""What must hold of every release, whatever it drew.
-
-Read from a watched run (``audit.witness``): each check returns what it found wrong, or
-nothing. Together they say that a release is a function of public facts and of noise
-that was declared, charged first and drawn once.
-"""
+"""What must hold of every release, whatever it drew, as read from a watched run."""
 
 from __future__ import annotations
 
@@ -72,9 +67,8 @@ def audit_testimony(testimony: Testimony) -> list[Breach]:
 def audit_disclosure(mechanism: Mechanism, *, seed: int = 0) -> list[Breach]:
     """Look for true values in releases of large counts that nothing else equals.
 
-    Give the mechanism a small epsilon, where noise is large. A row with noise of scale
-    100 equals its true value once in 200 runs, so an array that equals the truth in
-    every one of a few runs was published, not measured.
+    Give the mechanism a small epsilon. Noise of scale 100 is 0 once in 200 runs, so an
+    array that equals the truth in each of a few runs was published, not measured.
     """
     generator = np.random.default_rng(seed)
     counts = generator.integers(10**5, 10**6, size=mechanism.domain.shape)
@@ -272,8 +266,7 @@ def _same_noise(first: Release, second: Release) -> bool:
 def _private_values(testimony: Testimony) -> Iterator[tuple[str, bool]]:
     """Name every array of the release that could equal the truth, and whether it does.
 
-    Rows that are declared exact are public under the policy and left out; so are
-    releases that carry no noise at all.
+    Rows declared exact are public under the policy and left out.
     """
     for number, step in enumerate(testimony.measured):
         measurement: Measurement = step.result
@@ -336,8 +329,7 @@ def audit_charges(
 ) -> list[Breach]:
     """Release through a new ledger in memory and return every rule that it breaks.
 
-    The ledger, ``blowfish_fast.Ledger``, is handed in, since audits and accounts do not
-    know each other. It must charge before anything is drawn, and keep what it charged.
+    The ledger is handed in, since audits and accounts do not know each other.
     """
     # An audit vouches for what it examines: nothing of it is published.
     word = {"vouched": True} if outside_parts(mechanism) else {}

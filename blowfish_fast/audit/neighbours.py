@@ -1,10 +1,7 @@
 """Neighbouring databases to try a promise on: policies, pairs, records moving together.
 
-A pair is a background and an edge: the same counts, with one record at either end. An
-audit is as good as the pair it looks at, so from the best of the chosen ones a search
-changes one cell of the background or takes another edge, and keeps what tells more.
-
-    background   0 0 8 8        pair   1 0 8 8  |  0 0 9 8      edge (0, 2)
+A pair is a background and an edge: the same counts, with one record at either end. From
+the best of the chosen pairs a search goes on to more telling ones.
 """
 
 from __future__ import annotations
@@ -99,8 +96,8 @@ def all_edges(policy: Policy) -> list[tuple[int, int]]:
 def standard_pairs(policy: Policy, heights: Iterable[int] = (8,)) -> list[Pair]:
     """Return neighbours along every edge of a small policy, on telling backgrounds.
 
-    A choice by cost hangs in the balance where a step is about as high as a bucket is
-    dear, so `heights` should hold that price.
+    `heights` should hold the price of a bucket, where a choice by cost hangs in the
+    balance.
     """
     cells = policy.domain.size
     place = np.arange(cells)
@@ -148,10 +145,7 @@ def search_worst_pair(
     steps: int,
     generator: np.random.Generator,
 ) -> Pair:
-    """Climb from `start` to a pair that is further `apart`, in so many random steps.
-
-    A cell may be given one of `heights`, besides one more and one less.
-    """
+    """Climb to a pair further `apart`; counts step by one or become a height."""
     edges = all_edges(policy)
     levels = sorted({0, *heights, *(height // 2 for height in heights)})
     best, reached = start, apart(start)
@@ -188,10 +182,10 @@ Change = tuple[int, ...]
 
 
 def joint_moves(policy: Policy, most: int = MOST_MOVES) -> Iterator[list[Move]]:
-    """Yield sets of moves in which neighbours differ, from the definition.
+    """Yield sets of moves in which neighbours differ by definition, smaller first.
 
     Known counts make records move together, along edges of the policy that keep every
-    known count and of which no smaller part does. Smaller sets come first.
+    known count and of which no smaller part does.
     """
     if isinstance(policy, PerPerson):
         yield from _persons(policy)
@@ -214,8 +208,7 @@ def joint_moves(policy: Policy, most: int = MOST_MOVES) -> Iterator[list[Move]]:
 def _persons(policy: PerPerson) -> Iterator[list[Move]]:
     """Yield what may happen to one person's records that are counted.
 
-    Each of m records moves along an edge, or all appear; where a person counts once,
-    each stands for as many units as make a person with m of them.
+    Each of m records moves along an edge, or all appear, in units that make one person.
     """
     both = list(_both_ways(policy))
     moves = [move for move in both if ABSENT not in move]

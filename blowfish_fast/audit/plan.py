@@ -1,7 +1,6 @@
 """The plan of an audit: mechanisms, domains, policy families, numbers of samples.
 
-Nothing is audited by name. A mechanism enters through its ``example``, a partition by
-being one, a policy family through ``policy_families``; each combination is a stop.
+Nothing is audited by name: whatever is registered is visited.
 """
 
 from __future__ import annotations

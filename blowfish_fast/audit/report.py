@@ -1,7 +1,4 @@
-"""The report of an audit: plain data, and from it JSON, one HTML page, one table.
-
-The page holds everything it shows: no script, no font, no picture from elsewhere.
-"""
+"""The report of an audit as JSON, one table, and one HTML page that loads nothing."""
 
 from __future__ import annotations
 
@@ -390,10 +387,7 @@ def _verdict_cell(verdicts: list[Verdict], below: str = "") -> str:
 
 
 def note_figures(path: Path, figures: dict[str, dict[str, Any]]) -> None:
-    """Write keys into the file of figures; other keys stay as they are.
-
-    Each entry has `goal` and `measured`, sentences, and `passed`; more is welcome.
-    """
+    """Write entries of `goal`, `measured` and `passed`; other keys of the file stay."""
     known = read_figures(path) if path.exists() else {}
     for key, entry in figures.items():
         missing = {"goal", "measured", "passed"} - entry.keys()

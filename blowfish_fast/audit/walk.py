@@ -1,9 +1,7 @@
 """The walk over everything that is registered, and what it has found so far on disk.
 
-    tasks(plan) --> examine(task) --> verdicts      one process, or several
-
-A line per stop, appended when the stop is done; the first line says by which plan and
-version the others were found. A file of another plan or version is begun anew.
+A line is appended when a stop is done; the first line names plan and version. A file of
+another plan or version is begun anew.
 """
 
 from __future__ import annotations
@@ -39,10 +37,7 @@ Progress = Callable[[int, int, str], None]
 def examine(
     task: AuditTask, plan: AuditPlan, open_ledger: Callable[..., Any] | None = None
 ) -> list[Verdict]:
-    """Run every check of one task; a refusal on public grounds has no verdicts.
-
-    A check that fails to run is a violation too: nothing was shown.
-    """
+    """Run every check of a task, if admitted; a failure to run is a violation."""
     try:
         return _examine_whole(task, plan, open_ledger)
     except Exception as problem:
@@ -82,18 +77,10 @@ def audit_everything(
 ) -> list[Verdict]:
     """Examine everything and return all verdicts, in the order of the tasks.
 
-    Parameters
-    ----------
-    plan : AuditPlan
-        `QUICK`, `LONG` or one's own.
-    mechanisms : iterable of str, optional
-        Names to visit; None visits all mechanisms and all selectors.
-    open_ledger : callable, optional
-        Makes the ledger whose order of charges is audited, ``blowfish_fast.Ledger``.
-    progress : callable, optional
-        Called with tasks done, tasks in all and the name of the last one.
-    kept : ProgressFile, optional
-        What was found before is not looked for again; what is found now is added.
+    `mechanisms` are the names to visit, by default all mechanisms and selectors. The
+    order of charges is audited in the ledger of `open_ledger`,
+    ``blowfish_fast.Ledger``. `progress` gets tasks done, tasks in all and the last
+    name. What `kept` holds is not looked for again, and what is found now is added.
 
     Examples
     --------

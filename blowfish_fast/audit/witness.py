@@ -1,13 +1,8 @@
 """A handle that is watched: every step of a recipe, in the order in which it happened.
 
-A `Witness` stands where a `Handle` would and does the same; it notes what was asked,
-charged, opened and drawn. A `Replay` hands the noted results out again without any
-counts, so a recipe that makes the same release from it has used nothing else.
-
-    mechanism._run --> Witness --> counts
-                          |
-                       diary   charge  stream  draw   charge  stream  draw
-                       steps   [---- select ----]     [---- measure ---]
+A `Witness` stands where a `Handle` would and notes what was asked, charged, opened and
+drawn. A `Replay` hands the noted results out again without any counts, so a recipe that
+makes the same release from it has used nothing else.
 """
 
 from __future__ import annotations

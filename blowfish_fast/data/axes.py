@@ -322,8 +322,7 @@ def extend_axis(attribute: Axis, kinds: Iterable[str]) -> Axis:
 def merge_cells(attribute: Axis, groups: Any) -> tuple[Axis, IntArray]:
     """Merge cells; return the attribute and the new cell of each old one.
 
-    `groups` are some of the edges, the first and the last among them, or for levels a
-    mapping from each new level to a list of old ones. Extra cells stay.
+    `groups` are the edges that stay, or a mapping from new levels to lists of old ones.
     """
     if attribute.levels is not None:
         merged, labels = _merge_levels(attribute, groups)

@@ -22,15 +22,10 @@ from .domain import Domain
 class Buckets:
     """A partition of `cells` cells into buckets, in a public order.
 
-    Parameters
-    ----------
-    edges : (k + 1,) int64
-        Positions where buckets begin, from 0 to the number of cells.
-    order : (cells,) int64, optional
-        The cell at each position; None for the cells' own order.
-    curve : bool
-        Whether consecutive positions are neighbouring cells of the grid, which lets
-        rectangles be cut into intervals by their outline alone.
+    `edges` are the k + 1 positions where buckets begin, from 0 to the number of cells;
+    `order` is the cell at each position, None for the cells' own order. With `curve`,
+    consecutive positions are neighbouring cells of the grid, which lets rectangles be
+    cut into intervals by their outline alone.
     """
 
     def __init__(
@@ -170,10 +165,7 @@ class Buckets:
 
 
 def cell_order(domain: Domain) -> Buckets:
-    """Return the cells in an order along which stretches are compact. O(cells).
-
-    One attribute keeps its own order, several are walked along a Hilbert curve.
-    """
+    """Return the cells in their own order, or on a Hilbert curve through all axes."""
     return _cell_order(domain.shape)
 
 

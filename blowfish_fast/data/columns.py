@@ -133,10 +133,7 @@ def _frame(table: Any) -> Any:
 
 
 def dictionary_codes(column: Column) -> tuple[IntArray, int] | None:
-    """Return a number for each text, -1 for missing ones, and a number above all.
-
-    None where arrow, which numbers texts in one pass, is not installed.
-    """
+    """Return a code per text, -1 if missing, and how many; None without arrow."""
     known = _categories(column)
     if known is None:
         texts = _arrow_texts(column)
@@ -145,10 +142,7 @@ def dictionary_codes(column: Column) -> tuple[IntArray, int] | None:
 
 
 def level_codes(levels: Sequence[str], column: Column) -> IntArray | None:
-    """Return the place of each text among levels; -1 for others, -2 for missing ones.
-
-    None where arrow is not installed, or values are no texts.
-    """
+    """Return places among levels, -1 for others, -2 for missing; None without arrow."""
     known = _categories(column)
     if known is not None:
         place = {level: at for at, level in enumerate(levels)}

@@ -1,10 +1,9 @@
 """CSV files of records, however an office saved them, as tables of DuckDB.
 
-Python unpacks and decodes the file and hands it to DuckDB through a pipe: DuckDB alone
-would take the half of a torn gzip file for the whole, knows few encodings, and refuses
-mixed line ends. What cannot be read is said without quoting it. How numbers, dates and
-blanks are written is stated (`TextForm`), never guessed: 1,234 and 03/04/2024 mean
-different things, and a wrong guess would put people into wrong cells without a word.
+Python unpacks and decodes, since DuckDB takes the half of a torn gzip file for the
+whole, knows few encodings, and refuses mixed line ends. How numbers, dates and blanks
+are written is stated (`TextForm`), never guessed: a wrong guess at 1,234 or 03/04/2024
+would put people into wrong cells without a word.
 """
 
 from __future__ import annotations
@@ -91,10 +90,7 @@ def read_head(path: Path, wanted: Sequence[str], form: TextForm) -> CsvHead:
 
 
 class CsvTable:
-    """The records below the head of a CSV file, while DuckDB reads them.
-
-    `part` of the file has been read, from 0 to 1.
-    """
+    """The records below the head of a CSV file; `part` is the share read, 0 to 1."""
 
     def __init__(self, path: Path, head: CsvHead) -> None:
         self.path, self.head = path, head

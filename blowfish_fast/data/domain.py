@@ -1,8 +1,4 @@
-"""The public space of values: ordered attributes and their cells, in C order.
-
-A domain is known before any data is seen: sizes, edges and levels are public and
-never guessed from records.
-"""
+"""The public space of values, stated before any data is seen, and its cells."""
 
 from __future__ import annotations
 
@@ -161,11 +157,8 @@ class Attributes:
     def with_extra_cells(self, *, outside: Any = False, missing: Any = False) -> Self:
         """Give values outside the domain, or missing ones, cells of their own.
 
-        Parameters
-        ----------
-        outside, missing : bool, or names or numbers of attributes
-            Which attributes gain the cell; True for all. State policies over the
-            domain that is returned: its extra cells are cells like any other.
+        Both take True for all attributes, or names or numbers of some. State policies
+        over the domain that is returned: its extra cells are cells like any other.
 
         Examples
         --------
@@ -206,10 +199,9 @@ class Attributes:
     def coarsened(
         self, groups: Mapping[Any, Any] | None = None, /, **named: Any
     ) -> tuple[Self, list[IntArray | None]]:
-        """Merge cells of attributes; also return each axis's new cell numbers.
+        """Merge cells of attributes; also return each axis's new cell numbers, or None.
 
-        By names, or in a mapping also by numbers: edges that stay, or a mapping from
-        new levels to old ones. Axes that stay as they are have None for cell numbers.
+        Attributes are given edges that stay, or a mapping from new levels to old ones.
         """
         merged = list(self.attributes)
         labels: list[IntArray | None] = [None] * self.ndim
@@ -260,14 +252,7 @@ class Attributes:
 
 
 class Domain(Attributes):
-    """A product of ordered attributes, each cut into cells.
-
-    Parameters
-    ----------
-    shape : int or sequence of int
-        Number of cells of each attribute.
-    names : str or sequence of str, optional
-        Names of the attributes, all different.
+    """A product of ordered attributes, each cut into cells and, if wanted, named.
 
     Examples
     --------
@@ -306,15 +291,9 @@ class Domain(Attributes):
     def from_box(
         cls, cells: int | Sequence[int], **sides: tuple[float, float]
     ) -> Domain:
-        """Cut a named bounding box into a grid of equal cells.
+        """Cut a named bounding box into a grid of equal cells, so many along each side.
 
-        Parameters
-        ----------
-        cells : int or sequence of int
-            How many cells along each side.
-        **sides : pair of numbers
-            Lowest and highest value by name, such as ``lon=(5.9, 10.5)``; public, and
-            never read off the data.
+        The lowest and highest value of a side are public, and never read off the data.
 
         Examples
         --------

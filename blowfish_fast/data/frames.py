@@ -1,8 +1,4 @@
-"""Columns of public values, handed over to whatever a reader works with.
-
-Data-frame libraries are asked for only when a frame of theirs is; what reads arrow
-streams takes a table as it is.
-"""
+"""Columns of public values, handed over to whatever frame a reader works with."""
 
 from __future__ import annotations
 
@@ -47,13 +43,9 @@ SEEDED = "seeded noise: protects nobody"
 class Table:
     """Named columns of one length; public values only.
 
-    Parameters
-    ----------
-    columns : mapping from names to one-dimensional arrays
-    experiment : bool
-        Whether they come from a release whose noise was seeded. Frames and files keep
-        that mark: pandas in `attrs`, arrow and Parquet in their metadata, all others
-        in a column of that name.
+    `experiment` marks columns from a release whose noise was seeded. Frames and files
+    keep the mark: pandas in `attrs`, arrow and Parquet in their metadata, others in a
+    column.
 
     Examples
     --------

@@ -35,10 +35,7 @@ from .sql import CellQuery, bounded_table, cell_batches
 
 
 class RecordTerms(TypedDict, total=False):
-    """How stray values are treated and whose records they are.
-
-    Every word is explained at `Histogram.from_records`.
-    """
+    """How strays are treated and whose records they are: `Histogram.from_records`."""
 
     outside: Treatments
     missing: Treatments
@@ -50,10 +47,7 @@ class RecordTerms(TypedDict, total=False):
 
 
 class Counting(NamedTuple, Generic[AnyDomain]):
-    """`RecordTerms` as read: the domain with its extra cells, and what to count.
-
-    A column called `weight` says how many records each row stands for.
-    """
+    """`RecordTerms` as read; the column `weight` counts the records of each row."""
 
     domain: AnyDomain
     rules: list[Rule]
@@ -190,8 +184,6 @@ class Histogram(PrivateCounts):
 
     Parameters
     ----------
-    domain : Domain
-        The public cells.
     counts : array_like
         Whole numbers from 0, of the domain's shape.
     at_most : int, optional
@@ -249,13 +241,12 @@ class Histogram(PrivateCounts):
         columns: Any,
         **terms: Unpack[RecordTerms],
     ) -> Histogram:
-        """Count records by cell.
+        """Count records by cell; state the policy over ``histogram.domain``.
 
         Parameters
         ----------
         domain : Domain
-            Edges and levels belong to it; an attribute without either expects cell
-            numbers.
+            An attribute without edges or levels expects cell numbers.
         columns : table, array_like, sequence or mapping of columns, or iterator
             A pandas, polars or arrow table, or a mapping, with a column for each
             attribute by name; a sequence of columns in the order of the attributes; a
@@ -272,19 +263,11 @@ class Histogram(PrivateCounts):
             numbers or text and beside the attributes. At most `at_most` records of a
             person are then counted, chosen by a keyed hash of the two. Without
             `record` the choice is uniform and drawn anew for each histogram.
-        at_most : int, optional
-            Most records of one person; public, and stated with `person`.
         count : {"records", "persons"}
             "persons": each person counts once, her m records 1/m each.
         key : str, optional
             The same key keeps the same records. Drawn if left out; never choose it
             by looking at the records.
-
-        Returns
-        -------
-        Histogram
-            Over `domain`, or over ``domain.with_extra_cells(...)`` as asked; state
-            the policy over ``histogram.domain``.
 
         Examples
         --------
@@ -329,17 +312,13 @@ class Histogram(PrivateCounts):
         Parameters
         ----------
         domain : Domain
-            As for `from_records`. Equal widths may be any number of cells; unequal
-            ones, and levels, are written into the query and at most 2^12. Dates are
-            compared to the second.
+            Equal widths may be any number of cells; unequal ones, and levels, are
+            written into the query and at most 2^12. Dates are compared to the second.
         table : ibis table
-            Any table expression; filters and joins run in the database as well.
+            Records of persons are chosen from it as handed over: filter by values of
+            records afterwards, by the domain, never before.
         columns : mapping, optional
             From attributes, by name or number, to columns that are called otherwise.
-        **terms
-            As for `from_records`; records are chosen in the database, from the table as
-            handed over: filter by values of records afterwards, by the domain, never
-            before.
 
         Examples
         --------
@@ -366,8 +345,7 @@ class Histogram(PrivateCounts):
         """Return the counts of some cells, by number, from the same choice of records.
 
         Parts of one choice cost a person the largest of their epsilons where no edge of
-        the policy joins them (`Ledger.release_disjoint`); parts that were chosen apart
-        add up.
+        the policy joins them (`Ledger.release_disjoint`); others add up.
 
         Examples
         --------

@@ -1,10 +1,9 @@
 """Bounded contributions: at most k records of each person are counted.
 
-The order is that of md5("key|person|record"), a function of the person and of record
-keys alone, so a change of values keeps the same records, and what is kept of one person
-depends on nobody else (``docs/proofs/persons.md``, A1). The key is drawn before any
-record is read; it needs no secrecy and only keeps people from choosing which of their
-records count. Without record keys the choice is uniform, secret and drawn anew.
+The order is that of md5("key|person|record"), so a change of values keeps the same
+records, and what is kept of one person depends on nobody else
+(``docs/proofs/persons.md``, A1). The key is drawn before any record is read; it needs
+no secrecy. Without record keys the choice is uniform, secret and drawn anew.
 """
 
 from __future__ import annotations
@@ -92,10 +91,7 @@ def new_key() -> str:
 def read_bound(
     domain: Attributes, person: Any, record: Any, at_most: Any, count: Any
 ) -> Bound | None:
-    """Read what a caller says about persons; None where he says nothing.
-
-    Keys that are attributes are refused: what may move gives no fixed order.
-    """
+    """Read what is said about persons, or None; refuse attributes as keys."""
     if person is None:
         plain = isinstance(count, str) and count == "records"
         if record is not None or at_most is not None or not plain:
@@ -280,8 +276,7 @@ def bounded_cells(
 ) -> tuple[IntArray, IntArray | None]:
     """Return the cells of the records that are kept, and the units of each.
 
-    `cells_of` leads from a chunk to its cells; all rows are held at once. Units are
-    None where every record counts as one.
+    All rows are held at once. Units are None where every record counts as one.
     """
     salt = new_key() if key is None else key
     chunks = columns if hasattr(columns, "__next__") else iter([columns])

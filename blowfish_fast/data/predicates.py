@@ -159,10 +159,7 @@ def _level_intervals(attribute: Axis, one: Any) -> list[tuple[float, float]]:
 
 
 def _single(attribute: Axis, one: Any) -> list[tuple[float, float]]:
-    """Read a single value: a date is its day or month, a whole number its cell.
-
-    A moment finer than the unit of the axis stands for the unit that holds it.
-    """
+    """Read a value: a date is its day, month or unit, a whole number its cell."""
     if attribute.unit is not None:
         start, end = (
             moment.astype(f"datetime64[{attribute.unit}]") for moment in _date_span(one)
@@ -260,7 +257,7 @@ def groups_of(
     """Return the parts of a cover by cell, or by `bins`, each with a name.
 
     `bins` are increasing edges in values, the levels that are wanted, or a mapping from
-    names to conditions. Parts of which nothing is selected are left out; names are
+    names to conditions. Parts of which nothing is selected are left out. Names are
     levels, cell numbers, or pairs (low, high) of values.
     """
     if bins is None:

@@ -40,10 +40,7 @@ class Rule(NamedTuple):
 def domain_with_rules(
     domain: AnyDomain, outside: Treatments, missing: Treatments
 ) -> tuple[AnyDomain, list[Rule]]:
-    """Return the domain with the cells that were asked for, and a rule per attribute.
-
-    Public: neither depends on records.
-    """
+    """Return the domain with the cells asked for, and a rule for each attribute."""
     rules = [
         Rule(one, two)
         for one, two in zip(
@@ -109,10 +106,7 @@ def cell_blocks(
 def place_blocks(
     domain: Attributes, rules: list[Rule], records: Any
 ) -> Iterator[list[IntArray]]:
-    """Yield the cells of records along each attribute, block by block.
-
-    What is refused of any attribute is told once all records were read.
-    """
+    """Yield the cells of records along each attribute, and refuse strays at the end."""
     placers = [
         _placer(attribute, rule)
         for attribute, rule in zip(domain.attributes, rules, strict=True)

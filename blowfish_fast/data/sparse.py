@@ -1,8 +1,4 @@
-"""True counts over domains too large to hold: only cells with records are listed.
-
-What fits in memory comes out as a `Histogram`: marginals, and coarser cells. Whatever
-needs every cell (a policy, a mechanism, noise on empty cells) starts from there.
-"""
+"""True counts over domains too large to hold: only cells with records are listed."""
 
 from __future__ import annotations
 
@@ -65,8 +61,7 @@ class SparseHistogram(PrivateCounts):
     ) -> SparseHistogram:
         """Count records by cell, as `Histogram.from_records` does.
 
-        Memory grows with the number of different cells that hold records; with
-        `person`, with the number of records.
+        Memory grows with the cells that hold records; with `person`, with the records.
         """
         _check_domain(domain)
         counting = Counting.read(domain, **terms)
@@ -94,8 +89,7 @@ class SparseHistogram(PrivateCounts):
     ) -> SparseHistogram:
         """Count the records of a table where it is, as `Histogram.from_ibis` does.
 
-        Memory grows with the number of cells that hold records: 16 bytes each when
-        done, at most 64 while they are put in order.
+        Memory: 16 bytes per cell that holds records, at most 64 while they are sorted.
         """
         _check_domain(domain)
         counting = Counting.read(domain, **terms)

@@ -1,13 +1,9 @@
 """Records of a table counted by cell where the table is: one GROUP BY.
 
-    SELECT CASE WHEN age IS NULL THEN -1 ... ELSE cell END AS cell, COUNT(*) GROUP BY 1
-
-Negative cells are kinds of values that were to be refused; ``sql_cells`` writes the
-cell of one attribute. A query is a single statement, so its counts belong to one state
-of the table. Where a person may have several records, at most k of hers are chosen
-first (`bounded_table`), by md5("key|person|record") within each person: rows that are
-equal in the order count each other, so records with equal keys are kept or dropped
-together, and the same ones as at hand. No guarantee rests on md5 being hard to invert.
+A query is a single statement, so its counts belong to one state of the table. Negative
+cells are kinds of values that were to be refused. Records of persons are chosen first
+(`bounded_table`), the same ones as at hand: rows that are equal in the order count each
+other, so records with equal keys are kept or dropped together.
 """
 
 from __future__ import annotations
@@ -81,18 +77,10 @@ class CellColumn(NamedTuple):
 
 
 class CellQuery:
-    """Counts of a table's records by cell.
+    """Counts of the records of an ibis table by cell, numbered in C order of `columns`.
 
-    Parameters
-    ----------
-    table : ibis table
-        Any table expression; filters and joins run in the database as well.
-    columns : sequence of CellColumn
-        The attributes; their cells are numbered together in C order.
-    weight : str, optional
-        A column that says how many records a row stands for; without, each is one.
-    keys : sequence of str
-        Columns of persons and records, in which missing values are refused.
+    `weight` is a column that says how many records a row stands for; in `keys`, columns
+    of persons and records, missing values are refused.
     """
 
     def __init__(
@@ -118,10 +106,7 @@ class CellQuery:
         weight: str | None = None,
         keys: Sequence[str] = (),
     ) -> CellQuery:
-        """Return the query over all cells of a domain; the schema is read, and no row.
-
-        `names` leads from attributes to columns that are called otherwise.
-        """
+        """Return the query over all cells of a domain; reads the schema and no row."""
         if not isinstance(table, ibis_module().expr.types.Table):
             raise InputError(
                 "a table of a database is an ibis table, such as "
@@ -187,8 +172,8 @@ class CellQuery:
     def _groups_values(self) -> bool:
         """Return whether values are worth grouping as they are, by their types alone.
 
-        DuckDB groups whole numbers, dates and texts at a tenth of the price of finding
-        their cells; the values of many columns together hardly repeat.
+        DuckDB groups whole numbers, dates and texts at a tenth of the price of their
+        cells.
         """
         if len(self.columns) > MOST_GROUPED or _backend(self.table) != "duckdb":
             return False
@@ -221,11 +206,7 @@ class CellQuery:
         return counts
 
     def batches(self) -> Iterator[CellCounts]:
-        """Yield the cells that hold records, batch by batch; no cell comes twice.
-
-        Strays that are to be refused raise as they do for records at hand, before
-        anything is yielded for them.
-        """
+        """Yield the cells that hold records, each once; refused strays raise first."""
         with _without_quotes():
             problems: list[InputError] = []
             for cells, records in self._arrow():
@@ -271,10 +252,7 @@ def cell_batches(
     names: Mapping[Any, str] | None = None,
     keys: Sequence[str] = (),
 ) -> Iterator[list[IntArray]]:
-    """Yield the cells of every record along each attribute, from one statement.
-
-    `keys` are the columns of persons and of records, in which nothing may be missing.
-    """
+    """Yield the cells of every record along each attribute, from one statement."""
     query = CellQuery.over(domain, rules, table, names)
     found = {}
     for axis, one in enumerate(query.columns):
@@ -379,11 +357,11 @@ def bounded_table(
     key: str | None = None,
     attributes: Mapping[Any, str] | None = None,
 ) -> BoundedTable:
-    """Return the rows of at most ``bound.at_most`` records of each person.
+    """Return the rows of at most ``bound.at_most`` records of each person, unevaluated.
 
-    An expression that has not run. Whoever counts it more than once materialises it
-    first (``table.cache()``): the rows without record keys are drawn anew each time.
-    Rows whose person or record is missing stay, for CellQuery to refuse.
+    Whoever counts it more than once materialises it first (``table.cache()``): rows
+    without record keys are drawn anew each time. Missing keys stay, for CellQuery to
+    refuse.
     """
     names = tuple(name for name in (keys.person, keys.record) if name is not None)
     _check_columns(table, names, dict(attributes or {}).values())

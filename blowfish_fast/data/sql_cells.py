@@ -1,14 +1,12 @@
 """The cell of a column's values as an expression of a database.
 
     value      12.7                      dates: seconds since 1970, rounded down
-    near       floor((12.7 - 0) / 5)     equal widths: one division, then
-    cell       corrected by comparing    with the two edges beside it
+    near       floor((12.7 - 0) / 5)     equal widths: corrected by the edges beside it
     cell       ((v < e2) ? (v < e1) ? 0 : 1 : ...)       other edges: log2 comparisons
-    bin        cells merged              where a question asks for coarser ones
 
 No value may make a query fail: that it fails would tell, free of charge, that some
-record holds the value. Equal widths are corrected because engines round divisions
-their own way; the edges they are compared with are the same doubles everywhere.
+record holds the value. Engines round divisions their own way; edges are the same
+doubles.
 """
 
 from __future__ import annotations
@@ -62,10 +60,7 @@ class Bins(NamedTuple):
 
 
 class Cell(NamedTuple):
-    """The cell (or bin) of each record along one attribute, as an expression.
-
-    By kind ("missing", "outside", "fraction"), which records have none.
-    """
+    """The cell (or bin) of each record; by kind of stray, which records have none."""
 
     number: Any
     refused: dict[str, Any]
@@ -79,10 +74,7 @@ def cell_of(column: Any, attribute: Axis, rule: Rule, bins: Bins | None = None) 
 
 
 def type_problem(attribute: Axis, kind: Any) -> str | None:
-    """Say why a column of ibis type `kind` cannot hold the attribute; None if it can.
-
-    Reads types only; values are never looked at.
-    """
+    """Say why a column of ibis type `kind` cannot hold the attribute, or None."""
     if attribute.levels is not None:
         stated = "category"
         levels = compared_levels(attribute)
@@ -154,10 +146,7 @@ def comparable_edges(attribute: Axis) -> FloatArray:
 
 
 def _long_decimal(column: Any) -> Any:
-    """Return decimals as doubles, also those that no double comes near to.
-
-    PostgreSQL has decimals of any length, and no double for the largest and smallest.
-    """
+    """Return decimals as doubles, also PostgreSQL's that no double comes near to."""
     ibis = ibis_module()
     most, least = (ibis.literal(f"1e{sign}{MOST_DIGITS}") for sign in ("", "-"))
     large, small = most.cast("decimal"), least.cast("decimal")
@@ -172,8 +161,7 @@ def _long_decimal(column: Any) -> Any:
 def _within_reach(column: Any, attribute: Axis) -> Any:
     """Return dates, those far beyond the edges moved to a place just beyond them.
 
-    Databases hold dates that have no number of seconds: infinity, and years that dates
-    reach and moments do not. NULL stays NULL.
+    Databases hold dates that have no number of seconds, such as infinity.
     """
     edges = comparable_edges(attribute)
     try:

@@ -1,8 +1,4 @@
-"""True counts of several contingency tables of one wide domain; private.
-
-All are counted together, from one pass over the records or from one statement of a
-database; the product of all attributes is never made.
-"""
+"""True counts of several contingency tables of one wide domain; private."""
 
 from __future__ import annotations
 
@@ -42,15 +38,9 @@ class TableCounts(PrivateCounts):
     """Counts of records in the cells of several tables, read-only.
 
     Built by `from_records` and `from_ibis`; from tables at hand only if they agree on
-    what they share, as tables of one set of records do.
-
-    Parameters
-    ----------
-    domain : Domain or WideDomain
-        All attributes.
-    tables : mapping
-        From attributes, by name or number, to whole counts with one axis for each in
-        the domain's order; ``()`` stands for the number of records.
+    what they share. `tables` leads from attributes, by name or number, to whole counts
+    with one axis for each in the domain's order; ``()`` stands for the number of
+    records.
 
     Examples
     --------
@@ -99,13 +89,9 @@ class TableCounts(PrivateCounts):
     ) -> TableCounts:
         """Count records into the tables that a mechanism measures, in one pass.
 
-        Parameters
-        ----------
-        mechanism : Contingency
-            Says which tables.
-        records, **terms
-            As for `Histogram.from_records`; "cell" where the mechanism's domain has
-            such a cell. Records of persons are chosen once, for all tables.
+        The rest is as for `Histogram.from_records`, with "cell" only where the
+        mechanism's domain has such a cell. Records of persons are chosen once, for all
+        tables.
 
         Examples
         --------
@@ -132,9 +118,9 @@ class TableCounts(PrivateCounts):
     ) -> TableCounts:
         """Count the records of a database's table into the tables of a mechanism.
 
-        One statement turns every record into its cell numbers, which travel in batches
-        and are counted here: all tables come from one state of the database. `table`
-        and `columns` are as for `Histogram.from_ibis`, the rest as for `from_records`.
+        One statement turns every record into its cell numbers, so all tables come from
+        one state of the database. `table` and `columns` are as for
+        `Histogram.from_ibis`.
         """
         counting, tables = _asked(mechanism, terms)
         batches = counting.queried_places(table, columns)
@@ -178,10 +164,7 @@ class TableCounts(PrivateCounts):
         return cls._keep(domain, bound, tables=tables, counts=counts)
 
     def vector(self, domain: Any, tables: Sequence[tuple[int, ...]]) -> IntArray:
-        """Return the counts of some of these tables, one after the other.
-
-        Refused where a table is missing or the attributes are others.
-        """
+        """Return the counts of some of the tables in turn; refuse what is missing."""
         if self.domain.attributes != domain.attributes:
             raise DomainError(
                 "data and mechanism lie over the same attributes",
