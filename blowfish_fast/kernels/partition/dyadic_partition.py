@@ -1,24 +1,9 @@
 """Exact sample of an aligned dyadic partition, by the exponential mechanism.
 
-The candidates are the ways to derive a partition from a binary tree over the cells: a
-node becomes one bucket, or is split, or is cut into equal windows of 2**k cells. A
-derivation has probability proportional to its share of a public base measure times the
-product, over its buckets, of exp(-rate * (pinball cost + penalty)).
-
-    heap numbers      1               node 1: split
-                 2         3          node 2: one bucket       [0, 4)
-               4   5     6   7        node 3: windows of 2     [4, 6) [6, 8)
-    cells     0 1 2 3   4 5 6 7       boundaries 0 4 6 8
-
-One pass from the bottom: the log-weights of a node's choices need the totals of its two
-children, are added up to the node's own total, and at once decide what the node would
-do if it were reached; the walk from the root then reads the decisions. Node v reads the
-random word at position v.
-
-Log-weights are int64 multiples of 2**-f, relative to single cells (the partition that
-is always there), so costs, penalties and sums are exact. Only totals are rounded, and
-`sampling_slack` says what that can cost. A node with an empty right half has nothing to
-choose.
+A node of a binary tree over the cells becomes one bucket, or is split, or is cut into
+equal windows of 2**k cells. One pass from the bottom weighs the choices of every node
+and draws one; the walk from the root reads the draws. Log-weights are int64 multiples
+of 2**-f relative to single cells; only totals are rounded (`sampling_slack`).
 """
 
 from __future__ import annotations
@@ -99,8 +84,8 @@ def tree_weights(
 def _floor(levels: int, base: Base) -> int:
     """Return how many nats below single cells a candidate is beyond hope.
 
-    To isolate one bad window, the sampler splits at most `levels` times and chooses
-    once more at each sibling; 64 nats below the price of that nothing is ever drawn.
+    Isolating one bad window takes at most `levels` splits and a choice at each sibling;
+    64 nats below the price of that nothing is ever drawn.
     """
     bucket, split, cuts = (-logarithm(share) for share in _shares(base))
     cut = cuts + levels * logarithm(Fraction(2))
@@ -139,24 +124,11 @@ def sampling_slack(
 ) -> Fraction:
     """Return what the rounding of totals can add to the privacy loss.
 
-    The output of `sample_dyadic_partition` on two histograms that differ by one record
-    has log-likelihood ratio at most ``rate * range + sampling_slack(...)``, where the
-    range is 1 if a record is added or removed and 2 if it moves. So a caller sets
-    ``rate = (epsilon - sampling_slack(cells)) / range``.
-
-    Parameters
-    ----------
-    cells : int
-        Size of the domain.
-    rate, penalty : number, optional
-        Upper bounds of what the sampler will be given; both together make it sharper.
-    base
-        As for `sample_dyadic_partition`.
-
-    Returns
-    -------
-    Fraction
-        ``8 * levels * total_error``: at 2**20 cells 4e-8, and with bounds at hand less.
+    On two histograms that differ by one record, `sample_dyadic_partition` has a
+    log-likelihood ratio of at most ``rate * range + sampling_slack(...)``, where the
+    range is 1 if a record is added or removed and 2 if it moves. The slack is
+    ``8 * levels * total_error``, 4e-8 at 2**20 cells; upper bounds of both `rate` and
+    `penalty` make it sharper.
 
     Examples
     --------
@@ -185,9 +157,9 @@ class _Level(NamedTuple):
 def choose_blocks(
     costs: list[IntArray], weights: TreeWeights, words: Words, threads: int = 1
 ) -> Iterator[tuple[int, IntArray, IntArray]]:
-    """Decide for every node of the tree, from the bottom, a block at a time.
+    """Yield every node's log-weights and its draw, from the bottom, a block at a time.
 
-    Yields the heap number of a block's first node, the (nodes, choices) log-weights of
+    A block is the heap number of its first node, the (nodes, choices) log-weights of
     one bucket, split, windows of 1, 2, 4 ..., and the column drawn for each node.
     """
     cells = costs[0].size
@@ -297,7 +269,10 @@ def sample_dyadic_partition(
 ) -> IntArray:
     """Draw a partition of the cells into aligned dyadic buckets.
 
-    The result is (k + 1,) int64: boundaries of the k buckets, from 0 to n.
+    The result is (k + 1,) int64: boundaries of the k buckets, from 0 to n. A way to
+    derive a partition is drawn in proportion to its prior weight times the product,
+    over its buckets, of ``exp(-rate * (pinball cost + penalty))``; the loss of privacy
+    is at most ``rate * range`` plus `sampling_slack`.
 
     Parameters
     ----------
@@ -306,8 +281,7 @@ def sample_dyadic_partition(
     words : callable
         ``words(position, count)``: random words; node v reads the one at v.
     rate : number
-        Log-weight lost per unit of pinball cost; rounded down. The loss of privacy
-        is at most ``rate * range`` plus `sampling_slack`.
+        Log-weight lost per unit of pinball cost; rounded down.
     penalty : number
         Public cost of a bucket, in the unit of counts.
     quantile : (int, int)
@@ -318,8 +292,6 @@ def sample_dyadic_partition(
     length_weights : sequence, optional
         Public factor on the cost of buckets of 1, 2, 4 ... cells; at most 1, which
         keeps the range.
-    threads : int
-        Threads that may ask for words; the result does not depend on them.
 
     Examples
     --------

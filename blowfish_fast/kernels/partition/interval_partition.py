@@ -1,24 +1,10 @@
 """Least-cost partition into buckets of power-of-two lengths, at every offset.
 
-A bucket costs its deviation (or pinball cost), rounded down to a public grid, plus a
-penalty, minus exact geometric noise; the partition of least total is found exactly, in
-int64.
-
-    block of 2^15 ends       0             1             2
-    costs, less noise        level jobs    level jobs    level jobs    `dyadic_costs`
-    cheapest up to an end                  block 0       block 1       ...
-
-The noise of a bucket takes the word at a place that depends on its level and its end
-alone, so the partition does not depend on blocks or threads (`block_schedule`). The
-dynamic programme is ``least[e] = min over k of least[e - 2^k] + costs[k][e]``:
-
-    ends         c                            c + 1024
-    2^10 ...     |----------------------------|        all at once: they look back
-    2^6 .. 2^9   |------|------|------|------|         64 at once      past the chunk
-    2^0 .. 2^5   | one end after another
-
-Ties go to the longest bucket: lengths are tried from long to short and only a strictly
-smaller sum replaces an earlier one. A proof of privacy needs some fixed order.
+Costs and noise are int64, so the minimum is exact. The dynamic programme is
+``least[e] = min over k of least[e - 2^k] + costs[k][e]``; buckets of 2^10 cells or more
+look back past a chunk of 1024 ends, which they fill at once, those of 2^6 or more fill
+64 ends at once. Lengths are tried from long to short and only a strictly smaller sum
+replaces an earlier one: a proof of privacy needs some fixed order of ties.
 """
 
 from __future__ import annotations
@@ -107,29 +93,24 @@ def least_cost_partition(
 
         floor(deviation / step) + round(penalties[k] / step) - noise,
 
-    the noise geometric of scale ``scales[k] / step``, drawn for every bucket that
-    could be chosen and never clamped. Sums and their minimum are exact. Among
-    partitions of equal cost the one with the longest last bucket wins, then the
-    longest last but one, and so on.
-
-    The result is (buckets + 1,) int64, from 0 to `cells`.
+    the noise geometric of scale ``scales[k] / step``, drawn for every bucket that could
+    be chosen and never clamped. Sums and their minimum are exact. Among partitions of
+    equal cost the one with the longest last bucket wins, then the longest last but one,
+    and so on. The result, (buckets + 1,) int64 from 0 to `cells`, does not depend on
+    `threads`.
 
     Parameters
     ----------
     x : (cells,) int64, or floats
         Counts from 0 to the cap of `partition_grid`. Floats must be whole numbers if
         there is noise; otherwise they are rounded to fixed point.
-    penalties : (levels,) float64
-        Price of a bucket of 2^k cells, in counts; levels = ``cells.bit_length()``.
-    scales : (levels,) float64, optional
-        Noise scale of a bucket of 2^k cells, in counts.
+    penalties, scales : (levels,) float64
+        Price and noise scale by k, in counts; levels = ``cells.bit_length()``.
     words : callable ``words(position, count)``, with `scales`
         Safe to call from several threads. The bucket of 2^k cells that ends at e takes
         the word at ``(k << 40) + e``.
     step : float
         The public grid, a power of two.
-    threads : int
-        How many threads to use; the result does not depend on it.
     quantile : (numerator, denominator), optional
         Use the pinball cost of this level in place of the deviation.
 
@@ -295,12 +276,6 @@ def _bucket_deviations(
 def partition_cost(x: AnyArray, boundaries: IntArray) -> float:
     """Return the deviation of all buckets of a partition together, in O(n).
 
-    Parameters
-    ----------
-    x : (cells,) integers or floats
-    boundaries : (buckets + 1,) int64
-        Increasing, from 0 to `cells`.
-
     Examples
     --------
     >>> partition_cost(np.array([2, 3, 8, 1, 0, 2, 0]), np.array([0, 2, 3, 7]))
@@ -419,9 +394,9 @@ def extend_partitions(
 ) -> None:
     """Fill `least` and `chosen` for the ends ``begin + 1 .. end``.
 
-    ``costs[k, e - begin - 1]`` is the cost of the bucket [e - 2^k, e), anything
-    moderate where 2^k > e. ``least[PAD + e]`` is the cost of the cheapest partition of
-    the first e cells, ``chosen[e]`` the binary logarithm of its last bucket's length.
+    ``costs[k, e - begin - 1]`` is the cost of [e - 2^k, e), anything moderate where 2^k
+    exceeds e; ``least[PAD + e]`` that of the cheapest partition of the first e cells,
+    ``chosen[e]`` the binary logarithm of its last bucket's length.
     """
     sums = np.empty(LONG_CHUNK, dtype=np.int64)
     choices = np.empty(LONG_CHUNK, dtype=np.int64)

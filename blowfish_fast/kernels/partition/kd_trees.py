@@ -1,26 +1,15 @@
 """Partitions of a grid of noisy cells by kd-trees: at medians, or where cuts pay.
 
-The median tree (DPCube) cuts a box across its longest side, at the median of its
-marginal; a box stays whole once its cells deviate little from their mean.
-
-    cells  9 9 0 0      longest side 4, marginal 18 18 1 0      [9 9] [0 0]
-           9 9 1 0      half of 37 is reached after 2 cells     [9 9] [1 0]
-
-The other tree cuts where it gains. A cut divides a box of n cells into parts of f n and
-(1 - f) n; the contrast D is how far the total of the first part lies from f times the
-total of the box, and noise alone gives D^2 the expectation n f (1 - f) times the
-variance of a cell. A rectangle whose border falls inside an uncut box is off by up to
-D, and borders fall there in proportion to the side that is cut; but every further box
-has a count of its own:
+The median tree (DPCube) cuts a box of uneven cells across its longest side. The other
+tree weighs cuts by their contrast D: how far the total of a first part of f n cells
+lies from f times the total of a box of n. Noise alone gives D^2 the expectation n f (1
+- f) times the variance of a cell.
 
     gain of a cut  =  (D^2 - caution * noise in D^2) * length / side  -  price of a box
 
-Every box is cut at that quarter of an axis (or that cell, of a short one) where D^2,
-relative to its noise, times length / side is largest, down to single cells. Then, from
-below, a subtree stays if the gains in it add up to more than 0. Of m places the best
-has about 1 + ln m times the noise of one, which is taken off; a cut that shows less
-counts as 0. Squared contrasts of a subtree, relative to n f (1 - f), add up to the
-squared deviations of the box, so boxes too even to pay for a cut are not entered.
+A subtree stays if its gains add up to more than 0. Of m places the best has about
+``1 + ln m`` times the noise of one, which is taken off. Boxes too even to pay for a cut
+are not entered: squared contrasts add up to the squared deviations of the box.
 """
 
 from __future__ import annotations
@@ -100,7 +89,7 @@ def _deviation(
 def _median_cut(totals: FloatArray) -> int:
     """Return after how many slabs half of the marginal is reached; no part is empty.
 
-    Negative slabs count as 0. A box without anything positive is cut in the middle.
+    Negative slabs count as 0; a box without anything positive is cut in the middle.
     """
     previous, positive = 0.0, 0.0
     for total in totals:
@@ -238,19 +227,10 @@ def median_boxes(
 ) -> tuple[IntArray, IntArray]:
     """Return the boxes of a kd-tree that cuts at medians, as corners [low, high).
 
-    Parameters
-    ----------
-    cells : (n1, ..., nd) array of numbers
-        Noisy counts.
-    level, slack : float
-        A box of n cells is uneven when the deviations of its cells from their mean add
-        up to more than ``level * n + slack * sqrt(n)``.
-    count : float
-        A box is crowded when its total exceeds this.
-    mode : {"or", "and", "uniformity"}
-        Cut a box that is uneven or crowded, that is both, or that is uneven.
-    depth : int
-        Most cuts above a box. A single cell is never cut.
+    A box of n noisy cells is uneven when their deviations from the mean add up to more
+    than ``level * n + slack * sqrt(n)``, and crowded when its total exceeds `count`.
+    The `mode` "or", "and" or "uniformity" cuts boxes that are either, both, or uneven,
+    at most `depth` times above a box.
 
     Examples
     --------
@@ -278,14 +258,8 @@ def _corners(leaves: IntArray) -> tuple[IntArray, IntArray]:
 def median_cuts(slabs: AnyArray, edges: AnyArray) -> IntArray:
     """Return where to cut boxes whose slabs are known, so that both parts hold half.
 
-    The result is (boxes,) int64: slabs of the first part, 0 for a box of a single slab.
-
-    Parameters
-    ----------
-    slabs : (slabs,) float64
-        Counts of the slabs of all boxes along the axis to be cut, box after box.
-    edges : (boxes + 1,) int64
-        Where the slabs of each box begin.
+    The slabs of box b along its axis are ``slabs[edges[b] : edges[b + 1]]``. The result
+    is the number of slabs of each first part, 0 for a box of a single slab.
 
     Examples
     --------
@@ -378,8 +352,8 @@ def _gain_leaves(
 ) -> IntArray:
     """Return the corners of the boxes that remain, one row ``low..., high...`` each.
 
-    The boxes below a node stand at the end of the list when the walk comes back to it,
-    and are replaced by the node itself if they do not pay.
+    When the walk comes back to a node, the boxes below it end the list; they are
+    replaced by the node if they do not pay.
     """
     axes = sides.size
     leaves = np.empty((64, 2 * axes), dtype=np.int64)
@@ -460,10 +434,10 @@ def gain_boxes(
 ) -> tuple[IntArray, IntArray]:
     """Return the boxes of a kd-tree whose cuts gain more than they cost.
 
+    The two (boxes, d) arrays are corners [low, high), in the order of the tree.
+
     Parameters
     ----------
-    cells : (n1, ..., nd) array of numbers
-        Noisy counts.
     cell_variance : float
         Variance of the noise of a cell.
     price : float
@@ -472,12 +446,7 @@ def gain_boxes(
         How many times the squared contrast of noise alone is taken off a squared
         contrast; 1 leaves nothing of it on average.
     depth : int
-        Most cuts above a box. A single cell is never cut.
-
-    Returns
-    -------
-    lows, highs : (boxes, d) int64
-        Corners [low, high), in the order of the tree.
+        Most cuts above a box.
 
     Examples
     --------

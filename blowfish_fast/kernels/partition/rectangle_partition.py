@@ -1,21 +1,10 @@
 """Exact sample of a partition into dyadic rectangles, by the exponential mechanism.
 
-The candidates are the ways to derive a partition from the lattice of dyadic rectangles:
-a node, of 2**i rows and 2**j columns, becomes one bucket, or is halved along an axis,
-or quartered, or cut into equal windows. A derivation has probability proportional to
-its share of a public base measure times the product, over its buckets, of exp(-rate *
-(pinball cost + penalty)).
-
-    all 4 x 4 cells: halves side by side     +---+---+
-    left 4 x 2: one bucket                   |   +-+-+
-    right 4 x 2: quarters, each in its turn  |   +-+-+
-                                             +---+---+
-
-One pass from the cells up weighs all nodes. Log-weights are fixed-point integers
-(`rectangle_prior`); only totals are rounded, and `rectangle_slack` says what that can
-cost. A node whose second half is empty stands for its first half. Then, from the grid
-down, the nodes that are reached decide, all of one size together, each by a random word
-of its own. Buckets are numbered as a walk through the cells first meets them.
+A node, of 2**i rows and 2**j columns, becomes one bucket, or is halved along an axis,
+or quartered, or cut into equal windows. One pass from the cells up weighs all nodes in
+fixed point (`rectangle_prior`); only totals are rounded (`rectangle_slack`). Then, from
+the grid down, the nodes that are reached decide, each by a random word of its own. A
+node whose second half is empty stands for its first half.
 """
 
 from __future__ import annotations
@@ -387,6 +376,11 @@ def sample_rectangles(
 ) -> tuple[IntArray, IntArray]:
     """Draw a partition of a grid into dyadic rectangles.
 
+    Returns (k + 1,) `edges` and (cells,) `order`: bucket b, numbered as `walk` first
+    meets it, holds the cells ``order[edges[b] : edges[b + 1]]``. The law is that of
+    `sample_dyadic_partition`; the loss of privacy is at most ``rate * range`` plus
+    `rectangle_slack`.
+
     Parameters
     ----------
     counts : (rows, columns) int64
@@ -394,8 +388,7 @@ def sample_rectangles(
     words : callable
         ``words(position, count)``: random words, one per node that decides, from 0 on.
     rate : number
-        Log-weight lost per unit of pinball cost; rounded down. The loss of privacy is
-        at most ``rate * range`` plus `rectangle_slack`.
+        Log-weight lost per unit of pinball cost; rounded down.
     penalty : number
         Public cost of a bucket, in the unit of counts.
     quantile : (int, int)
@@ -407,15 +400,6 @@ def sample_rectangles(
         1, which keeps the range.
     walk : (cells,) int64, optional
         The cells in the order that numbers the buckets; None for the C order.
-    threads : int
-        Number of threads for the costs; the result does not depend on it.
-
-    Returns
-    -------
-    edges : (k + 1,) int64
-        Bucket b holds the cells ``order[edges[b] : edges[b + 1]]``.
-    order : (cells,) int64
-        Cells bucket by bucket.
 
     Examples
     --------

@@ -1,16 +1,9 @@
 """Prior weights of dyadic rectangles and their splits, in fixed point.
 
-A node of the lattice is a rectangle of 2**i rows and 2**j columns; what it may become,
-and with which prior weight, depends on (i, j) alone:
-
-    one bucket   halves, one below     halves, side     quarters    equal windows of
-                 the other             by side                      2**(i-r) x 2**(j-r)
-    +-----+      +-----+               +--+--+          +--+--+     +-+-+-+-+
-    |     |      +-----+               |  |  |          +--+--+     +-+-+-+-+
-    +-----+      +-----+               +--+--+          +--+--+     +-+-+-+-+
-
-Log-weights are int64 multiples of 2**-f, relative to single cells, the partition that
-is always there; f leaves room for every sum formed. Nothing here depends on counts.
+What a rectangle of 2**i rows and 2**j columns may become, and with which prior weight,
+depends on (i, j) alone, never on counts: one bucket, halves along either axis,
+quarters, or equal windows of 2**(i-r) x 2**(j-r) cells. Log-weights are int64 multiples
+of 2**-f, relative to single cells; f leaves room for every sum formed.
 """
 
 from __future__ import annotations
