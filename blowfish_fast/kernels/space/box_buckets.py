@@ -1,17 +1,9 @@
 """Boxes of a grid: cut into parts, listed by cells, and as runs of bucket numbers.
 
-Sides are cut nearly equally: side 5 cut in 3 gives 2 + 2 + 1, children in C order.
-
-A query covers most buckets wholly or not at all; those that its outline cuts, in part.
-A tree of bounding boxes over the bucket numbers finds the runs:
-
-    numbers      0 1 2 3 | 4 5 6 7 | 8 9 ..
-    bounds      [  all   |   of    | these ]      inside the query: one run of whole
-    of eight    [ 0..7 ] | [ 8..15 ] ..           buckets; apart from it: nothing;
-    of 64       [  0..63  ] ..                    otherwise: look at the eight below
-
-Along a Hilbert curve neighbours have neighbouring numbers, so that few bounds are cut:
-the time follows the pieces that come out, whatever the size of the grid.
+A tree of bounding boxes over the bucket numbers, eight to a node, finds the runs that a
+query covers: bounds inside the query are one run of whole buckets, bounds apart from it
+none. Along a Hilbert curve few bounds are cut, so the time follows the pieces that come
+out, whatever the size of the grid.
 """
 
 from __future__ import annotations
@@ -56,21 +48,11 @@ def _divide(
 def divide_boxes(
     lows: IntArray, highs: IntArray, parts: IntArray
 ) -> tuple[IntArray, IntArray, IntArray]:
-    """Cut each box into `parts` nearly equal intervals per axis.
+    """Cut each box [low, high) into `parts` nearly equal intervals per axis.
 
-    Parameters
-    ----------
-    lows, highs : (boxes, d) int64
-        Half-open corners.
-    parts : (boxes, d) int64
-        From 1 to the side of the box.
-
-    Returns
-    -------
-    owners : (children,) int64
-        The box that each child lies in, in order.
-    lows, highs : (children, d) int64
-        Corners of the children; those of one box in C order.
+    A side of 5 cut in 3 gives 2 + 2 + 1; there are at most as many parts as cells.
+    Returns the box that each child lies in, and the (children, d) corners, those of one
+    box in C order.
 
     Examples
     --------
@@ -118,21 +100,10 @@ def _list_cells(
 def cells_of_boxes(
     lows: IntArray, highs: IntArray, shape: tuple[int, ...]
 ) -> tuple[IntArray, IntArray]:
-    """List the cells of disjoint boxes that fill a grid, box by box.
+    """List the cells of disjoint boxes [low, high) that fill a grid, box by box.
 
-    Parameters
-    ----------
-    lows, highs : (boxes, d) int64
-        Half-open corners.
-    shape : tuple of int
-        Cells of each axis.
-
-    Returns
-    -------
-    edges : (boxes + 1,) int64
-        Box b holds the places from ``edges[b]`` up to ``edges[b + 1]``.
-    order : (cells,) int64
-        C-order index of the cell at each place.
+    Returns `edges` and `order`: box b holds the cells
+    ``order[edges[b] : edges[b + 1]]``, as C-order indices.
 
     Examples
     --------
@@ -191,21 +162,10 @@ def _bucket_boxes(
 def bucket_boxes(
     order: IntArray, edges: IntArray, shape: tuple[int, ...]
 ) -> IntArray | None:
-    """Return the corners of buckets that are boxes of a grid.
+    """Return the corners of buckets that are boxes of a grid; None if some are not.
 
-    Parameters
-    ----------
-    order : (cells,) int64
-        C-order index of the cell at each place.
-    edges : (buckets + 1,) int64
-        Bucket b holds the places from ``edges[b]`` up to ``edges[b + 1]``.
-    shape : tuple of int
-        Cells of each axis.
-
-    Returns
-    -------
-    (buckets, 2, d) int64 or None
-        Low and high corner of each bucket; None if some bucket is not a box.
+    Bucket b holds the cells ``order[edges[b] : edges[b + 1]]``. The result is (buckets,
+    2, d) int64, the low and the high corner of each.
 
     Examples
     --------
@@ -321,21 +281,10 @@ def boxes_to_pieces(
 ) -> tuple[IntArray, IntArray, IntArray, FloatArray]:
     """Cut boxes [low, high) into runs of buckets with one covered share each.
 
-    Parameters
-    ----------
-    lows, highs : (queries, d) float64
-        Corners of the queries; they may cut cells.
-    boxes : (buckets, 2, d) int64
-        Disjoint boxes, from `bucket_boxes`.
-
-    Returns
-    -------
-    pointers : (queries + 1,) int64
-        Query i owns the pieces ``pointers[i]`` up to ``pointers[i + 1]``.
-    starts, ends : (pieces,) int64
-        Half-open runs of bucket numbers, sorted and as long as they can be.
-    values : (pieces,) float64
-        Part of the volume of each bucket of the run that the query covers; never 0.
+    The corners of the queries may cut cells; the buckets are those of `bucket_boxes`.
+    Query i owns the pieces ``pointers[i]`` up to ``pointers[i + 1]``: half-open runs of
+    bucket numbers, sorted and as long as they can be, and the part of the volume of
+    each bucket of the run that the query covers, never 0.
 
     Examples
     --------

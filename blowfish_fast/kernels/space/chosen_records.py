@@ -1,13 +1,8 @@
 """Which records of each person are kept: the first k by a keyed hash of their keys.
 
-    rows       0    1    2    3    4    5
-    person     7    9    7    7    9    7        grouped:  7 | 0 2 3 5    9 | 1 4
-    tag       d3   07   1a   88   5b   1a        md5 of "key|person|record"
-    kept, 2              x              x        tags 1a 1a | 88 d3: equal tags together
-
-The tag of a record is a function of the key, its person and its record key, so what is
-kept of one person depends on nothing that others have, nor on the values of records.
-Databases compute the same tag, md5 of the same text.
+The tag of a record is the md5 of "key|person|record", so what is kept of one person
+depends on nothing that others have, nor on the values of records. Databases compute the
+same tag.
 """
 
 from __future__ import annotations

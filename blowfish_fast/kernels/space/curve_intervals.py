@@ -1,22 +1,10 @@
 """Rectangles of a grid as intervals of a walk through its cells.
 
-    the walk         a rectangle       its intervals
-     0  3  4  5      .  #  #  .
-     1  2  7  6      .  #  #  .        [2, 5) [7, 9) [13, 14)
-    14 13  8  9      .  #  #  .
-    15 12 11 10      .  .  .  .
-
-An interval begins or ends where the share of a cell that lies in the rectangle
-changes from one step to the next. There are three ways to find these changes:
-
-rows     the walk is the C order: they are the rectangle's ends along each row
-outline  the walk goes to neighbouring cells of a plane: one of the two cells around a
-         change is on the outline, among the outermost cells of the rectangle
-cells    any other walk: every cell of the rectangle is looked at
-
-The last two find the changes out of order. Bits in a map that is read from left to
-right sort them, with two coarser maps above it, a bit for each 64 below that are not
-all 0, to skip what is empty.
+An interval ends where the share of a cell that lies in the rectangle changes from one
+step to the next. In C order these are the ends of the rectangle's rows; on a plane walk
+through neighbouring cells, one of the two cells is on the rectangle's outline; on any
+other walk every cell is looked at. Bits in a map sort the changes, with two coarser
+maps above it to skip what is empty.
 """
 
 from __future__ import annotations
@@ -370,8 +358,9 @@ def rectangle_intervals(
     """Cut rectangles into intervals of a walk through the cells of a grid.
 
     A cell weighs what the rectangle covers of it: the product over the axes of the
-    covered fractions. Each rectangle becomes the shortest sorted list of disjoint
-    intervals of equal, non-zero weight.
+    covered fractions. Rectangle i becomes the shortest sorted list of disjoint
+    intervals ``[starts[j], ends[j])`` of equal weight ``values[j]``, in (0, 1], for j
+    from ``pointers[i]`` up to ``pointers[i + 1]``.
 
     Parameters
     ----------
@@ -379,22 +368,9 @@ def rectangle_intervals(
         C-order index of the cell at each step, as from `hilbert_order`.
     position : (cells,) int64
         Step at which each cell is visited, the inverse of `order`.
-    shape : sequence of int
-        Number of cells along each of the d axes.
     lows, highs : (m, d) float64
         Rectangles [low, high), in cells; the ends may cut cells. What lies outside
         the grid is ignored; a rectangle with low >= high (or NaN) on an axis is empty.
-    threads : int
-        Number of threads; the result does not depend on it.
-
-    Returns
-    -------
-    pointers : (m + 1,) int64
-        Rectangle i has the intervals ``pointers[i]`` up to ``pointers[i + 1]``.
-    starts, ends : (intervals,) int64
-        Intervals [start, end) of steps.
-    values : (intervals,) float64
-        Weight of the cells of each interval, in (0, 1].
 
     Examples
     --------

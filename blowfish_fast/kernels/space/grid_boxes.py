@@ -1,16 +1,8 @@
 """Runs of cells of a grid put together into boxes.
 
-A rectangle arrives as runs of the C order, one for each of its lines, and leaves as one
-box again.
-
-    . # # .    runs [1, 3) [5, 7) [9, 11)
-    . # # .    box  rows [0, 3), columns [1, 3)
-    . # # .
-
-A run is first cut at the ends of lines. Then, axis by axis from the last but one to the
-first, the boxes of one slab are laid beside those that ended at the slab before; a box
-with the same extent and value grows by one slab. Boxes stay sorted by their low corner,
-so both lists are walked once.
+Runs of the C order are cut at the ends of lines. Then, axis by axis from the last but
+one to the first, a box with the same extent and value as one in the slab before grows
+by one slab. Boxes stay sorted by their low corner, so both lists are walked once.
 """
 
 from __future__ import annotations
@@ -190,27 +182,10 @@ def runs_to_boxes(
 ) -> Boxes:
     """Return the runs of each query as disjoint boxes with one value each.
 
-    A query that is constant on a box and 0 elsewhere becomes that box; any other
-    becomes several, never more than its runs have lines.
-
-    Parameters
-    ----------
-    pointers : (queries + 1,) int64
-        Query `i` owns the runs ``pointers[i]`` up to ``pointers[i + 1]``.
-    starts, ends : (runs,) int64
-        Half-open runs of cells in C order, sorted and disjoint within a query.
-    values : (runs,) float64
-        Coefficient of the query on each cell of the run.
-    shape : tuple of int
-        Cells of each axis.
-
-    Returns
-    -------
-    pointers : (queries + 1,) int64
-        Query `i` owns the boxes ``pointers[i]`` up to ``pointers[i + 1]``.
-    lows, highs : (boxes, d) int64
-        Corners of each box [low, high).
-    values : (boxes,) float64
+    Query i owns the runs ``pointers[i]`` up to ``pointers[i + 1]``, half-open in C
+    order, sorted and disjoint, with a coefficient each; the boxes [low, high) of the
+    result are owned in the same way. A query that is constant on a box and 0 elsewhere
+    becomes that box; any other becomes several, never more than its runs have lines.
 
     Examples
     --------

@@ -1,8 +1,7 @@
 """A walk through every cell of a grid that keeps neighbours together.
 
-In the plane the walk crosses a block from one corner to the next corner along the
-block's length. A block is cut into three that are crossed the same way, or, when it is
-long, into two; on sides that are powers of two this is Hilbert's curve.
+A block of the plane is cut into three, or two if it is long, that are each crossed from
+one corner to the next along their length; on powers of two this is Hilbert's curve.
 
     +-----------------+        +--------+--------+
     | >>>    2    >>> |        |        |        |
@@ -10,10 +9,9 @@ long, into two; on sides that are powers of two this is Hilbert's curve.
     | ^  1   |   3  v |        |        |        |
     S--------+--------E        S--------+--------E
 
-A walk of single steps from corner to corner exists if the length is even or both sides
-are odd. All cuts fall at even distances, so the parts inherit this and no step is ever
-diagonal. When the longer side is odd and the shorter even, the walk ends at the
-opposite corner instead: blocks of even length, then the same for what is left.
+Such a walk exists if the length is even or both sides are odd, which cuts at even
+distances preserve. If the longer side is odd and the shorter even, the walk ends at the
+opposite corner instead.
 """
 
 from __future__ import annotations
@@ -203,18 +201,11 @@ def _cube_walk(sides: IntArray, longest: int, levels: int) -> IntArray:
 def hilbert_order(shape: Sequence[int]) -> IntArray:
     """Return the cells of a grid in the order of a space-filling walk.
 
-    Axes of a single cell change nothing and are left out. One axis is walked from end
-    to end. Two axes of any sizes are walked in steps to one of the four adjoining
-    cells; equal powers of two give Hilbert's curve. From three axes on it is Hilbert's
-    curve on cubes, in a row along the longest axis, that just enclose the other axes,
-    restricted to the cells that exist: jumps occur where the cubes are not full.
-
-    The result is (cells,) int64: C-order indices, each cell once, cell 0 first.
-
-    Parameters
-    ----------
-    shape : sequence of int
-        Number of cells along each axis, 0 or more.
+    Two axes of any sizes are walked in steps to one of the four adjoining cells; equal
+    powers of two give Hilbert's curve. From three axes on it is Hilbert's curve on
+    cubes, in a row along the longest axis, that just enclose the other axes, restricted
+    to the cells that exist: jumps occur where the cubes are not full. The result is
+    (cells,) int64: C-order indices, each cell once, cell 0 first.
 
     Examples
     --------

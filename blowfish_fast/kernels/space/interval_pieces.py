@@ -1,16 +1,9 @@
 """Queries as sorted intervals, and their projection onto buckets.
 
-A query is a list of disjoint cell intervals, each with one value; all queries lie in
-one compressed array, query `i` owning the intervals ``pointers[i]`` up to ``pointers[i
-+ 1]``. Buckets are runs of cells between consecutive edges, uniform inside, so a query
-takes from a bucket the covered part of it:
-
-    cells     0 1 2 3 4 5 6 7 8           edges   0 2 5 9
-    buckets   [0] [ 1 ] [  2  ]
-    query       1 1 1 1 1                 pieces  [0, 1) 1/2   [1, 2) 1   [2, 3) 1/4
-
-A covered part is a ratio of whole numbers, added up before it is divided: intervals
-that meet inside a bucket fill it to exactly the value they share.
+A query is a list of disjoint cell intervals with one value each; buckets are runs of
+cells, uniform inside, so a query takes from a bucket the covered part of it. That part
+is a ratio of whole numbers, added up before it is divided: intervals that meet inside a
+bucket fill it to exactly the value they share.
 """
 
 from __future__ import annotations
@@ -85,7 +78,7 @@ def check_values(values: FloatArray, intervals: int) -> FloatArray:
 def _landmarks(edges: IntArray) -> tuple[IntArray, int]:
     """Return the bucket at every 2**shift-th cell, and the shift.
 
-    About as many landmarks as buckets, so that few edges lie between two of them.
+    There are about as many landmarks as buckets.
     """
     buckets = edges.size - 1
     cells = edges[buckets]
@@ -103,10 +96,7 @@ def _landmarks(edges: IntArray) -> tuple[IntArray, int]:
 
 @kernel
 def _bucket_of(edges: IntArray, marks: IntArray, shift: int, cell: int) -> int:
-    """Return the bucket that holds `cell`; the last one for the end of all cells.
-
-    From the landmark on in doubling steps, then halving.
-    """
+    """Return the bucket that holds `cell`; the last one for the end of all cells."""
     bucket = int(marks[cell >> shift])
     last = edges.size - 1
     step = 1
@@ -244,25 +234,11 @@ def intervals_to_pieces(
 ) -> tuple[IntArray, IntArray, IntArray, FloatArray]:
     """Project queries over cells onto buckets, in O(buckets + intervals) as a rule.
 
-    Where bucket sizes are very uneven an interval may cost O(log buckets).
-
-    Parameters
-    ----------
-    pointers : (queries + 1,) int64
-        Query `i` owns the intervals ``pointers[i]`` up to ``pointers[i + 1]``.
-    starts, ends : (intervals,) int64
-        Half-open cell intervals, sorted and disjoint within a query.
-    values : (intervals,) float64
-        Coefficient of the query on each cell of the interval.
-    edges : (buckets + 1,) int64
-        Cell edges of the buckets, rising from 0.
-
-    Returns
-    -------
-    pointers, starts, ends, values
-        The same queries over bucket numbers: on a bucket, the average coefficient
-        over its cells. Pieces are as long as they can be, and those of value 0 are
-        left out.
+    Query i owns the half-open intervals ``pointers[i]`` up to ``pointers[i + 1]``,
+    sorted and disjoint, with a coefficient each; the edges of the buckets rise from 0.
+    The result has the same form over bucket numbers, with the average coefficient over
+    the cells of a bucket. Pieces are as long as they can be, and those of value 0 are
+    left out. Where bucket sizes are very uneven an interval may cost O(log buckets).
 
     Examples
     --------
@@ -282,23 +258,9 @@ def ranges_to_fractions(
 ) -> tuple[IntArray, FloatArray, IntArray, FloatArray]:
     """Project plain ranges of cells onto buckets; costs as `intervals_to_pieces`.
 
-    Parameters
-    ----------
-    starts, ends : (queries,) int64
-        Half-open cell ranges.
-    edges : (buckets + 1,) int64
-        Cell edges of the buckets, rising from 0.
-
-    Returns
-    -------
-    first : (queries,) int64
-        The bucket that holds the first cell.
-    first_fraction : (queries,) float64
-        The covered fraction of that bucket; 0 for an empty range.
-    last : (queries,) int64
-        The bucket that holds the last cell.
-    last_fraction : (queries,) float64
-        The covered fraction of that bucket; equal to the first if both are one.
+    Returns the bucket that holds the first cell and the covered fraction of it, 0 for
+    an empty range, then the same for the last cell; both fractions are equal if that is
+    one bucket.
 
     Examples
     --------

@@ -1,21 +1,9 @@
 """The cell of each record's value, and how many records each cell or table holds.
 
-Edges may lie anywhere; a guide of evenly spaced steps says between which cells to look,
-so that most values are placed without a search:
-
-    edges    0   1   2       10              100
-    steps    |----|----|----|----|----|----|----|
-    first    0    3    3    3    3    3    3        first cell that a step may hold
-    last     3    3    3    3    3    3    3        last one; between them, bisection
-
-The step of a value never decreases along the axis, in floating point too, so an edge in
-an earlier step lies below the value and one in a later step above it.
-
-Contingency tables are counted many at a time, their cells in one array:
-
-    columns   age   0 3 3 1        one row per attribute, a cell number per record
-              sex   1 0 0 1
-    tables    (age)  (age, sex)    counts   1 1 0 2 | 0 1 ...
+A guide of evenly spaced steps says between which cells to look, so that most values are
+placed without a search. The step of a value never decreases along the axis, in floating
+point too, so an edge in an earlier step lies below the value and one in a later step
+above it.
 """
 
 from __future__ import annotations

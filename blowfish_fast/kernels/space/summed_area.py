@@ -1,20 +1,9 @@
 """Sums over rectangles of a grid of any dimension, and how many rectangles hold a cell.
 
-An entry of the table is the sum of all cells before it on every axis; a box is a signed
-sum of the entries at its corners.
-
-    counts      table           the box [1, 2) x [0, 2)
-    1 2 3       0  0  0  0
-    4 5 6       0  1  3  6      = table[2, 2] - table[1, 2] - table[2, 0] + table[1, 0]
-                0  5 12 21      = 12 - 3 - 0 + 0
-
-A box that cuts cells is split along each axis into the cut cell at its start, the whole
-cells, and the cut cell at its end. Each part is the sum of whole cells, times the
-fractions that are covered: no part is the small difference of large numbers, and of
-whole counts each part is exact.
-
-    |  .--|-----|-----|-.   |        fractions  0.4, 1, 0.3
-    0     1     2     3     4        box        [0.6, 3.3)
+A box is a signed sum of the table's entries at its corners. A box that cuts cells is
+split along each axis into a cut cell, whole cells and a cut cell; each part is a sum of
+whole cells times the covered fractions, never the small difference of large numbers,
+and exact for whole counts.
 """
 
 from __future__ import annotations
@@ -84,8 +73,7 @@ def _whole_sums(
 def _cut_axis(low: float, high: float, edges: IntArray, weights: FloatArray) -> None:
     """Split [low, high), not empty, into a cut cell, whole cells and a cut cell.
 
-    Part i goes from ``edges[i]`` to ``edges[i + 1]`` with the fraction ``weights[i]``,
-    or 0.
+    Part i goes from ``edges[i]`` to ``edges[i + 1]``, with the fraction ``weights[i]``.
     """
     first, last = int(np.floor(low)), int(np.ceil(high))
     edges[0], edges[3] = first, last
@@ -146,18 +134,10 @@ def _fractional_sums(
 
 
 def summed_area_table(counts: AnyArray) -> AnyArray:
-    """Return the table of the sums of all cells before each corner of a grid.
+    """Return the (n1 + 1, ..., nd + 1) sums of all cells before each corner of a grid.
 
-    Parameters
-    ----------
-    counts : (n1, ..., nd) array of numbers
-        At least one axis.
-
-    Returns
-    -------
-    table : (n1 + 1, ..., nd + 1) int64 or float64
-        ``table[i, j]`` is the sum of ``counts[:i, :j]``. Whole numbers give int64 and
-        exact sums, as long as they stay below 2^63; floats give float64.
+    ``table[i, j]`` is the sum of ``counts[:i, :j]``. Whole numbers give int64 and exact
+    sums, as long as they stay below 2^63; floats give float64.
 
     Examples
     --------
@@ -181,17 +161,10 @@ def summed_area_table(counts: AnyArray) -> AnyArray:
 
 
 def rectangle_sums(table: AnyArray, lows: AnyArray, highs: AnyArray) -> AnyArray:
-    """Return the sum of the cells of each rectangle [low, high).
+    """Return the sum of the cells of each rectangle [low, high), exact for int64.
 
-    The result, (m,) of the table's dtype, is exact for int64.
-
-    Parameters
-    ----------
-    table : (n1 + 1, ..., nd + 1) int64 or float64
-        From `summed_area_table`.
-    lows, highs : (m, d) int64
-        Ends between cells. What lies outside the grid is ignored; a rectangle with
-        low >= high on an axis is empty.
+    The table is that of `summed_area_table`. What lies outside the grid is ignored; a
+    rectangle with low >= high on an axis is empty.
 
     Examples
     --------
@@ -211,21 +184,9 @@ def fractional_rectangle_sums(
     """Return the sum of each rectangle [low, high) whose ends may cut cells.
 
     A cell counts in proportion to the part that is covered, as if its contents were
-    spread evenly: the table is interpolated linearly along each axis.
-
-    Parameters
-    ----------
-    table : (n1 + 1, ..., nd + 1) int64 or float64
-        From `summed_area_table`.
-    lows, highs : (m, d) float64
-        Ends in cells. What lies outside the grid is ignored; a rectangle with
-        low >= high (or NaN) on an axis is empty.
-
-    Returns
-    -------
-    sums : (m,) float64
-        The parts of whole cells are added up as precisely as the table has them, so
-        of whole counts below 2^53 only the fractions are rounded.
+    spread evenly. The table is that of `summed_area_table`; of whole counts below 2^53
+    only the fractions are rounded. What lies outside the grid is ignored; a rectangle
+    with low >= high (or NaN) on an axis is empty.
 
     Examples
     --------
