@@ -1,17 +1,8 @@
 """Least-cost partition into intervals of any length, for up to 4096 cells.
 
-For each end the interval grows to the left, one cell at a time; a pointer over the
-ranks follows its mean (or its order statistic) as in `moving_pointer`, with the Fenwick
-tree for the worst case. So all intervals with one end are costed in one sweep, and the
-dynamic programme takes them at once.
-
-    cells      2   3   8   1   0          end 5
-    grows                     [0]         deviation 0
-                         [1   0]          1
-                     [8   1   0]          10
-
-Without noise O(n) memory serves. With noise, each length has its own scale: blocks of
-ends are costed, turned so that a length lies in a row, and turned back.
+For each end the interval grows to the left, one cell at a time, and a pointer over the
+ranks follows its mean or order statistic (`moving_pointer`). With noise, each length
+has its own scale: blocks of ends are turned so that a length lies in a row, and back.
 """
 
 from __future__ import annotations
@@ -207,16 +198,10 @@ def interval_costs(
 ) -> IntArray:
     """Return the cost of every interval, rounded down to whole steps.
 
-    They are (n, n) int64: ``costs[end - 1, length - 1]`` for the interval [end -
-    length, end), zero where the length exceeds the end.
-
-    Parameters
-    ----------
-    x : (n,) integers or floats, n at most 4096
-    step : float
-        The grid, a power of two.
-    quantile : (numerator, denominator), optional
-        Use the pinball cost of this level in place of the deviation.
+    They are (n, n) int64: ``costs[end - 1, length - 1]`` for the interval
+    [end - length, end), zero where the length exceeds the end. There are at most 4096
+    cells, `step` is a power of two, and `quantile` (numerator, denominator) asks for
+    the pinball cost of this level in place of the deviation.
 
     Examples
     --------
@@ -245,25 +230,10 @@ def least_cost_partition_all(
     """Return the boundaries of the cheapest partition into intervals of any length.
 
     Costs, noise, exactness and ties are those of
-    `interval_partition.least_cost_partition`; every interval is a candidate.
-
-    The result is (intervals + 1,) int64, from 0 to n. O(n) memory, times 2^10 with
-    noise.
-
-    Parameters
-    ----------
-    x : (n,) int64, or floats, n at most 4096
-    penalty : float, or (n,) float64 for the lengths 1 .. n
-        Price of an interval, in counts.
-    scales : (n,) float64, optional
-        Noise scale by length, in counts, shaped like `penalty`.
-    words : callable ``words(position, count)``, with `scales`
-        The interval of some length that ends at e takes the word at
-        ``(length << 40) + e``.
-    step : float
-        The public grid, a power of two.
-    quantile : (numerator, denominator), optional
-        Use the pinball cost of this level in place of the deviation.
+    `interval_partition.least_cost_partition`, as are `step` and `quantile`. Memory for
+    the at most 4096 cells is O(n), times 2^10 with noise. `penalty` and `scales` are in
+    counts, for the lengths 1 .. n or a single price; the interval of some length that
+    ends at e takes the word at ``(length << 40) + e``.
 
     Examples
     --------

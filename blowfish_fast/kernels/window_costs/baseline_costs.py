@@ -1,26 +1,10 @@
 """Costs of buckets for private choices: splits of clusters, and the best k buckets.
 
-Hierarchical partitioning (P-HP) cuts clusters of cells in two, level by level. `before`
-and `after` hold, for each cell, the deviation from the mean of its cluster's cells up
-to it, and from it on:
-
-    cluster     3  0  2 | 7  1        a split in front of cell i costs
-    before      0  3  3 | 0  6            before[i - 1] + after[i]
-    after       3  2  0 | 6  0
-
-A sweep from one end keeps the cells met so far in a Fenwick tree over the cluster's
-distinct values. A left child keeps `before` and a right child `after`, so a split is
-followed by one sweep per child. O(n log n) a level; values stay sorted by stable
-parting.
-
-StructureFirst lists the squared errors of all buckets between few public borders:
-
-    borders     0     1     2     3             errors[2, 0] = error of one bucket
-    cells       |--3--|--5--|--5--|                            from border 0 to 2
-
-    heads[i, j] = least error of i + 1 buckets from border 0 to border j
-
-Costs are whole numbers of 2^-bits: the exact ones, rounded down.
+Hierarchical partitioning (P-HP) cuts clusters of cells in two, level by level; a split
+in front of cell i costs ``before[i - 1] + after[i]``, the deviations of the cluster's
+cells up to a cell and from it on. O(n log n) a level. StructureFirst lists the squared
+errors of all buckets between few public borders. Costs are the exact ones, rounded down
+to whole numbers of 2^-bits.
 """
 
 from __future__ import annotations
@@ -44,8 +28,8 @@ FINEST_BITS = 8
 def bisection_grid(cells: int) -> tuple[int, int]:
     """Return the fraction bits of costs and the count at which cells are cut.
 
-    Both depend on the number of cells alone: costs of all clusters together, with a
-    price of at most 2^57 for all their buckets, stay below 2^61.
+    Costs of all clusters together, with a price of at most 2^57 for all their buckets,
+    stay below 2^61, whatever the counts.
 
     Examples
     --------

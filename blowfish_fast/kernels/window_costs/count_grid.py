@@ -1,11 +1,7 @@
 """Whole numbers for the partition: counts in fixed point, costs on a public grid.
 
 A private partition needs an exact minimum: costs, noise and their sums are integers, in
-units of a public power of two.
-
-    counts      0 ......................... cap         clipped there by the caller
-    cost        |----|----|----|----|----|----|         floor(cost / step)
-                step = 2^exponent, fine against the noise and against one record
+units of a public power of two that is fine against the noise and against one record.
 """
 
 from __future__ import annotations
@@ -95,27 +91,17 @@ def step_exponent(step: float) -> int:
 def partition_grid(cells: int, scale: float) -> tuple[float, int]:
     """Return the grid step and the largest admissible count per cell.
 
-    Both depend on public numbers alone. With every count in 0 .. cap, noise scales
+    Both depend on public numbers alone: at most 2^28 cells, and the smallest noise
+    scale, in counts, between 1e-9 and 1e12. With every count in 0 .. cap, noise scales
     between `scale` and ``8 * scale``, and penalties from 0 to ``2**20 * scale``, no
     integer of the partition overflows: costs of all buckets together stay below 2^58
     steps, penalties along the best partition below 2^56, noise below 2^60 even if each
     of `cells` draws reached 128 scales (the chance that one does is below e^-128).
 
-    Parameters
-    ----------
-    cells : int
-        Number of cells, at most 2^28.
-    scale : float
-        Smallest noise scale, in counts, between 1e-9 and 1e12.
-
-    Returns
-    -------
-    step : float
-        A power of two: at most 2^-8 counts, so that rounding a sensitivity D up to
-        ``ceil(D / step)`` steps costs little, and at most a 1024th of the noise;
-        coarser only where 64 bits demand it, above a scale of about 2^20 counts.
-    cap : int
-        At least 2^20; clip every cell here, which keeps all sensitivities.
+    The step is a power of two: at most 2^-8 counts, so that rounding a sensitivity up
+    to whole steps costs little, and at most a 1024th of the noise; coarser only above a
+    scale of about 2^20 counts, where 64 bits demand it. The cap is at least 2^20;
+    clipping every cell there keeps all sensitivities.
 
     Examples
     --------

@@ -1,17 +1,9 @@
 """Dyadic costs: of all buckets of power-of-two length, at every offset.
 
-A bucket is named by its level k and its end e: [e - 2^k, e). Ends come in blocks of
-2^15, so that a table of all n log n costs never exists; the levels of a block are
-independent jobs.
-
-    level       how                         ranks, for the block of ends |=====|
-      0 ..  5   cell by cell                none
-      6 ..  9   tiles of 512 ends           [-|-]
-     10 .. 12   tiles of 4096 ends          [--|--]
-     13 .. 15   one tile                    [-----|-----]
-     16 ..      tiles of many blocks        a state is carried from block to block
-    6 or more   if the whole array has at most 16 distinct values per cell of the
-                shortest bucket of its line: ranks of the whole array, state carried
+Ends come in blocks of 2^15, so that a table of all n log n costs never exists; the
+levels of a block are independent jobs. Short buckets are costed cell by cell, longer
+ones on the ranks of tiles, and those of 2^16 cells or more carry a state from block to
+block, as do all from 2^6 on where the array has few distinct values.
 """
 
 from __future__ import annotations

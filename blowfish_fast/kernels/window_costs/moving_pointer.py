@@ -1,21 +1,10 @@
 """Sums above the centre of a window that slides by one cell at a time.
 
-A window costs the distance of its cells from a centre: their mean (deviation) or one of
-their order statistics (pinball). A *tally* counts the window's cells by rank; a pointer
-parts the ranks above the centre from the others; the number and the sum of the cells
-above it are kept up to date.
-
-    rank       1   2   3   4   5   6        window  {10, 30, 30, 90},  mean 40
-    value     10  20  30  50  80  90        above: one cell, sum 90
-    tally      1   0   2   0   0   1
-                             ^ pointer: the lowest rank above the centre
-
-A sentinel at either end of the values spares the pointer a test. One slide moves the
-centre a little, so the pointer walks a few ranks. After too many steps a Fenwick tree
-takes over: node i covers the ranks (i - lowbit(i), i], ``tree[2 i]`` is its number of
-cells, ``tree[2 i + 1]`` their sum, and a descent finds the centre.
-
-Each window yields two integers, from which the caller finishes its cost exactly:
+The centre is the window's mean (deviation) or one of its order statistics (pinball). A
+*tally* counts the window's cells by rank; a pointer to the lowest rank above the centre
+walks a few ranks per slide. After too many steps a Fenwick tree takes over: node i
+covers the ranks (i - lowbit(i), i], ``tree[2 i]`` is its number of cells,
+``tree[2 i + 1]`` their sum. Each window yields two integers:
 
     centre      whole                        part
     mean        sum above - count * floor    count * (total - length * floor)

@@ -1,18 +1,9 @@
 """Pinball (quantile) cost of every dyadic rectangle of a grid, in exact integers.
 
-For a quantile p/q the pinball cost of a rectangle is the least sum, over its cells, of
-p times what the count has above a centre and q - p times what it lacks below; the best
-centre is the p/q-quantile of the counts, which sorted counts show. A merge sort that
-doubles heights first and widths then sorts all rectangles of one shape at a time:
-
-    height, width      1        2        4
-        1           counts -> pairs -> rows of 4
-        2           pairs  -> 2 x 2 -> 2 x 4         each row from the one above it,
-        4           fours  -> 4 x 2 -> 4 x 4         then along itself
-
-Rectangles lie on the next powers of two; one cut by the end of the grid has the cells
-it has. The sorted cells of a rectangle stand together, band after band of rows. O(n
-log(rows) log(columns)) time; the costs are 4n numbers. A line is a grid of one row.
+A merge sort, which doubles heights before widths, sorts the cells of all rectangles of
+one shape at a time; their quantile is the best centre. Rectangles lie on the next
+powers of two; one cut by the end of the grid has the cells it has. Time is
+``O(n log(rows) log(columns))``; the costs are 4n numbers.
 """
 
 from __future__ import annotations

@@ -1,18 +1,9 @@
 """Deviation or pinball cost of every window of one length, and of all short windows.
 
-The deviation sums the distances of a window's cells from their mean. The pinball cost
-of level t weighs what a cell has above the centre by t and what it lacks below by 1 -
-t; the best centre is the t-quantile, and one record moves the cost by at most 1.
-
-    cells        3   1   0   2   4
-    window           [1   0   2]        mean 1, deviation |1-1| + |0-1| + |2-1| = 2
-    times 3           3   0   6         minus the total 3:  0 + 3 + 3 = 3 * 2
-
-    cells       4  0  9  1        t = 3/4: the centre is the third smallest, 4
-    sorted      0  1 [4] 9        cost  3/4 * (9 - 4)  +  1/4 * (4 + 3)  =  22/4
-
-Windows of up to 32 cells are summed cell by cell in whole numbers, many windows at
-once, or kept sorted; longer ones slide (`window_slide`).
+The pinball cost of level t weighs what a cell has above the centre, the t-quantile, by
+t and what it lacks below by 1 - t; one record moves it by at most 1. Windows of up to
+32 cells are summed cell by cell in whole numbers, many at once, or kept sorted; longer
+ones slide (`window_slide`).
 """
 
 from __future__ import annotations
@@ -147,20 +138,10 @@ def _short_floats(values: IntArray, length: int, deviations: FloatArray) -> None
 def window_deviations(x: AnyArray, length: int) -> FloatArray:
     """Return the sum of distances from the mean, for every window of `length` cells.
 
-    Parameters
-    ----------
-    x : (n,) integers or floats
-        Floats that are not whole numbers are rounded to 51 bits below the largest
-        (fewer for windows beyond 2^10 cells), and summed exactly.
-    length : int
-        From 1 to n.
-
-    Returns
-    -------
-    (n - length + 1,) float64
-        The entry i belongs to the window [i, i + length). For integers it is the
-        exact deviation, correctly rounded if `length` is a power of two and the
-        deviation below 2^52, within two units in the last place otherwise.
+    Entry i belongs to the window [i, i + length). For integers it is the exact
+    deviation, correctly rounded if `length` is a power of two and the deviation below
+    2^52, within two units in the last place otherwise. Other floats are rounded to 51
+    bits below the largest (fewer for windows beyond 2^10 cells), and summed exactly.
 
     Examples
     --------
@@ -235,18 +216,8 @@ def window_pinball_costs(
     """Return `denominator` times the pinball cost of every window, exactly.
 
     The cost of level t = numerator / denominator is the minimum over c of the sum of
-    ``t * max(x_j - c, 0) + (1 - t) * max(c - x_j, 0)``.
-
-    Entry i, int64, belongs to the window [i, i + length).
-
-    Parameters
-    ----------
-    x : (n,) int64
-        Integers whose windows sum to less than 2^60 above the smallest.
-    length : int
-        From 1 to n.
-    numerator, denominator : int
-        The level, from 0 to 1.
+    ``t * max(x_j - c, 0) + (1 - t) * max(c - x_j, 0)``; entry i belongs to the window
+    [i, i + length). Windows must sum to less than 2^60 above the smallest value.
 
     Examples
     --------

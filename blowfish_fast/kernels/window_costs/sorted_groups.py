@@ -1,25 +1,11 @@
 """Cheapest grouping of sorted values, and cheapest merge of neighbouring ones.
 
-A group is a run of the sorted values. It costs a price, and either the sum of distances
-to its median, or the squared distances from its mean and a variance that its L members
-share: `shared` / L in all.
-
-    sorted   0  0  1 | 7  8 | 90      groups of deviation 1, 1 and 0
-    queue    start 0 is best for ends 1..3, start 3 for ends 4..5, start 5 for end 6
-
-Either cost satisfies the quadrangle inequality, as any convex function of L does, so of
-two starts the later one, once better, stays better. A queue holds the starts that will
-be best for some end; where one takes over from another is found by bisection.
-
-Values that are not sorted are merged at squared distances plus a price per bucket. The
-last bucket's mean is kept open; for every possible mean, one begin of it is best:
-
-    mean of the last bucket   -----------|-----------|------->
-    best begin                   cell 7      cell 3     cell 7
-
-A new cell adds a parabola to all pieces. The least point of them all is the cost of the
-best partition so far; a new bucket may begin after it at that cost plus the price, and
-takes over where pieces lie higher. In practice a dozen pieces or so remain.
+A group of sorted values costs a price, and either its distances to the median, or its
+squared distances from the mean and a variance shared by its members. Both satisfy the
+quadrangle inequality, so of two starts the later one, once better, stays better: a
+queue holds the starts that will be best for some end. For values that are not sorted,
+the best begin of the last bucket is kept for every mean it may have, piece by piece; a
+new cell adds a parabola to all pieces.
 """
 
 from __future__ import annotations
@@ -154,17 +140,9 @@ def group_sorted(
     """Return the boundaries of the cheapest grouping of sorted values.
 
     They are (groups + 1,) int64, from 0 to n; costs are compared as float64 sums.
-
-    Parameters
-    ----------
-    values : (n,) int64
-        In ascending order, inside each stretch; their sum must fit 62 bits.
-    price : float
-        Cost of a group, not negative.
-    largest : int, optional
-        Most values in a group.
-    stretches : (stretches + 1,) int64, optional
-        Increasing from 0 to n; no group crosses these. One stretch if left out.
+    Values ascend inside each of the `stretches`, boundaries from 0 to n that no group
+    crosses, and their sum must fit 62 bits. A group has at most `largest` values and
+    costs `price` and their distances to the median.
 
     Examples
     --------
@@ -195,18 +173,8 @@ def group_squares(
 ) -> IntArray:
     """Return the edges of the grouping of sorted values that costs least.
 
-    They are (groups + 1,) int64, from 0 to n; costs are compared as float64 sums.
-
-    Parameters
-    ----------
-    values : (n,) int64 or float64
-        In ascending order inside each stretch, finite.
-    price : float
-        Cost of a group, not negative.
-    shared : float
-        Cost of a group that is divided by the number of its values, not negative.
-    stretches : (stretches + 1,) int64, optional
-        Increasing from 0 to n; no group crosses these. One stretch if left out.
+    A group of L values costs their squared distances from the mean and
+    ``price + shared / L``. Stretches and result are those of `group_sorted`.
 
     Examples
     --------
@@ -322,16 +290,9 @@ def _best_begins(values: FloatArray, price: float) -> IntArray:
 
 
 def merge_buckets(values: AnyArray, price: float) -> IntArray:
-    """Return the edges of the partition of least squared error plus prices.
+    """Return the edges of the partition of least squared error plus a price per bucket.
 
-    They are (k + 1,) int64, from 0 to n.
-
-    Parameters
-    ----------
-    values : (n,) float64
-        Finite.
-    price : float
-        Cost of a bucket. Nothing is merged at 0.
+    They are (k + 1,) int64, from 0 to n. Nothing is merged at a price of 0.
 
     Examples
     --------

@@ -1,17 +1,10 @@
 """Least-cost pairing of neighbouring cells, exactly, by dynamic programming.
 
 A bucket is one cell, or two cells at most `window` apart; its cost is a whole number of
-steps of a public grid, less exact geometric noise. Cells are taken one by one; what is
-known of the cells after the current one is which of them an earlier cell has taken:
-
-    cell        i      i+1 .. i+window-1        i+window
-    taken?      half   a bit each: state        only by cell i
-
-    free[state], taken[state]     least cost so far if cell i is free, or is taken
-
-Cell i, if free, stays alone or takes a free cell after it. All sums are exact in int64.
-The word of a candidate's noise has a place given by the cell and the distance to its
-mate alone.
+steps of a public grid, less exact geometric noise. Cells are taken one by one; a state
+has a bit for each of the next cells that an earlier one has taken, and ``free[state]``
+and ``taken[state]`` are the least costs so far if the current cell is free, or is
+taken.
 """
 
 from __future__ import annotations
@@ -172,9 +165,9 @@ def window_mates(
     """Return the mate of each cell in the cheapest pairing; a cell alone is its own.
 
     In steps of 2^grid counts, a cell alone costs ``price - noise``, two cells at most
-    `window` apart cost ``floor(deviation) + pair_price - noise``. Sums and minimum
-    are exact. Among pairings of equal cost the last cell decides: rather taken than
-    alone, then by the nearest mate; then the last but one, and so on.
+    `window` apart cost ``floor(deviation) + pair_price - noise``. Sums and minimum are
+    exact. Among pairings of equal cost the last cell decides: rather taken than alone,
+    then by the nearest mate; then the last but one, and so on.
 
     Parameters
     ----------
@@ -186,14 +179,10 @@ def window_mates(
         Only cells of one part are paired; all of them if left out.
     window : int
         From 1 to 8.
-    grid : int
-        Binary logarithm of the public step.
     price, pair_price : int
         Of a bucket of one and of two, in steps; one price if there is no second.
     scales : two Fractions, optional
         Scale of the geometric noise on one and on two, in steps.
-    words : callable ``words(position, count)``, with `scales`
-        Source of random words, always the same ones at a position.
 
     Examples
     --------

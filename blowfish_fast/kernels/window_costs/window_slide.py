@@ -1,16 +1,8 @@
 """Costs of all windows of one length, or of several, over stretches of cells.
 
-Windows are named by their end: [end - length, end). Each runs through `moving_pointer`,
-a thousand windows at a time; what they emit is finished into costs while it is near.
-
-    ends        tile 0        tile 1        tile 2
-              |-------------|-------------|----
-    ranks of    [------- frame of tile 1 ------]     one tile before, for the starts
-
-Ranks are those of the whole array, or local to a tile when the array has many more
-distinct values than a window has cells: then the pointer walks over the values at hand.
-
-A *recipe* (small int64 array) says how a window is finished:
+Windows are named by their end. Ranks are those of the whole array, or local to a tile
+and the one before it when the array has many more distinct values than a window has
+cells. A *recipe* (small int64 array) says how a window is finished:
 
     FORM        GRID_DEVIATION, FLOAT_DEVIATION, GRID_PINBALL, EXACT_PINBALL
     LENGTH      cells of the window
