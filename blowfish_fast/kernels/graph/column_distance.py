@@ -2,14 +2,9 @@
 
 A record that moves from cell u to cell v changes the answers by the difference of two
 columns of the workload, and the worst allowed pair is the sensitivity. Columns are
-compressed, their rows sorted, so two of them are compared by merging:
-
-    column u   row 0: 1    row 3: 2             |u - v| = 1 + 1 + 4 = 6
-    column v               row 3: 1   row 5: 4
-
-A pair can differ by no more than the sum of its two lengths, which skips almost every
-merge once a good pair is known. Work is counted in entries and stops at a budget; the
-answer then comes with a ceiling that no pair exceeds.
+compressed, their rows sorted. A pair can differ by no more than the sum of its two
+lengths, which skips almost every merge once a good pair is known. Work is counted in
+entries and stops at a budget; the answer then has a ceiling that no pair exceeds.
 """
 
 from __future__ import annotations

@@ -2,14 +2,8 @@
 
 A move that lowers one known count must be made good by another that lifts it, so whole
 chains of records move together. Nodes are count queries, and two are joined when one
-move lowers the first and lifts the second.
-
-    queries joined    0 - 1 - 2        open: a move may lift or lower it alone
-    open              0, 2             path  0 1 2: 3 queries, a chain of 4 moves
-
-The longest chain is found over subsets of at most 20 queries, each subset a number:
-
-    ends[0b0111] = 0b0100    a path through 0, 1 and 2 can end at 2, and only there
+move lowers the first and lifts the second; a query is open when a move may lift or
+lower it alone. The longest chain is found over subsets of at most 20 queries.
 """
 
 from __future__ import annotations
@@ -33,6 +27,7 @@ SEVERAL = -2
 def _longest_walk(joined: IntArray, starts: int, closed: bool) -> int:
     """Return how many queries the longest path holds, from and to a start; or cycle.
 
+    ``ends[subset]`` has a bit for each query where a path through the subset can end.
     Every cycle is walked from its lowest query, the lowest bit of its subset.
     """
     queries = joined.size

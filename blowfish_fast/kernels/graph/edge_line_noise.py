@@ -1,25 +1,10 @@
 """The noise on edges of a graph, or on lines of edges of a grid, that queries get.
 
 The draw of edge (u, v) enters a query with the difference of its coefficients at u and
-at v, so a set of cells pays only for the edges that leave it.
-
-    query    0   1   1   0          draws seen    a: -1    b: 0    c: +1
-    cells    0 a 1 b 2 c 3
-
-A query is a few runs of cells with one value each. The kernel writes its values into a
-row of zeros, walks the edges at the cells it covers, each once, and wipes the row.
-
-On a grid all edges between two neighbouring columns form a line, and a rectangle cuts a
-line in one run. Along each line, edges are joined in pairs, pairs of pairs and so on.
-For every size the squares of the sums, and of the differences of the two halves, say
-what noise on such blocks does to a query.
-
-    line of edges     0  1  1  1      what a query takes from each draw of an edge
-    sums              0  1  1  1   |  1  2  |  3
-    differences                    | -1  0  | -1
-    energy, size 2    sums (1 + 4) / 4      differences (1 + 0) / 4
-
-Only edges that a query cuts are followed upwards, level by level.
+at v, so a set of cells pays only for the edges that leave it. On a grid all edges
+between two neighbouring columns form a line, whose edges are joined in pairs, pairs of
+pairs and so on; the squared sums of blocks, and differences of their halves, say what
+noise on blocks does to a query. Only edges that a query cuts are followed upwards.
 """
 
 from __future__ import annotations

@@ -1,18 +1,8 @@
 """Graphs from lists of pairs, their connected parts, and the steps between two nodes.
 
-A graph is two arrays in compressed rows, both directions of an edge stored. Two
-counting sorts put every row in order, so repeated pairs lie side by side and are
-dropped:
-
-    pairs  (0, 2) (1, 2) (0, 2)        pointers    0 1 2 4
-                                       neighbours  2 | 2 | 0 1
-
-Explicit graphs are searched breadth first; where each node is joined to the nodes after
-it, up to a furthest one that never decreases, hops are counted with jump pointers in
-logarithmic time:
-
-    node       0  1  2  3  4  5        furthest   2  2  4  5  5  5
-    hops from 0 to 5:  0 -> 2 -> 4 -> 5
+A graph is two arrays in compressed rows, both directions of an edge stored. Explicit
+graphs are searched breadth first; where each node is joined to the nodes after it, up
+to a furthest one that never decreases, jump pointers count hops in logarithmic time.
 """
 
 from __future__ import annotations

@@ -1,14 +1,8 @@
-r"""Rooted spanning trees of a graph, and the transformation along their edges.
+"""Rooted spanning trees of a graph, and the transformation along their edges.
 
 Along a tree, counts and totals of subtrees are two ways to write the same histogram,
 and a record that moves along an edge changes the totals on the path between its ends
 and no others. A root has the parent -1.
-
-    graph    0 - 1 - 2 - 3          tree     1          parents  1 -1  1  2
-             |_______|                      / \          totals   x0, all, x2 + x3, x3
-                                           0   2
-    edge 0 - 2 runs along 0 - 1 - 2:            \
-    a path of two rows                           3
 """
 
 from __future__ import annotations
@@ -37,14 +31,8 @@ def breadth_first_tree(
 ) -> IntArray:
     """Return the parent of each node in a breadth-first tree of every connected part.
 
-    The result is (nodes,) int64, -1 at the roots.
-
-    Parameters
-    ----------
-    pointers, neighbours : int64
-        A symmetric graph in compressed rows, as from ``graph_distance.adjacency``.
-    starts : (nodes,) int64
-        Every node once; the first of each connected part becomes its root.
+    The graph is symmetric, in compressed rows, as from ``graph_distance.adjacency``.
+    `starts` holds every node once; the first of each part becomes its root (-1).
 
     Examples
     --------
@@ -206,14 +194,8 @@ def lowest_common(
 ) -> IntArray:
     """Return the lowest node above (or equal to) both nodes of each pair.
 
-    The result is -1 where the two are in different trees, or one of them is -1.
-
-    Parameters
-    ----------
-    parents, order : (nodes,) int64
-        A tree, and its nodes from the top down.
-    first, second : (pairs,) int64
-        Nodes; -1 stands for what lies above all roots.
+    The result is -1 where the two are in different trees, or one of them is -1, which
+    stands for what lies above all roots. `order` lists the nodes from the top down.
 
     Examples
     --------

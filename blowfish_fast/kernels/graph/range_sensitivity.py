@@ -2,14 +2,7 @@
 
 A record that moves from u to v changes the ranges that hold exactly one of the two. A
 sweep over v keeps that number for every u at once, in a tree of maxima with pending
-additions:
-
-    ranges   [1, 4)  [2, 5)         u         0  1  2  3  4
-    v = 2 lies in both              separate  2  1  0  0  1
-
-When v enters a range, every u gains one and those inside lose two; when v leaves it,
-that is undone. The largest value among the neighbours of v, the nodes after it up to a
-furthest one, is one query of the tree.
+additions: when v enters a range, every u gains one and those inside lose two.
 """
 
 from __future__ import annotations
