@@ -4,11 +4,10 @@ A ziggurat over the integers: one random word a draw, and in most draws nothing 
 
     word   [ 55 bits of u | sign | 8 bits: strip i ]      k = floor(s x_i u + 1/2)
 
-with s a double above sqrt(v). Points surely under the curve are settled at a first look
-by additions and products alone; the others are looked at again with more words, and
-what floating point leaves open there is decided in fractions. So each draw is the exact
-function of the words, on any machine. A shared law of variance below 64 has few values:
-there the thresholds P(|Z| >= k) above a uniform number are counted.
+with s a double above sqrt(v). Points surely under the curve are settled at a first
+look; the others are looked at again with more words, and what floating point leaves
+open there is decided in fractions. So each draw is the exact function of the words, on
+any machine. Shared variances below 64 are drawn by inversion.
 """
 
 from __future__ import annotations
@@ -205,8 +204,6 @@ def gaussian(
         any Python integer.
     size
         Number of draws; needed only if neither v nor `out` tells.
-    out : (n,) int64, optional
-        Where to put the draws.
 
     Examples
     --------

@@ -4,15 +4,10 @@ A word holds a uniform number U and a sign; inversion gives the size of the nois
 
     word   [ 63 bits of U | sign ]       size = floor(scale * -ln U + offset)
 
-with offset 0 for the geometric law. Floating point only proposes a value, together
-with a proved bound on its own error. Where a whole number lies within the bound the
-draw stays undecided; then more words lengthen U, and decimal arithmetic of growing
-precision decides. So each draw is the exact function of the words, on any machine.
-
-        2           3           4          scale * -ln U + offset
-    ----|----(.)----|----------(|.)----    left: 2 for sure; right: undecided
-
-`docs/proofs/exact_noise.md` proves the bound, function by function.
+with offset 0 for the geometric law. Floating point only proposes a value, with a bound
+on its error that `docs/proofs/exact_noise.md` proves. Where a whole number lies within
+the bound, more words lengthen U, and decimal arithmetic of growing precision decides.
+So each draw is the exact function of the words, on any machine.
 """
 
 from __future__ import annotations
@@ -255,20 +250,10 @@ def laplace(
 ) -> IntArray:
     """Draw exact discrete Laplace noise, P(z) proportional to exp(-|z| / scale): EN1.
 
-    Each draw, int64, is an exact function of the words, the same on every machine.
-
-    Parameters
-    ----------
-    words
-        ``words(position, count)`` gives `count` random words, uint64.
-    start
-        Draw i takes the word at ``start + i``.
-    numerators, denominators : int or (n,) int64
-        The scale ``numerator / denominator``: shared, or one for each draw.
-    size
-        Number of draws; needed only if neither the scale nor `out` tells.
-    out : (n,) int64, optional
-        Where to put the draws.
+    Each draw, int64, is an exact function of the words, the same on every machine; draw
+    i takes the uint64 word at ``start + i`` of ``words(position, count)``. The scale
+    ``numerator / denominator`` is shared, or one for each draw; `size` is needed only
+    if neither the scale nor `out` tells.
 
     Examples
     --------
@@ -303,13 +288,8 @@ def geometric(
 def subtract_geometric(costs: IntArray, words: Words, start: int, scale: float) -> None:
     """Subtract exact geometric noise from each of the `costs`, in place.
 
-    Parameters
-    ----------
-    costs : (n,) int64
-    words, start
-        As for `laplace`.
-    scale
-        Taken as the exact binary fraction that the double is.
+    Words are read as by `laplace`; the scale is the exact binary fraction that the
+    double is.
 
     Examples
     --------

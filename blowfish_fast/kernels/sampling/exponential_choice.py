@@ -1,19 +1,11 @@
 """The exponential mechanism: exact choices among candidates, by log-weights or costs.
 
-Row by row, candidate i is taken with probability proportional to exp(t_i), where t_i is
-an int64 multiple of ``2**-fraction_bits``. A random 64-bit word and its unlimited
-continuation spell a number U, uniform in [0, 1), and the choice is the part of the unit
-interval that holds it:
-
-    weights   1.0 0.5 0.5       0         1/2       3/4        1
-    U = .61 -> candidate 1      |----0-----|----1----|----2----|
-
-A floating-point filter places the word, within `margin`. A word too close to a border
-goes to the resolver, which reads further words and compares big integers until U is on
-one side: no candidate's probability is rounded, not even to zero. The filter uses ``+ -
-*``, conversions and two tables, no library logarithm and no fused operations, so that
-every machine agrees. Whole costs become weights by their gaps to the least one, times a
-rate rounded down.
+A random 64-bit word and its unlimited continuation spell a number U, uniform in [0, 1);
+the choice is the part of the unit interval that holds it. A floating-point filter
+places the word within `margin`; a word too close to a border goes to the resolver,
+which reads further words and compares big integers: no probability is rounded, not even
+to zero. The filter uses ``+ - *``, conversions and two tables, no library logarithm and
+no fused operations, so that every machine agrees.
 """
 
 from __future__ import annotations
@@ -212,19 +204,10 @@ def choose(
 ) -> IntArray:
     """Draw one candidate per row, exactly in proportion to the weights: Lemma EC2.
 
-    The result is (rows,) int64.
-
-    Parameters
-    ----------
-    words : callable
-        ``words(position, count)`` gives `count` random words from `position` on.
-    start : int
-        Row i reads the word at ``start + i`` and, rarely, its continuation.
-    log_weights : (rows, candidates) int64
-        Natural logarithms of the weights, in units of ``2**-fraction_bits``, below
-        2**62 in size; `ABSENT` for a candidate that is not there.
-    fraction_bits : int
-        From 0 to 55.
+    Row i reads the word at ``start + i`` of ``words(position, count)`` and, rarely, its
+    continuation. The (rows, candidates) `log_weights` are natural logarithms in units
+    of ``2**-fraction_bits``, 0 to 55 bits, below 2**62 in size; `ABSENT` for a
+    candidate that is not there.
 
     Examples
     --------
@@ -255,10 +238,7 @@ def choose(
 def weigh_block(
     words: Words, start: int, log_weights: IntArray, fraction_bits: int
 ) -> tuple[IntArray, IntArray]:
-    """Return the choice and the rounded log-total of every row of a small table.
-
-    As `choose`, unchecked.
-    """
+    """Return choice and rounded log-total of every row of a small table, unchecked."""
     rows = log_weights.shape[0]
     choices, totals, doubtful = np.empty((3, rows), dtype=np.int64)
     # A copy: the source may hand out a read-only view, or the wrong number of words.
@@ -305,14 +285,11 @@ def choose_by_cost(
 ) -> IntArray:
     """Draw one candidate per row, with weights that fall with their costs: Lemma EC1.
 
-    The result is (rows,) int64.
+    Words are read as by `choose`. Weights follow from the gaps to the least cost, times
+    the rate rounded down.
 
     Parameters
     ----------
-    words : callable
-        ``words(position, count)`` gives `count` random words from `position` on.
-    start : int
-        Row i reads the word at ``start + i`` and, rarely, its continuation.
     costs : (rows, candidates) int64
         Below 2^61 in size; `NO_CANDIDATE` for a candidate that is not there.
     rate : Fraction

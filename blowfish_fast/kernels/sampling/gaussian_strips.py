@@ -1,16 +1,9 @@
 """Exact rectangles over the bell curve, and the draws that floats cannot decide.
 
-The curve exp(-x^2 / 2) lies under 255 rectangles of exactly one area and an exponential
-tail of the same area:
-
-    f_256 ------+                 strip i = [0, x_i) x [f_i, f_(i+1)),  x_i doubles,
-    f_255 ------+--+              f_i fractions with  x_i (f_(i+1) - f_i) = area
-          ...       `-.           strip 0 = [0, R) x [0, f_1), and beyond R a tail of
-    f_1   -----------+-.          height f_1 exp(-RATE (x - R))
-    0     -----------R---...
-
-A draw is a point (y, h) under the strips, rounded to k = floor(s y + 1/2), and kept
-where h < exp(-k^2 / 2v - 1 / (8 (s^2 - v))). Roundings of x_i, s or the area change the
+The curve exp(-x^2 / 2) lies under 255 rectangles [0, x_i) x [f_i, f_(i+1)) of exactly
+one area and an exponential tail of the same area beyond R. A draw is a point (y, h)
+under these strips, rounded to k = floor(s y + 1/2), and kept where
+``h < exp(-k^2 / 2v - 1 / (8 (s^2 - v)))``. Roundings of x_i, s or the area change the
 speed, never the law; ``docs/proofs/exact_noise.md`` shows why.
 """
 

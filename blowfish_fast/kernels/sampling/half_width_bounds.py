@@ -1,15 +1,10 @@
 """Half-widths for sums of discrete noise, one query after the other.
 
-A query is off by S = sum a_i Z_i, known by five moments of its coefficients; the table
-of `measure.tails` bounds sums of continuous noise, and three bounds lead from
-it to S (``docs/proofs/intervals.md``). The least of them and of Chernoff's is taken:
-
-    (A) shift    the row of the largest part is moved, the others are smoothed by it
-    (B) spread   every draw is spread over its cell, and the spreading taken off
-    (C) one      one draw outweighs all others together; no table is needed
-
-(A) and (C) need a row that is the largest; where only a bound is known, `width` is not
-a number.
+Three bounds lead from the table of `measure.tails`, for continuous noise, to discrete
+noise (``docs/proofs/intervals.md``): (A) shift moves the row of the largest part, (B)
+spread spreads every draw over its cell, (C) one holds where one draw outweighs all
+others together. The least of them and of Chernoff's is taken; (A) and (C) need a row
+that is the largest, so where only a bound is known, `width` is not a number.
 """
 
 from __future__ import annotations
