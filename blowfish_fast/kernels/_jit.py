@@ -1,13 +1,10 @@
 """The one place with compiler settings.
 
-``kernel`` compiles a function over plain arrays; ``helper`` compiles a small
-function that its callers inline; ``exact_kernel`` may fuse a multiplication with
-an addition, which removes a rounding and therefore keeps every error bound of the
-exact samplers. Compilation is lazy: the first call pays, the disk cache remembers.
-
-The bit operations that Numba lacks are intrinsics here. With ``NUMBA_DISABLE_JIT=1``,
-or where the process has too little to do (``COMPILER.wanted``), kernels run as plain
-Python and Numba is not loaded, so each intrinsic has a plain twin of the same name.
+An ``exact_kernel`` may fuse a multiplication with an addition, which removes a rounding
+and therefore keeps every error bound of the exact samplers. With
+``NUMBA_DISABLE_JIT=1``, or where the process has too little to do
+(``COMPILER.wanted``), kernels run as plain Python and Numba is not loaded, so each
+intrinsic has a plain twin of the same name.
 """
 
 from __future__ import annotations

@@ -1,24 +1,13 @@
 """The core of DAWA for C: partition, weights and inference behind plain pointers.
 
-Each entry takes pointers and sizes, checks the sizes before anything is read, writes to
-memory of the caller, and returns a number, negative for an error. Entries hold no lock
-and keep no state: any thread may call them. They draw nothing and know no epsilon: the
-caller makes the noise. One table, `ENTRIES`, is the source of the machine code, of the
-ctypes prototypes and of the header, so that they cannot disagree.
+Entries check sizes before anything is read, hold no lock and keep no state, and draw
+nothing: the caller makes the noise. The table `ENTRIES` is the source of the machine
+code, of the ctypes prototypes and of the header, so that they cannot disagree.
 
-For the shared library the LLVM code that Numba has made of each entry loses what ties
-it to Python: its wrapper, which reports errors to the interpreter, and the allocator of
-Numba's runtime, in whose place comes malloc.
-
-    entry (LLVM code)   wrapper of cfunc        dropped: it talks to the interpreter
-                        function of the entry   kept, hidden; status, result, arguments
-                        kernels that it calls   kept, private
-    C source            blowfish_...            calls the function, checks the status
-                        allocator               malloc and free, counted references
-
-How Numba lays out calls and counted memory is its own affair and may change. So the
-linker is told to accept no symbol beyond libc and libm, and the library is tried on
-examples, in a process of its own, before it is kept.
+For the shared library the LLVM code of each entry loses Numba's wrapper, which talks to
+the interpreter, and gets malloc for an allocator. How Numba lays out calls and counted
+memory may change, so the linker accepts no symbol beyond libc and libm, and the library
+is tried on examples, in a process of its own, before it is kept.
 """
 
 from __future__ import annotations
@@ -386,21 +375,11 @@ def write_shared_library(
 ) -> Path:
     """Write the entries as a shared library that needs neither Python nor Numba.
 
-    Parameters
-    ----------
-    path : path
-        Such as ``libblowfish.so``; replaced if it exists.
-    compiler : str, optional
-        A C compiler that links as gcc and clang do; by default ``$CC``, else ``cc``.
-    processor : str
-        LLVM's name of the processor to write for; left out, the least of its
-        family, so that the library runs on any of them. "native" is this machine.
-
-    Raises
-    ------
-    InputError
-        If there is no compiler, or the library asks for more than libc and libm, or
-        its answers differ from those of the kernels (it is tried before it is kept).
+    The `compiler` links as gcc and clang do; by default it is ``$CC``, else ``cc``. The
+    `processor` is LLVM's name; left out, the least of its family, so that the library
+    runs on any of them; "native" is this machine. An `InputError` says that there is no
+    compiler, that the library asks for more than libc and libm, or that its answers
+    differ from those of the kernels.
     """
     chosen = shutil.which(compiler or os.environ.get("CC") or "cc")
     if chosen is None:

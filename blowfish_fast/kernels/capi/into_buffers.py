@@ -2,10 +2,6 @@
 
 Each kernel checks what it is given and returns a number, negative for an error. Nothing
 is drawn here; noise arrives as an array.
-
-    counts, prices, noise     partition_into     boundaries       `interval_partition`
-    ranges of buckets         weights_into       node weights     `greedy_weights`
-    noisy nodes, variances    leaves_into        leaves           `tree.fit`
 """
 
 from __future__ import annotations
