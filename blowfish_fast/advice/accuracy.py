@@ -1,14 +1,7 @@
 """From a wanted accuracy to the least epsilon that promises it.
 
 An analyst says "off by at most alpha, but for a probability of beta"; every admissible
-mechanism is asked what that would cost, and the cheapest wins. Nothing here reads data,
-so asking is free and the choice gives nothing away.
-
-    mechanism              epsilon   found by
-    ordered                 0.1131   bound
-    h_theta                 0.5616   simulation
-    dawa                    no promise: its error depends on the data
-
+mechanism is asked what that would cost, and the cheapest wins. Nothing here reads data.
 Bounds and simulations are proved in docs/proofs/translation.md.
 """
 
@@ -38,15 +31,8 @@ MANY_QUERIES = 2**14
 class Translation:
     """What an accuracy costs under every mechanism, cheapest first.
 
-    Attributes
-    ----------
-    alpha, beta : float
-        Largest error, and the probability of exceeding it.
-    scope : {"simultaneous", "per_query"}
-        Whether the promise is for all answers together or for each by itself.
-    free : bool
-        Whether no edge of the policy changes any answer: the answers are public, and
-        are given exactly for nothing.
+    Where no edge of the policy changes any answer, the answers are public, given
+    exactly and `free`. `scope` says whether the promise is for all answers together.
     """
 
     def __init__(
@@ -158,10 +144,6 @@ def translate(
 
     Parameters
     ----------
-    policy : Policy
-        What must stay indistinguishable.
-    workload : Workload
-        What is asked; its queries are listed.
     alpha, beta : float
         Largest error, and the probability of exceeding it.
     scope : {"simultaneous", "per_query"}

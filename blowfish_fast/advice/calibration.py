@@ -1,9 +1,5 @@
 """What one policy and one workload cost at any accuracy: worked out once, then scaled.
 
-    compare     candidates, each with the law of its noise          once
-    least       (alpha, beta) --> least epsilon of each candidate   per accuracy
-    accuracy    epsilon --> least alpha                             the way back
-
 Noise is nearly in proportion to 1 / epsilon, so one law says where the least epsilon of
 every alpha lies; the law at that very epsilon decides (docs/proofs/translation.md).
 """
@@ -71,21 +67,10 @@ _LAST: list[Calibration] = []
 
 
 class Candidate(NamedTuple):
-    """One mechanism and the epsilon that it needs.
+    """One mechanism and the least budget with which it keeps the promise.
 
-    Attributes
-    ----------
-    name : str
-        As in `compare`.
-    budget : Budget or None
-        The least that keeps the promise; None where there is no promise. `epsilon` is
-        its amount, where it is epsilon.
-    mechanism : Mechanism or None
-        Ready to release at that budget.
-    found_by : {"bound", "simulation", "scaling", ""}
-        How the budget was found. By scaling it is near the least, and no promise.
-    reason : str
-        Why there is no promise; empty where there is one.
+    Both are None where there is no promise, and `reason` says why. What was found by
+    "scaling" is near the least, and no promise. The mechanism is ready to release.
     """
 
     name: str
@@ -125,14 +110,7 @@ class _Calibrated:
 class Calibration:
     """The candidates for a policy and a workload, with the laws of their noise.
 
-    Free: no data is read.
-
-    Parameters
-    ----------
-    policy, workload
-        What must stay indistinguishable, and what is asked.
-    power : {1, 2}
-        Paid in epsilon (Laplace noise) or in rho (Gaussian noise).
+    Free: no data is read. Costs are in epsilon (`power` 1) or in rho (`power` 2).
 
     Examples
     --------
@@ -180,8 +158,7 @@ class Calibration:
     ) -> list[Candidate]:
         """Return the candidates, cheapest first; beyond `near` times it by scaling.
 
-        Unless `checked`, what a simulation shows is scaled: for curves, which promise
-        nothing.
+        Unless `checked`, what a simulation shows is scaled too, and promises nothing.
         """
         wanted = LeastEpsilon(alpha, beta, scope, self.queries)
         if self.power == 2:
@@ -355,8 +332,7 @@ def find_calibration(policy: Policy, workload: Workload, power: int = 1) -> Cali
 def lowest_safe_rank(samples: int, beta: float, tries: int) -> int | None:
     """Return which order statistic bounds the quantile; None if none is safe.
 
-    The number of draws below the quantile is binomial; it reaches the rank with a
-    probability of at most the open part of `beta`.
+    The number of draws below the quantile is binomial.
     """
     from scipy.stats import binom
 
@@ -378,10 +354,7 @@ def _largest_errors(
     answers_of: Callable[[Scales, IntArray], FloatArray],
     samples: int,
 ) -> FloatArray:
-    """Draw the noise from a fixed seed and return the largest errors, sorted.
-
-    Answers are linear in it: those to single draws are added up if that is less work.
-    """
+    """Draw the noise from a fixed seed and return the largest errors, sorted."""
     noisy = np.flatnonzero(scales.measured)
     widths = scales.widths[noisy, None]
     source = np.random.default_rng(20140622)

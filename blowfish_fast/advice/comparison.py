@@ -1,12 +1,4 @@
-"""The predicted error of every mechanism that a policy admits; free of charge.
-
-Reads policy, workload and epsilon, never data:
-
-    strategy      mean squared error   x best
-    ordered                   400.00     1.00
-    vertex                    799.80     2.00
-    edge_lines    not admitted: edge lines need a grid of two attributes ...
-    dawa          depends on the data
+"""The predicted error of every mechanism that a policy admits, without reading data.
 
 The errors are exact for the noise that would be drawn, before any fit.
 """
@@ -143,19 +135,10 @@ FEW_COEFFICIENTS = 2**20
 class Prediction(NamedTuple):
     """One line of a comparison.
 
-    Attributes
-    ----------
-    name : str
-        A strategy of `Transformed`, "queries", or a registered mechanism.
-    total, mean : float
-        Expected squared error, summed over all queries and per query; infinite where
-        it is not known.
-    mechanism : Mechanism or None
-        Ready to release; None where the policy does not admit it.
-    data_dependent : bool
-        Whether the error depends on the data, so that only a release tells.
-    reason : str
-        Why there is no prediction; empty where there is one.
+    `total` and `mean` are expected squared errors over all queries and per query,
+    infinite where `reason` says why nothing is known. `mechanism` is ready to release,
+    or None where the policy does not admit it. Errors that are `data_dependent` only a
+    release tells.
     """
 
     name: str
@@ -172,10 +155,7 @@ class Prediction(NamedTuple):
 
 
 class Comparison(Ranking[Prediction]):
-    """Predicted errors, best first; ``str()`` gives a table.
-
-    Iterating yields every `Prediction`, those without an error last.
-    """
+    """Predicted errors, best first, unknown ones last; ``str()`` gives a table."""
 
     def __init__(self, predictions: list[Prediction], heading: str) -> None:
         # Sums of one value in different orders differ in their last digits.
@@ -229,10 +209,6 @@ def compare(
 
     Parameters
     ----------
-    policy : Policy
-        What must stay indistinguishable.
-    workload : Workload
-        What will be asked.
     epsilon, rho, delta : number
         What one release may spend: `epsilon`, or `rho`, or `epsilon` with `delta`.
     hurried : bool
@@ -340,8 +316,7 @@ def _along_edges(
 ) -> list[Choice]:
     """Predict noise on edges and spanning trees where no edge need be listed.
 
-    A tree that keeps every edge measures the same as noise on the edges. On many cells
-    no other tree is held against all edges, and no query is followed cell by cell.
+    A tree that keeps every edge measures the same as noise on the edges.
     """
     cuts = None if policy.edge_count > MOST_EDGES else cut_edges(policy, form)
     many = policy.domain.size > MANY_CELLS

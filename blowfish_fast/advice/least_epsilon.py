@@ -1,10 +1,7 @@
 """The least epsilon at which a law of noise keeps within alpha, but for beta.
 
-    fails ----------- ? ---------- holds        the law itself is asked at every epsilon
-          0.29  0.30  0.31  0.33                that is tried; scaling only says where
-                                                to start
-
-Proved in docs/proofs/translation.md.
+The law itself is asked at every epsilon that is tried; scaling only says where to
+start. Proved in docs/proofs/translation.md.
 """
 
 from __future__ import annotations
@@ -37,10 +34,7 @@ MOST_LAWS = 24
 
 
 class ErrorLaw(NamedTuple):
-    """The noise of a mechanism as a function of epsilon.
-
-    `errors` draws it so many times and returns the largest errors, sorted.
-    """
+    """The noise of a mechanism by epsilon; `errors` draws and sorts the largest."""
 
     scales: Callable[[Fraction], Scales]
     spread: Callable[[Scales], Spread]
@@ -58,9 +52,7 @@ class LeastEpsilon:
     def least(self, law: ErrorLaw, start: float) -> Fraction:
         """Return the least epsilon of the two bounds, checked at that very epsilon.
 
-        `start` is where to look first, as `scaled_start` says; then the laws
-        themselves decide, between an epsilon that fails and one that holds, until
-        these are within a thousandth.
+        The search begins at `start` and ends within a thousandth.
         """
         fails, holds = 0.0, math.inf
         least, lower = Fraction(0), 2.0**-9
@@ -100,10 +92,7 @@ class LeastEpsilon:
         )
 
     def _excess(self, law: ErrorLaw, scales: Scales) -> float:
-        """Return the widest half-width over alpha; at most 1 where the promise holds.
-
-        Where the tails of all queries add up to less than beta, it holds as well.
-        """
+        """Return the widest half-width over alpha; at most 1 if the promise holds."""
         widest = float(law.half_widths(scales, self._miss_of_each).max(initial=0.0))
         if widest <= self.alpha or self.scope != "simultaneous":
             return widest / self.alpha
@@ -119,10 +108,7 @@ class LeastEpsilon:
         return self.beta / (self.queries if self.scope == "simultaneous" else 1)
 
     def _tail_sum(self, kinds: Spread, counts: IntArray, epsilon: float) -> float:
-        """Return the tails beyond alpha of all queries, at `epsilon` times the scales.
-
-        Squares shrink by epsilon squared, so it is alpha that grows by epsilon.
-        """
+        """Return the sum of tails beyond alpha, at scales divided by `epsilon`."""
         far = np.full(kinds.square.size, self.alpha * epsilon)
         return float(chernoff_tail(far, kinds) @ counts)
 
@@ -157,11 +143,7 @@ def one_scale(scales: Scales) -> bool:
 
 
 def _kinds(spread: Spread) -> tuple[Spread, IntArray]:
-    """Return the different spreads, rounded up to 12 bits, and how often each occurs.
-
-    Continuous noise of these squares stands for all of a kind: a law that has only to
-    be near, or above, that of its queries.
-    """
+    """Return the distinct spreads, rounded up to 12 bits, and how often each occurs."""
     square, largest = _rounded_up(spread.square), _rounded_up(spread.largest)
     kinds, counts = np.unique(square + 1j * largest, return_counts=True)
     square, largest = kinds.real.copy(), kinds.imag.copy()

@@ -3,12 +3,9 @@
     prior belief that the value is d          p
     after answers of eps_total in all         at most p / (p + (1 - p) e^(-eps_total))
 
-The attacker may know everybody else's record. The bound is below 1 for every epsilon,
-and approached by randomised response, so it cannot be improved. Proof, and where the
-printed theorem differs: ``docs/proofs/posterior_belief.md``.
-
-Numbers are read as the decimals that were typed; beliefs are rounded up and epsilons
-down, so that rounding never favours the attacker.
+The attacker may know everybody else's record. Proof, that the bound cannot be improved,
+and where the printed theorem differs: ``docs/proofs/posterior_belief.md``. Beliefs are
+rounded up and epsilons down, so that rounding never favours the attacker.
 """
 
 from __future__ import annotations
@@ -49,17 +46,10 @@ MOST_CELLS = 2**13
 class Belief(float):
     """A bound on a posterior belief, usable as a number.
 
-    Attributes
-    ----------
-    prior : Fraction
-        Belief before any answer.
-    exponent : Fraction or float
-        Epsilon of all answers together times the steps between two values; infinite
-        where the policy does not protect.
-    loose : float
-        The bound as printed, prior * e^exponent, which may exceed 1.
-    delta : Fraction or None
-        The probability with which it may be exceeded, for answers paid in rho.
+    `exponent` is the epsilon of all answers times the steps between two values,
+    infinite where the policy does not protect; `loose` is the bound as printed, prior *
+    e^exponent. For answers paid in rho the bound may be exceeded with probability
+    `delta`.
     """
 
     prior: Fraction
@@ -117,7 +107,7 @@ def risk(
     policy: Policy | None = None,
     steps: int | None = None,
 ) -> Belief | FloatArray:
-    """Return the largest belief that an attacker can reach in a person's value.
+    """Return the largest belief that an attacker can reach in a value, rounded up.
 
     Parameters
     ----------
@@ -139,11 +129,6 @@ def risk(
         `Full`.
     steps : int, optional
         Instead of `policy`: the most steps between two values.
-
-    Returns
-    -------
-    Belief or (cells,) float64
-        A bound on the posterior belief, rounded up.
 
     Examples
     --------
@@ -188,10 +173,7 @@ def _rho_and_delta(epsilon: Any, rho: Any, delta: Any) -> tuple[Fraction, Fracti
 def _risk_in_rho(
     prior: Any, rho: Fraction, delta: Fraction, queries: int, apart: float
 ) -> Belief | FloatArray:
-    """Bound beliefs by both tails of the loss at the largest distance.
-
-    D_a is quasi-convex, so a belief over many values pays no more than the farthest.
-    """
+    """Bound beliefs by both tails of the loss at the largest distance of values."""
     exponent: Fraction | float = math.inf
     if apart != math.inf:
         total = Budget(rho * queries, 2).at_distance(int(apart))
@@ -214,21 +196,9 @@ def largest_epsilon(
 ) -> Fraction:
     """Return the largest epsilon of each answer that keeps a belief within bounds.
 
-    The inverse of `risk`; Corollary 31 of the paper, with the exact bound in place of
-    the printed one. To keep the belief from growing by more than a factor x, ask for
-    ``belief = x * prior``.
-
-    Parameters
-    ----------
-    prior, belief : number
-        What an attacker believes beforehand, and may believe afterwards.
-    queries, policy, steps
-        As for `risk`.
-
-    Returns
-    -------
-    Fraction
-        Rounded down to a billionth; every mechanism takes it as epsilon.
+    The inverse of `risk`, rounded down to a billionth; Corollary 31 of the paper, with
+    the exact bound in place of the printed one. To keep the belief from growing by more
+    than a factor x, ask for ``belief = x * prior``. The rest is as for `risk`.
 
     Examples
     --------

@@ -68,10 +68,6 @@ class Advice(NamedTuple):
         geometric mean. Infinite where it is not known.
     by_shape : dict
         The error on each generated histogram; empty unless typical.
-    mechanism : Mechanism or None
-        Ready to release.
-    reason : str
-        Why it is advised, or refused.
     """
 
     name: str
@@ -140,10 +136,6 @@ def recommend(
 
     Parameters
     ----------
-    policy : Policy
-        What must stay indistinguishable.
-    workload : Workload
-        What will be asked.
     epsilon, rho, delta : number
         What one release may spend. With `epsilon` and `delta` both currencies stand
         side by side: Laplace noise at epsilon, without delta, and Gaussian noise at the
@@ -156,8 +148,7 @@ def recommend(
         classes, of the package or not (`find_mechanism`). Needs `records`.
     trials : int, optional
         Releases per generated histogram of `records` records, for typical errors. Left
-        out, the table is enough and none is made; for `mechanisms`, 3, or 1 on more
-        than 2^14 cells.
+        out, none is made; for `mechanisms`, 3, or 1 on more than 2^14 cells.
     progress : callable, optional
         Called with steps done, steps in all and what comes next.
     intervals : {"truth", "noise"}, optional
@@ -401,10 +392,7 @@ def _noise_beside_counts(mechanism: Mechanism, records: int) -> Iterator[str]:
 
 
 def _noise_alone(first: TableEntry, budget: Budget) -> float:
-    """Return the error of the advised strategy, or of one near it, before any fit.
-
-    One strategy under two laws of noise: the fit does not turn their order round.
-    """
+    """Return the error of the advised strategy, or of one near it, before any fit."""
     if first.kind in (Ordered, OrderedHierarchical, Laplace):
         fit = {} if first.kind is Laplace else {"fit": None}
         return _linear_error(first.build(budget, **fit))

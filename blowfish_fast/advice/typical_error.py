@@ -40,10 +40,7 @@ def typical_errors(
     trials: int,
     rng: int | None = None,
 ) -> dict[str, float]:
-    """Return the root mean square error per query asked, on each histogram.
-
-    From so many releases of each, whose seeds follow from `rng`, or are drawn.
-    """
+    """Return the root mean square error per query, over so many releases of each."""
     seed = secrets.randbits(32) if rng is None else as_whole(rng, "rng")
     return {
         shape: _root_mean_square(mechanism, counts, trials, seed)
@@ -74,8 +71,8 @@ def geometric_mean(errors: Iterable[float]) -> float:
 def mean_square(workload: Workload, errors: FloatArray) -> float:
     """Return the mean square of the answers to all queries on errors of cells.
 
-    All ranges are never listed: with running sums d_0 .. d_n their squares add up to
-    (n + 1) sum of d^2 - (sum of d)^2.
+    With running sums d_0 .. d_n, the squares of all ranges add up to (n + 1) sum of d^2
+    - (sum of d)^2.
     """
     form = workload.form(Buckets.single_cells(errors.size))
     if isinstance(form, Implicit) and form.kind == "all_ranges":

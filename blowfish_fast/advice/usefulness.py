@@ -1,18 +1,13 @@
 """(error, delta)-usefulness: a bound on all counts that are sums of noisy cells.
 
-A release is (error, delta)-useful for a class of queries if with probability 1 - delta
-the answers to all of them lie within `error` of the truth. Sums over sets of noisy
-cells are off by at most the sum of all |noise|, whichever the set:
+With probability 1 - delta all answers lie within `error` of the truth. Sums over sets
+of noisy cells are off by at most the sum of all |noise|, whichever the set:
 
     printed   P(sum > t)  <=  cells * exp(-t / (cells * b))     union over the cells
     exact     P(sum > t)   =  P(Gamma(cells, b) > t)            |noise| is exponential
 
-The first is the bound of the DPCube paper (its Lemma 41); the second is the law itself
-and about six times smaller for a hundred cells. Noise on the integers, which the
-library draws, exceeds an exponential by ``b * ln(2 / (1 + exp(-1 / b)))`` at most, half
-a count or less, in every cell; `discrete` adds this.
-
-A relative count is a count divided by the number of records (`records`).
+The first is Lemma 41 of the DPCube paper. Noise on the integers exceeds an exponential
+by ``b * ln(2 / (1 + exp(-1 / b)))`` at most in every cell; `discrete` adds this.
 """
 
 from __future__ import annotations
@@ -52,12 +47,6 @@ def cells_error(
 
     Parameters
     ----------
-    cells : int
-        Number of noisy cells.
-    epsilon : number
-        Spent on them.
-    delta : float
-        Probability with which some answer may be further off.
     sensitivity : float
         1 when a record is added or removed, 2 when it moves; for sums, times the
         largest value.

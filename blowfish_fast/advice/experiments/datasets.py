@@ -1,11 +1,4 @@
-"""Data sets by name: from a folder of ``1d/*.npy`` and ``2d/*.npy``, or generated.
-
-    folder/1d/adult.npy      whole numbers, one axis
-    folder/2d/twitter.npy    whole numbers, two axes
-
-Without a folder the sets are the generated shapes of ``advice.typical_error``, and
-their label says so wherever it is shown.
-"""
+"""Data sets by name: from a folder of ``1d/*.npy`` and ``2d/*.npy``, or generated."""
 
 from __future__ import annotations
 

@@ -41,10 +41,9 @@ MOST_TRIALS = 10**6
 
 @dataclass(frozen=True)
 class Settings:
-    """What a run was asked for.
+    """What a run was asked for; all chance comes from `seed`, and `quick` is short.
 
-    All chance comes from `seed`. `data` is a folder with ``1d/*.npy`` and ``2d/*.npy``,
-    None for generated stand-ins; `quick` is the short form, seconds in all.
+    `data` is a folder with ``1d/*.npy`` and ``2d/*.npy``, None for generated stand-ins.
     """
 
     trials: int
@@ -89,8 +88,7 @@ class PaperVerdict:
 class Summary:
     """A table to print and, where a paper made a claim, the verdict beneath it.
 
-    `lines` hold one value per column; numbers are formatted when they are shown, None
-    is an empty cell. `notes` are sentences that belong to the table.
+    `lines` hold one value per column; None is an empty cell.
     """
 
     columns: Sequence[str]
@@ -106,12 +104,9 @@ class Experiment(ABC):
     ----------
     name : str
         Names the files of its results.
-    title : str
-        The table or figure, and of which paper.
-    claim : str
-        What the paper says it shows, in words; empty where there is no paper.
-    protocol : str
-        One sentence or two: what is repeated how often, and what is measured.
+    title, claim, protocol : str
+        The table or figure; what its paper says it shows, if there is one; and in a
+        sentence or two what is repeated how often, and what is measured.
     parameters : mapping
         What tells this experiment from others of its name; runs of different
         parameters are not mixed in one folder.
@@ -153,10 +148,7 @@ class Experiment(ABC):
 
 
 def seed_of(settings: Settings, *words: object) -> int:
-    """Return a seed that belongs to these words: 63 bits, the same on every machine.
-
-    What two tasks must share, such as a workload, is drawn from words they share.
-    """
+    """Return a 63-bit seed of these words; tasks that share words share the seed."""
     text = "\x1f".join(str(word) for word in (settings.seed, *words))
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big") >> 1
 

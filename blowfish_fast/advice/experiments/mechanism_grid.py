@@ -1,11 +1,6 @@
-"""Mechanisms compared over a folder of data: errors of every mechanism on every set.
+"""Errors of every mechanism on every data set of a folder, at every epsilon.
 
-    mechanisms  x  sets         x  epsilons     --seeded trials-->  mean error per query
-    laplace        1d/adult        0.1
-    dawa           2d/twitter      1
-
-Releases are seeded, and therefore experiments: true counts are compared with noisy
-answers, which nobody may do with data that are to stay private.
+True counts are compared with noisy answers, which nobody may do with private data.
 """
 
 from __future__ import annotations
@@ -196,10 +191,10 @@ Measure = Literal["absolute", "squared"]
 
 @dataclass(frozen=True)
 class Contender:
-    """A mechanism under the name that a table gives it.
+    """A mechanism with its `options`, under the name that a table gives it.
 
-    `options` are keyword arguments of the mechanism; `divisor` is what epsilon is
-    divided by, 2 where a method for added or removed records meets a policy with moves.
+    Epsilon is divided by `divisor`: 2 where a method for added or removed records meets
+    a policy with moves.
     """
 
     label: str
@@ -234,10 +229,7 @@ def release_errors(
     *,
     measure: Measure = "absolute",
 ) -> list[Row]:
-    """Release once per seed and return the mean error per query of each release.
-
-    A mechanism that refuses on public grounds is one row with the reason.
-    """
+    """Return mean errors per query, a release per seed, or one row with a refusal."""
     truth = workload.answer(counts)
     rows: list[Row] = []
     try:

@@ -1,8 +1,4 @@
-"""The files of a run: rows as CSV, a figure with the claim, a page of words and errors.
-
-Every file is written beside its place and moved there whole, so that a reader never
-meets half of one.
-"""
+"""The files of a run, each written beside its place and moved there whole."""
 
 from __future__ import annotations
 
@@ -115,10 +111,7 @@ def summary_paragraphs(
 
 
 def verdict_line(summary: Summary, settings: Settings) -> str:
-    """Return the verdict, with a warning where the data are not the paper's.
-
-    Empty without a claim to judge.
-    """
+    """Return the verdict, if any, with a warning where the data are not the paper's."""
     if summary.verdict is None:
         return ""
     if settings.quick:
@@ -194,9 +187,7 @@ def with_errors(
 ) -> Summary:
     """Return a summary whose numbers carry standard errors, and how sure it is.
 
-    Trials are drawn again with replacement: the spread of a number over such tables is
-    its standard error, and a verdict is as sure as the part of them that agrees with it
-    (the bootstrap). As it is where fewer than three trials tell them apart.
+    Both come from the bootstrap over trials, of which there must be three.
     """
     by_trial: dict[tuple[Value, Value], list[Row]] = {}
     for row in rows:
@@ -263,10 +254,7 @@ def grouped_bars(
     at: Key = (),
     label: str = "mean error",
 ) -> None:
-    """Draw bars side by side on a logarithmic scale; a missing number has no bar.
-
-    Numbers are found by `at`, place and method.
-    """
+    """Draw bars on a logarithmic scale, found by `at`, place and method."""
     width = 0.8 / max(len(methods), 1)
     for number, method in enumerate(methods):
         heights = [found.get((*at, place, method)) for place in places]

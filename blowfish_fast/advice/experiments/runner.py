@@ -1,9 +1,5 @@
 """Runs an experiment: tasks in several processes, every finished one kept on disk.
 
-    tasks --> processes --> NAME.journal --> NAME.csv   rows, in the order of the tasks
-                                             NAME.png   figure with the paper's claim
-                                             NAME.md    claim, protocol, table, verdict
-
 The rows depend on the settings alone, not on the number of processes. A run that is
 stopped leaves its finished tasks in the journal; the same command goes on from there.
 """
@@ -80,18 +76,9 @@ def run_experiment(
 ) -> Finished:
     """Do all tasks that are not done yet, then write CSV, figure, words.
 
-    Parameters
-    ----------
-    experiment : Experiment
-        It is pickled for other processes, so its class stands in a module.
-    out : Path
-        Folder of the results; made if missing.
-    progress : callable, optional
-        Called with tasks done, tasks in all and the key of the last one.
-    anew : bool
-        Discard what an earlier run has left in the folder.
-    figure : bool
-        Whether to draw; needs the extra ``plot``.
+    The experiment is pickled for other processes, so its class stands in a module.
+    `progress` gets tasks done, tasks in all and the last key. `anew` discards what an
+    earlier run has left in the folder; `figure` needs the extra ``plot``.
     """
     if processes < 1:
         raise InputError(f"processes must be at least 1; received {processes}")
@@ -188,12 +175,9 @@ def _rows(journal: TaskJournal, tasks: Sequence[Task]) -> list[Row]:
 class TaskJournal:
     """Finished tasks on disk, so that an interrupted run goes on where it was.
 
-    A journal of other settings than `header` is refused unless `anew` discards it. A
-    line is written in one piece and forced to the disk; what an interruption cut off is
-    an unfinished last line, which is dropped when the journal is read.
-
-        line 1    {"experiment": ..., "seed": ..., "trials": ..., "data": ...}
-        line 2..  {"task": key, "rows": [...]}       one whole line per finished task
+    The first line is the `header` of settings, each other one ``{"task": key, "rows":
+    [...]}``. A journal of other settings is refused unless `anew` discards it. A line
+    is forced to the disk in one piece; one that was cut off is dropped when it is read.
     """
 
     def __init__(self, path: Path, header: Mapping[str, Any], *, anew: bool) -> None:
