@@ -223,10 +223,7 @@ WORDINGS = {
         way_out="Raise --epsilon, or choose another --mechanism"
     ),
 }
-"""By the code of an error, what its fields read here; None keeps what Python says.
-
-A text may name data of the error in braces, which stand there as they are typed.
-"""
+"""By the code of an error, what its fields read here; data stand in braces."""
 
 
 def reword(problem: BlowfishError) -> dict[str, str | None]:

@@ -1,7 +1,4 @@
-"""What a policy, a price and a mechanism mean, in sentences for a curator.
-
-Nothing here reads data: policies, releases and docstrings are public.
-"""
+"""What a policy, a price and a mechanism mean, in sentences for a curator."""
 
 from __future__ import annotations
 
@@ -69,8 +66,7 @@ class Section(NamedTuple):
 class Certainty(NamedTuple):
     """How sure an attacker can become: beforehand, and afterwards at most.
 
-    `one_step` is for values that the policy joins, `any_value` for the farthest ones;
-    None where the policy is too large to look at every distance.
+    `any_value` is for the farthest values; None where the policy is too large.
     """
 
     before: float

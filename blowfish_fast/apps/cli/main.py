@@ -1,8 +1,7 @@
 """The ``blowfish`` command: its commands by panel, and how it runs and ends.
 
 A command is ``run_NAME`` in ``commands/NAME.py`` (`HOMES` lists the others), or a group
-of that name there. The help page is printed from the table below; a command is imported
-when it is typed, and imports its work when it is called.
+of that name there. It is imported when it is typed: help and completion stay fast.
 """
 
 from __future__ import annotations
@@ -70,8 +69,7 @@ ORDER = [name for commands in PANELS.values() for name in commands]
 def load_command(name: str) -> Any:
     """Return a command with its options, its switches without a word for a value.
 
-    typer would print ``--dry-run <bool>``, and whoever follows that and types
-    ``--dry-run true`` names a job file.
+    Whoever followed typer's ``--dry-run <bool>`` would name a job file "true".
     """
     home = import_module(f"{__package__}.commands.{HOMES.get(name, name)}")
     found = getattr(home, f"run_{name}", None)
@@ -184,10 +182,7 @@ def _say_compiling() -> None:
 
 
 def _take_named_shell(words: Sequence[str]) -> None:
-    """Let a shell that is named count; typer would look for one above the process.
-
-    There is none in a container, in a timed job or behind a service.
-    """
+    """Let a shell that is named count; in a container typer would find none."""
     asked = ("--install-completion", "--show-completion")
     for option, shell in pairwise(words):
         if option in asked and not shell.startswith("-"):

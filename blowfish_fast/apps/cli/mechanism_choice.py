@@ -1,8 +1,7 @@
 """Which mechanism a job uses, by public facts alone, and why.
 
-To predict loads the compiler and every kernel, so what was predicted is kept for the
-next command about the same domain, policy, queries, budget and sources of the package;
-no data is among these. What cannot be kept or read is predicted again.
+To predict loads the compiler and every kernel, so predictions are kept for the next
+command about the same public facts and sources of the package.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Options of the commands: those that several share, and dataclasses of many.
-
-Nothing heavy is imported here: help pages and completion need the options only.
-"""
+"""Options of the commands; nothing heavy is imported, so that help pages are fast."""
 
 from __future__ import annotations
 
@@ -166,8 +163,7 @@ def option(
     """Return a field of a dataclass that is an option of a command.
 
     `default` is [] where it may be repeated, `typed` what is typed where the field may
-    hold more; `table` and `called` say where a job file states it. The rest is as
-    `typer.Option` takes it.
+    hold more; `table` and `called` say where a job file states it.
     """
     typer_option = typer.Option(*names, metavar=metavar, help=help_text, **more)
     about = {"option": typer_option, "typed": typed, "metavar": metavar}

@@ -1,7 +1,6 @@
 """Output of the commands: JSON for programs, tables for people.
 
-Results go to the output, and nothing else does: ``blowfish ... --json`` is one JSON
-text there. Progress, remarks and errors go to the error output.
+Progress, remarks and errors go to the error output, and only results to the output.
 """
 
 from __future__ import annotations
@@ -67,8 +66,7 @@ def remark(text: str, *, word: str = "") -> None:
 def escape_control(text: str) -> str:
     """Return the text with control characters spelled out.
 
-    Names in files may be anybody's: sent to a terminal as they are, they could move
-    its cursor and rewrite what a curator reads.
+    Names in files may be anybody's, and could rewrite what a curator reads.
     """
     return "".join(
         one if one.isprintable() or one == "\n" else repr(one)[1:-1] for one in text

@@ -1,9 +1,8 @@
 """A job is read as public facts, checked against its data and its ledger, and released.
 
 Whatever can be refused is refused before the data is read, and the rest before anything
-is charged. With ``--series received:week:2026-W46`` one epoch of arrivals is released:
-the column of arrivals is counted beside the others, inside the epoch or outside it, and
-the ledger charges the dearest epoch of the series, once (`accounting.series`).
+is charged. With ``--series received:week:2026-W46`` one epoch of arrivals is released,
+and the ledger charges the dearest epoch of the series, once (`accounting.series`).
 """
 
 from __future__ import annotations
@@ -89,11 +88,7 @@ class Facts:
 
 
 def listed_orders(words: str, domain: Domain) -> list[str]:
-    """Return the columns whose categories a policy takes in the order of their list.
-
-    Districts have no neighbours in a list, and levels of schooling do; only whoever
-    states the policy knows.
-    """
+    """Return the columns whose categories a policy takes in the order of their list."""
     name, _, setting = words.partition(KNOWN_TOTALS)[0].strip().partition(":")
     several = setting.split(",") if name == "product" else [name] * domain.ndim
     return [

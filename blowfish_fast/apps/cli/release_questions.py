@@ -1,8 +1,4 @@
-"""Questions to a release, each answered by a table.
-
-A table holds what was asked and the estimates; `add_intervals` adds intervals, and says
-what they cover or why there are none.
-"""
+"""Questions to a release, each answered by a table of estimates and intervals."""
 
 from __future__ import annotations
 
@@ -145,10 +141,7 @@ def _answer_ranges(release: Release, asked: Question) -> AnswerTable:
 
 
 def _cut_boxes(boxes: Rectangles) -> tuple[Rectangles, Rectangles]:
-    """Return the whole cells inside of each box, and those that it touches.
-
-    A box without a whole cell inside counts as the one around it: its least is 0.
-    """
+    """Return the whole cells inside each box (or around it), and those it touches."""
     lows, highs = np.floor(boxes.lows), np.ceil(boxes.highs)
     inner = np.ceil(boxes.lows), np.floor(boxes.highs)
     empty = (inner[0] >= inner[1]).any(axis=1, keepdims=True)
@@ -164,10 +157,7 @@ def _cut_kind(release: Release, boxes: Rectangles) -> Scope:
 def _cut_bounds(
     release: Release, boxes: Rectangles, confidence: float, of: Scope
 ) -> FloatArray:
-    """Return intervals of boxes that cut cells: between the cells inside and around.
-
-    Noise is symmetric, so each of the two ends misses with half the probability.
-    """
+    """Return intervals of boxes that cut cells: between the cells inside and around."""
     if of == "noise":
         return release.intervals(boxes, confidence, of="noise")
     inner, outer = _cut_boxes(boxes)

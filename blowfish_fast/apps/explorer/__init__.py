@@ -1,7 +1,6 @@
-"""The explorer: policies and budgets in front of a real database.
+"""The explorer: a curator's policies and budget in front of a real database.
 
-A curator describes a table and chooses policies and a budget; analysts ask questions
-with accuracy requirements until the budget is spent. Needs the extra ``sql``.
+Analysts ask with accuracy requirements until it is spent. Needs the extra ``sql``.
 """
 
 from __future__ import annotations

@@ -54,8 +54,6 @@ class Explorer:
 
     Parameters
     ----------
-    table : TableSpec or mapping
-        What is public about the table, and its policies.
     engine : Database, path, address or ibis backend
         Where its records are; see `Database.connect`.
     epsilon, rho, delta : number, optional
@@ -198,8 +196,8 @@ class Explorer:
     ) -> Answer:
         """Answer a question: charged once, replayed for free ever after.
 
-        The allotment of `analyst` pays. Without a name of the `request`, identical
-        questions share one answer; under a new one they are asked, and charged, anew.
+        The allotment of `analyst` pays. Identical questions share one answer; under a
+        new `request` they are asked, and charged, anew.
         """
         plan = self.plan(question)
         layout = plan.layout
@@ -259,8 +257,7 @@ class Explorer:
     def _check_affordable(self, name: str, cost: Fraction, analyst: str | None) -> None:
         """Refuse what cannot be paid, before the database is asked.
 
-        Counting takes time that depends on records, and nobody may watch it for
-        nothing. Whether it is paid is decided by the ledger when it charges.
+        The time of counting depends on records, and nobody may watch it for nothing.
         """
         ledger, currency = self.ledger, self.ledger.currency
         left = currency.granted(self.remaining(analyst))
@@ -305,8 +302,7 @@ class Explorer:
     ) -> Certificate:
         """Buy a certificate of how far an answer is off the truth; see `Certificate`.
 
-        For answers whose intervals hold the noise alone. It is about the records as
-        they are now, and is charged once for the same terms.
+        It is about the records as they are now, and is charged once for the same terms.
         """
         stored = self._stored(request)
         if stored is None:

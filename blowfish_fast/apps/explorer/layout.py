@@ -1,12 +1,6 @@
 """From a question to bins, policy and queries over them, without the whole table.
 
-    question: income by 10 cells, sex = "f"          touches income and sex
-
-    income   0 0 .. 0 | 1 1 .. 1 | ... | missing     a partition of each attribute
-    sex      fails | passes
-                                                     their product: coarse cells
-    bins     income bins of "f" ..., all that fail   one more partition
-
+Each attribute that is touched is partitioned, and bins are a partition of the product.
 Records that fail a filter, missing values and values outside have bins of their own:
 dropping them would make a private total look public and hide edges of the policy.
 """
@@ -60,9 +54,8 @@ class AxisBins(NamedTuple):
     """How one attribute is cut for a question.
 
     `labels` is the bin of each cell, extra cells included. The first `asked` bins are
-    shown, between `edges` (values, or levels); the others hold what is outside, missing
-    or filtered out, and `fails` marks those that fail a filter. `stretch` is the same
-    cut in closed form, for ordered attributes.
+    shown; the others hold what is outside, missing or filtered out (`fails`). `stretch`
+    is the same cut in closed form, for ordered attributes.
     """
 
     spec: AttributeSpec
@@ -97,8 +90,7 @@ class Layout:
     def labels(self) -> IntArray | None:
         """Final bin of each coarse cell; None where the coarse cells are the bins.
 
-        Bins that are shown come first, in C order; then those of missing values and
-        values outside; all that fails a filter is one bin, the last.
+        Bins that are shown come first, in C order; all that fails a filter is the last.
         """
         fails = np.zeros(self.shape, dtype=np.bool_)
         hidden = np.zeros(self.shape, dtype=np.bool_)

@@ -1,13 +1,4 @@
-"""What an analyst may ask, as plain data.
-
-histogram     counts of the bins of one attribute
-cumulative    how many lie at or below each bin
-quantiles     from the cumulative histogram
-histogram2d   counts of the bins of two attributes
-marginal      counts of the bins of several
-ranges        counts of stated stretches of one attribute
-rectangles    counts of stated boxes of two
-"""
+"""What an analyst may ask, as plain data."""
 
 from __future__ import annotations
 
@@ -39,11 +30,7 @@ Part = Annotated[float, Field(gt=0, lt=1)]
 
 
 class Filter(Model):
-    """Which records count: a stretch of values, or some levels.
-
-    ``low`` and ``high`` are values of the attribute (half-open; dates as ISO texts)
-    and must be edges of its cells; ``values`` are levels.
-    """
+    """Which records count: a half-open stretch between cell edges, or some levels."""
 
     attribute: Name
     low: Bound | None = None

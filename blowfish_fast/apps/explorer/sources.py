@@ -33,10 +33,8 @@ STATEMENT_SECONDS = 120
 class Source(NamedTuple):
     """A place of records: what messages call it, and how a connection is opened.
 
-    `side_by_side` connections are of use: one where the backend lends cursors of its
-    own, or takes one question at a time. Nobody can change `unchanging` records while
-    they are open: they were read into memory, or DuckDB locks them. `files` is the
-    pattern of what holds them.
+    So many connections are of use `side_by_side`; `unchanging` records were read into
+    memory or are locked by DuckDB; `files` is the pattern of what holds them.
     """
 
     name: str

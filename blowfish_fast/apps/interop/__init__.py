@@ -1,7 +1,4 @@
-"""Adapters: mechanisms in the clothes of OpenDP, scikit-learn, DPBench and ektelo.
-
-None of these packages is needed, but for `as_opendp`, which builds their object.
-"""
+"""Adapters: mechanisms in the clothes of OpenDP, scikit-learn, DPBench and ektelo."""
 
 from __future__ import annotations
 

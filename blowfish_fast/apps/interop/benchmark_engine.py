@@ -26,27 +26,15 @@ from .estimator import check_stated, policy_over
 class Engine:
     """A mechanism that estimates a histogram, as DPBench and ektelo call theirs.
 
-    Parameters
-    ----------
-    mechanism : str or class
-        A name such as "dawa", ``"package:Class"``, or a class of mechanisms.
-    policy : str, Policy, or function from Domain to Policy
-        What must stay indistinguishable; always stated. `Engine.dpbench` states what
-        these projects mean.
-    options
-        Further arguments of the mechanism, such as ``share=0.25``.
+    The `mechanism` is a class or a name, such as "dawa" or ``"package:Class"``;
+    `options` are its further arguments. The `policy` is always stated, also as a word
+    or a function of the domain; `Engine.dpbench` states what these projects mean.
+    `short_name` and `init_params` are for tables of results, as in DPBench.
 
-    Attributes
-    ----------
-    short_name, init_params
-        For tables of results, as in DPBench.
-
-    Notes
-    -----
-    Guarantee: each `Run` with ``seed=None`` is epsilon-Blowfish for the policy, by the
-    proof of the mechanism. A seed makes the noise repeatable: an experiment that
-    protects nobody, whatever epsilon says; the release of `release` is marked so.
-    The shape of x, Q and the options count as public.
+    Notes ----- Guarantee: each `Run` with ``seed=None`` is epsilon-Blowfish for the
+    policy, by the proof of the mechanism. A seed makes the noise repeatable: an
+    experiment that protects nobody, whatever epsilon says; the release of `release` is
+    marked so. The shape of x, Q and the options count as public.
 
     Examples
     --------
@@ -71,8 +59,7 @@ class Engine:
     def dpbench(cls, mechanism: MechanismName, **options: Any) -> Self:
         """Return an engine under the neighbours of DPBench and ektelo.
 
-        One record is added or removed (unbounded differential privacy): their Laplace
-        noise on a histogram has scale 1 / epsilon.
+        One record is added or removed, so noise on a histogram has scale 1 / epsilon.
         """
         return cls(mechanism, policy="add_remove", **options)
 
@@ -85,15 +72,10 @@ class Engine:
     ) -> FloatArray:
         """Return an estimate of `x`, of its shape, tuned to `Q`.
 
-        Parameters
-        ----------
-        Q : Workload, DPBench or ektelo workload, matrix, list of queries, or None
-            Ranges of theirs include both ends.
-        x : array of counts
-            Whole numbers; flat, or of the shape of the domain.
-        epsilon : number
-        seed : int or Generator, optional
-            None draws secure noise. Theirs must be set; ours makes an experiment.
+        `Q` is a Workload, a DPBench or ektelo workload, a matrix, a list of queries, or
+        None; ranges of theirs include both ends. `x` holds whole counts, flat or of the
+        shape of the domain. Without a seed noise is secure; with one the run is an
+        experiment.
         """
         if self.mechanism == "kmeans":
             raise InputError(

@@ -51,14 +51,10 @@ class PrivateHistogram(Estimator):
 
     Attributes
     ----------
-    release_ : Release
-        Estimate, guarantee, intervals.
-    counts_ : float64 of the domain's shape
-        Estimated number of records per cell.
-    density_ : float64 of the domain's shape
-        Not negative; times the volumes of the cells it adds up to 1.
-    policy_ : Policy
-    n_features_in_, feature_names_in_
+    counts_, density_ : float64 of the domain's shape
+        Estimated records per cell, and a density that is not negative and integrates
+        to 1.
+    release_, policy_, n_features_in_, feature_names_in_
     n_fits_, epsilon_spent_
         How often this object was fitted, and what all fits together spent.
 
@@ -67,14 +63,12 @@ class PrivateHistogram(Estimator):
     Guarantee: each `fit` is epsilon-Blowfish for `policy_`, by the proof of its
     mechanism, as ``release_.guarantee`` says. Records are counted one by one into cells
     that do not depend on the data, so one record's change is one step of the policy.
-    All else is computed from the release: post-processing. Fits on the same people add
-    up (`epsilon_spent_`); clones made by a search spend as much again each, which only
-    a shared `ledger` can see. `score` and `score_samples` read the records that they
-    are given and add no noise: their results about private records are not private,
-    and neither is what other steps of a pipeline learn from the records (a scaler's
-    means, a grid search's choice).
-    Records that are refused (missing, stray, none at all) are an error, which whoever
-    runs the fit sees; it is not part of the release.
+    Fits on the same people add up (`epsilon_spent_`); clones made by a search spend as
+    much again each, which only a shared `ledger` can see. `score` and `score_samples`
+    read the records that they are given and add no noise: their results about private
+    records are not private, and neither is what other steps of a pipeline learn from
+    the records (a scaler's means, a grid search's choice). An error about records that
+    are refused is not part of the release.
 
     Examples
     --------
@@ -182,8 +176,6 @@ class PrivateKMeans(Estimator):
     ----------
     policy, epsilon, bounds, bins, outside, ledger, random_state
         As for `PrivateHistogram`; a point counts as the centre of its cell.
-    n_clusters : int
-        Number of centres.
     rounds : int
         Lloyd iterations, fixed in advance.
     init : (n_clusters, columns) array_like, optional
@@ -192,8 +184,8 @@ class PrivateKMeans(Estimator):
     Attributes
     ----------
     cluster_centers_ : (n_clusters, columns) float64
-    release_ : KMeansRelease
-    policy_, n_features_in_, feature_names_in_, n_iter_, n_fits_, epsilon_spent_
+    release_, policy_, n_features_in_, feature_names_in_, n_iter_
+    n_fits_, epsilon_spent_
 
     Notes
     -----

@@ -1,11 +1,7 @@
 """Who may call what, and the record of who did.
 
-    page      cookie + X-CSRF-Token on everything that changes something
-    client    Authorization: Bearer <secret>
-
 Failures are the same whether a secret was forged, revoked or never made. Logs hold
-names, times and amounts of budget, never data; only the owner reads them, and they may
-be moved away while the server runs.
+names, times and amounts of budget, never data; only the owner reads them.
 """
 
 from __future__ import annotations
@@ -115,16 +111,9 @@ def _labels(labels: dict[str, str]) -> str:
 class Gate:
     """The locks and the logs of one server.
 
-    Parameters
-    ----------
-    workspace : Workspace
-        Whose keys open it.
-    requests, logins : RateLimit, optional
-        How often each person may ask, and each address may try wrong secrets. A right
-        one always opens: nobody is locked out by others behind the same address.
-    trusted_proxies : sequence of str
-        Addresses or networks of proxies, whose X-Forwarded-For is believed; nobody
-        else's is.
+    `requests` limits how often each person may ask, `logins` how often each address may
+    try wrong secrets. A right one always opens: nobody is locked out by others behind
+    the same address. X-Forwarded-For is believed of `trusted_proxies` alone.
     """
 
     def __init__(
@@ -144,10 +133,9 @@ class Gate:
         self._proxies = [ip_network(one, strict=False) for one in trusted_proxies]
 
     def address(self, request: Request) -> str:
-        """Return where a request comes from.
+        """Return where a request comes from: the nearest address but trusted proxies.
 
-        Seen from here, the nearest address that is no trusted proxy: what stands
-        before it in the header was written by whoever sent the request.
+        What stands before it in the header was written by whoever sent the request.
         """
         nearest = request.client.host if request.client else "unknown"
         stated = request.headers.get("x-forwarded-for", "").split(",")

@@ -1,9 +1,5 @@
 """A whole copy of a server's folder, and back: nothing is charged twice or forgotten.
 
-    folder/ --SQLite's backup--> backup/ledgers/    whole even while the server writes
-            --copy-------------> backup/data/ ...   files that never change
-                                 backup/backup.json heads of ledgers, digests of files
-
 A ledger that is put back does not know what was charged after the backup. Restored
 tables are therefore closed: they give stored answers only, until the curator knows that
 nothing was charged since and opens them.
@@ -56,11 +52,7 @@ def back_up(folder: Path, target: Path) -> dict[str, Any]:
 
 
 def restore(backup: Path, folder: Path, *, nothing_since: bool) -> dict[str, Any]:
-    """Make a server's folder from a backup, after checking all of it.
-
-    Unless `nothing_since`, tables are closed: charges made after the backup are not in
-    it.
-    """
+    """Check a backup and make a server's folder; `nothing_since` keeps tables open."""
     try:
         manifest = json.loads((backup / MANIFEST).read_text())
     except (OSError, ValueError):

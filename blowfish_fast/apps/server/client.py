@@ -35,11 +35,7 @@ PATIENCE = 120.0
 
 @dataclass(frozen=True)
 class ReceivedAnswer:
-    """An answer as the server gave it: see ``explorer.Answer``.
-
-    What was charged for it stands in `epsilon` or in `rho`; what `remaining` says may
-    still be spent is not stated for answers of the history.
-    """
+    """An answer as the server gave it: see ``explorer.Answer``."""
 
     question: dict[str, Any]
     axes: list[dict[str, Any]]
@@ -99,8 +95,7 @@ class Client:
     ) -> ReceivedAnswer:
         """Answer a question: charged once, replayed for free ever after.
 
-        Under a new `request` the same question is asked, and charged, anew; under an
-        old one the old answer comes back, whatever happened to the connection.
+        Under a new `request` the same question is charged anew; an old one replays.
         """
         body = {"question": dict(question), "request": request}
         return self._read(ReceivedAnswer.of, "POST", "/api/ask", body)
@@ -134,10 +129,7 @@ class Client:
     def trade_off(
         self, question: Mapping[str, Any], thetas: list[int] | None = None
     ) -> list[dict[str, Any]]:
-        """Curator: return what an accuracy costs at each threshold, rising.
-
-        The last row, theta None, is the price where whole records are secret.
-        """
+        """Curator: return costs of an accuracy by rising threshold, theta None last."""
         body = {"question": dict(question), "thetas": thetas}
         return self._read(list, "POST", "/api/curator/trade-off", body)[::-1]
 

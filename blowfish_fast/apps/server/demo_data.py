@@ -1,7 +1,4 @@
-"""A database to try everything on: made-up salaries, and patients' visits and tests.
-
-Nothing is downloaded; the people are drawn from a fixed seed and stand for nobody.
-"""
+"""A database to try everything on: people drawn from a fixed seed, who are nobody."""
 
 from __future__ import annotations
 

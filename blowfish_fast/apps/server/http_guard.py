@@ -1,9 +1,5 @@
 """Around every request: how much may come in, which headers and words go out.
 
-    request --limit--> application --headers--> response
-                            |
-                            +-- error: {"error": {"kind": ..., "rule": ..., ...}}
-
 The body of a request is counted as it arrives, whatever its headers say. Errors hold
 neither records nor paths of the server; of one that was not foreseen only the name of
 its type is logged, and nothing is told.
@@ -254,10 +250,7 @@ class Problem(Model):
 
 
 def error_body(problem: BlowfishError | str, hidden: str = "") -> dict[str, Any]:
-    """Return the body of an error response; the text `hidden` is taken out of it.
-
-    An error of the server itself is a plain sentence, without kind and code.
-    """
+    """Return the body of an error response; the text `hidden` is taken out of it."""
     if isinstance(problem, str):
         return {"error": ErrorFields(rule=problem, message=problem).model_dump()}
     fields = problem.to_dict(WORDINGS)

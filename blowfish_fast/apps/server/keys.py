@@ -105,10 +105,7 @@ class Keys:
 
 @dataclass(frozen=True)
 class Login:
-    """A logged-in browser; what it changes must come with the token `csrf`.
-
-    Another site can neither read that token nor send it in a header.
-    """
+    """A logged-in browser; what it changes must come with the token `csrf`."""
 
     identity: Caller
     csrf: str = field(default_factory=lambda: secrets.token_urlsafe(32))

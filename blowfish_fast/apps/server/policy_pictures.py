@@ -1,11 +1,7 @@
 """Policy graphs to be drawn: whole if they are small, a part of them otherwise.
 
-    an attribute    its cells on a circle            the policy as it is stated
-    a question      its bins, or a grid of those     the projected graph G*: two bins
-                    of two attributes; what is       are joined if a value of one and
-                    filtered out or missing apart    a value of the other are
-
-The graph of several attributes is the composed one: one of them moves at a time.
+Bins of a question are joined if a value of one and a value of the other are (the
+projected graph G*). Of several attributes one moves at a time.
 """
 
 from __future__ import annotations

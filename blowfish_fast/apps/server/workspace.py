@@ -48,8 +48,7 @@ ADDED = "data:"
 class Workspace:
     """The state of one server, in a folder that no other server uses.
 
-    A database is an address or an ibis backend, and there may be several by name:
-    where tables are, for those that were not added as files.
+    Databases, of tables that were not added as files, are addresses or ibis backends.
     """
 
     def __init__(
@@ -93,10 +92,7 @@ class Workspace:
         return found
 
     def data_sets(self) -> dict[str, dict[str, str]]:
-        """Return tables that may be described, with columns and types.
-
-        Of several databases as database:table; those that are away are left out.
-        """
+        """Return tables that may be described, with columns and types."""
         found: dict[str, dict[str, str]] = {}
         for name in self._engine_names():
             several = len(self._engines) > 1 and not name.startswith(ADDED)
@@ -118,10 +114,7 @@ class Workspace:
         return found
 
     def check_databases(self) -> None:
-        """Refuse to begin with a database that does not answer.
-
-        A server that has tables already starts without it, and gives stored answers.
-        """
+        """Refuse a database that does not answer, unless there are tables."""
         if not self._explorers:
             for engine in self._engines.values():
                 engine.check_reachable()
@@ -237,8 +230,7 @@ class Workspace:
     ) -> Explorer:
         """Describe a table once more under other policies, and close the first.
 
-        What the first has spent on the same people is noted with the clone: the two
-        add up.
+        What the first has spent on the same people is noted: the two add up.
         """
         with self._lock:
             first = self.explorer(name)
@@ -376,11 +368,7 @@ def _check_name(name: str, what: str) -> None:
 
 
 def _held(folder: Path) -> IO[str]:
-    """Hold a folder for one server, until the file is closed or the process ends.
-
-    Two servers over one folder would plan, count and log side by side, each with limits
-    and sessions of its own; the second is refused.
-    """
+    """Hold a folder for one server, until the file is closed or the process ends."""
     file = (folder / "lock").open("a")
     try:
         import fcntl

@@ -1,10 +1,7 @@
 """``blowfish release``: from a table to a private release, its table and its picture.
 
-    public     words -> facts -> mechanism -> outputs can be written -> ledger would pay
-    private    data -> counts                                           (`release_job`)
-    charged    ledger -> release -> files
-
-A dry run ends where the data would be read.
+Public facts are read first and the ledger pays before counts are released; a dry run
+ends where the data would be read.
 """
 
 from __future__ import annotations

@@ -46,8 +46,7 @@ def open_source(
 ) -> DataSource:
     """Return the source that words stand for; nothing is counted yet.
 
-    A CSV file holds records where the domain is `named`, by columns, and counts
-    otherwise.
+    A CSV file holds records where the domain is `named`, and counts otherwise.
     """
     path = Path(words)
     suffix = path.suffix.lower()

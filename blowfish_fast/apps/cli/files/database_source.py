@@ -1,8 +1,4 @@
-"""A table of a database, by the address that a person states.
-
-Files and PostgreSQL are opened as the explorer does, others by ibis: "mysql://...".
-One GROUP BY counts the table (``data.sql``).
-"""
+"""A table of a database by its address: the explorer's kinds, or others of ibis."""
 
 from __future__ import annotations
 

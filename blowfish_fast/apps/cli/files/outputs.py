@@ -1,11 +1,5 @@
 """Files that commands write: checked before anything is charged, by their endings.
 
-    release    .blowfish (any name)    first, and so that a crash leaves old or new
-    table      .csv .xlsx .parquet .json    one line per cell, with intervals
-               a folder, or .xlsx      of a release of many tables
-    picture    .png .svg .pdf          one or two columns; of many tables their errors
-    report     .html                   one page without scripts: promise, table, picture
-
 What fails after the release loses nothing: it can be made again, for free.
 """
 
@@ -246,8 +240,7 @@ def write_table(table: Table, path: Path, promise: str) -> None:
 def write_csv(table: Table, path: Path) -> None:
     """Write a table so that a spreadsheet shows its letters as they are.
 
-    Excel takes a file without a mark at its beginning for one in the system's own
-    encoding, and garbles umlauts; a file of plain letters needs no mark and gets none.
+    Without a mark at the beginning of the file Excel garbles umlauts.
     """
     texts = [
         str(one)

@@ -1,7 +1,6 @@
 """Records from CSV and Parquet files, counted chunk by chunk: memory stays small.
 
-DuckDB reads both, and turns texts into numbers and dates as the person states. Spaces
-around a value of a CSV file, or around a name of its first line, are no part of it.
+Spaces around a value or a name of a CSV file are no part of it.
 """
 
 from __future__ import annotations
@@ -289,8 +288,7 @@ def _batches(columns: list[_Column], source: str, form: TextForm) -> Iterator[An
 def _steps(expression: str, kind: str | None, at: int, form: TextForm) -> list[str]:
     """Return what nested queries select for a column, from the innermost on.
 
-    No text is taken apart twice, and those that read as usual (u) not at all; spaces
-    around the others (t) are cut off before their value (v) is read.
+    Texts that read as usual (u) are not taken apart, and the others (t) once.
     """
     text, usual, value = f"t{at}", f"u{at}", f"v{at}"
     if kind is None:
@@ -308,10 +306,7 @@ def _steps(expression: str, kind: str | None, at: int, form: TextForm) -> list[s
 
 
 def domain_as_stored(domain: Any, *, texts: list[str], truths: list[str]) -> Any:
-    """Return the domain with categories as columns of texts or truths spell them.
-
-    As stated, a category of digits is a number and "true" is a text.
-    """
+    """Return the domain with categories as columns of texts or truths spell them."""
     attributes = []
     for one in domain.attributes:
         levels, regular = one.levels, one.regular

@@ -1,7 +1,6 @@
-"""Small tables from files: edges of a graph, labels of blocks, queries, counts.
+"""Small tables from files: arrays of numpy, or numbers with commas between.
 
-They are arrays as numpy saves them, or numbers with commas between, a line of names
-above them or not. No message quotes what the caller calls `private`.
+No message quotes what the caller calls `private`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,5 @@
 """A release stated once: its options, and the small TOML file that may hold them.
 
-Each field of `Job` is an option of ``blowfish release`` and has its place in the file,
-a table for data, domain, ledger_domain, policy, workload, mechanism, budget and output.
 Options override the file; files are looked for beside it. Unknown names are refused,
 with the nearest known one: a misspelt policy must not become no policy.
 """

@@ -1,9 +1,8 @@
-"""Policies in words: which values must stay indistinguishable.
+"""Policies in words (`POLICY_FORMS`): which values must stay indistinguishable.
 
-`POLICY_FORMS` lists the words. Cells for missing values and values outside are joined
-to every value of their column. Files name categories where a column has them, and
-number other cells from 0; where categories look like numbers, the first line has to say
-which of the two is meant: a policy that protects the wrong cells would look like any.
+Files name categories where a column has them, and number other cells from 0; where
+categories look like numbers, the first line has to say which of the two is meant: a
+policy that protects the wrong cells would look like any.
 """
 
 from __future__ import annotations
@@ -103,10 +102,7 @@ def parse_table_policy(words: str, table: Domain | WideDomain) -> Policy:
 def extend_policy(
     words: str, columns: Domain, table: Domain | WideDomain
 ) -> TablePolicy | AddRemove:
-    """Return the policy of a table whose `columns` are under `words`.
-
-    Columns that are not among them may take any value.
-    """
+    """Return the policy of a table; columns not under `words` may take any value."""
     whole = words.strip() in ("full", "attribute", "add_remove")
     if whole:
         made: Any = parse_table_policy(words, table)
