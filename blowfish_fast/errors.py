@@ -1,7 +1,6 @@
 """Every deliberate error of the package, as fields that each face words for its reader.
 
-In Python the message is ``rule; received X. way_out``. Other faces replace fields by
-what their readers can type or send, from a table of their own by code. Whatever a
+Other faces than Python reword fields by code, from tables of their own. Whatever a
 caller can cause descends from `BlowfishError`; an ``AssertionError`` would be our bug.
 """
 
@@ -21,7 +20,6 @@ class Wording(NamedTuple):
 
 
 PYTHON: Mapping[str, Wording] = {}
-"""No field is replaced: the library speaks Python."""
 
 
 class BlowfishError(Exception):
@@ -154,10 +152,7 @@ class DataDependentError(BlowfishError):
 
 
 class IntervalError(BlowfishError):
-    """The release does not carry what an interval for these queries needs.
-
-    Where some queries are the reason, ``data["queries"]`` holds their numbers.
-    """
+    """The release lacks what intervals need, for ``data["queries"]`` if stated."""
 
 
 class NoiseOnlyWarning(UserWarning):

@@ -10,8 +10,7 @@ from threading import Lock
 class CompilerWatch:
     """Seconds that went into compiling, who is told, and whether it is wanted at all.
 
-    A process that runs one command (`alone`) may say before the first kernel is called
-    that to load the compiler would take longer than to do without.
+    A process that runs one command (`alone`) may do without: loading takes longer.
     """
 
     def __init__(self) -> None:
@@ -47,4 +46,3 @@ class CompilerWatch:
 
 
 COMPILER = CompilerWatch()
-"""The compiler of this process."""

@@ -1,8 +1,7 @@
 """What a notebook shows of an object: a small table, a bar, a drawing. No scripts.
 
-Text takes the colour of the page, lines are half transparent and nothing has a
-background, so light and dark notebooks both work. All texts are escaped: names of
-attributes come from other people's tables.
+Colours suit light and dark pages. All texts are escaped: names of attributes come from
+other people's tables.
 """
 
 from __future__ import annotations

@@ -25,7 +25,6 @@ EpsilonLike = float | int | Fraction | Decimal | str
 SMALLEST_EPSILON = Fraction(1, 10**9)
 LARGEST_EPSILON = Fraction(10**9)
 LONGEST_QUOTE = 60
-"""Characters of a text that a message repeats."""
 
 
 def as_fraction(value: Any, name: str) -> Fraction:

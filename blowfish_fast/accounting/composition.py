@@ -1,9 +1,4 @@
-"""Composition: what several releases cost together.
-
-One after the other, costs add up. Side by side only the largest counts, provided that
-one record that moves along one edge of the policy changes one part only. Proofs:
-``docs/proofs/composition.md``.
-"""
+"""Composition: what several releases cost together (``docs/proofs/composition.md``)."""
 
 from __future__ import annotations
 
@@ -22,17 +17,13 @@ from blowfish_fast.measure.budgets import Budget
 from blowfish_fast.policies import ABSENT, Constrained, Full, Policy
 
 MOST_WALKED = 2**24
-"""Most edges that are compared one by one, for a region."""
 
 Cost = Fraction | float
 """An exact cost, or infinity where nothing bounds it."""
 
 
 class Currency(NamedTuple):
-    """What a ledger counts: epsilon in billionths, or rho in trillionths.
-
-    Charges are rounded up and budgets down, so rounding never favours the spender.
-    """
+    """What a ledger counts: epsilon in billionths, or rho in trillionths."""
 
     name: str
     short: str

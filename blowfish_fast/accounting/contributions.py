@@ -1,8 +1,4 @@
-"""How many records of a person to count: free, or chosen privately.
-
-One more step of noise equals what it saves where about cells / epsilon persons lie
-above k, so the first k with no more persons above it is taken.
-"""
+"""How many records of a person to count: free, or chosen privately."""
 
 from __future__ import annotations
 
@@ -113,19 +109,11 @@ def choose_at_most(
     persons above it is returned, both sides noisy; the last one if there is none. What
     is lost by counting no more than k records of a person is private and not reported.
 
-    Parameters
-    ----------
-    records_per_person : (persons,) array_like of whole numbers
-        Private.
-    cells : int
-        Size of the domain that will be released; public, never taken from the data.
-    epsilon, then : number
-        What the choice may cost, and what the release that follows will.
-    policy : Policy, optional
-        By default the ledger's. Where no edge leads to "absent", the number of a
-        person's records is no secret: the choice is exact and free, and says so.
-    ledger : Ledger, optional
-        Kept under a policy of persons; pays for the choice as in `Ledger.release`.
+    `cells` is the size of the domain that will be released, never taken from the data;
+    `then` is what the release that follows will cost. The policy is by default that of
+    the `ledger`, which is kept under a policy of persons and pays. Where no edge leads
+    to "absent", the number of a person's records is no secret: the choice is exact and
+    free, and says so.
 
     Examples
     --------

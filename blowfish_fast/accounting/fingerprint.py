@@ -1,8 +1,6 @@
 """A fingerprint of a question: mechanism, parameters, policy, never data.
 
-A ledger compares fingerprints, so that an old answer is not handed out for a new
-question. Attributes with an underscore and cached properties are by-products, and left
-out.
+Attributes with an underscore and cached properties are by-products, and left out.
 """
 
 from __future__ import annotations

@@ -308,7 +308,6 @@ class IntegerRows:
 
 
 def _noise_intervals(release: Release, confidence: float) -> FloatArray:
-    """Return intervals around the noisy rows, each of which carries one draw."""
     (measurement,) = release.measurements
     scales, miss = measurement.scales, 1.0 - confidence
     widths = scales.widths

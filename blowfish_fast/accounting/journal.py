@@ -282,7 +282,7 @@ class Journal:
             return list(_charges(connection, "ORDER BY c.number"))
 
     def verify(self, head: str | None = None) -> str:
-        """Check everything, and for an earlier `head`; return the newest digest."""
+        """Check everything, and that `head` is in the chain; return the last digest."""
         if self.copied_alone:
             raise LedgerError(
                 f"{self.name} was copied while it was in use, without its write-ahead "

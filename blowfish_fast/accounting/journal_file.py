@@ -35,7 +35,6 @@ OLDER_FORMATS = {2: FORMAT, 3: FORMAT_IN_RHO}
 BUSY_SECONDS = 60.0
 
 FIRST_LINK = hashlib.sha256(b"blowfish_fast ledger").digest()
-"""What the first entry is chained to."""
 
 _TABLES = """
 CREATE TABLE budget (
@@ -273,7 +272,6 @@ def copy_file(path: Path, target: Path) -> None:
         made = connect(str(target))
         try:
             source.backup(made)
-            # The copy is in nobody's use.
             made.execute("UPDATE in_use SET mark = 0")
         finally:
             made.close()

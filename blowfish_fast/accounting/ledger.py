@@ -72,11 +72,15 @@ MOST_SHOWN = 8
 class Ledger:
     """A budget that is charged before anything is measured.
 
+    Everything ever released through one ledger is, together, epsilon-Blowfish for its
+    policy (rho-zCDP, for a ledger in rho), if its data is about one set of people and
+    all releases about them go through it. Threads, processes and several `Ledger`
+    objects may share a file, which holds noisy answers, never true counts.
+
     Parameters
     ----------
     path : path or None
-        An SQLite file, made if there is none and never overwritten; None keeps the
-        ledger in memory, for experiments.
+        An SQLite file, made if missing, never overwritten; None keeps it in memory.
     epsilon, rho, delta : number
         The whole budget: `epsilon`, or `rho`, or `epsilon` with `delta` for the largest
         rho that certainly implies it. A ledger in rho charges mechanisms in epsilon
@@ -86,15 +90,6 @@ class Ledger:
         be left out for an existing file, and must be the same if given.
     about : mapping, optional
         Plain data that is kept with a new ledger and frozen with its policy.
-
-    Notes
-    -----
-    The guarantee: everything ever released through one ledger is, together,
-    epsilon-Blowfish for its policy (rho-zCDP, for a ledger in rho), if the ledger's
-    data is about one set of people and all releases about them go through it.
-
-    Threads, processes and several `Ledger` objects may share a file. It holds noisy
-    answers, never true counts.
 
     Examples
     --------
@@ -153,7 +148,6 @@ class Ledger:
             terms = plain_terms(policy, about, currency)
         self._journal = Journal(where, total, terms)
         self.currency = self._journal.currency
-        """What is counted: epsilon or rho, and in which units."""
         self._kept: dict[str, list[Release]] = {}
         self._lock = threading.Lock()
         self._drawn = DrawnData()
@@ -247,7 +241,8 @@ class Ledger:
 
         Where no edge of the policy moves what is measured, the answer is exact and
         costs nothing; it is logged all the same. Refusals come before the charge; a
-        later error says so, and how to go on.
+        later error says so, and how to go on. `note` is public data for the log;
+        `progress` is called with a short text before each long step.
 
         Parameters
         ----------
@@ -261,10 +256,6 @@ class Ledger:
             A seed, for experiments: refused by a ledger on disk.
         analyst : str, optional
             Whose allotment pays, beside the budget; see `allot`.
-        note : mapping, optional
-            Plain public data that the log keeps with the charge.
-        progress : callable, optional
-            Called with a short text before each long step.
         vouched : bool
             Your word that a mechanism, partition or strategy defined outside
             ``blowfish_fast`` keeps what it promises, without which it is refused.
@@ -308,8 +299,7 @@ class Ledger:
         At least a `fraction` of the answers to `workload` lies within the certified
         intervals, but for a probability of 1 - `confidence`. `kind` is by default that
         of the least predicted width (see `Certificate`); other data than the release
-        was drawn from are refused where that is known. `epsilon` is paid beside the
-        release; `request`, `rng` and `analyst` are as there.
+        was drawn from are refused where that is known.
         """
         certifier = Certifier(
             release,
@@ -387,7 +377,6 @@ class Ledger:
         self._journal.allot(name, self._granted(amount))
 
     def _granted(self, amount: Any) -> int:
-        """Read an amount of the ledger's currency, in whole units."""
         read = as_epsilon if self.currency.power == 1 else as_rho
         return self.currency.granted(read(amount))
 

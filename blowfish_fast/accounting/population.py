@@ -51,19 +51,11 @@ _OWNERS: WeakValueDictionary[str, Population] = WeakValueDictionary()
 class Population:
     """People whose records lie in several tables, and the one budget they share.
 
-    Parameters
-    ----------
-    person : str
-        The column that says whose record a row is, in every table.
-    tables : mapping from names to policies, or sequence of PeopleTable
-        What is secret in each table, about single records or persons. Descriptions of a
-        table with ``name``, ``source`` and ``policy()`` serve, too. Left out where an
-        existing ledger is opened.
-    path, epsilon, rho, delta
-        As for `Ledger`.
+    `person` is the column that says whose record a row is, in every table. `tables`
+    says what is secret in each: a mapping from names to policies, or descriptions with
+    ``name``, ``source`` and ``policy()``. They are left out where an existing ledger is
+    opened. The rest is as for `Ledger`.
 
-    Notes
-    -----
     Two descriptions of one source share the budget: they belong to one population, and
     agree on the policy of every attribute that both have. A second population over a
     source is refused if another one of this process pays for it, or one whose ledger
@@ -291,7 +283,6 @@ class Population:
 
 
 def _read_tables(tables: Any, person: str | None) -> list[PeopleTable]:
-    """Read descriptions of tables, each as a policy about persons."""
     if not isinstance(person, str) or not person:
         raise InputError(
             "person names the column that says whose record it is, in every table",

@@ -61,7 +61,6 @@ ZIP = b"PK"
 """How the file of a histogram's release begins; k-means writes plain JSON."""
 
 LONGEST_NAME = 200
-"""Characters of the name of a request, an analyst or a snapshot."""
 
 
 class RequestPart(NamedTuple):

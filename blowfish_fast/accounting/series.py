@@ -40,7 +40,6 @@ FORMS = {
     "quarter": (r"(\d{4})-Q([1-4])", "2026-Q4"),
     "year": (r"(\d{4})", "2026"),
 }
-"""How epochs are named, and an example."""
 
 
 @dataclass(frozen=True)
@@ -76,8 +75,7 @@ class Series:
         When a record arrived: append-only, never corrected, and no attribute of the
         ledger's domain, since a date that may move is in two epochs.
     every : {"day", "week", "month", "quarter", "year"}
-        Epochs are half-open and named "2026-11-15", "2026-W46", "2026-11", "2026-Q4",
-        "2026".
+        Epochs are half-open: "2026-11-15", "2026-W46", "2026-11", "2026-Q4", "2026".
     level : {"event", "person-epoch", "person"}
         Who is protected at the price of the dearest epoch. "event": one record, on a
         ledger of records. "person-epoch" ("person-week" and so on are the same): all
@@ -344,7 +342,7 @@ class Series:
 
 
 def best_block(epochs: int) -> tuple[int, float]:
-    """Return the number of epochs to a block that errs least, and its mean variance."""
+    """Return the epochs per block that err least, and their variance at epsilon 1."""
     upto = np.arange(1, epochs + 1)
     best = 1, float((2.0 * upto).mean())
     for size in range(2, 3 * int(epochs**0.5) + 2):

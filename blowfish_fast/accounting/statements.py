@@ -132,10 +132,9 @@ class Share:
 class Entry:
     """One charge, as `Ledger.history` lists it.
 
-    `number` is its place in the log. `together` says why the parts that `mechanism`
-    names cost no more than the largest ("ids", "regions"). The `state` is "reserved"
-    (not answered yet), "stored" (answered and kept) or "returned"; `analyst` is whose
-    allotment paid, `snapshot` the version of the data.
+    `together` says why the parts that `mechanism` names cost no more than the largest
+    ("ids", "regions"). The `state` is "reserved" (not answered yet), "stored" (answered
+    and kept) or "returned"; `analyst` is whose allotment paid.
     """
 
     number: int

@@ -25,19 +25,15 @@ Result = TypeVar("Result")
 Action = Callable[[sqlite3.Connection], Any]
 
 MOST_TOGETHER = 64
-"""Actions of one transaction."""
 
 FileNumber = tuple[int, int]
 """Device and number of a file: a path may lead to another one later."""
 
 LogEntry = tuple[int, bytes]
-"""Number and digest of an entry of the log."""
 
 
 @dataclass(slots=True)
 class _Waiting:
-    """An action, and what became of it."""
-
     action: Action
     done: bool = False
     result: Any = None

@@ -1,9 +1,8 @@
 """A policy together with counts that everybody knows, and how many records then move.
 
-Neighbouring databases keep the known counts, so several records move at once, in cycles
-and paths of the graph that joins two counts where a move lowers one and lifts another.
-The longest ones bound how many records neighbours differ in (Blowfish, Theorem 8.2, for
-edge-closed neighbours; ``docs/proofs/constraints.md``).
+Neighbouring databases keep the known counts, so several records move at once. The
+longest cycles and paths of moves bound how many (Blowfish, Theorem 8.2, for edge-closed
+neighbours; ``docs/proofs/constraints.md``).
 """
 
 from __future__ import annotations
@@ -35,7 +34,6 @@ MOST_SUBSETS = 2**24
 """Subsets of queries that are walked in all, over several connected sets."""
 
 MOST_WALKED = 2**24
-"""Most edges between kinds of cells that are walked one by one."""
 
 PAIRS_AT_ONCE = 2**20
 
@@ -67,16 +65,12 @@ class Chains(NamedTuple):
 class Constrained(SameGraph):
     """The edges of a policy, and public counts that neighbours must agree on.
 
-    Made by `Policy.with_constraints`. The constraints are sparse for `base`: no move
-    along an edge lowers or lifts more than one of the counts.
-
-    Notes
-    -----
-    Neighbours are edge-closed: both databases have the known counts, every record that
-    differs moves along an edge of `base`, and no smaller non-empty set of these moves
-    keeps the counts. This is weaker than the printed Definition 4.1, where records may
-    also move along non-edges and for which the printed bound fails; under `Full` the
-    two agree. Proof in ``docs/proofs/constraints.md``.
+    Made by `Policy.with_constraints`; no move along an edge may lower or lift more than
+    one of the counts. Neighbours are edge-closed: both databases have the known counts,
+    every record that differs moves along an edge of `base`, and no smaller non-empty
+    set of these moves keeps the counts. This is weaker than the printed Definition 4.1,
+    where records may also move along non-edges and for which the printed bound fails;
+    under `Full` the two agree (``docs/proofs/constraints.md``).
 
     Examples
     --------
@@ -263,7 +257,6 @@ def _walk_edges(
 
 
 def _refuse(constraints: Constraints, policy: Policy, one: int, two: int) -> NoReturn:
-    """Say which move lowers or lifts several queries."""
     labels = constraints.cell_kinds.labels
     cells = [
         ABSENT if kind == ABSENT else int(np.argmax(labels == kind))

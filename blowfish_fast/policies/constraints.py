@@ -1,7 +1,4 @@
-"""Counts that everybody knows: single counts, marginals, rectangles.
-
-Only the questions matter, not the answers; cells in the same questions are of one kind.
-"""
+"""Counts that everybody knows: the questions matter here, their answers do not."""
 
 from __future__ import annotations
 
@@ -78,7 +75,6 @@ class Constraints(ABC):
 
     @classmethod
     def _from_parameters(cls, domain: Domain, data: dict[str, Any]) -> Self:
-        """Rebuild from `_parameters`."""
         return cls(domain, **data)
 
     @property
@@ -145,8 +141,7 @@ class Constraints(ABC):
 class CountConstraints(Constraints):
     """The number of records in each of some sets of cells is known.
 
-    Each of the `masks` has the cells of one set, flat in C order or in the domain's
-    shape.
+    `masks` mark the cells of each set, flat in C order or in the domain's shape.
 
     Examples
     --------
@@ -300,8 +295,7 @@ class MarginalConstraints(Constraints):
 class RectangleConstraints(Constraints):
     """The number of records in each of some rectangles is known.
 
-    `lows` and `highs`, (queries, ndim), are corners in cells, half-open; on one
-    attribute (queries,) will do.
+    Corners are half-open, (queries, ndim) cells; on one attribute (queries,) will do.
 
     Examples
     --------
@@ -385,7 +379,6 @@ def _runs(mask: BoolArray) -> list[list[int]]:
 
 
 def _split_marginals(axes: Any) -> list[Any]:
-    """Return several marginals as given, a single one as a list of one."""
     if _is_single(axes):
         return [(axes,)]
     given = list(axes)

@@ -1,7 +1,4 @@
-"""Where the nodes of a small policy graph go, and how its edges bend.
-
-Ordered cells lie on a line, cells of two attributes on a grid, the rest on a circle.
-"""
+"""Where the nodes of a small policy graph go: on a line, a grid or a circle."""
 
 from __future__ import annotations
 
@@ -93,7 +90,6 @@ def _nodes(domain: Domain, form: str) -> FloatArray:
     if form == "grid":
         rows, columns = np.divmod(cells, domain.shape[1])
         return np.column_stack([columns, rows])
-    # The first cell stands on top and the others follow clockwise.
     turn = np.pi / 2 - 2 * np.pi * cells / domain.size
     return np.column_stack([np.cos(turn), np.sin(turn)])
 

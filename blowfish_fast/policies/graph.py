@@ -51,7 +51,6 @@ class Graph(Policy):
     def __init__(self, domain: Domain, edges: Any) -> None:
         super().__init__(domain)
         ends = _read_edges(edges, domain.size)
-        # "absent" becomes the node after the last cell.
         nodes = np.where(ends == ABSENT, domain.size, ends)
         self._rows = _freeze(
             *kernels.adjacency(nodes[:, 0], nodes[:, 1], domain.size + 1)

@@ -1,7 +1,4 @@
-"""Moves on a grid that look the same from every cell: their number, pairs, lengths.
-
-Of two opposite steps only the one that comes later in C order is kept.
-"""
+"""Moves on a grid that look the same from every cell: their number, pairs, lengths."""
 
 from __future__ import annotations
 
@@ -38,7 +35,6 @@ class Ball(NamedTuple):
         elif self.metric == "l2":
             lengths = (steps * steps).sum(axis=-1)
         else:
-            # A step along no axis at all has length 0.
             lengths = np.abs(steps).max(axis=-1, initial=0)
         return lengths
 
@@ -186,10 +182,8 @@ def largest_change_in_ball(
 
 
 def hull_distances(offsets: IntArray, limit: int) -> IntArray:
-    """Return how many steps of squared length at most `limit` make up plane offsets.
-
-    The bounds of a polygon's sides tell exactly: ``docs/proofs/policies.md``.
-    """
+    """Return how many steps of squared length at most `limit` make up plane offsets."""
+    # Exact, by the sides of a polygon: docs/proofs/policies.md.
     points = np.abs(offsets)
     radius = math.isqrt(limit)
     hull: list[tuple[int, int]] = []

@@ -30,17 +30,11 @@ from .protocol import PersonRule
 class PerPerson(SameGraph):
     """One person's records, at most `at_most` of which are counted, are the secret.
 
-    Made by `Policy.per_person`, which explains the parameters.
-
-    Notes
-    -----
-    Neighbours: record keys are fixed, and two databases differ in one person only.
-    Every record of hers stays or moves along one edge, or, where an edge leads to
-    "absent", all her records appear or disappear. Records that appear one by one cost
-    up to twice as much.
-
-    Without edges to "absent" the number of a person's records is no secret, so totals
-    of counted records are exact.
+    Made by `Policy.per_person`. Neighbours: record keys are fixed, and two databases
+    differ in one person only. Every record of hers stays or moves along one edge, or,
+    where an edge leads to "absent", all her records appear or disappear; records that
+    appear one by one cost up to twice as much. Without edges to "absent" the number of
+    a person's records is no secret, so totals of counted records are exact.
 
     Examples
     --------

@@ -1,7 +1,4 @@
-"""Presence as the secret: alone, or beside the moves of another policy.
-
-``WithAbsent(Full(domain))`` protects both at e^eps, and costs cells what `Full` does.
-"""
+"""Presence as the secret: alone, or beside the moves of another policy."""
 
 from __future__ import annotations
 
@@ -201,7 +198,6 @@ class WithAbsent(SameGraph):
 
     @classmethod
     def _from_dict(cls, data: dict[str, Any]) -> Self:
-        """Rebuild from `to_dict`."""
         return cls(from_dict(data["base"]), data["length"])
 
     def _identity(self) -> tuple[Any, ...]:

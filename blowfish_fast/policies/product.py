@@ -84,7 +84,6 @@ class Product(Policy):
 
     @property
     def _shape(self) -> tuple[int, ...]:
-        """Cells of each factor."""
         return tuple(one.domain.size for one in self.factors)
 
     @property

@@ -1,7 +1,4 @@
-"""Quotients of policies on bins of cells, held without their edges where possible.
-
-Contiguous bins along a line give a `Band`, any other bins a `Projection`.
-"""
+"""Quotients of policies on bins of cells, held without their edges where possible."""
 
 from __future__ import annotations
 
@@ -25,7 +22,6 @@ from .graph import Graph, Rows
 from .protocol import MOST_LISTED, Bandwidth, Change, Components, refuse_quotient
 
 MOST_HELD = 2**25
-"""Most edges of a quotient that are held."""
 
 TABLE_BINS = 2**13
 """Below this, pairs of bins are marked in a table of all of them."""

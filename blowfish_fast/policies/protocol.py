@@ -29,11 +29,9 @@ MOST_COMPARED = MOST_LISTED // 8
 
 
 class Components(NamedTuple):
-    """Connected parts of the policy graph.
+    """Connected parts of the policy graph; `labels` is None when there is just one.
 
-    `labels` gives the component of each cell, or None when there is just one;
-    `private` marks the components that hold the node "absent". The number of records
-    in any other component is public, since no edge changes it.
+    The number of records is public in all parts but the `private` ones, with "absent".
     """
 
     labels: IntArray | None
@@ -65,11 +63,7 @@ class Change(NamedTuple):
 
 
 class PersonRule(NamedTuple):
-    """Who is protected where a person may have several records.
-
-    `person` names the column that says whose record it is, None where it is not named;
-    `count` is "records" or "persons": whether a person counts once.
-    """
+    """The column of persons, if stated, and whether "records" or "persons" count."""
 
     person: str | None
     count: str  # type: ignore[assignment]
@@ -233,10 +227,7 @@ def bin_keys(first: IntArray, second: IntArray, bins: int) -> IntArray:
 
 
 def implies(one: PolicyGraph, other: PolicyGraph) -> bool:
-    """Return whether a guarantee under `one` is one under `other`; False if not known.
-
-    Proof, also for constraints and group sizes: ``docs/proofs/policies.md``.
-    """
+    """Return whether `one` surely implies `other` (``docs/proofs/policies.md``)."""
     # The one door between persons and records: neither implies the other, not even
     # with one record each, for a record that appears can take the place of another.
     if one.person_rule != other.person_rule:
@@ -278,7 +269,6 @@ def _implied_through_attributes(one: PolicyGraph, other: PolicyGraph) -> bool:
 
 
 def _includes(one: PolicyGraph, other: PolicyGraph) -> bool:
-    """Compare the edges of two policies over one domain."""
     if not (other.has_moves or other.has_bottom):
         return True
     if other.has_bottom and not one.has_bottom:

@@ -41,9 +41,8 @@ class TablePolicy(Policy):
     Parameters
     ----------
     by_attribute : mapping from name to Policy, optional
-        The policies of attributes, composed as in `Product`; attributes that are not
-        named may take any value (`Full`). Left out, any two records are joined: `Full`
-        over the whole table, which protects more.
+        The policies of attributes, composed as in `Product`; others may take any value.
+        Left out, any two records are joined (`Full`), which protects more.
     presence : {False, True, number, "only"}
         Whether someone is in the table at all. False: the number of records is public.
         True: protected as a move is. A number of 1 or more: told apart by at most
@@ -140,8 +139,7 @@ class TablePolicy(Policy):
         if self.presence == "only":
             return AddRemove(domain).derive_from(self)
         if self.absent_length is not None:
-            # The moves alone descend from a table without presence: they do not imply
-            # this one.
+            # Moves come from a table without presence, so they do not imply this one.
             moves = TablePolicy(self.domain, self._stated)
             seen = moves._seen_through(columns, domain)
             return WithAbsent(seen, self.absent_length).derive_from(self)
@@ -151,7 +149,6 @@ class TablePolicy(Policy):
         return seen_by_factors(self, factors, columns, domain)
 
     def _restricted(self, columns: list[AxisView], domain: WideDomain) -> Policy:
-        """Return the policy of a table of some of the attributes."""
         if self.by_attribute is None:
             return TablePolicy(domain, presence=self.presence).derive_from(self)
         factors = [self._factor(axis) for axis in range(self.domain.ndim)]
@@ -257,7 +254,6 @@ class TablePolicy(Policy):
 
     @classmethod
     def _from_dict(cls, data: dict[str, Any]) -> Self:
-        """Rebuild from `to_dict`."""
         stated = data["by_attribute"]
         if stated is not None:
             stated = {name: from_dict(one) for name, one in stated.items()}

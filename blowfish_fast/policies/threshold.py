@@ -23,7 +23,6 @@ from .projection import Band, Projection, bins_of_cells, labels_along, only_axis
 from .protocol import MOST_LISTED, Bandwidth, Change, PolicyGraph, bin_keys
 
 MOST_STEPS = 2**22
-"""Most steps of a ball that are ever listed."""
 
 METRIC_WORDS = {
     "l1": "summed over the attributes",
@@ -41,10 +40,8 @@ class Threshold(Policy):
         Largest distance of joined cells: 1 or more cells, or more than 0 in value
         units. Fractions of a cell count only under "l2".
     unit : {"cells", "value"}
-        "value" measures by the edges of a single attribute: two cells are joined when
-        some two values in them differ by at most theta. Cell i holds the values from
-        ``edges[i]`` up to, but without, ``edges[i + 1]``, so cells i < j are joined
-        when ``edges[j] - edges[i + 1] < theta``, edges taken as exact numbers.
+        "value" measures by the edges of a single attribute: cells are joined when
+        some two values in them differ by at most theta, exactly (Lemma PO7).
     metric : {"l1", "l2", "linf"}
         Distance of cell coordinates on several attributes: their sum, the straight
         line, or the largest. They agree on a single attribute.
@@ -104,12 +101,10 @@ class Threshold(Policy):
 
     @cached_property
     def _ball(self) -> grid_steps.Ball:
-        """The steps that join cells, cut to the size of the domain."""
         if self.metric == "l2":
             square = Fraction(self.theta) ** 2
             if square.denominator > 1:
-                # A root such as sqrt(3) may have been rounded down: when in doubt,
-                # the cells are joined.
+                # A root such as sqrt(3) may be rounded down: join when in doubt.
                 square *= 1 + Fraction(1, 10**12)
             longest = sum((side - 1) ** 2 for side in self.domain.shape)
             return grid_steps.Ball("l2", min(math.floor(square), longest))
@@ -131,7 +126,6 @@ class Threshold(Policy):
 
     @cached_property
     def _far(self) -> IntArray:
-        """The furthest neighbour of each cell of a line."""
         last = self.domain.size - 1
         if self.unit == "cells":
             return np.minimum(np.arange(self.domain.size) + self._ball.limit, last)
@@ -215,8 +209,7 @@ class Threshold(Policy):
 
     def grid_moves(self, shape: tuple[int, ...], most: int) -> IntArray | None:
         """Return the steps of half a ball."""
-        # Merged slabs keep the form of the ball only if it goes no further than the
-        # next slab along any axis.
+        # Merged slabs keep the ball's form only if it ends within the next slab.
         if self.unit == "value" or (
             shape != self.domain.shape and self._ball.radius() > 1
         ):
@@ -289,7 +282,6 @@ class Threshold(Policy):
         )
 
     def _cell_width(self) -> float | None:
-        """Return the value that one unit of theta stands for, where it has one."""
         if self.unit == "value":
             return 1.0
         edges = self.domain.attributes[0].edges if self.domain.ndim == 1 else None

@@ -1,8 +1,4 @@
-"""What every workload answers, alone or in a union; its queries in one of three forms.
-
-Strategies see a workload only through a `Form`, laid over the buckets that were
-measured, so a mechanism never asks which workload it was given.
-"""
+"""What every workload answers, alone or in a union; its queries in three forms."""
 
 from __future__ import annotations
 
@@ -135,7 +131,6 @@ class Workload(ABC):
         return self
 
     def __or__(self, other: Any) -> Workload:
-        """Return the queries of both, these first."""
         if not isinstance(other, Workload):
             return NotImplemented
         return Union(self, other)

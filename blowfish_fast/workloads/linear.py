@@ -114,9 +114,7 @@ class Sum(Workload):
 
 
 class Marginals(Workload):
-    """The marginal table over the named axes, in C order of the kept axes.
-
-    `axes` are those to keep, by number or name; they keep their order in the domain.
+    """The marginal table over `axes`, by number or name, in the domain's C order.
 
     Examples
     --------

@@ -17,7 +17,6 @@ from .base import Fractions, Pieces, Union, Workload
 from .linear import Marginals
 
 MOST_TABLES = 2**16
-"""Tables that are asked together, at most."""
 
 
 class Tables(Workload):
@@ -104,7 +103,6 @@ class Tables(Workload):
         return Tables(self.domain, list(joined), weights=list(joined.values()))
 
     def _parts(self) -> Union:
-        """Return the tables as marginals of a domain that can be listed."""
         if not isinstance(self.domain, Domain):
             raise WorkloadError(
                 "tables of a wide domain are never listed cell by cell",
