@@ -182,7 +182,7 @@ def _say_compiling() -> None:
 
 
 def _take_named_shell(words: Sequence[str]) -> None:
-    """Let a shell that is named count; in a container typer would find none."""
+    """Take the shell that is named; typer would look for one and may find none."""
     asked = ("--install-completion", "--show-completion")
     for option, shell in pairwise(words):
         if option in asked and not shell.startswith("-"):

@@ -31,10 +31,12 @@ class Engine:
     or a function of the domain; `Engine.dpbench` states what these projects mean.
     `short_name` and `init_params` are for tables of results, as in DPBench.
 
-    Notes ----- Guarantee: each `Run` with ``seed=None`` is epsilon-Blowfish for the
-    policy, by the proof of the mechanism. A seed makes the noise repeatable: an
-    experiment that protects nobody, whatever epsilon says; the release of `release` is
-    marked so. The shape of x, Q and the options count as public.
+    Notes
+    -----
+    Guarantee: each `Run` with ``seed=None`` is epsilon-Blowfish for the policy, by the
+    proof of the mechanism. A seed makes the noise repeatable: an experiment that
+    protects nobody, whatever epsilon says; the release of `release` is marked so.
+    The shape of x, Q and the options count as public.
 
     Examples
     --------

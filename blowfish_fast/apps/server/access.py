@@ -133,7 +133,7 @@ class Gate:
         self._proxies = [ip_network(one, strict=False) for one in trusted_proxies]
 
     def address(self, request: Request) -> str:
-        """Return where a request comes from: the nearest address but trusted proxies.
+        """Return the nearest address of a request that is no trusted proxy's.
 
         What stands before it in the header was written by whoever sent the request.
         """

@@ -95,7 +95,7 @@ class Client:
     ) -> ReceivedAnswer:
         """Answer a question: charged once, replayed for free ever after.
 
-        Under a new `request` the same question is charged anew; an old one replays.
+        Under a new `request` it is charged anew; an old one brings the old answer back.
         """
         body = {"question": dict(question), "request": request}
         return self._read(ReceivedAnswer.of, "POST", "/api/ask", body)

@@ -1,4 +1,4 @@
-"""A database to try everything on: people drawn from a fixed seed, who are nobody."""
+"""A database to try everything on: made-up people from a fixed seed."""
 
 from __future__ import annotations
 
