@@ -228,7 +228,7 @@ def cheapest_choices(
 def inexact_matchings(case: Case, counts: IntArray, runs: int, seed: int = 0) -> int:
     """Return in how many real runs a cheaper pairing than the one chosen existed.
 
-    The proof covers the exact minimum alone. For matchings without a window.
+    Matchings need to have no window; the proof covers the exact minimum alone.
     """
     offered = groups_offered(case, counts)
     member = offered.member()

@@ -33,8 +33,8 @@ STATEMENT_SECONDS = 120
 class Source(NamedTuple):
     """A place of records: what messages call it, and how a connection is opened.
 
-    So many connections are of use `side_by_side`; `unchanging` records were read into
-    memory or are locked by DuckDB; `files` is the pattern of what holds them.
+    `side_by_side` is how many connections are of use; `unchanging` records were read
+    into memory or are locked by DuckDB; `files` is the pattern of what holds them.
     """
 
     name: str
