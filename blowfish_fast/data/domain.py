@@ -143,6 +143,16 @@ class Attributes:
         """Return which attribute each one of `domain` is, by name; None if one is not.
 
         Cells of `domain` may be unions of cells.
+
+        Examples
+        --------
+        >>> people = Domain.product(
+        ...     Domain.from_edges([0, 18, 65, 120], name="age"),
+        ...     Domain.from_levels(["F", "M"], name="sex"),
+        ... )
+        >>> adults = Domain.from_edges([0, 18, 120], name="age")
+        >>> [(one.axis, one.labels.tolist()) for one in people.columns_for(adults)]
+        [(0, [0, 1, 1])]
         """
         named = {one.name: axis for axis, one in enumerate(self.attributes) if one.name}
         found: list[AxisView] = []
@@ -217,7 +227,13 @@ class Attributes:
     @classmethod
     @malformed_as(DomainError, "a domain is read from what its to_dict returned")
     def from_dict(cls, data: dict[str, Any]) -> Self:
-        """Rebuild a domain from `to_dict`."""
+        """Rebuild a domain from `to_dict`.
+
+        Examples
+        --------
+        >>> Domain.from_dict(Domain(3).to_dict()) == Domain(3)
+        True
+        """
         return cls._of(Axis.from_dict(one) for one in data["attributes"])
 
     def __eq__(self, other: object) -> bool:

@@ -99,7 +99,15 @@ class SparseHistogram(PrivateCounts):
         return cls._keep(counting.domain, counting.bound, **listed._asdict())
 
     def dense(self) -> Histogram:
-        """Return the histogram of every cell; refused where it would not fit."""
+        """Return the histogram of every cell; refused where it would not fit.
+
+        Examples
+        --------
+        >>> line = Domain(2**20, names=["cell"])
+        >>> data = SparseHistogram.from_records(line, {"cell": [5, 9, 9]})
+        >>> data.keys.tolist(), data.counts.tolist(), data.dense().counts.size
+        ([5, 9], [1, 2], 1048576)
+        """
         if self.domain.size > LARGEST_DOMAIN:
             raise SizeError(
                 f"this domain has {self.domain.size:,} cells; at most 2^28 = "

@@ -1,7 +1,4 @@
-"""What an analyst gets: numbers with intervals, their price and their promise.
-
-Everything here is public: it is made from a release and from the question alone.
-"""
+"""What an analyst gets, all public: numbers with intervals, their price and promise."""
 
 from __future__ import annotations
 
@@ -31,10 +28,23 @@ class Answer:
     """One answered question.
 
     `values` has one number per bin (of the question's shape), stretch, box or quantile;
-    `intervals`, where a mechanism knows any, hold the true answers or the noise alone,
-    each with the `confidence` stated. The `budget` was charged once, at the time
-    `as_of`: the data are those of that time. `promise` says in sentences which accuracy
-    and privacy hold, and `request` is the name under which the answer is replayed.
+    `intervals`, where a mechanism knows any, hold the true answers or the noise alone.
+    The `budget` was charged once, at the time `as_of`, whose data it is about.
+    `request` is the name under which the answer is replayed.
+
+    Examples
+    --------
+    >>> from blowfish_fast.apps.explorer import Explorer
+    >>> import ibis
+    >>> database = ibis.duckdb.connect()
+    >>> visits = database.raw_sql("create table visits as select 41 as age")
+    >>> age = {"name": "age", "cells": {"start": 0, "stop": 100, "width": 10}}
+    >>> table = {"name": "visits", "attributes": [age]}
+    >>> explorer = Explorer(table, database, epsilon=1)
+    >>> asked = {"kind": "histogram", "table": "visits", "attribute": "age"}
+    >>> answer = explorer.ask({**asked, "cost": {"alpha": 20, "beta": 0.05}})
+    >>> answer.confidence, answer.replayed, sorted(answer.to_dict())[:3]
+    (0.95, False, ['as_of', 'axes', 'confidence'])
     """
 
     question: dict[str, Any]
@@ -127,10 +137,7 @@ def _numbers(
 
 
 def _never_falling(values: FloatArray) -> FloatArray:
-    """Fit running totals that never fall, and never lie below 0.
-
-    True ones never do, so the largest error over all of them only shrinks.
-    """
+    """Fit running totals that never fall nor lie below 0; the largest error shrinks."""
     from scipy.optimize import isotonic_regression
 
     fitted: FloatArray = isotonic_regression(values).x
@@ -142,8 +149,7 @@ def _alpha_of_all(
 ) -> float:
     """Return how far off any running total may be; NaN where nothing is known.
 
-    Quantiles read several totals, so all must be within it at once: where no such
-    accuracy was asked for, each total gets its part of the probability of a miss.
+    Quantiles read several totals, so all must be within it at once.
     """
     if isinstance(cost, Accuracy) and cost.scope == "simultaneous":
         return cost.alpha
@@ -159,9 +165,8 @@ def _quantiles(
 ) -> tuple[FloatArray, FloatArray | None]:
     """Return where parts of all records are reached, and how far that may be off.
 
-    With every running total within alpha, the place where the true one reaches
-    q * total lies between the places where the raised and the lowered totals reach
-    the smallest and the largest number that q * total may be.
+    Every running total is within alpha; the ends are where the raised and the lowered
+    totals reach the smallest and the largest number that q * total may be.
     """
     axis = layout.axes[0]
     places = np.arange(axis.asked + 1, dtype=np.float64)

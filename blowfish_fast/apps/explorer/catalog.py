@@ -1,11 +1,8 @@
 """What is public about a table, and what must stay secret, as the curator states it.
 
-    column "age"     edges 0, 5, 10 .. 100     values outside go to the end cells
-                     + a cell for NULL         which the policy covers like any other
-
 Nothing here is learnt from records: edges and levels are stated, and whether a column
-may hold NULL is read from the schema, never from its values. The description of a table
-is stored with its ledger and is frozen by the first charge.
+may hold NULL is read from the schema. The description of a table is stored with its
+ledger and is frozen by the first charge.
 """
 
 from __future__ import annotations
@@ -112,6 +109,12 @@ class AttributeSpec(Model):
     extras_joined : {"all", "end", "apart"}
         Which values the cells for missing values and values outside are joined to,
         once a policy is stated; see `EXTRAS`.
+
+    Examples
+    --------
+    >>> age = AttributeSpec(name="age", cells={"start": 0, "stop": 100, "width": 10})
+    >>> age.outside, age.missing
+    (None, 'cell')
     """
 
     name: Name
@@ -176,9 +179,13 @@ class AttributeSpec(Model):
 class PolicySpec(Model):
     """A policy of one attribute, as the curator states it.
 
-    Any two values cannot be told apart, or those of neighbouring cells, of cells up to
-    `theta` apart (or with ``unit="value"`` values), or of one block: lists of levels,
+    `theta` counts cells, or values with ``unit="value"``; blocks are lists of levels,
     or of numbers of cells, each in exactly one.
+
+    Examples
+    --------
+    >>> PolicySpec(kind="threshold", theta=5, unit="value").kind
+    'threshold'
     """
 
     kind: Literal["full", "line", "threshold", "blocks"] = "full"
@@ -195,10 +202,7 @@ class PolicySpec(Model):
         return self
 
     def over(self, attribute: AttributeSpec) -> Policy:
-        """Return the policy over the cells of an attribute, extra cells included.
-
-        Blocks and any two values have no order: "end" is "all" there.
-        """
+        """Return the policy over all cells of an attribute, extra ones included."""
         domain = attribute.domain()
         (axis,) = domain.attributes
         if axis.levels is not None and self.kind in ("line", "threshold"):

@@ -1,10 +1,7 @@
 """Connections to databases, read only: records stay where they are.
 
-    question --> idle connection, or a new one --> one GROUP BY --> counts of bins
-                        lost? opened again, once
-
-A connection is opened when it is first needed, so that a server starts while a database
-is away. What may go wrong there is said without its words: they could quote records.
+A connection is opened when it is first needed, and once more if it was lost. What goes
+wrong there is said without the database's words: they could quote records.
 """
 
 from __future__ import annotations
@@ -47,10 +44,13 @@ Result = TypeVar("Result")
 
 
 class Database:
-    """A database that counts; see `Database.connect`.
+    """A database that counts and is only ever read; see `Database.connect`.
 
-    `backend` is connected, or a `Source` to connect to when it is needed; it is only
-    ever read. Messages call it by its name, without secrets.
+    Examples
+    --------
+    >>> import ibis
+    >>> Database.connect(ibis.duckdb.connect()).name
+    'duckdb'
     """
 
     def __init__(self, backend: Any, name: str = "the database") -> None:
@@ -67,8 +67,7 @@ class Database:
     def connect(cls, source: Any) -> Database:
         """Return a database at an address (see ``sources``) or of an ibis backend.
 
-        What can never be opened is refused now; a database that is away, when it is
-        asked.
+        A database that is away is refused when it is asked.
         """
         if isinstance(source, Database):
             return source
@@ -105,11 +104,7 @@ class Database:
         return {name: str(kind) for name, kind in schema.items()}
 
     def check(self, table: TableSpec) -> None:
-        """Refuse a table whose columns are not as the catalog says.
-
-        Reads the schema only: neither a type nor the promise that there is no NULL is
-        ever judged by looking at values.
-        """
+        """Refuse columns that are not as the catalog says, by the schema alone."""
         schema = self.schema(table.source or table.name)
         keys = [key for key in (table.person, table.record) if key is not None]
         for column in (*keys, *(one.source for one in table.attributes)):
@@ -270,10 +265,7 @@ class Database:
 
 
 class _Deadlines:
-    """Interrupts what counts for too long; DuckDB has no limit of its own.
-
-    One thread looks once a second: starting one takes longer than most counts.
-    """
+    """Interrupts what counts for too long; DuckDB has no limit of its own."""
 
     def __init__(self) -> None:
         self._running: dict[object, tuple[float, Any]] = {}
@@ -307,8 +299,7 @@ class _PreparedQuery:
     """A question's query, compiled once, and planned once on DuckDB.
 
     A cursor of DuckDB is a connection of its own and is kept with what it prepared.
-    Where nobody can change the records, they are counted once: `lasting`. Without a
-    `connection` one of the pool is lent for each count.
+    Records that nobody can change are counted once: `lasting`.
     """
 
     def __init__(

@@ -1,8 +1,4 @@
-"""How a question would be answered, and at which price: public values only.
-
-question without its cost    bins, policy, queries, laws of noise    once
-with a cost                  mechanism and budget                    by scaling
-"""
+"""How a question would be answered, and at which price: public values only."""
 
 from __future__ import annotations
 
@@ -86,9 +82,21 @@ class Shape:
 class Plan:
     """How a question would be answered, and at which price; nothing is private.
 
-    `cost` is in the ledger's currency; `free` answers are public, exact and for
-    nothing. `candidates` has every mechanism with the budget that it needs, or why it
-    promises nothing.
+    `cost` is in the ledger's currency; `free` answers are public and exact.
+
+    Examples
+    --------
+    >>> from blowfish_fast.apps.explorer import Explorer
+    >>> import ibis
+    >>> database = ibis.duckdb.connect()
+    >>> visits = database.raw_sql("create table visits as select 41 as age")
+    >>> age = {"name": "age", "cells": {"start": 0, "stop": 100, "width": 10}}
+    >>> table = {"name": "visits", "attributes": [age]}
+    >>> asked = {"kind": "histogram", "table": "visits", "attribute": "age"}
+    >>> cost = {"alpha": 20, "beta": 0.05}
+    >>> plan = Explorer(table, database, epsilon=1).plan({**asked, "cost": cost})
+    >>> plan.mechanism.name, plan.free, 0 < plan.cost < 1
+    ('transformed', False, True)
     """
 
     layout: Layout
@@ -181,10 +189,7 @@ class Planner:
         return Plan(layout, policy, workload, best.mechanism, price, False, rows)
 
     def without_policies(self, table: TableSpec, asked: Question) -> Fraction | None:
-        """Return what the same accuracy costs where whole records are secret.
-
-        None where there are no policies, or nothing to compare.
-        """
+        """Return what the same accuracy costs if whole records are secret, or None."""
         cost = asked.cost
         if not table.policies or not isinstance(cost, Accuracy):
             return None
@@ -201,9 +206,8 @@ class Planner:
     ) -> Iterator[dict[str, Any]]:
         """Yield what an accuracy costs at each threshold, the largest first.
 
-        Public: no data is read. A mechanism for a larger threshold is safe for a
-        smaller one, so costs never rise as the threshold falls. Whole records come
-        first, as theta None.
+        A mechanism for a larger threshold is safe for a smaller one, so costs never
+        rise as the threshold falls. Whole records come first, as theta None.
         """
         cost = asked.cost
         if not isinstance(cost, Accuracy):

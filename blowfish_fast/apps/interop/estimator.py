@@ -2,8 +2,7 @@
 
 They follow scikit-learn's conventions without needing it: parameters are stored as
 given and checked in `fit`, which charges the ledger first, every time; what it learned
-ends in an underscore and is public. Policies are stated before the domain is known: as
-an object, a word, or a function of the domain.
+ends in an underscore and is public.
 """
 
 from __future__ import annotations
@@ -93,7 +92,13 @@ class NotNumbersError(InputError, TypeError):
 
 
 class RepeatedFitWarning(UserWarning):
-    """A second fit spends epsilon a second time."""
+    """A second fit spends epsilon a second time.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> warnings.simplefilter("error", RepeatedFitWarning)  # refuse second fits
+    """
 
 
 class Estimator:

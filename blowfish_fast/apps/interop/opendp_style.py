@@ -39,14 +39,11 @@ class OpenDPMeasurement:
     -----
     Two databases are `d_in` apart if `d_in` steps lead from one to the other and no
     fewer, where each step joins two neighbours of the policy (`input_metric` says what
-    that is). The mechanism's output distributions at neighbours differ by a factor of
-    at most e^epsilon; along a chain of `d_in` steps the factors multiply, so databases
-    `d_in` apart are within e^(d_in * epsilon): group privacy. That is the privacy map.
-    It is computed in fractions and rounded up. A mechanism paid in rho has the measure
-    "ZeroConcentratedDivergence", and d_in steps cost rho d_in^2.
-
-    Under constraints the chain runs over databases that fulfil them, and a step may
-    change several records together; `input_metric` says so.
+    that is). Along such a chain the factors e^epsilon multiply, so databases `d_in`
+    apart are within e^(d_in * epsilon): group privacy. That is the privacy map,
+    computed in fractions and rounded up. A mechanism paid in rho has the measure
+    "ZeroConcentratedDivergence", and d_in steps cost rho d_in^2. Under constraints the
+    chain runs over databases that fulfil them, and a step may change several records.
 
     Examples
     --------
@@ -116,9 +113,19 @@ class OpenDPMeasurement:
 
 
 def as_measurement(mechanism: Mechanism) -> OpenDPMeasurement:
-    """Return a mechanism with the interface of an OpenDP measurement.
+    """Return a mechanism, under any policy, as a measurement without OpenDP.
 
-    Works under any policy, and without OpenDP: see `OpenDPMeasurement`.
+    Examples
+    --------
+    >>> import blowfish_fast as bf
+    >>> line = bf.Domain(4)
+    >>> policy = bf.policies.Line(line)
+    >>> ordered = bf.Ordered(policy, bf.workloads.Prefixes(line), epsilon=0.5)
+    >>> measurement = as_measurement(ordered)
+    >>> measurement.map(d_in=3), measurement.check(d_in=3, d_out=1.5)
+    (1.5, True)
+    >>> measurement([3, 0, 2, 5]).estimate.shape
+    (4,)
     """
     return OpenDPMeasurement(mechanism)
 
@@ -142,7 +149,8 @@ def as_opendp(
     Parameters
     ----------
     mechanism : Mechanism
-        Under a policy that protects at least `AddRemove` or at least `Full`.
+        Under a policy that protects at least `AddRemove` or at least `Full`; OpenDP has
+        no metric for others, which raise PolicyError.
     counts : bool
         False: the numbers are records, each the number of its cell in C order. True:
         they are the counts of the cells, as from ``make_count_by_categories``; only
@@ -151,19 +159,12 @@ def as_opendp(
         The public number of records; `Full` needs it, unless `input_domain` is given.
     input_domain : opendp Domain, optional
         A vector domain of whole numbers, such as the ``output_domain`` of the
-        transformation to chain with. By default vectors of cell numbers, or of
-        as many counts as there are cells.
+        transformation to chain with.
     T : {"i64", "i32"}
         Type of the cell numbers of records: "i64" for arrays of numpy, "i32" to chain
         with transformations of OpenDP's ``int``.
     whole_release : bool
         Return the `Release` instead, with its guarantee and intervals.
-
-    Raises
-    ------
-    PolicyError
-        If no metric of OpenDP states the policy's neighbours: they know records that
-        are added or removed, or that change to any value, and nothing between.
 
     Notes
     -----

@@ -1,6 +1,16 @@
 """Every strategy that a policy admits, and the error that each promises.
 
 Nothing here reads data: choosing by predicted error is free.
+
+    name                    what is measured
+    ordered                 running totals
+    ordered_hierarchical    running totals of blocks, a tree inside each
+    h_theta                 the same with Haney's fixed split
+    vertex                  every cell
+    edge                    cells, with one draw per policy edge
+    tree                    totals of subtrees of a spanning tree
+    edge_lines              cells of a grid, with draws along lines of edges
+    tuned_tree              a tree over the line, tuned to the queries
 """
 
 from __future__ import annotations
