@@ -179,4 +179,3 @@ DENSITIES: dict[str, Density] = {
     "spikes": _spikes,
     "tail": _tail,
 }
-"""Every shape by name, in the order of a table."""

@@ -130,7 +130,6 @@ def parity_agreement(noise_rate: float, combined: int) -> float:
 
 
 def _cells_and_width(cells: Any, epsilon: Any, sensitivity: float) -> tuple[int, float]:
-    """Return the number of cells and the scale of their noise."""
     reach = as_positive(sensitivity, "sensitivity")
     return as_whole(cells, "cells", 1), reach / float(as_epsilon(epsilon))
 

@@ -203,7 +203,6 @@ ROUNDING = 1e-9
 """What adding up logarithms can err by."""
 
 Cost = Callable[[Pair], float]
-"""What a pair costs."""
 
 
 class Observed(NamedTuple):

@@ -230,7 +230,6 @@ INVARIANTS: dict[str, Callable[[Testimony], str]] = {
     "plain details": _check_details,
     "no view of the counts": _check_shared_memory,
 }
-"""Every invariant of a single run, by name."""
 
 
 def _check_seed_marks(mechanism: Mechanism, data: Any, seed: int) -> Iterator[str]:

@@ -44,7 +44,6 @@ COLUMNS = (
 
 
 SAMPLED = ("noise", "rho noise", "choice", "release")
-"""Checks by many draws."""
 
 GOALS = {
     "long": "every mechanism and partition under every policy family: 10^7 samples per "
@@ -313,7 +312,6 @@ def _sampled(verdicts: Iterable[Verdict]) -> list[Verdict]:
 
 
 def _samples(verdicts: Iterable[Verdict]) -> int:
-    """Return the samples of both sides."""
     return sum(2 * one.samples for one in verdicts)
 
 

@@ -94,7 +94,6 @@ class WatchedRandomness(Randomness):
         size: int | None,
         threads: int | None,
     ) -> IntArray:
-        """Draw as usual, and note what was drawn."""
         values = super()._draw(kind, numerators, denominators, size, threads)
         self.diary.append(Draw(kind.__name__, numerators, denominators, values))
         return values

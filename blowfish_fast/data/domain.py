@@ -252,7 +252,6 @@ class Attributes:
         return f"{type(self).__name__}({' x '.join(parts)})"
 
     def _repr_html_(self) -> str:
-        """List the attributes in a notebook."""
         from blowfish_fast._support.html import panel, table
 
         rows = [

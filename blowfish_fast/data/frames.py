@@ -111,7 +111,6 @@ class Table:
         return "\n".join([*lines, *self._rest()])
 
     def _repr_html_(self) -> str:
-        """Show the first and the last rows in a notebook."""
         shown = self._shown()
         rows = list(zip(*shown.values(), strict=True))
         return table(list(shown), rows) + "".join(
@@ -129,7 +128,6 @@ class Table:
         }
 
     def _rest(self) -> list[str]:
-        """Say how many rows there are where not all are printed."""
         return [f"{len(self):,} rows"] if len(self) > ROWS_SHOWN else []
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> Any:

@@ -30,7 +30,6 @@ MOST_COUNTED_ONCE = 16
 """Most records of a person that counts once: lcm(1..16) = 720,720 units are exact."""
 
 MOST_RECORDS = 10**6
-"""Most records of a person."""
 
 KEY_BYTES = 16
 
@@ -302,7 +301,6 @@ def bounded_cells(
 
 
 def _joined(columns: list[Column]) -> Column:
-    """Return the columns of all chunks as one."""
     if len(columns) == 1:
         return columns[0]
     plain = [

@@ -173,8 +173,6 @@ def _check_domain(domain: Any) -> None:
 
 
 class _Listed(NamedTuple):
-    """Cells and how many records each holds."""
-
     keys: IntArray
     counts: IntArray
 
@@ -184,7 +182,6 @@ class _Listed(NamedTuple):
 
 
 def _merge(parts: list[_Listed]) -> _Listed:
-    """Add up the counts of equal cells."""
     keys = np.concatenate([one.keys for one in parts])
     counts = np.concatenate([one.counts for one in parts])
     order = np.argsort(keys, kind="stable")

@@ -313,7 +313,6 @@ def _bin_number(bins: Bins | None, cell: int | None) -> int:
 
 
 def _merge_cells(cell: Any, stretch: Stretch, cells: int) -> Any:
-    """Return the bin of each cell between edges."""
     first, end, width, rest = stretch
     number = ((cell - first) / width).floor() if width > 1 else cell - first
     if first == 0 and end == cells:

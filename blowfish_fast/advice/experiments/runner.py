@@ -124,7 +124,6 @@ def work(experiment: Experiment, task: Task, settings: Settings) -> list[Row]:
 def _run_tasks(
     experiment: Experiment, settings: Settings, tasks: Sequence[Task], processes: int
 ) -> Iterator[tuple[str, list[Row]]]:
-    """Yield finished tasks as they come."""
     if processes == 1 or len(tasks) <= 1:
         for task in tasks:
             yield task.key, work(experiment, task, settings)
@@ -168,7 +167,6 @@ def _journal(
 
 
 def _rows(journal: TaskJournal, tasks: Sequence[Task]) -> list[Row]:
-    """Return the rows of finished tasks in the order of the tasks."""
     return [row for task in tasks for row in journal.done.get(task.key, [])]
 
 

@@ -68,7 +68,6 @@ def _sentences(parts: list[str]) -> str:
 
 
 def _verdict(problem: Any) -> tuple[str, int, dict[str, str | None]]:
-    """Return a word, an exit code and the fields of an error."""
     if isinstance(problem, BlowfishError):
         if isinstance(problem, MissingExtraError):
             return "missing", MISSING, reword(problem)
@@ -232,7 +231,6 @@ def reword(problem: BlowfishError) -> dict[str, str | None]:
 
 
 def _as_typed(value: Any) -> str:
-    """Return a value as it is typed on the command line."""
     if value is None:
         return ""
     if isinstance(value, slice):

@@ -52,7 +52,6 @@ from .release_job import BUDGET_FORMS, Facts
 MANY_CELLS = 2**12
 """Beyond this, what takes long to predict and seldom wins is left out."""
 MOST_KEPT = 64
-"""Predictions that are kept."""
 MOST_QUERIES = 2**16
 """More are not spelled out for a key."""
 

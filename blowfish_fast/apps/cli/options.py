@@ -112,7 +112,6 @@ WorkloadWords = Annotated[
     ),
 ]
 DATA, PRIVACY, OUTPUT = "Data", "Privacy and accuracy", "Output"
-"""Panels of the help page."""
 ReleaseFile = Annotated[
     Path,
     typer.Argument(
@@ -278,7 +277,6 @@ def refuse_existing(*paths: Path, overwrite: bool) -> None:
 
 
 def _parameters(kind: Any) -> list[inspect.Parameter]:
-    """Return the fields of a dataclass as parameters of a function."""
     hints = get_type_hints(kind, include_extras=True)
     found = []
     for one in fields(kind):

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from blowfish_fast.data.frames import Table
 
 MOST_LINES = 40
-"""Lines of the table that are shown to people."""
 SHORT_FILE, SHORT_LIST = 2**15, 20
 """Bytes of a release, and ranges, that are answered sooner without the compiler."""
 
@@ -89,7 +88,6 @@ def run_answer(
 
 
 HELD = {"low", "certified_low", "noise_low"}
-"""Columns of lower ends of intervals."""
 
 
 def _as_plain(

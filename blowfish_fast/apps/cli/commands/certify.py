@@ -102,7 +102,6 @@ def run_certify(
 
 
 def _facts(job: Job, release: Release) -> Facts:
-    """Return the facts of the release, with the workload that is asked for."""
     from blowfish_fast.apps.cli.parsing.workload import parse_workload
     from blowfish_fast.apps.cli.release_job import Facts, read_counting
     from blowfish_fast.policies import from_dict

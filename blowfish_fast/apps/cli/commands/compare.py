@@ -199,7 +199,6 @@ def _as_plain(
 
 
 def _draw(policies: list[Policy], workload: Workload, epsilons: Sequence[str]) -> Any:
-    """Draw errors against epsilon, or over the thresholds."""
     from blowfish_fast._support.validation import as_epsilon
 
     if len(policies) == 1:

@@ -14,7 +14,6 @@ from blowfish_fast.apps.cli.printing import plural, show, show_pairs, spinner
 from blowfish_fast.errors import SizeError
 
 LONGEST_JSON = 400
-"""Characters of the JSON form that are shown to people."""
 
 policy = typer.Typer(
     help="Say or draw what a policy keeps indistinguishable.",

@@ -87,7 +87,6 @@ def run_release(
 def _release(
     job: Job, seed: int | None, *, overwrite: bool, dry_run: bool, as_json: bool
 ) -> None:
-    """Release as stated, or say what that would mean."""
     from blowfish_fast._support.validation import as_share
     from blowfish_fast.apps.cli import mechanism_choice, release_job
     from blowfish_fast.apps.cli.files.outputs import Outputs
@@ -315,7 +314,6 @@ def _ledger_reminder(report: dict[str, Any]) -> str:
 
 
 def _write_demo_data(*, overwrite: bool, as_json: bool) -> None:
-    """Write made-up people and a job file for them into this folder."""
     from blowfish_fast.apps.cli.files.demo_people import (
         DEMO_NAME,
         EXAMPLE_JOB,

@@ -138,7 +138,6 @@ def _by_name(addresses: list[str]) -> dict[str, str]:
 
 
 def _trusted_proxies() -> list[str]:
-    """Read the addresses or networks of proxies in front of the server."""
     from ipaddress import ip_network
 
     found = os.environ.get("BLOWFISH_TRUSTED_PROXIES", "").replace(",", " ").split()

@@ -79,7 +79,6 @@ def open_source(
 
 
 def _way_out(words: str) -> str:
-    """Say what to do with data that lies elsewhere."""
     if Path(words).suffix.lower() in SHEETS:
         return (
             ". A workbook holds more than one table: open it in a spreadsheet, choose "

@@ -71,7 +71,6 @@ picture = "{DEMO_NAME}.png"
 # round = true                   # publish whole counts that add up
 # report = "{DEMO_NAME}.html"    # one page: promise, picture, numbers, accuracy
 """
-"""A job file for these people, with comments."""
 
 
 def made_up_people() -> dict[str, AnyArray]:

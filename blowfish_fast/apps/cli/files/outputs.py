@@ -45,7 +45,6 @@ FOLDER = "tables"
 """Where many tables are written, if nothing else is said."""
 CONFIDENCE = 0.95
 MOST_ROWS = 50
-"""Lines of a table on the page."""
 STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; color: #1a1a1a; background: #fff;
   max-width: 46rem; margin: 2rem auto; padding: 0 1rem }
@@ -360,7 +359,6 @@ def _section(section: Section) -> str:
 
 
 def _numbers(table: Table) -> str:
-    """Return the first lines of a table of cells."""
     names = [name.replace("_", " ") for name in table]
     texts = [column_texts(plain(one[:MOST_ROWS])) for one in table.columns.values()]
     rows = [list(row) for row in zip(*texts, strict=True)]

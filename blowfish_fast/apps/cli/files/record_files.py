@@ -33,7 +33,6 @@ from blowfish_fast.errors import InputError
 CSV = (".csv", ".tsv", ".txt")
 PARQUET = (".parquet", ".pq")
 ROWS = 2**18
-"""Rows of a chunk."""
 
 PLAIN = TextForm()
 
@@ -123,7 +122,6 @@ class RecordsFile(RecordSource):
         return stored, self._csv_chunks(needed, done)
 
     def _csv_chunks(self, needed: list[Needed], done: Part) -> Chunks:
-        """Yield the needed columns of a CSV file, chunk by chunk."""
         head = read_head(self.path, [one.name for one in needed], self.form)
         places = [head.names.index(one.name) for one in needed]
         columns = [
@@ -138,7 +136,6 @@ class RecordsFile(RecordSource):
     def _parquet_chunks(
         self, table: _ParquetTable, needed: list[Needed], done: Part
     ) -> Chunks:
-        """Yield the needed columns of a Parquet file, chunk by chunk."""
         read = 0
         try:
             columns = [table.column(one) for one in needed]
@@ -201,8 +198,6 @@ class RecordsFile(RecordSource):
 
 
 class _ParquetTable:
-    """The rows of a Parquet file."""
-
     def __init__(self, path: Path) -> None:
         self.path = path
         self.source = f"read_parquet({literal(str(path))})"
