@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .base import Partition, partition_cost
+from .base import Partition, cost_bound, partition_cost
 from .bisection import Bisection, KBuckets
 from .dyadic import DyadicRectangles, DyadicTree
 from .kd_cells import GainRule, UniformityRule
@@ -22,6 +22,7 @@ __all__ = [
     "Partition",
     "ThresholdedSort",
     "UniformityRule",
+    "cost_bound",
     "partition_cost",
 ]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 from abc import ABC, abstractmethod
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -13,6 +14,7 @@ from blowfish_fast import kernels
 from blowfish_fast._support.typing import IntArray
 from blowfish_fast._support.validation import as_counts, as_epsilon
 from blowfish_fast.data.buckets import Buckets
+from blowfish_fast.errors import InputError
 from blowfish_fast.policies import Policy
 
 if TYPE_CHECKING:
@@ -117,3 +119,23 @@ def partition_cost(counts: Any, buckets: Buckets, *, epsilon: Any) -> float:
     along = exact if buckets.order is None else exact[buckets.order]
     noise = buckets.count / float(as_epsilon(epsilon))
     return kernels.partition_cost(along, buckets.edges) + noise
+
+
+def cost_bound(cells: int, candidates: int, *, delta: float, epsilon: Any) -> float:
+    """Bound how far a private partition's cost lies above the optimum (Theorem 1).
+
+    With probability 1 - delta the excess is at most
+    4 D n ln(candidates / delta) / epsilon, where D = 2 bounds the sensitivity of a
+    bucket's cost and epsilon is the part spent on the partition.
+
+    Examples
+    --------
+    >>> round(cost_bound(1024, 11 * 1024, delta=0.05, epsilon=0.5))
+    201934
+    """
+    if cells < 1 or candidates < 1 or not 0 < delta < 1:
+        raise InputError(
+            "cells and candidates must be at least 1 and delta in (0, 1); received "
+            f"{cells}, {candidates}, {delta}"
+        )
+    return 8.0 * cells * math.log(candidates / delta) / float(as_epsilon(epsilon))
