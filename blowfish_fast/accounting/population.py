@@ -275,8 +275,12 @@ class Population:
         )
 
     def close(self) -> None:
-        """Close the ledger."""
+        """Close the ledger; its file goes on paying for the sources of the tables."""
         self.ledger.close()
+        if self.ledger.path is not None:
+            for one in self.tables.values():
+                if one.source is not None and _OWNERS.get(one.source) is self:
+                    del _OWNERS[one.source]
 
     def __repr__(self) -> str:
         return f"Population({self.name!r}, {sorted(self.tables)}, {self.ledger!r})"

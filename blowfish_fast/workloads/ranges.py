@@ -26,7 +26,9 @@ from .base import (
 
 
 class Ranges(Workload):
-    """Half-open ranges [start, end) of cells, with 0 <= start < end <= cells.
+    """Half-open ranges [start, end) of cells.
+
+    0 <= start < end <= cells holds for each.
 
     Examples
     --------

@@ -235,3 +235,19 @@ def test_a_table_that_is_added_is_paid_by_one_ledger_of_a_folder(tmp_path):
         "labs",
         "visits",
     ]
+
+
+def test_a_closed_population_leaves_its_sources_to_the_ledgers_of_its_folder(tmp_path):
+    def made(folder):
+        (tmp_path / folder).mkdir(exist_ok=True)
+        path = tmp_path / folder / f"{len(list((tmp_path / folder).iterdir()))}.ledger"
+        table = bf.PeopleTable("visits", VISITS, "ward/visits")
+        return bf.Population("ward", person="id", tables=[table], path=path, epsilon=1)
+
+    first = made("one")
+    with pytest.raises(LedgerError, match="'ward' pays for releases"):
+        made("two")
+    first.close()
+    with pytest.raises(LedgerError, match="'ward' pays for releases"):
+        made("one")
+    made("three").close()

@@ -290,6 +290,8 @@ class Workspace:
         """Close ledgers and connections, and let go of the folder."""
         for one in self._explorers.values():
             one.ledger.close()
+        for people in self.populations.values():
+            people.close()
         for engine in self._engines.values():
             engine.close()
         self._lock_file.close()
