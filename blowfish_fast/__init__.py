@@ -17,7 +17,7 @@ __getattr__, __dir__, __all__ = attach(
     {
         "_support.version": "__version__",
         "accounting": "",
-        "accounting.contributions": "choose_at_most",
+        "accounting.contributions": "choose_at_most truncation_loss",
         "accounting.interactive_session": "Session",
         "accounting.ledger": "Ledger",
         "accounting.population": "PeopleTable Population",

@@ -8,6 +8,7 @@ from . import policies as policies
 from . import workloads as workloads
 from ._support.version import __version__ as __version__
 from .accounting.contributions import choose_at_most as choose_at_most
+from .accounting.contributions import truncation_loss as truncation_loss
 from .accounting.interactive_session import Session as Session
 from .accounting.ledger import Ledger as Ledger
 from .accounting.population import PeopleTable as PeopleTable

@@ -1,23 +1,30 @@
-"""How many records of a person to count: free, or chosen privately."""
+"""How many records of a person to count, and what counting no more loses; paid for."""
 
 from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
 from blowfish_fast._support.typing import IntArray
-from blowfish_fast._support.validation import as_counts, as_epsilon, as_whole
+from blowfish_fast._support.validation import (
+    as_confidence,
+    as_counts,
+    as_epsilon,
+    as_integers,
+    as_whole,
+)
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.errors import InputError
 from blowfish_fast.measure.handle import Handle
 from blowfish_fast.measure.selectors.selections.comparisons import FirstBelow
-from blowfish_fast.mechanisms import Mechanism
+from blowfish_fast.mechanisms import Laplace, Mechanism
 from blowfish_fast.mechanisms.base import Outcome, made_up, stepped
 from blowfish_fast.policies import AddRemove, Policy
-from blowfish_fast.workloads import Identity
+from blowfish_fast.release.release import Release
+from blowfish_fast.workloads import Identity, Ranges
 
 from .ledger import Ledger
 from .request import RandomLike
@@ -107,13 +114,14 @@ def choose_at_most(
 
     The first k of 1, 2, 3, 4, 5, 6, 7, 9, 12, ... with at most ``ceil(cells / then)``
     persons above it is returned, both sides noisy; the last one if there is none. What
-    is lost by counting no more than k records of a person is private and not reported.
+    is lost by counting no more than k records of a person is private and not reported;
+    `truncation_loss` estimates it, for a charge of its own.
 
     `cells` is the size of the domain that will be released, never taken from the data;
-    `then` is what the release that follows will cost. The policy is by default that of
-    the `ledger`, which is kept under a policy of persons and pays. Where no edge leads
-    to "absent", the number of a person's records is no secret: the choice is exact and
-    free, and says so.
+    `then` is what the release that follows will cost. The policy is that of the
+    `ledger`, which is kept under a policy of persons and pays, or is stated. Where no
+    edge leads to "absent", the number of a person's records is no secret: the choice is
+    exact and free, and says so.
 
     Examples
     --------
@@ -131,11 +139,10 @@ def choose_at_most(
     """
     held = as_counts(records_per_person, np.shape(records_per_person)).reshape(-1)
     bar = math.ceil(as_whole(cells, "cells", 1) / as_epsilon(then))
-    protected = ledger.policy if policy is None and ledger is not None else policy
     grid = candidates()
     profile = Domain(grid.size + 1)
     counts = np.bincount(np.searchsorted(grid, held), minlength=profile.size)
-    if protected is not None and not protected.has_bottom:
+    if _is_public(policy, ledger):
         tails = FirstBelow(bar).tails(counts)
         below = np.flatnonzero(tails <= bar)
         chosen = int(grid[below[0]]) if below.size else int(grid[-1])
@@ -145,25 +152,10 @@ def choose_at_most(
             f"at most {chosen} records of a person are counted: chosen from the data, "
             "free, because how many records a person has is no secret of the policy",
         )
-    asked: Policy = AddRemove(profile)
-    if ledger is not None:
-        rule = ledger.policy.person_rule
-        if rule is None:
-            raise InputError(
-                "a ledger of single records cannot pay for a choice about persons",
-                received=repr(ledger.policy),
-                way_out="Keep the ledger under policy.per_person()",
-            )
-        # Each person is one record of the profile, whatever records she has.
-        asked = asked.per_person(1, person=rule.person, count=rule.count)
-        asked = asked.derive_from(ledger.policy)
+    # Each person is one record of the profile, whatever records she has.
+    asked = _payable(AddRemove(profile), 1, ledger)
     choice = ContributionChoice(asked, bar=bar, epsilon=epsilon)
-    data = made_up(asked, counts)
-    release = (
-        choice.release(data, rng)
-        if ledger is None
-        else ledger.release(choice, data, request, rng)
-    )
+    release = _pay(choice, counts, ledger, request, rng)
     chosen = int(grid[int(release.details["place"])])
     return AtMost(
         chosen,
@@ -171,3 +163,147 @@ def choose_at_most(
         f"at most {chosen} records of a person are counted: chosen privately, at eps = "
         f"{float(as_epsilon(epsilon)):g} for one person",
     )
+
+
+class LostRecords(NamedTuple):
+    """How many records are not counted with at most so many of a person.
+
+    Records after a person's `up_to`-th are nowhere in it. The interval holds the true
+    number with at least the stated `confidence`; `epsilon` was paid once for all
+    numbers that were asked together, and is 0 where the answer is exact.
+    """
+
+    at_most: int
+    up_to: int
+    estimate: float
+    low: float
+    high: float
+    confidence: float
+    epsilon: Fraction
+
+    @property
+    def sentence(self) -> str:
+        """Say in plain words what is lost, and at which price it is known."""
+        counted = (
+            f"at most {self.at_most:,} records of a person are counted; of those up to "
+            f"a person's number {self.up_to:,}"
+        )
+        if self.epsilon == 0:
+            return (
+                f"{counted}, {self.estimate:,.0f} are not: exact and free, because how "
+                "many records a person has is no secret of the policy"
+            )
+        return (
+            f"{counted}, between {self.low:,.0f} and {self.high:,.0f} are not "
+            f"(confidence {self.confidence:g}; eps = {float(self.epsilon):g} for one "
+            "person)"
+        )
+
+
+def truncation_loss(
+    records_per_person: Any,
+    *,
+    at_most: Any,
+    up_to: int,
+    epsilon: Any,
+    confidence: float = 0.95,
+    policy: Policy | None = None,
+    ledger: Ledger | None = None,
+    request: str | None = None,
+    rng: RandomLike | None = None,
+) -> tuple[LostRecords, ...]:
+    """Estimate privately how many records are lost by counting at most k of a person.
+
+    `at_most` is k, or several of them, which share the price. The loss of records up to
+    each person's number `up_to` is estimated: one person with any number of records
+    changes it by at most ``up_to - k``, to which the noise is scaled (Lemma PE7). Both
+    are public, never taken from the data. Policy and ledger are as in `choose_at_most`;
+    so is what is exact and free.
+
+    Examples
+    --------
+    >>> import blowfish_fast as bf
+    >>> visits = [1] * 5000 + [2] * 3000 + [3] * 1500 + [8] * 90 + [40] * 10
+    >>> few, more = bf.truncation_loss(
+    ...     visits, at_most=[2, 5], up_to=20, epsilon="0.5", rng=1
+    ... )
+    >>> few.low <= 1500 + 90 * 6 + 10 * 18 <= few.high
+    True
+    >>> more.low <= 90 * 3 + 10 * 15 <= more.high, float(more.epsilon)
+    (True, 0.5)
+    """
+    held = as_counts(records_per_person, np.shape(records_per_person)).reshape(-1)
+    kept = np.atleast_1d(as_integers(at_most, "at_most", InputError))
+    last, price = as_whole(up_to, "up_to", 1), as_epsilon(epsilon)
+    sure = as_confidence(confidence)
+    if kept.ndim != 1 or not kept.size or kept.min() < 1 or kept.max() >= last:
+        raise InputError(
+            "at_most is a number of records from 1 to below up_to, or a list of them",
+            received=f"at_most={at_most!r} and up_to={up_to!r}",
+        )
+    borders = np.unique(np.append(kept, last))
+    ranks = Domain(borders.size - 1)
+    counts = _records_between(held, borders)
+    places = np.searchsorted(borders, kept)
+    tails = Ranges(ranks, places, np.full(places.size, ranks.size))
+    if _is_public(policy, ledger):
+        found = tails.answer(counts)
+        bounds = np.column_stack([found, found])
+        price = Fraction(0)
+    else:
+        asked = _payable(AddRemove(ranks), last - int(borders[0]), ledger)
+        laplace = Laplace(asked, Identity(ranks), epsilon=price)
+        release = _pay(laplace, counts, ledger, request, rng)
+        found = release.answer(tails)
+        bounds = release.intervals(tails, sure, of="truth")
+    return tuple(
+        LostRecords(k, last, float(one), low, high, sure, price)
+        for k, one, (low, high) in zip(
+            kept.tolist(), found, bounds.tolist(), strict=True
+        )
+    )
+
+
+def _records_between(held: IntArray, borders: IntArray) -> IntArray:
+    """Count records, numbered for each person by itself, from border to border."""
+    return np.diff([np.minimum(held, one).sum() for one in borders])
+
+
+def _is_public(policy: Policy | None, ledger: Ledger | None) -> bool:
+    """Return whether no policy at hand hides how many records a person has."""
+    stated = [policy, None if ledger is None else ledger.policy]
+    known = [one for one in stated if one is not None]
+    return bool(known) and not any(one.has_bottom for one in known)
+
+
+def _payable(base: Policy, at_most: int, ledger: Ledger | None) -> Policy:
+    """Return a policy of numbers about persons, as a ledger can charge it."""
+    if ledger is None:
+        return base if at_most == 1 else base.per_person(at_most)
+    rule = ledger.policy.person_rule
+    if rule is None:
+        raise InputError(
+            "a ledger of single records cannot pay for a choice about persons",
+            received=repr(ledger.policy),
+            way_out="Keep the ledger under policy.per_person()",
+        )
+    if at_most > 1 and rule.count == "persons":
+        raise InputError(
+            "where each person counts once, no count is lost with her further records",
+            received=repr(ledger.policy),
+        )
+    asked = base.per_person(at_most, person=rule.person, count=rule.count)
+    return asked.derive_from(ledger.policy)
+
+
+def _pay(
+    mechanism: Mechanism,
+    counts: IntArray,
+    ledger: Ledger | None,
+    request: str | None,
+    rng: RandomLike | None,
+) -> Release:
+    data = made_up(mechanism.policy, counts)
+    if ledger is None:
+        return mechanism.release(data, rng)
+    return ledger.release(mechanism, data, request, rng)

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import blowfish_fast as bf
+from blowfish_fast.accounting import contributions
 from blowfish_fast.accounting.contributions import ContributionChoice, candidates
 from blowfish_fast.errors import BudgetError, InputError
 from blowfish_fast.measure.randomness import Randomness
@@ -144,3 +145,112 @@ def test_prices_of_the_mechanism_are_those_of_its_handle():
     release = choice.release(data, rng=1)
     assert release.guarantee.epsilon == 1
     assert release.estimate.sum() == 1
+
+
+def test_a_policy_beside_a_ledger_does_not_make_its_secrets_free():
+    hidden = bf.policies.AddRemove(bf.Domain(9)).per_person()
+    ledger = bf.Ledger(None, epsilon=1, policy=hidden)
+    line = bf.policies.Line(bf.Domain(9)).per_person()
+    named = {"epsilon": "0.1", "policy": line, "ledger": ledger, "rng": 1}
+    k = bf.choose_at_most([1, 2], cells=9, then="0.9", **named)
+    (lost,) = bf.truncation_loss([1, 2], at_most=1, up_to=9, **named)
+    assert (k.epsilon, lost.epsilon) == (Fraction(1, 10), Fraction(1, 10))
+    assert float(ledger.spent) == pytest.approx(0.2)
+
+
+KEPT, LAST = [2, 3], 6
+
+
+def _most_lost(monkeypatch):
+    """Return the largest log ratio of what one person with 0 to 9 records changes."""
+    measured = {}
+
+    def note(mechanism, counts, *_given):
+        (measurement,) = mechanism._dry_run.measurements
+        rates = measurement.scales.rates[: counts.size]
+        measured["rows"] = counts * rates / measurement.scales.unit
+        return mechanism.release(contributions.made_up(mechanism.policy, counts), 1)
+
+    monkeypatch.setattr(contributions, "_pay", note)
+    seen = []
+    for held in range(10):
+        others = [1, 4, 30]
+        bf.truncation_loss([*others, held], at_most=KEPT, up_to=LAST, epsilon=EPSILON)
+        seen.append(measured["rows"])
+    return max(np.abs(one - two).sum() for one in seen for two in seen)
+
+
+def test_no_person_changes_the_lost_records_by_more_than_epsilon(monkeypatch):
+    assert _most_lost(monkeypatch) == pytest.approx(float(EPSILON))
+
+
+def test_lost_records_priced_as_single_records_are_caught(monkeypatch):
+    monkeypatch.setattr(contributions, "_payable", lambda base, *_given: base)
+    assert _most_lost(monkeypatch) == pytest.approx(LAST - KEPT[0])
+
+
+def test_records_beyond_the_last_number_are_caught(monkeypatch):
+    def uncapped(held, borders):
+        ends = [*borders[:-1], held.max()]
+        return np.diff([np.minimum(held, one).sum() for one in ends])
+
+    monkeypatch.setattr(contributions, "_records_between", uncapped)
+    assert _most_lost(monkeypatch) > 1.5 * float(EPSILON)
+
+
+def test_intervals_hold_the_lost_records():
+    held = np.repeat([0, 1, 2, 5, 8, 70], [9, 500, 300, 60, 20, 3])
+    inside = np.zeros(2)
+    for seed in range(400):
+        found = bf.truncation_loss(held, at_most=[5, 2], up_to=20, epsilon=1, rng=seed)
+        for at, one in enumerate(found):
+            truth = np.clip(held - one.at_most, 0, 20 - one.at_most).sum()
+            inside[at] += one.low <= truth <= one.high
+    # 95 % of 400 less five standard errors.
+    assert (inside >= 358).all()
+
+
+def test_several_numbers_of_records_cost_what_one_costs():
+    hidden = bf.policies.AddRemove(bf.Domain(9)).per_person(person="patient")
+    ledger = bf.Ledger(None, epsilon="0.5", policy=hidden)
+    options = {"up_to": 9, "epsilon": "0.3", "ledger": ledger, "rng": 1}
+    found = bf.truncation_loss([1, 9], at_most=[1, 2, 5], request="lost", **options)
+    assert [one.at_most for one in found] == [1, 2, 5]
+    assert "eps = 0.3 for one person" in found[0].sentence
+    again = bf.truncation_loss([1, 9], at_most=[1, 2, 5], request="lost", **options)
+    assert (again, float(ledger.spent)) == (found, pytest.approx(0.3))
+    with pytest.raises(BudgetError):
+        bf.truncation_loss([1, 9], at_most=2, **options)
+
+
+def test_lost_records_are_exact_and_free_where_numbers_of_records_are_public():
+    line = bf.policies.Line(bf.Domain(9)).per_person()
+    options = {"up_to": 9, "epsilon": 1, "policy": line}
+    few, more = bf.truncation_loss([1, 4, 30], at_most=[3, 5], **options)
+    assert few[2:5] == (7, 7, 7)
+    assert more[2:5] == (4, 4, 4)
+    assert few.epsilon == 0
+    assert "4 are not: exact and free" in more.sentence
+
+
+@pytest.mark.parametrize("wrong", [0, [], [[1]], 9, [3, 12]])
+def test_lost_records_are_asked_below_a_public_number(wrong):
+    with pytest.raises(InputError, match="from 1 to below up_to"):
+        bf.truncation_loss([1, 2], at_most=wrong, up_to=9, epsilon=1)
+
+
+@pytest.mark.parametrize(
+    ("policy", "reason"),
+    [
+        (bf.policies.AddRemove(bf.Domain(9)), "cannot pay for a choice about persons"),
+        (
+            bf.policies.AddRemove(bf.Domain(9)).per_person(count="persons"),
+            "no count is lost",
+        ),
+    ],
+)
+def test_ledgers_that_cannot_pay_for_lost_records_say_why(policy, reason):
+    ledger = bf.Ledger(None, epsilon=1, policy=policy)
+    with pytest.raises(InputError, match=reason):
+        bf.truncation_loss([1, 2], at_most=1, up_to=9, epsilon=1, ledger=ledger)
+    assert ledger.spent == 0
