@@ -259,6 +259,9 @@ def terms_beside(path: Path) -> Iterator[dict[str, Any]]:
 def _is_ledger(path: Path) -> bool:
     """Return whether a file bears our mark, where SQLite puts it."""
     try:
+        # A pipe would be waited for, without end.
+        if not path.is_file():
+            return False
         with path.open("rb") as file:
             return file.read(72)[68:] == APPLICATION.to_bytes(4, "big")
     except OSError:

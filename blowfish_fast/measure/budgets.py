@@ -283,9 +283,8 @@ def odds_exponent(rho: Fraction, delta: Fraction, digits: int = 2) -> float:
     def holds(t: float) -> bool:
         return math.log1p(math.exp(-t)) - (t - amount) ** 2 / (4 * amount) <= goal
 
+    # There the square is 1 - goal, and the logarithm is at most that of 2: it holds.
     low, high = amount, amount + 2 * math.sqrt(amount * (1 - goal)) + 1e-300
-    while not holds(high):
-        high *= 2
     for _ in range(80):
         middle = (low + high) / 2
         low, high = (low, middle) if holds(middle) else (middle, high)
@@ -307,10 +306,10 @@ def _least_epsilon(rho: Fraction, delta: Fraction) -> Fraction:
     def holds(units: int) -> bool:
         return _implies(rho, Fraction(units, EPSILON_UNITS), delta)
 
+    # The classical bound exp(-(epsilon - rho)^2 / (4 rho)) is delta there, and that of
+    # Lemma ZC9 lies below it.
     most = float(rho) + 2 * math.sqrt(float(rho) * -math.log(float(delta)))
     high = math.ceil(most * EPSILON_UNITS) + 1
-    while not holds(high):
-        high *= 2
     return Fraction(_first(holds, high), EPSILON_UNITS)
 
 

@@ -214,12 +214,20 @@ def test_a_forked_process_opens_the_file_anew_and_never_memory(journal):
         except LedgerError as problem:
             return str(problem)
 
+    def read():
+        try:
+            return f"{journal.standing().spent} was spent"
+        except LedgerError as problem:
+            return str(problem)
+
     journal.reserve("parent", 20, 1, {})
-    said = in_child(spend)
+    seen, said = in_child(read), in_child(spend)
     if journal.path is None:
+        assert "would be spent twice" in seen
         assert "would be spent twice" in said
         assert journal.standing().spent == 20
     else:
+        assert seen == "20 was spent"
         assert said == "spent 50"
         assert journal.standing().spent == 50
     journal.verify()

@@ -252,3 +252,42 @@ def test_a_place_without_a_write_ahead_log_is_refused():
     with pytest.raises(LedgerError, match="answers 'memory'"):
         _make_durable(connection)
     connection.close()
+
+
+def test_a_ledger_that_another_process_carried_over_stays_as_it_is(path):
+    create_file(path, 100, {"policy": "none"})
+    connection = open_file(path)
+    schema = "SELECT type, name, rootpage FROM sqlite_master ORDER BY name"
+    before = connection.execute(schema).fetchall()
+    journal_file._upgrade(connection)
+    assert connection.execute(schema).fetchall() == before
+    assert not connection.in_transaction
+    connection.close()
+
+
+def test_a_folder_that_cannot_be_held_is_only_read(tmp_path):
+    entered = []
+    with journal_file.held_folder(tmp_path / "missing"):
+        entered.append("missing")
+    with journal_file.held_folder(tmp_path):
+        entered.append("there")
+    assert entered == ["missing", "there"]
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes")
+def test_only_files_beside_a_ledger_are_read(path, monkeypatch):
+    """A pipe that nobody writes to would be waited for without end."""
+    create_file(path, 100, {"about": {"source": "one"}})
+    other = path.with_name("other.ledger")
+    create_file(other, 100, {"about": {"source": "other"}})
+    os.mkfifo(path.with_name("a pipe"))
+    path.with_name("a folder").mkdir()
+    path.with_name("a dangling link").symlink_to("nowhere")
+    path.with_name("a note").write_text("no ledger")
+    assert list(journal_file.terms_beside(path)) == [{"source": "other"}]
+
+    def unreadable(*_given):
+        raise PermissionError
+
+    monkeypatch.setattr(type(path), "open", unreadable)
+    assert list(journal_file.terms_beside(path)) == []

@@ -5,11 +5,13 @@ from __future__ import annotations
 import io
 import tempfile
 import zipfile
+from fractions import Fraction
 
 import numpy as np
 import pytest
 
 import blowfish_fast as bf
+from blowfish_fast.accounting.composition import RHO
 from blowfish_fast.accounting.request import (
     RequestPart,
     as_request,
@@ -20,6 +22,8 @@ from blowfish_fast.accounting.request import (
     describe_parts,
     draw_parts,
     is_public,
+    people_of,
+    price_in,
     read_release,
     refusal,
 )
@@ -234,3 +238,39 @@ def test_centres_of_clusters_are_stored_too():
     assert (first.centers == again.centers).all()
     assert ledger.spent == 1
     assert (read_release(first.to_bytes()).centers == first.centers).all()
+
+
+class Opaque:
+    """A strategy of an outside author: everything but a linear one."""
+
+    def __init__(self, inside):
+        self.inside = inside
+
+    def __getattr__(self, name):
+        return getattr(self.inside, name)
+
+
+def test_a_strategy_that_states_no_price_in_rho_pays_half_the_square():
+    domain = bf.Domain(512)
+    policy = bf.policies.AddRemove(domain)
+    ranges = bf.workloads.AllRanges(domain)
+    levels = {"epsilon": "0.1", "fan_out": 2, "weights": "uniform"}
+
+    class Foreign(bf.Hierarchy):
+        def _tree(self, along):
+            return Opaque(super()._tree(along))
+
+    most = Fraction(1, 200)
+    assert price_in(bf.Hierarchy(policy, ranges, **levels), RHO) < most / 9
+    assert price_in(Foreign(policy, ranges, **levels), RHO) == most
+
+
+def test_one_request_is_about_one_kind_of_people():
+    policy = bf.policies.AddRemove(LINE).per_person(3)
+    parts = [
+        RequestPart(laplace(policy), bf.Histogram(LINE, COUNTS, at_most=3, person=who))
+        for who in ("patient", "doctor", None)
+    ]
+    assert people_of([parts[0], parts[2]], None) == "patient"
+    with pytest.raises(PolicyError, match=r"received \['doctor', 'patient'\]"):
+        people_of(parts, None)

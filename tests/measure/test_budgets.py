@@ -175,3 +175,33 @@ def test_nobody_but_a_budget_scales_an_amount_by_the_size_of_a_group():
     }
     assert found.keys() <= SCALES_BY_A_GROUP.keys(), found
     assert "group_size**self.power" in (package / "measure/budgets.py").read_text()
+
+
+def test_equal_budgets_are_found_under_one_key():
+    """A pure budget equals its epsilon, so both have one hash; rho equals neither."""
+    kept = {Budget(Fraction(1, 2)): "epsilon", Budget(Fraction(1, 2), 2): "rho"}
+    assert kept[Fraction(1, 2)] == "epsilon"
+    assert kept[Budget(Fraction(2, 4), 2)] == "rho"
+    assert len(kept) == 2
+
+
+@pytest.mark.parametrize("rho", ["1e-12", "1e-6", "1", "1e9"])
+@pytest.mark.parametrize("delta", ["1e-300", "1e-9", "0.5", "near one"])
+def test_the_least_epsilon_holds_at_every_corner(rho, delta):
+    """The search begins at an epsilon that holds, or would return one that does not."""
+    small = 1 - Fraction(1, 10**40) if delta == "near one" else Fraction(delta)
+    found = epsilon_of(rho, small)
+    assert budgets._implies(Fraction(rho), found, small)
+    unit = Fraction(1, budgets.EPSILON_UNITS)
+    below = found - unit
+    assert below <= 0 or not budgets._implies(Fraction(rho), below, small)
+
+
+@pytest.mark.parametrize("rho", ["1e-12", "1e-3", "1e9"])
+@pytest.mark.parametrize("delta", ["1e-300", "0.01", "near one"])
+def test_odds_stay_within_the_exponent_that_is_stated(rho, delta):
+    small = 1 - Fraction(1, 10**40) if delta == "near one" else Fraction(delta)
+    t, amount = odds_exponent(Fraction(rho), small), float(Fraction(rho))
+    tail = math.log1p(math.exp(-t)) - (t - amount) ** 2 / (4 * amount)
+    assert t >= amount
+    assert tail <= math.log(float(small)) + 1e-12

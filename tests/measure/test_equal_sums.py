@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pytest
 
+from blowfish_fast.measure import tails
 from blowfish_fast.measure.noise import Spread, chernoff_half_width, laplace_variance
 from blowfish_fast.measure.tails import equal_sum_half_widths, noise_half_widths
 
@@ -91,3 +92,14 @@ def test_long_gaussian_sums_hold_what_they_promise(sigma):
         distance = np.abs(np.arange(2**14) - 2**13)
         assert summed[distance > half].sum() <= 0.05
         assert half == 0 or summed[distance > 0.985 * half - 1].sum() > 0.05
+
+
+def test_transforms_beyond_their_length_leave_other_bounds_to_decide(monkeypatch):
+    terms = np.array([1, 2, 3])
+    every = equal_sum_half_widths(2.0, terms, 0.05)
+    assert np.isfinite(every).all()
+    room = tails._size(2.0, 1, 1) + tails._size(2.0, 2, 1)
+    monkeypatch.setattr(tails, "MOST_TRANSFORMED", room)
+    np.testing.assert_array_equal(
+        equal_sum_half_widths(2.0, terms, 0.05), [every[0], every[1], math.inf]
+    )

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import blowfish_fast as bf
+from blowfish_fast.measure import tails
 from blowfish_fast.measure.noise import Spread
 from blowfish_fast.measure.tails import (
     equal_sum_half_widths,
@@ -91,3 +92,13 @@ def test_running_totals_have_gaussian_bands():
     assert (truth <= bounds[:, 1]).all()
     # sigma is 5, and Laplace noise of that scale would reach 15.
     assert (bounds[:, 1] - bounds[:, 0]).max() < 2 * 11.5 / 16000
+
+
+def test_noise_too_coarse_to_smooth_says_nothing_and_bounds_stay_above_the_law():
+    assert tails._excess_density(1e-3, 1.0) == math.inf
+    assert tails._excess_density(1.0, 1.0) < 1.0
+    one = np.ones(1)
+    # A sum whose least scale is not known: bounded as a normal with its variance.
+    unknown = Spread(one, one, one, one, one, 0.0, 1)
+    widest = math.sqrt(2.0 * math.log(2.0 / 0.05))
+    assert gaussian_half_widths(unknown, 0.05) == pytest.approx(widest)

@@ -168,3 +168,30 @@ def test_the_noise_that_a_tree_keeps_for_intervals_is_counted():
     assert kept - before > 1.9 * memory.NODE_BYTES * cells
     assert most <= made.memory_needed()
     assert most > made.cell_bytes * cells
+
+
+def test_every_table_of_a_workload_may_touch_every_cell():
+    domain = bf.Domain((3, 2, 4), names=["age", "sex", "town"])
+    asked = bf.workloads.Tables(domain, [("age",), ("age", "sex")])
+    assert memory.query_pieces(asked) == 2 * 24
+
+
+def test_an_address_limit_without_a_reading_leaves_infinite_room(monkeypatch):
+    import resource
+
+    monkeypatch.setattr(resource, "getrlimit", lambda _which: (2**40, 2**40))
+    assert memory._address_room() < 2**40
+
+    def unread(path):
+        raise OSError(path)
+
+    monkeypatch.setattr(memory, "_contents", unread)
+    assert memory._address_room() == float("inf")
+
+
+def test_a_table_without_free_memory_leaves_infinite_room(tmp_path):
+    table = tmp_path / "meminfo"
+    table.write_text("MemTotal:  1024 kB\n")
+    assert memory._free_memory(str(table)) == float("inf")
+    table.write_text("MemTotal:  1024 kB\nMemAvailable:  7 kB\n")
+    assert memory._free_memory(str(table)) == 7 * 1024

@@ -178,3 +178,18 @@ def test_parts_of_a_cell_count_in_proportion():
     assert sensitivity(policies.AddRemove(grid), workload) == 1
     # Cell (1, 0) is held by 1/4 * 1/2, cell (0, 1) whole.
     assert sensitivity(policies.Full(grid), workload) == pytest.approx(1 - 0.125)
+
+
+@pytest.mark.parametrize("rounds", [0, 1])
+def test_a_search_that_ends_early_is_exact_only_if_it_found_its_bound(
+    monkeypatch, rounds
+):
+    domain = Domain((4, 4))
+    asked = workloads.Rectangles(domain, [[0, 0], [3, 3]], [[1, 1], [4, 4]])
+    full = policies.Full(domain)
+    slabs = column_sensitivity.cut_grid(asked)
+    monkeypatch.setattr(column_sensitivity, "ROUNDS", rounds)
+    found = column_sensitivity._two_most_covered(full, asked, slabs)
+    edges = policy_graphs.edges_of(full)
+    assert found.value == reference.sensitivity(edges, reference.rows(asked)) == 2
+    assert found.exact == (rounds == 1)

@@ -13,7 +13,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from blowfish_fast import Domain, policies, workloads
-from blowfish_fast.errors import DomainError, PolicyError, WorkloadError
+from blowfish_fast.errors import (
+    DomainError,
+    PolicyError,
+    SizeError,
+    WorkloadError,
+)
 from blowfish_fast.measure.sensitivity import policy as policy_sensitivity
 from blowfish_fast.measure.sensitivity.policy import Sensitivity, sensitivity
 from tests.reference import policy_examples as examples
@@ -312,3 +317,31 @@ def test_many_ranges_over_many_cells_agree_with_the_difference_of_prefixes():
     step = np.arange(2**14 - 1)
     path = policies.Graph(line, np.stack([step, step + 1], axis=1))
     assert sensitivity(path, ranges) == expected
+
+
+def test_ranges_under_a_graph_with_absence_are_walked_edge_by_edge():
+    domain = Domain(6)
+    policy = policies.WithAbsent(policies.Graph(domain, [[0, 3], [1, 5], [2, 4]]))
+    ranges = workloads.Ranges(domain, [0, 1, 1, 2], [2, 4, 4, 6])
+    found = policy_sensitivity.range_moves(
+        policy, np.array([0, 1, 1, 2]), np.array([2, 4, 4, 6])
+    )
+    edges = np.concatenate(list(policy.edges())).tolist()
+    assert found.exact
+    assert found.value == reference.sensitivity(edges, reference.rows(ranges))
+
+
+def test_all_ranges_under_edges_that_cannot_be_listed_are_bounded_from_above():
+    domain = Domain(6)
+    edges = [[0, 5], [1, 2]]
+
+    class Unlisted(policies.Graph):
+        def edges(self, chunk=2**20):
+            raise SizeError("too many edges to list")
+
+    found = policy_sensitivity.all_range_moves(Unlisted(domain, edges), 6)
+    listed = policy_sensitivity.all_range_moves(policies.Graph(domain, edges), 6)
+    every = [reference.all_range_separation(0, v, 6) for v in range(1, 6)]
+    assert listed == (max(every[4], every[0]), True, "edge by edge")
+    assert found.value == max(every)
+    assert not found.exact

@@ -14,6 +14,7 @@ from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.errors import EpsilonError, IntervalError, WorkloadError
 from blowfish_fast.measure.noise import chernoff_half_width
 from blowfish_fast.measure.strategies import Answers
+from blowfish_fast.measure.strategies.answers import _followed
 
 LINE = bf.Domain(8)
 RANGES = bf.workloads.Ranges(LINE, [0, 2, 5], [4, 6, 8])
@@ -203,3 +204,14 @@ def test_noise_beyond_all_use_is_refused_not_published_as_nothing():
         Answers.under(
             bf.policies.Full(LINE), bf.workloads.Linear(LINE, [[1e17, *range(7)]])
         )
+
+
+def test_queries_nearly_dependent_are_bounded_and_not_followed():
+    clear = _followed(np.diag([1.0, 0.5]).tobytes(), 2)
+    assert clear.followed
+    assert clear.alone
+    unclear = _followed(np.diag([1.0, 1e-9]).tobytes(), 2)
+    assert not unclear.followed
+    assert not unclear.alone
+    np.testing.assert_array_equal(unclear[0], np.ones(2))
+    np.testing.assert_array_equal(unclear[1], np.ones(2))

@@ -9,8 +9,11 @@ import pytest
 
 from blowfish_fast import Domain
 from blowfish_fast.data.buckets import Buckets
-from blowfish_fast.errors import IntervalError
+from blowfish_fast.errors import IntervalError, SizeError
+from blowfish_fast.measure.budgets import Budget
 from blowfish_fast.measure.strategies import Cells
+from blowfish_fast.measure.strategies import cells as cells_module
+from blowfish_fast.measure.strategies.base import LinearStrategy
 from blowfish_fast.policies import AddRemove, Blocks, Full, Graph, Line
 from blowfish_fast.workloads import AllRanges, Identity, Linear, Ranges, Total
 from tests.reference.spread import assert_same_spread, dense_spread
@@ -156,3 +159,42 @@ def test_cells_that_were_not_measured_promise_nothing():
     assert (strategy.half_widths(form, scales, 0.05) > 1e20).all()
     total = Total(Domain(4)).explicit_form(Buckets.single_cells(4))
     assert strategy.half_widths(total, scales, 0.05).tolist() == [0.0]
+
+
+def test_half_widths_need_listed_queries():
+    strategy = Cells(4)
+    scales = strategy.scales(AddRemove(Domain(4)), Fraction(1))
+    form = Identity(Domain(4)).form(Buckets.single_cells(4))
+    with pytest.raises(IntervalError, match="list the queries first"):
+        strategy.half_widths(form, scales, 0.05)
+
+
+def test_a_strategy_that_states_no_law_has_no_spread():
+    class Unstated(Cells):
+        _spread = LinearStrategy._spread
+
+    strategy = Unstated(4)
+    scales = strategy.scales(AddRemove(Domain(4)), Fraction(1))
+    form = Identity(Domain(4)).explicit_form(Buckets.single_cells(4))
+    with pytest.raises(IntervalError, match="Unstated does not state the law"):
+        strategy.spread(form, scales)
+
+
+def test_gaussian_rows_cost_their_own_rho():
+    policy = Full(Domain(4))
+    strategy = Cells(4)
+    scales = strategy.scales(policy, Budget(Fraction(1, 8), 2))
+    assert strategy.cost_in_rho(policy, scales) == strategy.cost(policy, scales)
+    assert strategy.cost_in_rho(policy, scales) <= Fraction(1, 8)
+
+
+def test_too_many_cells_under_known_totals_are_refused(monkeypatch):
+    policy = Blocks(Domain(6), [0, 0, 0, 1, 1, 1])
+    strategy = Cells(6, np.array([0, 0, 0, 1, 1, 1]))
+    scales = strategy.scales(policy, Fraction(1))
+    ranges = Ranges(Domain(6), [0, 1], [4, 6])
+    form = ranges.explicit_form(Buckets.single_cells(6))
+    assert np.isfinite(strategy.spread(form, scales).variance).all()
+    monkeypatch.setattr(cells_module, "MOST_COEFFICIENTS", 8)
+    with pytest.raises(SizeError, match="too many to follow"):
+        strategy.spread(form, scales)

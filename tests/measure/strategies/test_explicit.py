@@ -15,6 +15,7 @@ from blowfish_fast.audit import audit_measurements
 from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.errors import DomainError, InputError, IntervalError, SizeError
 from blowfish_fast.measure.strategies import Explicit
+from blowfish_fast.measure.strategies import explicit as explicit_module
 from tests.reference.draws import spread_by_draws
 from tests.reference.policy_examples import any_policy
 from tests.reference.spread import assert_same_spread
@@ -194,3 +195,16 @@ def test_what_cannot_be_done_is_refused():
     uneven = Explicit([[2**30, 0, 0, 0], [1, 0, 0, 0]])
     with pytest.raises(SizeError, match=r"2\^52"):
         uneven.worst_edge(np.array([2**30 + 1, 2**30, 0]), many)
+
+
+@pytest.mark.parametrize("most", [5, 11])
+def test_more_queries_than_a_matrix_follows_are_refused(monkeypatch, most):
+    domain = bf.Domain(4)
+    strategy = Explicit(np.eye(4, dtype=np.int64))
+    scales = strategy.scales(bf.policies.AddRemove(domain), Fraction(1))
+    asked = bf.workloads.Ranges(domain, [0, 0, 1], [2, 2, 3])
+    form = asked.explicit_form(Buckets.single_cells(4))
+    assert strategy.spread(form, scales).variance.size == 3
+    monkeypatch.setattr(explicit_module, "MOST_ENTRIES", most)
+    with pytest.raises(SizeError, match="too many to follow"):
+        strategy.spread(form, scales)

@@ -218,3 +218,9 @@ def test_could_be_measured_in_one_step_too():
     assert exact.total_variance(form, scales) == pytest.approx(
         exact.spread(listed, scales).variance.sum()
     )
+
+
+@pytest.mark.parametrize("edges", [[0], [1, 2, 3], [0, 2, 2], [0, 3, 2]])
+def test_bucket_edges_rise_from_0(edges):
+    with pytest.raises(InputError, match="bucket edges rise from 0"):
+        StackedBuckets(np.array([2, 2, -1]), np.array(edges), uniform=True)

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 import blowfish_fast as bf
 import blowfish_fast.measure.strategies.strategy_choice as strategy_choice
 from blowfish_fast.data.buckets import Buckets
-from blowfish_fast.errors import PolicyError
+from blowfish_fast.errors import EpsilonError, PolicyError
 from blowfish_fast.measure.noise import laplace_variance
 from blowfish_fast.measure.strategies import Cells
 from blowfish_fast.measure.strategies.strategy_choice import (
@@ -161,3 +161,16 @@ def test_the_mean_difference_of_two_draws_equals_the_sum(width):
 def test_the_mean_difference_of_large_noise_is_one_and_a_half_scales():
     # Oracle T4.
     assert mean_difference_size(1e6) == pytest.approx(1.5e6)
+
+
+def test_a_tree_is_refused_for_its_detours_only_where_they_lose(monkeypatch):
+    domain = bf.Domain(6)
+    ring = bf.policies.Graph(domain, [[i, (i + 1) % 6] for i in range(6)])
+    form = bf.workloads.Identity(domain).form(Buckets.single_cells(6))
+    tree, one = build_strategy("tree", ring, form, 1), Fraction(1)
+    strategy_choice._refuse_detours(tree, ring, form, one, 0.0)
+    monkeypatch.setattr(strategy_choice, "FEW_EDGES", 5)
+    true = predicted_variance(tree, ring, form, one)
+    strategy_choice._refuse_detours(tree, ring, form, one, 2.0 * true)
+    with pytest.raises(EpsilonError, match="a detour of 5 edges along the tree"):
+        strategy_choice._refuse_detours(tree, ring, form, one, 1.0)

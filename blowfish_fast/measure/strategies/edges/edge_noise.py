@@ -15,7 +15,12 @@ import numpy as np
 
 from blowfish_fast import kernels
 from blowfish_fast._support.typing import BoolArray, FloatArray, IntArray
-from blowfish_fast.errors import EpsilonError, PrivacyError, SizeError
+from blowfish_fast.errors import (
+    EpsilonError,
+    PrivacyError,
+    ReleaseFileError,
+    SizeError,
+)
 from blowfish_fast.measure.budgets import Budget
 from blowfish_fast.measure.noise import WEIGHT_BITS, Scales
 from blowfish_fast.measure.strategies.base import integers
@@ -144,7 +149,7 @@ class EdgeNoise(EdgeDraws):
                 or max(heads.max(), tails.max()) >= cells
             )
         ):
-            raise ValueError("edges must join cells of the domain")
+            raise ReleaseFileError("edges must join cells of the domain")
         return cls(cells, heads, tails)
 
 

@@ -148,14 +148,11 @@ class TableStrategy(LinearStrategy):
             inside = all(0 <= axis < len(sizes) for axis in one)
             if not inside or list(one) != sorted(set(one)):
                 raise ReleaseFileError("a table names attributes that are not there")
-        if min(sizes) < 1 or shares.shape != (len(tables),):
+        if not sizes or min(sizes) < 1 or shares.shape != (len(tables),):
             raise ReleaseFileError("tables, sizes and shares do not fit together")
         if not ((shares >= 0) & (shares <= 1)).all():
             raise ReleaseFileError("a table's share lies outside 0 to 1")
-        if (
-            math.prod(sizes) < 1
-            or sum(cell_count(sizes, one) for one in tables) > 2**40
-        ):
+        if sum(cell_count(sizes, one) for one in tables) > 2**40:
             raise ReleaseFileError("the tables are larger than any that are written")
         return cls(sizes, tables, shares.tolist())
 

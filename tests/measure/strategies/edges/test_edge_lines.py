@@ -21,6 +21,7 @@ from blowfish_fast.errors import (
 from blowfish_fast.kernels.graph.edge_line_noise import line_levels
 from blowfish_fast.measure.strategies import EdgeLines, EdgeNoise
 from blowfish_fast.measure.strategies.edges.edge_cuts import cut_variance
+from blowfish_fast.measure.strategies.edges.edge_lines import _best_weights
 from blowfish_fast.workloads import Implicit
 from tests.reference.draws import spread_by_draws
 from tests.reference.shifts import worst_price
@@ -174,3 +175,9 @@ def test_what_cannot_be_done_is_refused():
     for levels in (0, 3):
         with pytest.raises(InputError, match="1 to 2 levels"):
             EdgeLines((2, 2), (np.ones(levels), np.ones(1)))
+
+
+@pytest.mark.parametrize("power", [1, 2])
+def test_weights_for_queries_that_no_noise_reaches_are_even(power):
+    weights = _best_weights(np.zeros(3), np.zeros(3), power)
+    np.testing.assert_array_equal(weights, [1.0])

@@ -10,7 +10,12 @@ import pytest
 import blowfish_fast as bf
 from blowfish_fast.audit import audit_measurements
 from blowfish_fast.data.buckets import Buckets
-from blowfish_fast.errors import EpsilonError, PrivacyError, SizeError
+from blowfish_fast.errors import (
+    EpsilonError,
+    PrivacyError,
+    ReleaseFileError,
+    SizeError,
+)
 from blowfish_fast.measure.strategies import EdgeNoise
 from tests.reference.forms import dense_form
 from tests.reference.spread import assert_same_spread, spread_of
@@ -145,3 +150,14 @@ def test_edges_without_a_draw_are_refused():
     # More draws than edges are no harm.
     every = EdgeNoise.under(full)
     assert every.cost(line, every.scales(full, Fraction(1))) == 1
+
+
+@pytest.mark.parametrize(
+    ("heads", "tails"),
+    [([0, 1], [1]), ([[0]], [[1]]), ([-1], [1]), ([0], [-2]), ([6], [0]), ([0], [6])],
+)
+def test_a_file_whose_edges_leave_the_domain_is_refused(heads, tails):
+    kept = EdgeNoise.unpack({"cells": 6, "heads": [0, 5], "tails": [1, -1]})
+    np.testing.assert_array_equal(kept.tails, [1, -1])
+    with pytest.raises(ReleaseFileError, match="join cells of the domain"):
+        EdgeNoise.unpack({"cells": 6, "heads": heads, "tails": tails})

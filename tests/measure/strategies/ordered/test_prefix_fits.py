@@ -12,6 +12,7 @@ from blowfish_fast.measure.strategies import Cells, PrefixSums
 from blowfish_fast.measure.strategies.ordered.hierarchy_plan import planned_hierarchy
 from blowfish_fast.measure.strategies.ordered.prefix_fits import (
     Totals,
+    _knotted,
     monotone_buckets,
     running_totals,
     smoothed_cells,
@@ -127,3 +128,13 @@ def test_data_that_are_nowhere_even_keep_the_other_fits():
 def test_exact_totals_keep_the_monotone_fit():
     exact = Totals(np.cumsum(STEPS) * 1.0, np.full(STEPS.size, True), 0.0, 0.0, 0.0)
     assert (smoothed_cells(exact, 1.0) == STEPS).all()
+
+
+def test_residuals_that_go_together_are_not_straightened():
+    totals = noisy_line(STEPS, 0.5, seed=4)
+    straight = _knotted(totals)
+    assert straight is not None
+    # A wave too low for a knot, far above what noise without memory leaves together.
+    wave = 1.5 * np.sin(np.arange(STEPS.size) / 9.0)
+    waving = np.where(totals.known, totals.values, np.cumsum(STEPS) + wave)
+    assert _knotted(totals._replace(values=waving)) is None

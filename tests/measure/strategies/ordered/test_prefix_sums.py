@@ -155,3 +155,11 @@ def test_misfits_are_refused():
 
 def test_a_strategy_survives_packing():
     assert PrefixSums.unpack(PrefixSums(9).pack()).cells == 9
+
+
+def test_half_widths_need_listed_queries():
+    strategy = PrefixSums(CELLS)
+    scales = strategy.scales(Line(DOMAIN), Fraction(1))
+    form = Identity(DOMAIN).form(Buckets.single_cells(CELLS))
+    with pytest.raises(IntervalError, match="list the queries first"):
+        strategy.half_widths(form, scales, 0.05)

@@ -9,8 +9,9 @@ import pytest
 
 import blowfish_fast as bf
 from blowfish_fast.data.buckets import Buckets
-from blowfish_fast.errors import IntervalError
+from blowfish_fast.errors import IntervalError, ReleaseFileError, SizeError
 from blowfish_fast.measure.noise import Scales, laplace_variance
+from blowfish_fast.measure.strategies.tables import residuals
 from blowfish_fast.measure.strategies.tables.residuals import (
     NoisyTables,
     ResidualFit,
@@ -114,3 +115,60 @@ def test_a_table_whose_attributes_were_measured_apart_is_refused():
 
 def test_the_closure_lists_every_subset_once():
     assert closure([(0, 1), (1, 2)]) == [(), (0,), (1,), (2,), (0, 1), (1, 2)]
+
+
+def some_noise():
+    none = np.zeros(2, dtype=np.bool_)
+    measured = NoisyTables(
+        SIZES, ((0, 1), (1, 2)), np.full(2, 18.0), np.full(2, 3.0), none
+    )
+    return TableNoise.of(measured, (0, 1))
+
+
+def test_single_cells_as_a_formula_vary_as_much_as_those_listed():
+    noise, cells = some_noise(), Buckets.single_cells(6)
+    single = bf.workloads.Identity(bf.Domain(6))
+    listed = noise.spread(single.explicit_form(cells), NONE).variance.sum()
+    assert noise.total_variance(single.form(cells), NONE) == pytest.approx(listed)
+    every = bf.workloads.Prefixes(bf.Domain(6))
+    listed = noise.spread(every.explicit_form(cells), NONE).variance.sum()
+    assert noise.total_variance(every.form(cells), NONE) == pytest.approx(listed)
+
+
+def test_a_table_made_from_others_is_not_measured_again():
+    noise, full = some_noise(), bf.policies.Full(bf.Domain(6))
+    assert noise.exact_rows(full).size == 0
+    assert noise.rows(np.arange(6)).size == 0
+    with pytest.raises(IntervalError, match="estimated from several measured ones"):
+        noise.worst_edge(np.zeros(0, np.int64), full)
+    with pytest.raises(IntervalError, match="estimated from several measured ones"):
+        noise.infer(np.zeros(0, np.int64), NONE)
+
+
+def test_queries_over_too_many_cells_are_refused(monkeypatch):
+    asked = bf.workloads.Ranges(bf.Domain(6), [0, 1], [4, 6])
+    form = asked.explicit_form(Buckets.single_cells(6))
+    monkeypatch.setattr(residuals, "MOST_COEFFICIENTS", 8)
+    with pytest.raises(SizeError, match="ask fewer at a time"):
+        some_noise().spread(form, NONE)
+
+
+@pytest.mark.parametrize(
+    ("changed", "reason"),
+    [
+        ({"shape": []}, "a shape that no table has"),
+        ({"shape": [3, 0]}, "a shape that no table has"),
+        ({"shape": [3]}, "does not fit its shape"),
+        ({"squares": [1.0, 1.0, 1.0]}, "does not fit its shape"),
+        ({"pulls": [-1.0, 0.0, 0.0, 0.0]}, "impossible numbers"),
+        ({"information": [0.0, 1.0, 1.0, 1.0]}, "impossible numbers"),
+        ({"least": -1.0}, "impossible numbers"),
+        ({"least": float("inf")}, "impossible numbers"),
+    ],
+)
+def test_the_law_of_a_table_in_a_file_is_checked(changed, reason):
+    packed = some_noise().pack()
+    again = TableNoise.unpack(packed)
+    assert again.cell_variance() == some_noise().cell_variance()
+    with pytest.raises(ReleaseFileError, match=reason):
+        TableNoise.unpack({**packed, **changed})

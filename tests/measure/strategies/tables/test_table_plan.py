@@ -7,7 +7,13 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from blowfish_fast.measure.strategies.tables.table_plan import AskedTables, plan_tables
+from blowfish_fast.measure.strategies.tables.table_plan import (
+    LEAST_SHARE,
+    AskedTables,
+    _Incidence,
+    _Problem,
+    plan_tables,
+)
 from blowfish_fast.measure.strategies.tables.table_strategy import EdgeKind
 
 ADULT = (74, 9, 16, 16, 7, 15, 6, 5, 2, 16, 16, 20, 42, 2)
@@ -81,3 +87,30 @@ def test_paid_in_rho_more_tables_cost_less():
 def test_nothing_is_measured_where_nothing_moves():
     plan = planned((3, 2), 2, ())
     assert (plan.kind, plan.tables, plan.objective) == ("exact", ((0, 1),), 0.0)
+
+
+def some_incidence(tables=((0,), (1,))):
+    asked = AskedTables((3, 2), ((0,), (1,)), (1.0, 1.0), ABSENT, 1)
+    return _Incidence(_Problem(asked, []), tables)
+
+
+def test_a_table_tells_nothing_about_residuals_that_nobody_asked_for():
+    alone, joined = some_incidence(), some_incidence(((0, 1),))
+    # The total, ages and sexes are told; what both say together is not asked for.
+    assert joined.part_of.size == 3
+    assert joined.information(np.ones(1)).shape == alone.information(np.ones(2)).shape
+
+
+def test_rates_that_leave_a_table_unknown_lose_infinitely_and_end_the_descent():
+    incidence = some_incidence()
+    assert incidence.objective(np.array([1.0, 0.0]))[0] == np.inf
+    kept, best = incidence.descend(np.array([1.0, 0.0]))
+    assert best == np.inf
+    np.testing.assert_array_equal(kept, [1.0, 0.0])
+
+
+def test_a_small_share_is_dropped_unless_it_is_needed():
+    needed = some_incidence().rounded(np.array([1.0, LEAST_SHARE / 10]))
+    np.testing.assert_array_equal(needed, [1.0, LEAST_SHARE])
+    spare = some_incidence(((0, 1), (0,))).rounded(np.array([1.0, LEAST_SHARE / 10]))
+    np.testing.assert_array_equal(spare, [1.0, 0.0])

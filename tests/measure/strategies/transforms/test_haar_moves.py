@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from blowfish_fast.errors import PrivacyError
 from blowfish_fast.kernels.transform.haar_transform import haar_path_sums
 from blowfish_fast.measure.strategies import Haar
 from blowfish_fast.measure.strategies.transforms import haar
@@ -49,3 +50,12 @@ def test_very_many_axes_of_three_cells_are_bounded_more_coarsely(monkeypatch):
     exact = found(ones)
     monkeypatch.setattr(haar, "MOST_WAYS", 8)
     assert found(ones) > exact
+
+
+def test_weights_that_no_multiple_covers_have_no_price():
+    strategy = Haar((2, 2))
+    own = np.array([4, 4, 4, 0])
+    assert strategy._covered(np.array([4, 4, 4, 0]), own) > 0
+    assert strategy._covered(np.zeros(4, dtype=np.int64), own) == 0
+    with pytest.raises(PrivacyError, match="does not weigh"):
+        strategy._covered(np.array([4, 4, 4, 1]), own)

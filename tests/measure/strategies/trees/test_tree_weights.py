@@ -13,6 +13,7 @@ from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.errors import InputError
 from blowfish_fast.kernels.tree.shape import tree_levels
 from blowfish_fast.measure.strategies import TreeStrategy
+from blowfish_fast.measure.strategies.trees import tree_weights
 from blowfish_fast.measure.strategies.trees.tree_weights import (
     cut_at,
     level_tree,
@@ -23,6 +24,7 @@ from blowfish_fast.workloads import (
     AllRanges,
     Fractions,
     Identity,
+    Implicit,
     Prefixes,
     Ranges,
     Rectangles,
@@ -283,3 +285,19 @@ def test_the_floor_is_on_in_mechanisms_and_can_be_switched_off():
     assert min(low[0]) > 30
     with pytest.raises(InputError, match="floor must lie between 0"):
         bf.Dawa(AddRemove(line), asked, epsilon=1, floor=2)
+
+
+def test_the_largest_trees_are_tried_with_fewer_shapes():
+    sizes = [2**10, tree_weights.LARGE, tree_weights.LARGE + 1]
+    small, large, largest = (tree_weights._offered(one, 0, 1) for one in sizes)
+    assert largest == [*tree_weights.FEW_CANDIDATES]
+    assert len(small) >= len(large) > len(largest)
+
+
+def test_buckets_weigh_one_each_and_their_cells_the_root_of_their_share():
+    edges = np.array([0, 1, 5, 7])
+    buckets = tree_weights._few_queries(Implicit("bucket_identity", edges))
+    cells = tree_weights._few_queries(Implicit("identity", edges))
+    np.testing.assert_array_equal(buckets[1], np.ones(3))
+    # m cells of 1 / m of a bucket each vary as one query of 1 / sqrt(m) of it.
+    np.testing.assert_allclose(cells[1] ** 2, [1.0, 1 / 4, 1 / 2])
