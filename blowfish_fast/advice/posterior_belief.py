@@ -33,6 +33,7 @@ from blowfish_fast.measure.budgets import (
     rho_of,
 )
 from blowfish_fast.policies import Policy
+from blowfish_fast.policies.protocol import ABSENT
 
 DIGITS = Context(prec=60, Emin=-(10**12), Emax=10**12)
 SLACK = Decimal(10) ** -50
@@ -126,7 +127,8 @@ def risk(
         The policy of `epsilon`. Values d steps apart are protected by e^(eps * d), so
         under `AddRemove` (where replacing a record is two steps) and under `Line` the
         bound is weaker; 1 where no path protects. Left out: one step, as under
-        `Full`.
+        `Full`. Under a policy of persons the attacker knows the records of all others
+        and none of hers, so each value is as far from the true one as any two are.
     steps : int, optional
         Instead of `policy`: the most steps between two values.
 
@@ -280,8 +282,14 @@ def _by_cell(prior: FloatArray, total: Fraction, policy: Policy) -> FloatArray:
             "cells, and they add up to 1"
         )
     bounds = np.zeros(cells)
+    numbers = np.arange(cells)
+    apart = None if policy.person_rule is None else float(most_steps(policy))
     for cell in np.flatnonzero(weights):
-        steps = policy.distance(np.arange(cells), cell)
+        if apart is None:
+            steps = policy.distance(numbers, cell)
+        else:
+            # Her other records may be as far apart as any: Lemma PB3.
+            steps = np.where(numbers == cell, 0.0, apart)
         evidence = float((weights * np.exp(-float(total) * steps)).sum())
         # The sum of as many terms is exact to far better than this margin.
         bounds[cell] = min(1.0, float(weights[cell]) / evidence * (1.0 + 1e-11))
@@ -289,7 +297,10 @@ def _by_cell(prior: FloatArray, total: Fraction, policy: Policy) -> FloatArray:
 
 
 def most_steps(policy: Policy | None, steps: Any = None) -> int | float:
-    """Return the most steps between two values; infinite where no path leads."""
+    """Return the most steps between two values; infinite where no path leads.
+
+    Of persons: between any records of hers and any others, as many or not (Lemma PB3).
+    """
     if steps is not None:
         number = as_whole(steps, "steps")
         if policy is not None or number < 1:
@@ -308,7 +319,12 @@ def most_steps(policy: Policy | None, steps: Any = None) -> int | float:
         return 2 if cells.size > 1 else 1
     _check_size(cells.size)
     longest = max(float(policy.distance(cells, cell).max()) for cell in cells)
-    return int(longest) if math.isfinite(longest) else math.inf
+    if policy.person_rule is not None and policy.has_bottom:
+        far = float(policy.distance(cells, ABSENT).max())
+        if max(longest, far) > 1:
+            longest = max(longest, 2 * far)
+    # A part of a step, where "absent" lies so far away, counts as a whole one.
+    return math.ceil(longest) if math.isfinite(longest) else math.inf
 
 
 def _check_size(cells: int) -> None:
