@@ -95,10 +95,12 @@ def some_incidence(tables=((0,), (1,))):
 
 
 def test_a_table_tells_nothing_about_residuals_that_nobody_asked_for():
-    alone, joined = some_incidence(), some_incidence(((0, 1),))
-    # The total, ages and sexes are told; what both say together is not asked for.
-    assert joined.part_of.size == 3
-    assert joined.information(np.ones(1)).shape == alone.information(np.ones(2)).shape
+    asked = AskedTables((3, 2, 2), ((0, 1), (2,)), (1.0, 1.0), ABSENT, 1)
+    problem = _Problem(asked, [])
+    block = _Incidence(problem, ((0, 1, 2),))
+    # Of its subsets of up to two attributes, (0, 2) and (1, 2) are not asked for.
+    assert [problem.parts[at] for at in block.part_of] == [(), (0,), (1,), (2,), (0, 1)]
+    assert block.information(np.ones(1)).shape == (5,)
 
 
 def test_rates_that_leave_a_table_unknown_lose_infinitely_and_end_the_descent():
