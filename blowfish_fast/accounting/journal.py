@@ -13,7 +13,7 @@ import sqlite3
 import threading
 import weakref
 from collections.abc import Generator, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -137,10 +137,19 @@ class Journal:
         with self._statement() as connection:
             rows = connection.execute(
                 "SELECT analyst, total, spent FROM allotment "
-                "WHERE ?1 IS NULL OR analyst = ?1 ORDER BY analyst",
-                (analyst,),
+                "WHERE :one IS NULL OR analyst = :one ORDER BY analyst",
+                {"one": analyst},
             ).fetchall()
         return {analyst: Standing(total, spent) for analyst, total, spent in rows}
+
+    def left(self, analyst: str | None) -> int:
+        """Return the units that may still be spent: in all, or by an analyst."""
+        with self._statement() as connection:
+            left = _standing(connection).left
+            if analyst is None:
+                return left
+            share = _allotment(connection, analyst)
+        return 0 if share is None else min(left, share.left)
 
     def allot(self, analyst: str, total: int) -> None:
         """Set what an analyst may spend in all; never less than was spent already."""
@@ -305,8 +314,8 @@ class Journal:
             self._connection = file.open_file(self.path)
             weakref.finalize(self, _close_in, os.getpid(), self._connection)
             self._process = os.getpid()
-            if self._watch is not None:
-                self._watch.attach(self._connection)
+            assert self._watch is not None, "every file is watched"
+            self._watch.attach(self._connection)
         assert self._connection is not None
         if self._watch is not None:
             self._watch.check_place()
@@ -343,7 +352,8 @@ def _drop_inherited() -> None:
         journal._commits.forget()
 
 
-if hasattr(os, "register_at_fork"):
+with suppress(AttributeError):
+    # Where there are no forks, nothing is inherited.
     os.register_at_fork(after_in_child=_drop_inherited)
 
 
@@ -450,7 +460,8 @@ def _charges(
 
 
 def _find(connection: sqlite3.Connection, request: str) -> Charge | None:
-    return next(iter([*_charges(connection, "AND c.request = ?", request)]), None)
+    with closing(_charges(connection, "AND c.request = ?", request)) as found:
+        return next(found, None)
 
 
 def _pieces(answer: bytes) -> Iterator[memoryview]:

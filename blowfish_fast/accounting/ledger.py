@@ -157,8 +157,12 @@ class Ledger:
     def _terms(self) -> Terms:
         """Return the terms in force; another process may have amended them."""
         agreed = self._agreed
-        if self._journal.standing().terms != agreed.entry:
-            agreed = self._agreed = read_terms(self._journal)
+        if not agreed.final:
+            # Asked before the terms are read: from the first charge on they stay.
+            final = self._journal.has_charges()
+            if self._journal.standing().terms != agreed.entry:
+                agreed = read_terms(self._journal)
+            self._agreed = agreed = agreed._replace(final=final)
         return agreed
 
     @property
@@ -205,8 +209,11 @@ class Ledger:
     @property
     def remaining(self) -> Fraction:
         """What is left, exactly, in the ledger's currency."""
-        standing = self._journal.standing()
-        return self.currency.amount(standing.total - standing.spent)
+        return self.remaining_for(None)
+
+    def remaining_for(self, analyst: str | None) -> Fraction:
+        """Return what an analyst may still spend: 0 without an allotment."""
+        return self.currency.amount(self._journal.left(analyst))
 
     def preview(self, mechanism: Mechanism) -> Preview:
         """Say what a release would cost and what would remain. Free; no data."""

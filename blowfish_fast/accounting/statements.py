@@ -18,11 +18,12 @@ from .journal import Charge, Journal, Standing, State
 
 
 class Terms(NamedTuple):
-    """The terms in force, and the entry of the log that says so."""
+    """The terms in force, the entry of the log that says so, and whether they stay."""
 
     entry: int
     policy: Policy
     about: dict[str, Any]
+    final: bool = False
 
 
 def plain_terms(

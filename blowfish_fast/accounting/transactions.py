@@ -182,8 +182,12 @@ class GroupCommit:
             with plain_errors(self.name):
                 connection = self._connect()
                 with _transaction(connection, self.guard, write=True):
-                    for one in batch:
-                        self._run_one(connection, one)
+                    if len(batch) == 1:
+                        # What goes wrong undoes the transaction, which is its own.
+                        batch[0].result = batch[0].action(connection)
+                    else:
+                        for one in batch:
+                            self._run_one(connection, one)
         except Exception as problem:
             for one in batch:
                 one.problem = problem

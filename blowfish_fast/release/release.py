@@ -30,6 +30,7 @@ from .certificates import Certificate, find_certificate, release_digest
 from .grants import (
     Bias,
     Scope,
+    bias_of,
     counts_records,
     holds_truth,
     noise_only_reason,
@@ -305,7 +306,7 @@ class Release(Tabular):
     def _bias(self) -> Bias | None:
         strategy = self._linear().strategy
         known = strategy.refuses_undetermined or not strategy.unbiased
-        return None if known else Bias(self._linear())
+        return None if known else bias_of(self._linear())
 
     @cached_property
     def _sums(self) -> dict[str, AnyArray]:

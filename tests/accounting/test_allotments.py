@@ -38,6 +38,14 @@ def test_a_charge_counts_against_budget_and_allotment(ledger):
     assert ledger.history()[0].analyst == "ann"
 
 
+def test_an_analyst_may_spend_what_is_left_of_both(ledger):
+    ledger.allot("ann", 0.3)
+    ledger.allot("bob", 0.9)
+    ledger.release(laplace(0.2), COUNTS, analyst="ann")
+    left = [ledger.remaining_for(one) for one in ("ann", "bob", "eve", None)]
+    assert left == [Fraction(1, 10), Fraction(4, 5), 0, Fraction(4, 5)]
+
+
 def test_an_allotment_is_never_overspent(ledger):
     ledger.allot("ann", 0.3)
     with pytest.raises(BudgetError, match=r"of ann's 0.3 remains; nothing was charged"):

@@ -185,3 +185,40 @@ def test_noise_is_stored_and_what_repeats_is_packed():
     noise = np.random.default_rng(1).normal(size=2**14)
     kinds = [release_file._packing(one) for one in (noise, np.ones(2**14), noise[:9])]
     assert kinds == [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_STORED]
+
+
+ARRAYS = {
+    "counts": np.arange(5),
+    "turned": np.arange(6.0).reshape(2, 3).T,
+    "none": np.zeros(0),
+    "one": np.array(3.5),
+    "marks": np.array([True, False]),
+    "levels": np.array(["f", "männlich"]),
+    "swapped": np.arange(6, dtype=">i4"),
+}
+
+
+@pytest.mark.parametrize("name", ARRAYS)
+def test_an_array_is_written_as_numpy_writes_it(name):
+    for _ in range(2):
+        assert release_file.array_bytes(ARRAYS[name]) == saved(ARRAYS[name])
+
+
+@pytest.mark.parametrize("count", range(3))
+def test_a_small_zip_is_the_one_that_the_standard_library_writes(count):
+    members = {f"part {at}": bytes(range(40 * at)) for at in range(count)}
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        for name, content in members.items():
+            archive.writestr(zipfile.ZipInfo(name), content)
+    assert release_file.small_zip(members) == file.getvalue()
+
+
+@pytest.mark.parametrize("cells", [4, 2**13])
+def test_archives_of_either_size_hold_their_arrays(cells):
+    content, array = {"text": "ä"}, np.random.default_rng(7).random(cells)
+    written = release_file.write_archive("x.json", content, {"a": array})
+    with zipfile.ZipFile(io.BytesIO(written)) as archive:
+        assert archive.testzip() is None
+        assert json.loads(archive.read("x.json")) == content
+        assert archive.read("a.npy") == saved(array)

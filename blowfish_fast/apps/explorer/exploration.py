@@ -355,11 +355,7 @@ class Explorer:
 
     def remaining(self, analyst: str | None = None) -> Fraction:
         """Return what may still be spent, by an analyst or in all."""
-        left = self.ledger.remaining
-        if analyst is None:
-            return left
-        share = self.ledger.allotments(analyst).get(analyst)
-        return min(left, share.remaining) if share is not None else Fraction(0)
+        return self.ledger.remaining_for(analyst)
 
     def set_policies(self, policies: Mapping[str, Any]) -> None:
         """State other policies; refused after the first charge. Empty: the default."""
