@@ -15,19 +15,12 @@ import sys
 from collections import defaultdict
 from pathlib import Path
 
-FLOORS = {
-    "accounting": 92.5,
-    "audit": 75.0,
-    "data": 93.5,
-    "measure": 96.0,
-    "policies": 92.0,
-    "workloads": 91.5,
-}
-FLOOR = 94.5
+FLOORS = {"accounting": 100.0, "measure": 100.0}
+FLOOR = 95.0
 """Per cent of lines and branches together that no room falls below.
 
-They lie about one and a half below what was reached. Wanted are 100 for `accounting`
-and `measure`, 95 elsewhere; most of `audit` is run by a part of its own, untraced.
+Everything where true counts are seen and budgets are spent: a line there that no test
+runs is tested or removed.
 """
 
 
