@@ -5,7 +5,8 @@ python -m experiments all --quick                   all, in their short form
 python -m experiments page --out FOLDER             a page from finished runs
 python -m experiments coverage                      the table of docs/coverage.md
 python -m experiments certificates --trials 10000   shares of false certificates
-python -m experiments survey --trials 3             all tables of surveys, and rivals
+python -m experiments survey --trials 3             all tables of surveys
+python -m experiments rivals --data FOLDER          the same tables by other packages
 python -m experiments widths --data FOLDER          half-widths of certified intervals
 """
 
@@ -29,7 +30,7 @@ from .survey_rivals import rival_report
 from .survey_tables import survey_report
 
 PAGE, COVERAGE, CERTIFICATES = "page", "coverage", "certificates"
-SURVEY, WIDTHS = "survey", "widths"
+SURVEY, RIVALS, WIDTHS = "survey", "rivals", "widths"
 REFUSED = 2
 
 application = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
@@ -42,14 +43,14 @@ def reproduce(
         typer.Argument(
             help='A table or figure such as dawa-table2; "all" of them; "page", which '
             'writes a page from the results in --out; or "coverage", "certificates", '
-            '"survey", "widths".',
+            '"survey", "rivals", "widths".',
             show_default=False,
         ),
     ],
     data: Annotated[
         Path | None,
         typer.Option(
-            help="Folder with 1d/*.npy and 2d/*.npy, for survey tables/*.csv.gz; "
+            help="Folder with 1d/*.npy and 2d/*.npy, for rivals tables/*.csv.gz; "
             "generated data if left out."
         ),
     ] = None,
@@ -80,7 +81,7 @@ def reproduce(
         show({"page": str(page), "experiments": names} if json else written)
         return
     if name == COVERAGE:
-        rows = write_coverage(trials=trials or 10)
+        rows = write_coverage(trials=trials or 100)
         show(f"written: docs/coverage.md, {len(rows)} lines")
         return
     if name == CERTIFICATES:
@@ -89,7 +90,10 @@ def reproduce(
         return
     if name == SURVEY:
         show(survey_report(trials or 3))
-        show(rival_report(data))
+        return
+    if name == RIVALS:
+        for line in rival_report(data, trials or 3):
+            show(line)
         return
     if name == WIDTHS:
         for line in width_report(data, trials or 3):

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 import warnings
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -29,6 +30,8 @@ PAGE = Path("docs/coverage.md")
 BEGIN = "<!-- table -->"
 DRAWS = 400
 """Draws of the noise from which its exact half-widths are read off."""
+LAWS = 5
+"""Releases of each row for which they are."""
 
 ROOM = 3.0
 """Standard deviations by which a share may exceed what is allowed."""
@@ -60,8 +63,9 @@ class CoverageRow(NamedTuple):
     """What was found of one mechanism, workload and data set.
 
     `said` is what the intervals are called; `noise` and `truth` are the shares of
-    intervals that held the noise and the true answer, `width` their mean half-width
-    over the exact one, `certified` the share of true answers in certified intervals.
+    intervals that held the noise and the true answer, `error` the standard error of the
+    latter between releases, `width` the mean half-width over the exact one, and
+    `certified` the share of true answers in certified intervals.
     """
 
     mechanism: str
@@ -70,6 +74,7 @@ class CoverageRow(NamedTuple):
     said: str
     noise: float
     truth: float
+    error: float
     width: float
     certified: float
 
@@ -84,36 +89,47 @@ def coverage(trials: int) -> Iterator[CoverageRow]:
             except (BlowfishError, TypeError):
                 continue
             for data_name, counts in made_up_counts().items():
-                found = [_one_release(mechanism, counts, t) for t in range(trials)]
+                # Seeds of their own, so that rows are independent of each other.
+                seed = zlib.crc32(f"{name} {asked_name} {data_name}".encode())
+                found = [
+                    _one_release(mechanism, counts, seed + at, at < LAWS)
+                    for at in range(trials)
+                ]
                 known = [one for one in found if one is not None]
                 if known:
                     said = "truth" if all(one[0] for one in known) else "noise only"
-                    means = np.mean([one[1:] for one in known], axis=0)
+                    shares = np.array([one[1:] for one in known])
+                    noise, truth, width, certified = np.nanmean(shares, axis=0).tolist()
+                    error = float(shares[:, 1].std() / math.sqrt(len(known)))
                     yield CoverageRow(
-                        name, asked_name, data_name, said, *means.tolist()
+                        *(name, asked_name, data_name, said),
+                        *(noise, truth, error, width, certified),
                     )
 
 
 def _one_release(
-    mechanism: Any, counts: IntArray, trial: int
+    mechanism: Any, counts: IntArray, seed: int, with_law: bool
 ) -> tuple[float, ...] | None:
-    release = mechanism.release(counts, rng=1000 + trial)
+    release = mechanism.release(counts, rng=seed)
     if release.interval_scope != "noise" or len(release.measurements) != 1:
         return None
     asked = mechanism.workload
     low, high = release.intervals(asked, CONFIDENCE, of="noise").T
     true = np.asarray(asked.answer(counts))
-    without, exact = _noise_law(release, asked, counts)
+    width = math.nan
+    if with_law:
+        exact = _noise_widths(release, asked)
+        width = float((high - low).mean() / 2 / max(exact.mean(), 1e-12))
     certifier = Certifier(release, asked, epsilon="0.25")
-    kept = release.certified(certifier.release(counts, rng=2000 + trial))
+    kept = release.certified(certifier.release(counts, rng=seed + 2**32))
     certified = math.nan
     if math.isfinite(kept.certificates[0].extra):
         certified = _share_inside(true, *kept.intervals(asked, of="truth").T)
     return (
         float(release.holds_truth(asked).all()),
-        _share_inside(without, low, high),
+        _share_inside(_without_noise(release, asked, counts), low, high),
         _share_inside(true, low, high),
-        float((high - low).mean() / 2 / max(exact.mean(), 1e-12)),
+        width,
         certified,
     )
 
@@ -122,46 +138,52 @@ def _share_inside(answers: FloatArray, low: FloatArray, high: FloatArray) -> flo
     return float(((answers >= low - 1e-9) & (answers <= high + 1e-9)).mean())
 
 
-def _noise_law(
-    release: bf.Release, asked: Any, counts: IntArray
-) -> tuple[FloatArray, FloatArray]:
-    """Return answers without noise, and quantiles of the noise by many draws."""
+def _inferred(release: bf.Release, asked: Any, rows: Any, noise: Any) -> FloatArray:
+    """Return the answers that given rows and given noise lead to."""
     (measurement,) = release.measurements
-    strategy, scales, buckets = (
-        measurement.strategy,
-        measurement.scales,
-        measurement.buckets,
-    )
+    strategy, scales = measurement.strategy, measurement.scales
+    published = strategy.published(rows, noise, scales)
+    cells = measurement.buckets.expand(strategy.infer(published, scales))
+    return np.asarray(asked.answer(cells))
+
+
+def _without_noise(release: bf.Release, asked: Any, counts: IntArray) -> FloatArray:
+    (measurement,) = release.measurements
+    rows = measurement.strategy.rows(measurement.buckets.sum(counts))
+    none = np.zeros(measurement.scales.rates.size, dtype=np.int64)
+    return _inferred(release, asked, rows, none)
+
+
+def _noise_widths(release: bf.Release, asked: Any) -> FloatArray:
+    """Return quantiles of the absolute noise in each answer, by many draws."""
+    (measurement,) = release.measurements
+    scales = measurement.scales
     rng = np.random.default_rng(9)
     measured = scales.measured
     stay = -np.expm1(-1.0 / scales.widths[measured])
-    true = strategy.rows(buckets.sum(counts))
-
-    def answers(rows: IntArray, noise: IntArray) -> FloatArray:
-        published = strategy.published(rows, noise, scales)
-        return np.asarray(
-            asked.answer(buckets.expand(strategy.infer(published, scales)))
-        )
-
     noise = np.zeros(scales.rates.size, dtype=np.int64)
-    without = answers(true, noise)
-    drawn = np.empty((DRAWS, without.size))
+    empty = np.zeros(measurement.buckets.edges.size - 1, dtype=np.int64)
+    rows = measurement.strategy.rows(empty)
+    drawn = np.empty((DRAWS, asked.queries))
     for at in range(DRAWS):
         noise[measured] = rng.geometric(stay) - rng.geometric(stay)
-        drawn[at] = np.abs(answers(np.zeros_like(true), noise))
-    return without, np.quantile(drawn, CONFIDENCE, axis=0)
+        drawn[at] = np.abs(_inferred(release, asked, rows, noise))
+    return np.quantile(drawn, CONFIDENCE, axis=0)
 
 
-def write_coverage(page: Path = PAGE, trials: int = 10) -> list[CoverageRow]:
+def write_coverage(page: Path = PAGE, trials: int = 100) -> list[CoverageRow]:
     """Write the table into its page, below the mark; return its rows."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NoiseOnlyWarning)
         rows = list(coverage(trials))
-    head = "| mechanism | queries | data | said | noise | truth | width | certified |"
-    lines = [head, "|---|---|---|---|---|---|---|---|"]
+    head = (
+        "| mechanism | queries | data | said | noise | truth | ± | width | certified |"
+    )
+    lines = [head, "|---|---|---|---|---|---|---|---|---|"]
     lines += [
         f"| {one.mechanism} | {one.workload} | {one.data} | {one.said} | "
-        f"{one.noise:.3f} | {one.truth:.3f} | {one.width:.2f} | {one.certified:.3f} |"
+        f"{one.noise:.3f} | {one.truth:.3f} | {one.error:.3f} | {one.width:.2f} | "
+        f"{one.certified:.3f} |"
         for one in rows
     ]
     before = page.read_text(encoding="utf-8").partition(BEGIN)[0]
