@@ -93,8 +93,9 @@ __getattr__, __dir__, __all__ = attach(
         "tree.spread": "spread_pieces spread_ranges",
         "tree.top_down": "lower_bounds pruned_leaves top_down_fit",
         "tree_scaling.budget_shares": "allocate_budget",
-        "tree_scaling.gradients": "range_error",
+        "tree_scaling.range_queries": "sorted_ranges",
         "tree_scaling.square_root_weights": "design_family design_pieces design_ranges",
+        "tree_scaling.weight_sweeps": "tune_ranges",
         "window_costs.baseline_costs": "best_heads bisection_grid bucket_errors "
         "split_table squares_grid",
         "window_costs.count_grid": "step_exponent",

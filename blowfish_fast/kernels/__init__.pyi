@@ -137,7 +137,6 @@ from .tree.top_down import lower_bounds as lower_bounds
 from .tree.top_down import pruned_leaves as pruned_leaves
 from .tree.top_down import top_down_fit as top_down_fit
 from .tree_scaling.budget_shares import allocate_budget as allocate_budget
-from .tree_scaling.gradients import range_error as range_error
 from .tree_scaling.greedy_weights import greedy_scaling as greedy_scaling
 from .tree_scaling.greedy_weights import (
     greedy_scaling_fractions as greedy_scaling_fractions,
@@ -146,10 +145,12 @@ from .tree_scaling.greedy_weights import (
     greedy_scaling_implicit as greedy_scaling_implicit,
 )
 from .tree_scaling.greedy_weights import greedy_scaling_pieces as greedy_scaling_pieces
+from .tree_scaling.range_queries import sorted_ranges as sorted_ranges
 from .tree_scaling.square_root_weights import design_family as design_family
 from .tree_scaling.square_root_weights import design_pieces as design_pieces
 from .tree_scaling.square_root_weights import design_ranges as design_ranges
 from .tree_scaling.weight_sweeps import refine_scaling as refine_scaling
+from .tree_scaling.weight_sweeps import tune_ranges as tune_ranges
 from .window_costs.all_intervals import interval_costs as interval_costs
 from .window_costs.all_intervals import (
     least_cost_partition_all as least_cost_partition_all,

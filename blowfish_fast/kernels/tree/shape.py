@@ -17,6 +17,7 @@ of whoever made the tree.
 from __future__ import annotations
 
 from functools import cached_property
+from itertools import accumulate
 from typing import TypeVar
 
 import numpy as np
@@ -175,8 +176,7 @@ def tree_levels(leaves: int, fan_out: int) -> tuple[IntArray, IntArray]:
         )
     while sizes[-1] > 1:
         sizes.append(-(-sizes[-1] // fan))
-    offsets = np.zeros(len(sizes) + 1, dtype=np.int64)
-    np.cumsum(sizes, out=offsets[1:])
+    offsets = np.array([0, *accumulate(sizes)], dtype=np.int64)
     return np.array(sizes, dtype=np.int64), offsets
 
 

@@ -20,9 +20,9 @@ from blowfish_fast._support.typing import FloatArray, IntArray
 from blowfish_fast.kernels._jit import kernel
 from blowfish_fast.kernels.tree.shape import regular_first_child
 
-from .budget_shares import RegularLevels, regular_levels
+from .budget_shares import RegularLevels
 from .piece_queries import PieceQueries
-from .range_queries import SortedRanges, sorted_ranges
+from .range_queries import SortedRanges
 
 
 class NodeEnergies(NamedTuple):
@@ -308,29 +308,3 @@ def error_gradients(
                 outside = found.outer[node] / inner[node]
                 precisions[node - leaves] = outside / (variance[node] * local)
     return Gradients(error - floor_error, floor_error, pulls, precisions)
-
-
-def range_error(
-    first: IntArray,
-    first_fraction: FloatArray,
-    last: IntArray,
-    last_fraction: FloatArray,
-    weights: FloatArray,
-    fan_out: int,
-    *,
-    leaves: int,
-    root_exact: bool,
-) -> float:
-    """Return the error of ranges under node weights, positive on the leaves.
-
-    The sum of `kernels.spread_ranges` up to rounding, several times as fast.
-
-    >>> leaf, whole = np.zeros(1, np.int64), np.ones(1)
-    >>> weights = np.array([0.5, 0.5, 0.0])
-    >>> range_error(leaf, whole, leaf, whole, weights, 2, leaves=2, root_exact=False)
-    4.0
-    """
-    ranges = sorted_ranges(first, first_fraction, last, last_fraction, None, leaves)
-    tree = regular_levels(leaves, fan_out)
-    found = node_energies(ranges, 0.0, weights * weights, tree, root_exact)
-    return float((found.energy * (weights * found.variance) ** 2).sum())

@@ -68,6 +68,18 @@ def sorted_ranges(
 
 
 @kernel
+def copy_ranges(ranges: SortedRanges) -> SortedRanges:
+    """Return ranges that may climb, and be used up."""
+    return SortedRanges(
+        ranges.first.copy(),
+        ranges.head.copy(),
+        ranges.last.copy(),
+        ranges.tail.copy(),
+        ranges.squared.copy(),
+    )
+
+
+@kernel
 def _range_breaks(ranges: SortedRanges, leaves: int) -> IntArray:
     """Count the value changes before each leaf, bit by bit: rounding splits nothing."""
     first, head, last, tail = ranges.first, ranges.head, ranges.last, ranges.tail

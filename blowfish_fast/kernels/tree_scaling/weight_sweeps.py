@@ -17,15 +17,23 @@ from blowfish_fast.kernels.tree.shape import shares_from_weights, weights_from_s
 
 from .budget_shares import (
     LARGEST_SHARE,
+    Priorities,
     RegularLevels,
     Scaling,
     leaf_level,
     level_above,
+    level_decays,
     regular_levels,
 )
 from .gradients import Gradients, error_gradients
-from .greedy_weights import greedy_scaling_fractions
-from .range_queries import SortedRanges, climb_ranges, separate_inside, sorted_ranges
+from .greedy_weights import greedy_scaling_fractions, greedy_shares
+from .range_queries import (
+    SortedRanges,
+    climb_ranges,
+    copy_ranges,
+    separate_inside,
+    sorted_ranges,
+)
 
 # The queries for single leaves have this part of the squared weight of all others.
 SAFEGUARD = 0.1
@@ -88,13 +96,7 @@ def _sweep(
     pulls, precisions = seen.pulls, seen.precisions
     leaves = sizes[0]
     top = sizes.size - 1
-    moving = SortedRanges(
-        ranges.first.copy(),
-        ranges.head.copy(),
-        ranges.last.copy(),
-        ranges.tail.copy(),
-        ranges.squared.copy(),
-    )
+    moving = copy_ranges(ranges)
     inside = np.full(leaves, floor)
     active = separate_inside(moving, inside)
     moved = np.zeros(shares.size)
@@ -128,6 +130,78 @@ def _sweep(
             variance[index] = total[index] / (rest + share * share * total[index])
             residual[index] = stays / rest
     return moved
+
+
+@kernel
+def _refined(
+    ranges: SortedRanges,
+    floor: float,
+    given: FloatArray,
+    tree: RegularLevels,
+    root_exact: bool,
+    sweeps: int,
+) -> tuple[FloatArray, float]:
+    """Sweep as long as the error falls; return weights and the error of the ranges."""
+    sizes, offsets, fan_out = tree.sizes, tree.offsets, tree.fan_out
+    shares = shares_from_weights(given, sizes, offsets, fan_out)
+    seen = error_gradients(ranges, floor, given, tree, root_exact)
+    error_given = seen.error
+    # A unary node only takes weight from its child, which measures the same total.
+    unary = False
+    for level in range(1, sizes.size):
+        rim = offsets[level + 1] - 1
+        if sizes[level - 1] == (sizes[level] - 1) * fan_out + 1 and shares[rim] != 0.0:
+            shares[rim] = 0.0
+            unary = True
+    if unary:
+        weights = weights_from_shares(shares, sizes, offsets, fan_out)
+        seen = error_gradients(ranges, floor, weights, tree, root_exact)
+    for _ in range(sweeps):
+        whole = seen.error + seen.floor_error
+        falls = False
+        moved, after = shares, seen
+        for step in STEPS:
+            moved = _sweep(ranges, floor, shares, seen, step, tree, root_exact)
+            weights = weights_from_shares(moved, sizes, offsets, fan_out)
+            after = error_gradients(ranges, floor, weights, tree, root_exact)
+            falls = after.error + after.floor_error < whole
+            falls = falls and after.error <= error_given
+            if falls:
+                break
+        if not falls:
+            break
+        shares, seen = moved, after
+        if seen.error + seen.floor_error > (1.0 - TOLERANCE) * whole:
+            break
+    if seen.error < error_given:
+        return weights_from_shares(shares, sizes, offsets, fan_out), seen.error
+    return given, error_given
+
+
+@kernel
+def _tuned(
+    ranges: SortedRanges,
+    floor: float,
+    tree: RegularLevels,
+    priorities: Priorities,
+    sweeps: int,
+) -> tuple[FloatArray, float]:
+    """Return the better of greedy weights and equal levels, swept if wanted."""
+    root_exact, levels = priorities.root_exact, tree.sizes.size
+    shares, error = greedy_shares(copy_ranges(ranges), None, None, tree, priorities)
+    weights = weights_from_shares(shares, tree.sizes, tree.offsets, tree.fan_out)
+    if root_exact:
+        weights[-1] = 0.0
+    for measured in range(levels - 1, levels if root_exact else levels + 1):
+        equal = np.full(weights.size, 1.0 / measured)
+        if measured < levels:
+            equal[-1] = 0.0
+        found = error_gradients(ranges, 0.0, equal, tree, root_exact).error
+        if found < error:
+            weights, error = equal, found
+    if sweeps > 0:
+        return _refined(ranges, floor, weights, tree, root_exact, sweeps)
+    return weights, error
 
 
 def refine_scaling(
@@ -174,56 +248,56 @@ def refine_scaling(
             return greedy
         start = greedy.weights
     given = np.require(start, np.float64, ["C", "W"])
-    shares = _shares_behind(given, tree, root_exact)
+    _refuse_pruned(given, tree, root_exact)
     if leaves == 1:
         error = 0.0 if root_exact else float((ranges.squared * ranges.head**2).sum())
         return Scaling(given, error)
-
-    floor = SAFEGUARD * ranges.squared.sum() / leaves if safeguard else 0.0
-    seen = error_gradients(ranges, floor, given, tree, root_exact)
-    error_given = seen.error
-    # A unary node only takes weight from its child, which measures the same total.
-    rims = np.flatnonzero(tree.sizes[:-1] == (tree.sizes[1:] - 1) * fan_out + 1)
-    if shares[tree.offsets[rims + 2] - 1].any():
-        shares[tree.offsets[rims + 2] - 1] = 0.0
-        seen = error_gradients(ranges, floor, _weights(shares, tree), tree, root_exact)
-    for _ in range(SWEEPS):
-        whole = seen.error + seen.floor_error
-        for step in STEPS:
-            moved = _sweep(ranges, floor, shares, seen, step, tree, root_exact)
-            after = error_gradients(
-                ranges, floor, _weights(moved, tree), tree, root_exact
-            )
-            falls = after.error + after.floor_error < whole
-            if falls and after.error <= error_given:
-                break
-        else:
-            break
-        shares, seen = moved, after
-        if seen.error + seen.floor_error > (1.0 - TOLERANCE) * whole:
-            break
-    if seen.error < error_given:
-        given = _weights(shares, tree)
-    return Scaling(given, float(min(seen.error, error_given)))
+    floor = _floor(ranges, leaves) if safeguard else 0.0
+    return Scaling(*_refined(ranges, floor, given, tree, root_exact, SWEEPS))
 
 
-def _weights(shares: FloatArray, tree: RegularLevels) -> FloatArray:
-    return weights_from_shares(shares, tree.sizes, tree.offsets, tree.fan_out)
+def tune_ranges(
+    ranges: SortedRanges,
+    leaves: int,
+    fan_out: int,
+    *,
+    decay: bool,
+    root_exact: bool,
+    sweeps: bool,
+) -> Scaling:
+    """Scale one tree to `sorted_ranges`: greedily or by equal levels, then by sweeps.
+
+    What `greedy_scaling_fractions` and `refine_scaling` give one after the other, for
+    at least two leaves and ranges that many fan-outs share, without checks.
+
+    >>> ends = np.array([0, 1, 2]), np.ones(3), np.array([7, 6, 3]), np.ones(3)
+    >>> ranges = sorted_ranges(*ends, None, 8)
+    >>> options = {"decay": True, "root_exact": False, "sweeps": True}
+    >>> tuned = tune_ranges(ranges, 8, 2, **options)
+    >>> tuned.objective <= refine_scaling(*ends, None, 8, 2).objective
+    True
+    """
+    tree = regular_levels(leaves, fan_out)
+    decays = level_decays(tree.sizes.size, fan_out, decay)
+    priorities = Priorities(decays, False, root_exact, 1)
+    passes = SWEEPS if sweeps else 0
+    return Scaling(*_tuned(ranges, _floor(ranges, leaves), tree, priorities, passes))
 
 
-def _shares_behind(
-    weights: FloatArray, tree: RegularLevels, root_exact: bool
-) -> FloatArray:
-    """Return the shares behind weights that can be improved, or refuse them."""
+def _floor(ranges: SortedRanges, leaves: int) -> float:
+    return float(SAFEGUARD * ranges.squared.sum() / leaves)
+
+
+def _refuse_pruned(weights: FloatArray, tree: RegularLevels, root_exact: bool) -> None:
+    """Refuse weights that do not add up to 1 along every path, or spare leaves."""
     leaves, nodes = tree.sizes[0], tree.offsets[-1]
-    fits = weights.shape == (nodes,) and (leaves == 1 or weights[:leaves].min() > 0.0)
-    if fits:
-        shares = shares_from_weights(weights, tree.sizes, tree.offsets, tree.fan_out)
-        back = _weights(shares, tree)
+    if weights.shape == (nodes,) and (leaves == 1 or weights[:leaves].min() > 0.0):
+        layout = tree.sizes, tree.offsets, tree.fan_out
+        back = weights_from_shares(shares_from_weights(weights, *layout), *layout)
         if root_exact:
             back[-1] = 0.0
         if np.abs(back - weights).max() <= 1e-9:
-            return shares
+            return
     raise InputError(
         f"start needs one weight for each of the {nodes} nodes, positive on the "
         "leaves and adding up to 1 along every path (0 at a root that is exact); got "

@@ -12,9 +12,11 @@ from blowfish_fast.errors import InputError
 from blowfish_fast.kernels.tree.shape import tree_levels
 from blowfish_fast.kernels.tree_scaling import weight_sweeps
 from blowfish_fast.kernels.tree_scaling.greedy_weights import greedy_scaling_fractions
+from blowfish_fast.kernels.tree_scaling.range_queries import sorted_ranges
 from blowfish_fast.kernels.tree_scaling.weight_sweeps import (
     optimal_share_within,
     refine_scaling,
+    tune_ranges,
 )
 from tests.reference.greedy_weights import path_sums, range_rows, squared_error
 
@@ -193,3 +195,36 @@ def test_a_single_leaf_and_no_queries_are_left_alone(root_exact):
 def test_refuses_a_start_that_is_no_scaling(start):
     with pytest.raises(InputError, match="adding up to 1"):
         refine_scaling([0], [1.0], [3], [1.0], None, 4, 2, start=start)
+
+
+@settings(deadline=None, max_examples=EXAMPLES)
+@given(ranges(leaves=14), fan_outs, st.booleans(), st.booleans())
+def test_a_tree_is_tuned_in_one_step_as_in_several(
+    queries, fan_out, root_exact, with_sweeps
+):
+    *ends, weights, leaves = queries
+    if leaves == 1:
+        return
+    options = {"root_exact": root_exact}
+    start = greedy_scaling_fractions(*queries, fan_out, decay=False, **options)
+    _, offsets = tree_levels(leaves, fan_out)
+    levels = offsets.size - 1
+    for measured in (levels - 1,) if root_exact else (levels - 1, levels):
+        equal = np.full(offsets[-1], 1.0 / measured)
+        equal[-1] = 0.0 if measured < levels else equal[-1]
+        error = declared_error(queries, equal, fan_out, root_exact)
+        if error < (1.0 - 1e-9) * start.objective:
+            start = start._replace(weights=equal, objective=error)
+    if with_sweeps:
+        start = refine_scaling(*queries, fan_out, start=start.weights, **options)
+    found = tune_ranges(
+        sorted_ranges(*ends, weights, leaves),
+        leaves,
+        fan_out,
+        decay=False,
+        sweeps=with_sweeps,
+        **options,
+    )
+    assert found.objective == pytest.approx(start.objective, rel=1e-6, abs=1e-12)
+    error = declared_error(queries, found.weights, fan_out, root_exact)
+    assert error == pytest.approx(found.objective, rel=1e-6, abs=1e-12)

@@ -52,8 +52,8 @@ EVERY_RANGE = 2**15
 DESIGN_SWEEPS = 200
 FEW_SWEEPS = 6
 FEW_PIECES = 2**12
-ROUNDING = 1e-6
-"""Far above what rounding changes in an error, far below what matters."""
+# Below, threads cost more than a fan-out takes.
+FEW_WORK = 2**11
 FLOOR = 0.05
 """Default weight that every leaf of a tuned tree has at least."""
 
@@ -287,7 +287,16 @@ def _best_tuned(
     # levels are tried for the best fan-out alone.
     try_levels = not isinstance(form, Pieces) or work <= FEW_PIECES
 
+    ranges = None
+    if isinstance(form, Fractions):
+        ranges = kernels.sorted_ranges(*form, None, leaves)
+
     def scaled(choice: tuple[int, bool]) -> TunedWeights:
+        if ranges is not None:
+            fan_out, decay = choice
+            options = {"decay": decay, "root_exact": root_exact, "sweeps": sweep_all}
+            tuned = kernels.tune_ranges(ranges, leaves, fan_out, **options)
+            return TunedWeights(fan_out, *tuned)
         start = _greedy(form, leaves, *choice, root_exact)
         if try_levels:
             start = _or_equal_levels(form, leaves, start, root_exact)
@@ -295,7 +304,8 @@ def _best_tuned(
             return start
         return _swept(form, listed, leaves, start, root_exact)
 
-    best = min(_in_threads(scaled, choices), key=lambda one: one.objective)
+    each = map if work <= FEW_WORK else _in_threads
+    best = min(each(scaled, choices), key=lambda one: one.objective)
     if not try_levels:
         best = _or_equal_levels(form, leaves, best, root_exact)
     if listed is not None and SMALL < work <= LARGE:
@@ -312,13 +322,6 @@ def _or_equal_levels(
     for without_root in (True,) if root_exact else (True, False):
         by_level = level_weights(tree.offsets.size - 1, root_exact=without_root)
         weights = np.repeat(by_level, np.diff(tree.offsets))
-        if power == 1 and isinstance(form, Fractions):
-            # Mostly far from better, which a faster sum is enough to see.
-            nearly = kernels.range_error(
-                *form, weights, fan_out, leaves=leaves, root_exact=root_exact
-            )
-            if nearly > (1.0 + ROUNDING) * best.objective:
-                continue
         error = _error(form, weights, tree, root_exact, power)
         if error < best.objective:
             best = TunedWeights(fan_out, weights, error)
@@ -424,11 +427,8 @@ def _greedy(
         scaling = kernels.greedy_scaling_implicit(
             form.kind, form.edges, fan_out, decay=decay, root_exact=root_exact
         )
-    elif isinstance(form, Fractions):
-        scaling = kernels.greedy_scaling_fractions(
-            *form, None, leaves, fan_out, decay=decay, root_exact=root_exact
-        )
     else:
+        assert isinstance(form, Pieces)
         scaling = kernels.greedy_scaling_pieces(
             *form, None, leaves, fan_out, decay=decay, root_exact=root_exact
         )
