@@ -1,12 +1,14 @@
 """All two-way tables of a survey by several packages, under one promise, in one run.
 
-    python -m experiments survey --data FOLDER      # FOLDER/tables/NAME.csv.gz
+    python -m experiments rivals --data FOLDER --trials 3   # FOLDER/tables/NAME.csv.gz
 
 Everybody promises (epsilon, delta) when a record is added or removed: ours and the
 plain split by rho, OpenDP's contingency tables by the same rho, smartnoise-synth by
 its own conversion, mbi as mirror descent over two-way tables measured with the same
-rho. Packages that are not installed, and those that fail, are named and left out. They
-pin each other's versions (OpenDP and smartnoise-synth need mbi below 2).
+rho. Every package takes every survey in a process of its own with a limit of CPU time,
+with the same seeds, as often as fits into it. Those that are not installed, fail or
+reach the limit are named.
+They pin each other's versions (OpenDP and smartnoise-synth need mbi below 2).
 """
 
 from __future__ import annotations
@@ -14,8 +16,11 @@ from __future__ import annotations
 import json
 import math
 import time
-from collections.abc import Callable, Sequence
-from importlib import import_module
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from importlib import import_module, metadata
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -27,6 +32,8 @@ from blowfish_fast._support.typing import FloatArray
 from .survey_tables import EDGES, Survey, surveys
 
 DELTA = "1e-9"
+MOST_SECONDS = 180
+"""CPU seconds of a package for one survey."""
 MOST_CELLS = 2**21
 """Cells of a whole domain, beyond which mirror descent over all pairs is not tried."""
 
@@ -34,12 +41,18 @@ Tables = Callable[[tuple[str, ...]], FloatArray]
 
 
 class RivalRow(NamedTuple):
-    """Root mean squared error of a cell over all one- and two-way tables."""
+    """Root mean squared error of a cell over all one- and two-way tables.
+
+    `error` is the mean over the trials and `standard_error` its own, or `error` says
+    why there is none; `seconds` is the CPU time of a trial.
+    """
 
     survey: str
     package: str
     error: float | str
-    seconds: float
+    trials: int = 0
+    standard_error: float = math.nan
+    seconds: float = math.nan
 
 
 def table_files(folder: Path) -> list[Survey]:
@@ -56,32 +69,62 @@ def table_files(folder: Path) -> list[Survey]:
     return found
 
 
-def rival_rows(folder: Path | None, epsilon: float, seed: int) -> list[RivalRow]:
-    """Release every survey once by every package."""
-    every = surveys(np.random.default_rng(seed))
+def rival_rows(
+    folder: Path | None, trials: int, *, epsilon: float = 1.0, limit: int | None = None
+) -> Iterator[RivalRow]:
+    """Release every survey by every package, within a limit of CPU time of each.
+
+    Without a limit everything happens in this process.
+    """
+    every = surveys(np.random.default_rng(1))
     every += table_files(folder) if folder is not None else []
-    return [row for survey in every for row in _compared(survey, epsilon, seed)]
+    for survey in every:
+        for package in PACKAGES:
+            asked = (package, survey, epsilon, trials, limit or math.inf)
+            if limit is None:
+                yield _compared(*asked)
+                continue
+            with ProcessPoolExecutor(
+                1, get_context("spawn"), initializer=_limit, initargs=(limit,)
+            ) as process:
+                try:
+                    yield process.submit(_compared, *asked).result()
+                except BrokenProcessPool:
+                    late = f"no result within {limit} CPU s"
+                    yield RivalRow(survey.name, package, late)
 
 
-def _compared(survey: Survey, epsilon: float, seed: int) -> list[RivalRow]:
+def _limit(seconds: int) -> None:
+    """End this process after so much CPU time."""
+    resource = import_module("resource")
+    resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
+
+
+def _compared(
+    package: str, survey: Survey, epsilon: float, trials: int, limit: float
+) -> RivalRow:
     coded = _coded(survey)
     names = _names(coded)
     truths = {one: _counted(coded, one) for one in names}
-    rows = []
-    for package, release in PACKAGES.items():
-        begun = time.process_time()
-        error: float | str
-        try:
-            tables = release(coded, epsilon, seed)
+    errors = []
+    begun = time.process_time()
+    try:
+        for seed in range(1, trials + 1):
+            tables = PACKAGES[package](coded, epsilon, seed)
             squares = [((tables(one) - truths[one]) ** 2).mean() for one in names]
-            error = math.sqrt(float(np.mean(squares)))
-        except ImportError as missing:
-            error = f"not installed: {missing.name}"
-        except Exception as failure:  # a rival's own failure is a result
-            error = f"failed: {type(failure).__name__}: {str(failure)[:60]}"
-        used = time.process_time() - begun
-        rows.append(RivalRow(survey.name, package, error, used))
-    return rows
+            errors.append(math.sqrt(float(np.mean(squares))))
+            used = time.process_time() - begun
+            if time.process_time() + 1.5 * used / seed > limit:
+                break
+    except ImportError as missing:
+        return RivalRow(survey.name, package, f"not installed: {missing.name}")
+    except Exception as failure:  # a rival's own failure is a result
+        words = f"failed: {type(failure).__name__}: {str(failure)[:60]}"
+        return RivalRow(survey.name, package, words)
+    done = len(errors)
+    spread = float(np.std(errors, ddof=1)) if done > 1 else math.nan
+    mean, own = float(np.mean(errors)), spread / math.sqrt(done)
+    return RivalRow(survey.name, package, mean, done, own, used / done)
 
 
 def _coded(survey: Survey) -> Survey:
@@ -216,10 +259,24 @@ PACKAGES: dict[str, Callable[[Survey, float, int], Tables]] = {
 }
 
 
-def rival_report(folder: Path | None, epsilon: float = 1.0, seed: int = 1) -> str:
-    """Return the rows as a table."""
-    lines = [f"rms of a cell, all tables up to two-way, ({epsilon:g}, {DELTA}), CPU s"]
-    for survey, package, error, seconds in rival_rows(folder, epsilon, seed):
-        shown = error if isinstance(error, str) else f"{error:.4g}"
-        lines.append(f"{survey:14}  {package:26}  {shown:>10}  {seconds:8.1f}")
-    return "\n".join(lines)
+def rival_report(
+    folder: Path | None, trials: int, limit: int | None = MOST_SECONDS
+) -> Iterator[str]:
+    """Yield the versions and the rows as lines of a table, each as it is known."""
+    for name in ("blowfish_fast", "mbi", "opendp", "smartnoise-synth"):
+        try:
+            yield f"{name} {metadata.version(name)}"
+        except metadata.PackageNotFoundError:
+            yield f"{name} is not installed"
+    yield (
+        f"rms of a cell, all tables up to two-way, (1, {DELTA}): mean +- its standard "
+        "error; trials; CPU s of each"
+    )
+    for row in rival_rows(folder, trials, limit=limit):
+        shown = row.error
+        if not isinstance(shown, str):
+            shown = f"{shown:.4g} +- {row.standard_error:.2g}"
+        yield (
+            f"{row.survey:14}  {row.package:26}  {shown:>16}  {row.trials}  "
+            f"{row.seconds:8.1f}"
+        )

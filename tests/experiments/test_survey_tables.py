@@ -43,10 +43,18 @@ def test_packages_are_compared_under_one_promise_and_missing_ones_are_named(
     monkeypatch.setattr(
         survey_rivals, "PACKAGES", {**own, "missing": missing, "failing": failing}
     )
-    rows = {one.package: one.error for one in survey_rivals.rival_rows(None, 1.0, 1)}
-    assert rows["missing"] == "not installed: nowhere"
-    assert rows["failing"] == "failed: MemoryError: too large"
-    assert rows["Contingency"] < rows["plain split"]
+    rows = {one.package: one for one in survey_rivals.rival_rows(None, 2)}
+    assert rows["missing"].error == "not installed: nowhere"
+    assert rows["failing"].error == "failed: MemoryError: too large"
+    assert rows["Contingency"].error < rows["plain split"].error
+    assert 0 < rows["plain split"].standard_error < rows["plain split"].error / 5
+
+
+def test_a_package_that_takes_too_long_is_named(monkeypatch):
+    monkeypatch.setattr(survey_rivals, "surveys", lambda rng: [breast_cancer()])
+    monkeypatch.setattr(survey_rivals, "PACKAGES", {"Contingency": None})
+    (row,) = survey_rivals.rival_rows(None, 10**6, limit=1)
+    assert row.error == "no result within 1 CPU s"
 
 
 def test_surveys_are_read_from_files_of_codes(tmp_path):

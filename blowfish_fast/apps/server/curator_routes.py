@@ -13,6 +13,7 @@ from pydantic import Field
 
 from blowfish_fast.accounting.ledger import Ledger
 from blowfish_fast.accounting.statements import Share
+from blowfish_fast.apps.explorer.all_tables import MOST_WAYS, predict_tables
 from blowfish_fast.apps.explorer.catalog import Model, Name, PolicySpec, TableSpec
 from blowfish_fast.apps.explorer.questions import Amount, Question, StatedBudget
 from blowfish_fast.errors import LedgerError
@@ -57,6 +58,15 @@ class TradingOff(Model):
     )
 
 
+class AllTables(StatedBudget):
+    """All tables of up to so many columns, for one budget."""
+
+    table: Name
+    columns: list[Name] | None = None
+    ways: Annotated[int, Field(ge=1, le=MOST_WAYS)] = 2
+    records: Annotated[int, Field(ge=0, le=2**40)] | None = None
+
+
 class RaisedBudget(StatedBudget):
     """A larger budget, and why."""
 
@@ -97,6 +107,18 @@ def trade_off(asked: TradingOff, visit: Curator) -> StreamingResponse:
     first = next(rows)
     lines = (json.dumps(one) + "\n" for one in itertools.chain([first], rows))
     return StreamingResponse(lines, media_type="application/x-ndjson")
+
+
+@router.post("/all-tables")
+def all_tables(asked: AllTables, visit: Curator) -> dict[str, Any]:
+    """Predict how accurate all tables of some columns are; no data is read."""
+    return predict_tables(
+        visit.explorer(asked.table).table,
+        asked.terms,
+        columns=asked.columns,
+        ways=asked.ways,
+        records=asked.records,
+    )
 
 
 @router.post("/projected-graph")

@@ -1,0 +1,33 @@
+"""The map of accurate tables in a real browser."""
+
+from __future__ import annotations
+
+import pytest
+
+from blowfish_fast.apps.server.keys import CURATOR
+
+from .test_browser import SIZES, Visit, browser, lines, site  # noqa: F401  fixtures
+from .test_pages import violations
+
+pytestmark = pytest.mark.browser
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_a_curator_sees_which_tables_are_accurate(browser, site, size):  # noqa: F811
+    with Visit(browser, site, CURATOR, size) as visit:
+        page = visit.page
+        page.wait_for_selector("#all-tables-columns input")
+        page.fill("#all-tables-records", "400")
+        page.click("#all-tables-form button")
+        page.wait_for_selector("#all-tables-map.drawn .heatmaplayer image")
+        assert lines(page, "#all-tables-list tbody tr") == 6
+        words = visit.text("#all-tables-words")
+        assert words.startswith("6 tables for epsilon = 1 in all.")
+        assert "below their mean counts" in words
+        assert violations(page) == []
+        page.uncheck("#all-tables-columns input[value=pay]")
+        page.fill("#all-tables-records", "")
+        page.click("#all-tables-form button")
+        page.wait_for_selector("#all-tables-words:has-text('3 tables')")
+        assert "mean counts" not in visit.text("#all-tables-words")
+        visit.picture("all-tables")
