@@ -248,8 +248,8 @@ def inexact_matchings(case: Case, counts: IntArray, runs: int, seed: int = 0) ->
 
 
 CELL_CHUNK = 2**18
-TRIED_AGAIN = 20
-"""Vectors whose choice is known already and found anew, per data set."""
+TRIED, SAMPLES_PER_TRY = 20, 10_000
+"""Draws that the selector itself is given, per data set, and one more for so many."""
 
 
 class _Handed(Randomness):
@@ -290,8 +290,9 @@ def noisy_count_choices(
 ) -> Counter[Hashable]:
     """Return how often each choice is made in `samples` runs.
 
-    The case remembers the choices of noisy counts met before, and tries them again. A
-    choice that depends on more than these is named after the true counts.
+    The selector groups all distinct noisy counts at once, and the case remembers what
+    it made of them. Some draws are given to the selector itself: a choice that depends
+    on more than noisy counts is named after the true ones.
     """
     known, noise = case.memory, noise_on_cells(case)
     assert noise is not None, "the selector declares its noise"
@@ -300,26 +301,34 @@ def noisy_count_choices(
     unit = np.eye(scales.rates.size, dtype=np.int64)
     spread = np.array([on_cells(one, edges, counts.size) for one in unit])
     rate = int(scales.rates[0])
-    again = TRIED_AGAIN
+    tries = TRIED + samples // SAMPLES_PER_TRY
     made: Counter[Hashable] = Counter()
+    strange = ("depends on", *counts.tolist())
     for begin in range(0, samples, CELL_CHUNK):
         size = min(CELL_CHUNK, samples - begin)
         drawn = rng.laplace(scales.unit, rate, size=size * scales.rates.size)
         rows = drawn.reshape(size, -1)
-        for place, number in _distinct(rows):
-            draws = rows[place]
-            noisy = (counts + draws @ spread).tobytes()
-            if noisy not in known or again > 0:
-                chosen = public_key(case.select(counts, _Handed(draws)))
-                again -= noisy in known
-                if known.setdefault(noisy, chosen) != chosen:
-                    made[("depends on", *counts.tolist())] += number
-                    continue
-            made[known[noisy]] += number
+        places, numbers = _distinct(rows)
+        noisy = counts + rows[places] @ spread
+        keys = [one.tobytes() for one in noisy]
+        fresh = {key: at for at, key in enumerate(keys) if key not in known}
+        if fresh:
+            groups = case.selector.group(
+                noisy[list(fresh.values())], case.policy, noise
+            )
+            known.update(zip(fresh, map(tuple, groups.tolist()), strict=True))
+        wrong = set()
+        for draws in rows[:tries]:
+            key = (counts + draws @ spread).tobytes()
+            if public_key(case.select(counts, _Handed(draws))) != known[key]:
+                wrong.add(key)
+        tries = max(tries - size, 0)
+        for key, number in zip(keys, numbers, strict=True):
+            made[strange if key in wrong else known[key]] += number
     return made
 
 
-def _distinct(rows: IntArray) -> list[tuple[int, int]]:
+def _distinct(rows: IntArray) -> tuple[IntArray, list[int]]:
     """Return where each distinct row is first met, and how often it occurs."""
     lowest = rows.min(axis=0)
     spans = [int(one) for one in rows.max(axis=0) - lowest + 1]
@@ -332,4 +341,4 @@ def _distinct(rows: IntArray) -> list[tuple[int, int]]:
         _, first, numbers = np.unique(
             rows, axis=0, return_index=True, return_counts=True
         )
-    return list(zip(first.tolist(), numbers.tolist(), strict=True))
+    return first, numbers.tolist()

@@ -255,7 +255,7 @@ def batch_tally(case: Case) -> Tally | None:
         return cheapest_choices
     if hasattr(selector, "select_many"):
         return in_batches
-    if noise_on_cells(case) is not None:
+    if hasattr(selector, "group") and noise_on_cells(case) is not None:
         return noisy_count_choices
     some = standard_pairs(case.policy)[0].sides[0]
     return None if case.law(some) is None else in_batches

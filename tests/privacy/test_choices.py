@@ -14,6 +14,7 @@ import blowfish_fast as bf
 from blowfish_fast.audit import audit_selector, policy_families
 from blowfish_fast.audit.choice_twins import (
     Case,
+    _Handed,
     cheapest_choices,
     covers_of,
     groups_offered,
@@ -34,6 +35,7 @@ from blowfish_fast.audit.neighbours import (
     search_worst_pair,
     standard_pairs,
 )
+from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.errors import SizeError
 from blowfish_fast.kernels.sampling import exponential_choice
 from blowfish_fast.measure.randomness import Randomness
@@ -44,7 +46,12 @@ from blowfish_fast.measure.selectors.many_draws import (
     sample_choices,
     select_many,
 )
-from blowfish_fast.measure.selectors.partitions import DyadicTree, LeastCost, NoisySort
+from blowfish_fast.measure.selectors.partitions import (
+    DyadicTree,
+    LeastCost,
+    NoisySort,
+    ThresholdedSort,
+)
 from blowfish_fast.measure.selectors.partitions.matching_pairs import MatchingPairs
 from tests.reference.constraints import neighbours
 from tests.reference.dyadic_partition import intended_law
@@ -340,3 +347,42 @@ def test_an_excess_planted_in_a_choice_is_seen(selector):
         selector, ADD_REMOVE, samples=100_000, trials=2, excess=Fraction(-1, 10)
     )
     assert fair.share == 0
+
+
+@pytest.mark.parametrize("sort", [NoisySort(), NoisySort(2), ThresholdedSort()])
+@pytest.mark.parametrize("family", ["add_remove", "blocks", "graph", "line"])
+def test_many_noisy_counts_are_grouped_as_each_by_itself(sort, family):
+    policy = policy_families(bf.Domain(5))[family]
+    # A price that is no sum of powers of two: what other rows cost must not matter.
+    sort, generator = sort.priced(2.3), np.random.default_rng(5)
+    noise = sort.noise(policy, Fraction(1))
+    rows = generator.integers(-3, 12, (60, 5))
+    groups = sort.group(rows, policy, noise)
+    for noisy, labels in zip(rows, groups, strict=True):
+        alone = sort.group(noisy[None], policy, noise)[0]
+        np.testing.assert_array_equal(labels, alone)
+        draws = np.zeros(noise.scales.rates.size, dtype=np.int64)
+        chosen = sort.select(
+            noisy, policy=policy, epsilon=Fraction(1), rng=_Handed(draws)
+        )
+        assert public_key(chosen) == tuple(labels.tolist())
+
+
+def test_a_choice_that_reads_more_than_noisy_counts_is_named_after_the_true_ones():
+    class Peeking(NoisySort):
+        def _choose(self, counts, policy, epsilon, rng):
+            found = super()._choose(counts, policy, epsilon, rng)
+            return Buckets.single_cells(4) if counts[1] % 2 else found
+
+    case = Case(Peeking().priced(4.0), ADD_REMOVE, Fraction(1))
+    odd, even = np.array([8, 9, 8, 8]), np.array([8, 8, 8, 8])
+    made = [
+        noisy_count_choices(case, counts, 20_000, Randomness(1))
+        for counts in (odd, even)
+    ]
+    assert made[0]["depends on", 8, 9, 8, 8] > 50
+    assert not any("depends on" in one for one in made[1])
+    (found, *_) = audit_selector(
+        case.selector, ADD_REMOVE, epsilon=Fraction(1), samples=40_000, runs=0
+    )
+    assert not found.passed

@@ -89,6 +89,8 @@ def _cheapest_starts(
         begin, close = stretches[stretch], stretches[stretch + 1]
         front = last = 0
         queue[0], since[0] = begin, begin + 1
+        # Not what the stretch before cost: its groups shall not change by rounding.
+        least[begin] = 0.0
         for end in range(begin + 1, close + 1):
             while front < last and since[front + 1] <= end:
                 front += 1

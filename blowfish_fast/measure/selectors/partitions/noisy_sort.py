@@ -82,13 +82,20 @@ class NoisySort(Partition):
     def _choose(
         self, counts: IntArray, policy: Policy, epsilon: Fraction, rng: Randomness
     ) -> Buckets:
-        noisy = noisy_counts(counts, self.noise(policy, epsilon), rng)
-        # No count is negative, so what lies below 0 is as good as 0.
-        return sorted_buckets(np.maximum(noisy, 0), policy, self._cut)
+        noise = self.noise(policy, epsilon)
+        noisy = noisy_counts(counts, noise, rng)
+        return Buckets.from_labels(self.group(noisy[None], policy, noise)[0])
 
-    def _cut(self, values: IntArray, stretches: IntArray) -> IntArray:
-        """Return the edges of groups of sorted values, none across two stretches."""
-        return kernels.group_sorted(values, self.bucket_cost, self.largest, stretches)
+    def group(self, noisy: IntArray, policy: Policy, noise: CellNoise) -> IntArray:
+        """Return a group for each cell, in every row of noisy counts: (rows, cells)."""
+
+        def cut(values: IntArray, stretches: IntArray) -> IntArray:
+            return kernels.group_sorted(
+                values, self.bucket_cost, self.largest, stretches
+            )
+
+        # No count is negative, so what lies below 0 is as good as 0.
+        return sorted_groups(np.maximum(noisy, 0), policy, cut)
 
 
 class ThresholdedSort(Partition):
@@ -137,15 +144,17 @@ class ThresholdedSort(Partition):
         self, counts: IntArray, policy: Policy, epsilon: Fraction, rng: Randomness
     ) -> Buckets:
         noise = self.noise(policy, epsilon)
-        return self._clusters(noisy_counts(counts, noise, rng), policy, noise)
+        noisy = noisy_counts(counts, noise, rng)
+        return Buckets.from_labels(self.group(noisy[None], policy, noise)[0])
 
-    def _clusters(self, noisy: IntArray, policy: Policy, noise: CellNoise) -> Buckets:
-        """Cut off what is small, sort and cluster; this reads noisy counts only."""
+    def group(self, noisy: IntArray, policy: Policy, noise: CellNoise) -> IntArray:
+        """Cut off what is small, sort and cluster, as `NoisySort.group` does."""
+        cells = noisy.shape[1]
         # Draws that a cell carries: its own, or those of its edges on average.
-        carried = 1.0 if noise.edges is None else 2.0 * len(noise.edges) / noisy.size
+        carried = 1.0 if noise.edges is None else 2.0 * len(noise.edges) / cells
         variance = float(noise.scales.variances[0]) * carried
         width = math.sqrt(variance / 2.0)
-        cutoff = self.threshold * math.log(noisy.size) * width
+        cutoff = self.threshold * math.log(cells) * width
 
         def cut(values: IntArray, stretches: IntArray) -> IntArray:
             # Noise pulls the counts of a cluster apart by a variance for each cell but
@@ -154,7 +163,7 @@ class ThresholdedSort(Partition):
             price = 2.0 * self.bucket_cost**2
             return kernels.group_squares(values, variance, price, stretches)
 
-        return sorted_buckets(np.where(noisy <= cutoff, 0, noisy), policy, cut)
+        return sorted_groups(np.where(noisy <= cutoff, 0, noisy), policy, cut)
 
 
 class CellNoise(NamedTuple):
@@ -175,20 +184,26 @@ def noisy_counts(counts: IntArray, noise: CellNoise, rng: Randomness) -> IntArra
     return counts + on_cells(drawn, edges, counts.size)
 
 
-def sorted_buckets(
-    values: IntArray,
+def sorted_groups(
+    rows: IntArray,
     policy: Policy,
     cut: Callable[[IntArray, IntArray], IntArray],
-) -> Buckets:
-    """Sort cells by value, each connected part by itself, and cut them into buckets."""
+) -> IntArray:
+    """Sort each row by value, connected parts by themselves, and cut it into groups.
+
+    Groups are numbered by the first of their cells, in every row from 0.
+    """
     parts = connected_parts(policy)
-    order = np.lexsort((values, parts))
-    turns = np.flatnonzero(np.diff(parts[order])) + 1
+    values = rows.reshape(-1)
+    each = (parts + (parts.max() + 1) * np.arange(len(rows))[:, None]).reshape(-1)
+    order = np.lexsort((values, each))
+    turns = np.flatnonzero(np.diff(each[order])) + 1
     edges = cut(values[order], np.concatenate([[0], turns, [order.size]]))
-    # Buckets are numbered by the first of their cells.
     named = np.empty_like(order)
     named[order] = np.repeat(np.minimum.reduceat(order, edges[:-1]), np.diff(edges))
-    return Buckets.from_labels(np.unique(named, return_inverse=True)[1])
+    numbers = np.unique(named, return_inverse=True)[1].reshape(rows.shape)
+    groups: IntArray = numbers - numbers[:, :1]
+    return groups
 
 
 def on_cells(drawn: IntArray, edges: IntArray | None, cells: int) -> IntArray:
