@@ -13,15 +13,19 @@ from typing import NamedTuple
 import numpy as np
 
 from blowfish_fast._support.typing import FloatArray, IntArray
+from blowfish_fast.data.buckets import Buckets
+from blowfish_fast.data.domain import Domain
 from blowfish_fast.errors import BlowfishError, SizeError
 from blowfish_fast.measure.budgets import Budget
 from blowfish_fast.measure.noise import Scales, Spread
 from blowfish_fast.measure.strategies.answers import Answers
-from blowfish_fast.measure.strategies.base import LinearStrategy
+from blowfish_fast.measure.strategies.base import LinearStrategy, one_draw
+from blowfish_fast.measure.strategies.edges.edge_cuts import cuts_by_query
+from blowfish_fast.measure.strategies.edges.edge_noise import EdgeNoise
 from blowfish_fast.measure.tails import noise_half_widths
 from blowfish_fast.mechanisms.base import Mechanism
-from blowfish_fast.policies import Policy
-from blowfish_fast.workloads import Workload
+from blowfish_fast.policies import Line, Policy
+from blowfish_fast.workloads import Fractions, Pieces, Workload
 
 from .comparison import compare
 from .least_epsilon import ErrorLaw, LeastEpsilon, Scope, one_scale, round_up
@@ -48,7 +52,10 @@ NEAR = 1.05
 """Candidates within this factor of the cheapest are worked out in full."""
 
 MOST_COEFFICIENTS = 2**22
-"""Edges times queries up to which noise along edges is weighed."""
+"""Edges times queries up to which edges are listed even if they need not be."""
+
+MOST_FOLLOWED = 2**27
+"""Ends of edges inside queries up to which noise along edges is weighed."""
 
 MOST_DRAWN = 2**27
 """Draws of one simulation; larger ones are left to the bound."""
@@ -161,9 +168,6 @@ class Calibration:
         Unless `checked`, what a simulation shows is scaled too, and promises nothing.
         """
         wanted = LeastEpsilon(alpha, beta, scope, self.queries)
-        if self.power == 2:
-            # Where to start is told by the tails of Laplace noise, which are longer.
-            near = np.inf
         found: list[tuple[_Calibrated, Candidate]] = []
         best = np.inf
         starts, refused = self._starts(wanted)
@@ -219,7 +223,7 @@ class Calibration:
             root = Fraction(np.nextafter(2.0 * float(budget.amount) ** 0.5, 0.0))
         widest = [
             (
-                float(one.law.half_widths(one.law.scales(root), miss).max(initial=0.0)),
+                one.law.widest(one.law.scales(root), miss),
                 one.name,
             )
             for one in self._known
@@ -264,21 +268,24 @@ class Calibration:
         return candidate
 
     def _law(self, mechanism: Mechanism) -> ErrorLaw:
-        if getattr(mechanism, "strategy", None) == "edge":
-            _refuse_many_edges(self.policy.edge_count * self.queries)
+        along_edges = getattr(mechanism, "strategy", None) == "edge"
+        if along_edges and self.policy.edge_count * self.queries > MOST_COEFFICIENTS:
+            law = self._law_of_cuts()
+            if law is not None:
+                return law
         measurement, asked = mechanism._predictable(None)
         strategy, buckets = measurement.strategy, measurement.buckets
         form = asked.explicit_form(buckets)
         over = self.policy.unconstrained
         if buckets.count != over.domain.size or buckets.order is not None:
             over = over.project(buckets)
-        nothing = strategy.rows(np.zeros(over.domain.size, dtype=np.int64))
 
         def scales_at(epsilon: Fraction) -> Scales:
             spent = self.budget_at(epsilon).over(self.policy.group_size)
             return strategy.scales(over, spent)
 
         def answers_of(scales: Scales, noise: IntArray) -> FloatArray:
+            nothing = strategy.rows(np.zeros(over.domain.size, dtype=np.int64))
             rows = strategy.published(nothing, noise, scales)
             cells = buckets.expand(strategy.infer(rows, scales))
             found: FloatArray = asked.answer(cells.reshape(asked.domain.shape))
@@ -301,19 +308,56 @@ class Calibration:
             alike = one_scale(scales)
             if known and alike:
                 return known[0].at_scale(scales)
-            found = strategy.spread(form, scales)
+            found = strategy.spread(form, scales).under(scales)
             if alike:
                 known.append(found)
             return found
 
-        def half_widths(scales: Scales, miss: float) -> FloatArray:
+        def widest(scales: Scales, miss: float) -> float:
+            if isinstance(strategy, Answers):
+                return float(strategy.half_widths(form, scales, miss).max(initial=0.0))
+            bounds = noise_half_widths(spread(scales), miss)
             if type(strategy).half_widths is LinearStrategy.half_widths:
-                return noise_half_widths(spread(scales), miss)
-            return strategy.half_widths(form, scales, miss)
+                return float(bounds.max(initial=0.0))
+
+            def sharper(some: IntArray) -> FloatArray:
+                return strategy.half_widths(_part_of(form, some), scales, miss)
+
+            return _largest_of_sharper(bounds, sharper)
 
         # A fit by iterations is too slow to be drawn many times.
         drawn = None if isinstance(strategy, Answers) else errors
-        return ErrorLaw(scales_at, spread, half_widths, drawn)
+        return ErrorLaw(scales_at, spread, widest, drawn)
+
+    def _law_of_cuts(self) -> ErrorLaw | None:
+        """Return the law of noise on many edges, none of them listed, or refuse.
+
+        All draws have one scale, and a range takes those on the edges it cuts. None
+        where the edges have no closed form but are few enough to be followed.
+        """
+        free = self.policy.unconstrained
+        form = self.workload.explicit_form(Buckets.single_cells(free.domain.size))
+        cuts = cuts_by_query(free, form)
+        if cuts is None:
+            _refuse_many_edges(self.workload, free)
+            return None
+        pair = Line(Domain(2))
+        alone = EdgeNoise.under(pair)
+
+        def scales_at(epsilon: Fraction) -> Scales:
+            spent = self.budget_at(epsilon).over(self.policy.group_size)
+            return alone.scales(pair, spent)
+
+        def spread(scales: Scales) -> Spread:
+            draw = one_draw(scales)
+            found = Spread.of_one_scale(cuts, np.minimum(cuts, 1.0), *draw)
+            rows = free.edge_count if self.power == 2 else 0
+            return found._replace(gaussian_rows=rows)
+
+        def widest(scales: Scales, miss: float) -> float:
+            return float(noise_half_widths(spread(scales), miss).max(initial=0.0))
+
+        return ErrorLaw(scales_at, spread, widest, None)
 
 
 def find_calibration(policy: Policy, workload: Workload, power: int = 1) -> Calibration:
@@ -397,9 +441,39 @@ def _answers_to_units(
     return np.column_stack(columns) if columns else None
 
 
-def _refuse_many_edges(coefficients: int) -> None:
-    if coefficients > MOST_COEFFICIENTS:
+def _largest_of_sharper(
+    bounds: FloatArray, sharper: Callable[[IntArray], FloatArray]
+) -> float:
+    """Return the largest sharper half-width, none of which exceeds its bound.
+
+    Only queries whose bound exceeds the sharper one of the widest are worked out.
+    """
+    if not bounds.size:
+        return 0.0
+    widest = np.array([bounds.argmax()])
+    found = float(sharper(widest)[0])
+    others = np.flatnonzero(bounds > found)
+    return max(found, float(sharper(others).max(initial=0.0)))
+
+
+def _part_of(form: Fractions | Pieces, some: IntArray) -> Fractions | Pieces:
+    """Return some queries of a form."""
+    if isinstance(form, Fractions):
+        first, head, last, tail = form
+        return Fractions(first[some], head[some], last[some], tail[some])
+    lengths = np.diff(form.pointers)[some]
+    ends = np.cumsum(lengths)
+    kept = np.arange(int(lengths.sum()))
+    kept += np.repeat(form.pointers[some] - (ends - lengths), lengths)
+    pieces = (form.starts[kept], form.ends[kept], form.values[kept])
+    return Pieces(np.append(0, ends), *pieces)
+
+
+def _refuse_many_edges(workload: Workload, policy: Policy) -> None:
+    covered = workload.queries * workload.mean_cells()
+    followed = int(covered * 2.0 * policy.edge_count / policy.domain.size)
+    if followed > MOST_FOLLOWED:
         raise SizeError(
-            f"its draws along edges meet the queries in up to {coefficients:,} places; "
-            f"at most 2^22 = {MOST_COEFFICIENTS:,} are weighed"
+            f"its queries meet the ends of edges in {followed:,} places; at most 2^27 "
+            f"= {MOST_FOLLOWED:,} are followed"
         )

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from fractions import Fraction
+from itertools import count
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -29,16 +30,21 @@ LARGEST_EPSILON = 1000.0
 MANTISSA = 2.0**12
 """Spreads are rounded up to so many steps, so that few kinds stand for all queries."""
 
-MOST_LAWS = 24
-"""Laws that are worked out on the way to the least epsilon; two or three are usual."""
+LEAST_EPSILON = Fraction(1, UNITS)
+
+GUIDED_LAWS = 24
+"""Laws that say where to look next; two or three are usual. Then halves decide."""
 
 
 class ErrorLaw(NamedTuple):
-    """The noise of a mechanism by epsilon; `errors` draws and sorts the largest."""
+    """The noise of a mechanism by epsilon; `errors` draws and sorts the largest.
+
+    `widest` is the largest half-width over all queries.
+    """
 
     scales: Callable[[Fraction], Scales]
     spread: Callable[[Scales], Spread]
-    half_widths: Callable[[Scales, float], FloatArray]
+    widest: Callable[[Scales, float], float]
     errors: Callable[[Fraction, int], FloatArray] | None
 
 
@@ -52,56 +58,60 @@ class LeastEpsilon:
     def least(self, law: ErrorLaw, start: float) -> Fraction:
         """Return the least epsilon of the two bounds, checked at that very epsilon.
 
-        The search begins at `start` and ends within a thousandth.
+        The search begins at `start` and ends within a thousandth (Lemma TL6).
         """
         fails, holds = 0.0, math.inf
-        least, lower = Fraction(0), 2.0**-9
-        tried = start
-        for _ in range(MOST_LAWS):
+        lower, tried = 2.0**-9, start
+        for laws in count(1):
             epsilon = round_up(min(tried, LARGEST_EPSILON))
             excess = self._excess(law, law.scales(epsilon))
             tried = float(epsilon) * excess
             if excess <= 1.0:
                 least, holds = epsilon, float(epsilon)
+                # An excess of 1 says that tails add up, not how far they are from it.
+                if 1.0 - 2.0**-10 <= excess < 1.0 or least == LEAST_EPSILON:
+                    break
             elif float(epsilon) >= LARGEST_EPSILON:
-                raise EpsilonError(
-                    f"no epsilon up to {LARGEST_EPSILON:g} promises this accuracy"
-                )
+                least = self._held_below(law, fails)
+                holds = float(least)
             else:
                 fails = float(epsilon)
                 # Rates are rounded down, so noise is a little larger than promised.
                 tried = max(tried, fails * (1.0 + 2.0**-12))
-            if 1.0 - 2.0**-10 <= excess < 1.0 or holds <= fails * (1.0 + 2.0**-9):
+            if holds <= fails * (1.0 + 2.0**-9):
                 break
-            if not fails < tried < holds:
+            if laws >= GUIDED_LAWS:
+                tried = _halfway(fails, holds)
+            elif not fails < tried < holds:
                 # Half-widths of few draws are whole numbers, and stay while epsilon
                 # falls: steps that grow find where they change.
                 tried = math.sqrt(fails * holds) if fails else holds * (1.0 - lower)
                 lower = min(4.0 * lower, 0.5)
-        return least if least else self._least_by_doubling(law, fails)
+        return least
 
-    def _least_by_doubling(self, law: ErrorLaw, fails: float) -> Fraction:
-        """Return some epsilon that holds, if the search has met none."""
-        epsilon = fails
-        while epsilon < LARGEST_EPSILON:
-            epsilon = min(2.0 * epsilon, LARGEST_EPSILON)
-            if self._excess(law, law.scales(round_up(epsilon))) <= 1.0:
-                return round_up(epsilon)
+    def _held_below(self, law: ErrorLaw, fails: float) -> Fraction:
+        """Return an epsilon that holds although the largest fails, or refuse.
+
+        Bounds of hierarchies may grow with epsilon where scales are below 1.
+        """
+        tried = 0.5 * LARGEST_EPSILON
+        while tried > max(fails, 1.0):
+            epsilon = round_up(tried)
+            if self._excess(law, law.scales(epsilon)) <= 1.0:
+                return epsilon
+            tried *= 0.5
         raise EpsilonError(
             f"no epsilon up to {LARGEST_EPSILON:g} promises this accuracy"
         )
 
     def _excess(self, law: ErrorLaw, scales: Scales) -> float:
         """Return the widest half-width over alpha; at most 1 if the promise holds."""
-        widest = float(law.half_widths(scales, self._miss_of_each).max(initial=0.0))
+        widest = law.widest(scales, self._miss_of_each)
         if widest <= self.alpha or self.scope != "simultaneous":
             return widest / self.alpha
         kinds, counts = _kinds(law.spread(scales))
-        return (
-            1.0
-            if self._tail_sum(kinds, counts, 1.0) <= self.beta
-            else (widest / self.alpha)
-        )
+        together = self._tail_sum(kinds, counts, 1.0) <= self.beta
+        return 1.0 if together else widest / self.alpha
 
     @property
     def _miss_of_each(self) -> float:
@@ -110,6 +120,10 @@ class LeastEpsilon:
     def _tail_sum(self, kinds: Spread, counts: IntArray, epsilon: float) -> float:
         """Return the sum of tails beyond alpha, at scales divided by `epsilon`."""
         far = np.full(kinds.square.size, self.alpha * epsilon)
+        if kinds.gaussian_rows:
+            with np.errstate(divide="ignore"):
+                tails = 2.0 * np.exp(-0.5 * far**2 / kinds.square)
+            return float(np.minimum(tails, 1.0) @ counts)
         return float(chernoff_tail(far, kinds) @ counts)
 
     def scaled_start(self, spread: Spread) -> float:
@@ -147,12 +161,20 @@ def _kinds(spread: Spread) -> tuple[Spread, IntArray]:
     square, largest = _rounded_up(spread.square), _rounded_up(spread.largest)
     kinds, counts = np.unique(square + 1j * largest, return_counts=True)
     square, largest = kinds.real.copy(), kinds.imag.copy()
-    return Spread.bounded(2.0 * square, square, largest, spread.least), counts
+    bounded = Spread.bounded(2.0 * square, square, largest, spread.least)
+    return bounded._replace(gaussian_rows=spread.gaussian_rows), counts
 
 
 def _rounded_up(values: FloatArray) -> FloatArray:
     mantissa, exponent = np.frexp(values)
     return np.ldexp(np.ceil(mantissa * MANTISSA) / MANTISSA, exponent)
+
+
+def _halfway(fails: float, holds: float) -> float:
+    """Return a place between, or twice as far where nothing is known on one side."""
+    if math.isinf(holds):
+        return 2.0 * fails
+    return math.sqrt(fails * holds) if fails else 0.5 * holds
 
 
 def round_up(epsilon: float) -> Fraction:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, Self, TypeVar
 
 import numpy as np
 
@@ -100,6 +100,16 @@ class Measurement(NamedTuple):
     def estimate(self) -> FloatArray:
         """Return the linear estimate of every cell, in C order."""
         return self.buckets.expand(self.strategy.infer(self.noisy, self.scales))
+
+
+class LawAlone(Measurement):
+    """A measurement of which only the law is asked: its rows have no values."""
+
+    __slots__ = ()
+
+    def estimate(self) -> FloatArray:
+        """Return zeros, which nobody reads."""
+        return np.zeros(self.buckets.cells)
 
 
 class Call(NamedTuple):
@@ -252,6 +262,8 @@ class Handle:
 
     def coarsened(self, buckets: Buckets) -> Handle:
         """Return the same account on bucket totals, under the quotient policy."""
+        if buckets.are_single_cells and buckets.order is None:
+            return self
         return Handle(
             None if self._counts is None else buckets.sum(self._counts),
             self.policy.project(buckets),
@@ -271,6 +283,29 @@ class Handle:
     def _report(self, step: str) -> None:
         if self._progress is not None and not self.dry_run:
             self._progress(step)
+
+
+class Forecast(Handle):
+    """A dry run for the law of the noise: nothing is inferred, and no cost checked."""
+
+    @classmethod
+    def over(cls, handle: Handle) -> Self:
+        """Forecast what would be measured through `handle`."""
+        forecast = cls.__new__(cls)
+        forecast.__dict__.update(handle.__dict__)
+        return forecast
+
+    def measure(self, strategy: Strategy, *, budget: Budget | Fraction) -> Measurement:
+        """Charge, and return the scales of the noise that would be drawn."""
+        price = self._read(budget)
+        scales = strategy.scales(self.policy, price.over(self._group_size))
+        self._account.charge(Call("measure", strategy.kind, price, scales))
+        unread = np.zeros(scales.rates.size, dtype=np.int64)
+        return LawAlone(strategy, scales, unread, self.buckets)
+
+    def coarsened(self, buckets: Buckets) -> Self:
+        """Go on over buckets, without counts there either."""
+        return type(self).over(super().coarsened(buckets))
 
 
 def choice_epsilon(selector: Any, budget: Budget, cells: int) -> Fraction:

@@ -32,7 +32,13 @@ from blowfish_fast.errors import (
     WorkloadError,
 )
 from blowfish_fast.measure.budgets import Budget, BudgetTerms
-from blowfish_fast.measure.handle import Account, Handle, Measurement, Progress
+from blowfish_fast.measure.handle import (
+    Account,
+    Forecast,
+    Handle,
+    Measurement,
+    Progress,
+)
 from blowfish_fast.measure.memory import PIECE_BYTES, check_memory, query_pieces
 from blowfish_fast.policies import PerPerson, Policy, check_bound
 from blowfish_fast.release.guarantee import Guarantee, new_identity
@@ -212,7 +218,8 @@ class Mechanism(ABC):
         """Return the same mechanism with another budget, in either currency."""
         other = copy.copy(self)
         other.budget = budget
-        other.__dict__.pop("_dry_run", None)
+        for made in ("_dry_run", "_forecast"):
+            other.__dict__.pop(made, None)
         return other
 
     @abstractmethod
@@ -327,6 +334,11 @@ class Mechanism(ABC):
     def _dry_run(self) -> Outcome:
         return self._run(self._handle(None, Account(self.budget), None))
 
+    @cached_property
+    def _forecast(self) -> Outcome:
+        handle = self._handle(None, Account(self.budget), None)
+        return self._run(Forecast.over(handle))
+
     def _predictable(self, workload: Workload | None) -> tuple[Measurement, Workload]:
         asked = self.workload if workload is None else workload
         if asked.domain != self.domain:
@@ -334,7 +346,7 @@ class Mechanism(ABC):
                 f"the workload lies over {asked.domain!r} and the mechanism over "
                 f"{self.domain!r}"
             )
-        outcome = self._dry_run
+        outcome = self._forecast
         if outcome.interval_scope == "nothing" or len(outcome.published) != 1:
             raise DataDependentError(
                 f"the error of {self.name} depends on the data; it cannot be predicted"

@@ -9,6 +9,7 @@ import pytest
 
 import blowfish_fast as bf
 from blowfish_fast.advice import calibration as translation
+from blowfish_fast.advice import least_epsilon
 from blowfish_fast.errors import EpsilonError, InputError
 
 LINE = bf.Domain(40)
@@ -153,3 +154,127 @@ def test_bad_input_gets_the_rule_and_the_value(change, words):
     asked = {"alpha": 10, "beta": 0.05, **change}
     with pytest.raises(InputError, match=words):
         bf.translate(bf.policies.Full(LINE), CELLS, **asked)
+
+
+def _policies(cells):
+    line, side = bf.Domain(cells), round(cells**0.5)
+    ring = np.arange(cells)
+    return {
+        "full": bf.policies.Full(line),
+        "add_remove": bf.policies.AddRemove(line),
+        "line": bf.policies.Line(line),
+        "threshold": bf.policies.Threshold(line, theta=7),
+        "blocks": bf.policies.Blocks(line, ring // 8),
+        "ring": bf.policies.Graph(line, np.column_stack([ring, np.roll(ring, -1)])),
+        "grid": bf.policies.Threshold(bf.Domain((side, side)), theta=1),
+        "attribute": bf.policies.Attribute(bf.Domain((side, side))),
+    }
+
+
+FAMILIES = tuple(_policies(16))
+
+
+def _asked(domain, kind):
+    if kind == "cells":
+        return bf.workloads.Identity(domain)
+    if domain.ndim == 1:
+        return bf.workloads.Ranges.random(domain, 40, rng=3)
+    return bf.workloads.Rectangles.random(domain, 40, rng=3)
+
+
+@pytest.mark.parametrize("currency", ["epsilon", "rho"])
+@pytest.mark.parametrize("kind", ["cells", "ranges"])
+@pytest.mark.parametrize("cells", [16, 100])
+@pytest.mark.parametrize("family", FAMILIES)
+def test_what_holds_at_an_epsilon_is_never_refused_there_or_above(
+    family, cells, kind, currency
+):
+    policy = _policies(cells)[family]
+    asked = _asked(policy.domain, kind)
+    power = 1 if currency == "epsilon" else 2
+    known = translation.Calibration(policy, asked, power)
+    for root in (1e-5, 0.7, 900.0):
+        epsilon = least_epsilon.round_up(root)
+        for one in known._known:
+            # What the law promises at this epsilon, which it must then find.
+            widest = one.law.widest(one.law.scales(epsilon), 0.05 / asked.queries)
+            if not 0.0 < widest < math.inf:
+                continue
+            wanted = least_epsilon.LeastEpsilon(
+                widest, 0.05, "simultaneous", asked.queries
+            )
+            found = wanted.least(one.law, one.start(wanted))
+            # At its least epsilon, or one whose half-width is nearly what is wanted.
+            there = one.law.widest(one.law.scales(found), 0.05 / asked.queries)
+            near = there >= widest * (1 - 2**-10)
+            assert near or float(found) <= root * (1 + 2**-9) + 2e-9, one.name
+
+
+@pytest.mark.parametrize("first_that_holds", [1e-9, 0.003, 0.9, 77.0, 999.5])
+@pytest.mark.parametrize("slope", [0.0, 1e-9, 0.01, 1.0])
+def test_a_search_without_guidance_still_ends_at_the_least_epsilon(
+    first_that_holds, slope
+):
+    """Half-widths that hardly tell how far away the least epsilon is."""
+
+    def widest(scales, _miss):
+        gap = math.log(max(first_that_holds / scales, 1.0))
+        return 10.0 * (0.9 if gap == 0.0 else 1.0 + 1e-6 + slope * gap)
+
+    law = least_epsilon.ErrorLaw(float, None, widest, None)
+    wanted = least_epsilon.LeastEpsilon(10.0, 0.05, "per_query", 1)
+    for start in (1e-9, 0.02, 5000.0):
+        found = float(wanted.least(law, start))
+        assert first_that_holds <= found <= first_that_holds * (1 + 2**-9) + 2e-9
+
+
+def test_an_accuracy_that_the_largest_epsilon_fails_is_found_below_it():
+    def widest(scales, _miss):
+        return 9.5 if 20.0 <= scales <= 60.0 else 10.5
+
+    law = least_epsilon.ErrorLaw(float, None, widest, None)
+    wanted = least_epsilon.LeastEpsilon(10.0, 0.05, "per_query", 1)
+    found = float(wanted.least(law, 2000.0))
+    assert 20.0 <= found <= 20.0 * (1 + 2**-9) + 2e-9
+
+
+def test_an_accuracy_is_refused_only_where_no_epsilon_holds():
+    law = least_epsilon.ErrorLaw(float, None, lambda scales, miss: 11.0, None)
+    wanted = least_epsilon.LeastEpsilon(10.0, 0.05, "per_query", 1)
+    with pytest.raises(EpsilonError, match="no epsilon up to 1000 promises"):
+        wanted.least(law, 0.5)
+
+
+@pytest.mark.parametrize("family", ["line", "threshold", "ring"])
+def test_noise_on_many_edges_is_priced_as_if_they_were_few(family, monkeypatch):
+    policy = _policies(144)[family]
+    asked = _asked(policy.domain, "ranges")
+    few = bf.translate(policy, asked, alpha=60, beta=0.05)
+    monkeypatch.setattr(translation, "_LAST", [])
+    monkeypatch.setattr(translation, "MOST_COEFFICIENTS", 1)
+    many = bf.translate(policy, asked, alpha=60, beta=0.05)
+    prices = [
+        next(one.epsilon for one in found if one.name == "edge")
+        for found in (few, many)
+    ]
+    assert float(prices[1]) == pytest.approx(float(prices[0]), rel=1e-8)
+    monkeypatch.setattr(translation, "_LAST", [])
+    monkeypatch.setattr(translation, "MOST_FOLLOWED", 1)
+    refused = bf.translate(policy, asked, alpha=60, beta=0.05)
+    reason = next(one.reason for one in refused if one.name == "edge")
+    # Edges along a line are counted, not followed.
+    assert ("at most 2^27" in reason) == (family == "ring")
+
+
+def test_gaussian_noise_of_a_tree_is_priced_by_its_own_tails():
+    line = bf.Domain(256)
+    asked = bf.workloads.Ranges.random(line, 50, rng=2)
+    found = bf.translate(
+        bf.policies.Full(line), asked, alpha=100, beta=0.05, currency="rho"
+    )
+    tree = next(one for one in found if one.name == "hierarchy")
+    measured = tree.mechanism._dry_run.measurements[0]
+    form = asked.form(measured.buckets)
+    widths = measured.strategy.half_widths(form, measured.scales, 0.05 / 50)
+    # Tails that are added up may promise a little more than each half-width.
+    assert 98 <= widths.max() <= 103

@@ -16,7 +16,7 @@ from blowfish_fast.errors import (
     PrivacyError,
 )
 from blowfish_fast.measure.budgets import Budget
-from blowfish_fast.measure.handle import Account, Handle
+from blowfish_fast.measure.handle import Account, Forecast, Handle
 from blowfish_fast.measure.randomness import Randomness
 from blowfish_fast.measure.strategies import Cells
 from blowfish_fast.policies import AddRemove, Full
@@ -137,6 +137,28 @@ def test_a_dry_run_sees_no_data_and_draws_nothing():
     assert dry_run.public_totals.tolist() == [0]
     with pytest.raises(DataDependentError, match="chooses from the data"):
         dry_run.select(FirstCell(), budget=Fraction(1, 2))
+
+
+def test_a_forecast_has_the_scales_of_a_release_and_infers_nothing():
+    private, _ = handle(Full(LINE))
+    account = Account(Fraction(1))
+    forecast = Forecast.over(Handle(None, Full(LINE), account, None))
+    pairs = Buckets(np.array([0, 2, 4, 6]))
+    drawn, asked = (
+        one.coarsened(pairs).measure(Cells(3), budget=Fraction(1, 2))
+        for one in (private, forecast)
+    )
+    assert np.array_equal(drawn.scales.rates, asked.scales.rates)
+    assert drawn.scales.unit == asked.scales.unit
+    assert account.spent == Budget(Fraction(1, 2))
+    assert asked.estimate().tolist() == [0.0] * 6
+    with pytest.raises(BudgetError, match=r"only 0\.5 of 1 is left"):
+        forecast.measure(Cells(6), budget=Fraction(1))
+
+
+def test_buckets_of_single_cells_in_their_order_change_nothing():
+    private, _ = handle(Full(LINE))
+    assert private.coarsened(Buckets.single_cells(6)) is private
 
 
 def test_a_recipe_that_goes_on_from_noisy_values_stops_its_dry_run_alone():

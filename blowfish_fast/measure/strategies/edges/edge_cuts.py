@@ -170,19 +170,25 @@ def cut_edges(policy: Policy, form: Form) -> float | None:
 
     None without a closed form: other edges, weighted queries, or buckets.
     """
+    if not isinstance(form, Implicit):
+        each = cuts_by_query(policy, form)
+        return None if each is None else float(each.sum())
     cells = policy.domain.size
     far = _band(policy)
-    if far is None:
+    if far is None or form.edges.size != cells + 1 or form.edges[-1] != cells:
         return None
     at = np.arange(cells, dtype=np.float64)
-    length = far - at
     absent = policy.bottom_cells().astype(np.float64)
-    if isinstance(form, Implicit):
-        if form.edges.size != cells + 1 or form.edges[-1] != cells:
-            return None
-        return _cut_by_all(form.kind, at, length, absent)
-    if not isinstance(form, Fractions) or not covers_whole(form):
+    return _cut_by_all(form.kind, at, far - at, absent)
+
+
+def cuts_by_query(policy: Policy, form: Fractions | Pieces) -> FloatArray | None:
+    """Return how many edges each range of cells cuts; None without a closed form."""
+    far = _band(policy)
+    if far is None or not isinstance(form, Fractions) or not covers_whole(form):
         return None
+    length = far - np.arange(far.size, dtype=np.float64)
+    absent = policy.bottom_cells().astype(np.float64)
     return _cut_by_ranges(form.first, form.last + 1, far, length, absent)
 
 
@@ -225,7 +231,7 @@ def _cut_by_ranges(
     far: IntArray,
     length: FloatArray,
     absent: FloatArray,
-) -> float:
+) -> FloatArray:
     before = np.concatenate([[0.0], np.cumsum(length)])
     # Edges that come from the left: those that begin earlier and reach the cell.
     cells = np.arange(far.size)
@@ -236,4 +242,5 @@ def _cut_by_ranges(
     turn = np.minimum(turn, ends)
     left = (ends - turn).astype(np.float64)
     inside = before[turn] - before[starts] + left * (left - 1.0) / 2.0
-    return float((degrees[ends] - degrees[starts] - 2.0 * inside).sum())
+    cut: FloatArray = degrees[ends] - degrees[starts] - 2.0 * inside
+    return cut
