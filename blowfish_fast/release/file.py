@@ -179,9 +179,19 @@ def _replace_file(content: bytes, target: Path) -> None:
 
 
 def read_bytes(path: str | os.PathLike[str]) -> bytes:
-    """Read a whole file; a missing one is named."""
+    """Read a whole file; a missing one is named.
+
+    Nothing but a regular file: pipes may wait without end, and devices never end.
+    """
     try:
-        return Path(path).read_bytes()
+        target = Path(path)
+        if target.exists() and not target.is_file():
+            raise ReleaseFileError(
+                "a release is read from a regular file",
+                received=f"{path}, which is none",
+                way_out="Give the name of a file",
+            )
+        return target.read_bytes()
     except FileNotFoundError:
         raise ReleaseFileError(f"there is no release file at {path}") from None
     except (OSError, TypeError, ValueError) as problem:

@@ -174,6 +174,9 @@ def test_only_regular_files_are_replaced(release, tmp_path):
             release.save(path)
     assert stat.S_ISFIFO(pipe.stat().st_mode)
     assert stat.S_ISCHR(os.stat("/dev/null").st_mode)
+    for path in (pipe, link, tmp_path, "/dev/full"):
+        with pytest.raises(ReleaseFileError, match="read from a regular file"):
+            bf.Release.load(path)
     for bad in (7.5, "a\0b", tmp_path / "no" / "folder"):
         with pytest.raises(ReleaseFileError, match="cannot be written"):
             release.save(bad)
