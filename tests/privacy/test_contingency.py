@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 
 import blowfish_fast as bf
-from blowfish_fast.audit.grey_box import edge_cost
+from blowfish_fast.audit.grey_box import edge_cost, price_together
+from blowfish_fast.audit.plan import LONG, AuditTask
+from blowfish_fast.audit.walk import examine
 from blowfish_fast.measure.strategies.tables import table_strategy
 from blowfish_fast.measure.strategies.tables.table_strategy import (
     TableStrategy,
@@ -163,3 +165,24 @@ def test_the_audit_prices_all_tables_that_an_edge_moves():
     # Planted bug: half the noise.
     louder = kept._replace(scales=kept.scales._replace(rates=2 * kept.scales.rates))
     assert edge_cost(louder, 0, SMALL.size - 1) > 1
+
+
+@pytest.mark.parametrize("name", sorted(LISTED))
+def test_the_audit_sees_noise_that_is_too_small_by_a_thousandth(name):
+    listed, stated = LISTED[name]
+    mechanism, data = bf.Contingency.example(SMALL, stated, Fraction(1))
+    (kept,) = mechanism.release(data, rng=1).measurements
+    fair = price_together(kept, listed)
+    assert Fraction(9999, 10000) < fair <= 1
+    rates = -(-1001 * kept.scales.rates // 1000)
+    louder = kept._replace(scales=kept.scales._replace(rates=rates))
+    assert price_together(louder, listed) > 1
+
+
+@pytest.mark.parametrize("shape", [4, (2, 2)])
+def test_an_excess_of_five_percent_planted_in_the_noise_of_tables_is_seen(shape):
+    plan = LONG._replace(trials=4)
+    task = AuditTask("power", "contingency", shape, "add_remove")
+    (found,) = examine(task, plan, bf.Ledger)
+    assert found.passed
+    assert (found.check, found.events, found.found) == ("power", 4, 1.0)
