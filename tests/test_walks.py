@@ -2,26 +2,34 @@
 
     python -m tests.test_walks      a table: files, calls, and each file's calls
 
-A walk runs twice, once to import and compile, once under a profiler. Files of the
-package whose functions are called count; the code of modules does not. The most that is
-allowed may be lowered, never raised without a word in the closing note.
+A walk runs twice, once to import and compile, once under a profiler, in all threads
+that it starts. Files of the package whose functions are called count; the code of
+modules does not. The most that is allowed may be lowered, never raised without a word
+in the closing note.
 """
 
 from __future__ import annotations
 
+import asyncio
+import itertools
 import os
 import sys
 import tempfile
+import threading
 from collections import Counter
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from types import FrameType
+from typing import Any
 from unittest.mock import patch
 
+import httpx
 import numpy as np
 import pytest
 
 import blowfish_fast as bf
+from tests.apps.server.serving import AGES, make_workspace
 
 PACKAGE = str(Path(bf.__file__).parent)
 LINE = bf.Domain(1024)
@@ -66,12 +74,47 @@ def csv_to_release() -> object:
             return run_command(words.split())
 
 
+@cache
+def explorer_app() -> tuple[Any, str, Any]:
+    from blowfish_fast.apps.server.keys import CURATOR, RateLimit
+    from blowfish_fast.apps.server.web_app import make_app
+
+    folder = tempfile.TemporaryDirectory()
+    workspace = make_workspace(Path(folder.name), epsilon=50.0)
+    free = RateLimit(capacity=1e9, per_second=1e9)
+    secret = workspace.keys.make("curator", CURATOR)
+    return make_app(workspace, requests=free, logins=free), secret, folder
+
+
+# Another question each time: one that was asked before is only looked up.
+ACCURACIES = itertools.count(40)
+
+
+def question_over_http() -> object:
+    app, secret, _ = explorer_app()
+    question = {**AGES, "cost": {"alpha": next(ACCURACIES), "beta": 0.05}}
+
+    async def asked() -> httpx.Response:
+        sent = {"Authorization": f"Bearer {secret}"}
+        carried = httpx.ASGITransport(app=app)
+        async with httpx.AsyncClient(
+            transport=carried, base_url="http://127.0.0.1", headers=sent
+        ) as client:
+            return await client.post("/api/ask", json={"question": question})
+
+    answer = asyncio.run(asked())
+    assert answer.status_code == 200, answer.text
+    assert not answer.json()["replayed"]
+    return answer
+
+
 WALKS: dict[str, tuple[Callable[[], object], int]] = {
-    "counts to Release, Dawa 1-D": (counts_to_release, 40),
+    "counts to Release, Dawa 1-D": (counts_to_release, 43),
     "Threshold to sensitivity of Ranges": (threshold_to_sensitivity, 12),
     "Product to sensitivity of Rectangles": (product_to_sensitivity, 13),
     "release.intervals, Ordered": (intervals_of_a_release(), 12),
-    "a CSV file to a release, by the command line": (csv_to_release, 49),
+    "a CSV file to a release, by the command line": (csv_to_release, 48),
+    "a question over HTTP": (question_over_http, 54),
 }
 
 
@@ -87,11 +130,13 @@ def files_passed(walk: Callable[[], object]) -> Counter[str]:
 
     walk()
     before = sys.getprofile()
+    threading.setprofile(watch)
     sys.setprofile(watch)
     try:
         walk()
     finally:
         sys.setprofile(before)
+        threading.setprofile(before)
     return found
 
 
