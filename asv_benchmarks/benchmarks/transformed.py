@@ -123,6 +123,15 @@ class Translate(Timed):
         return lambda: translate(stated, asked, alpha=1000.0, beta=0.05)
 
 
+class TranslateAnew(Translate):
+    """The same for a question that nothing is kept of."""
+
+    params: ClassVar[list[Any]] = [[2**12] if SMALL else [2**18], ["line", "threshold"]]
+
+    def prepare(self, cells: int, policy: str) -> Call:
+        return lambda: super(TranslateAnew, self).prepare(cells, policy)()
+
+
 class Recommend(Timed):
     """The table and its reasons."""
 

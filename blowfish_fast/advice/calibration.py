@@ -17,11 +17,14 @@ from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.errors import BlowfishError, SizeError
 from blowfish_fast.measure.budgets import Budget
+from blowfish_fast.measure.handle import Strategy
 from blowfish_fast.measure.noise import Scales, Spread
 from blowfish_fast.measure.strategies.answers import Answers
 from blowfish_fast.measure.strategies.base import LinearStrategy, one_draw
 from blowfish_fast.measure.strategies.edges.edge_cuts import cuts_by_query
 from blowfish_fast.measure.strategies.edges.edge_noise import EdgeNoise
+from blowfish_fast.measure.strategies.ordered.ordered_hierarchy import OrderedHierarchy
+from blowfish_fast.measure.strategies.ordered.prefix_sums import PrefixSums
 from blowfish_fast.measure.tails import noise_half_widths
 from blowfish_fast.mechanisms.base import Mechanism
 from blowfish_fast.policies import Line, Policy
@@ -284,15 +287,21 @@ class Calibration:
             spent = self.budget_at(epsilon).over(self.policy.group_size)
             return strategy.scales(over, spent)
 
-        def answers_of(scales: Scales, noise: IntArray) -> FloatArray:
-            nothing = strategy.rows(np.zeros(over.domain.size, dtype=np.int64))
-            rows = strategy.published(nothing, noise, scales)
-            cells = buckets.expand(strategy.infer(rows, scales))
-            found: FloatArray = asked.answer(cells.reshape(asked.domain.shape))
-            return found
-
         def errors(epsilon: Fraction, samples: int) -> FloatArray:
+            nothing = strategy.rows(np.zeros(over.domain.size, dtype=np.int64))
+
+            def answers_of(scales: Scales, noise: IntArray) -> FloatArray:
+                rows = strategy.published(nothing, noise, scales)
+                cells = buckets.expand(strategy.infer(rows, scales))
+                found: FloatArray = asked.answer(cells.reshape(asked.domain.shape))
+                return found
+
             return _largest_errors(scales_at(epsilon), answers_of, samples)
+
+        told: Strategy = strategy
+        if isinstance(strategy, OrderedHierarchy) and strategy.blocks == strategy.cells:
+            # Blocks of single cells: its rows are running totals, whose law is known.
+            told = PrefixSums(strategy.cells)
 
         known: list[Spread] = []
         last: list[tuple[Scales, Spread]] = []
@@ -308,7 +317,7 @@ class Calibration:
             alike = one_scale(scales)
             if known and alike:
                 return known[0].at_scale(scales)
-            found = strategy.spread(form, scales).under(scales)
+            found = told.spread(form, scales).under(scales)
             if alike:
                 known.append(found)
             return found
@@ -317,11 +326,11 @@ class Calibration:
             if isinstance(strategy, Answers):
                 return float(strategy.half_widths(form, scales, miss).max(initial=0.0))
             bounds = noise_half_widths(spread(scales), miss)
-            if type(strategy).half_widths is LinearStrategy.half_widths:
+            if type(told).half_widths is LinearStrategy.half_widths:
                 return float(bounds.max(initial=0.0))
 
             def sharper(some: IntArray) -> FloatArray:
-                return strategy.half_widths(_part_of(form, some), scales, miss)
+                return told.half_widths(_part_of(form, some), scales, miss)
 
             return _largest_of_sharper(bounds, sharper)
 

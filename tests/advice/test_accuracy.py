@@ -278,3 +278,9 @@ def test_gaussian_noise_of_a_tree_is_priced_by_its_own_tails():
     widths = measured.strategy.half_widths(form, measured.scales, 0.05 / 50)
     # Tails that are added up may promise a little more than each half-width.
     assert 98 <= widths.max() <= 103
+
+
+def test_blocks_of_single_cells_are_priced_as_the_running_totals_that_they_are():
+    found = bf.translate(bf.policies.Line(LINE), PREFIXES, alpha=50, beta=0.05)
+    prices = {one.name: one.epsilon for one in found}
+    assert prices["ordered"] == prices["ordered_hierarchical"] == prices["h_theta"]

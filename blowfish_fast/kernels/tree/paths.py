@@ -325,7 +325,8 @@ class LeafDistances:
         far, tree = np.ascontiguousarray(far, dtype=np.int64), self.tree
         worst = 0
         for line in lines:
-            if np.array_equal(line, np.arange(tree.leaves)):
+            whole = line.size == tree.leaves
+            if whole and np.array_equal(line, np.arange(tree.leaves)):
                 worst = max(worst, reach_along(far, self.rates, tree))
                 continue
             nodes = self._nodes(line)
