@@ -234,7 +234,11 @@ class LinearStrategy(ABC):
 
     def scales(self, policy: Policy, budget: Budget | Fraction) -> Scales:
         """Return scales whose worst edge costs at most `budget`: Lemma LA5."""
-        power = Budget.of(budget).power
+        given = Budget.of(budget)
+        last: tuple[Policy, Budget, Scales] | None = self.__dict__.get("_last_scales")
+        if last is not None and last[0] is policy and last[1] == given:
+            return last[2]
+        power = given.power
         weights = self.weights() if power == 1 else self.squared_weights()
         # One policy is often priced at several budgets: its edges are searched once.
         priced: tuple[Policy, int, BoolArray, int] | None
@@ -246,7 +250,9 @@ class LinearStrategy(ABC):
             priced = self.__dict__["_last_price"] = (policy, power, exact, worst)
         _, _, exact, worst = priced
         weights[exact] = 0
-        return scales_within(weights, worst, budget, exact)
+        found = scales_within(weights, worst, given, exact)
+        self.__dict__["_last_scales"] = (policy, given, found)
+        return found
 
     def _worst_edge(self, weights: IntArray, policy: Policy, power: int) -> int:
         if power == 1:
