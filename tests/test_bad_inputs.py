@@ -204,3 +204,81 @@ def test_cells_are_merged_by_edges_or_levels_only(groups):
     for read in (AGES.coarsened, data.coarsened):
         with pytest.raises(DomainError, match="cells are merged by the edges"):
             read(groups)
+
+
+RAGGED = [[1], [2, 3]]
+STRANGE = [True, 0, 1.5, object(), np.array(1), np.array([1, 2]), RAGGED, ...]
+
+
+@pytest.mark.parametrize("value", STRANGE, ids=repr)
+def test_a_progress_that_cannot_be_called_costs_nothing(value):
+    line = bf.Domain(4)
+    policy = bf.policies.Full(line)
+    asked = bf.Laplace(policy, bf.workloads.Identity(line), epsilon="0.1")
+    with pytest.raises(bf.BlowfishError, match="progress is a function"):
+        asked.release([1, 2, 3, 4], progress=value)
+    with bf.Ledger(None, epsilon=1, policy=policy) as ledger:
+        with pytest.raises(bf.BlowfishError, match="progress is a function"):
+            ledger.release(asked, [1, 2, 3, 4], progress=value)
+        parts = [(asked, [1, 2, 3, 4])] * 2
+        with pytest.raises(bf.BlowfishError, match="progress is a function"):
+            ledger.release_disjoint(parts, by="ids", progress=value)
+        assert ledger.spent == 0
+
+
+GRID = bf.Domain((2, 3), names=["a", "b"])
+NAMED = bf.workloads.Tables
+LISTS = {
+    "names": (lambda value: bf.Domain((2, 3), names=value), "names are texts"),
+    "tables": (lambda value: NAMED(GRID, value), "a list of sets of attributes"),
+    "weights": (lambda value: NAMED(GRID, ["a"], weights=value), "one weight per"),
+    "axes": (lambda value: GRID.axes([value, value]), "attribute"),
+    "policies": (bf.policies.Full(GRID).implies, "policies are compared"),
+    "population": (
+        lambda value: bf.Population("p", person="id", tables=value, epsilon=1),
+        "tables are given by name and policy",
+    ),
+}
+
+
+@pytest.mark.parametrize("value", [True, 1.5, object(), np.array(1), ...], ids=repr)
+@pytest.mark.parametrize("door", LISTS)
+def test_lists_that_are_none_are_refused_in_words(door, value):
+    ask, reason = LISTS[door]
+    with pytest.raises(bf.BlowfishError, match=reason):
+        ask(value)
+
+
+@pytest.mark.parametrize("parts", [None, True, [1, 2], np.array([1, 2]), RAGGED, []])
+def test_parts_that_are_none_cost_nothing(parts):
+    with bf.Ledger(None, epsilon=1, policy=bf.policies.Full(GRID)) as ledger:
+        with pytest.raises(bf.BlowfishError, match='by="ids" takes a list of'):
+            ledger.release_disjoint(parts)
+        assert ledger.spent == 0
+
+
+def test_names_that_cannot_be_told_apart_are_refused():
+    with pytest.raises(DomainError, match="names are texts"):
+        bf.Domain((2, 3), names=RAGGED)
+
+
+@pytest.mark.parametrize("value", [-1, 1.5, "seed", object(), np.array([None])])
+def test_a_seed_that_is_none_is_refused_in_words(value):
+    line = bf.Domain(9)
+    release = bf.Laplace(
+        bf.policies.Full(line), bf.workloads.Identity(line), epsilon=1
+    ).release(range(9), rng=1)
+    for door in (
+        lambda: bf.workloads.Ranges.random(line, 3, rng=value),
+        lambda: bf.workloads.Ranges.clustered(line, 3, rng=value),
+        lambda: release.sample(3, rng=value),
+    ):
+        with pytest.raises(bf.BlowfishError, match="rng must be a seed"):
+            door()
+
+
+def test_a_ragged_number_is_no_number():
+    with pytest.raises(bf.BlowfishError, match="epsilon must be a finite number"):
+        bf.Ledger(None, epsilon=RAGGED, policy=bf.policies.Full(bf.Domain(4)))
+    with pytest.raises(bf.BlowfishError, match="about is a mapping"):
+        bf.Ledger(None, epsilon=1, policy=bf.policies.Full(bf.Domain(4)), about=3)

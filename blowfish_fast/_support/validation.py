@@ -38,9 +38,9 @@ def as_fraction(value: Any, name: str) -> Fraction:
     if isinstance(value, str | Decimal):
         with suppress(ValueError, ZeroDivisionError):
             return Fraction(_short(str(value)))
-    elif isinstance(value, numbers.Real) or np.ndim(value) == 0:
+    elif not isinstance(value, list | tuple):
         try:
-            number = float(value)
+            number = float(value) if np.ndim(value) == 0 else math.nan
         except (TypeError, ValueError):
             number = math.nan
         if math.isfinite(number):
@@ -276,6 +276,21 @@ def _from_objects(array: AnyArray) -> AnyArray:
         "counts must be numbers; received Python objects. "
         "Convert them to an integer array first"
     )
+
+
+def as_generator(rng: Any) -> np.random.Generator:
+    """Read a seed or a generator, for what is no secret."""
+    with malformed_as(InputError, "rng must be a seed or a numpy Generator"):
+        return np.random.default_rng(rng)
+
+
+def check_progress(progress: Any) -> None:
+    """Refuse what cannot be called, before anything is charged or drawn."""
+    if progress is not None and not callable(progress):
+        raise InputError(
+            "progress is a function that is called with a text",
+            received=quoted(progress),
+        )
 
 
 @contextmanager

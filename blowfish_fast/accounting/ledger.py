@@ -18,7 +18,12 @@ from typing import Any, Literal, Self, Unpack, cast
 import numpy as np
 
 from blowfish_fast._support.html import panel, spent_bar, table
-from blowfish_fast._support.validation import as_epsilon, quoted
+from blowfish_fast._support.validation import (
+    as_epsilon,
+    check_progress,
+    malformed_as,
+    quoted,
+)
 from blowfish_fast.data.frames import Table
 from blowfish_fast.errors import InputError, LedgerError, PolicyError
 from blowfish_fast.measure.budgets import Budget, BudgetTerms, as_rho, stated_budget
@@ -350,8 +355,11 @@ class Ledger:
         if by not in ("ids", "regions"):
             raise InputError(f'by must be "ids" or "regions"; received {by!r}')
         columns = 2 if by == "ids" else 3
-        if not parts or any(len(one) != columns for one in parts):
-            shape = "(mechanism, data)" if by == "ids" else "(mechanism, data, cells)"
+        shape = "(mechanism, data)" if by == "ids" else "(mechanism, data, cells)"
+        with malformed_as(InputError, f'by="{by}" takes a list of {shape}'):
+            parts = list(parts)
+            fits = bool(parts) and all(len(one) == columns for one in parts)
+        if not fits:
             raise InputError(
                 f'by="{by}" takes a list of {shape}, at least one; received '
                 f"{len(parts)} parts of lengths {sorted({len(one) for one in parts})}"
@@ -567,10 +575,12 @@ class Ledger:
         """Reserve, draw, store and return (Lemma CO5)."""
         name = as_request(request)
         check_seed(rng, on_disk=self.path is not None)
+        check_progress(progress)
         content = describe_parts(parts, together)
         content["snapshot"] = as_label(snapshot)
         if note is not None:
-            content["note"] = dict(note)
+            with malformed_as(InputError, "a note is a mapping of plain values"):
+                content["note"] = dict(note)
         charge = self._journal.find(name)
         if charge is not None:
             check_same(charge, content, self.currency)

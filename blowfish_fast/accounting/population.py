@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, NoReturn, Unpack
 from weakref import WeakValueDictionary
 
-from blowfish_fast._support.validation import quoted
+from blowfish_fast._support.validation import malformed_as, quoted
 from blowfish_fast.errors import InputError, LedgerError, PolicyError
 from blowfish_fast.measure.budgets import BudgetTerms
 from blowfish_fast.mechanisms import Mechanism
@@ -294,15 +294,16 @@ def _read_tables(tables: Any, person: str | None) -> list[PeopleTable]:
         )
     given: Any = tables.items() if isinstance(tables, Mapping) else tables
     listed: list[PeopleTable] = []
+    rule = "tables are given by name and policy, {'visits': AddRemove(domain)}"
+    with malformed_as(InputError, rule):
+        given = list(given)
     for one in given:
         if hasattr(one, "source") and callable(one.policy):
             one = PeopleTable(one.name, one.policy(), one.source or one.name)
-        name, policy, source = PeopleTable(*one)
+        with malformed_as(InputError, rule):
+            name, policy, source = PeopleTable(*one)
         if not isinstance(name, str) or not isinstance(policy, Policy):
-            raise InputError(
-                "tables are given by name and policy, {'visits': AddRemove(domain)}",
-                received=quoted(one),
-            )
+            raise InputError(rule, received=quoted(one))
         single = policy.base if isinstance(policy, PerPerson) else policy
         listed.append(PeopleTable(name, single.per_person(person=person), source))
     names = [one.name for one in listed]

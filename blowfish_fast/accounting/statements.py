@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 from blowfish_fast._support.validation import malformed_as
-from blowfish_fast.errors import BlowfishError, LedgerError
+from blowfish_fast.errors import BlowfishError, InputError, LedgerError
 from blowfish_fast.measure.budgets import Budget
 from blowfish_fast.policies import Policy, from_dict
 
@@ -30,7 +30,8 @@ def plain_terms(
     policy: Policy, about: Mapping[str, Any] | None, currency: Currency = EPSILON
 ) -> dict[str, Any]:
     """Return terms as plain data, for JSON; no currency stands for epsilon."""
-    plain = {"policy": policy.to_dict(), "about": dict(about or {})}
+    with malformed_as(InputError, "about is a mapping of plain values"):
+        plain = {"policy": policy.to_dict(), "about": dict(about or {})}
     return plain if currency == EPSILON else {**plain, "currency": currency.name}
 
 

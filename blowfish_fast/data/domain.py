@@ -132,7 +132,8 @@ class Attributes:
     def axes(self, names: Any) -> tuple[int, ...]:
         """Return the axes of one name or number, or of several, in the given order."""
         single = isinstance(names, str | int | np.integer)
-        chosen = tuple(self.axis(one) for one in ([names] if single else names))
+        with malformed_as(DomainError, "attributes are named, or numbered"):
+            chosen = tuple(self.axis(one) for one in ([names] if single else names))
         if not chosen or len(set(chosen)) < len(chosen):
             raise DomainError(
                 "name at least one attribute, each once", received=repr(names)
@@ -418,7 +419,9 @@ def _labels(names: Any, attributes: int) -> list[Any]:
             "such as Domain((4, 5))",
             received=f"{names!r} as names",
         )
-    labels = [names] if isinstance(names, str) else list(names)
+    with malformed_as(DomainError, "names are texts, one per attribute"):
+        labels = [names] if isinstance(names, str) else list(names)
+        set(labels)
     if len(labels) != attributes:
         raise DomainError(
             f"give one name per attribute: {attributes} attributes, {len(labels)} names"

@@ -22,7 +22,7 @@ from typing import (
 import numpy as np
 
 from blowfish_fast._support.typing import FloatArray
-from blowfish_fast._support.validation import as_counts, quoted
+from blowfish_fast._support.validation import as_counts, check_progress, quoted
 from blowfish_fast.data.domain import Domain, is_wide
 from blowfish_fast.data.histogram import Histogram
 from blowfish_fast.errors import (
@@ -273,6 +273,7 @@ class Mechanism(ABC):
         makes the release reproducible and marks it as an experiment; None draws secure
         noise. `progress` is called with a short text before each long step.
         """
+        check_progress(progress)
         what = f"{self.name} on {self._cells():,} cells"
         check_memory(self.memory_needed(), what, "nothing was drawn")
         counts = self._counts(data)

@@ -147,6 +147,8 @@ class Policy(PolicyGraph):
     @final
     def implies(self, other: Policy) -> bool:
         """Return whether this policy surely protects at least what `other` does."""
+        if not isinstance(other, PolicyGraph):
+            raise PolicyError("policies are compared", received=quoted(other))
         return implies(self, other)
 
     def project(self, labels: AnyArray | Buckets) -> Policy:

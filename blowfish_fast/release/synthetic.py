@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from blowfish_fast._support.typing import AnyArray, FloatArray, IntArray
-from blowfish_fast._support.validation import as_whole, malformed_as
+from blowfish_fast._support.validation import as_generator, as_whole, malformed_as
 from blowfish_fast.data.axes import MISSING, OUTSIDE, Axis, as_array, cut_values
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.data.frames import Table
@@ -30,7 +30,7 @@ def sample_records(
     infinite, just after the last edge for dates, "(outside)" among levels.
     """
     with malformed_as(InputError, "rng must be a whole number or a numpy Generator"):
-        generator = np.random.default_rng(rng)
+        generator = as_generator(rng)
     records = _record_count(estimate, count)
     shares = non_negative_shares(estimate.reshape(-1), records)
     counts = round_counts(shares, records, generator)

@@ -8,7 +8,12 @@ from itertools import combinations
 from typing import Any
 
 from blowfish_fast._support.typing import AnyArray
-from blowfish_fast._support.validation import as_positive, as_whole, quoted
+from blowfish_fast._support.validation import (
+    as_positive,
+    as_whole,
+    malformed_as,
+    quoted,
+)
 from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.data.domain import LARGEST_DOMAIN, Attributes, Domain, WideDomain
 from blowfish_fast.errors import DomainError, WorkloadError
@@ -65,7 +70,8 @@ class Tables(Workload):
         self.tables = (
             _named_tables(domain, tables) if ways is None else _all_tables(domain, ways)
         )
-        given = [1] * len(self.tables) if weights is None else list(weights)
+        with malformed_as(WorkloadError, "give one weight per table"):
+            given = [1] * len(self.tables) if weights is None else list(weights)
         if len(given) != len(self.tables):
             raise WorkloadError(
                 f"give one weight per table: {len(self.tables)} tables, {len(given)} "
@@ -154,7 +160,8 @@ def _named_tables(domain: Attributes, tables: Any) -> tuple[tuple[int, ...], ...
             received=quoted(tables),
             way_out='Write [("age", "sex"), "region"]',
         )
-    named = list(tables)
+    with malformed_as(WorkloadError, "tables are a list of sets of attributes"):
+        named = list(tables)
     _refuse_many(len(named))
     if not named:
         raise WorkloadError("ask for at least one table", received="none")

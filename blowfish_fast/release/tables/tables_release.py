@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Self
 import numpy as np
 
 from blowfish_fast._support.typing import AnyArray, BoolArray, FloatArray
+from blowfish_fast._support.validation import as_generator
 from blowfish_fast.data.axes import as_array
 from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.data.domain import Domain, WideDomain
@@ -218,7 +219,7 @@ class TablesRelease(Release):
         One- and two-way tables are followed closely; what is asked nowhere is kept only
         as far as it follows from them. `misplaced` measures both.
         """
-        generator = np.random.default_rng(rng)
+        generator = as_generator(rng)
         cells = sample_cells(self._sources, n, generator)
         return record_table(self.domain, cells, generator)
 
