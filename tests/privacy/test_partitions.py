@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 
 import mpmath
@@ -13,8 +14,10 @@ import blowfish_fast as bf
 import blowfish_fast.measure.selectors.partitions.dyadic as dyadic_tree
 from blowfish_fast.audit import audit_release
 from blowfish_fast.audit.choice_twins import Case, cheapest_choices
+from blowfish_fast.kernels.partition import dyadic_partition
+from blowfish_fast.kernels.partition.outlier_runs import Outliers
 from blowfish_fast.measure.randomness import Randomness
-from blowfish_fast.measure.selectors.many_draws import select_many
+from blowfish_fast.measure.selectors.many_draws import exact_law, select_many
 from blowfish_fast.measure.selectors.partitions import DyadicTree, LeastCost
 from blowfish_fast.measure.selectors.partitions.base import record_distance
 from tests.privacy.least_cost import audit_least_cost, clamped_choices
@@ -204,3 +207,43 @@ def test_whole_releases_stay_within_epsilon(policy, partition):
 
     finding = audit_release(dawa, pair, event=event, samples=1000)
     assert finding.passed, str(finding)
+
+
+SMALL_RUNS = Outliers(shares=(Fraction(1, 4),), weight=0.3, height=2)
+
+
+def runs_ratio(pair, policy, price):
+    """Return the largest log-ratio of the selector's own law, with runs of 4 cells."""
+    case = {"policy": policy, "epsilon": Fraction(4)}
+    tree = DyadicTree().priced(price)
+    first, second = (exact_law(tree, counts, **case) for counts in pair)
+    assert first.keys() == second.keys()
+    return max(abs(math.log(first[one] / second[one])) for one in first)
+
+
+@pytest.mark.parametrize(
+    ("policy", "pair"), [(ADD_REMOVE, SPARSE), (ADD_REMOVE, SPIKES), (FULL, MOVED)]
+)
+def test_runs_with_outliers_stay_within_epsilon(policy, pair, monkeypatch):
+    monkeypatch.setattr(dyadic_partition, "OUTLIERS", SMALL_RUNS)
+    assert max(runs_ratio(pair, policy, price) for price in (0.5, 8.0)) <= 4 + 1e-9
+
+
+def test_runs_that_charge_the_whole_rate_for_a_record_are_caught(monkeypatch):
+    # Planted: the quantile is left out, so that the range of a cost is 5/4.
+    monkeypatch.setattr(dyadic_partition, "OUTLIERS", SMALL_RUNS)
+    genuine = dyadic_partition.outlier_weights
+
+    def whole(outliers, fixed, quantile):
+        weights = genuine(outliers, fixed, quantile)
+        return weights._replace(record=weights.record // quantile[0] * quantile[1])
+
+    dyadic_partition._tree_weights.cache_clear()
+    monkeypatch.setattr(dyadic_partition, "outlier_weights", whole)
+    pair = (np.array([2, 9, 9, 9]), np.array([3, 9, 9, 9]))
+    try:
+        assert runs_ratio(pair, ADD_REMOVE, 0.5) > 4
+    finally:
+        dyadic_partition._tree_weights.cache_clear()
+    monkeypatch.setattr(dyadic_partition, "outlier_weights", genuine)
+    assert runs_ratio(pair, ADD_REMOVE, 0.5) <= 4

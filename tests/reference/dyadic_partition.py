@@ -5,6 +5,8 @@ A law maps a partition (the tuple of its bucket starts) to a number.
 
 from __future__ import annotations
 
+import itertools
+
 import mpmath
 
 from . import exponential_choice
@@ -23,8 +25,28 @@ def _add(law, partition, weight):
     law[partition] = law.get(partition, mpmath.mpf(0)) + weight
 
 
+def with_outliers(start, end, chances):
+    """Yield partitions of a run and their weights.
+
+    `chances` are those of each cell, to be one of the rest and to stand alone.
+    """
+    for alone in itertools.product((0, 1), repeat=end - start):
+        weight = mpmath.fprod(
+            pair[one] for pair, one in zip(chances, alone, strict=True)
+        )
+        places = [start + cell for cell, one in enumerate(alone) if one]
+        cuts = {start, *places, *(place + 1 for place in places)} - {end}
+        yield tuple(sorted(cuts)), weight
+
+
 def intended_law(
-    x, rate, penalty, quantile=(3, 4), base=(0.49, 0.49, 0.02), length_weights=None
+    x,
+    rate,
+    penalty,
+    quantile=(3, 4),
+    base=(0.49, 0.49, 0.02),
+    length_weights=None,
+    outliers=None,
 ):
     """Return the law that the documentation states, in real numbers."""
     cells = len(x)
@@ -53,6 +75,19 @@ def intended_law(
             weight = mpmath.fprod(bucket(window, k) for window in starts)
             share = base[2] * shares[k] / mpmath.fsum(shares)
             _add(law, tuple(starts), share * weight)
+        if outliers is not None and height >= outliers.height:
+            end = min(start + 2 * half, cells)
+            for part in outliers.shares:
+                alone = mpmath.mpf(part.numerator) / part.denominator
+                paid = mpmath.exp(-2 * mpmath.mpf(rate) * penalty)
+                record = mpmath.mpf(rate) * quantile[0] / quantile[1]
+                chances = [
+                    ((1 - alone) * mpmath.exp(-record * int(count)), alone * paid)
+                    for count in x[start:end]
+                ]
+                first = outliers.weight * mpmath.exp(-mpmath.mpf(rate) * penalty)
+                for partition, weight in with_outliers(start, end, chances):
+                    _add(law, partition, first * weight)
         return law
 
     law = law_of(0, levels)
@@ -60,10 +95,11 @@ def intended_law(
     return {partition: weight / total for partition, weight in law.items()}
 
 
-def stored_law(rows, cells, fraction_bits):
+def stored_law(rows, cells, fraction_bits, runs=()):
     """Return the law of the walk, given each node's stored log-weights.
 
-    `rows` maps a heap number to the log-weights of that node's choices.
+    `rows` maps a heap number to the log-weights of that node's choices, `runs` has for
+    each share the log-weights of every cell, kept and alone.
     """
     levels = (cells - 1).bit_length()
 
@@ -80,9 +116,16 @@ def stored_law(rows, cells, fraction_bits):
         )
         law = {partition: chances[1] * weight for partition, weight in halves.items()}
         _add(law, (start,), chances[0])
-        for k, chance in enumerate(chances[2:]):
-            starts = range(start, min(start + 2 * half, cells), 1 << k)
-            _add(law, tuple(starts), chance)
+        end = min(start + 2 * half, cells)
+        for k, chance in enumerate(chances[2 : 2 + height]):
+            _add(law, tuple(range(start, end, 1 << k)), chance)
+        for kind, chance in enumerate(chances[2 + height :]):
+            pairs = [
+                exponential_choice.probabilities(row, fraction_bits)
+                for row in runs[kind][start:end]
+            ]
+            for partition, weight in with_outliers(start, end, pairs):
+                _add(law, partition, chance * weight)
         return law
 
     return law_of(1, levels)

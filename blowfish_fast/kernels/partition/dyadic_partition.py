@@ -1,9 +1,10 @@
 """Exact sample of an aligned dyadic partition, by the exponential mechanism.
 
 A node of a binary tree over the cells becomes one bucket, or is split, or is cut into
-equal windows of 2**k cells. One pass from the bottom weighs the choices of every node
-and draws one; the walk from the root reads the draws. Log-weights are int64 multiples
-of 2**-f relative to single cells; only totals are rounded (`sampling_slack`).
+equal windows of 2**k cells, or is a run with outliers (`outlier_runs`). One pass from
+the bottom weighs the choices of every node and draws one; the walk from the root reads
+the draws. Log-weights are int64 multiples of 2**-f relative to single cells; only
+totals are rounded (`sampling_slack`).
 """
 
 from __future__ import annotations
@@ -17,13 +18,22 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from blowfish_fast._support.typing import ByteArray, IntArray
+from blowfish_fast._support.typing import ByteArray, IntArray, WordArray
 from blowfish_fast.errors import InputError
 from blowfish_fast.kernels._jit import kernel
 from blowfish_fast.kernels.sampling.draw_arguments import Words
 from blowfish_fast.kernels.sampling.exponential_choice import total_error, weigh_block
 from blowfish_fast.kernels.window_costs.rectangle_costs import dyadic_quantile_costs
 
+from .outlier_runs import (
+    OUTLIERS,
+    Outliers,
+    OutlierWeights,
+    cut_out,
+    deepest_sum,
+    outlier_weights,
+    run_totals,
+)
 from .rectangle_prior import LARGEST, Number, cut_to_one, fixed_point, logarithm
 
 Base: TypeAlias = tuple[float, float, float]
@@ -31,7 +41,8 @@ Base: TypeAlias = tuple[float, float, float]
 BASE: Base = (0.49, 0.49, 0.02)
 """Prior weight of one bucket, of a split, and of all equal cuts together."""
 
-_BUCKET, _SPLIT, _CUT = 0, 1, 2  # a choice of _CUT + k means windows of 2**k cells
+# At height h a choice of _CUT + k means windows of 2**k cells, or a run for k >= h.
+_BUCKET, _SPLIT, _CUT = 0, 1, 2
 _ROWS = 1 << 13  # nodes per block
 
 
@@ -40,7 +51,7 @@ class TreeWeights(NamedTuple):
 
     By level what a unit of integer cost takes from a bucket's log-weight; what a bucket
     costs; what log-weights of a bucket or an equal cut do not fall below (negative); by
-    height the log prior weight of one bucket, a split, windows of 1, 2, 4 ...
+    height the log prior weight of one bucket, a split, windows of 1, 2, 4 ..., runs.
     """
 
     fraction_bits: int
@@ -48,6 +59,7 @@ class TreeWeights(NamedTuple):
     penalty: int
     floor: int
     bases: tuple[IntArray, ...]
+    outliers: OutlierWeights | None = None
 
 
 def tree_weights(
@@ -58,25 +70,51 @@ def tree_weights(
     quantile: tuple[int, int] = (3, 4),
     base: Base = BASE,
     length_weights: Sequence[Number] | None = None,
+    outliers: bool = False,
 ) -> TreeWeights:
     """Return the fixed-point constants for `cells` cells; the rate is rounded down."""
     levels = (cells - 1).bit_length()
-    weights = [Fraction(1)] * (levels + 1)
-    if length_weights is not None:
-        if len(length_weights) != levels + 1:
-            raise InputError(
-                f"length weights: one per level, {levels + 1} for {cells} cells, "
-                f"not {len(length_weights)}"
-            )
-        weights = [cut_to_one(weight) for weight in length_weights]
+    given = (1,) * (levels + 1) if length_weights is None else tuple(length_weights)
+    if len(given) != levels + 1:
+        raise InputError(
+            f"length weights: one per level, {levels + 1} for {cells} cells, "
+            f"not {len(given)}"
+        )
+    runs = OUTLIERS if outliers and levels >= OUTLIERS.height else None
+    return _tree_weights(given, rate, penalty, tuple(quantile), tuple(base), runs)
+
+
+@lru_cache(maxsize=64)
+def _tree_weights(
+    length_weights: tuple[Number, ...],
+    rate: Number,
+    penalty: Number,
+    quantile: tuple[int, int],
+    base: Base,
+    runs: Outliers | None,
+) -> TreeWeights:
+    """Return the constants: public, and the same for every release of a mechanism."""
+    levels = len(length_weights) - 1
+    weights = [cut_to_one(weight) for weight in length_weights]
     floor = _floor(levels, base) if min(base) > 0 else 0
-    bits, unit, price = fixed_point(rate, penalty, base, levels, 4 * floor)
+    room = 4 * floor + (0 if runs is None else deepest_sum(levels, runs))
+    fixed = fixed_point(rate, penalty, base, levels, room)
+    bits = fixed.fraction_bits
+    bases, alone = _base_logarithms(levels, base, bits), None
+    if runs is not None:
+        alone = outlier_weights(runs, fixed, quantile)
+        more = np.full(len(alone.kept), alone.prior)
+        bases = (
+            *bases[: alone.height],
+            *(np.concatenate([one, more]) for one in bases[alone.height :]),
+        )
     return TreeWeights(
         bits,
-        tuple(int(unit * weight / quantile[1]) for weight in weights),
-        price,
+        tuple(int(fixed.unit * weight / quantile[1]) for weight in weights),
+        fixed.penalty,
         -(floor << bits),
-        _base_logarithms(levels, base, bits),
+        bases,
+        alone,
     )
 
 
@@ -121,14 +159,15 @@ def sampling_slack(
     rate: Number | None = None,
     penalty: Number | None = None,
     base: Base = BASE,
+    outliers: bool = False,
 ) -> Fraction:
     """Return what the rounding of totals can add to the privacy loss.
 
     On two histograms that differ by one record, `sample_dyadic_partition` has a
     log-likelihood ratio of at most ``rate * range + sampling_slack(...)``, where the
     range is 1 if a record is added or removed and 2 if it moves. The slack is
-    ``8 * levels * total_error``, 4e-8 at 2**20 cells; upper bounds of both `rate` and
-    `penalty` make it sharper.
+    ``8 * levels * total_error``, 4e-8 at 2**20 cells, with `outliers` one level more;
+    upper bounds of both `rate` and `penalty` make it sharper.
 
     Examples
     --------
@@ -138,42 +177,61 @@ def sampling_slack(
     levels = (cells - 1).bit_length()
     if rate is None or penalty is None:
         rate, penalty = LARGEST, 1  # no other pair leaves fewer fraction bits
-    bits = tree_weights(cells, rate=rate, penalty=penalty, base=base).fraction_bits
-    return 8 * levels * total_error(levels + 2, bits)
+    weights = tree_weights(
+        cells, rate=rate, penalty=penalty, base=base, outliers=outliers
+    )
+    bits = weights.fraction_bits
+    if weights.outliers is None:
+        return 8 * levels * total_error(levels + 2, bits)
+    shares = len(weights.outliers.kept)
+    return 8 * (levels + 1) * total_error(levels + 2 + shares, bits)
 
 
 class _Level(NamedTuple):
     """The nodes of one height: what their children say, and room for themselves."""
 
     first_node: int
+    runs: int
     base: IntArray
     child_totals: IntArray
     child_sums: IntArray
     totals: IntArray
     sums: IntArray
-    """Column k - 1: the windows of 2**k cells inside the node, added up."""
+    """The cells of each kind of run, then the windows of 2, 4 ... cells, added up."""
 
 
 def choose_blocks(
-    costs: list[IntArray], weights: TreeWeights, words: Words, threads: int = 1
+    costs: list[IntArray],
+    weights: TreeWeights,
+    words: Words,
+    threads: int = 1,
+    runs: IntArray | None = None,
 ) -> Iterator[tuple[int, IntArray, IntArray]]:
     """Yield every node's log-weights and its draw, from the bottom, a block at a time.
 
     A block is the heap number of its first node, the (nodes, choices) log-weights of
-    one bucket, split, windows of 1, 2, 4 ..., and the column drawn for each node.
+    one bucket, split, windows of 1, 2, 4 ..., runs, and the column drawn for each node.
+    With outliers `runs` are those of `run_totals`.
     """
     cells = costs[0].size
     levels = len(costs) - 1
     child_totals = costs[0]  # a single cell has log-weight 0
     child_sums = np.empty((cells, 0), dtype=np.int64)
+    kinds = 0
+    if 1 << levels <= _ROWS:
+        words = _read_once(words, 1 << levels)
     with ThreadPoolExecutor(threads) as pool:
         for height in range(1, levels + 1):
+            if runs is not None and child_sums.shape[0] == runs.shape[0]:
+                # The halves of the smallest runs: from here on these are added up.
+                kinds, child_sums = runs.shape[1], np.hstack([runs, child_sums])
+                runs = None
             nodes = costs[height].size
             totals = np.empty(nodes, dtype=np.int64)
-            sums = np.empty((nodes, height), dtype=np.int64)
+            sums = np.empty((nodes, kinds + height), dtype=np.int64)
             sums[:, -1] = _bucket_weights(costs[height], cells, height, weights)
             first, base = 1 << (levels - height), weights.bases[height]
-            level = _Level(first, base, child_totals, child_sums, totals, sums)
+            level = _Level(first, kinds, base, child_totals, child_sums, totals, sums)
             pairs = child_totals.size // 2
             work = partial(_choose_block, level, weights, words)
             each = pool.map if threads > 1 and pairs > _ROWS else map
@@ -184,6 +242,21 @@ def choose_blocks(
             child_totals, child_sums = totals, sums
 
 
+def _read_once(words: Words, count: int) -> Words:
+    """Return the same source, its first words kept: few nodes need no more."""
+    near: list[WordArray] = []  # read at the first draw, as audits of draws expect
+
+    def read(position: int, number: int) -> WordArray:
+        end = position + number
+        if end > count:
+            return words(position, number)
+        if not near:
+            near.append(words(0, count))
+        return near[0][position:end]
+
+    return read
+
+
 def _choose_block(
     level: _Level, weights: TreeWeights, words: Words, first: int
 ) -> tuple[int, IntArray, IntArray]:
@@ -192,13 +265,17 @@ def _choose_block(
     left, right = slice(2 * first, 2 * last, 2), slice(2 * first + 1, 2 * last, 2)
     below = level.child_sums
     inner = level.sums[first:last, :-1]
-    np.maximum(below[left] + below[right], weights.floor, out=inner)
+    np.add(below[left], below[right], out=inner)
+    windows = inner[:, level.runs :]
+    np.maximum(windows, weights.floor, out=windows)
     table = np.empty((last - first, level.base.size), dtype=np.int64)
     table[:, _BUCKET] = level.sums[first:last, -1]
     table[:, _SPLIT] = level.child_totals[left] + level.child_totals[right]
-    if inner.shape[1]:
+    if windows.shape[1]:
         table[:, _CUT] = 0
-        table[:, _CUT + 1 :] = inner
+        offered = _CUT + 1 + windows.shape[1]
+        table[:, _CUT + 1 : offered] = windows
+        table[:, offered:] = inner[:, : table.shape[1] - offered]
     table += level.base
     position = level.first_node + first
     found = weigh_block(words, position, table, weights.fraction_bits)
@@ -222,13 +299,17 @@ def _bucket_weights(
 
 
 @kernel
-def _boundaries(decisions: ByteArray, cells: int) -> IntArray:
-    """Walk from the root and return where the buckets begin, and the end."""
+def _boundaries(decisions: ByteArray, cells: int) -> tuple[IntArray, IntArray]:
+    """Walk from the root; return where buckets begin, and the end; and the runs.
+
+    A run is (start, end, share) and, up to here, one bucket.
+    """
     levels = 0
     while (1 << levels) < cells:
         levels += 1
     starts = np.empty(cells + 1, dtype=np.int64)
-    buckets = 0
+    runs = np.empty((cells // 2, 3), dtype=np.int64)
+    buckets = found = 0
     waiting = np.empty((levels + 1, 2), dtype=np.int64)
     waiting[0, 0], waiting[0, 1] = 1, levels
     top = 1
@@ -247,13 +328,18 @@ def _boundaries(decisions: ByteArray, cells: int) -> IntArray:
             top += 2
         else:
             step = end - start
-            if height > 0 and decisions[node] >= _CUT:
-                step = 1 << (np.int64(decisions[node]) - _CUT)
+            choice = np.int64(decisions[node]) - _CUT if height > 0 else -1
+            if choice >= height > 0:
+                runs[found, 0], runs[found, 1] = start, end
+                runs[found, 2] = choice - height
+                found += 1
+            elif choice >= 0:
+                step = 1 << choice
             for place in range(start, end, step):
                 starts[buckets] = place
                 buckets += 1
     starts[buckets] = cells
-    return starts[: buckets + 1].copy()
+    return starts[: buckets + 1].copy(), runs[:found].copy()
 
 
 def sample_dyadic_partition(
@@ -265,6 +351,7 @@ def sample_dyadic_partition(
     quantile: tuple[int, int] = (3, 4),
     base: Base = BASE,
     length_weights: Sequence[Number] | None = None,
+    outliers: bool = False,
     threads: int = 1,
 ) -> IntArray:
     """Draw a partition of the cells into aligned dyadic buckets.
@@ -292,6 +379,8 @@ def sample_dyadic_partition(
     length_weights : sequence, optional
         Public factor on the cost of buckets of 1, 2, 4 ... cells; at most 1, which
         keeps the range.
+    outliers : bool
+        Whether nodes may also be runs, in which cells of many records stand alone.
 
     Examples
     --------
@@ -311,8 +400,12 @@ def sample_dyadic_partition(
         quantile=quantile,
         base=base,
         length_weights=length_weights,
+        outliers=outliers,
     )
+    alone, bits = weights.outliers, weights.fraction_bits
+    totals = None if alone is None else run_totals(x, alone, bits)
     decisions = np.zeros(1 << (len(costs) - 1), dtype=np.int8)
-    for first, _, choices in choose_blocks(costs, weights, words, threads):
+    for first, _, choices in choose_blocks(costs, weights, words, threads, totals):
         decisions[first : first + choices.size] = choices
-    return _boundaries(decisions, x.size)
+    edges, runs = _boundaries(decisions, x.size)
+    return edges if alone is None else cut_out(edges, runs, x, alone, words, bits)

@@ -41,7 +41,8 @@ class DyadicTree(Partition):
     typical query covers `query_cells` cells, a public number; it is hurt by unequal
     cells only in buckets that its border cuts, so much shorter ones count less. The
     border grows with the root of the cells where these lie along a curve through
-    several `dimensions`.
+    several `dimensions`. Single cells of many records may stand out of a run of others
+    (`kernels.sample_dyadic_partition`, ``outliers``).
 
     Notes
     -----
@@ -91,6 +92,7 @@ class DyadicTree(Partition):
             penalty=self.price * self.bucket_cost,
             quantile=QUANTILE,
             length_weights=self.length_weights(counts.size),
+            outliers=True,
             threads=threads_for(counts.size),
         )
         return Buckets(edges)
@@ -110,7 +112,8 @@ class DyadicTree(Partition):
 
     def rate(self, cells: int, epsilon: Fraction) -> Fraction:
         """Return what the sampler's slack leaves of `epsilon`: Lemma DT7."""
-        return _less_slack(epsilon, kernels.sampling_slack(cells), f"{cells:,}")
+        slack = kernels.sampling_slack(cells, outliers=True)
+        return _less_slack(epsilon, slack, f"{cells:,}")
 
 
 class DyadicRectangles(Partition):
