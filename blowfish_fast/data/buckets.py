@@ -124,6 +124,11 @@ class Buckets:
         along = np.repeat(np.arange(self.count, dtype=np.int64), self.sizes)
         return along if self.order is None else along[self.position]
 
+    @cached_property
+    def landmarks(self) -> tuple[IntArray, int]:
+        """Where `kernels.end_buckets` begins to look for the bucket of a position."""
+        return kernels.bucket_landmarks(self.edges)
+
     def sum(self, counts: IntArray) -> IntArray:
         """Return the total of each bucket, exactly. O(cells)."""
         flat = counts.reshape(-1)

@@ -75,17 +75,19 @@ __getattr__, __dir__, __all__ = attach(
         "partition.rectangle_prior": "rectangle_slack",
         "sampling.exponential_choice": "ABSENT NO_CANDIDATE",
         "sampling.half_width_bounds": "GAUSSIAN_OFFSETS gaussian_half_widths "
-        "laplace_half_widths",
+        "interval_bounds laplace_half_widths",
         "space.chosen_records": "Texts decimal_texts first_by_tag keyed_tags "
         "rows_of_large_groups",
+        "space.interval_pieces": "bucket_landmarks end_buckets",
         "space.record_cells": "Targets cells_between_edges count_into count_tables "
         "edge_guide",
         "space.summed_area": "box_columns box_coverage largest_box_separation "
         "largest_rectangle_sum step_slices",
         "transform.fourier_rows": "STEP_BITS circle_sums heaviest_column largest_turn",
-        "transform.haar_spread": "most_rows",
-        "transform.prefix_noise": "border_moments",
-        "tree.block_spread": "block_noise hat_diagonal hierarchy_variances",
+        "transform.haar_spread": "haar_noise spread_boxes",
+        "transform.prefix_noise": "border_moments range_borders",
+        "tree.block_spread": "block_noise hat_diagonal hierarchy_variances "
+        "moment_bounds range_cuts",
         "tree.block_trees": "trees_over_blocks worst_block_move",
         "tree.noise_rows": "tree_noise",
         "tree.shape": "renumber_nodes",

@@ -69,6 +69,7 @@ from .sampling.exponential_choice import choose as choose
 from .sampling.exponential_choice import choose_by_cost as choose_by_cost
 from .sampling.half_width_bounds import GAUSSIAN_OFFSETS as GAUSSIAN_OFFSETS
 from .sampling.half_width_bounds import gaussian_half_widths as gaussian_half_widths
+from .sampling.half_width_bounds import interval_bounds as interval_bounds
 from .sampling.half_width_bounds import laplace_half_widths as laplace_half_widths
 from .space.box_buckets import boxes_to_pieces as boxes_to_pieces
 from .space.box_buckets import bucket_boxes as bucket_boxes
@@ -82,6 +83,8 @@ from .space.chosen_records import rows_of_large_groups as rows_of_large_groups
 from .space.curve_intervals import rectangle_intervals as rectangle_intervals
 from .space.grid_boxes import runs_to_boxes as runs_to_boxes
 from .space.hilbert import hilbert_order as hilbert_order
+from .space.interval_pieces import bucket_landmarks as bucket_landmarks
+from .space.interval_pieces import end_buckets as end_buckets
 from .space.interval_pieces import intervals_to_pieces as intervals_to_pieces
 from .space.interval_pieces import ranges_to_fractions as ranges_to_fractions
 from .space.record_cells import Targets as Targets
@@ -101,9 +104,10 @@ from .transform.fourier_rows import STEP_BITS as STEP_BITS
 from .transform.fourier_rows import circle_sums as circle_sums
 from .transform.fourier_rows import heaviest_column as heaviest_column
 from .transform.fourier_rows import largest_turn as largest_turn
+from .transform.haar_spread import haar_noise as haar_noise
 from .transform.haar_spread import haar_spread_boxes as haar_spread_boxes
 from .transform.haar_spread import haar_total_variance as haar_total_variance
-from .transform.haar_spread import most_rows as most_rows
+from .transform.haar_spread import spread_boxes as spread_boxes
 from .transform.haar_transform import haar_cell_variances as haar_cell_variances
 from .transform.haar_transform import haar_cells as haar_cells
 from .transform.haar_transform import haar_coefficients as haar_coefficients
@@ -111,9 +115,12 @@ from .transform.haar_transform import haar_path_sums as haar_path_sums
 from .transform.haar_transform import haar_rows as haar_rows
 from .transform.haar_transform import haar_worst_move as haar_worst_move
 from .transform.prefix_noise import border_moments as border_moments
+from .transform.prefix_noise import range_borders as range_borders
 from .tree.block_spread import block_noise as block_noise
 from .tree.block_spread import hat_diagonal as hat_diagonal
 from .tree.block_spread import hierarchy_variances as hierarchy_variances
+from .tree.block_spread import moment_bounds as moment_bounds
+from .tree.block_spread import range_cuts as range_cuts
 from .tree.block_trees import trees_over_blocks as trees_over_blocks
 from .tree.block_trees import worst_block_move as worst_block_move
 from .tree.fit import tree_fit as tree_fit

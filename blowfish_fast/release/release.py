@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from blowfish_fast import kernels
 from blowfish_fast._support.typing import AnyArray, BoolArray, FloatArray
 from blowfish_fast._support.validation import as_confidence, quoted
 from blowfish_fast.data.domain import Domain
@@ -23,7 +24,7 @@ from blowfish_fast.errors import (
     ShrunkCellsWarning,
 )
 from blowfish_fast.measure.handle import Measurement
-from blowfish_fast.measure.noise import Spread, largest_rounding, without_rounding
+from blowfish_fast.measure.noise import ROUNDED, Spread, largest_rounding
 from blowfish_fast.workloads import Prefixes, Workload
 
 from .certificates import Certificate, find_certificate, release_digest
@@ -201,24 +202,23 @@ class Release(Tabular):
             certificate = self._certificate_for(workload, asked, together=together)
         if certificate is None or certificate.kind == "shape":
             true = certificate is not None or self._demand(of, workload)
-            linear, sums = self._linear_sums
             if certificate is None:
                 half = self._half_widths(workload, miss)
             else:
                 spread = self._spread(workload)
                 half = certificate.joint_half_widths(workload, spread, miss)
-            centre = without_rounding(workload.answer_again(linear, sums), half, linear)
-            answers = self._answers(workload).reshape(-1)
+            linear, sums = self._linear_sums
+            roundings = (ROUNDED, self._linear_rounding, self._rounding)
         else:
             true, half = True, certificate.half_widths(workload)
-            centre = answers = self._answers(workload).reshape(-1)
-        bounds = np.empty((half.size, 2))
-        np.subtract(centre, half, out=bounds[:, 0])
-        np.add(centre, half, out=bounds[:, 1])
-        if true and counts_records(workload):
-            # A count is at least 0, so what lies below 0 is cut off at no loss.
-            np.maximum(bounds, 0.0, out=bounds)
-        return with_answers(bounds, answers)
+            linear, sums = self.estimate, self._sums
+            roundings = (np.inf, self._rounding, self._rounding)
+        answers = centre = workload.answer_again(self.estimate, self._sums).reshape(-1)
+        if linear is not self.estimate:
+            centre = workload.answer_again(linear, sums).reshape(-1)
+        # A count is at least 0, so what lies below 0 is cut off at no loss.
+        counts = true and counts_records(workload)
+        return kernels.interval_bounds(centre, half, answers, roundings, counts)
 
     def _half_widths(self, workload: Workload, miss: float) -> FloatArray:
         """Return how far noise moves each linear answer, but for a chance of `miss`."""
@@ -296,11 +296,13 @@ class Release(Tabular):
             raise InputError(f'of must be "truth", "noise" or None; received {of!r}')
         if of == "noise":
             return False
-        lacking = np.flatnonzero(~self.holds_truth(workload))
-        if lacking.size:
+        granted = self.holds_truth(workload)
+        every = bool(granted.all())
+        if not every:
+            lacking = np.flatnonzero(~granted)
             reason = noise_only_reason(self.mechanism, self._linear(), self.fresh)
             say_noise_only(reason, lacking, workload.queries, refuse=of is not None)
-        return not lacking.size
+        return every
 
     @cached_property
     def _bias(self) -> Bias | None:
@@ -325,6 +327,10 @@ class Release(Tabular):
         """By how much exact answers may be off; 0 where no row is exact."""
         exact = any(one.scales.exact.any() for one in self.measurements)
         return largest_rounding(self.estimate) if exact else 0.0
+
+    @cached_property
+    def _linear_rounding(self) -> float:
+        return largest_rounding(self._linear_sums[0])
 
     @cached_property
     def _linear_sums(self) -> tuple[FloatArray, dict[str, AnyArray]]:

@@ -143,3 +143,32 @@ def gaussian_half_widths(
                 best = min(best, distances[at, k] * deviation + margin)
         half[query] = best * (1.0 + 1e-9)
     return half
+
+
+@kernel
+def interval_bounds(
+    centre: FloatArray,
+    half: FloatArray,
+    answers: FloatArray,
+    roundings: tuple[float, float, float],
+    counts: bool,
+) -> FloatArray:
+    """Return intervals around each centre that hold the answers too, (queries, 2).
+
+    Of `roundings`, a half-width below the first is none: that centre is a whole number
+    if it lies within the second of one; an answer is one within the third. What lies
+    below 0 is cut off where answers are true `counts`.
+    """
+    none, near_centre, near_answer = roundings
+    bounds = np.empty((half.size, 2))
+    for query in range(half.size):
+        middle, answer, reach = centre[query], answers[query], half[query]
+        if reach < none and abs(middle - np.rint(middle)) <= near_centre:
+            middle = np.rint(middle)
+        if near_answer > 0.0 and abs(answer - np.rint(answer)) <= near_answer:
+            answer = np.rint(answer)
+        low, high = middle - reach, middle + reach
+        if counts:
+            low, high = max(low, 0.0), max(high, 0.0)
+        bounds[query, 0], bounds[query, 1] = min(low, answer), max(high, answer)
+    return bounds

@@ -75,7 +75,7 @@ def check_values(values: FloatArray, intervals: int) -> FloatArray:
 
 
 @kernel
-def _landmarks(edges: IntArray) -> tuple[IntArray, int]:
+def bucket_landmarks(edges: IntArray) -> tuple[IntArray, int]:
     """Return the bucket at every 2**shift-th cell, and the shift.
 
     There are about as many landmarks as buckets.
@@ -115,9 +115,8 @@ def _bucket_of(edges: IntArray, marks: IntArray, shift: int, cell: int) -> int:
 
 @kernel
 def _end_buckets(
-    starts: IntArray, ends: IntArray, edges: IntArray
+    starts: IntArray, ends: IntArray, edges: IntArray, marks: IntArray, shift: int
 ) -> tuple[IntArray, FloatArray, IntArray, FloatArray]:
-    marks, shift = _landmarks(edges)
     first = np.empty(starts.size, dtype=np.int64)
     last = np.empty(starts.size, dtype=np.int64)
     first_fraction = np.empty(starts.size)
@@ -146,7 +145,7 @@ def _project(
     values: FloatArray,
     edges: IntArray,
 ) -> tuple[IntArray, IntArray, IntArray, FloatArray]:
-    marks, shift = _landmarks(edges)
+    marks, shift = bucket_landmarks(edges)
     piece_start = np.empty(3 * starts.size, dtype=np.int64)
     piece_end = np.empty(3 * starts.size, dtype=np.int64)
     piece_value = np.empty(3 * starts.size)
@@ -271,4 +270,15 @@ def ranges_to_fractions(
     starts = np.asarray(starts, dtype=np.int64)
     one_each = np.arange(starts.size + 1)
     _, starts, ends = check_pieces(one_each, starts, ends, int(edges[-1]))
-    return _end_buckets(starts, ends, edges)
+    return _end_buckets(starts, ends, edges, *bucket_landmarks(edges))
+
+
+def end_buckets(
+    starts: IntArray, ends: IntArray, edges: IntArray, landmarks: tuple[IntArray, int]
+) -> tuple[IntArray, FloatArray, IntArray, FloatArray]:
+    """Return `ranges_to_fractions` of ranges and edges that were checked before.
+
+    Landmarks are those of the edges: no work over all buckets.
+    """
+    starts, ends, edges = (as_input(one, np.int64) for one in (starts, ends, edges))
+    return _end_buckets(starts, ends, edges, *landmarks)

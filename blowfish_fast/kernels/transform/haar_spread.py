@@ -9,6 +9,7 @@ several boxes are added up, row by row, before they are squared.
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
@@ -83,10 +84,8 @@ def _box_rows(
     axis_parts: FloatArray,
 ) -> int:
     """Write the rows that a box of value 1 takes; return how many."""
-    rows[0] = 0
-    parts[0] = 1.0
-    count = 1
-    for axis in range(sides.shape[0]):
+    count = _range_rows(low[0], high[0], sides[0], rows, parts)
+    for axis in range(1, sides.shape[0]):
         found = _range_rows(low[axis], high[axis], sides[axis], axis_rows, axis_parts)
         # Each entry makes room for its multiples; from behind, none is lost.
         for entry in range(count - 1, -1, -1):
@@ -101,21 +100,16 @@ def _box_rows(
 
 @kernel
 def _box_spreads(
-    variances: FloatArray,
-    scales: FloatArray,
+    noise: FloatArray,
     sides: IntArray,
     most: int,
     pointers: IntArray,
     lows: IntArray,
     highs: IntArray,
     values: FloatArray,
-) -> Moments:
+) -> FloatArray:
     queries = pointers.size - 1
-    variance = np.zeros(queries)
-    square = np.zeros(queries)
-    largest = np.zeros(queries)
-    steps = np.zeros(queries)
-    width = np.zeros(queries)
+    found = np.empty((5, queries))
     rows = np.empty(most, dtype=np.int64)
     parts = np.empty(most)
     axis_rows = np.empty(most, dtype=np.int64)
@@ -123,10 +117,11 @@ def _box_spreads(
     several = False
     for query in range(queries):
         several |= pointers[query + 1] - pointers[query] > 1
-    sums = np.zeros(variances.size if several else 0)
+    sums = np.zeros(noise.shape[0] if several else 0)
     for query in range(queries):
         begin, end = pointers[query], pointers[query + 1]
         alone = end - begin == 1
+        variance = square = largest = steps = width = 0.0
         if not alone:
             for box in range(begin, end):
                 count = _box_rows(
@@ -146,16 +141,19 @@ def _box_spreads(
                     part = sums[row]
                     sums[row] = 0.0
                 if part != 0.0:
-                    reach = abs(part) * scales[row]
-                    variance[query] += part * part * variances[row]
-                    square[query] += reach * reach
-                    steps[query] += part * part * (scales[row] > 0.0)
-                    if reach > largest[query] * (1.0 + TIE):
-                        width[query] = scales[row]
-                    elif reach > 0.0 and reach >= largest[query] * (1.0 - TIE):
-                        width[query] = min(width[query], scales[row])
-                    largest[query] = max(largest[query], reach)
-    return variance, square, largest, steps, width
+                    scale = noise[row, 1]
+                    reach = abs(part) * scale
+                    variance += part * part * noise[row, 0]
+                    square += reach * reach
+                    steps += part * part * (scale > 0.0)
+                    if reach > largest * (1.0 + TIE):
+                        width = scale
+                    elif reach > 0.0 and reach >= largest * (1.0 - TIE):
+                        width = min(width, scale)
+                    largest = max(largest, reach)
+        found[0, query], found[1, query], found[2, query] = variance, square, largest
+        found[3, query], found[4, query] = steps, width
+    return found
 
 
 def most_rows(shape: tuple[int, ...]) -> int:
@@ -218,10 +216,38 @@ def haar_spread_boxes(
             f"and pointers climb from 0 to their number; got {values.size} values, "
             f"corners of shape {lows.shape} and {highs.shape}"
         )
+    noise = haar_noise(variances, scales, shape)
+    return spread_boxes(noise, pointers, lows, highs, values)
+
+
+class HaarNoise(NamedTuple):
+    """Variance and scale of each row, and of each axis what `spread_boxes` needs."""
+
+    rows: FloatArray
+    sides: IntArray
+    most: int
+
+
+def haar_noise(
+    variances: FloatArray, scales: FloatArray, shape: tuple[int, ...]
+) -> HaarNoise:
+    """Return what the spread of any query needs; O(rows), once."""
     sides = np.array([(side, *deepest_leaves(side)) for side in shape], np.int64)
-    return _box_spreads(
-        variances, scales, sides, most_rows(shape), pointers, lows, highs, values
-    )
+    return HaarNoise(np.column_stack([variances, scales]), sides, most_rows(shape))
+
+
+def spread_boxes(
+    noise: HaarNoise,
+    pointers: IntArray,
+    lows: IntArray,
+    highs: IntArray,
+    values: FloatArray,
+) -> Moments:
+    """Return `haar_spread_boxes` of boxes that were checked: no work over all rows."""
+    pointers, lows, highs = (as_input(one, np.int64) for one in (pointers, lows, highs))
+    boxes = (lows, highs, as_input(values, np.float64))
+    variance, square, largest, steps, width = _box_spreads(*noise, pointers, *boxes)
+    return variance, square, largest, steps, width
 
 
 @kernel

@@ -43,3 +43,31 @@ def border_moments(
             elif terms[query] >= 0:
                 terms[query] += 1
     return moments, terms
+
+
+@kernel
+def range_borders(
+    first: IntArray,
+    first_fraction: FloatArray,
+    last: IntArray,
+    last_fraction: FloatArray,
+) -> tuple[IntArray, IntArray, FloatArray]:
+    """Return ranges whose end cells count in part as `border_moments` takes queries.
+
+    A range takes the totals before and after its first cell and its last one.
+    """
+    pointers = np.arange(0, 4 * first.size + 1, 4)
+    borders = np.empty(4 * first.size, dtype=np.int64)
+    values = np.empty(4 * first.size)
+    for query in range(first.size):
+        at, start, end = 4 * query, first_fraction[query], last_fraction[query]
+        left, right = first[query], last[query]
+        borders[at], borders[at + 1] = left, left + 1
+        borders[at + 2], borders[at + 3] = right, right + 1
+        # Where the ends are one cell or neighbours, the two inner borders are one.
+        apart = right > left + 1
+        inner = 1.0 if apart else (end if right > left else 0.0)
+        values[at], values[at + 1] = -start, start - inner
+        values[at + 2] = 1.0 - end if apart else 0.0
+        values[at + 3] = end if right > left else 0.0
+    return pointers, borders, values

@@ -8,6 +8,7 @@ carry the rest (Lemma OH10, ``docs/proofs/ordered_hierarchical.md``).
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -26,6 +27,10 @@ EXACT = 2.0**-400
 """Variance of an exact node inside a block: small enough to decide everything."""
 
 
+LoudestNoise = tuple[float, float, float, float, float]
+"""What `moment_bounds` is told of all rows of a measurement."""
+
+
 class NodeNoise(NamedTuple):
     """What each node knows from its subtree, its place in its family, and in all.
 
@@ -33,7 +38,8 @@ class NodeNoise(NamedTuple):
     `before` and `after` its sums over earlier and later siblings, `given_all` the
     variance given all measurements, `smoothed` that of the borders, the first before
     all cells. `logarithms` and `stops` are running products, with the number of zero
-    factors, of how far each border follows the next.
+    factors, of how far each border follows the next. `lifted` holds, of a cut before
+    each cell, the part that it takes of its block, and the variance inside the block.
     """
 
     known: FloatArray
@@ -45,6 +51,7 @@ class NodeNoise(NamedTuple):
     logarithms: FloatArray
     stops: IntArray
     block_of: IntArray
+    lifted: FloatArray
 
 
 @kernel
@@ -119,7 +126,11 @@ def block_noise(variances: FloatArray, trees: BlockTrees) -> NodeNoise:
     chain = _border_chain(known, nodes_noise[2], nodes_noise[4], borders)
     sizes = np.append(np.diff(trees.edges), 1)
     block_of = np.repeat(np.arange(trees.blocks + 1), sizes)
-    return NodeNoise(*nodes_noise, *chain, block_of)
+    unlifted = np.zeros((0, 2))
+    noise = NodeNoise(*nodes_noise, *chain, block_of, unlifted)
+    tree = trees.tree
+    lifted = _lift_cuts(noise, trees.tops, tree.leaf_nodes, tree.parents)
+    return noise._replace(lifted=lifted)
 
 
 def hat_diagonal(
@@ -209,6 +220,23 @@ def _climb(
 
 
 @kernel
+def _lift_cuts(
+    noise: NodeNoise, tops: IntArray, leaf_nodes: IntArray, parents: IntArray
+) -> FloatArray:
+    """Return what a cut before each cell takes of its block, and its variance there."""
+    lifted = np.empty((leaf_nodes.size, 2))
+    node = np.empty(1, dtype=np.int64)
+    part = np.empty(1)
+    once = np.ones(1)
+    for cell in range(leaf_nodes.size):
+        node[0], part[0] = leaf_nodes[cell], 0.0
+        top = tops[noise.block_of[cell]]
+        lifted[cell, 1] = _climb(node, part, once, top, noise, parents)
+        lifted[cell, 0] = part[0]
+    return lifted
+
+
+@kernel
 def _variances(
     pointers: IntArray,
     cuts: BlockCuts,
@@ -256,7 +284,10 @@ def _variances(
                 past += 1
             covered = 0.0
             # The end of the line: nothing of it lies inside a block.
-            if block < blocks:
+            if block < blocks and past == cut + 1 and fractions[cut] == 0.0:
+                covered = plain * noise.lifted[cells[cut], 0]
+                variance += plain * plain * noise.lifted[cells[cut], 1]
+            elif block < blocks:
                 count = past - cut
                 for place in range(count):
                     nodes[place] = leaf_nodes[cells[cut + place]]
@@ -302,3 +333,66 @@ def hierarchy_variances(
         trees.tree.leaf_nodes,
         trees.tree.parents,
     )
+
+
+@kernel
+def range_cuts(
+    first: IntArray,
+    first_fraction: FloatArray,
+    last: IntArray,
+    last_fraction: FloatArray,
+) -> tuple[IntArray, IntArray, FloatArray, FloatArray, FloatArray]:
+    """Return ranges whose end cells count in part as `hierarchy_variances` takes them.
+
+    A range is the cut at its end less the cut at its start. Last comes the largest
+    coefficient of each.
+    """
+    cells = np.empty(2 * first.size, dtype=np.int64)
+    fractions = np.empty(2 * first.size)
+    amounts = np.empty(2 * first.size)
+    largest = np.empty(first.size)
+    for query in range(first.size):
+        left, right, start = first[query], last[query], first_fraction[query]
+        end = last_fraction[query] if left < right else start
+        ends = ((left, 1.0 - start if left < right else 0.0), (right, end))
+        for side in range(2):
+            cell, fraction = ends[side]
+            cells[2 * query + side] = cell + 1 if fraction >= 1.0 else cell
+            fractions[2 * query + side] = 0.0 if fraction >= 1.0 else fraction
+            amounts[2 * query + side] = 2.0 * side - 1.0
+        largest[query] = 1.0 if right > left + 1 else max(start, end)
+    pointers = np.arange(0, 2 * first.size + 1, 2)
+    return pointers, cells, fractions, amounts, largest
+
+
+@kernel
+def moment_bounds(
+    variance: FloatArray,
+    size: FloatArray,
+    variation: FloatArray,
+    loudest: LoudestNoise,
+    least: float,
+) -> FloatArray:
+    """Return bounds on square, largest and steps of each query: Lemma OH11.
+
+    From its variance, the size of its coefficients and how far they rise and fall.
+    `loudest` holds the largest (scale)^2 / variance of nodes and of borders, the
+    largest variance of a border, the largest scale of a row's noise in any range, and
+    the number of rows.
+    """
+    nodes, borders, border_variance, scale, rows = loudest
+    found = np.empty((3, variance.size))
+    for query in range(variance.size):
+        square = nodes * variance[query]
+        if borders > nodes:
+            part = size[query] * variation[query] * border_variance
+            square += (borders - nodes) * min(variance[query], part)
+        # No row enters louder than this; it decides where variances underflow.
+        loud = size[query] * scale
+        square = min(square, rows * (loud * loud))
+        found[0, query] = square
+        found[1, query] = min(loud, math.sqrt(square))
+        found[2, query] = 0.0
+        if square > 0.0:
+            found[2, query] = square * least**-2.0 if least > 0.0 else np.inf
+    return found

@@ -1,46 +1,63 @@
-"""What the noise of each node lets through to an answer: one row of sums per node.
+"""What the noise of each node lets through to an answer: a row of sums.
 
 A pull of 1 on a node (``spread`` has the words) reaches its noise and its subtree's:
 
-    row of a node:   share   keep  |  own noise alone: five  |  whole subtree: five
+    row:   share   keep  |  own noise alone: five  |  whole subtree: five
+           share and five of all earlier siblings  |  the same of all later ones
 
 The five are the sum of variances, of squared scales, the largest scale, the sum of
-squared coefficients, and the unscaled width of the largest row. Unless the tree is
-binary, six more columns each follow for all earlier siblings and all later ones.
+squared coefficients, and the unscaled width of the largest row. Subtrees that are alike
+share rows, of which a tree with one scale per level has a few dozen.
 """
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
-from blowfish_fast._support.typing import FloatArray, IntArray
+from blowfish_fast._support.typing import AnyArray, FloatArray, IntArray
 from blowfish_fast.kernels._jit import helper, kernel
 
 from .fit import subtree_variances
 from .shape import Tree
 
 Sums = tuple[float, float, float, float, float]
+# By node: variance and scale of its noise, the squared coefficients in it, its variance
+# given its subtree, and its share of what its parent knows better.
+Noise = tuple[FloatArray, FloatArray, FloatArray, FloatArray, FloatArray]
 
 SHARE = 0
 KEEP = 1
 OWN = 2
 WHOLE = 7
-BESIDE = 12
+EARLIER = 12
+LATER = 18
+COLUMNS = 24
+
+# An odd number whose bits are mixed, to scatter what is alike in most bits.
+SCATTER = 0x1E3779B97F4A7C15
+LOW_BITS = 2**62 - 1
+
+
+class NodeRows(NamedTuple):
+    """Rows of sums, and the row of every node; siblings have consecutive rows."""
+
+    rows: FloatArray
+    row_of: AnyArray
 
 
 @helper
-def add_noise(
-    sums: Sums, rows: FloatArray, node: int, column: int, pull: float
-) -> Sums:
-    """Add the noise in five columns of a node's row, under one pull."""
+def add_noise(sums: Sums, rows: FloatArray, row: int, column: int, pull: float) -> Sums:
+    """Add the noise in five columns of a row, under one pull."""
     variance, square, largest, steps, width = sums
     both = pull * pull
-    reach = rows[node, column + 2] * abs(pull)
-    width = rows[node, column + 4] if reach > largest else width
+    reach = rows[row, column + 2] * abs(pull)
+    width = rows[row, column + 4] if reach > largest else width
     largest = reach if reach > largest else largest
-    variance += rows[node, column] * both
-    square += rows[node, column + 1] * both
-    steps += rows[node, column + 3] * both
+    variance += rows[row, column] * both
+    square += rows[row, column + 1] * both
+    steps += rows[row, column + 3] * both
     return variance, square, largest, steps, width
 
 
@@ -70,64 +87,141 @@ def surplus_shares(
 
 
 @kernel
-def _fill_rows(
-    rows: FloatArray,
-    variances: FloatArray,
-    scales: FloatArray,
-    known: FloatArray,
-    shares: FloatArray,
-    squares: FloatArray,
-    first_child: IntArray,
-) -> None:
-    """Fill all columns but those of siblings."""
-    for node in range(variances.size):
-        own = variances[node]
-        gain = 1.0
-        keep = 0.0
-        spread = 0.0
-        free = False
-        below = (0.0, 0.0, 0.0, 0.0, 0.0)
-        for child in range(first_child[node], first_child[node + 1]):
-            free |= known[child] < 0.0
-            spread += known[child]
-            below = add_noise(below, rows, child, WHOLE, 1.0)
-        if first_child[node] < first_child[node + 1]:
-            if own == np.inf:
-                keep = 1.0
-            elif own > 0.0 and not free:
-                keep = own / (own + spread)
-                gain = spread / (own + spread)
-        if 0.0 < own < np.inf:
-            rows[node, OWN] = gain * gain * own
-            rows[node, OWN + 1] = (gain * scales[node]) ** 2
-            rows[node, OWN + 2] = gain * scales[node]
-            rows[node, OWN + 3] = gain * gain * squares[node]
-            rows[node, OWN + 4] = scales[node]
-        rows[node, SHARE] = shares[node]
-        rows[node, KEEP] = keep
-        rows[node, WHOLE] = rows[node, OWN] + keep * keep * below[0]
-        rows[node, WHOLE + 1] = rows[node, OWN + 1] + keep * keep * below[1]
-        louder = keep * below[2] > rows[node, OWN + 2]
-        rows[node, WHOLE + 2] = keep * below[2] if louder else rows[node, OWN + 2]
-        rows[node, WHOLE + 3] = rows[node, OWN + 3] + keep * keep * below[3]
-        rows[node, WHOLE + 4] = below[4] if louder else rows[node, OWN + 4]
+def _alike(
+    one: int, two: int, words: IntArray, kinds: AnyArray, first_child: IntArray
+) -> bool:
+    """Return whether two nodes have the same noise, and children of the same kinds."""
+    first, second = first_child[one], first_child[two]
+    children = first_child[one + 1] - first
+    same = children == first_child[two + 1] - second
+    for column in range(words.shape[0]):
+        same = same and words[column, one] == words[column, two]
+    for child in range(children if same else 0):
+        same = same and kinds[first + child] == kinds[second + child]
+    return bool(same)
 
 
 @kernel
-def _add_siblings(rows: FloatArray, first_child: IntArray) -> None:
-    """Fill the columns of earlier and of later siblings, from either side."""
-    for node in range(rows.shape[0]):
-        begin, end = first_child[node], first_child[node + 1]
-        for column in (BESIDE, BESIDE + 6):
-            sums = (0.0, 0.0, 0.0, 0.0, 0.0)
-            share = 0.0
-            for step in range(end - begin):
-                child = begin + step if column == BESIDE else end - 1 - step
-                rows[child, column] = share
-                for part in range(5):
-                    rows[child, column + 1 + part] = sums[part]
-                share += rows[child, SHARE]
-                sums = add_noise(sums, rows, child, WHOLE, 1.0)
+def subtree_kinds(words: IntArray, first_child: IntArray) -> tuple[AnyArray, AnyArray]:
+    """Return the kind of each node's subtree, and the first node of each kind.
+
+    `words`, (columns, nodes) and none negative, are what a node is told apart by,
+    besides the kinds of its children. Kinds are numbered as they are met.
+    """
+    nodes = first_child.size - 1
+    size = 1
+    while size < 2 * nodes:
+        size *= 2
+    table = np.full(size, -1, dtype=np.int32)
+    kinds = np.empty(nodes, dtype=np.int32)
+    firsts = np.empty(nodes, dtype=np.int32)
+    count = 0
+    for node in range(nodes):
+        place = first_child[node + 1] - first_child[node]
+        for column in range(words.shape[0]):
+            place = ((int(place) ^ int(words[column, node])) * SCATTER) & LOW_BITS
+            place ^= place >> 29
+        for child in range(first_child[node], first_child[node + 1]):
+            place = ((int(place) ^ int(kinds[child])) * SCATTER) & LOW_BITS
+            place ^= place >> 29
+        place &= size - 1
+        while table[place] >= 0 and not _alike(
+            firsts[table[place]], node, words, kinds, first_child
+        ):
+            place = (place + 1) & (size - 1)
+        if table[place] < 0:
+            table[place] = count
+            firsts[count] = node
+            count += 1
+        kinds[node] = table[place]
+    return kinds, firsts[:count].copy()
+
+
+@kernel
+def _fill_row(
+    rows: FloatArray,
+    row: int,
+    node: int,
+    below: int,
+    noise: Noise,
+    first_child: IntArray,
+) -> None:
+    """Fill a row but for its siblings; the rows of its children begin at `below`."""
+    variances, scales, squares, known, shares = noise
+    own, scale = variances[node], scales[node]
+    begin, end = first_child[node], first_child[node + 1]
+    gain = 1.0
+    keep = 0.0
+    spread = 0.0
+    free = False
+    sums = (0.0, 0.0, 0.0, 0.0, 0.0)
+    for child in range(begin, end):
+        free |= known[child] < 0.0
+        spread += known[child]
+        sums = add_noise(sums, rows, below + child - begin, WHOLE, 1.0)
+    if begin < end:
+        if own == np.inf:
+            keep = 1.0
+        elif own > 0.0 and not free:
+            keep = own / (own + spread)
+            gain = spread / (own + spread)
+    if 0.0 < own < np.inf:
+        rows[row, OWN] = gain * gain * own
+        rows[row, OWN + 1] = (gain * scale) ** 2
+        rows[row, OWN + 2] = gain * scale
+        rows[row, OWN + 3] = gain * gain * squares[node]
+        rows[row, OWN + 4] = scale
+    rows[row, SHARE] = shares[node]
+    rows[row, KEEP] = keep
+    rows[row, WHOLE] = rows[row, OWN] + keep * keep * sums[0]
+    rows[row, WHOLE + 1] = rows[row, OWN + 1] + keep * keep * sums[1]
+    louder = keep * sums[2] > rows[row, OWN + 2]
+    rows[row, WHOLE + 2] = keep * sums[2] if louder else rows[row, OWN + 2]
+    rows[row, WHOLE + 3] = rows[row, OWN + 3] + keep * keep * sums[3]
+    rows[row, WHOLE + 4] = sums[4] if louder else rows[row, OWN + 4]
+
+
+@kernel
+def _add_siblings(rows: FloatArray, begin: int, end: int) -> None:
+    """Fill the columns of earlier and of later siblings in the rows of one family."""
+    for column in (EARLIER, LATER):
+        sums = (0.0, 0.0, 0.0, 0.0, 0.0)
+        share = 0.0
+        for step in range(end - begin):
+            row = begin + step if column == EARLIER else end - 1 - step
+            rows[row, column] = share
+            for part in range(5):
+                rows[row, column + 1 + part] = sums[part]
+            share += rows[row, SHARE]
+            sums = add_noise(sums, rows, row, WHOLE, 1.0)
+
+
+@kernel
+def _fill_rows(
+    kinds: AnyArray, firsts: AnyArray, noise: Noise, first_child: IntArray
+) -> tuple[FloatArray, AnyArray]:
+    """Return a row for every child of a kind and for the root, and those of nodes."""
+    begins = np.zeros(firsts.size + 1, dtype=np.int64)
+    for kind in range(firsts.size):
+        children = first_child[firsts[kind] + 1] - first_child[firsts[kind]]
+        begins[kind + 1] = begins[kind] + children
+    last = begins[firsts.size]
+    rows = np.zeros((last + 1, COLUMNS))
+    for kind in range(firsts.size):
+        begin, end = begins[kind], begins[kind + 1]
+        for row in range(begin, end):
+            node = first_child[firsts[kind]] + row - begin
+            _fill_row(rows, row, node, begins[kinds[node]], noise, first_child)
+        _add_siblings(rows, begin, end)
+    root = kinds.size - 1
+    _fill_row(rows, last, root, begins[kinds[root]], noise, first_child)
+    row_of = np.empty(kinds.size, dtype=np.int32)
+    row_of[root] = last
+    for node in range(kinds.size):
+        begin = first_child[node]
+        for child in range(begin, first_child[node + 1]):
+            row_of[child] = begins[kinds[node]] + child - begin
+    return rows, row_of
 
 
 def tree_noise(
@@ -135,7 +229,7 @@ def tree_noise(
     scales: FloatArray,
     tree: Tree,
     squares: FloatArray | None = None,
-) -> FloatArray:
+) -> NodeRows:
     """Return what the spread of any query needs of each node; O(nodes), once.
 
     `squares`: the summed squared coefficients of a row that is itself a sum of draws.
@@ -143,12 +237,10 @@ def tree_noise(
     variances = tree.numbers(variances, "variances")
     scales = tree.numbers(scales, "scales")
     each = np.ones(variances.size) if squares is None else squares
+    squares = tree.numbers(each, "squares")
+    words = np.stack([variances, scales, squares]).view(np.int64)
+    kinds, firsts = subtree_kinds(words, tree.first_child)
     known = subtree_variances(variances, tree.first_child)
     shares = surplus_shares(known, tree.first_child, tree.ends - tree.starts)
-    wide = np.diff(tree.first_child).max() > 2
-    rows = np.zeros((variances.size, 2 * BESIDE if wide else BESIDE))
-    squares = tree.numbers(each, "squares")
-    _fill_rows(rows, variances, scales, known, shares, squares, tree.first_child)
-    if wide:
-        _add_siblings(rows, tree.first_child)
-    return rows
+    noise = (variances, scales, squares, known, shares)
+    return NodeRows(*_fill_rows(kinds, firsts, noise, tree.first_child))

@@ -21,87 +21,78 @@ from blowfish_fast.errors import InputError
 from blowfish_fast.kernels._jit import as_input, helper, kernel
 from blowfish_fast.kernels.space.interval_pieces import check_pieces
 
-from .noise_rows import BESIDE, KEEP, OWN, SHARE, WHOLE, Sums, add_noise, tree_noise
+from .noise_rows import (
+    EARLIER,
+    KEEP,
+    LATER,
+    OWN,
+    SHARE,
+    WHOLE,
+    NodeRows,
+    Sums,
+    add_noise,
+    tree_noise,
+)
 from .shape import Tree, shift_of
 
 Moments = tuple[FloatArray, FloatArray, FloatArray, FloatArray, FloatArray]
-# First child and parent by node, node by leaf, offsets of levels, fan-out and its shift
-# (0, 0 in a tree that is not regular).
+# Row and parent by node, node by leaf, offsets of levels, fan-out and its shift (0, 0
+# in a tree that is not regular).
 Shape = tuple[IntArray, IntArray, IntArray, IntArray, int, int]
-
-
-@helper
-def _beside(
-    node: int, parent: int, later: int, wide: bool, first_child: IntArray
-) -> tuple[int, int, int, float]:
-    """Return where all earlier (0) or all later (1) siblings of a node are summed up.
-
-    Row, column of the share, first of the five columns, and 0.0 if there are none.
-    """
-    row, share, sums, there = node, SHARE, WHOLE, 0.0
-    if wide:
-        share = BESIDE + 6 * later
-        sums, there = share + 1, 1.0
-    else:
-        other = node + 2 * later - 1
-        if first_child[parent] <= other < first_child[parent + 1]:
-            row, there = other, 1.0
-    return row, share, sums, there
 
 
 @kernel
 def _ways_to_meeting(
     first: int, last: int, shape: Shape, path: IntArray, far: IntArray
-) -> tuple[int, int]:
-    """Write the ways up from two leaves until they are siblings; return their ends."""
-    _, parents, leaf_nodes, offsets, fan_out, shift = shape
+) -> tuple[int, int, int]:
+    """Write the rows on the ways up from two leaves until they are siblings.
+
+    Returns where both ways end, and the node above them.
+    """
+    row_of, parents, leaf_nodes, offsets, fan_out, shift = shape
     one, two = leaf_nodes[first], leaf_nodes[last]
     top = far_top = 0
-    path[0], far[0] = one, two
+    path[0], far[0] = row_of[one], row_of[two]
     if fan_out > 0:
         left = first >> shift if shift > 0 else first // fan_out
         right = last >> shift if shift > 0 else last // fan_out
         while left != right:
             top += 1
-            path[top], far[top] = offsets[top] + left, offsets[top] + right
+            path[top] = row_of[offsets[top] + left]
+            far[top] = row_of[offsets[top] + right]
             left = left >> shift if shift > 0 else left // fan_out
             right = right >> shift if shift > 0 else right // fan_out
-        return top, top
+        return top, top, offsets[top + 1] + left
     while parents[one] != parents[two]:
         # The smaller of the two is not above the other: its child may climb.
         if parents[one] < parents[two]:
             one = parents[one]
             top += 1
-            path[top] = one
+            path[top] = row_of[one]
         else:
             two = parents[two]
             far_top += 1
-            far[far_top] = two
-    return top, far_top
+            far[far_top] = row_of[two]
+    return top, far_top, parents[one]
 
 
 @helper
 def _cover(
     rows: FloatArray,
-    first_child: IntArray,
     inside: tuple[float, float],
     top: int,
     path: IntArray,
     parts: FloatArray,
 ) -> None:
     """Write coverages up to ``path[top]``; those of siblings are in `inside`."""
-    wide = rows.shape[1] > BESIDE
     part = parts[0]
     for place in range(top):
-        node, parent = path[place], path[place + 1]
-        row, share, _, there = _beside(node, parent, 0, wide, first_child)
-        earlier = there * rows[row, share]
-        row, share, _, there = _beside(node, parent, 1, wide, first_child)
-        later = there * rows[row, share]
+        row = path[place]
+        earlier, later = rows[row, EARLIER], rows[row, LATER]
         # Shares add up to 1 but for a rounding, which would be felt as noise.
         whole = (part == 1.0) & ((inside[0] == 1.0) | (earlier == 0.0))
         whole &= (inside[1] == 1.0) | (later == 0.0)
-        part *= rows[node, SHARE]
+        part *= rows[row, SHARE]
         part += inside[0] * earlier + inside[1] * later
         part = 1.0 if whole else part
         parts[place + 1] = part
@@ -111,7 +102,6 @@ def _cover(
 def _descend(
     sums: Sums,
     rows: FloatArray,
-    first_child: IntArray,
     inside: tuple[float, float],
     top: int,
     path: IntArray,
@@ -119,18 +109,13 @@ def _descend(
     pull: float,
 ) -> tuple[Sums, float]:
     """Come back from ``path[top]`` with its pull, adding nodes and their siblings."""
-    wide = rows.shape[1] > BESIDE
     for place in range(top, 0, -1):
-        parent, node = path[place], path[place - 1]
-        passed, above = rows[parent, KEEP] * pull, parts[place]
-        row, _, five, there = _beside(node, parent, 0, wide, first_child)
-        pull = there * (passed + (inside[0] - above))
-        sums = add_noise(sums, rows, row, five, pull)
-        row, _, five, there = _beside(node, parent, 1, wide, first_child)
-        pull = there * (passed + (inside[1] - above))
-        sums = add_noise(sums, rows, row, five, pull)
+        row = path[place - 1]
+        passed, above = rows[path[place], KEEP] * pull, parts[place]
+        sums = add_noise(sums, rows, row, EARLIER + 1, passed + (inside[0] - above))
+        sums = add_noise(sums, rows, row, LATER + 1, passed + (inside[1] - above))
         pull = passed + (parts[place - 1] - above)
-        sums = add_noise(sums, rows, node, OWN, pull)
+        sums = add_noise(sums, rows, row, OWN, pull)
     return sums, pull
 
 
@@ -143,70 +128,69 @@ def _range_spreads(
     last: IntArray,
     last_fraction: FloatArray,
 ) -> FloatArray:
-    """Climb from both ends to where they meet and on to the root, and come back."""
-    first_child, parents, leaf_nodes, offsets, _, _ = shape
-    wide, levels = rows.shape[1] > BESIDE, offsets.size
-    found = np.empty((first.size, 5))
+    """Climb from both ends to where they meet and on to the root, and come back.
+
+    Empty where a range does not lie in the tree.
+    """
+    row_of, parents, leaf_nodes, offsets, _, _ = shape
+    levels = offsets.size
+    found = np.empty((5, first.size))
     path, far, above = np.empty((3, levels), dtype=np.int64)
     parts, far_parts, above_parts = np.empty((3, levels))
     for query in range(first.size):
-        above[0], above_parts[0] = leaf_nodes[first[query]], first_fraction[query]
+        if not 0 <= first[query] <= last[query] < leaf_nodes.size:
+            return np.empty((5, 0))
+        node, above_parts[0] = leaf_nodes[first[query]], first_fraction[query]
         apart = first[query] < last[query]
         top = far_top = 0
         if apart:
-            top, far_top = _ways_to_meeting(first[query], last[query], shape, path, far)
+            top, far_top, node = _ways_to_meeting(
+                first[query], last[query], shape, path, far
+            )
             parts[0], far_parts[0] = first_fraction[query], last_fraction[query]
-            _cover(rows, first_child, (0.0, 1.0), top, path, parts)
-            _cover(rows, first_child, (1.0, 0.0), far_top, far, far_parts)
-            left, right, parent = path[top], far[far_top], parents[path[top]]
+            _cover(rows, (0.0, 1.0), top, path, parts)
+            _cover(rows, (1.0, 0.0), far_top, far, far_parts)
+            left, right = path[top], far[far_top]
             x, z = parts[top], far_parts[far_top]
             y = rows[left, SHARE] * x + rows[right, SHARE] * z
-            for node in range(left + 1, right):
-                y += rows[node, SHARE]
-            row, share, _, there = _beside(left, parent, 0, wide, first_child)
-            outer = there * rows[row, share]
-            row, share, _, there = _beside(right, parent, 1, wide, first_child)
-            outer += there * rows[row, share]
+            for row in range(left + 1, right):
+                y += rows[row, SHARE]
+            outer = rows[left, EARLIER] + rows[right, LATER]
             whole = x == 1.0 and z == 1.0 and outer == 0.0
-            above[0], above_parts[0] = parent, 1.0 if whole else y
+            above_parts[0] = 1.0 if whole else y
         high = 0
-        while parents[above[high]] >= 0:
-            above[high + 1] = parents[above[high]]
+        above[0] = row_of[node]
+        while parents[node] >= 0:
+            node = parents[node]
             high += 1
-        _cover(rows, first_child, (0.0, 0.0), high, above, above_parts)
+            above[high] = row_of[node]
+        _cover(rows, (0.0, 0.0), high, above, above_parts)
         pull = above_parts[high]
         sums = add_noise((0.0, 0.0, 0.0, 0.0, 0.0), rows, above[high], OWN, pull)
-        sums, pull = _descend(
-            sums, rows, first_child, (0.0, 0.0), high, above, above_parts, pull
-        )
+        sums, pull = _descend(sums, rows, (0.0, 0.0), high, above, above_parts, pull)
         if apart:
-            left, right, parent = path[top], far[far_top], above[0]
+            left, right = path[top], far[far_top]
             x, y, z = parts[top], above_parts[0], far_parts[far_top]
-            passed = rows[parent, KEEP] * pull
-            row, _, five, there = _beside(left, parent, 0, wide, first_child)
-            sums = add_noise(sums, rows, row, five, there * (passed - y))
-            row, _, five, there = _beside(right, parent, 1, wide, first_child)
-            sums = add_noise(sums, rows, row, five, there * (passed - y))
-            for node in range(left + 1, right):
-                sums = add_noise(sums, rows, node, WHOLE, passed + (1.0 - y))
+            passed = rows[above[0], KEEP] * pull
+            sums = add_noise(sums, rows, left, EARLIER + 1, passed - y)
+            sums = add_noise(sums, rows, right, LATER + 1, passed - y)
+            for row in range(left + 1, right):
+                sums = add_noise(sums, rows, row, WHOLE, passed + (1.0 - y))
             pull = passed + (x - y)
             sums = add_noise(sums, rows, left, OWN, pull)
-            sums, _ = _descend(
-                sums, rows, first_child, (0.0, 1.0), top, path, parts, pull
-            )
+            sums, _ = _descend(sums, rows, (0.0, 1.0), top, path, parts, pull)
             pull = passed + (z - y)
             sums = add_noise(sums, rows, right, OWN, pull)
-            sums, _ = _descend(
-                sums, rows, first_child, (1.0, 0.0), far_top, far, far_parts, pull
-            )
+            sums, _ = _descend(sums, rows, (1.0, 0.0), far_top, far, far_parts, pull)
         for part in range(5):
-            found[query, part] = sums[part]
-    return found.T.copy()
+            found[part, query] = sums[part]
+    return found
 
 
 @kernel
 def _piece_spreads(
     rows: FloatArray,
+    row_of: IntArray,
     first_child: IntArray,
     first: IntArray,
     end: IntArray,
@@ -217,7 +201,7 @@ def _piece_spreads(
 ) -> FloatArray:
     """Enter mixed nodes from the root, return with coverages, go down with pulls."""
     count = queries.size - 1
-    nodes = rows.shape[0]
+    nodes = row_of.size
     spreads = np.zeros((5, count))
     coverage = np.zeros(nodes)
     pulls = np.zeros(nodes)
@@ -262,18 +246,19 @@ def _piece_spreads(
             first_value = coverage[first_child[node]]
             whole = True
             for child in range(first_child[node], first_child[node + 1]):
-                total += rows[child, SHARE] * coverage[child]
+                total += rows[row_of[child], SHARE] * coverage[child]
                 whole &= coverage[child] == first_value
             coverage[node] = first_value if whole else total
         pulls[root] = coverage[root]
-        sums = add_noise((0.0, 0.0, 0.0, 0.0, 0.0), rows, root, OWN, pulls[root])
+        top = row_of[root]
+        sums = add_noise((0.0, 0.0, 0.0, 0.0, 0.0), rows, top, OWN, pulls[root])
         for forth in range(visited):
             node = entered[forth]
-            passed = rows[node, KEEP] * pulls[node]
+            passed = rows[row_of[node], KEEP] * pulls[node]
             for child in range(first_child[node], first_child[node + 1]):
                 pulls[child] = passed + (coverage[child] - coverage[node])
                 column = OWN if mixed[child] else WHOLE
-                sums = add_noise(sums, rows, child, column, pulls[child])
+                sums = add_noise(sums, rows, row_of[child], column, pulls[child])
         for part in range(5):
             spreads[part, query] = sums[part]
     return spreads
@@ -310,7 +295,7 @@ def tree_spread_ranges(
 
 
 def spread_ranges(
-    noise: FloatArray,
+    noise: NodeRows,
     tree: Tree,
     first: IntArray,
     first_fraction: FloatArray,
@@ -328,17 +313,16 @@ def spread_ranges(
             f"{first.shape}, {first_fraction.shape}, {last.shape}, "
             f"{last_fraction.shape}"
         )
-    leaves = tree.leaves
-    if first.size and (first.min() < 0 or last.max() >= leaves or (first > last).any()):
-        raise InputError(
-            f"a range runs from its first to its last leaf within 0..{leaves - 1}, got "
-            f"first leaves from {first.min()} and last leaves up to {last.max()}"
-        )
     fan_out = tree.fan_out or 0
-    lines = (tree.first_child, tree.parents, tree.leaf_nodes, tree.offsets)
+    lines = (noise.row_of, tree.parents, tree.leaf_nodes, tree.offsets)
     shape = (*lines, fan_out, shift_of(fan_out))
     ends = (first, first_fraction, last, last_fraction)
-    found = _range_spreads(noise, shape, *ends)
+    found = _range_spreads(noise.rows, shape, *ends)
+    if found.shape[1] < first.size:
+        raise InputError(
+            f"a range runs from its first to its last leaf within 0..{tree.leaves - 1},"
+            f" got first leaves from {first.min()} and last leaves up to {last.max()}"
+        )
     variance, square, largest, steps, width = found
     return variance, square, largest, steps, width
 
@@ -369,7 +353,7 @@ def tree_spread_pieces(
 
 
 def spread_pieces(
-    noise: FloatArray,
+    noise: NodeRows,
     tree: Tree,
     pointers: IntArray,
     starts: IntArray,
@@ -384,7 +368,7 @@ def spread_pieces(
             f"each of the {starts.size} pieces has one value, got an array of shape "
             f"{values.shape}"
         )
-    shape = (noise, tree.first_child, tree.starts, tree.ends)
+    shape = (*noise, tree.first_child, tree.starts, tree.ends)
     found = _piece_spreads(*shape, pointers, starts, ends, values)
     variance, square, largest, steps, width = found
     return variance, square, largest, steps, width

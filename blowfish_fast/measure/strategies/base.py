@@ -82,11 +82,6 @@ def one_draw(scales: Scales) -> tuple[float, float]:
     return float(one.widths[0]), float(one.variances[0])
 
 
-def least_scale(scales: Scales) -> float:
-    """Return the smallest scale of a row with noise."""
-    return scales.least
-
-
 def _drawn_rows(scales: Scales) -> int:
     return int(np.count_nonzero(scales.measured))
 

@@ -27,6 +27,7 @@ from .base import LinearStrategy, integers
 from .cells import Cells
 
 if TYPE_CHECKING:
+    from blowfish_fast.kernels.tree.noise_rows import NodeRows
     from blowfish_fast.kernels.tree.shape import Tree
 
 
@@ -193,7 +194,7 @@ class StackedBuckets(LinearStrategy):
             least,
         )
 
-    def _noise(self, scales: Scales) -> tuple[FloatArray, float]:
+    def _noise(self, scales: Scales) -> tuple[NodeRows, float]:
         combined = self.combined(scales)
         noise = kernels.tree_noise(
             combined.variances, combined.widths, self.tree, combined.squares

@@ -10,6 +10,7 @@ import pytest
 from blowfish_fast.kernels.sampling.half_width_bounds import (
     GAUSSIAN_OFFSETS,
     gaussian_half_widths,
+    interval_bounds,
     laplace_half_widths,
 )
 
@@ -83,3 +84,27 @@ def test_gaussian_half_widths_are_the_least_over_all_margins():
                 for one, offset in zip(row, GAUSSIAN_OFFSETS, strict=True)
             ]
         assert found[at] == pytest.approx(min(tried) * (1 + 1e-9), rel=1e-12)
+
+
+def bounds(centre, half, answer, roundings=(0.0, 0.0, 0.0), *, counts=False):
+    arrays = (np.array([one]) for one in (centre, half, answer))
+    return interval_bounds(*arrays, roundings, counts)[0].tolist()
+
+
+def test_intervals_reach_from_their_centre_to_both_sides_and_hold_the_answer():
+    assert bounds(5.0, 2.0, 5.0) == [3.0, 7.0]
+    assert bounds(5.0, 2.0, 1.0) == [1.0, 7.0]
+    assert bounds(5.0, 2.0, 9.0) == [3.0, 9.0]
+
+
+def test_counts_are_not_below_zero_but_published_answers_may_be():
+    assert bounds(1.0, 2.0, 1.0, counts=True) == [0.0, 3.0]
+    assert bounds(-3.0, 2.0, -3.0, counts=True) == [-3.0, 0.0]
+
+
+def test_centres_without_noise_and_answers_beside_a_whole_number_are_it():
+    near = (0.01, 0.1, 0.0)
+    assert bounds(4.05, 0.0, 4.05, near) == [4.0, 4.05]
+    assert bounds(4.05, 0.0, 4.05, (0.01, 0.1, 0.1)) == [4.0, 4.0]
+    assert bounds(4.25, 0.0, 4.25, near) == [4.25, 4.25]
+    assert bounds(4.05, 0.5, 4.05, near) == [4.05 - 0.5, 4.05 + 0.5]

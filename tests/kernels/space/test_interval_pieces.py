@@ -10,7 +10,9 @@ from numba import config
 
 from blowfish_fast.errors import InputError
 from blowfish_fast.kernels.space.interval_pieces import (
+    bucket_landmarks,
     check_pieces,
+    end_buckets,
     intervals_to_pieces,
     ranges_to_fractions,
 )
@@ -152,3 +154,15 @@ def test_malformed_edges_and_values_are_refused():
         ranges_to_fractions(np.array([1]), np.array([6]), np.array([0, 5]))
     with pytest.raises(InputError, match="one value"):
         intervals_to_pieces(*query, np.ones(2), np.array([0, 6]))
+
+
+@settings(deadline=None, max_examples=EXAMPLES)
+@given(**SHAPES)
+def test_landmarks_lead_to_the_same_end_buckets(cells, cut, seed):
+    rng = np.random.default_rng(seed)
+    edges = random_edges(rng, cells, cut)
+    starts = rng.integers(0, cells, 20)
+    ends = rng.integers(starts + 1, cells + 1)
+    found = end_buckets(starts, ends, edges, bucket_landmarks(edges))
+    for got, want in zip(found, ranges_to_fractions(starts, ends, edges), strict=True):
+        assert got.tolist() == want.tolist()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from blowfish_fast.kernels.transform.prefix_noise import border_moments
+from blowfish_fast.kernels.transform.prefix_noise import border_moments, range_borders
 
 pytestmark = pytest.mark.kernel
 
@@ -37,3 +37,22 @@ def test_a_query_without_borders_has_no_noise():
     )
     assert moments.sum() == 0.0
     assert terms.tolist() == [0]
+
+
+def test_ranges_take_the_totals_at_their_ends():
+    # All ranges of four cells, whose end cells count by 1 / 2 and by 1 / 4.
+    first, last = np.triu_indices(4)
+    parts = np.full(first.size, 0.5), np.full(first.size, 0.25)
+    pointers, borders, values = range_borders(first, parts[0], last, parts[1])
+    for query, (left, right) in enumerate(zip(first, last, strict=True)):
+        dense = np.zeros(4)
+        dense[left : right + 1] = 1.0
+        dense[right] = 0.25
+        dense[left] = 0.5
+        own = slice(pointers[query], pointers[query + 1])
+        totals = np.zeros(5)
+        np.add.at(totals, borders[own], values[own])
+        # A coefficient is what all totals up to later borders add up to.
+        assert np.cumsum(totals[::-1])[::-1][1:].tolist() == dense.tolist()
+        used = borders[own][values[own] != 0.0]
+        assert used.size == np.unique(used).size

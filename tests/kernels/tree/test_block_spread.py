@@ -13,6 +13,8 @@ from blowfish_fast.kernels.tree.block_spread import (
     block_noise,
     hat_diagonal,
     hierarchy_variances,
+    moment_bounds,
+    range_cuts,
 )
 from blowfish_fast.kernels.tree.block_trees import trees_over_blocks
 from tests.reference import ordered_hierarchy as reference
@@ -143,3 +145,32 @@ def test_misfits_are_refused():
         block_noise(np.ones(2), trees)
     with pytest.raises(InputError, match="0 or more"):
         block_noise(np.array([1.0, -1.0, 1.0]), trees)
+
+
+def test_a_range_is_the_cut_at_its_end_less_the_cut_at_its_start():
+    first, last = np.triu_indices(4)
+    for start, end in ((1.0, 1.0), (0.5, 0.25), (0.25, 1.0)):
+        parts = np.full(first.size, start), np.full(first.size, end)
+        *cuts, largest = range_cuts(first, parts[0], last, parts[1])
+        pointers, *columns = (one.tolist() for one in cuts)
+        flat = list(zip(*columns, strict=True))
+        rows = [flat[pointers[at] : pointers[at + 1]] for at in range(first.size)]
+        dense = np.zeros((first.size, 4))
+        for query, (left, right) in enumerate(zip(first, last, strict=True)):
+            dense[query, left : right + 1] = 1.0
+            dense[query, right] = end
+            dense[query, left] = start
+        np.testing.assert_allclose(queries_of(rows, 4), dense, atol=1e-15)
+        assert largest.tolist() == dense.max(axis=1).tolist()
+
+
+def test_bounds_are_the_least_of_what_rows_and_variances_allow():
+    # Nodes have (scale)^2 / variance of 0.5 at most, borders 0.75 and variance 8.
+    arrays = np.array([4.0, 100.0, 0.0]), np.ones(3), np.full(3, 2.0)
+    found = moment_bounds(*arrays, (0.5, 0.75, 8.0, 3.0, 5.0), 2.0)
+    square = [0.5 * 4 + 0.25 * 4, 45.0, 0.0]
+    assert found[0].tolist() == square
+    np.testing.assert_allclose(found[1], [np.sqrt(3.0), 3.0, 0.0])
+    assert found[2].tolist() == [0.75, 11.25, 0.0]
+    unknown = moment_bounds(*arrays, (0.5, 0.75, 8.0, 3.0, 5.0), 0.0)
+    assert unknown[2].tolist() == [np.inf, np.inf, 0.0]

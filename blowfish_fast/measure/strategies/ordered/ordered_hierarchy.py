@@ -24,12 +24,12 @@ from blowfish_fast.measure.strategies.base import (
 )
 from blowfish_fast.policies import Policy
 from blowfish_fast.workloads import Form, Fractions, Implicit, Pieces
-from blowfish_fast.workloads.base import covers_whole, row_moments
+from blowfish_fast.workloads.base import row_moments
 
 from .prefix_sums import LineReach, PrefixSums
 
 if TYPE_CHECKING:
-    from blowfish_fast.kernels.tree.block_spread import NodeNoise
+    from blowfish_fast.kernels.tree.block_spread import LoudestNoise, NodeNoise
     from blowfish_fast.kernels.tree.block_trees import BlockTrees
     from blowfish_fast.kernels.tree.shape import Tree
 
@@ -153,29 +153,22 @@ class OrderedHierarchy(LinearStrategy):
 
         `square` and `largest` are bounds above: Lemma OH11.
         """
-        variance = self._variance(_cuts(form), scales)
-        moments = row_moments(form, self.cells)
-        width = np.maximum(moments.largest, 0.0) - np.minimum(moments.least, 0.0)
-        borders, nodes, largest_noise, rows, least = self._kept(scales, self._noise)
-        square = nodes.excess * variance
-        if borders.excess > nodes.excess:
-            part = np.minimum(variance, width * _variation(form) * borders.variance)
-            square += (borders.excess - nodes.excess) * part
-        # No row enters louder than this; it decides where variances underflow.
-        loudest = width * largest_noise
-        square = np.minimum(square, rows * loudest**2)
-        largest = np.minimum(loudest, np.sqrt(square))
-        return Spread.bounded(variance, square, largest, least)
-
-    def _noise(self, scales: Scales) -> tuple[Loudest, Loudest, float, int, float]:
-        """Return what every query needs of borders, nodes and all rows."""
-        return (
-            _loudest(scales, slice(self.blocks)),
-            _loudest(scales, slice(self.blocks, None)),
-            self._largest_noise(scales),
-            int(np.count_nonzero(~scales.exact)),
-            scales.least,
+        loudest, least = self._kept(scales, self._noise)
+        cuts, size, variation = _cuts(form, self.cells)
+        variance = self._variance(cuts, scales)
+        square, largest, steps = kernels.moment_bounds(
+            variance, size, variation, loudest, least
         )
+        unknown = np.full(variance.size, np.nan)
+        return Spread(variance, square, largest, steps, unknown, least)
+
+    def _noise(self, scales: Scales) -> tuple[LoudestNoise, float]:
+        """Return what every query needs of borders, nodes and all rows."""
+        borders = _loudest(scales, slice(self.blocks))
+        nodes = _loudest(scales, slice(self.blocks, None))
+        noise, rows = self._largest_noise(scales), np.count_nonzero(~scales.exact)
+        loudest = (nodes.excess, borders.excess, borders.variance, noise, float(rows))
+        return loudest, scales.least
 
     def _largest_noise(self, scales: Scales) -> float:
         """Return the largest scale of a row's noise in any range."""
@@ -197,7 +190,7 @@ class OrderedHierarchy(LinearStrategy):
         if self.blocks == self.cells:
             return PrefixSums(self.cells).total_variance(form, scales)
         if not isinstance(form, Implicit):
-            return float(self._variance(_cuts(form), scales).sum())
+            return float(self._variance(_cuts(form, self.cells)[0], scales).sum())
         return kernels.tree_total_variance(
             self.trees.by_node(scales.variances, np.inf),
             self.trees.tree,
@@ -233,42 +226,20 @@ def _loudest(scales: Scales, part: slice) -> Loudest:
     return Loudest(UNKNOWN_SCALE**2, max(excess, 1.0))
 
 
-def _cuts(form: Fractions | Pieces) -> Cuts:
-    if isinstance(form, Pieces):
-        return Cuts(
-            2 * form.pointers,
-            np.stack([form.starts, form.ends], axis=1).reshape(-1),
-            np.zeros(2 * form.starts.size),
-            np.stack([-form.values, form.values], axis=1).reshape(-1),
-        )
-    queries = form.first.size
-    owned = np.arange(0, 2 * queries + 1, 2)
-    amounts = np.ones(2 * queries)
-    amounts[::2] = -1.0
-    if covers_whole(form):
-        ends = np.empty(2 * queries, dtype=np.int64)
-        ends[::2], ends[1::2] = form.first, form.last + 1
-        return Cuts(owned, ends, np.zeros(2 * queries), amounts)
-    one = form.first == form.last
-    fractions = np.stack(
-        [
-            np.where(one, 0.0, 1.0 - form.first_fraction),
-            np.where(one, form.first_fraction, form.last_fraction),
-        ],
-        axis=1,
-    ).reshape(-1)
-    at = np.stack([form.first, form.last], axis=1).reshape(-1)
-    full = fractions >= 1.0
-    return Cuts(owned, at + full, np.where(full, 0.0, fractions), amounts)
-
-
-def _variation(form: Fractions | Pieces) -> FloatArray:
-    """Return how far each query rises and falls along the line, at most."""
-    if isinstance(form, Pieces):
-        query = np.repeat(np.arange(form.pointers.size - 1), np.diff(form.pointers))
-        sizes = 2.0 * np.abs(form.values)
-        up_and_down: FloatArray = np.bincount(
-            query, sizes, minlength=form.pointers.size - 1
-        ).astype(np.float64)
-        return up_and_down
-    return np.full(form.first.size, 2.0)
+def _cuts(form: Fractions | Pieces, cells: int) -> tuple[Cuts, FloatArray, FloatArray]:
+    """Return cuts, how large coefficients are, and how far they rise and fall."""
+    if isinstance(form, Fractions):
+        pointers, ends, fractions, amounts, size = kernels.range_cuts(*form)
+        cuts = Cuts(pointers, ends, fractions, amounts)
+        return cuts, size, np.full(size.size, 2.0)
+    listed = Cuts(
+        2 * form.pointers,
+        np.stack([form.starts, form.ends], axis=1).reshape(-1),
+        np.zeros(2 * form.starts.size),
+        np.stack([-form.values, form.values], axis=1).reshape(-1),
+    )
+    moments = row_moments(form, cells)
+    size = np.maximum(moments.largest, 0.0) - np.minimum(moments.least, 0.0)
+    query = np.repeat(np.arange(size.size), np.diff(form.pointers))
+    variation = np.bincount(query, 2.0 * np.abs(form.values), minlength=size.size)
+    return listed, size, variation.astype(np.float64)

@@ -177,17 +177,7 @@ def _steps(
 ) -> tuple[IntArray, IntArray, FloatArray]:
     """Return each query as a combination of running totals, for `border_moments`."""
     if isinstance(form, Fractions):
-        first, start, last, end = form
-        # Where the ends are one cell or neighbours, the two inner borders are one.
-        after = np.where(last > first + 1, 1.0, np.where(first == last, 0.0, end))
-        values = np.empty((first.size, 4))
-        values[:, 0] = -start
-        values[:, 1] = start - after
-        values[:, 2] = np.where(last > first + 1, 1.0 - end, 0.0)
-        values[:, 3] = np.where(first == last, 0.0, end)
-        borders = np.stack([first, first + 1, last, last + 1], axis=1)
-        pointers = np.arange(0, 4 * first.size + 1, 4)
-        return pointers, borders.reshape(-1), values.reshape(-1)
+        return kernels.range_borders(*form)
     from scipy.sparse import csr_array
 
     pair = np.stack([form.starts, form.ends], axis=1).reshape(-1)

@@ -9,7 +9,7 @@ power of two have leaves of two depths: see Lemma PR7, ``docs/proofs/privelet.md
 from __future__ import annotations
 
 import math
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -17,14 +17,13 @@ from blowfish_fast import kernels
 from blowfish_fast._support.typing import BoolArray, FloatArray, IntArray
 from blowfish_fast.errors import PrivacyError
 from blowfish_fast.measure.noise import WEIGHT_BITS, Scales, Spread
-from blowfish_fast.measure.strategies.base import (
-    LinearStrategy,
-    known_noise,
-    least_scale,
-)
+from blowfish_fast.measure.strategies.base import LinearStrategy, known_noise
 from blowfish_fast.policies import Policy
 from blowfish_fast.workloads import Fractions, Implicit, Pieces
 from blowfish_fast.workloads.base import as_pieces, form_matrix
+
+if TYPE_CHECKING:
+    from blowfish_fast.kernels.transform.haar_spread import HaarNoise
 
 
 class Haar(LinearStrategy):
@@ -114,27 +113,30 @@ class Haar(LinearStrategy):
 
         Queries of very many pieces are transformed.
         """
-        variances, widths = self._kept(scales, known_noise)
-        least = self._kept(scales, least_scale)
+        noise, least = self._kept(scales, self._noise)
         pieces = as_pieces(form)
         if len(self.shape) == 1:
             kept, starts, ends, values = pieces
             lows, highs = starts[:, None], ends[:, None]
         else:
             kept, lows, highs, values = kernels.runs_to_boxes(*pieces, self.shape)
-        boxes = np.diff(kept)
-        many = boxes * kernels.most_rows(self.shape) > 2 * self.cells * len(self.shape)
-        if many.any():
+        limit = 2 * self.cells * len(self.shape)
+        transformed: list[int] = []
+        if noise.most * values.size > limit:
+            boxes = np.diff(kept)
+            many = boxes * noise.most > limit
+            transformed = np.flatnonzero(many).tolist()
             few = np.repeat(~many, boxes)
             kept = np.append(0, np.cumsum(np.where(many, 0, boxes)))
             lows, highs, values = lows[few], highs[few], values[few]
-        law = kernels.haar_spread_boxes(
-            variances, widths, self.shape, kept, lows, highs, values
-        )
-        spread = Spread(*law, least)
-        for query in np.flatnonzero(many):
-            self._fill_from_transform(pieces, int(query), variances, widths, spread)
+        spread = Spread(*kernels.spread_boxes(noise, kept, lows, highs, values), least)
+        variances, widths = noise.rows.T
+        for query in transformed:
+            self._fill_from_transform(pieces, query, variances, widths, spread)
         return spread
+
+    def _noise(self, scales: Scales) -> tuple[HaarNoise, float]:
+        return kernels.haar_noise(*known_noise(scales), self.shape), scales.least
 
     def _fill_from_transform(
         self,

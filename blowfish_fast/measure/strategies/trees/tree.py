@@ -35,6 +35,7 @@ from blowfish_fast.policies import (
 from blowfish_fast.workloads import Fractions, Implicit, Pieces
 
 if TYPE_CHECKING:
+    from blowfish_fast.kernels.tree.noise_rows import NodeRows
     from blowfish_fast.kernels.tree.paths import LeafDistances
     from blowfish_fast.kernels.tree.shape import Tree
 
@@ -220,7 +221,7 @@ class TreeStrategy(LinearStrategy):
             return Spread(*kernels.spread_ranges(noise, self.tree, *form), least)
         return Spread(*kernels.spread_pieces(noise, self.tree, *form), least)
 
-    def _noise(self, scales: Scales) -> tuple[FloatArray, float]:
+    def _noise(self, scales: Scales) -> tuple[NodeRows, float]:
         noise = kernels.tree_noise(scales.variances, scales.widths, self.tree)
         return noise, scales.least
 
