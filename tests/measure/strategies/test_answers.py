@@ -11,10 +11,16 @@ import pytest
 import blowfish_fast as bf
 from blowfish_fast.audit import audit_measurements
 from blowfish_fast.data.buckets import Buckets
-from blowfish_fast.errors import EpsilonError, IntervalError, WorkloadError
+from blowfish_fast.errors import (
+    EpsilonError,
+    IntervalError,
+    SizeError,
+    WorkloadError,
+)
 from blowfish_fast.measure.noise import chernoff_half_width
-from blowfish_fast.measure.strategies import Answers
+from blowfish_fast.measure.strategies import Answers, answers
 from blowfish_fast.measure.strategies.answers import _followed
+from blowfish_fast.workloads import Implicit
 
 LINE = bf.Domain(8)
 RANGES = bf.workloads.Ranges(LINE, [0, 2, 5], [4, 6, 8])
@@ -215,3 +221,34 @@ def test_queries_nearly_dependent_are_bounded_and_not_followed():
     assert not unclear.alone
     np.testing.assert_array_equal(unclear[0], np.ones(2))
     np.testing.assert_array_equal(unclear[1], np.ones(2))
+
+
+def test_more_queries_than_are_followed_are_bounded(monkeypatch):
+    strategy = Answers.under(bf.policies.Full(LINE), RANGES)
+    monkeypatch.setattr(answers, "MOST_FOLLOWED", RANGES.queries - 1)
+    assert not strategy._left.followed
+    assert not strategy._left.alone
+
+
+@pytest.mark.parametrize("power", [1, 2])
+def test_answers_without_weight_cost_nothing(power):
+    full = bf.policies.Full(LINE)
+    strategy = Answers.under(full, RANGES)
+    none = np.zeros(RANGES.queries, dtype=np.int64)
+    assert strategy.worst_edge(none, full, power) == 0
+    assert strategy.worst_edge(none + 1, full, power) > 0
+
+
+def test_formulas_are_listed_for_single_cells_and_few(monkeypatch):
+    monkeypatch.setattr(answers, "MOST_COEFFICIENTS", 9)
+    listed = answers._list_queries(Implicit("prefixes", np.arange(4)))
+    assert [one.tolist() for one in listed[::2]] == [[0, 0, 0], [0, 1, 2]]
+    for edges in ([0, 2, 3], [0, 1, 2, 3, 4]):
+        with pytest.raises(SizeError, match="list the queries"):
+            answers._list_queries(Implicit("prefixes", np.array(edges)))
+
+
+def test_queries_over_too_many_cells_are_refused(monkeypatch):
+    monkeypatch.setattr(answers, "MOST_COEFFICIENTS", 3)
+    with pytest.raises(SizeError, match="meant for few queries"):
+        Answers.under(bf.policies.Full(LINE), RANGES)

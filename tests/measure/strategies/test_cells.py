@@ -198,3 +198,17 @@ def test_too_many_cells_under_known_totals_are_refused(monkeypatch):
     monkeypatch.setattr(cells_module, "MOST_COEFFICIENTS", 8)
     with pytest.raises(SizeError, match="too many to follow"):
         strategy.spread(form, scales)
+
+
+def test_where_one_total_is_known_no_single_draw_is_named(generator):
+    """Its cells share what is known, so no one scale tells the law of a query."""
+    policy = Graph(Domain(6), [[0, 1], [1, 2], [3, 4], [4, 5], [5, -1]])
+    strategy = Cells.under(policy)
+    scales = strategy.scales(policy, Fraction(1))
+    assert scales.exact[6:].tolist() == [True, False]
+    matrix = generator.integers(-2, 3, (9, 6)).astype(float)
+    form = Linear(Domain(6), matrix).explicit_form(Buckets.single_cells(6))
+    found = strategy.spread(form, scales)
+    wanted = dense_spread(strategy, scales, form, 6)
+    np.testing.assert_allclose(found.variance, wanted.variance, rtol=1e-9, atol=1e-9)
+    assert np.isnan(found.width).all()

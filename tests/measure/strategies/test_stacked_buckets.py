@@ -224,3 +224,15 @@ def test_could_be_measured_in_one_step_too():
 def test_bucket_edges_rise_from_0(edges):
     with pytest.raises(InputError, match="bucket edges rise from 0"):
         StackedBuckets(np.array([2, 2, -1]), np.array(edges), uniform=True)
+
+
+def test_a_bucket_weighs_its_draws_by_their_squares():
+    """Its total is a share of each cell's draw and the rest of the fresh one."""
+    policy = policies()["add_remove"]
+    both = stacked(*two_steps(policy, LABELS), uniform=False)
+    combined = both.strategy.combined(both.scales)
+    share = combined.share
+    assert ((share > 0.05) & (share < 0.95)).all()
+    expected = [3 * share[0] ** 2, 2 * share[1] ** 2, 3 * share[2] ** 2]
+    expected += (1 - share) ** 2
+    np.testing.assert_allclose(combined.squares[:3], expected)
