@@ -208,9 +208,14 @@ def _promise(budget: Budget, layout: Layout, *, exact: bool) -> str:
         )
     words = f"With {budget.words()}: {layout.policy_words}."
     if isinstance(cost, Accuracy):
-        who = "All numbers are" if cost.scope == "simultaneous" else "Each number is"
+        each = cost.scope == "per_query"
+        who = "Each number is" if each else "All numbers are"
+        if isinstance(layout.question, QuantilesQuestion):
+            # Their own error is the width of an interval, in the attribute's units.
+            name = layout.axes[0].spec.name
+            who = f"Intervals are of {name}: they follow from running totals that are"
         return (
             f"{who} within {cost.alpha:g} of the true ones, but for a probability of "
-            f"{cost.beta:g}. {words}"
+            f"{cost.beta:g}{' each' if each else ''}. {words}"
         )
     return words

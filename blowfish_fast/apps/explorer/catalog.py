@@ -109,6 +109,8 @@ class AttributeSpec(Model):
     extras_joined : {"all", "end", "apart"}
         Which values the cells for missing values and values outside are joined to,
         once a policy is stated; see `EXTRAS`.
+    unit : str, optional
+        What its numbers count, for people to read: "years".
 
     Examples
     --------
@@ -126,6 +128,7 @@ class AttributeSpec(Model):
     outside: Literal["clamp", "cell"] | None = None
     missing: Literal["cell", "none"] = "cell"
     extras_joined: Joined = "all"
+    unit: Annotated[str, Field(min_length=1, max_length=40)] | None = None
 
     @model_validator(mode="after")
     def _exactly_one_domain(self) -> Self:
@@ -236,7 +239,8 @@ class PolicySpec(Model):
                 widths = set(np.diff(axis.cuts or (0, 1)).tolist())
             near = f"values in cells at most {reach:g} apart"
             if len(widths) == 1 and axis.unit in UNITS:
-                size = f"{reach * widths.pop():g} {UNITS[axis.unit]}".strip()
+                unit = UNITS[axis.unit] or attribute.unit or ""
+                size = f"{reach * widths.pop():g} {unit}".strip()
                 near = f"values that differ by at most {size}"
         what = " or ".join(one.strip("()") for one in axis.extras)
         if not what or attribute.extras_joined == "apart":

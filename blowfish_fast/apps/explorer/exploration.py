@@ -425,13 +425,15 @@ class Explorer:
                 "no edge of the policy changes these numbers, so they are public: "
                 "exact, and free"
             )
+        name = plan.mechanism.name
+        if not isinstance(plan.layout.question.cost, Accuracy):
+            return f"{name} spends the budget that was stated"
+        chosen = plan.candidates[0]["name"]
+        named = name if chosen == name else f"{chosen}, a strategy of {name},"
+        fit = sum(not one.get("reason") for one in plan.candidates)
         return (
-            f"{plan.mechanism.name} needs the least "
-            f"{plan.mechanism.budget.currency} of "
-            f"{sum(not one.get('reason') for one in plan.candidates)} "
-            "mechanisms that promise this accuracy"
-            if isinstance(plan.layout.question.cost, Accuracy)
-            else f"{plan.mechanism.name} spends the budget that was stated"
+            f"{named} needs the least {plan.mechanism.budget.currency} of {fit} "
+            "mechanisms and strategies that promise this accuracy"
         )
 
 

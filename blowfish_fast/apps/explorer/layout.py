@@ -129,6 +129,7 @@ class Layout:
                 "kind": one.spec.kind,
                 "edges": list(one.edges),
                 "bins": one.asked,
+                **({"unit": one.spec.unit} if one.spec.unit else {}),
             }
             for one in self.axes[: self.shown]
         ]

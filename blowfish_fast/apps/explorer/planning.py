@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from blowfish_fast.accounting.composition import Currency
+from blowfish_fast.accounting.composition import EPSILON, Currency
 from blowfish_fast.accounting.request import price_in
 from blowfish_fast.advice.calibration import Calibration, Candidate
 from blowfish_fast.advice.comparison import compare
@@ -26,9 +26,9 @@ from blowfish_fast.mechanisms.registry import MECHANISMS, RHO_MECHANISMS
 from blowfish_fast.policies import Policy, refuse_units
 from blowfish_fast.workloads import Workload
 
-from .catalog import PolicySpec, TableSpec
+from .catalog import PolicySpec, TableSpec, as_table
 from .layout import Layout, lay_out
-from .questions import Accuracy, Question, Spending
+from .questions import Accuracy, Question, Spending, read_question
 
 LEAST_EPSILON = Fraction(1, 10**9)
 """Stated by mechanisms whose answers are exact; nothing is charged."""
@@ -234,6 +234,15 @@ class Planner:
                 best = min(best, float(price))
             before = shape
             yield {"theta": theta, "cost": best}
+
+
+def rehearse() -> None:
+    """Draw curves of a small made-up table: what they load, nobody waits for later."""
+    cells = {"start": 0, "stop": 16, "width": 1}
+    table = as_table({"name": "small", "attributes": [{"name": "a", "cells": cells}]})
+    about = {"table": "small", "attribute": "a", "cost": {"alpha": 20}}
+    for kind in ("histogram", "cumulative"):
+        list(Planner(EPSILON).trade_off(table, read_question({"kind": kind, **about})))
 
 
 def _bought(

@@ -17,11 +17,13 @@ SALARIES: dict[str, Any] = {
         {
             "name": "salary",
             "cells": {"start": 0, "stop": 256, "width": 1},
+            "unit": "thousand a year",
             "missing": "none",
         },
         {
             "name": "age",
             "cells": {"start": 16, "stop": 80, "width": 1},
+            "unit": "years",
             "missing": "none",
         },
         {
@@ -42,6 +44,7 @@ VISITS: dict[str, Any] = {
         {
             "name": "age",
             "cells": {"start": 0, "stop": 100, "width": 5},
+            "unit": "years",
             "extras_joined": "end",
         },
         {"name": "ward", "levels": ["emergency", "heart", "children", "surgery"]},
@@ -61,6 +64,7 @@ TESTS: dict[str, Any] = {
         {
             "name": "glucose",
             "cells": {"start": 2, "stop": 22, "width": 0.5},
+            "unit": "mmol/l",
             "extras_joined": "apart",
         },
         DAY,

@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from blowfish_fast.apps.explorer import Database, Explorer, TableSpec
+from blowfish_fast.apps.explorer import Database, Explorer, TableSpec, planning
 from blowfish_fast.errors import (
     BudgetError,
     CatalogError,
@@ -219,6 +219,15 @@ def test_every_kind_of_question_is_answered(explorer):
         assert plain["epsilon"] == 0.1
 
 
+@pytest.mark.parametrize("scope", ["simultaneous", "per_query"])
+def test_quantiles_promise_running_totals_and_no_distance_in_years(explorer, scope):
+    cost = {"alpha": 40, "beta": 0.05, "scope": scope}
+    promise = explorer.ask({**AGES, "kind": "quantiles", "cost": cost}).promise
+    assert promise.startswith("Intervals are of age: they follow from running totals")
+    assert "numbers are within" not in promise.lower()
+    assert ("0.05 each." in promise) == (scope == "per_query")
+
+
 def test_quantiles_lie_within_their_intervals_of_the_truth(explorer):
     asked = {**AGES, "kind": "quantiles", "q": [0.1, 0.5, 0.9]}
     answer = explorer.ask(asked)
@@ -290,3 +299,15 @@ def test_a_mechanism_from_outside_is_asked_for_where_the_curator_vouches(engine)
     (charged,) = vouching.ledger.history()
     assert charged.mechanism == "equal_widths"
     assert plain.ledger.spent == 0
+
+
+def test_a_rehearsal_draws_a_curve_of_either_kind_over_made_up_cells(monkeypatch):
+    found = []
+
+    def drawn(self, table, asked):
+        found.append((table.name, asked.kind))
+        return iter(())
+
+    monkeypatch.setattr(planning.Planner, "trade_off", drawn)
+    planning.rehearse()
+    assert found == [("small", "histogram"), ("small", "cumulative")]

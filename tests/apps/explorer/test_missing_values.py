@@ -129,6 +129,16 @@ def test_promises_are_in_the_units_of_the_column_also_with_missing_values(
     assert rule.over(spec).joins(one[apart], other[apart]).all()
 
 
+def test_a_promise_says_what_the_numbers_of_a_column_count():
+    pay = {"name": "pay", "cells": {"start": 0, "stop": 90, "width": 5}}
+    rule = {"pay": {"kind": "threshold", "theta": 2}}
+    spec = {**pay, "unit": "thousand a year"}
+    words = TableSpec(name="t", attributes=[spec], policies=rule).promise()
+    assert "in pay, values that differ by at most 10 thousand a year" in words
+    with pytest.raises(ValueError, match="at least 1 character"):
+        AttributeSpec(**pay, unit="")
+
+
 def test_promises_about_dates_and_blocks_say_what_is_public():
     weeks = {"name": "day", "dates": ["2024-01-01", "2024-01-08", "2024-01-15"]}
     sides = {"name": "side", "levels": ["a", "b", "c"], "extras_joined": "apart"}

@@ -161,6 +161,8 @@ def test_an_analyst_asks_and_compares(browser, site, size):
         terms = "of age, by 16 cells (±100, beta 0.05)"
         both = f"cumulative {terms} and histogram {terms}"
         page.wait_for_selector(f"#compared:has-text('{both}') .drawn .main-svg")
+        assert lines(page, "#compared tbody tr") == 4 + 4
+        assert visit.text("#compared").count("4 numbers; the smallest is") == 2
         page.locator("#all-mechanisms summary").click()
         assert "vertex" in visit.text("#candidates")
         # Once more the same: it is free.
@@ -247,6 +249,14 @@ def test_a_curator_explores_policies(browser, site, size):
         assert lines(page, "#private .errorbar") == 32
         assert lines(page, "#preview-numbers tbody tr") == 32
         assert "threshold 20" in visit.text("#thresholds")
+        # Each picture has its error in words, and a table with the truth beside it.
+        assert lines(page, "#thresholds > div p:has-text('off by')") == 3
+        assert lines(page, "#thresholds > div:nth-child(3) tbody tr") == 32
+        assert page.text_content("#thresholds th:last-child >> nth=0") == "true"
+        # The policy in force is drawn before any that may be chosen.
+        assert page.input_value("#policy-kind") == "full"
+        assert visit.text("#graph-words").count("any") > 0
+        page.select_option("#policy-kind", "threshold")
         edges = []
         for theta in (2, 7, 12):
             # As a finger moves it: each place is followed.
@@ -396,6 +406,7 @@ def test_from_a_parquet_file_to_the_first_answer(browser, tmp_path):
                 hand.click("text=Add the table")
             page.wait_for_selector("#private.drawn .main-svg")
             hand.done("2 described")
+            page.select_option("#policy-kind", "threshold")
             page.fill("#theta", "5")
             hand.click("#set-policy")
             page.wait_for_selector("#notice:has-text('policy is set')")

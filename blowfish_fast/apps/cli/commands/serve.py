@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import threading
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -57,6 +58,7 @@ def run_serve(
         require(module, extra="web", purpose="blowfish serve")
     import uvicorn
 
+    from blowfish_fast.apps.explorer.planning import rehearse
     from blowfish_fast.apps.server.web_app import make_app
 
     _check_address(host, port)
@@ -92,6 +94,8 @@ def run_serve(
     sys.stdout.flush()
     # Questions wait for disks and databases in threads; let them take turns quickly.
     sys.setswitchinterval(0.001)
+    # The first curve would wait for what is compiled to be loaded, some seconds.
+    threading.Thread(target=rehearse, daemon=True).start()
     try:
         uvicorn.Server(config).run(sockets=[listening])
     except KeyboardInterrupt:

@@ -1,6 +1,6 @@
 import { afterPause, byId, confirmed, element, following, get, markFields, notice, number, post, sentence, trying } from "./api.js";
 import { QuestionForm, inWords, shared } from "./form.js";
-import { csvOf, fillNumbers, pythonOf, save } from "./numbers.js";
+import { csvOf, day, fillNumbers, pythonOf, save } from "./numbers.js";
 import { draw, drawCompared } from "./plots.js";
 
 /* global Plotly */
@@ -12,6 +12,9 @@ let compared = [];
 let lines = [];
 // What the last edit was about: an error to be priced, or a cost to be turned into one.
 let wanted = "alpha";
+
+// Where a price comes from.
+const FOUND = { bound: "a proved bound", simulation: "a proved bound, sharpened by draws without data", scaling: "scaled from its noise: not the cheapest" };
 
 const money = () => form.table.currency;
 const spending = () => ({ [money()]: Number(byId("spend").value) });
@@ -65,7 +68,7 @@ async function price() {
       const chosen = at === 0;
       return element("tr", { class: chosen ? "chosen" : "", "aria-current": chosen && "true" }, element("td", {}, one.name, chosen ? " (chosen)" : ""),
         element("td", {}, (one[plan.currency] ?? null) === null ? "—" : (one.found_by === "scaling" ? "about " : "") + number(one[plan.currency])),
-        element("td", { class: "words" }, one.reason || one.found_by || ""));
+        element("td", { class: "words" }, one.reason || FOUND[one.found_by] || ""));
     }));
   } catch (problem) {
     markFields(problem.fields ?? []);
@@ -78,9 +81,8 @@ async function price() {
 
 function values(one) {
   if (one.levels) return one.levels.join(", ");
-  if (one.cells) return `${one.cells.start} to ${one.cells.stop}, by ${one.cells.width}`;
-  const cuts = one.dates ?? one.edges;
-  return `${cuts[0]} to ${cuts.at(-1)}`;
+  const unit = one.unit ? ` ${one.unit}` : "", cuts = one.dates?.map(day) ?? one.edges;
+  return one.cells ? `${one.cells.start} to ${one.cells.stop}${unit}, by ${one.cells.width}` : `${cuts[0]} to ${cuts.at(-1)}${unit}`;
 }
 
 function budget() {
@@ -108,6 +110,7 @@ function show(answer) {
       : noise ? "Bars and bands are noise only: what taking buckets as even is off by is not covered."
         : `Each bar or band holds the true number with probability at least ${number(answer.confidence)}.`}`;
   fillNumbers(byId("numbers"), answer);
+  byId("save-png").disabled = answer.axes.length > 2;
   byId("answer-more").hidden = false;
   byId("certify-line").hidden = !noise || answer.intervals === null;
   byId("certificate").hidden = !answer.certificate;

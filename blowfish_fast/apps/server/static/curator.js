@@ -2,7 +2,7 @@ import { afterPause, byId, call, confirmed, element, following, get, notice, num
 import { dataSets, done, listenForData } from "./describe.js";
 import { QuestionForm, inWords, shared } from "./form.js";
 import { drawGraph } from "./graph.js";
-import { fillNumbers } from "./numbers.js";
+import { fillNumbers, numbersBeside, textOf } from "./numbers.js";
 import { draw, drawBudget, drawTradeOff, scaleOf } from "./plots.js";
 
 let form;
@@ -39,15 +39,17 @@ function showBoth(shown, title) {
   const truth = { ...shown.private, values: shown.truth, intervals: null };
   // Quantiles are read off running totals; those are the truth.
   if (truth.question.kind === "quantiles") truth.question = { ...truth.question, kind: "cumulative" };
-  const alike = truth.question.kind === shown.private.question.kind, flat = shown.truth.flat(9);
-  const scale = alike ? scaleOf([truth, shown.private]) : undefined;
+  const flat = comparable(shown), scale = flat ? scaleOf([truth, shown.private]) : undefined;
   byId("private-title").textContent = title;
   draw(byId("truth"), [truth], [], scale);
   draw(byId("private"), [shown.private], [], scale);
-  byId("preview-error").textContent = alike ? offBy(flat, shown.private.values.flat(9)) : "";
-  fillNumbers(byId("preview-numbers"), shown.private, alike ? flat : null);
+  byId("preview-error").textContent = flat ? offBy(flat, shown.private.values.flat(9)) : "";
+  fillNumbers(byId("preview-numbers"), shown.private, flat);
   return scale;
 }
+
+// The true numbers in a row, where they stand for the same as the private ones.
+const comparable = (shown) => shown.private.question.kind === "quantiles" ? null : shown.truth.flat(9);
 
 // How far the private numbers are off, in numbers.
 function offBy(truth, noisy) {
@@ -61,13 +63,18 @@ async function preview() {
   const body = now();
   const thetas = ordered() ? byId("thetas").value.split(/[^0-9]+/).filter(Boolean).map(Number).slice(0, 4) : [];
   const boxes = thetas.map((value) => {
-    const plot = element("div", { class: "plot" });
-    return { policies: stating({ kind: "threshold", theta: value }), plot,
-      box: element("div", {}, element("h3", {}, `Private, threshold ${value}`), plot) };
+    const plot = element("div", { class: "plot" }), words = `Private, threshold ${value}`;
+    return { policies: stating({ kind: "threshold", theta: value }), plot, words,
+      box: element("div", {}, element("h3", {}, words), plot) };
   });
   const scale = showBoth(await previewed(body, null), "Private, under the policy in force");
   byId("thresholds").replaceChildren(...boxes.map((one) => one.box));
-  for (const one of boxes) draw(one.plot, [(await previewed(body, one.policies)).private], [], scale);
+  for (const one of boxes) {
+    const shown = await previewed(body, one.policies), truth = comparable(shown);
+    draw(one.plot, [shown.private], [], scale);
+    one.box.append(element("p", { class: "quiet" }, truth ? offBy(truth, shown.private.values.flat(9)) : `${textOf(shown.private)}.`),
+      numbersBeside(shown.private, one.words, truth));
+  }
 }
 
 async function previewStated() {
@@ -80,7 +87,7 @@ async function previewStated() {
 function offer() {
   const attribute = form.attribute, inForce = form.table.policies[attribute.name] ?? { kind: "full" };
   const kinds = ordered() ? ["full", "line", "threshold", "blocks"] : ["full", "blocks"];
-  byId("policy-kind").replaceChildren(...options(kinds.map((one) => [one, POLICIES[one]]), ordered() && !form.table.policies[attribute.name] ? "threshold" : inForce.kind));
+  byId("policy-kind").replaceChildren(...options(kinds.map((one) => [one, POLICIES[one]]), inForce.kind));
   byId("policy-attribute").textContent = attribute.name;
   byId("theta").max = Math.max(1, attribute.regular - 1);
   if (inForce.theta) byId("theta").value = inForce.theta;

@@ -14,7 +14,8 @@ function row(name, type) {
   const kind = element("select", { "aria-label": `kind of ${name}` }, ...options(KINDS, guess(type)));
   const small = (label, value) => element("input", { type: "number", step: "any", value, "aria-label": `${label} of ${name}` });
   const [start, stop, width] = [small("start", 0), small("end", 100), small("width", 1)];
-  const cells = element("span", { class: "cells" }, "from", start, "to", stop, "by", width);
+  const unit = element("input", { type: "text", maxlength: "40", placeholder: "unit, as years", "aria-label": `unit of ${name}` });
+  const cells = element("span", { class: "cells" }, "from", start, "to", stop, "by", width, unit);
   const listed = element("input", { type: "text", "aria-label": `levels of ${name}` });
   const joined = element("select", { "aria-label": `missing values of ${name}` },
     ...options([["all", "all values"], ["end", "the last values"], ["apart", "nothing: it is public"]], "all"));
@@ -31,7 +32,8 @@ function row(name, type) {
   const attribute = () => {
     // The types that the database knows begin with ! where NULL is ruled out.
     const made = { name, ...(type.startsWith("!") ? { missing: "none" } : { extras_joined: joined.value }) };
-    if (kind.value === "number") return { ...made, cells: { start: Number(start.value), stop: Number(stop.value), width: Number(width.value) } };
+    if (kind.value === "number") return { ...made, cells: { start: Number(start.value), stop: Number(stop.value), width: Number(width.value) },
+      ...(unit.value.trim() ? { unit: unit.value.trim() } : {}) };
     if (kind.value === "date") return { ...made, dates: words() };
     return { ...made, levels: /int|bool/.test(type) ? words().map(Number) : words() };
   };

@@ -105,6 +105,10 @@ export class QuestionForm {
     if (kind === "marginal" && byId("several").dataset.table !== table.name) this.offerSeveral(table);
     byId("width").disabled = first?.kind === "category";
     byId("width").max = first?.regular ?? 1;
+    // A width that another attribute had may be more than all there is of this one.
+    for (const [id, one] of [["width", first], ["second-width", second]]) {
+      if (one && Number(byId(id).value) > one.regular) byId(id).value = Math.max(1, Math.round(one.regular / 32));
+    }
     this.words();
   }
 

@@ -2,11 +2,17 @@
 
 import { element, number } from "./api.js";
 
+// An attribute with what its numbers count: "salary (thousand a year)".
+export const titleOf = (axis) => axis.unit ? `${axis.attribute} (${axis.unit})` : axis.attribute;
+
+// A date without the midnight at which it begins.
+export const day = (one) => String(one).replace(/T00:00:00$/, "");
+
 const between = (low, high) => `${low} to ${high}`;
 
 function labels(axis) {
   return axis.kind === "category" ? axis.edges.map(String)
-    : axis.edges.slice(0, -1).map((low, at) => between(low, axis.edges[at + 1]));
+    : axis.edges.slice(0, -1).map((low, at) => between(day(low), day(axis.edges[at + 1])));
 }
 
 // One row per number: where it stands, value, and both ends of its interval.
@@ -22,7 +28,7 @@ export function rowsOf(answer) {
   if (kind === "ranges") axes = [answer.question.ranges.map((pair) => between(...pair))];
   else if (kind === "rectangles") axes = [answer.question.rectangles.map((box) => box.map((pair) => between(...pair)).join(" by "))];
   else if (kind === "quantiles") axes = [answer.question.q];
-  else if (kind === "cumulative") axes = [answer.axes[0].edges.slice(1).map((one) => `up to ${one}`)];
+  else if (kind === "cumulative") axes = [answer.axes[0].edges.slice(1).map((one) => `up to ${day(one)}`)];
   else axes = answer.axes.map(labels);
   walk(answer.values, answer.intervals, [], axes);
   return rows;
@@ -30,10 +36,10 @@ export function rowsOf(answer) {
 
 export function headsOf(answer) {
   const { kind } = answer.question;
-  const first = kind === "quantiles" ? ["part"] : kind === "rectangles" ? [answer.axes.map((one) => one.attribute).join(" by ")]
-    : answer.axes.map((one) => one.attribute);
+  const first = kind === "quantiles" ? ["part"] : kind === "rectangles" ? [answer.axes.map(titleOf).join(" by ")]
+    : answer.axes.map(titleOf);
   const ends = answer.intervals ? (answer.intervals_hold === "truth" ? ["low", "high"] : ["noise only: low", "noise only: high"]) : [];
-  return [...first, kind === "quantiles" ? answer.axes[0].attribute : "records", ...ends];
+  return [...first, kind === "quantiles" ? titleOf(answer.axes[0]) : "records", ...ends];
 }
 
 // With the true numbers beside them, on the curator's page.
@@ -45,6 +51,14 @@ export function fillNumbers(table, answer, truth = null, most = 2000) {
     ...row.places.map((one) => element("td", {}, String(one))), element("td", {}, number(row.value, 6)),
     ...ends.map((end) => element("td", {}, row[end] === undefined ? "" : number(row[end], 6))),
     ...(truth ? [element("td", {}, number(truth[at], 6))] : []))));
+}
+
+// A table of its own for a picture that came later than the page.
+export function numbersBeside(answer, about, truth = null) {
+  const table = element("table", {}, element("thead"), element("tbody"));
+  fillNumbers(table, answer, truth);
+  return element("details", {}, element("summary", {}, `The numbers: ${about}`),
+    element("div", { class: "scroll tall", tabindex: "0", role: "region", "aria-label": `table: ${about}` }, table));
 }
 
 const quoted = (value) => /[",\n]/.test(String(value)) ? `"${String(value).replaceAll('"', '""')}"` : String(value);

@@ -2,7 +2,7 @@
 
 /* global Plotly */
 import { element, number } from "./api.js";
-import { textOf } from "./numbers.js";
+import { numbersBeside, textOf, titleOf } from "./numbers.js";
 
 const BLUE = "#0072b2", ORANGE = "#d55e00";
 const COLOURS = [BLUE, ORANGE];
@@ -24,19 +24,23 @@ const middles = (axis) => axis.kind === "number"
   ? axis.edges.slice(0, -1).map((low, at) => (low + axis.edges[at + 1]) / 2)
   : axis.kind === "date" ? axis.edges.slice(0, -1) : axis.edges.map(plain);
 
+// Light or dark, as the page is.
+const shade = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+
 function put(box, traces, layout, words) {
   box.classList.add("drawn");
   box.setAttribute("role", "group");
   box.setAttribute("aria-label", words);
-  const ink = getComputedStyle(document.documentElement).getPropertyValue("--ink");
-  return Plotly.react(box, traces, { ...LAYOUT, font: { ...LAYOUT.font, color: ink }, ...layout }, CONFIG);
+  const axis = { gridcolor: shade("--line"), zerolinecolor: shade("--quiet") };
+  return Plotly.react(box, traces, { ...LAYOUT, font: { ...LAYOUT.font, color: shade("--ink") }, ...layout,
+    xaxis: { ...axis, ...layout.xaxis }, yaxis: { ...axis, ...layout.yaxis } }, CONFIG);
 }
 
 function errors(answer) {
   if (!answer.intervals || answer.values.length > 400) return undefined;
   return {
     type: "data", symmetric: false, thickness: 1, width: 2,
-    color: answer.intervals_hold === "truth" ? "#444" : "#b0b0b0",
+    color: shade(answer.intervals_hold === "truth" ? "--ink" : "--quiet"),
     array: answer.values.map((value, at) => Math.max(0, answer.intervals[at][1] - value)),
     arrayminus: answer.values.map((value, at) => Math.max(0, value - answer.intervals[at][0])),
   };
@@ -47,7 +51,7 @@ function band(answer, x, colour) {
   if (!answer.intervals || answer.values.length <= 400) return [];
   const edge = (side) => ({ type: "scatter", mode: "lines", x, y: answer.intervals.map((one) => one[side]),
     line: { width: 0 }, hoverinfo: "skip", showlegend: false });
-  const hatched = answer.intervals_hold === "truth" ? {} : { fillpattern: { shape: "/", fgcolor: colour, bgcolor: "#fff" } };
+  const hatched = answer.intervals_hold === "truth" ? {} : { fillpattern: { shape: "/", fgcolor: colour, bgcolor: shade("--paper") } };
   return [edge(0), { ...edge(1), fill: "tonexty", fillcolor: `${colour}33`, ...hatched }];
 }
 
@@ -76,21 +80,24 @@ function oneAxis(answer, at, name) {
 
 const isMap = (answer) => answer.axes.length === 2 && Array.isArray(answer.values[0]);
 
-function drawMap(box, answer) {
+function drawMap(box, answer, scale) {
   const [down, across] = answer.axes;
   // Cells as wide as their bins, with their noise intervals on touch.
   const sides = (axis) => axis.kind === "number" ? axis.edges : middles(axis);
   const text = answer.intervals?.map((row) => row.map((pair) => `${number(pair[0])} to ${number(pair[1])}`));
   return put(box, [{ type: "heatmap", z: answer.values, x: sides(across), y: sides(down), text,
     hovertemplate: `%{z:.4g}${text ? `<br>${answer.intervals_hold === "truth" ? "interval" : "noise only:"} %{text}` : ""}<extra></extra>`,
-    colorscale: "Viridis", colorbar: { thickness: 10 } }],
-  { xaxis: { title: { text: plain(across.attribute) }, type: across.kind === "category" ? "category" : undefined },
-    yaxis: { title: { text: plain(down.attribute) }, type: down.kind === "category" ? "category" : undefined } }, textOf(answer));
+    colorscale: "Viridis", zmin: scale?.[0], zmax: scale?.[1], colorbar: { thickness: 10 } }],
+  { xaxis: { title: { text: plain(titleOf(across)) }, type: across.kind === "category" ? "category" : undefined },
+    yaxis: { title: { text: plain(titleOf(down)) }, type: down.kind === "category" ? "category" : undefined } }, textOf(answer));
 }
 
-// One range of heights for several pictures of one axis.
+// One range of heights, or of colours, for several pictures.
 export function scaleOf(answers) {
-  if (answers.some(isMap)) return undefined;
+  if (answers.some(isMap)) {
+    const cells = answers.flatMap((one) => one.values.flat(9));
+    return [cells.reduce((least, one) => Math.min(least, one)), cells.reduce((most, one) => Math.max(most, one))];
+  }
   const heights = answers.flatMap((one) => [...one.values, ...(one.intervals ?? []).flat()]);
   const low = heights.reduce((least, one) => Math.min(least, one), 0);
   const high = heights.reduce((most, one) => Math.max(most, one), 1);
@@ -100,10 +107,10 @@ export function scaleOf(answers) {
 export function draw(box, answers, names = [], scale = undefined) {
   if (!answers.length) { if (box.data) Plotly.purge(box); box.classList.remove("drawn"); return undefined; }
   const first = answers[0], kind = first.question.kind;
-  if (isMap(first)) return drawMap(box, first);
+  if (isMap(first)) return drawMap(box, first, scale);
   const many = answers.length > 1;
   const traces = answers.flatMap((one, at) => oneAxis(one, at, plain(names[at] ?? `answer ${at + 1}`)));
-  const attribute = first.axes.map((one) => plain(one.attribute)).join(" and ");
+  const attribute = first.axes.map((one) => plain(titleOf(one))).join(" and ");
   const category = first.axes[0].kind === "category" || kind === "ranges" || kind === "rectangles";
   return put(box, traces, {
     showlegend: many, legend: { orientation: "h", y: -0.25 },
@@ -120,8 +127,10 @@ export function drawCompared(box, answers, names) {
   const groups = answers.length === 2 && (isMap(answers[0]) || alike(answers[0]) !== alike(answers[1])) ? [[0], [1]] : [answers.map((_, at) => at)];
   const plots = groups.map((members) => ({ members, plot: element("div", { class: "plot" }) }));
   box.replaceChildren(...plots.map(({ members, plot }) =>
-    element("div", {}, element("h3", {}, members.map((at) => names[at]).join(" and ")), plot)));
-  for (const { members, plot } of plots) draw(plot, members.map((at) => answers[at]), members.map((at) => names[at]));
+    element("div", {}, element("h3", {}, members.map((at) => names[at]).join(" and ")), plot,
+      ...members.flatMap((at) => [element("p", { class: "quiet" }, `${names[at]}: ${textOf(answers[at])}.`), numbersBeside(answers[at], names[at])]))));
+  const scale = answers.length > 1 && answers.every(isMap) ? scaleOf(answers) : undefined;
+  for (const { members, plot } of plots) draw(plot, members.map((at) => answers[at]), members.map((at) => names[at]), scale);
 }
 
 // Steps of the budget, of all charges and of each analyst; oldest charges first.
