@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,7 @@ from blowfish_fast.data.predicates import Cover, attribute_cover
 from blowfish_fast.errors import InputError, IntervalError
 from blowfish_fast.measure.strategies.answers import Answers
 from blowfish_fast.release.grants import BOUND_NAMES, Scope
+from blowfish_fast.release.group_answers import Estimate, GroupedAnswers
 from blowfish_fast.release.olap import Groups, Selection
 from blowfish_fast.release.release import Release
 from blowfish_fast.workloads import Identity, Prefixes, Ranges, Rectangles, Workload
@@ -48,12 +50,13 @@ class AnswerTable:
     """A table, whether its intervals hold together, and whether cells are cut."""
 
     columns: dict[str, AnyArray]
-    bounds: Callable[[float, Scope], FloatArray]
-    kind: Callable[[], Scope]
+    bounds: Callable[..., FloatArray]
+    """Takes a confidence, and `of` which scope the intervals are."""
+    holds_truth: Callable[[], bool] = bool
     together: bool = False
     cuts_cells: bool = False
     workload: Workload | None = None
-    """The queries themselves, where a certificate may be about them."""
+    """The queries, where the release says of them what their intervals hold."""
 
 
 def answer_question(release: Release, asked: Question) -> AnswerTable:
@@ -73,7 +76,8 @@ def answer_question(release: Release, asked: Question) -> AnswerTable:
     if asked.quantiles or asked.quantile_of:
         return _answer_quantiles(release, asked)
     if asked.workload is not None:
-        return _answer_workload(release, parse_workload(asked.workload, release.domain))
+        workload = parse_workload(asked.workload, release.domain)
+        return _answer_workload(release, workload, _query_columns(workload))
     return _answer_selection(release, asked)
 
 
@@ -90,11 +94,11 @@ def add_intervals(
     columns = dict(found.columns)
     try:
         asked = found.workload
-        kind = (
-            found.kind() if asked is None else release.interval_kind(asked, confidence)
-        )
+        kind: Scope = "truth" if found.holds_truth() else "noise"
+        if asked is not None:
+            kind = release.interval_kind(asked, confidence)
         low, high = BOUND_NAMES[kind]
-        columns[low], columns[high] = found.bounds(confidence, kind).T
+        columns[low], columns[high] = found.bounds(confidence, of=kind).T
     except IntervalError as problem:
         if measures_answers(release):
             return columns, UNMEASURED
@@ -125,18 +129,16 @@ def _answer_ranges(release: Release, asked: Question) -> AnswerTable:
     else:
         boxes = parse_queries(asked.ranges, domain)
         columns = {",".join(domain.column_names): np.array(asked.ranges, dtype=object)}
-    if not boxes.whole_cells:
-        return AnswerTable(
-            {**_beside_answers(columns), "count": release.answer(boxes)},
-            lambda confidence, of: _cut_bounds(release, boxes, confidence, of),
-            lambda: _cut_kind(release, boxes),
-            cuts_cells=True,
-        )
-    return AnswerTable(
-        {**_beside_answers(columns), "count": release.answer(boxes)},
-        lambda confidence, of: release.intervals(boxes, confidence, of=of),
-        lambda: release.interval_kind(boxes),
-        workload=boxes,
+    found = _answer_workload(release, boxes, columns)
+    if boxes.whole_cells:
+        return found
+    return replace(
+        found,
+        bounds=partial(_cut_bounds, release, boxes),
+        holds_truth=lambda: all(
+            release.holds_truth(one).all() for one in _cut_boxes(boxes)
+        ),
+        workload=None,
     )
 
 
@@ -147,11 +149,6 @@ def _cut_boxes(boxes: Rectangles) -> tuple[Rectangles, Rectangles]:
     empty = (inner[0] >= inner[1]).any(axis=1, keepdims=True)
     inside = np.where(empty, lows, inner[0]), np.where(empty, highs, inner[1])
     return Rectangles(boxes.domain, *inside), Rectangles(boxes.domain, lows, highs)
-
-
-def _cut_kind(release: Release, boxes: Rectangles) -> Scope:
-    known = (release.holds_truth(one).all() for one in _cut_boxes(boxes))
-    return "truth" if all(known) else "noise"
 
 
 def _cut_bounds(
@@ -167,12 +164,20 @@ def _cut_bounds(
     return np.stack([np.where(whole, low, 0.0), high], axis=-1)
 
 
-def _beside_answers(columns: dict[str, AnyArray]) -> dict[str, AnyArray]:
-    """Rename columns of questions that are called as those of answers are."""
-    return {
+def _answer_workload(
+    release: Release, asked: Workload, columns: dict[str, AnyArray]
+) -> AnswerTable:
+    """Answer queries beside columns that say what each is."""
+    beside = {
         f"{name}_asked" if name in ANSWERED else name: column
         for name, column in columns.items()
     }
+    return AnswerTable(
+        {**beside, "count": release.answer(asked)},
+        partial(release.intervals, asked),
+        workload=asked,
+        cuts_cells=isinstance(asked, Rectangles) and not asked.whole_cells,
+    )
 
 
 def _answer_quantiles(release: Release, asked: Question) -> AnswerTable:
@@ -200,7 +205,7 @@ def _answer_quantiles(release: Release, asked: Question) -> AnswerTable:
             lambda confidence, of: _in_values(
                 release.quantile_intervals(parts, confidence, of=of), attribute
             ),
-            lambda: "truth" if release.holds_truth(Prefixes(domain)).all() else "noise",
+            lambda: bool(release.holds_truth(Prefixes(domain)).all()),
             together=True,
         )
     selection, grouped, cut = _select(release, asked)
@@ -211,39 +216,51 @@ def _answer_quantiles(release: Release, asked: Question) -> AnswerTable:
         one_by_one = [selection.quantile(axis, part) for part in parts]
         everyone = f"all with a value of {name}" if attribute.extras else "all records"
         beside = {"where": _words(" and ".join(asked.where) or everyone, parts)}
-        return AnswerTable(
-            {
-                **beside,
-                "quantile": np.array(parts),
-                name: np.array([float(one) for one in one_by_one]),
-            },
-            lambda confidence, of: np.array(
-                [one.interval(confidence, of=of) for one in one_by_one]
-            ),
-            lambda: "truth" if all(one.holds_truth for one in one_by_one) else "noise",
-            cuts_cells=cut,
-        )
+        values = np.array([float(one) for one in one_by_one])
+        columns = {**beside, "quantile": np.array(parts), name: values}
+        return _each(columns, one_by_one, cut)
     groups = grouped(selection)
     answers = [groups.quantile(axis, part) for part in parts]
-    tables = [one.to_table(None).columns for one in answers]
-    columns = {
-        one: np.concatenate([_join_pairs(table[one]) for table in tables])
-        for one in tables[0]
-    }
+    columns = _group_columns(answers)
     values = columns.pop("quantile")
-    many = len(values) // len(parts)
+    repeated = np.repeat(parts, len(values) // len(parts))
+    return _by_group({**columns, "quantile": repeated, name: values}, answers, cut)
+
+
+def _each(
+    columns: dict[str, AnyArray], answers: list[Estimate], cuts_cells: bool
+) -> AnswerTable:
+    """Return a table with a line for each answer."""
     return AnswerTable(
-        {**columns, "quantile": np.repeat(parts, many), name: values},
+        columns,
+        lambda confidence, of: np.array(
+            [one.interval(confidence, of=of) for one in answers]
+        ),
+        lambda: all(one.holds_truth for one in answers),
+        cuts_cells=cuts_cells,
+    )
+
+
+def _by_group(
+    columns: dict[str, AnyArray], answers: list[GroupedAnswers], cuts_cells: bool
+) -> AnswerTable:
+    """Return a table with a line for each group of each answer."""
+    return AnswerTable(
+        columns,
         lambda confidence, of: np.concatenate(
             [one.intervals(confidence, of=of) for one in answers]
         ),
-        lambda: (
-            "truth"
-            if all(one.interval_kind() == "truth" for one in answers)
-            else "noise"
-        ),
-        cuts_cells=cut,
+        lambda: all(one.interval_kind() == "truth" for one in answers),
+        cuts_cells=cuts_cells,
     )
+
+
+def _group_columns(answers: list[GroupedAnswers]) -> dict[str, AnyArray]:
+    tables = [one.to_table(None).columns for one in answers]
+    return {
+        name: np.concatenate([_join_pairs(table[name]) for table in tables])
+        for name in tables[0]
+    }
 
 
 def _group_names(asked: Question) -> list[str]:
@@ -260,19 +277,6 @@ def _in_values(places: AnyArray, attribute: Axis) -> AnyArray:
         return places
     flat = np.floor(np.asarray(places, dtype=np.float64)).reshape(-1)
     return as_dates(tuple(flat.tolist()), attribute.unit).reshape(places.shape)
-
-
-def _answer_workload(release: Release, workload: Workload) -> AnswerTable:
-    return AnswerTable(
-        {
-            **_beside_answers(_query_columns(workload)),
-            "count": release.answer(workload),
-        },
-        lambda confidence, of: release.intervals(workload, confidence, of=of),
-        lambda: release.interval_kind(workload),
-        workload=workload,
-        cuts_cells=isinstance(workload, Rectangles) and not workload.whole_cells,
-    )
 
 
 def _query_columns(workload: Workload) -> dict[str, AnyArray]:
@@ -319,23 +323,22 @@ def _answer_selection(release: Release, asked: Question) -> AnswerTable:
     measures = _measures(asked, release.domain)
     selection, grouped, cut = _select(release, asked)
     if grouped is None:
-        words = " and ".join(asked.where) or "all records"
-        return _measure_selection(selection, words, measures, cuts_cells=cut)
+        answers = [
+            selection.count() if axis is None else getattr(selection, name)(axis)
+            for name, axis in measures
+        ]
+        columns = {
+            "where": _words(" and ".join(asked.where) or "all records", answers),
+            "measure": np.array([name for name, _ in measures], dtype=object),
+            "estimate": np.array([float(one) for one in answers]),
+        }
+        return _each(columns, answers, cut)
     if len(measures) > 1:
         raise InputError("with --by, ask for one of --count, --sum, --mean and --std")
     groups = grouped(selection)
     (name, column) = measures[0]
-    answers = groups.count() if column is None else getattr(groups, name)(column)
-    columns = {
-        one: _join_pairs(values)
-        for one, values in answers.to_table(None).columns.items()
-    }
-    return AnswerTable(
-        columns,
-        lambda confidence, of: answers.intervals(confidence, of=of),
-        answers.interval_kind,
-        cuts_cells=cut,
-    )
+    found = groups.count() if column is None else getattr(groups, name)(column)
+    return _by_group(_group_columns([found]), [found], cut)
 
 
 def _measures(asked: Question, domain: Domain) -> list[tuple[str, int | None]]:
@@ -347,32 +350,6 @@ def _measures(asked: Question, domain: Domain) -> list[tuple[str, int | None]]:
         if column is not None
     ]
     return [("count", None), *found] if asked.count or not found else found
-
-
-def _measure_selection(
-    selection: Selection,
-    words: str,
-    measures: list[tuple[str, int | None]],
-    *,
-    cuts_cells: bool,
-) -> AnswerTable:
-    """Measure one selection: a line for each of count, sum and mean."""
-    answers = [
-        selection.count() if axis is None else getattr(selection, name)(axis)
-        for name, axis in measures
-    ]
-    return AnswerTable(
-        {
-            "where": _words(words, answers),
-            "measure": np.array([name for name, _ in measures], dtype=object),
-            "estimate": np.array([float(one) for one in answers]),
-        },
-        lambda confidence, of: np.array(
-            [one.interval(confidence, of=of) for one in answers]
-        ),
-        lambda: "truth" if all(one.holds_truth for one in answers) else "noise",
-        cuts_cells=cuts_cells,
-    )
 
 
 def _groups(by: list[str], domain: Domain) -> tuple[list[int], dict[int, list[Any]]]:
