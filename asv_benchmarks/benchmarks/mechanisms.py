@@ -57,12 +57,15 @@ class FixedCost(Timed):
 
     params: ClassVar[list[Any]] = [
         [2**8] if SMALL else [2**8, 2**12],
-        ["release", "charged", "intervals"],
+        ["release", "charged", "intervals", "dawa"],
     ]
 
     def prepare(self, cells: int, step: str) -> Call:
         domain, data = line(cells)
         policy, asked = policies.AddRemove(domain), ranges(domain, 200)
+        if step == "dawa":
+            tuned = Dawa(policy, asked, epsilon=EPSILON)
+            return lambda: tuned.release(data)
         mechanism = Laplace(policy, asked, epsilon=EPSILON)
         if step == "charged":
             ledger = Ledger(None, epsilon=10**6, policy=policy)
@@ -141,20 +144,6 @@ class ReleaseReading(Waited):
         # Dawa knows the noise in its intervals, not what is uneven inside buckets.
         said = {"of": "noise"} if question == "intervals" else {}
         return lambda: ask(asked, **said)
-
-
-class OneInterval(Waited):
-    """One range after the first: what was kept with the release answers it."""
-
-    params: ClassVar[list[Any]] = [["laplace", "hierarchy", "privelet", "dawa"]]
-
-    def prepare(self, mechanism: str) -> Call:
-        domain, histogram = line(2**16)
-        asked = workloads.Ranges(domain, [100], [5000])
-        policy = policies.AddRemove(domain)
-        made = MECHANISMS[mechanism](policy, asked, epsilon=EPSILON)
-        release = made.release(histogram, rng=1)
-        return lambda: release.intervals(asked, of="noise")
 
 
 class Registered(Waited):

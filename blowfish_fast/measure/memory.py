@@ -35,14 +35,16 @@ COMPILER_BYTES = 640 * 2**20
 PIECE_BYTES = 128
 """What one piece of a query, or one edge of a policy, takes in a release."""
 
-NODE_BYTES = 96
-"""What is kept of a node of a binary tree once intervals were asked for."""
+NODE_BYTES = 128
+"""What a node of a tree takes while intervals are asked for the first time."""
+
+ROW_BYTES = 192
+"""What is kept of a node besides, unless nodes that are alike share it."""
 
 
-def kept_noise_bytes(cells: int, fan_out: int) -> int:
-    """Bound what a release keeps of the noise in a tree of that fan-out."""
-    # Wider families keep sums over siblings beside each node.
-    each = NODE_BYTES if fan_out == 2 else 2 * NODE_BYTES
+def kept_noise_bytes(cells: int, fan_out: int, *, alike: bool) -> int:
+    """Bound what the noise in a tree takes; `alike`: each level has one scale."""
+    each = NODE_BYTES if alike else NODE_BYTES + ROW_BYTES
     return each * (cells * fan_out // (fan_out - 1) + 64)
 
 

@@ -111,7 +111,10 @@ class Hierarchy(Mechanism):
         )
 
     def _kept_bytes(self) -> int:
-        return kept_noise_bytes(self.domain.size, self.fan_out or 3)
+        # Totals that are public have no noise, and make their subtrees unlike others.
+        parts = self.policy.components()
+        alike = parts.count == 1 or bool(parts.private.all())
+        return kept_noise_bytes(self.domain.size, self.fan_out or 3, alike=alike)
 
     def _run(self, private: Handle) -> Outcome:
         along = private.coarsened(cell_order(self.domain))

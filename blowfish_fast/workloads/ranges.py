@@ -9,7 +9,7 @@ import numpy as np
 
 from blowfish_fast import kernels
 from blowfish_fast._support.typing import AnyArray, BoolArray, FloatArray, IntArray
-from blowfish_fast._support.validation import as_integers, malformed_as
+from blowfish_fast._support.validation import as_generator, as_integers, malformed_as
 from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.errors import WorkloadError
@@ -88,9 +88,8 @@ class Ranges(Workload):
             whole = np.ones(self.starts.size)
             return Fractions(self.starts, whole, self.ends - 1, whole)
         if buckets.order is None:
-            return Fractions(
-                *kernels.ranges_to_fractions(self.starts, self.ends, buckets.edges)
-            )
+            ends = (self.starts, self.ends, buckets.edges, buckets.landmarks)
+            return Fractions(*kernels.end_buckets(*ends))
         lows, highs = self.starts[:, None], self.ends[:, None]
         return rectangle_pieces(
             self.domain, lows.astype(np.float64), highs.astype(np.float64), buckets
@@ -99,7 +98,7 @@ class Ranges(Workload):
     @classmethod
     def random(cls, domain: Domain, count: int, *, rng: RandomLike) -> Self:
         """Draw ranges between two uniform cells, both inclusive."""
-        generator = np.random.default_rng(rng)
+        generator = as_generator(rng)
         ends = generator.integers(0, domain.size, size=(2, query_count(count)))
         ends.sort(axis=0)
         return cls(domain, ends[0], ends[1] + 1)._as_sample()
@@ -114,7 +113,7 @@ class Ranges(Workload):
         normal numbers, of standard deviation 256 (`large`: 1024) on 4096 cells and in
         proportion on other domains. Ranges are cut at the domain's ends.
         """
-        generator = np.random.default_rng(rng)
+        generator = as_generator(rng)
         cells, queries = domain.size, query_count(count)
         centres = generator.integers(0, cells, size=5)
         centre = centres[np.arange(queries) * 5 // queries]
@@ -275,7 +274,7 @@ class Rectangles(Workload):
     @classmethod
     def random(cls, domain: Domain, count: int, *, rng: RandomLike) -> Self:
         """Draw rectangles between two uniform cells per axis, both inclusive."""
-        generator = np.random.default_rng(rng)
+        generator = as_generator(rng)
         corners = np.stack(
             [
                 generator.integers(0, size, size=(2, query_count(count)))
@@ -303,7 +302,7 @@ class Rectangles(Workload):
                 f"rectangles of shape {tuple(sides.tolist())} do not fit a domain of "
                 f"shape {domain.shape}"
             )
-        generator = np.random.default_rng(rng)
+        generator = as_generator(rng)
         lows = generator.integers(0, room + 1, size=(query_count(count), domain.ndim))
         return cls(domain, lows, lows + sides)._as_sample()
 

@@ -164,10 +164,22 @@ def test_the_noise_that_a_tree_keeps_for_intervals_is_counted():
     release.intervals(asked)
     kept, most = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    # Two nodes for each cell, twelve numbers for each node.
-    assert kept - before > 1.9 * memory.NODE_BYTES * cells
+    # Two nodes for each cell, of which all of a level are alike: a few numbers each.
+    assert kept - before < 0.5 * memory.NODE_BYTES * 2 * cells
+    assert most - before < memory.NODE_BYTES * 2 * cells
     assert most <= made.memory_needed()
     assert most > made.cell_bytes * cells
+
+
+def test_only_nodes_that_may_differ_are_counted_with_rows_of_their_own():
+    line = bf.Domain(64)
+    cells = bf.workloads.Identity(line)
+    blocks = bf.policies.Blocks(line, np.arange(64) // 8)
+    one, several, private = (
+        bf.Hierarchy(policy, cells, epsilon=1).memory_needed()
+        for policy in (bf.policies.Full(line), blocks, bf.policies.AddRemove(line))
+    )
+    assert one == private == several - memory.ROW_BYTES * (64 * 3 // 2 + 64)
 
 
 def test_every_table_of_a_workload_may_touch_every_cell():
