@@ -29,6 +29,8 @@ def test_the_example_runs(path, tmp_path):
         np.save(tmp_path / "1d" / "steps.npy", np.repeat([3, 40, 0, 9], 32))
         arguments = [str(tmp_path), "--trials", "1"]
         arguments += ["--cells", "64"] if path.stem == "recommend_gain" else []
+    if path.stem == "spike_gain":
+        arguments = ["--trials", "1", "--cells", "64"]
     if path.stem == "scale_simulation":
         arguments = ["--quick"]
     done = subprocess.run(
