@@ -81,3 +81,18 @@ def test_every_family_of_noise_is_reached_from_the_code():
     used = {one for path in PACKAGE.rglob("*.py") for one in named(path)}
     letters = {re.match("[A-Z]+", one)[0] for one in used}
     assert {"EN", "EC", "LA", "HI", "OR", "OH", "SE", "ZC", "CO", "LC", "DT"} <= letters
+
+
+def test_the_page_of_a_lemma_names_the_functions_that_name_it():
+    lemmas, text = stated(), {page.stem: page.read_text() for page in PAGES}
+    silent = set()
+    for path in sorted(PACKAGE.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if not isinstance(node, ast.FunctionDef):
+                continue
+            words = " ".join((ast.get_docstring(node) or "").split())
+            for lemma in re.findall(r"Lemma ([A-Z]+\d+)", words):
+                ticked = rf"`[^`\n]*\b{node.name}\b[^`\n]*`"
+                if not re.search(ticked, text[lemmas[lemma][0]]):
+                    silent.add((lemma, node.name))
+    assert silent == set()
