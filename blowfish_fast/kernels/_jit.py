@@ -40,6 +40,8 @@ if COMPILED:
 def _compile(function: F, **settings: Any) -> F:
     if not COMPILED:
         return function
+    # No kernel is handed to another as a pointer: an entry less to compile for each.
+    settings["no_cfunc_wrapper"] = True
     try:
         compiled: F = numba.njit(cache=True, nogil=True, **settings)(function)
     except RuntimeError:
