@@ -224,16 +224,11 @@ class Calibration:
         if self.power == 2:
             # A little less than the root, so that the promise is kept.
             root = Fraction(np.nextafter(2.0 * float(budget.amount) ** 0.5, 0.0))
-        widest = [
-            (
-                one.law.widest(one.law.scales(root), miss),
-                one.name,
-            )
-            for one in self._known
-        ]
+        laws = ((one.law, one.name) for one in self._known)
+        widest = [(law.widest(law.scales(root), miss), name) for law, name in laws]
         if not widest:
             raise SizeError("no mechanism promises an accuracy for this question")
-        return min(widest)
+        return min(widest, key=lambda one: one[0])
 
     def _simulate(
         self,
@@ -348,7 +343,13 @@ class Calibration:
         form = self.workload.explicit_form(Buckets.single_cells(free.domain.size))
         cuts = cuts_by_query(free, form)
         if cuts is None:
-            _refuse_many_edges(self.workload, free)
+            covered = self.workload.queries * self.workload.mean_cells()
+            followed = int(covered * 2.0 * free.edge_count / free.domain.size)
+            if followed > MOST_FOLLOWED:
+                raise SizeError(
+                    f"its queries meet the ends of edges in {followed:,} places; at "
+                    f"most 2^27 = {MOST_FOLLOWED:,} are followed"
+                )
             return None
         pair = Line(Domain(2))
         alone = EdgeNoise.under(pair)
@@ -476,13 +477,3 @@ def _part_of(form: Fractions | Pieces, some: IntArray) -> Fractions | Pieces:
     kept += np.repeat(form.pointers[some] - (ends - lengths), lengths)
     pieces = (form.starts[kept], form.ends[kept], form.values[kept])
     return Pieces(np.append(0, ends), *pieces)
-
-
-def _refuse_many_edges(workload: Workload, policy: Policy) -> None:
-    covered = workload.queries * workload.mean_cells()
-    followed = int(covered * 2.0 * policy.edge_count / policy.domain.size)
-    if followed > MOST_FOLLOWED:
-        raise SizeError(
-            f"its queries meet the ends of edges in {followed:,} places; at most 2^27 "
-            f"= {MOST_FOLLOWED:,} are followed"
-        )
