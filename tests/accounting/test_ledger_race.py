@@ -23,8 +23,8 @@ COUNTS = [3, 1, 4, 1, 5, 9]
 SECONDS = 120
 
 
-def ask(path, epsilon, barrier, answers):
-    """Ask as a process of its own; reserve only when the other is as far."""
+def reserve_together(barrier):
+    """Let this process reserve only when the other is as far."""
     check_room = module.check_room
 
     def wait_for_the_other(parts):
@@ -32,6 +32,11 @@ def ask(path, epsilon, barrier, answers):
         barrier.wait(SECONDS)
 
     module.check_room = wait_for_the_other
+
+
+def ask(path, epsilon, barrier, answers):
+    """Ask as a process of its own."""
+    reserve_together(barrier)
     laplace = bf.Laplace(FULL, bf.workloads.Identity(LINE), epsilon=epsilon)
     with bf.Ledger(path) as ledger:
         try:
@@ -116,14 +121,8 @@ def people_of(person):
 
 
 def ask_about(path, person, barrier, answers):
-    """Ask about people as a process; reserve only when the other is as far."""
-    check_room = module.check_room
-
-    def wait_for_the_other(parts):
-        check_room(parts)
-        barrier.wait(SECONDS)
-
-    module.check_room = wait_for_the_other
+    """Ask about people as a process of its own."""
+    reserve_together(barrier)
     with bf.Ledger(path) as ledger:
         try:
             release = ledger.release(PERSONS, people_of(person), person)

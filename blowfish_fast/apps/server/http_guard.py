@@ -49,7 +49,8 @@ MOST_BYTES = 2**23
 UPLOADS = "/api/curator/data-sets"
 CURATORS = "/api/curator/"
 ASKED_OFTEN = tuple(
-    f"{CURATORS}{one}" for one in ("preview", "trade-off", "projected-graph")
+    f"{CURATORS}{one}"
+    for one in ("preview", "trade-off", "projected-graph", "all-tables")
 )
 """What changes nothing, although it is posted."""
 FORM_BYTES = 2**16

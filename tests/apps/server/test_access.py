@@ -19,6 +19,7 @@ CURATORS_ROUTES = [
     ("POST", "/api/curator/preview", {"question": AGES, "epsilon": 1}),
     ("POST", "/api/curator/trade-off", {"question": AGES}),
     ("POST", "/api/curator/projected-graph", {"question": AGES}),
+    ("POST", "/api/curator/all-tables", {"table": "people", "columns": ["age"]}),
     ("PUT", "/api/curator/tables/people/policies", {}),
     ("PUT", "/api/curator/tables/people/budget", {"epsilon": 100}),
     ("GET", "/api/curator/analysts", None),

@@ -14,28 +14,14 @@ from blowfish_fast.apps.server.keys import RateLimit
 from blowfish_fast.apps.server.web_app import make_app
 from blowfish_fast.apps.server.workspace import Workspace
 
-from .serving import running
+from .serving import AGES, TABLE, running
 
 pytestmark = pytest.mark.engines
 
 ANALYSTS = 4
 COST = Fraction(1, 1000)
-TABLE = {
-    "name": "people",
-    "attributes": [
-        {
-            "name": "age",
-            "cells": {"start": 0, "stop": 64, "width": 1},
-            "missing": "none",
-        }
-    ],
-}
-ASKED = {
-    "kind": "histogram",
-    "table": "people",
-    "attribute": "age",
-    "cost": {"epsilon": float(COST)},
-}
+OF_AGES = {**TABLE, "attributes": TABLE["attributes"][:1]}
+ASKED = {**AGES, "width": 1, "cost": {"epsilon": float(COST)}}
 
 
 @pytest.fixture
@@ -76,7 +62,7 @@ def test_questions_are_answered_or_refused_uncharged_while_postgres_restarts(
     postgres, tmp_path
 ):
     work = Workspace(tmp_path / "state", database=postgres.get_uri(), samples=0)
-    ledger = work.add_table(TABLE, epsilon=100).ledger
+    ledger = work.add_table(OF_AGES, epsilon=100).ledger
     free = RateLimit(capacity=1e9, per_second=1e9)
     secrets = [work.keys.make("analyst", f"a{one}") for one in range(ANALYSTS)]
     for one in range(ANALYSTS):
