@@ -174,6 +174,18 @@ class SampleDyadicPartition(Timed):
         )
 
 
+class SampleRunsWithOutliers(Timed):
+    params: ClassVar[list[Any]] = [sizes(), ["dense", "sparse", "distinct"]]
+
+    def prepare(self, cells: int, data: str) -> Call:
+        x = counts(data, cells)
+        source = words()
+        rate = EPSILON_PARTITION
+        return lambda: kernels.sample_dyadic_partition(
+            x, source, rate=rate, penalty=PRICE, outliers=True
+        )
+
+
 class Choose(Timed):
     def prepare(self, rows: int) -> Call:
         bits = 32
