@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import itertools
 import re
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -17,7 +19,7 @@ from blowfish_fast.accounting.statements import Entry
 from blowfish_fast.errors import InputError
 from blowfish_fast.policies.drawing import shorten
 
-from .canvas import axes_for, date_marks, line_names
+from .canvas import axes_for, date_marks, line_names, note
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -64,40 +66,42 @@ def budget_over_time(
     drawn = axes_for(axes, (8.0, 4.0), "Drawing a budget")
     places = _dates(entries) if dated else np.arange(1.0, len(entries) + 1)
     begin, end = _ends(places, dated=dated)
-    total = float(ledger.budget)
-    spent = _stairs(entries)
-    xs = np.concatenate([[begin], places, [end]])
-    ys = np.concatenate([[0.0], spent, spent[-1:] if spent.size else [0.0]])
-    drawn.plot(
-        xs, ys, drawstyle="steps-post", color=palette.BLUE, linewidth=2, label="spent"
-    )
+    total, xs = float(ledger.budget), [begin, *places, end]
+    style = {"color": palette.BLUE, "linewidth": 2, "label": "spent"}
+    ys = _draw_steps(drawn, xs, entries, **style)
     drawn.fill_between(xs, ys, step="post", color=palette.SKY, alpha=0.25)
     names = [
         (f"budget {total:g}", total, palette.LIMIT),
         (f"spent {float(ledger.spent):g}", float(ledger.spent), palette.BLUE),
     ]
-    names += _analysts(drawn, ledger, entries, places, (xs[0], end))
+    names += _analysts(drawn, ledger, entries, xs)
     drawn.axhline(total, color=palette.LIMIT, linestyle="--", label="budget")
     drawn.set_ylim(0.0, total * 1.08)
-    drawn.set_xlim(xs[0], end)
+    drawn.set_xlim(begin, end)
     drawn.set_ylabel(f"{ledger.currency.name} spent")
     _label_time(drawn, entries, dated=dated)
     if len(entries) <= MOST_NAMED:
-        _name_charges(drawn, entries, places, spent)
+        _name_charges(drawn, entries, places, np.array(ys[1:-1]))
     left = float(ledger.remaining)
     drawn.set_title(
         f"{len(entries):,} {'charge' if len(entries) == 1 else 'charges'}, "
-        f"eps = {left:g} of {total:g} left",
+        f"{ledger.currency.short} = {left:g} of {total:g} left",
         fontsize="medium",
     )
     line_names(drawn, names, 0.07)
     return drawn
 
 
-def _stairs(entries: list[Entry]) -> FloatArray:
-    """Return the running total after each charge, rounded once from exact sums."""
-    totals = itertools.accumulate(one.budget.amount for one in entries)
-    return np.array([float(one) for one in totals])
+def _draw_steps(
+    axes: Axes, xs: Sequence[float], entries: list[Entry], **style: Any
+) -> list[float]:
+    """Draw and return the running total, rounded once from exact sums."""
+    amounts = (one.budget.amount for one in entries)
+    totals = itertools.accumulate(amounts, initial=Fraction(0))
+    ys = [float(one) for one in totals]
+    ys.append(ys[-1])
+    axes.plot(xs, ys, drawstyle="steps-post", **style)
+    return ys
 
 
 def _span(entries: list[Entry]) -> float:
@@ -119,31 +123,19 @@ def _ends(places: FloatArray, *, dated: bool) -> tuple[float, float]:
 
 
 def _analysts(
-    axes: Axes,
-    ledger: Ledger,
-    entries: list[Entry],
-    places: FloatArray,
-    span: tuple[float, float],
+    axes: Axes, ledger: Ledger, entries: list[Entry], xs: Sequence[float]
 ) -> list[tuple[str, float, str]]:
     """Draw a thin line for each analyst with an allotment; return their names."""
     named = []
     allotted = itertools.islice(ledger.allotments().items(), MOST_ANALYSTS)
     for number, (analyst, share) in enumerate(allotted):
         own = [place for place, one in enumerate(entries) if one.analyst == analyst]
-        stairs = _stairs([entries[one] for one in own])
-        last = stairs[-1] if stairs.size else 0.0
+        steps = [xs[0], *(xs[one + 1] for one in own), xs[-1]]
         colour, _, dash = palette.series(number + 2)
-        axes.plot(
-            np.concatenate([[span[0]], places[own], [span[1]]]),
-            np.concatenate([[0.0], stairs, [last]]),
-            drawstyle="steps-post",
-            color=colour,
-            linestyle=dash,
-            linewidth=1.4,
-            label=analyst,
-        )
+        style = {"color": colour, "linestyle": dash, "linewidth": 1.4, "label": analyst}
+        last = _draw_steps(axes, steps, [entries[one] for one in own], **style)[-1]
         text = f"{shorten(analyst, 18)} {last:g} of {float(share.granted):g}"
-        named.append((text, float(last), colour))
+        named.append((text, last, colour))
     return named
 
 
@@ -185,13 +177,6 @@ def _name_charges(
         if covers or span[1] > right:
             continue
         taken.append((*span, y))
-        axes.annotate(
-            text,
-            (places[number], spent[number]),
-            xytext=(-3 if before else 3, 2),
-            textcoords="offset points",
-            ha="right" if before else "left",
-            va="bottom",
-            fontsize="small",
-            color="0.25",
-        )
+        away = (-3 if before else 3, 2)
+        style = {"ha": "right" if before else "left", "va": "bottom"}
+        note(axes, text, (places[number], spent[number]), away, **style)

@@ -57,11 +57,7 @@ def reference_answers(
 
 
 def _public_values(reference: Any, name: str | None) -> tuple[AnyArray, str]:
-    if isinstance(reference, Histogram | SparseHistogram):
-        raise InputError(
-            f"{reference!r} holds true counts, and a picture of them would publish "
-            "them; compare with another release, or with a public array"
-        )
+    refuse_true_counts(reference, "compare with another release, or with")
     if isinstance(reference, Release):
         return reference.estimate, name or f"{recipe_name(reference)}, a release"
     if not isinstance(name, str) or not name.strip():
@@ -75,6 +71,15 @@ def _public_values(reference: Any, name: str | None) -> tuple[AnyArray, str]:
             f"a reference is a release or an array of numbers; received {reference!r}"
         )
     return values, f"{name} (public)"
+
+
+def refuse_true_counts(values: Any, instead: str) -> None:
+    """Refuse to draw counts that no mechanism released."""
+    if isinstance(values, Histogram | SparseHistogram):
+        raise InputError(
+            f"{values!r} holds true counts, and a picture of them would publish them; "
+            f"{instead} a public array"
+        )
 
 
 class Places(NamedTuple):
@@ -187,6 +192,14 @@ def rotate_names(axes: Axes) -> None:
     """Turn the names along the lower axis, ending below their marks."""
     for text in axes.get_xticklabels():
         text.set(rotation=40, ha="right", rotation_mode="anchor")
+
+
+def note(
+    axes: Axes, text: str, place: Any, away: tuple[float, float], **style: Any
+) -> None:
+    """Write a remark so many points away from a place."""
+    look: dict[str, Any] = {"fontsize": "small", "color": "0.25", **style}
+    axes.annotate(text, place, xytext=away, textcoords="offset points", **look)
 
 
 def line_names(axes: Axes, names: list[tuple[str, float, str]], gap: float) -> None:

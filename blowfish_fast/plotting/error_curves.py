@@ -26,7 +26,7 @@ from blowfish_fast.policies import Full, Policy, Threshold
 from blowfish_fast.release.tabular import strategy_name
 from blowfish_fast.workloads import Workload
 
-from .canvas import axes_for, in_full, line_names
+from .canvas import axes_for, in_full, line_names, note
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -310,16 +310,9 @@ def _name_changes(axes: Axes, thetas: list[float], found: list[Least]) -> None:
     for number, (theta, one) in enumerate(zip(thetas, found, strict=True)):
         if one.strategy != before:
             late = number > 0.6 * len(thetas)
-            axes.annotate(
-                one.strategy.replace("_", " "),
-                (theta, one.error),
-                xytext=(6, -14 if late else -7),
-                textcoords="offset points",
-                va="top",
-                ha="right" if late else "left",
-                fontsize="small",
-                color="0.25",
-            )
+            name, away = one.strategy.replace("_", " "), (6, -14 if late else -7)
+            style = {"ha": "right" if late else "left", "va": "top"}
+            note(axes, name, (theta, one.error), away, **style)
         before = one.strategy
 
 

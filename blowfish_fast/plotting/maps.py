@@ -10,15 +10,13 @@ from blowfish_fast._support import palette
 from blowfish_fast._support.optional import require
 from blowfish_fast._support.typing import AnyArray, FloatArray
 from blowfish_fast._support.validation import as_choice, malformed_as
-from blowfish_fast.data.histogram import Histogram
-from blowfish_fast.data.sparse import SparseHistogram
 from blowfish_fast.errors import InputError, IntervalError
 from blowfish_fast.release.release import Release
 from blowfish_fast.release.tables.accuracy import TableErrors
 from blowfish_fast.workloads import Identity
 from blowfish_fast.workloads.tables import table_names
 
-from .canvas import axes_for, heading, label_axis, name_extras
+from .canvas import axes_for, heading, label_axis, name_extras, refuse_true_counts
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -140,11 +138,7 @@ def density(
     >>> axes.images[0].get_array().round(1).tolist()
     [[0.0, 2.3], [4.6, 6.9]]
     """
-    if isinstance(values, Histogram | SparseHistogram):
-        raise InputError(
-            f"{values!r} holds true counts, and a picture of them would publish them; "
-            "draw a release, or a public array"
-        )
+    refuse_true_counts(values, "draw a release, or")
     if isinstance(values, Release):
         raise InputError("density draws arrays; a release has plotting.grid_map")
     with malformed_as(InputError, "density draws an array of numbers"):

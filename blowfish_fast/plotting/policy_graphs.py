@@ -20,7 +20,7 @@ from blowfish_fast.policies.drawing import (
     is_small,
 )
 
-from .canvas import axes_for, in_full, marks_along, rotate_names
+from .canvas import axes_for, in_full, marks_along, note, rotate_names
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -106,15 +106,9 @@ def _small(policy: Policy, axes: Axes | None) -> Axes:
             )
         )
         drawn.plot(*layout.absent, "s", color=palette.ABSENT, markersize=9, zorder=3)
-        drawn.annotate(
-            "absent",
-            (layout.absent[0], layout.absent[1]),
-            xytext=(0, -8 if layout.form == "line" else -10),
-            textcoords="offset points",
-            ha="center",
-            va="top",
-            color=palette.ABSENT,
-        )
+        away = (0, -8 if layout.form == "line" else -10)
+        style = {"ha": "center", "va": "top", "color": palette.ABSENT}
+        note(drawn, "absent", tuple(layout.absent), away, fontsize=None, **style)
     drawn.plot(
         *layout.nodes.T, "o", color=palette.BLACK, markersize=7, zorder=3, clip_on=False
     )
@@ -152,14 +146,9 @@ def _frame(axes: Axes, policy: Policy, layout: GraphDrawing) -> None:
     if layout.form == "circle":
         for place, label in zip(layout.nodes, layout.labels, strict=True):
             x, y = place.tolist()
-            axes.annotate(
-                label,
-                (x, y),
-                xytext=(13 * x, 13 * y),
-                textcoords="offset points",
-                ha="center" if abs(x) < 0.2 else ("left" if x > 0 else "right"),
-                va="center",
-            )
+            where = "center" if abs(x) < 0.2 else ("left" if x > 0 else "right")
+            usual = {"ha": where, "va": "center", "color": None, "fontsize": None}
+            note(axes, label, (x, y), (13 * x, 13 * y), **usual)
         axes.set(xticks=[], yticks=[], aspect="equal")
         axes.set_xlim(low[0] - 0.75, high[0] + 0.75)
         axes.set_ylim(low[1] - 0.35, high[1] + 0.3)
@@ -198,18 +187,9 @@ def _sentence(axes: Axes, policy: Policy) -> None:
     if not axes.get_xlabel():
         # An empty label has no place to hang the sentence on.
         axes.set_xlabel(" ")
-    axes.annotate(
-        textwrap.fill(sentence, letters(axes, SENTENCE_LETTERS)),
-        (0.5, 0.0),
-        xycoords=axes.xaxis.label,
-        xytext=(0, -6),
-        textcoords="offset points",
-        ha="center",
-        va="top",
-        fontsize="small",
-        color="0.25",
-        annotation_clip=False,
-    )
+    text = textwrap.fill(sentence, letters(axes, SENTENCE_LETTERS))
+    style = {"ha": "center", "va": "top", "annotation_clip": False}
+    note(axes, text, (0.5, 0.0), (0, -6), xycoords=axes.xaxis.label, **style)
 
 
 def sampled_cells(count: int) -> IntArray:
