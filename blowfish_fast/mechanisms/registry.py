@@ -9,7 +9,6 @@ from __future__ import annotations
 import difflib
 import importlib
 from collections.abc import Iterable, Iterator, Mapping
-from fractions import Fraction
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
@@ -42,9 +41,6 @@ MechanismName = str | type[Mechanism]
 """A name of the registry or of an entry point, ``"package:Class"``, or a class."""
 
 HOME = __name__.partition(".")[0]
-
-PLAIN = frozenset([type(None), bool, int, float, str, Fraction])
-"""What holds no mechanism, partition or strategy, seen at a glance."""
 
 
 def offered_mechanisms() -> dict[str, EntryPoint]:
@@ -99,8 +95,6 @@ def outside_parts(mechanism: Mechanism) -> list[str]:
 
 def _outside(part: Any) -> Iterator[str]:
     kind = part if isinstance(part, type) else type(part)
-    if kind in PLAIN:
-        return
     if issubclass(kind, Mechanism | Partition | LinearStrategy):
         if kind.__module__.partition(".")[0] != HOME:
             yield f"{kind.__module__}:{kind.__qualname__}"
