@@ -298,9 +298,9 @@ def _read_tables(tables: Any, person: str | None) -> list[PeopleTable]:
     with malformed_as(InputError, rule):
         given = list(given)
     for one in given:
-        if hasattr(one, "source") and callable(one.policy):
-            one = PeopleTable(one.name, one.policy(), one.source or one.name)
         with malformed_as(InputError, rule):
+            if hasattr(one, "source") and callable(one.policy):
+                one = PeopleTable(one.name, one.policy(), one.source or one.name)
             name, policy, source = PeopleTable(*one)
         if not isinstance(name, str) or not isinstance(policy, Policy):
             raise InputError(rule, received=quoted(one))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 from fractions import Fraction
+from types import SimpleNamespace
 
 import pytest
 
@@ -251,3 +252,26 @@ def test_a_closed_population_leaves_its_sources_to_the_ledgers_of_its_folder(tmp
     with pytest.raises(LedgerError, match="'ward' pays for releases"):
         made("one")
     made("three").close()
+
+
+@pytest.mark.parametrize(
+    ("source", "told"), [("ward/wide", "ward/wide"), (None, "wide")]
+)
+def test_a_table_of_a_catalog_is_read_with_its_policy_and_source(source, told):
+    described = SimpleNamespace(name="wide", source=source, policy=lambda: VISITS)
+    people = bf.Population("p", person="id", tables=[described], epsilon=1)
+    assert people.tables["wide"].source == told
+    assert people.tables["wide"].policy == VISITS.per_person(person="id")
+    assert repr(people).startswith("Population('p', ['wide'], Ledger")
+    assert people.remaining == 1
+    # In memory nothing pays any longer once it is closed, so the source stays taken.
+    people.close()
+    with pytest.raises(LedgerError, match="would add up unseen"):
+        bf.Population("q", person="id", tables=[described], epsilon=1)
+
+
+def test_a_table_of_a_catalog_without_a_policy_is_refused():
+    with pytest.raises(InputError, match="given by name and policy"):
+        bf.Population(
+            "p", person="id", tables=[SimpleNamespace(source="ward")], epsilon=1
+        )
