@@ -198,3 +198,12 @@ def test_every_answer_lies_in_its_own_interval(theta, seed, epsilon):
     for answer in (sides.count(), sides.sum(0), sides.mean(0), sides.quantile(0)):
         low, high = answer.interval()
         assert low <= answer <= high
+
+
+@pytest.mark.parametrize("name", ["Laplace", "Hierarchy", "Transformed"])
+def test_nobody_changes_the_scales_that_later_releases_are_drawn_at(name):
+    made = getattr(bf.mechanisms, name)(bf.policies.Full(LINE), RANGES, epsilon=1)
+    scales = made.release(COUNTS, rng=1).measurements[0].scales
+    for array in (scales.exact, scales.rates):
+        with pytest.raises(ValueError, match="read-only"):
+            array[:] = 1

@@ -246,6 +246,9 @@ class LinearStrategy(ABC):
         _, _, exact, worst = priced
         weights[exact] = 0
         found = scales_within(weights, worst, given, exact)
+        # Later releases are drawn at these: whoever got them must not change them.
+        found.rates.setflags(write=False)
+        found.exact.setflags(write=False)
         self.__dict__["_last_scales"] = (policy, given, found)
         return found
 
