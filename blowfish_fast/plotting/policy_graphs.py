@@ -55,12 +55,7 @@ def policy_graph(policy: Policy, *, axes: Axes | None = None) -> Axes:
             f"policy_graph draws a policy, such as policies.Line(domain); received "
             f"{policy!r}"
         )
-    if is_small(policy.domain):
-        drawn = _small(policy, axes)
-    elif policy.domain.ndim == 2:
-        drawn = _map_from_the_middle(policy, axes)
-    else:
-        drawn = _matrix(policy, axes)
+    drawn = (_small if is_small(policy.domain) else _coarse)(policy, axes)
     facts = textwrap.fill(graph_facts(policy), letters(drawn, TITLE_LETTERS))
     drawn.set_title(facts, fontsize="medium")
     _sentence(drawn, policy)
@@ -197,36 +192,34 @@ def sampled_cells(count: int) -> IntArray:
     return np.unique(np.linspace(0, count - 1, min(count, SAMPLED)).astype(np.int64))
 
 
-def _matrix(policy: Policy, axes: Axes | None) -> Axes:
-    """Draw the edges between sampled cells, each against each."""
-    cells = sampled_cells(policy.domain.size)
-    distances = policy.distance(cells[:, None], cells[None, :])
+def _coarse(policy: Policy, axes: Axes | None) -> Axes:
+    """Draw edges between sampled cells, of a grid from its middle cell alone."""
     drawn = axes_for(axes, (6.4, 6.4), "Drawing a policy")
-    _distances(drawn, distances, "edges between two cells")
-    one = policy.domain.ndim == 1
-    attribute = policy.domain.attributes[0] if one else Axis(policy.domain.size)
-    for which, person in (("x", "one person"), ("y", "another")):
-        _sampled_axis(drawn, which, attribute, cells)
-        name = attribute.name or "cell"
-        drawn.set(**{f"{which}label": f"{name} of {person}"})
-    return drawn
-
-
-def _map_from_the_middle(policy: Policy, axes: Axes | None) -> Axes:
-    """Draw the edges from the middle cell to sampled cells of a grid."""
-    rows, columns = policy.domain.shape
-    down, right = sampled_cells(rows), sampled_cells(columns)
-    middle = rows // 2 * columns + columns // 2
-    distances = policy.distance(middle, down[:, None] * columns + right[None, :])
-    drawn = axes_for(axes, (6.4, 6.4), "Drawing a policy")
-    _distances(drawn, distances, "edges from the middle cell")
-    for which, axis, cells in (("y", 0, down), ("x", 1, right)):
-        attribute = policy.domain.attributes[axis]
-        _sampled_axis(drawn, which, attribute, cells)
-        name = attribute.name or ("row" if axis == 0 else "column")
-        drawn.set(**{f"{which}label": name})
-    at = [np.searchsorted(right, columns // 2), np.searchsorted(down, rows // 2)]
-    drawn.plot(*at, "+", color=palette.VERMILLION, markersize=12, mew=2)
+    domain = policy.domain
+    if domain.ndim == 2:
+        (rows, columns), (up, across) = domain.shape, domain.attributes
+        down, right = sampled_cells(rows), sampled_cells(columns)
+        middle = rows // 2 * columns + columns // 2
+        distances = policy.distance(middle, down[:, None] * columns + right[None, :])
+        names, words = (
+            (up.name or "row", across.name or "column"),
+            "from the middle cell",
+        )
+        at = [np.searchsorted(right, columns // 2), np.searchsorted(down, rows // 2)]
+        drawn.plot(*at, "+", color=palette.VERMILLION, markersize=12, mew=2)
+    else:
+        down = right = sampled_cells(domain.size)
+        distances = policy.distance(down[:, None], right[None, :])
+        up = across = domain.attributes[0] if domain.ndim == 1 else Axis(domain.size)
+        name = up.name or "cell"
+        names, words = (
+            (f"{name} of another", f"{name} of one person"),
+            "between two cells",
+        )
+    _distances(drawn, distances, f"edges {words}")
+    _sampled_axis(drawn, "y", up, down)
+    _sampled_axis(drawn, "x", across, right)
+    drawn.set(ylabel=names[0], xlabel=names[1])
     return drawn
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import math
 import re
+from contextlib import suppress
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -82,15 +83,13 @@ def certainties(policy: Policy, budget: Budget) -> list[Certainty]:
         terms["delta"] = left_out(budget)
     found = []
     for prior in PRIORS:
-        near = risk(prior, steps=1, **terms)
-        try:
-            far = risk(prior, policy=policy, **terms)
-            steps = float(most_steps(policy))
-        except BlowfishError:
-            # Known counts, or too many cells to compare.
-            found.append(Certainty(float(prior), float(near), None, None))
-            continue
-        found.append(Certainty(float(prior), float(near), float(far), steps))
+        near = float(risk(prior, steps=1, **terms))
+        far = steps = None
+        # Known counts, or too many cells to compare.
+        with suppress(BlowfishError):
+            any_two = risk(prior, policy=policy, **terms)
+            far, steps = float(any_two), float(most_steps(policy))
+        found.append(Certainty(float(prior), near, far, steps))
     return found
 
 
@@ -184,38 +183,31 @@ def limits_section(policy: Policy) -> Section:
 
 def exactness_section(release: Release) -> Section:
     """Say how exact a release is."""
-    heading = "How exact it is"
-    if release.interval_scope == "nothing":
-        return Section(
-            heading,
-            [
-                f"{recipe_name(release)} is not linear in its noise: its answers come "
-                "without intervals, and how far they are off depends on the data."
-            ],
-        )
-    if measures_answers(release):
-        return Section(
-            heading,
-            [
-                "Only the queries it was made for were measured, and only they have "
-                "intervals.",
-                "Other questions are answered from these as if records were spread "
-                "evenly, and such an answer may be far off.",
-            ],
-        )
     sentences = []
-    if release.domain.size <= MOST_INTERVALS:
-        half = half_width(release)
+    if release.interval_scope == "nothing":
         sentences.append(
-            f"In a single cell the noise stays within {half:,.3g} records, in 95 cases "
-            "of 100 (the median over the cells)."
-            if half is not None
-            else "Intervals are known for the queries it was made for."
+            f"{recipe_name(release)} is not linear in its noise: its answers come "
+            "without intervals, and how far they are off depends on the data."
         )
-        if half is not None:
+    elif measures_answers(release):
+        sentences += [
+            "Only the queries it was made for were measured, and only they have "
+            "intervals.",
+            "Other questions are answered from these as if records were spread evenly, "
+            "and such an answer may be far off.",
+        ]
+    elif release.domain.size <= MOST_INTERVALS:
+        half = half_width(release)
+        if half is None:
+            sentences.append("Intervals are known for the queries it was made for.")
+        else:
             kind = release.interval_kind(Identity(release.domain))
-            sentences.append(release.interval_sentence(kind))
-    return Section(heading, sentences)
+            sentences += [
+                f"In a single cell the noise stays within {half:,.3g} records, in 95 "
+                "cases of 100 (the median over the cells).",
+                release.interval_sentence(kind),
+            ]
+    return Section("How exact it is", sentences)
 
 
 def explain_attack(

@@ -46,7 +46,7 @@ from blowfish_fast.workloads import Tables, Workload
 from .options import look_here_for
 from .parsing.array_files import is_number
 from .parsing.job import BEST, ON_QUERIES, Job
-from .printing import bar_counter, spinner, steps_bar
+from .printing import counter, spinner
 from .release_job import BUDGET_FORMS, Facts
 
 MANY_CELLS = 2**12
@@ -186,8 +186,8 @@ def choose_with_progress(facts: Facts, job: Job) -> MechanismChoice:
     if job.records is None or (job.mechanism or BEST) != BEST:
         with spinner("choosing a mechanism"):
             return choose_mechanism(facts, job)
-    with steps_bar() as bar:
-        return choose_mechanism(facts, job, bar_counter(bar, "trying mechanisms"))
+    with counter("trying mechanisms") as step:
+        return choose_mechanism(facts, job, step)
 
 
 def _check_accuracy(job: Job) -> None:

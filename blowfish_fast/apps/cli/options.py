@@ -79,17 +79,12 @@ Cells = Annotated[
         metavar="CELLS",
         help="The cells: 4096, 64x64, age=0:101:1, sex=categories:f,m, ...; repeated "
         "for each column.",
-        show_default=False,
     ),
 ]
 PolicyWords = Annotated[
     str,
     typer.Option(
-        "--policy",
-        metavar="POLICY",
-        help=POLICY_HELP,
-        autocompletion=offer_policies,
-        show_default=False,
+        "--policy", metavar="POLICY", help=POLICY_HELP, autocompletion=offer_policies
     ),
 ]
 Mechanisms = Annotated[
@@ -108,22 +103,18 @@ WorkloadWords = Annotated[
         metavar="WORKLOAD",
         help=WORKLOAD_HELP,
         autocompletion=offer_workloads,
-        show_default=False,
     ),
 ]
 DATA, PRIVACY, OUTPUT = "Data", "Privacy and accuracy", "Output"
 ReleaseFile = Annotated[
     Path,
-    typer.Argument(
-        metavar="RELEASE", help="The file of a release.", show_default=False
-    ),
+    typer.Argument(metavar="RELEASE", help="The file of a release."),
 ]
 JobFile = Annotated[
     Path | None,
     typer.Argument(
         metavar="JOB",
         help="A job file (TOML); flags override it. See blowfish release --example.",
-        show_default=False,
     ),
 ]
 Confidence = Annotated[

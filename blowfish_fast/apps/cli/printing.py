@@ -12,22 +12,20 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
-
-if TYPE_CHECKING:
-    from rich.progress import Progress
 
 Report = Callable[[str], None]
 """Takes the name of the step that begins."""
 Count = Callable[[int, int, str], None]
 """Takes steps done, steps in all, and the name of the last."""
 
-NUMBER = r"-?[\d,]*\.?\d+(e[-+]?\d+)?"
+NUMBER = r"-?[\d,]*\.?\d+(e[-+]?\d+)?%?"
 LONGEST_NAME = 32
 """Characters of a step's name beside a bar, so that both fit on a screen."""
 
@@ -144,7 +142,7 @@ def show_table(
         for name, texts in zip(names, columns, strict=True)
     ]
     for name, texts in zip(names, columns, strict=True):
-        numbers = bool(texts) and all(_reads_as_number(one) for one in texts)
+        numbers = bool(texts) and all(reads_as_number(one) for one in texts)
         # On a narrow screen names are broken between words, so that numbers are not.
         broken = name if sum(wide) <= console.width else name.replace(" ", "\n")
         table.add_column(
@@ -155,11 +153,13 @@ def show_table(
     console.print(table)
 
 
-def _bar(*columns: Any) -> Progress:
-    """Return a bar for a terminal only."""
-    from rich.progress import Progress
+@contextmanager
+def _progress(name: str, *columns: Any) -> Iterator[Callable[..., None]]:
+    """Show a bar on a terminal only; yield what updates it."""
+    from rich.progress import Progress, TextColumn
 
-    return Progress(
+    bar = Progress(
+        TextColumn("{task.description}"),
         *columns,
         console=remarks,
         disable=not remarks.is_terminal,
@@ -167,41 +167,38 @@ def _bar(*columns: Any) -> Progress:
         # Results belong to the output, even while a bar is shown.
         redirect_stdout=False,
     )
+    with bar:
+        yield partial(bar.update, bar.add_task(name, total=None, last=""))
 
 
 @contextmanager
 def spinner(text: str) -> Iterator[Report]:
     """Show a spinner and the step at hand while something works, on a terminal."""
-    from rich.progress import SpinnerColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import SpinnerColumn, TimeElapsedColumn
 
-    described = TextColumn("{task.description}")
-    with _bar(SpinnerColumn(), described, TimeElapsedColumn()) as bar:
-        task = bar.add_task(text, total=None)
-        yield lambda step: bar.update(task, description=f"{text}: {step}")
+    with _progress(text, SpinnerColumn(), TimeElapsedColumn()) as update:
+        yield lambda step: update(description=f"{text}: {step}")
 
 
-def steps_bar() -> Progress:
-    """Return a bar for counted steps, for a terminal only; see `bar_counter`."""
+@contextmanager
+def counter(name: str) -> Iterator[Count]:
+    """Show a bar of counted steps while something works, on a terminal."""
     from rich import progress
 
-    return _bar(
-        progress.TextColumn("{task.description}"),
+    columns = (
         progress.BarColumn(bar_width=20),
         progress.MofNCompleteColumn(),
         progress.TimeRemainingColumn(),
         progress.TextColumn("{task.fields[last]}"),
     )
-
-
-def bar_counter(bar: Progress, name: str) -> Count:
-    """Return what moves a bar of its own name."""
-    task = bar.add_task(name, total=None, last="")
-    return lambda done, total, last: bar.update(
-        task,
-        completed=done,
-        total=total,
-        last=last if len(last) <= LONGEST_NAME else last[: LONGEST_NAME - 3] + "...",
-    )
+    with _progress(name, *columns) as update:
+        yield lambda done, total, last: update(
+            completed=done,
+            total=total,
+            last=last
+            if len(last) <= LONGEST_NAME
+            else f"{last[: LONGEST_NAME - 3]}...",
+        )
 
 
 def plural(number: int, thing: str) -> str:
@@ -229,5 +226,13 @@ def column_texts(column: list[Any]) -> list[str]:
     ]
 
 
-def _reads_as_number(text: str) -> bool:
+def as_texts(columns: Mapping[str, Any], most: int) -> tuple[list[str], list[Any]]:
+    """Return the names of columns, and their first rows, as tables show them."""
+    texts = [column_texts(plain(column[:most])) for column in columns.values()]
+    names = [name.replace("_", " ") for name in columns]
+    return names, [list(row) for row in zip(*texts, strict=True)]
+
+
+def reads_as_number(text: str) -> bool:
+    """Return whether a text is a number, or nothing, as tables show it."""
     return not text or re.fullmatch(NUMBER, text) is not None

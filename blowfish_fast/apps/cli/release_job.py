@@ -49,7 +49,7 @@ from .parsing.policy import (
     parse_table_policy,
 )
 from .parsing.workload import WORKLOAD_FORMS, asks_tables, parse_tables, parse_workload
-from .printing import bar_counter, spinner, steps_bar
+from .printing import counter, spinner
 
 PARTS = 100
 """Steps of the bar that shows how much of the data is read."""
@@ -265,13 +265,12 @@ def count_records(
 ) -> Any:
     """Count every cell, of one epoch if one is named, or some tables of all columns."""
     counting = _with_arrivals(job, facts.counting)
-    with steps_bar() as bar:
-        count = bar_counter(bar, "reading")
-        count(0, PARTS, "")
+    with counter("reading") as count:
 
         def done(part: float) -> None:
             count(int(PARTS * part), PARTS, "")
 
+        done(0.0)
         try:
             if tables is not None:
                 return source.tables(counting, tables, done)
@@ -315,12 +314,12 @@ def check_ledger(job: Job, seed: int | None) -> None:
         )
 
 
-def _open_ledger(job: Job, facts: Facts) -> Ledger:
-    """Open the ledger of a job; make it only where a budget was stated."""
+def _open_ledger(job: Job, facts: Facts, *, in_memory: bool = False) -> Ledger:
+    """Open the ledger of a job; one that is not there is made, or kept in memory."""
     assert job.ledger is not None
-    path = Path(job.ledger)
-    if path.exists():
-        return Ledger(path)
+    if Path(job.ledger).exists():
+        return Ledger(job.ledger)
+    path = None if in_memory else job.ledger
     return Ledger(path, policy=facts.ledger_policy, **job.ledger_terms)
 
 
@@ -332,12 +331,7 @@ def preview_charge(
         return None
     check_vouched([mechanism], vouched=bool(job.vouched))
     known = Path(job.ledger).exists()
-    if known:
-        ledger = Ledger(job.ledger)
-    else:
-        # In memory: a ledger of these terms, without a file.
-        ledger = Ledger(None, policy=facts.ledger_policy, **job.ledger_terms)
-    with ledger:
+    with _open_ledger(job, facts, in_memory=True) as ledger:
         _check_total(job, ledger)
         words = parse_series(job)
         if words is None:
@@ -352,9 +346,7 @@ def preview_charge(
         if bought is not None and entry is None:
             # Both are paid, or none: room for one alone is not enough.
             weighed = ledger.preview(mechanism.at(mechanism.budget + bought))
-        if entry is not None and entry.state != "reserved":
-            after = ledger.remaining
-        elif entry is None and not weighed.accepted:
+        if entry is None and not weighed.accepted:
             if mechanism.policy.implies(ledger.policy):
                 raise BudgetError(f"{weighed.reason}. Nothing was charged")
             raise PolicyError(
@@ -363,8 +355,7 @@ def preview_charge(
                 "of them, and leave --policy out to take the ledger's. Nothing was "
                 "charged"
             )
-        else:
-            after = weighed.after if entry is None else ledger.remaining
+        after = weighed.after if entry is None else ledger.remaining
         return {
             "file": job.ledger,
             "new": not known,

@@ -12,8 +12,8 @@ import numpy as np
 from blowfish_fast._support.typing import AnyArray, FloatArray
 from blowfish_fast.apps.cli.exit_codes import reword
 from blowfish_fast.apps.cli.options import Question
+from blowfish_fast.apps.cli.parsing.domain import find_column
 from blowfish_fast.apps.cli.parsing.where import (
-    find_attribute,
     parse_condition,
     parse_edges,
     parse_queries,
@@ -192,7 +192,7 @@ def _answer_quantiles(release: Release, asked: Question) -> AnswerTable:
             "say of which column: --quantile 0.5 --of COLUMN; this release has "
             f"{', '.join(domain.column_names)}"
         )
-    axis = find_attribute(asked.quantile_of or "0", domain)
+    axis = find_column(asked.quantile_of or "0", domain)
     attribute = domain.attributes[axis]
     name = domain.column_names[axis] if attribute.cuts is not None else "cell"
     name = "value" if name in (*ANSWERED, "quantile", *_group_names(asked)) else name
@@ -345,7 +345,7 @@ def _measures(asked: Question, domain: Domain) -> list[tuple[str, int | None]]:
     """Return the names of what is measured, each with its attribute."""
     named = (("sum", asked.sum_of), ("mean", asked.mean_of), ("std", asked.std_of))
     found: list[tuple[str, int | None]] = [
-        (measure, find_attribute(column, domain))
+        (measure, find_column(column, domain))
         for measure, column in named
         if column is not None
     ]
@@ -358,7 +358,7 @@ def _groups(by: list[str], domain: Domain) -> tuple[list[int], dict[int, list[An
     bins: dict[int, list[Any]] = {}
     for words in by:
         name, _, edges = words.partition("=")
-        axis = find_attribute(name, domain)
+        axis = find_column(name, domain)
         if not edges:
             names.append(axis)
         elif domain.names[axis] is None:

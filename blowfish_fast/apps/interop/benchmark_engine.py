@@ -7,18 +7,21 @@ a row per query and a column per cell in C order.
 
 from __future__ import annotations
 
+import sys
 from typing import Any, Self
 
 import numpy as np
 
 from blowfish_fast._support.typing import FloatArray
 from blowfish_fast._support.validation import malformed_as
+from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.data.histogram import Histogram
 from blowfish_fast.errors import DomainError, InputError, WorkloadError
 from blowfish_fast.mechanisms.registry import MechanismName, find_mechanism
 from blowfish_fast.release.release import Release
 from blowfish_fast.workloads import Identity, Linear, Ranges, Rectangles, Workload
+from blowfish_fast.workloads.base import form_matrix
 
 from .estimator import check_stated, policy_over
 
@@ -158,6 +161,8 @@ def _holds_queries(queries: Any) -> bool:
 
 
 def _from_ranges(listed: list[list[Any]], domain: Domain) -> Workload:
+    from scipy import sparse
+
     if not listed:
         raise WorkloadError("the list of queries is empty; ask at least one")
     boxes = [one for ranges in listed for one in ranges]
@@ -169,23 +174,9 @@ def _from_ranges(listed: list[list[Any]], domain: Domain) -> Workload:
         if domain.ndim == 1:
             return Ranges(domain, lows[:, 0], highs[:, 0])
         return rectangles
-    return Linear(domain, _matrix(listed, lows, highs, weights, domain))
-
-
-def _matrix(
-    listed: list[list[Any]], lows: Any, highs: Any, weights: Any, domain: Domain
-) -> Any:
-    from scipy import sparse
-
-    numbers = np.arange(domain.size).reshape(domain.shape)
     owners = np.repeat(np.arange(len(listed)), [len(ranges) for ranges in listed])
-    rows, columns, values = [], [], []
-    for owner, low, high, weight in zip(owners, lows, highs, weights, strict=True):
-        box = tuple(slice(*ends) for ends in zip(low, high, strict=True))
-        cells = numbers[box].reshape(-1)
-        columns.append(cells)
-        rows.append(np.full(cells.size, owner))
-        values.append(np.full(cells.size, weight))
-    entries = (np.concatenate(rows), np.concatenate(columns))
-    shape = (len(listed), domain.size)
-    return sparse.csr_array((np.concatenate(values), entries), shape=shape)
+    sums = sparse.csr_array(
+        (weights, (owners, np.arange(weights.size))), shape=(len(listed), weights.size)
+    )
+    form = rectangles.explicit_form(Buckets.single_cells(domain.size))
+    return Linear(domain, sums @ form_matrix(form, domain.size, most=sys.maxsize))

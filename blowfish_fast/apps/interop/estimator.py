@@ -11,7 +11,6 @@ import importlib
 import inspect
 import sys
 import warnings
-from collections.abc import Callable
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -28,28 +27,22 @@ from blowfish_fast.errors import (
     PrivacyError,
 )
 from blowfish_fast.mechanisms.base import Mechanism
-from blowfish_fast.policies import AddRemove, Attribute, Full, Line, Policy
+from blowfish_fast.policies import POLICIES, Policy
 from blowfish_fast.release.release import Release
 
 if TYPE_CHECKING:
     from blowfish_fast.accounting.ledger import Ledger
 
-WORDS: dict[str, Callable[[Domain], Policy]] = {
-    "add_remove": AddRemove,
-    "full": Full,
-    "line": Line,
-    "attribute": Attribute,
+WORDS: dict[str, Any] = {
+    name: POLICIES[name] for name in ("add_remove", "full", "line", "attribute")
 }
 """Policies that a domain alone determines."""
 
 
 def check_stated(policy: Any) -> None:
     """Refuse what is no policy, before any data arrives."""
-    if isinstance(policy, str) and policy in WORDS:
-        return
-    if not isinstance(policy, Policy) and (
-        isinstance(policy, str | type(None)) or not callable(policy)
-    ):
+    known = policy in WORDS if isinstance(policy, str) else callable(policy)
+    if not known and not isinstance(policy, Policy):
         raise PolicyError(
             f"state the policy: one of {sorted(WORDS)}, a Policy, or a function from "
             f"a Domain to one; received {policy!r}"
@@ -60,7 +53,8 @@ def policy_over(policy: Any, domain: Domain) -> Policy:
     """Return the stated policy over a domain."""
     check_stated(policy)
     if isinstance(policy, str):
-        return WORDS[policy](domain)
+        made: Policy = WORDS[policy](domain)
+        return made
     stated = policy if isinstance(policy, Policy) else policy(domain)
     if not isinstance(stated, Policy):
         raise PolicyError(f"the function for the policy returned {stated!r}")

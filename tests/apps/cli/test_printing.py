@@ -96,8 +96,8 @@ def test_progress_is_shown_on_a_terminal_and_never_on_the_output(
     with printing.spinner("working") as step:
         step("first")
         printing.show("result")
-    with printing.steps_bar() as bar:
-        printing.bar_counter(bar, "trying")(3, 7, "last one")
+    with printing.counter("trying") as step:
+        step(3, 7, "last one")
     shown = screen.file.getvalue()
     assert ("working: first" in shown) is terminal
     assert ("3/7" in shown) is terminal

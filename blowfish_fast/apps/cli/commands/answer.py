@@ -17,7 +17,7 @@ from blowfish_fast.apps.cli.options import (
     with_options,
 )
 from blowfish_fast.apps.cli.printing import (
-    column_texts,
+    as_texts,
     plain,
     remark,
     show,
@@ -112,10 +112,7 @@ def _as_plain(
 def _show(release: bf.Release, table: Table, about: str) -> None:
     from blowfish_fast.release.tabular import recipe_name
 
-    shown = {name: column[:MOST_LINES] for name, column in table.columns.items()}
-    texts = [column_texts(plain(column)) for column in shown.values()]
-    names = [name.replace("_", " ") for name in shown]
-    show_table(names, [list(row) for row in zip(*texts, strict=True)])
+    show_table(*as_texts(table.columns, MOST_LINES))
     if len(table) > MOST_LINES:
         more = len(table) - MOST_LINES
         show(f"... and {more:,} more: --out FILE.csv has them all")

@@ -13,13 +13,12 @@ import blowfish_fast as bf
 from blowfish_fast.apps.cli.exit_codes import FOUND
 from blowfish_fast.apps.cli.options import Json, Mechanisms, look_here_for
 from blowfish_fast.apps.cli.printing import (
-    bar_counter,
     console,
+    counter,
     remark,
     remarks,
     show,
     show_table,
-    steps_bar,
 )
 from blowfish_fast.errors import InputError
 
@@ -126,14 +125,14 @@ def _run(
     kept = None if out is None else ProgressFile(out, plan, bf.__version__)
     start = time.perf_counter()
     try:
-        with steps_bar() as bar:
+        with counter("auditing") as step:
             verdicts = audit_everything(
                 plan,
                 mechanisms=mechanisms or None,
                 open_ledger=bf.Ledger,
                 workers=workers or usable_cores(),
                 kept=kept,
-                progress=bar_counter(bar, "auditing"),
+                progress=step,
             )
     except KeyboardInterrupt as stop:
         if out is not None:

@@ -10,12 +10,10 @@ import typer
 from blowfish_fast.apps.cli.options import Json
 from blowfish_fast.apps.cli.printing import plural, remark, show
 
-Backup = Annotated[
-    Path, typer.Argument(metavar="BACKUP", help="The backup.", show_default=False)
-]
+Backup = Annotated[Path, typer.Argument(metavar="BACKUP", help="The backup.")]
 Folder = Annotated[
     Path,
-    typer.Argument(metavar="FOLDER", help="The server's folder.", show_default=False),
+    typer.Argument(metavar="FOLDER", help="The server's folder."),
 ]
 
 

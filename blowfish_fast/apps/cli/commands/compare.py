@@ -47,7 +47,6 @@ def run_compare(
             help="What stays indistinguishable, as for policy describe; several are "
             "set side by side.",
             autocompletion=offer_policies,
-            show_default=False,
         ),
     ],
     workload: WorkloadWords,
@@ -56,7 +55,6 @@ def run_compare(
         typer.Option(
             metavar="NUMBER",
             help="What one release may spend; several are set side by side.",
-            show_default=False,
         ),
     ],
     mechanism: Mechanisms = None,

@@ -44,46 +44,49 @@ def run_demo(
     rectangles = bf.workloads.Rectangles.random(grid, queries, rng=7)
     policy = bf.policies.AddRemove(grid)
     truth = rectangles.answer(counts)
-    recipes = {"dawa": bf.Dawa, "laplace": bf.Laplace}
+    data = bf.Histogram(grid, counts)
     with spinner("demo") as step:
-        found: dict[str, list[float]] = {}
-        for name, recipe in recipes.items():
-            mechanism = recipe(policy, rectangles, epsilon=epsilon)
-            made = _release_often(mechanism, bf.Histogram(grid, counts), draws, step)
-            if name == "dawa":
-                release = made[-1].release
-                seconds = statistics.median(one.seconds for one in made)
-            found[name] = [_mean_error(one.release, rectangles, truth) for one in made]
+        tries = [
+            _release_often(
+                recipe(policy, rectangles, epsilon=epsilon), data, draws, step
+            )
+            for recipe in (bf.Dawa, bf.Laplace)
+        ]
         step("drawing")
+        release = tries[0][-1].release
         picture = _draw(counts, release, out)
-    error, spread = _mean_and_spread(found["dawa"])
-    plain, plain_spread = _mean_and_spread(found["laplace"])
-    if as_json:
-        show(
-            {
-                "cells": grid.size,
-                "records": int(counts.sum()),
-                "queries": queries,
-                "draws": draws,
-                "epsilon": str(release.guarantee.epsilon),
-                "buckets": int(release.details["buckets"]),
-                "seconds": seconds,
-                "mean_error": error,
-                "mean_error_spread": spread,
-                "mean_error_laplace": plain,
-                "mean_error_laplace_spread": plain_spread,
-                "promise": str(release.guarantee),
-                "picture": picture,
-            }
+    (error, spread), (plain, plain_spread) = (
+        _mean_and_spread(
+            [abs(one.release.answer(rectangles) - truth).mean() for one in made]
         )
+        for made in tries
+    )
+    found = {
+        "cells": grid.size,
+        "records": int(counts.sum()),
+        "queries": queries,
+        "draws": draws,
+        "epsilon": str(release.guarantee.epsilon),
+        "buckets": int(release.details["buckets"]),
+        "seconds": statistics.median(one.seconds for one in tries[0]),
+        "mean_error": error,
+        "mean_error_spread": spread,
+        "mean_error_laplace": plain,
+        "mean_error_laplace_spread": plain_spread,
+        "promise": str(release.guarantee),
+        "picture": picture,
+    }
+    if as_json:
+        show(found)
         return
+    seconds = f"{found['seconds']:.2f} s"
     show_pairs(
         f"A private map of {grid.size:,} cells (generated city, "
-        f"{int(counts.sum()):,} records)",
+        f"{found['records']:,} records)",
         [
             ("cost", f"eps = {float(release.guarantee.epsilon):g} for one release"),
-            ("time", f"{seconds:.2f} s for one release, once its kernels are compiled"),
-            ("buckets", f"{int(release.details['buckets']):,} chosen privately"),
+            ("time", f"{seconds} for one release, once its kernels are compiled"),
+            ("buckets", f"{found['buckets']:,} chosen privately"),
             (
                 "error",
                 f"{error:,.1f} records per rectangle on average (standard deviation "
@@ -145,10 +148,6 @@ def generated_city(side: int, *, seed: int = 2014) -> IntArray:
     cells = np.clip((points * side).astype(np.int64), 0, side - 1)
     flat = np.bincount(cells[:, 0] * side + cells[:, 1], minlength=side * side)
     return flat.reshape(side, side).astype(np.int64)
-
-
-def _mean_error(release: bf.Release, asked: bf.workloads.Workload, truth: Any) -> float:
-    return float(abs(release.answer(asked) - truth).mean())
 
 
 def _draw(counts: IntArray, release: bf.Release, out: Path) -> str | None:

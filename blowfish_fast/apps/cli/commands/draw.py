@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -17,14 +19,15 @@ from blowfish_fast.apps.cli.options import (
 from blowfish_fast.apps.cli.printing import show, spinner
 from blowfish_fast.errors import InputError
 
+if TYPE_CHECKING:
+    from blowfish_fast.release.release import Release
+
 
 def run_draw(
     path: ReleaseFile,
     out: Annotated[
         Path,
-        typer.Option(
-            metavar="FILE", help="The picture: .png, .svg or .pdf.", show_default=False
-        ),
+        typer.Option(metavar="FILE", help="The picture: .png, .svg or .pdf."),
     ],
     confidence: Confidence = 0.95,
     overwrite: Overwrite = False,
@@ -34,36 +37,25 @@ def run_draw(
 
     Example: blowfish draw ages.blowfish --out ages.svg
     """
-    from blowfish_fast._support.validation import as_confidence
-    from blowfish_fast.apps.cli.files.outputs import (
-        check_picture,
-        draw_release,
-        read_release,
-    )
+    from blowfish_fast.apps.cli.files.outputs import check_picture, draw_release
     from blowfish_fast.release.tables.tables_release import TablesRelease
 
-    checked = as_confidence(confidence)
     check_picture(out)
-    refuse_existing(out, overwrite=overwrite)
-    with spinner(f"reading {path.name}") as step:
-        release = read_release(path)
+    with _saved_release(path, out, confidence, overwrite=overwrite) as release:
         domain = release.domain
         if domain.ndim > 2 and not isinstance(release, TablesRelease):
             raise InputError(
                 f"a picture shows one or two columns; this release has {domain.ndim}. "
                 f"`blowfish answer {path} --by {domain.names[0]}` gives a table of some"
             )
-        step("drawing")
-        draw_release(release, out, checked)
+        draw_release(release, out, confidence)
     found = {"picture": str(out), "mechanism": release.mechanism, "cells": domain.size}
     show(found if as_json else f"written: {out}")
 
 
 def run_report(
     path: ReleaseFile,
-    out: Annotated[
-        Path, typer.Option(metavar="FILE", help="The page: .html.", show_default=False)
-    ],
+    out: Annotated[Path, typer.Option(metavar="FILE", help="The page: .html.")],
     rounded: Annotated[
         bool, typer.Option("--round", help="Show whole counts, none negative, too.")
     ] = False,
@@ -75,18 +67,25 @@ def run_report(
 
     Example: blowfish report ages.blowfish --out ages.html
     """
-    from blowfish_fast._support.validation import as_confidence
-    from blowfish_fast.apps.cli.files.outputs import (
-        check_report,
-        read_release,
-        write_report,
-    )
+    from blowfish_fast.apps.cli.files.outputs import check_report, write_report
 
-    checked = as_confidence(confidence)
     check_report(out)
+    with _saved_release(path, out, confidence, overwrite=overwrite) as release:
+        write_report(release, out, confidence, name=str(path), whole=rounded)
+    show({"report": str(out)} if as_json else f"written: {out}")
+
+
+@contextmanager
+def _saved_release(
+    path: Path, out: Path, confidence: float, *, overwrite: bool
+) -> Iterator[Release]:
+    """Yield a release for which `out` is written, under a spinner."""
+    from blowfish_fast._support.validation import as_confidence
+    from blowfish_fast.apps.cli.files.outputs import read_release
+
+    as_confidence(confidence)
     refuse_existing(out, overwrite=overwrite)
     with spinner(f"reading {path.name}") as step:
         release = read_release(path)
-        step("writing")
-        write_report(release, out, checked, name=str(path), whole=rounded)
-    show({"report": str(out)} if as_json else f"written: {out}")
+        step(f"writing {out.name}")
+        yield release

@@ -22,13 +22,7 @@ from blowfish_fast.apps.cli.options import (
     option,
     with_options,
 )
-from blowfish_fast.apps.cli.printing import (
-    bar_counter,
-    console,
-    remark,
-    show,
-    steps_bar,
-)
+from blowfish_fast.apps.cli.printing import console, counter, remark, show
 
 if TYPE_CHECKING:
     from blowfish_fast.advice.experiments.experiment import Experiment
@@ -43,7 +37,7 @@ class ExperimentOptions:
     workload: WorkloadWords
     epsilon: Annotated[
         list[str],
-        typer.Option(metavar="NUMBER", help="May be repeated.", show_default=False),
+        typer.Option(metavar="NUMBER", help="May be repeated."),
     ]
     mechanism: list[str] | None = option(
         "NAME",
@@ -143,13 +137,13 @@ def run_experiments(
     results = []
     for one, settings in zip(chosen, asked, strict=True):
         try:
-            with steps_bar() as bar:
+            with counter(one.name) as step:
                 finished = run_experiment(
                     one,
                     settings,
                     out,
                     processes=processes,
-                    progress=bar_counter(bar, one.name),
+                    progress=step,
                     anew=anew,
                     figure=with_figure,
                 )

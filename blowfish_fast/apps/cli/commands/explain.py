@@ -26,7 +26,6 @@ def run_explain(
         typer.Argument(
             help="A job file (.toml), the file of a release, or a mechanism's name.",
             autocompletion=offer_mechanisms,
-            show_default=False,
         ),
     ],
     as_json: Json = False,

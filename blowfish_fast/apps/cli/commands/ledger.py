@@ -31,9 +31,7 @@ ledger = typer.Typer(
 
 LedgerFile = Annotated[
     Path,
-    typer.Argument(
-        metavar="LEDGER", help="The file of the ledger.", show_default=False
-    ),
+    typer.Argument(metavar="LEDGER", help="The file of the ledger."),
 ]
 
 Epsilon = Annotated[
@@ -89,9 +87,7 @@ def create(
 @ledger.command()
 def allot(
     path: LedgerFile,
-    analyst: Annotated[
-        str, typer.Argument(metavar="ANALYST", help="Their name.", show_default=False)
-    ],
+    analyst: Annotated[str, typer.Argument(metavar="ANALYST", help="Their name.")],
     epsilon: Epsilon = None,
     rho: Rho = None,
     as_json: Json = False,

@@ -14,6 +14,7 @@ from blowfish_fast.apps.cli.printing import plural, show, show_pairs, spinner
 from blowfish_fast.errors import SizeError
 
 LONGEST_JSON = 400
+UNCOUNTED = "too many to count"
 
 policy = typer.Typer(
     help="Say or draw what a policy keeps indistinguishable.",
@@ -31,7 +32,7 @@ def describe(cells: Cells, words: PolicyWords, as_json: Json = False) -> None:
     if as_json:
         show(facts)
         return
-    text = json.dumps(facts["policy"])
+    text, edges = json.dumps(facts["policy"]), facts["edges"]
     if len(text) > LONGEST_JSON:
         text = f"{len(text):,} characters; --json prints them"
     show_pairs(
@@ -40,7 +41,7 @@ def describe(cells: Cells, words: PolicyWords, as_json: Json = False) -> None:
             ("promise", facts["promise"]),
             ("neighbours", f"two databases where {facts['neighbours']}"),
             ("cells", f"{facts['cells']:,}"),
-            ("edges", _edges(facts["edges"])),
+            ("edges", UNCOUNTED if edges is None else plural(edges, "edge")),
             ("components", _components(facts)),
             ("as JSON", text),
         ],
@@ -97,15 +98,10 @@ def _or_none(count: Any) -> int | None:
         return None
 
 
-def _edges(number: int | None) -> str:
-    return "too many to count" if number is None else plural(number, "edge")
-
-
 def _components(facts: dict[str, Any]) -> str:
-    if facts["components"] is None:
-        return "too many to count"
-    many = facts["components"]
-    public = facts["public_counts"]
+    many, public = facts["components"], facts["public_counts"]
+    if many is None:
+        return UNCOUNTED
     parts = "1, all cells are connected" if many == 1 else f"{many:,}"
     if not public:
         return f"{parts}; no count is public"

@@ -20,7 +20,7 @@ from blowfish_fast.apps.cli.options import (
     option,
     with_options,
 )
-from blowfish_fast.apps.cli.printing import bar_counter, show, show_table, steps_bar
+from blowfish_fast.apps.cli.printing import counter, show, show_table
 
 if TYPE_CHECKING:
     from blowfish_fast.advice.recommendation import Recommendation
@@ -35,13 +35,11 @@ class RecommendOptions:
     workload: WorkloadWords
     epsilon: Annotated[
         str,
-        typer.Option(
-            metavar="NUMBER", help="What one release may spend.", show_default=False
-        ),
+        typer.Option(metavar="NUMBER", help="What one release may spend."),
     ]
     records: Annotated[
         int,
-        typer.Option(help="Roughly how many records there are.", show_default=False),
+        typer.Option(help="Roughly how many records there are."),
     ]
     mechanism: Mechanisms = None
     trials: int | None = option(
@@ -61,7 +59,7 @@ def run_recommend(asked: RecommendOptions, as_json: Json = False) -> None:
     domain = parse_domain(asked.cells)
     policy = parse_policy(asked.policy, domain)
     workload = parse_workload(asked.workload, domain)
-    with steps_bar() as bar:
+    with counter("trying") as step:
         advice = bf.recommend(
             policy,
             workload,
@@ -69,7 +67,7 @@ def run_recommend(asked: RecommendOptions, as_json: Json = False) -> None:
             records=asked.records,
             mechanisms=asked.mechanism or None,
             trials=asked.trials,
-            progress=bar_counter(bar, "trying"),
+            progress=step,
         )
     if as_json:
         show(

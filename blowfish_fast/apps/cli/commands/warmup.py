@@ -8,7 +8,7 @@ from typing import Any
 
 import blowfish_fast as bf
 from blowfish_fast.apps.cli.options import Json
-from blowfish_fast.apps.cli.printing import bar_counter, console, show, steps_bar
+from blowfish_fast.apps.cli.printing import console, counter, show
 
 PACKAGES = (
     *("numpy", "numba", "llvmlite", "scipy", "rustworkx", "cryptography", "narwhals"),
@@ -31,8 +31,7 @@ def run_warmup(json: Json = False) -> None:
         bf.policies.Full(grid),
     ]
     cases = [(name, policy) for name in MECHANISMS for policy in policies]
-    with steps_bar() as bar:
-        report = bar_counter(bar, "compiling")
+    with counter("compiling") as report:
         for done, (name, policy) in enumerate(cases):
             report(done, len(cases), f"{name} under {type(policy).__name__}")
             _release_example(MECHANISMS[name], policy)

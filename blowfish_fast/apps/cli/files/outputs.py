@@ -23,7 +23,7 @@ from blowfish_fast._support.optional import check_installed
 from blowfish_fast._support.validation import as_confidence
 from blowfish_fast.apps.cli.parsing.job import Job
 from blowfish_fast.apps.cli.parsing.workload import asks_tables
-from blowfish_fast.apps.cli.printing import column_texts, plain
+from blowfish_fast.apps.cli.printing import as_texts, plain, reads_as_number
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.data.frames import Table
 from blowfish_fast.errors import InputError, IntervalError, ReleaseFileError
@@ -359,9 +359,7 @@ def _section(section: Section) -> str:
 
 
 def _numbers(table: Table) -> str:
-    names = [name.replace("_", " ") for name in table]
-    texts = [column_texts(plain(one[:MOST_ROWS])) for one in table.columns.values()]
-    rows = [list(row) for row in zip(*texts, strict=True)]
+    names, rows = as_texts(table.columns, MOST_ROWS)
     more = len(table) - len(rows)
     rest = f"<p>And {more:,} more cells, in the release.</p>" if more > 0 else ""
     heading = "The numbers"
@@ -370,30 +368,23 @@ def _numbers(table: Table) -> str:
 
 def _table(names: list[str], rows: list[list[str]], label: str) -> str:
     kinds = [
-        "number" if all(_is_figure(row[at]) for row in rows) else "text"
+        "number" if all(reads_as_number(row[at]) for row in rows) else "text"
         for at in range(len(names))
     ]
-    head = "".join(
-        f'<th scope="col" class="{kind}">{escape(name)}</th>'
-        for name, kind in zip(names, kinds, strict=True)
-    )
-    body = "\n".join(
-        "<tr>"
-        + "".join(
-            f'<td class="{kind}">{escape(one)}</td>'
-            for one, kind in zip(row, kinds, strict=True)
-        )
-        + "</tr>"
-        for row in rows
-    )
+
+    def line(tag: str, texts: list[str]) -> str:
+        cells = [
+            f'<{tag} class="{kind}">{escape(one)}</{tag[:2]}>'
+            for one, kind in zip(texts, kinds, strict=True)
+        ]
+        return f"<tr>{''.join(cells)}</tr>"
+
+    head = line('th scope="col"', names)
+    body = "\n".join(line("td", row) for row in rows)
     return (
-        f'<table aria-label="{escape(label)}">\n<thead><tr>{head}</tr></thead>\n'
+        f'<table aria-label="{escape(label)}">\n<thead>{head}</thead>\n'
         f"<tbody>\n{body}\n</tbody>\n</table>"
     )
-
-
-def _is_figure(text: str) -> bool:
-    return not text or text[0] in "-.0123456789"
 
 
 def _citation(release: Release, title: str, name: str) -> list[str]:

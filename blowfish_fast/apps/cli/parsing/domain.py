@@ -84,18 +84,15 @@ def parse_column(words: str) -> Domain:
     return Domain.from_edges(_evenly(low, high, step, words), name=name)
 
 
-def parse_column_name(word: str, domain: Attributes) -> str | int:
-    """Return the column of a domain that a word names, or numbers from 0."""
-    stripped = word.strip()
-    known = [name for name in domain.names if name is not None]
-    if stripped in known:
-        return stripped
-    if re.fullmatch("[0-9]{1,9}", stripped) and int(stripped) < domain.ndim:
-        return int(stripped)
-    numbers = "0" if domain.ndim == 1 else f"0 to {domain.ndim - 1}"
+def find_column(word: str, domain: Attributes) -> int:
+    """Return the axis of a column by its name, by axis0, or by its number."""
+    name, known = word.strip(), [*domain.column_names]
+    for names in (known, [str(axis) for axis in range(domain.ndim)]):
+        if name in names:
+            return names.index(name)
     raise InputError(
-        f"there is no column {stripped!r} in the domain{nearest(stripped, known)}; it "
-        f"has {', '.join(known) or f'no names, and the numbers {numbers}'}"
+        f"there is no column {name!r} here{nearest(name, known)}; columns are "
+        f"{', '.join(known)}, or numbers from 0"
     )
 
 

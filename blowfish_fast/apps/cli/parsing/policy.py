@@ -31,7 +31,7 @@ from blowfish_fast.policies import (
 )
 
 from .array_files import is_number, numbers_from_file, rows_of
-from .domain import parse_column_name
+from .domain import find_column
 from .job import KNOWN_TOTALS, names_a_file
 
 METRICS = ("l1", "l2", "linf")
@@ -54,7 +54,7 @@ def parse_policy(words: str, domain: Domain) -> Policy:
     """Return the policy of ``full``, ``threshold:10`` or another form."""
     words, _, known = words.strip().partition(KNOWN_TOTALS)
     if known:
-        columns = [parse_column_name(one, domain) for one in known.split(",")]
+        columns = [find_column(one, domain) for one in known.split(",")]
         constraints = MarginalConstraints(domain, columns)
         return parse_policy(words, domain).with_constraints(constraints)
     name, _, setting = words.partition(":")

@@ -24,22 +24,10 @@ from blowfish_fast.errors import InputError, nearest
 from blowfish_fast.workloads import Rectangles
 
 from .array_files import is_number, rows_of
+from .domain import find_column
 
 ENDS = (("from", "to"), ("start", "end"), ("low", "high"))
 """What the two columns may be called where there is one attribute."""
-
-
-def find_attribute(word: str, domain: Domain) -> int:
-    """Return the axis of an attribute by its name, by axis0, or by its number."""
-    name = word.strip()
-    for axis in range(domain.ndim):
-        if name in (domain.column_names[axis], str(axis)):
-            return axis
-    known = [*domain.column_names]
-    raise InputError(
-        f"there is no column {name!r} in this release; it has {', '.join(known)}"
-        f"{nearest(name, known)}"
-    )
 
 
 def parse_condition(words: str, domain: Domain) -> tuple[int, Any]:
@@ -50,16 +38,13 @@ def parse_condition(words: str, domain: Domain) -> tuple[int, Any]:
             "a condition is COLUMN=LOW:HIGH, COLUMN=VALUE or COLUMN=VALUE,VALUE; "
             f"received {words!r}"
         )
-    axis = find_attribute(name, domain)
+    axis = find_column(name, domain)
     return axis, _parse_values(text.strip(), domain.attributes[axis])
 
 
 def _parse_values(text: str, attribute: Axis) -> Any:
     """Return what ``release.where`` takes for one attribute."""
-    level = _level(text, attribute)
-    if level is not None:
-        return level
-    if "," in text:
+    if "," in text and _level(text, attribute) is None:
         return [_single(one.strip(), attribute) for one in text.split(",")]
     return _single(text, attribute)
 
@@ -75,11 +60,11 @@ def parse_queries(listed: Sequence[str], domain: Domain) -> Rectangles:
     for words in listed:
         parts = [words] if domain.ndim == 1 else words.split(",")
         if len(parts) != domain.ndim:
-            known = [*domain.column_names]
+            known = ", ".join(domain.column_names)
             raise InputError(
-                f"this release has {domain.ndim} columns, {', '.join(known)}; a range "
-                f"gives one part for each with commas between, and received {words!r}. "
-                "--where names columns instead"
+                f"this release has {domain.ndim} columns, {known}; a range gives one "
+                f"part for each with commas between, and received {words!r}. --where "
+                "names columns instead"
             )
         boxes.append(
             [_interval(part.strip(), domain, axis) for axis, part in enumerate(parts)]
@@ -115,16 +100,13 @@ def read_queries(path: Path, domain: Domain) -> tuple[Rectangles, dict[str, AnyA
 
 
 def _pairs(domain: Domain) -> list[tuple[str, str]]:
-    called = [*domain.column_names]
-    return [(f"{name}_from", f"{name}_to") for name in called]
+    return [(f"{name}_from", f"{name}_to") for name in domain.column_names]
 
 
 def _column_names(row: list[str], domain: Domain) -> list[str] | None:
     """Return the names of the columns; None where the file begins with numbers."""
-    known = [*domain.column_names]
-    known += [name for pair in _pairs(domain) for name in pair]
-    if domain.ndim == 1:
-        known += [name for pair in ENDS for name in pair]
+    pairs = [*_pairs(domain), *(ENDS if domain.ndim == 1 else ())]
+    known = [*domain.column_names, *(name for pair in pairs for name in pair)]
     unknown = [name for name in row if name not in known]
     if not unknown:
         return row

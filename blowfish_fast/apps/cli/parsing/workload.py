@@ -25,7 +25,7 @@ from blowfish_fast.workloads import (
 )
 
 from .array_files import numbers_from_file
-from .domain import parse_column_name
+from .domain import find_column
 from .job import names_a_file
 
 SEED_OF_QUERIES = 1
@@ -65,9 +65,8 @@ def parse_workload(words: str, domain: Domain) -> Workload:
     if names_a_file(words):
         return _queries_in(Path(words.strip()), domain, boxes=domain.ndim > 1)
     if name == "marginals" and setting:
-        return Marginals(
-            domain, [parse_column_name(one, domain) for one in setting.split(",")]
-        )
+        columns = [find_column(one, domain) for one in setting.split(",")]
+        return Marginals(domain, columns)
     if name in PLAIN_WORKLOADS and not setting:
         made: Any = PLAIN_WORKLOADS[name]
         workload: Workload = made(domain)
@@ -95,7 +94,7 @@ def parse_tables(words: str, domain: Domain | WideDomain) -> Tables:
         return Tables(domain, ways=int(setting))
     named = [one.split("+") for one in setting.split(",")]
     return Tables(
-        domain, [[parse_column_name(part, domain) for part in one] for one in named]
+        domain, [[find_column(part, domain) for part in one] for one in named]
     )
 
 
