@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
+from itertools import islice
 from numbers import Real
 from typing import Any
 
@@ -79,7 +80,7 @@ class Axis:
     def describe(self) -> str:
         """Say what the cells stand for; as long for any number of them."""
         if self.levels is not None:
-            words = _few([str(one) for one in self.levels[: min(self.regular, 7)]])
+            words = few_words(map(str, self.levels[: self.regular]))
         elif self.cuts is None:
             words = f"numbers 0 to {self.regular - 1:,}"
         else:
@@ -91,7 +92,7 @@ class Axis:
             )
             inner = shown[1 : min(self.regular, 8)]
             words = f"{shown[0]} to {shown[-1]}"
-            words += f", cut at {_few(inner)}" if inner else ""
+            words += f", cut at {few_words(inner)}" if inner else ""
         return "; ".join([words, *self.extras])
 
     def to_dict(self) -> dict[str, Any]:
@@ -137,9 +138,10 @@ class Axis:
         return found
 
 
-def _few(words: list[str]) -> str:
+def few_words(words: Iterable[str]) -> str:
     """Join words, at most six; more of them end in dots."""
-    return ", ".join(words[:6]) + (", ..." if len(words) > 6 else "")
+    shown = list(islice(words, 7))
+    return ", ".join(shown[:6]) + (", ..." if len(shown) > 6 else "")
 
 
 def from_cuts(edges: Iterable[Any], name: str | None) -> Axis:

@@ -239,9 +239,8 @@ def _from_list(values: Sequence[Any]) -> AnyArray:
 
 
 def _common_length(columns: Sequence[Column]) -> int:
-    if any(getattr(one, "ndim", 1) != 1 for one in columns):
-        raise InputError("columns must be one-dimensional and of the same length")
-    lengths = {len(one) for one in columns}
+    flat = all(getattr(one, "ndim", 1) == 1 for one in columns)
+    lengths = {len(one) for one in columns} if flat else set()
     if len(lengths) != 1:
         raise InputError("columns must be one-dimensional and of the same length")
     return lengths.pop()

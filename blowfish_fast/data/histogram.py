@@ -155,10 +155,12 @@ class PrivateCounts:
         return None if self.bound is None else self.bound.person
 
     @classmethod
-    def _keep(cls, domain: Any, bound: Bound | None, **kept: Any) -> Self:
+    def _own(
+        cls, domain: Any, counts: IntArray, bound: Bound | None = None, **more: Any
+    ) -> Self:
         """Keep arrays that were built here, without a copy."""
         own = object.__new__(cls)
-        own._fill(domain=domain, bound=bound, **kept)
+        own._fill(domain=domain, counts=counts, bound=bound, **more)
         return own
 
     def _fill(self, **parts: Any) -> None:
@@ -176,7 +178,7 @@ class PrivateCounts:
 
 
 def _rebuild(kind: type[PrivateCounts], parts: dict[str, Any]) -> PrivateCounts:
-    return kind._keep(**parts)
+    return kind._own(**parts)
 
 
 class Histogram(PrivateCounts):
@@ -380,21 +382,11 @@ class Histogram(PrivateCounts):
         counts = self.counts
         for axis, label in enumerate(labels):
             if label is not None:
-                merged = list(counts.shape)
-                merged[axis] = domain.shape[axis]
-                table = np.zeros(merged, dtype=np.int64)
-                np.add.at(
-                    np.moveaxis(table, axis, 0), label, np.moveaxis(counts, axis, 0)
-                )
-                counts = table
+                along = np.moveaxis(counts, axis, 0)
+                merged = np.zeros((domain.shape[axis], *along.shape[1:]), np.int64)
+                np.add.at(merged, label, along)
+                counts = np.moveaxis(merged, 0, axis)
         return self._own(domain, np.ascontiguousarray(counts), self.bound)
-
-    @classmethod
-    def _own(
-        cls, domain: Domain, counts: IntArray, bound: Bound | None = None
-    ) -> Histogram:
-        """Keep counts that were built here, without a copy."""
-        return cls._keep(domain, bound, counts=counts)
 
 
 def _check_domain(domain: Any) -> None:

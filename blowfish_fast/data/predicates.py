@@ -21,7 +21,7 @@ import numpy as np
 
 from blowfish_fast.errors import DomainError, InputError
 
-from .axes import MICROSECONDS, Axis, as_dates
+from .axes import MICROSECONDS, Axis, as_dates, few_words
 from .domain import Attributes
 
 ZONE = re.compile(r"[T ].*(Z|[+-][0-9:]+)$")
@@ -97,10 +97,8 @@ def extent(attribute: Axis) -> str:
     called = attribute.name or "this attribute"
     extras = "".join(f", and the cell {one!r}" for one in attribute.extras)
     if attribute.levels is not None:
-        plain = attribute.levels[: attribute.regular]
-        shown = ", ".join(repr(one) for one in plain[:6])
-        more = ", ..." if len(plain) > 6 else ""
-        return f"{called} has the levels {shown}{more}{extras}"
+        shown = few_words(map(repr, attribute.levels[: attribute.regular]))
+        return f"{called} has the levels {shown}{extras}"
     if attribute.cuts is None:
         return f"{called} has the cells 0 to {attribute.regular - 1}{extras}"
     first, last = attribute.cuts[0], attribute.cuts[-1]
@@ -212,7 +210,10 @@ def _date_span(value: Any) -> tuple[Any, Any]:
     """Return the first moment of a date and the first after it, as it was written."""
     try:
         if isinstance(value, str | np.datetime64):
-            moment = _plain_date(value)
+            if isinstance(value, str) and ZONE.search(value):
+                # numpy warns of it.
+                raise ValueError
+            moment = np.datetime64(value)
         elif isinstance(value, datetime.datetime):
             if value.tzinfo is not None:
                 value = value.astimezone(datetime.UTC).replace(tzinfo=None)
@@ -230,13 +231,6 @@ def _date_span(value: Any) -> tuple[Any, Any]:
     if np.isnat(moment):
         raise InputError("a missing date cannot be asked for; its cell is '(missing)'")
     return moment, moment + 1
-
-
-def _plain_date(value: Any) -> Any:
-    """Read a text or a numpy date; refuse a text with a zone, which numpy warns of."""
-    if isinstance(value, str) and ZONE.search(value):
-        raise ValueError
-    return np.datetime64(value)
 
 
 def _number(attribute: Axis, value: Any) -> float:

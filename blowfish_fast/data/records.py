@@ -41,14 +41,8 @@ def domain_with_rules(
     domain: AnyDomain, outside: Treatments, missing: Treatments
 ) -> tuple[AnyDomain, list[Rule]]:
     """Return the domain with the cells asked for, and a rule for each attribute."""
-    rules = [
-        Rule(one, two)
-        for one, two in zip(
-            _treatments(domain, outside, "outside", OUTSIDE),
-            _treatments(domain, missing, "missing", MISSING),
-            strict=True,
-        )
-    ]
+    beyond = _treatments(domain, outside, "outside", OUTSIDE)
+    rules = list(map(Rule, beyond, _treatments(domain, missing, "missing", MISSING)))
     for attribute, rule in zip(domain.attributes, rules, strict=True):
         if attribute.levels is not None and "clamp" in rule:
             raise InputError(
@@ -56,13 +50,10 @@ def domain_with_rules(
                 f'ask for "cell" instead of "clamp" for {_called(attribute)}'
             )
     gaining = {
-        kind: [axis for axis, rule in enumerate(rules) if rule[place] == "cell"]
-        for place, kind in enumerate(("outside", "missing"))
+        kind: [axis for axis, one in enumerate(along) if one == "cell"] or False
+        for kind, along in zip(Rule._fields, zip(*rules, strict=True), strict=True)
     }
-    extended = domain.with_extra_cells(
-        **{kind: axes or False for kind, axes in gaining.items()}
-    )
-    return extended, rules
+    return domain.with_extra_cells(**gaining), rules
 
 
 def _treatments(

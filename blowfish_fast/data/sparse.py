@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple, Unpack
+from typing import Any, Unpack
 
 import numpy as np
 
@@ -13,6 +13,8 @@ from blowfish_fast.errors import DomainError, InputError, SizeError
 
 from .domain import LARGEST_DOMAIN, Attributes, Domain, WideDomain, narrow
 from .histogram import Counting, Histogram, PrivateCounts, RecordTerms
+from .persons import Bound
+from .sql import CellCounts
 
 LARGEST_NUMBER = 2**62
 """Cells are numbered in 64 bits."""
@@ -65,18 +67,23 @@ class SparseHistogram(PrivateCounts):
         """
         _check_domain(domain)
         counting = Counting.read(domain, **terms)
-        done, waiting, held = _Listed.none(), [_Listed.none()], 0
+        parts: list[CellCounts] = []
+        waiting = 0
         for cells, units in counting.cells(columns):
             if units is None:
-                keys, counts = np.unique(cells, return_counts=True)
-                waiting.append(_Listed(keys, counts.astype(np.int64)))
-            else:
-                waiting.append(_Listed(cells, units))
-            held += waiting[-1].keys.size
-            if held > max(WAITING, done.keys.size):
-                done, waiting, held = _merge([done, *waiting]), [], 0
-        listed = _merge([done, *waiting])
-        return cls._keep(counting.domain, counting.bound, **listed._asdict())
+                cells, units = np.unique(cells, return_counts=True)
+            parts.append(CellCounts(cells, units))
+            waiting += cells.size
+            if waiting > max(WAITING, parts[0].cells.size):
+                parts, waiting = [_merge(parts)], 0
+        return cls._listed(counting.domain, parts, counting.bound)
+
+    @classmethod
+    def _listed(
+        cls, domain: Attributes, parts: list[CellCounts], bound: Bound | None
+    ) -> SparseHistogram:
+        keys, counts = _merge(parts)
+        return cls._own(domain, counts, bound, keys=keys)
 
     @classmethod
     def from_ibis(
@@ -93,10 +100,8 @@ class SparseHistogram(PrivateCounts):
         """
         _check_domain(domain)
         counting = Counting.read(domain, **terms)
-        query = counting.query(table, columns)
-        parts = [_Listed(batch.cells, batch.records) for batch in query.batches()]
-        listed = _merge([_Listed.none(), *parts])
-        return cls._keep(counting.domain, counting.bound, **listed._asdict())
+        parts = list(counting.query(table, columns).batches())
+        return cls._listed(counting.domain, parts, counting.bound)
 
     def dense(self) -> Histogram:
         """Return the histogram of every cell; refused where it would not fit.
@@ -151,9 +156,8 @@ class SparseHistogram(PrivateCounts):
         keys = np.zeros(self.keys.size, dtype=np.int64)
         for size, place in zip(domain.shape, places, strict=True):
             keys = keys * size + place
-        listed = _merge([_Listed(keys, self.counts)])
         fitting = narrow(domain)
-        sparse = SparseHistogram._keep(fitting, self.bound, **listed._asdict())
+        sparse = self._listed(fitting, [CellCounts(keys, self.counts)], self.bound)
         return sparse.dense() if isinstance(fitting, Domain) else sparse
 
 
@@ -172,21 +176,14 @@ def _check_domain(domain: Any) -> None:
         )
 
 
-class _Listed(NamedTuple):
-    keys: IntArray
-    counts: IntArray
-
-    @classmethod
-    def none(cls) -> _Listed:
-        return cls(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))
-
-
-def _merge(parts: list[_Listed]) -> _Listed:
-    keys = np.concatenate([one.keys for one in parts])
-    counts = np.concatenate([one.counts for one in parts])
-    order = np.argsort(keys, kind="stable")
-    keys, counts = keys[order], counts[order]
-    starts = np.flatnonzero(np.append(True, keys[1:] != keys[:-1])[: keys.size])
-    if keys.size == 0:
-        return _Listed(keys, counts)
-    return _Listed(keys[starts], np.add.reduceat(counts, starts))
+def _merge(parts: list[CellCounts]) -> CellCounts:
+    """Add up the records of equal cells; cells increase."""
+    none = np.empty(0, dtype=np.int64)
+    cells = np.concatenate([none, *(one.cells for one in parts)])
+    records = np.concatenate([none, *(one.records for one in parts)])
+    if cells.size == 0:
+        return CellCounts(cells, records)
+    order = np.argsort(cells, kind="stable")
+    cells, records = cells[order], records[order]
+    starts = np.flatnonzero(np.append(True, cells[1:] != cells[:-1]))
+    return CellCounts(cells[starts], np.add.reduceat(records, starts))

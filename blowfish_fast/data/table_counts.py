@@ -142,7 +142,7 @@ class TableCounts(PrivateCounts):
             for one in tables
         ]
         flat = np.concatenate([np.asarray(one).reshape(-1) for one in parts])
-        return cls._keep(histogram.domain, histogram.bound, tables=tables, counts=flat)
+        return cls._own(histogram.domain, flat, histogram.bound, tables=tables)
 
     @classmethod
     def from_cells(
@@ -161,7 +161,7 @@ class TableCounts(PrivateCounts):
             each = iter(blocks)
         for block in each:
             kernels.count_tables(counts, _cell_numbers(block), domain.shape, tables)
-        return cls._keep(domain, bound, tables=tables, counts=counts)
+        return cls._own(domain, counts, bound, tables=tables)
 
     def vector(self, domain: Any, tables: Sequence[tuple[int, ...]]) -> IntArray:
         """Return the counts of some of the tables in turn; refuse what is missing."""
