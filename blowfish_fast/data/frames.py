@@ -284,7 +284,7 @@ def cell_columns(domain: Attributes, places: list[IntArray]) -> dict[str, AnyArr
             columns[name] = as_array(attribute.levels)[place]
         elif attribute.cuts is not None:
             cuts = cut_values(attribute)
-            none = np.nan if attribute.unit is None else np.datetime64("NaT")
+            none = np.nan if attribute.unit is None else "NaT"
             blank = np.array([none] * len(attribute.extras), dtype=cuts.dtype)
             columns[f"{name}_from"] = np.concatenate([cuts[:-1], blank])[place]
             columns[f"{name}_to"] = np.concatenate([cuts[1:], blank])[place]

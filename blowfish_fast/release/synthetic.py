@@ -145,7 +145,7 @@ def draw_values(
     step = np.minimum((share * length).astype(np.int64), length - 1)
     dates: AnyArray = low + step.astype(f"timedelta64[{attribute.unit}]")
     dates[place == attribute.extra_cell(OUTSIDE)] = cuts[-1]
-    dates[place == attribute.extra_cell(MISSING)] = np.datetime64("NaT")
+    dates[place == attribute.extra_cell(MISSING)] = "NaT"
     return dates
 
 

@@ -89,7 +89,7 @@ def test_conditions_become_intervals(attribute, condition, expected):
         (DAYS, "2024-01-03T00:00Z", "texts like 2024-05-31"),
         (DAYS, "2024-01-03T00:00+01:00", "texts like 2024-05-31"),
         (TOWNS, {"Bern": 1}, "is not known here"),
-        (DAYS, np.datetime64("NaT"), "missing date"),
+        (DAYS, np.datetime64("NaT", "D"), "missing date"),
     ],
 )
 def test_conditions_that_make_no_sense_are_refused(attribute, condition, words):
