@@ -64,7 +64,10 @@ def budget_over_time(
     entries = ledger.history()
     dated = along == "time" or (along is None and _span(entries) >= SHORT_SPAN)
     drawn = axes_for(axes, (8.0, 4.0), "Drawing a budget")
-    places = _dates(entries) if dated else np.arange(1.0, len(entries) + 1)
+    places = np.arange(1.0, len(entries) + 1)
+    if dated:
+        dates = require("matplotlib.dates", extra="plot", purpose="Drawing a budget")
+        places = np.array([dates.date2num(one.time) for one in entries], np.float64)
     begin, end = _ends(places, dated=dated)
     total, xs = float(ledger.budget), [begin, *places, end]
     style = {"color": palette.BLUE, "linewidth": 2, "label": "spent"}
@@ -108,11 +111,6 @@ def _span(entries: list[Entry]) -> float:
     if len(entries) < 2:
         return 0.0
     return (entries[-1].time - entries[0].time).total_seconds()
-
-
-def _dates(entries: list[Entry]) -> FloatArray:
-    dates = require("matplotlib.dates", extra="plot", purpose="Drawing a budget")
-    return np.array([dates.date2num(one.time) for one in entries], dtype=np.float64)
 
 
 def _ends(places: FloatArray, *, dated: bool) -> tuple[float, float]:

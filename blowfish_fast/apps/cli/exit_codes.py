@@ -73,28 +73,23 @@ def _verdict(problem: Any) -> tuple[str, int, dict[str, str | None]]:
             return "missing", MISSING, reword(problem)
         spent = isinstance(problem, BudgetError)
         return "refused", EXHAUSTED if spent else REFUSED, reword(problem)
+    word, code = "refused", REFUSED
     if hasattr(problem, "format_message"):
-        return "refused", REFUSED, _plain_fields(problem, problem.format_message())
-    if isinstance(problem, OSError):
+        message = problem.format_message()
+    elif isinstance(problem, OSError):
         where = "" if problem.filename is None else f"{problem.filename}: "
         message = f"{where}{problem.strerror or problem}"
-        return "refused", REFUSED, _plain_fields(problem, message)
-    if isinstance(problem, MemoryError):
-        few = "there is not enough memory for this; use fewer, larger cells"
-        return "refused", REFUSED, _plain_fields(problem, few)
-    message = (
-        f"{type(problem).__name__}: {problem}. This is a fault of blowfish_fast, not "
-        f"of your input; {TRACEBACK}=1 shows where it arose. Please report it with "
-        "what `blowfish version --json` prints"
-    )
-    return "fault", FAULT, _plain_fields(problem, message)
-
-
-def _plain_fields(problem: Exception, message: str) -> dict[str, str | None]:
-    """Return the fields of an error that is not the library's own."""
-    fields = BlowfishError(message).to_dict()
-    kind = type(problem).__name__
-    return fields | {"kind": kind, "code": kind}
+    elif isinstance(problem, MemoryError):
+        message = "there is not enough memory for this; use fewer, larger cells"
+    else:
+        word, code = "fault", FAULT
+        message = (
+            f"{type(problem).__name__}: {problem}. This is a fault of blowfish_fast, "
+            f"not of your input; {TRACEBACK}=1 shows where it arose. Please report it "
+            "with what `blowfish version --json` prints"
+        )
+    fields, kind = BlowfishError(message).to_dict(), type(problem).__name__
+    return word, code, fields | {"kind": kind, "code": kind}
 
 
 ONE_POLICY_PER_COLUMN = (

@@ -23,7 +23,7 @@ from blowfish_fast.apps.cli.parsing.workload import parse_workload
 from blowfish_fast.data.axes import Axis, as_dates
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.data.frames import cell_columns
-from blowfish_fast.data.predicates import Cover, attribute_cover
+from blowfish_fast.data.predicates import attribute_cover
 from blowfish_fast.errors import InputError, IntervalError
 from blowfish_fast.measure.strategies.answers import Answers
 from blowfish_fast.release.grants import BOUND_NAMES, Scope
@@ -310,8 +310,10 @@ def _select(
     names, bins = _groups(asked.by, domain)
     ends = [(axis, slice(None, one)) for axis, edges in bins.items() for one in edges]
     cut = any(
-        _cuts_cells(attribute_cover(domain.attributes[axis], condition))
+        end != int(end)
         for axis, condition in [*conditions, *ends]
+        for interval in attribute_cover(domain.attributes[axis], condition)
+        for end in interval
     )
     if not asked.by:
         return selection, None, cut
@@ -377,7 +379,3 @@ def _join_pairs(column: AnyArray) -> AnyArray:
         return column
     words = [f"{one[0]}..{one[1]}" if isinstance(one, tuple) else one for one in column]
     return np.array(words, dtype=object)
-
-
-def _cuts_cells(cover: Cover) -> bool:
-    return any(end != int(end) for interval in cover for end in interval)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -17,8 +16,6 @@ from blowfish_fast.apps.cli.options import (
     Top,
     WorkloadWords,
     look_here_for,
-    option,
-    with_options,
 )
 from blowfish_fast.apps.cli.printing import counter, show, show_table
 
@@ -26,47 +23,37 @@ if TYPE_CHECKING:
     from blowfish_fast.advice.recommendation import Recommendation
 
 
-@dataclass(frozen=True)
-class RecommendOptions:
-    """What is public about a release."""
-
-    cells: Cells
-    policy: PolicyWords
-    workload: WorkloadWords
+def run_recommend(
+    cells: Cells,
+    policy: PolicyWords,
+    workload: WorkloadWords,
     epsilon: Annotated[
-        str,
-        typer.Option(metavar="NUMBER", help="What one release may spend."),
-    ]
-    records: Annotated[
-        int,
-        typer.Option(help="Roughly how many records there are."),
-    ]
-    mechanism: Mechanisms = None
-    trials: int | None = option(
-        None, "Releases per generated histogram; none by default."
-    )
-    top: Top = 12
-
-
-@with_options
-def run_recommend(asked: RecommendOptions, as_json: Json = False) -> None:
+        str, typer.Option(metavar="NUMBER", help="What one release may spend.")
+    ],
+    records: Annotated[int, typer.Option(help="Roughly how many records there are.")],
+    mechanism: Mechanisms = None,
+    trials: Annotated[
+        int | None,
+        typer.Option(help="Releases per generated histogram; none by default."),
+    ] = None,
+    top: Top = 12,
+    as_json: Json = False,
+) -> None:
     """Say which mechanism to use, and why."""
     from blowfish_fast.apps.cli.parsing.domain import parse_domain
     from blowfish_fast.apps.cli.parsing.policy import parse_policy
     from blowfish_fast.apps.cli.parsing.workload import parse_workload
 
-    look_here_for(asked.mechanism)
-    domain = parse_domain(asked.cells)
-    policy = parse_policy(asked.policy, domain)
-    workload = parse_workload(asked.workload, domain)
+    look_here_for(mechanism)
+    domain = parse_domain(cells)
     with counter("trying") as step:
         advice = bf.recommend(
-            policy,
-            workload,
-            epsilon=asked.epsilon,
-            records=asked.records,
-            mechanisms=asked.mechanism or None,
-            trials=asked.trials,
+            parse_policy(policy, domain),
+            parse_workload(workload, domain),
+            epsilon=epsilon,
+            records=records,
+            mechanisms=mechanism or None,
+            trials=trials,
             progress=step,
         )
     if as_json:
@@ -79,7 +66,7 @@ def run_recommend(asked: RecommendOptions, as_json: Json = False) -> None:
             }
         )
         return
-    _show_advice(advice, asked.top)
+    _show_advice(advice, top)
 
 
 def _show_advice(advice: Recommendation, top: int) -> None:

@@ -90,9 +90,10 @@ def find_column(word: str, domain: Attributes) -> int:
     for names in (known, [str(axis) for axis in range(domain.ndim)]):
         if name in names:
             return names.index(name)
+    others = f" to {domain.ndim - 1}" if domain.ndim > 1 else ""
     raise InputError(
         f"there is no column {name!r} here{nearest(name, known)}; columns are "
-        f"{', '.join(known)}, or numbers from 0"
+        f"{', '.join(known)}, or the numbers 0{others}"
     )
 
 

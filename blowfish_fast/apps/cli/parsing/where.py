@@ -56,7 +56,7 @@ def parse_edges(text: str, attribute: Axis) -> list[Any]:
 
 def parse_queries(listed: Sequence[str], domain: Domain) -> Rectangles:
     """Return the boxes of ``20:40``, or of ``20:40,f`` on two attributes."""
-    boxes = []
+    rows = []
     for words in listed:
         parts = [words] if domain.ndim == 1 else words.split(",")
         if len(parts) != domain.ndim:
@@ -66,10 +66,8 @@ def parse_queries(listed: Sequence[str], domain: Domain) -> Rectangles:
                 f"part for each with commas between, and received {words!r}. --where "
                 "names columns instead"
             )
-        boxes.append(
-            [_interval(part.strip(), domain, axis) for axis, part in enumerate(parts)]
-        )
-    return _boxes(boxes, domain)
+        rows.append([part.strip() for part in parts])
+    return _boxes(rows, domain)
 
 
 def read_queries(path: Path, domain: Domain) -> tuple[Rectangles, dict[str, AnyArray]]:
@@ -89,14 +87,10 @@ def read_queries(path: Path, domain: Domain) -> tuple[Rectangles, dict[str, AnyA
     if not rows:
         raise InputError(f"{path} names columns and holds no query")
     texts = [_by_axis(dict(zip(names, row, strict=True)), domain) for row in rows]
-    boxes = [
-        [_interval(text, domain, axis) for axis, text in enumerate(row)]
-        for row in texts
-    ]
     columns = {
         name: _column([row[at] for row in rows]) for at, name in enumerate(names)
     }
-    return _boxes(boxes, domain), columns
+    return _boxes(texts, domain), columns
 
 
 def _pairs(domain: Domain) -> list[tuple[str, str]]:
@@ -144,7 +138,10 @@ def _interval(text: str, domain: Domain, axis: int) -> tuple[float, float]:
     return cover[0]
 
 
-def _boxes(boxes: list[list[tuple[float, float]]], domain: Domain) -> Rectangles:
+def _boxes(rows: list[list[str]], domain: Domain) -> Rectangles:
+    boxes = [
+        [_interval(text, domain, axis) for axis, text in enumerate(row)] for row in rows
+    ]
     corners = np.array(boxes, dtype=np.float64)
     return Rectangles(domain, corners[:, :, 0], corners[:, :, 1])
 
