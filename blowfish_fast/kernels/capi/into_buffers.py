@@ -51,6 +51,7 @@ DECAY, ROOT_EXACT, PRUNE = 1, 2, 4
 """Flags of ``blowfish_greedy_weights``, as the arguments of `greedy_scaling`."""
 
 MOST_CELLS = 1 << 28
+MOST_LEVELS = 29
 NOISE_BITS = 60
 BLOCK_LEVEL = 15  # buckets as long as a block of ends
 DIGIT_BITS = 11
@@ -60,37 +61,37 @@ DIGITS = 1 << DIGIT_BITS
 @kernel
 def _levels(leaves: int, fan_out: int) -> tuple[IntArray, IntArray]:
     """Return the sizes and offsets of `shape.tree_levels`."""
+    sizes = np.full(MOST_LEVELS, leaves)
+    offsets = np.zeros(MOST_LEVELS + 1, dtype=np.int64)
+    offsets[1] = leaves
     count = 1
-    size = leaves
-    while size > 1:
-        size = (size + fan_out - 1) // fan_out
+    while sizes[count - 1] > 1:
+        sizes[count] = (sizes[count - 1] + fan_out - 1) // fan_out
+        offsets[count + 1] = offsets[count] + sizes[count]
         count += 1
-    sizes = np.empty(count, dtype=np.int64)
-    offsets = np.zeros(count + 1, dtype=np.int64)
-    size = leaves
-    for level in range(count):
-        sizes[level] = size
-        offsets[level + 1] = offsets[level] + size
-        size = (size + fan_out - 1) // fan_out
-    return sizes, offsets
-
-
-@kernel
-def _is_tree(leaves: int, fan_out: int) -> bool:
-    return 1 <= leaves <= MOST_CELLS and 2 <= fan_out <= MOST_CELLS
+    return sizes[:count], offsets[: count + 1]
 
 
 @kernel
 def tree_nodes(leaves: int, fan_out: int) -> int:
     """Return how many nodes a tree has; `BAD_SIZE` if there is no such tree."""
-    if not _is_tree(leaves, fan_out):
+    if not 1 <= leaves <= MOST_CELLS or not 2 <= fan_out <= MOST_CELLS:
         return BAD_SIZE
-    nodes = leaves
-    size = leaves
+    nodes = size = leaves
     while size > 1:
         size = (size + fan_out - 1) // fan_out
         nodes += size
     return nodes
+
+
+@kernel
+def _extremes(counts: IntArray) -> tuple[int, int]:
+    """Return the lowest and the highest count."""
+    # The array's own methods ask for functions of the interpreter.
+    low = high = counts[0]
+    for count in counts:
+        low, high = min(low, count), max(high, count)
+    return low, high
 
 
 @kernel
@@ -99,9 +100,7 @@ def _check_partition(
 ) -> int:
     """Return 0 if every sum of costs, prices and noise stays below 2^62."""
     cells = counts.size
-    low = high = counts[0]
-    for count in counts:
-        low, high = min(low, count), max(high, count)
+    low, high = _extremes(counts)
     if low < 0:
         return BAD_VALUE
     largest = high - low
@@ -124,17 +123,6 @@ def _check_partition(
         if drawn > most:
             return TOO_LARGE
     return 0
-
-
-@kernel
-def _above_lowest(counts: IntArray, values: IntArray) -> int:
-    """Write the counts less the lowest of them; return the largest."""
-    low = high = counts[0]
-    for count in counts:
-        low, high = min(low, count), max(high, count)
-    for cell in range(counts.size):
-        values[cell] = counts[cell] - low
-    return int(high - low)
 
 
 @kernel
@@ -192,8 +180,8 @@ def partition_into(
     if fault != 0:
         return fault
     cells, levels = counts.size, prices.size
-    values = np.empty(cells, dtype=np.int64)
-    largest = _above_lowest(counts, values)
+    low, high = _extremes(counts)
+    values, largest = counts - low, high - low
     recipes = _recipes(prices, 0 if largest == 0 else min(grid, 62))
     rows = np.zeros((max(levels, SHORT_LEVELS), min(cells, BLOCK)), dtype=np.int64)
     least = np.full(programme.PAD + cells + 1, count_grid.IMPOSSIBLE)
@@ -285,19 +273,15 @@ def weights_into(
         if not np.isfinite(weights[query]):
             return BAD_VALUE
         squared[query] = weights[query] * weights[query]
+    kept = np.empty(starts.size, dtype=np.int64)
     asked = 0
     for query in range(starts.size):
         if not 0 <= starts[query] <= ends[query] <= leaves:
             return BAD_VALUE
-        if starts[query] == ends[query]:
-            squared[query] = 0.0
-        asked += squared[query] > 0.0
-    kept = np.empty(asked, dtype=np.int64)
-    asked = 0
-    for query in range(starts.size):
-        if squared[query] > 0.0:
+        if starts[query] < ends[query] and squared[query] > 0.0:
             kept[asked] = query
             asked += 1
+    kept = kept[:asked]
     order = kept[order_by_first(starts[kept], leaves)]
     first, last = starts[order], ends[order] - 1
     ranges = SortedRanges(first, np.ones(asked), last, np.ones(asked), squared[order])
