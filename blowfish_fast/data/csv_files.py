@@ -57,7 +57,7 @@ def read_head(path: Path, wanted: Sequence[str], form: TextForm) -> CsvHead:
     with (
         _own_words(path, encoding),
         path.open("rb") as packed,
-        _texts(path, packed, encoding) as file,
+        io.TextIOWrapper(_unpack(path, packed), encoding) as file,
     ):
         line, lines = file.readline(LONGEST_LINE), 1
         if line.lower().startswith("sep=") and len(line.rstrip("\n")) == 5:
@@ -257,11 +257,6 @@ def _unpack(path: Path, packed: io.BufferedReader) -> Any:
     return gzip.GzipFile(fileobj=packed) if path.suffix.lower() == ".gz" else packed
 
 
-def _texts(path: Path, packed: io.BufferedReader, encoding: str) -> io.TextIOWrapper:
-    """Return the texts of a file, every line end as a line feed."""
-    return io.TextIOWrapper(_unpack(path, packed), encoding=encoding, newline=None)
-
-
 @contextmanager
 def _own_words(path: Path, encoding: str) -> Iterator[None]:
     """Say that bytes are no text, or badly packed, without quoting them."""
@@ -311,8 +306,13 @@ class TextForm(NamedTuple):
 
     def check(self) -> None:
         """Refuse what is no form."""
-        if self.encoding is not None:
-            _check_encoding(self.encoding)
+        try:
+            "a".encode(self.encoding or "utf-8")
+        except (LookupError, ValueError):
+            raise InputError(
+                f"there is no encoding {self.encoding!r}; common ones are utf-8, "
+                "cp1252 (older Windows programs), latin-1 and utf-16"
+            ) from None
         if self.decimal not in (None, ",", "."):
             raise InputError(
                 f'the decimal mark is "," or "."; received {self.decimal!r}. Marks '
@@ -381,16 +381,6 @@ def is_number(text: str) -> bool:
     except ValueError:
         return False
     return True
-
-
-def _check_encoding(name: str) -> None:
-    try:
-        "a".encode(name)
-    except (LookupError, ValueError):
-        raise InputError(
-            f"there is no encoding {name!r}; common ones are utf-8, cp1252 (older "
-            "Windows programs), latin-1 and utf-16"
-        ) from None
 
 
 def _number(text: str, decimal: str | None) -> str:

@@ -94,19 +94,12 @@ class Table:
         return f"Table({len(self):,} rows: {', '.join(self.columns)})"
 
     def __str__(self) -> str:
-        shown = self._shown()
-        columns = [[name, *rows] for name, rows in shown.items()]
-        widths = [max(map(len, one)) for one in columns]
-        # Texts begin at their left end, everything else ends at its right end.
-        aligned = [
-            [one.ljust(width) if texts else one.rjust(width) for one in column]
-            for column, width, texts in zip(
-                columns,
-                widths,
-                (one.dtype.kind in "OUS" for one in self.columns.values()),
-                strict=True,
-            )
-        ]
+        aligned = []
+        for name, rows in self._shown().items():
+            # Texts begin at their left end, everything else ends at its right end.
+            side = str.ljust if self.columns[name].dtype.kind in "OUS" else str.rjust
+            width = max(map(len, [name, *rows]))
+            aligned.append([side(one, width) for one in (name, *rows)])
         lines = ["  ".join(row).rstrip() for row in zip(*aligned, strict=True)]
         return "\n".join([*lines, *self._rest()])
 

@@ -18,7 +18,7 @@ import numpy as np
 from blowfish_fast import kernels
 from blowfish_fast._support.typing import IntArray
 from blowfish_fast._support.validation import as_whole, quoted
-from blowfish_fast.errors import CountsError, InputError
+from blowfish_fast.errors import BlowfishError, CountsError, InputError
 
 from .axes import is_blank
 from .columns import Column, as_column, dictionary_codes, named_column
@@ -54,19 +54,12 @@ class Bound(NamedTuple):
     @classmethod
     def stated(cls, at_most: Any, count: Any, person: Any) -> Bound:
         """Read what a caller says about the persons of his counts."""
-        if not isinstance(count, str) or count not in COUNTED:
-            raise InputError('count is "records" or "persons"', received=repr(count))
         if at_most is None:
             raise InputError(
                 "say how many records of a person are counted at most: at_most=5; it "
                 "is public, and never taken from the records"
             )
-        number = as_whole(at_most, "at_most", 1)
-        most = MOST_COUNTED_ONCE if count == "persons" else MOST_RECORDS
-        if number > most:
-            raise InputError(
-                f'with count="{count}", at_most is at most {most:,}', received=number
-            )
+        number = read_at_most(at_most, count)
         name = person if isinstance(person, str) else None
         return cls(number, count, name, secrets.token_hex(KEY_BYTES))
 
@@ -80,6 +73,20 @@ class Bound(NamedTuple):
         once = ", each person once" if self.count == "persons" else ""
         name = "a person" if self.person is None else f"one {self.person}"
         return f"at most {self.at_most:,} records of {name}{once}"
+
+
+def read_at_most(
+    at_most: Any, count: Any, error: type[BlowfishError] = InputError
+) -> int:
+    """Read how many records of a person are counted at most, by the rule `count`."""
+    if not isinstance(count, str) or count not in COUNTED:
+        raise error('count is "records" or "persons"', received=repr(count))
+    number = as_whole(at_most, "at_most", 1)
+    most = MOST_COUNTED_ONCE if count == "persons" else MOST_RECORDS
+    if number > most:
+        rule = f'with count="{count}", at_most is at most {most:,}'
+        raise error(rule, received=number)
+    return number
 
 
 def new_key() -> str:

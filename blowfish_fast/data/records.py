@@ -156,11 +156,10 @@ def _targets(attribute: Axis, rule: Rule) -> tuple[int, int, int]:
 def _by_edges(attribute: Axis, rule: Rule) -> Callable[[Column], IntArray]:
     guide = kernels.edge_guide(np.array(attribute.cuts, dtype=np.float64))
     targets = kernels.Targets(*_targets(attribute, rule))
+    closed = attribute.unit is None
 
     def place(column: Column) -> IntArray:
-        read = _numbers if attribute.unit is None else _dates
-        values = read(attribute, column)
-        closed = attribute.unit is None
+        values = (_numbers if closed else _dates)(attribute, column)
         cells, strays = kernels.cells_between_edges(
             values, guide, targets, closed=closed
         )

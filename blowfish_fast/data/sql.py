@@ -75,6 +75,16 @@ class CellColumn(NamedTuple):
             return self.attribute.size
         return int(self.bins.labels.max()) + 1
 
+    def cell(self, table: Any, axis: int) -> tuple[Any, list[tuple[Any, int]]]:
+        """Return the cell of each record, and conditions with codes of what is refused.
+
+        Codes are negative, and differ by `axis`.
+        """
+        found = cell_of(table[self.name], self.attribute, self.rule, self.bins)
+        first = -1 - len(KINDS) * axis
+        strays = found.refused.items()
+        return found.number, [(one, first - KINDS.index(kind)) for kind, one in strays]
+
 
 class CellQuery:
     """Counts of the records of an ibis table by cell, numbered in C order of `columns`.
@@ -159,12 +169,16 @@ class CellQuery:
             unusable = None if unusable is None else table.blowfish_unusable
             kind = "int64" if self.weight is None else "float64"
             records = table.blowfish_rows.sum().cast(kind)
-        number, refused = self._cell(table)
+        number, refused = self.columns[0].cell(table, 0)
+        for axis, one in enumerate(self.columns[1:], start=1):
+            along, strays = one.cell(table, axis)
+            number = number * one.size + along
+            refused += strays
         last = -1 - len(KINDS) * len(self.columns)
         if unusable is not None:
             refused.append((unusable, last))
-        for place, one in enumerate(lacking, start=1):
-            refused.insert(0, (one, last - place))
+        for place, missing in enumerate(lacking, start=1):
+            refused.insert(0, (missing, last - place))
         if refused:
             number = ibis_module().cases(*refused, else_=number)
         return table.group_by(cell=number.cast("int64")).aggregate(records=records)
@@ -182,21 +196,6 @@ class CellQuery:
             one.is_integer() or one.is_boolean() or one.is_date() or one.is_string()
             for one in kinds
         )
-
-    def _cell(self, table: Any) -> tuple[Any, list[tuple[Any, int]]]:
-        """Return the joint cell, and conditions with the numbers of what is refused."""
-        number: Any = None
-        refused = []
-        for axis, one in enumerate(self.columns):
-            along = cell_of(table[one.name], one.attribute, one.rule, one.bins)
-            number = (
-                along.number if number is None else number * one.size + along.number
-            )
-            refused += [
-                (condition, -1 - len(KINDS) * axis - KINDS.index(kind))
-                for kind, condition in along.refused.items()
-            ]
-        return number, refused
 
     def counts(self) -> IntArray:
         """Return the number of records in every cell."""
@@ -235,8 +234,12 @@ class CellQuery:
         for code in np.unique(cells[cells < 0])[::-1].tolist():
             axis, kind = divmod(-1 - code, len(KINDS))
             try:
-                if axis < len(self.columns):
-                    _refuse_kind(self.columns[axis], KINDS[kind])
+                if axis < len(self.columns) and KINDS[kind] == "fraction":
+                    refuse_fractions()
+                elif axis < len(self.columns):
+                    _, attribute, rule, _ = self.columns[axis]
+                    strays = {word: word == KINDS[kind] for word in KINDS[:2]}
+                    refuse_strays(attribute, rule, **strays)
                 elif kind > 0:
                     refuse_missing_key(("person", "record")[kind - 1])
                 else:
@@ -256,13 +259,8 @@ def cell_batches(
     query = CellQuery.over(domain, rules, table, names)
     found = {}
     for axis, one in enumerate(query.columns):
-        along = cell_of(table[one.name], one.attribute, one.rule, one.bins)
-        number = along.number
-        if along.refused:
-            strays = [
-                (condition, -1 - KINDS.index(kind))
-                for kind, condition in along.refused.items()
-            ]
+        number, strays = one.cell(table, axis)
+        if strays:
             number = ibis_module().cases(*strays, else_=number)
         small = one.attribute.size <= SMALL_CELLS
         found[f"cell{axis}"] = number.cast("int16" if small else "int32")
@@ -275,9 +273,8 @@ def cell_batches(
                 if np.asarray(batch.column(column)).any():
                     refuse_missing_key(("person", "record")[at])
             columns = [np.asarray(batch.column(name)) for name in found]
-            for axis, cells in enumerate(columns):
-                refused = cells[cells < 0].astype(np.int64)
-                problems += query._problems(refused - len(KINDS) * axis)
+            for cells in columns:
+                problems += query._problems(cells)
             if not problems:
                 yield columns
         raise_together(problems)
@@ -295,14 +292,6 @@ def _without_quotes() -> Iterator[None]:
             f"the database could not count the table ({type(problem).__name__}); "
             "nothing was charged"
         ) from None
-
-
-def _refuse_kind(column: CellColumn, kind: str) -> None:
-    """Raise what records at hand would, for an attribute that has strays."""
-    if kind == "fraction":
-        refuse_fractions()
-    outside, missing = kind == "outside", kind == "missing"
-    refuse_strays(column.attribute, column.rule, outside=outside, missing=missing)
 
 
 def _backend(table: Any) -> str:

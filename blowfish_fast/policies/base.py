@@ -323,6 +323,19 @@ class SameGraph(Policy):
         """The policy of single records."""
         return self.base
 
+    def _parameters(self) -> dict[str, Any]:
+        return {"base": self.base.to_dict()} | super()._parameters()
+
+    @classmethod
+    def _from_dict(cls, data: dict[str, Any]) -> Self:
+        kind: Any = cls
+        stated = {name: data[name] for name in cls.stated}
+        found: Self = kind(from_dict(data["base"]), **stated)
+        return found
+
+    def _identity(self) -> tuple[Any, ...]:
+        return (self.base, *self._stated_values)
+
     has_bottom = _of_base("has_bottom")
     has_moves = _of_base("has_moves")
     components = _of_base("components")

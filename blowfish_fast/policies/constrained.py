@@ -162,7 +162,7 @@ class Constrained(SameGraph):
         }
 
     @classmethod
-    def _from_parameters(cls, domain: Domain, data: dict[str, Any]) -> Self:
+    def _from_dict(cls, data: dict[str, Any]) -> Self:
         known = Constraints.from_dict(data["constraints"])
         policy = cls(from_dict(data["base"]), known)
         if data["labels"] is None:

@@ -7,8 +7,9 @@ from typing import NamedTuple
 import numpy as np
 
 from blowfish_fast._support.typing import FloatArray, IntArray
-from blowfish_fast.data.axes import Axis, as_dates
+from blowfish_fast.data.axes import Axis
 from blowfish_fast.data.domain import Domain
+from blowfish_fast.data.predicates import cell_name
 
 from .protocol import PolicyGraph
 
@@ -66,15 +67,10 @@ def cell_labels(attribute: Axis, cells: IntArray | None = None) -> list[str]:
 
 
 def _cell_label(attribute: Axis, cell: int) -> str:
-    if attribute.levels is not None:
-        return shorten(str(attribute.levels[cell]))
-    if cell >= attribute.regular:
-        return attribute.extras[cell - attribute.regular]
-    if attribute.cuts is None:
-        return str(cell)
-    if attribute.unit is not None:
-        return str(as_dates(attribute.cuts[cell : cell + 1], attribute.unit)[0])
-    return f"{attribute.cuts[cell]:g}"
+    name = cell_name(attribute, cell)
+    if isinstance(name, tuple):
+        return f"{name[0]:g}" if attribute.unit is None else str(name[0])
+    return shorten(str(name))
 
 
 def shorten(text: str, longest: int = LONGEST_LABEL) -> str:

@@ -115,13 +115,8 @@ def half_ball(shape: tuple[int, ...], ball: Ball, most: int) -> IntArray | None:
     steps = np.zeros((1, 0), dtype=np.int64)
     for side in sides:
         along = np.arange(-side, side + 1)
-        steps = np.concatenate(
-            [
-                np.repeat(steps, along.size, axis=0),
-                np.tile(along, steps.shape[0])[:, None],
-            ],
-            axis=1,
-        )
+        further = np.tile(along, steps.shape[0])
+        steps = np.column_stack([np.repeat(steps, along.size, axis=0), further])
         steps = steps[ball.length(steps) <= ball.limit]
     # The steps stand in C order, opposite ones mirrored around the zero step.
     return steps[steps.shape[0] // 2 + 1 :]

@@ -8,21 +8,14 @@ records are counted; where each person counts once, lcm(1..k) takes the place of
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Any
 
-from blowfish_fast._support.validation import as_whole
 from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.data.domain import AxisView, Domain, WideDomain
-from blowfish_fast.data.persons import (
-    COUNTED,
-    MOST_COUNTED_ONCE,
-    MOST_RECORDS,
-    Bound,
-    units_per_person,
-)
+from blowfish_fast.data.persons import Bound, read_at_most, units_per_person
 from blowfish_fast.errors import PolicyError
 
-from .base import Policy, SameGraph, from_dict
+from .base import Policy, SameGraph
 from .presence import WithAbsent
 from .protocol import PersonRule
 
@@ -48,6 +41,7 @@ class PerPerson(SameGraph):
 
     kind = "per_person"
     takes_wide = True
+    stated = ("at_most", "person", "count")
 
     def __init__(
         self,
@@ -68,20 +62,13 @@ class PerPerson(SameGraph):
                 f"{base!r} is about persons already",
                 way_out="Call per_person on the policy of single records",
             )
-        if count not in COUNTED:
-            raise PolicyError('count is "records" or "persons"', received=repr(count))
+        number = read_at_most(1 if at_most is None else at_most, count, PolicyError)
         if person is not None and (not isinstance(person, str) or not person):
             raise PolicyError(
                 "person is the name of a column, or left out", received=repr(person)
             )
-        most = MOST_COUNTED_ONCE if count == "persons" else MOST_RECORDS
         super().__init__(base)
-        self.at_most = None if at_most is None else as_whole(at_most, "at_most", 1)
-        if self.at_most is not None and self.at_most > most:
-            raise PolicyError(
-                f'with count="{count}", at_most is at most {most:,}',
-                received=self.at_most,
-            )
+        self.at_most = None if at_most is None else number
         self.person = person
         self.count = count
 
@@ -162,18 +149,6 @@ class PerPerson(SameGraph):
             ways.append("one person with all her records is added or removed")
         most = "" if self.at_most is None else f"; at most {self.at_most:,} are counted"
         return ", or ".join(ways or ["nothing differs"]) + most
-
-    def _parameters(self) -> dict[str, Any]:
-        stated = {"at_most": self.at_most, "person": self.person, "count": self.count}
-        return {"base": self.base.to_dict(), **stated}
-
-    @classmethod
-    def _from_dict(cls, data: dict[str, Any]) -> Self:
-        stated = {name: data[name] for name in ("at_most", "person", "count")}
-        return cls(from_dict(data["base"]), **stated)
-
-    def _identity(self) -> tuple[Any, ...]:
-        return (self.base, self.at_most, self.person, self.count)
 
     def __repr__(self) -> str:
         stated = [] if self.at_most is None else [str(self.at_most)]

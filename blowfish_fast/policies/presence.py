@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from fractions import Fraction
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.data.domain import AxisView, Domain, WideDomain
 from blowfish_fast.errors import PolicyError
 
-from .base import Policy, SameGraph, from_dict
+from .base import Policy, SameGraph
 from .protocol import ABSENT, Bandwidth, Change, Components, PolicyGraph, implies
 
 PUBLIC_TOTALS = re.compile(r"[;,] (and )?the number of people[^;]*is public[^;]*$")
@@ -108,6 +108,7 @@ class WithAbsent(SameGraph):
 
     kind = "with_absent"
     takes_wide = True
+    stated = ("length",)
 
     def __init__(self, base: Policy, length: Any = 1) -> None:
         single = isinstance(base, Policy) and not base.has_constraints
@@ -119,7 +120,7 @@ class WithAbsent(SameGraph):
                 '"absent"; call per_person on the outcome',
             )
         super().__init__(base)
-        self.absent_length = as_length(length)
+        self.length = self.absent_length = as_length(length)
 
     @property
     def unconstrained(self) -> Policy:
@@ -195,13 +196,6 @@ class WithAbsent(SameGraph):
 
     def _parameters(self) -> dict[str, Any]:
         return {"base": self.base.to_dict(), "length": str(self.absent_length)}
-
-    @classmethod
-    def _from_dict(cls, data: dict[str, Any]) -> Self:
-        return cls(from_dict(data["base"]), data["length"])
-
-    def _identity(self) -> tuple[Any, ...]:
-        return (self.base, self.absent_length)
 
     def __repr__(self) -> str:
         far = "" if self.absent_length == 1 else f", length={self.absent_length}"

@@ -87,7 +87,7 @@ class TablePolicy(Policy):
                 "leaves no policies of attributes",
                 way_out="Leave by_attribute out, or state presence=True",
             )
-        for name, one in (self.by_attribute or {}).items():
+        for name, one in (self._stated or {}).items():
             self._check(name, one)
 
     @property
@@ -126,8 +126,9 @@ class TablePolicy(Policy):
         >>> people.filtered("sex").absent_length, people.filtered("sex").implies(people)
         (Fraction(1, 1), True)
         """
-        moving = [self._factor(axis).has_moves for axis in self.domain.axes(names)]
-        if self.presence == "only" or not any(moving):
+        factors = self._factors
+        moving = any(factors[axis].has_moves for axis in self.domain.axes(names))
+        if self.presence == "only" or not moving:
             return self
         return TablePolicy(self.domain, self._stated, presence=True).derive_from(self)
 
@@ -143,15 +144,14 @@ class TablePolicy(Policy):
             moves = TablePolicy(self.domain, self._stated)
             seen = moves._seen_through(columns, domain)
             return WithAbsent(seen, self.absent_length).derive_from(self)
-        if self.by_attribute is None:
+        if self._stated is None:
             return Full(domain).derive_from(self)
-        factors = [self._factor(axis) for axis in range(self.domain.ndim)]
-        return seen_by_factors(self, factors, columns, domain)
+        return seen_by_factors(self, self._factors, columns, domain)
 
     def _restricted(self, columns: list[AxisView], domain: WideDomain) -> Policy:
         if self.by_attribute is None:
             return TablePolicy(domain, presence=self.presence).derive_from(self)
-        factors = [self._factor(axis) for axis in range(self.domain.ndim)]
+        factors = self._factors
         stated = {
             str(one.name): seen_by_factors(self, factors, [column], Domain._of([one]))
             for one, column in zip(domain.attributes, columns, strict=True)
@@ -165,12 +165,14 @@ class TablePolicy(Policy):
             return None
         return self.presence if isinstance(self.presence, Fraction) else Fraction(1)
 
-    def _factor(self, axis: int) -> Policy:
-        attribute = self.domain.attributes[axis]
-        stated = (self.by_attribute or {}).get(str(attribute.name))
-        if stated is None:
-            return Full(Domain._of([attribute]))
-        return copy.copy(stated)
+    @property
+    def _factors(self) -> list[Policy]:
+        """The policy of each attribute: the stated one, or any value to any other."""
+        stated: Mapping[Any, Policy] = self._stated or {}
+        return [
+            copy.copy(stated.get(one.name) or Full(Domain._of([one])))
+            for one in self.domain.attributes
+        ]
 
     @property
     def has_bottom(self) -> bool:
@@ -180,9 +182,7 @@ class TablePolicy(Policy):
     @property
     def has_moves(self) -> bool:
         """Whether some record can change."""
-        return self.presence != "only" and any(
-            self._factor(axis).has_moves for axis in range(len(self.domain.attributes))
-        )
+        return self.presence != "only" and any(one.has_moves for one in self._factors)
 
     def _includes(self, other: PolicyGraph) -> bool | None:
         if not isinstance(other, TablePolicy):
@@ -196,8 +196,7 @@ class TablePolicy(Policy):
         if self.by_attribute is None:
             return True
         return other.by_attribute is not None and all(
-            self._factor(axis).implies(other._factor(axis))
-            for axis in range(len(self.domain.attributes))
+            map(Policy.implies, self._factors, other._factors)
         )
 
     def describe(self) -> str:

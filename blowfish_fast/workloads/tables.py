@@ -70,6 +70,7 @@ class Tables(Workload):
         self.tables = (
             _named_tables(domain, tables) if ways is None else _all_tables(domain, ways)
         )
+        _refuse_large(domain, self.tables)
         with malformed_as(WorkloadError, "give one weight per table"):
             given = [1] * len(self.tables) if weights is None else list(weights)
         if len(given) != len(self.tables):
@@ -146,11 +147,9 @@ def _all_tables(domain: Attributes, ways: Any) -> tuple[tuple[int, ...], ...]:
             f"a table has at most the {domain.ndim} attributes of the domain",
             received=f"ways={most}",
         )
-    count = sum(math.comb(domain.ndim, size) for size in range(1, most + 1))
-    _refuse_many(count)
+    _refuse_many(sum(math.comb(domain.ndim, size) for size in range(1, most + 1)))
     sizes = range(1, most + 1)
-    found = (one for k in sizes for one in combinations(range(domain.ndim), k))
-    return _checked(domain, found)
+    return tuple(one for k in sizes for one in combinations(range(domain.ndim), k))
 
 
 def _named_tables(domain: Attributes, tables: Any) -> tuple[tuple[int, ...], ...]:
@@ -165,7 +164,7 @@ def _named_tables(domain: Attributes, tables: Any) -> tuple[tuple[int, ...], ...
     _refuse_many(len(named))
     if not named:
         raise WorkloadError("ask for at least one table", received="none")
-    found = [tuple(sorted(domain.axes(one))) for one in named]
+    found = tuple(tuple(sorted(domain.axes(one))) for one in named)
     if len(set(found)) < len(found):
         twice = next(one for one in found if found.count(one) > 1)
         raise WorkloadError(
@@ -173,7 +172,7 @@ def _named_tables(domain: Attributes, tables: Any) -> tuple[tuple[int, ...], ...
             received=f"{table_names(domain, twice)} twice",
             way_out="Give it a larger weight instead",
         )
-    return _checked(domain, found)
+    return found
 
 
 def _refuse_many(count: int) -> None:
@@ -185,11 +184,8 @@ def _refuse_many(count: int) -> None:
         )
 
 
-def _checked(
-    domain: Attributes, tables: Iterable[tuple[int, ...]]
-) -> tuple[tuple[int, ...], ...]:
-    kept = tuple(tables)
-    for one in kept:
+def _refuse_large(domain: Attributes, tables: Iterable[tuple[int, ...]]) -> None:
+    for one in tables:
         cells = math.prod(domain.shape[axis] for axis in one)
         if cells > LARGEST_DOMAIN:
             raise DomainError(
@@ -197,4 +193,3 @@ def _checked(
                 received=f"{table_names(domain, one)} with {cells:,}",
                 way_out="Use coarser cells for one of its attributes",
             )
-    return kept

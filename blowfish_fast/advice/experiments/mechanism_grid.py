@@ -237,17 +237,14 @@ def release_errors(
         for trial, seed in enumerate(seeds):
             answers = seeded_release(mechanism, counts, seed).answer(workload)
             error = mean_error(answers, truth, measure)
-            found: Row = {"trial": trial, "error": error, "skipped": None}
-            rows.append({"method": contender.label, **found})
+            rows.append({"trial": trial, "error": error, "skipped": None})
     except BlowfishError as refusal:
-        found = {"trial": None, "error": None, "skipped": str(refusal)}
-        return [{"method": contender.label, **found}]
-    return rows
+        rows = [{"trial": None, "error": None, "skipped": str(refusal)}]
+    return [{"method": contender.label, **row} for row in rows]
 
 
 def mean_error(answers: AnyArray, truth: AnyArray, measure: Measure) -> float:
     """Return the mean absolute or squared difference."""
     difference: FloatArray = np.asarray(answers - truth, dtype=np.float64)
-    if measure == "squared":
-        return float(np.mean(difference**2))
-    return float(np.mean(np.abs(difference)))
+    lost = difference**2 if measure == "squared" else np.abs(difference)
+    return float(np.mean(lost))
