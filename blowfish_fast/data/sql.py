@@ -76,10 +76,7 @@ class CellColumn(NamedTuple):
         return int(self.bins.labels.max()) + 1
 
     def cell(self, table: Any, axis: int) -> tuple[Any, list[tuple[Any, int]]]:
-        """Return the cell of each record, and conditions with codes of what is refused.
-
-        Codes are negative, and differ by `axis`.
-        """
+        """Return cells of records, and conditions with codes below 0 for refusals."""
         found = cell_of(table[self.name], self.attribute, self.rule, self.bins)
         first = -1 - len(KINDS) * axis
         strays = found.refused.items()
@@ -184,11 +181,7 @@ class CellQuery:
         return table.group_by(cell=number.cast("int64")).aggregate(records=records)
 
     def _groups_values(self) -> bool:
-        """Return whether values are worth grouping as they are, by their types alone.
-
-        DuckDB groups whole numbers, dates and texts at a tenth of the price of their
-        cells.
-        """
+        """Return whether DuckDB groups such values at a tenth of the price of cells."""
         if len(self.columns) > MOST_GROUPED or _backend(self.table) != "duckdb":
             return False
         kinds = [self.table[one.name].type() for one in self.columns]

@@ -159,10 +159,7 @@ def _long_decimal(column: Any) -> Any:
 
 
 def _within_reach(column: Any, attribute: Axis) -> Any:
-    """Return dates, those far beyond the edges moved to a place just beyond them.
-
-    Databases hold dates that have no number of seconds, such as infinity.
-    """
+    """Return dates, far ones and infinity, which has no seconds, just beyond edges."""
     edges = comparable_edges(attribute)
     try:
         first, last = (EPOCH + timedelta(seconds=float(edges[at])) for at in (0, -1))

@@ -250,13 +250,10 @@ def implies(one: PolicyGraph, other: PolicyGraph) -> bool:
 
 
 def _implied_by_parent(one: PolicyGraph, other: PolicyGraph) -> bool:
-    """Return whether the policy that `one` is a projection of implies `other`.
-
-    Not where cells were only put in another order and both domains look alike:
-    nobody could tell counts in the old order from counts in the new one.
-    """
+    """Return whether the policy that `one` is a projection of implies `other`."""
     if one.parent is None or not implies(one.parent, other):
         return False
+    # Nobody could tell counts in the old order from counts in the new one.
     reordered = one.buckets is not None and one.buckets.order is not None
     return not (reordered and one.domain == other.domain)
 

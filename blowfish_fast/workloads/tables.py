@@ -147,8 +147,8 @@ def _all_tables(domain: Attributes, ways: Any) -> tuple[tuple[int, ...], ...]:
             f"a table has at most the {domain.ndim} attributes of the domain",
             received=f"ways={most}",
         )
-    _refuse_many(sum(math.comb(domain.ndim, size) for size in range(1, most + 1)))
     sizes = range(1, most + 1)
+    _refuse_many(sum(math.comb(domain.ndim, size) for size in sizes))
     return tuple(one for k in sizes for one in combinations(range(domain.ndim), k))
 
 
