@@ -253,7 +253,8 @@ def refine_scaling(
         error = 0.0 if root_exact else float((ranges.squared * ranges.head**2).sum())
         return Scaling(given, error)
     floor = _floor(ranges, leaves) if safeguard else 0.0
-    return Scaling(*_refined(ranges, floor, given, tree, root_exact, SWEEPS))
+    refined, error = _refined(ranges, floor, given, tree, root_exact, SWEEPS)
+    return Scaling(refined, float(error))
 
 
 def tune_ranges(
