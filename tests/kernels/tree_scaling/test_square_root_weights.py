@@ -58,7 +58,9 @@ def test_no_weights_beat_the_certificate(queries, fan_out, root_exact, seed):
         if root_exact:
             other[-1] = 0.0
         other /= path_sums(other, leaves, fan_out).max()
-        assert error_of(rows, other, fan_out, root_exact) >= least * (1 - 1e-9)
+        found = error_of(rows, other, fan_out, root_exact)
+        # The reference, too, is rounded: an error of 0 may come out below it.
+        assert found >= least * (1 - 1e-9) - 1e-9
 
 
 @pytest.mark.parametrize("fan_out", [2, 4, 16])
