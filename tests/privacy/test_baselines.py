@@ -233,9 +233,7 @@ def clusters_audit(policy, epsilon, most=20):
 
     @cache
     def clusters(noisy):
-        return tuple(
-            partition._clusters(np.array(noisy), policy, noise).labels.tolist()
-        )
+        return tuple(partition.group(np.array([noisy]), policy, noise)[0].tolist())
 
     @cache
     def law(counts):
