@@ -144,6 +144,19 @@ def test_intervals_hold_as_often_as_they_say():
     assert hits / 150 >= 0.8 - 3 * np.sqrt(0.16 / 150)
 
 
+@pytest.mark.parametrize("budget", [{"epsilon": "0.5"}, {"rho": "1/8"}], ids=str)
+def test_intervals_are_those_of_the_noise_that_was_drawn(budget):
+    # Both have a scale of 2, and their laws differ.
+    away = np.arange(-200, 201)
+    law = np.exp(-(away**2) / 8.0) if "rho" in budget else np.exp(-np.abs(away) / 2.0)
+    tails = [law[np.abs(away) > one].sum() / law.sum() for one in range(50)]
+    least = next(one for one, tail in enumerate(tails) if tail <= 0.05)
+    ledger = bf.Ledger(None, **budget, policy=bf.policies.AddRemove(PEOPLE))
+    asked = bf.Session(ledger, COUNTS).noisy_count(sex="F", **budget, rng=1)
+    low, high = asked.interval(0.95)
+    assert (high - low) / 2 == pytest.approx(least, abs=1e-6)
+
+
 @settings(deadline=None, max_examples=60)
 @given(st.floats(0.05, 50), st.floats(0.001, 0.999))
 def test_half_widths_are_the_least_for_one_draw(width, miss):
