@@ -164,26 +164,19 @@ class DyadicQuantileCosts(Timed):
 
 class SampleDyadicPartition(Timed):
     params: ClassVar[list[Any]] = [sizes(), ["dense", "sparse", "distinct"]]
+    outliers: ClassVar[bool] = False
 
     def prepare(self, cells: int, data: str) -> Call:
         x = counts(data, cells)
         source = words()
         rate = EPSILON_PARTITION
         return lambda: kernels.sample_dyadic_partition(
-            x, source, rate=rate, penalty=PRICE
+            x, source, rate=rate, penalty=PRICE, outliers=self.outliers
         )
 
 
-class SampleRunsWithOutliers(Timed):
-    params: ClassVar[list[Any]] = [sizes(), ["dense", "sparse", "distinct"]]
-
-    def prepare(self, cells: int, data: str) -> Call:
-        x = counts(data, cells)
-        source = words()
-        rate = EPSILON_PARTITION
-        return lambda: kernels.sample_dyadic_partition(
-            x, source, rate=rate, penalty=PRICE, outliers=True
-        )
+class SampleRunsWithOutliers(SampleDyadicPartition):
+    outliers = True
 
 
 class Choose(Timed):
