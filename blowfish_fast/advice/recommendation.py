@@ -27,7 +27,7 @@ from blowfish_fast.mechanisms.ordered import Ordered, OrderedHierarchical
 from blowfish_fast.mechanisms.registry import MechanismName, find_mechanism
 from blowfish_fast.mechanisms.transformed import Transformed, is_grid
 from blowfish_fast.policies import Graph, Policy
-from blowfish_fast.workloads import Identity, Prefixes, Tables, Workload
+from blowfish_fast.workloads import Identity, Tables, Workload
 
 from .comparison import Cells, Ranking, shorten
 from .typical_error import geometric_mean, reference_shapes, typical_errors
@@ -288,9 +288,6 @@ def _advised(policy: Policy, workload: Workload) -> TableEntry:
     apart = free.components().labels is not None
     if apart or many * longest < policy.domain.size:
         why = "running totals of blocks as long as a move, and a small tree inside each"
-        return choice(OrderedHierarchical, why)
-    if isinstance(workload, Prefixes):
-        why = "a tree over all cells, with running totals that never decrease"
         return choice(OrderedHierarchical, why)
     return choice(Dawa, "cells that are alike are merged before they are measured")
 

@@ -31,7 +31,7 @@ RING = bf.policies.Graph(LINE, [[i, (i + 1) % 256] for i in range(256)])
         (EVERYBODY, PREFIXES, "dawa"),
         (EVERYBODY, FEW, "laplace"),
         (bf.policies.Full(LINE), RANGES, "dawa"),
-        (bf.policies.Full(LINE), PREFIXES, "ordered_hierarchical"),
+        (bf.policies.Full(LINE), PREFIXES, "dawa"),
         (bf.policies.Line(LINE), CELLS, "transformed"),
         (bf.policies.Line(LINE), RANGES, "ordered"),
         (bf.policies.Threshold(LINE, theta=8), RANGES, "ordered_hierarchical"),
