@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import re
 from abc import abstractmethod
+from collections.abc import Iterator
 from functools import cached_property
 from typing import Any, ClassVar, Self, final
 
@@ -17,14 +19,29 @@ import numpy as np
 
 from blowfish_fast._support.html import graph, panel
 from blowfish_fast._support.typing import AnyArray, BoolArray, FloatArray, IntArray
-from blowfish_fast._support.validation import as_integers, malformed_as, quoted
+from blowfish_fast._support.validation import (
+    as_integers,
+    as_whole,
+    malformed_as,
+    quoted,
+)
 from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.data.domain import AxisView, Domain, WideDomain, is_wide
 from blowfish_fast.errors import DomainError, PolicyError, SizeError
 
 from .constraints import Constraints
 from .drawing import draw_graph, is_small
-from .protocol import ABSENT, PolicyGraph, implies
+from .protocol import (
+    ABSENT,
+    CHUNK,
+    Bandwidth,
+    Change,
+    PolicyGraph,
+    implies,
+    read_cells,
+)
+
+PUBLIC_TOTALS = re.compile(r"[;,] (and )?the number of people[^;]*is public[^;]*$")
 
 POLICIES: dict[str, type[Policy]] = {}
 """Every kind of policy and its class; a class enters when it is defined."""
@@ -121,28 +138,82 @@ class Policy(PolicyGraph):
         self, first: Any, second: Any
     ) -> tuple[IntArray, IntArray, tuple[int, ...]]:
         """Return pairs of cells, flat, and the shape in which they were asked for."""
-        given = [as_integers(cells, "cells", PolicyError) for cells in (first, second)]
-        for cells in given:
-            if cells.size and (cells.min() < ABSENT or cells.max() >= self.domain.size):
-                raise PolicyError(
-                    f"cells are numbered from 0 to {self.domain.size - 1}, and -1 is "
-                    '"absent"',
-                    received=f"{cells.min()} to {cells.max()}",
-                )
-        one, two = np.broadcast_arrays(*given)
+        given = [read_cells(cells, self.domain) for cells in (first, second)]
+        with malformed_as(PolicyError, "cells are compared one by one, or with one"):
+            one, two = np.broadcast_arrays(*given)
         return one.reshape(-1).copy(), two.reshape(-1).copy(), one.shape
 
     def longest_edge(self) -> int:
         """Return how many cells the longest move spans along one ordered attribute."""
         on_one_axis(self.domain, "the longest edge")
         lines = np.arange(self.domain.size, dtype=np.float64)[None]
-        return int(self.largest_change(lines).value)
+        return int(self._largest_change(lines).value)
+
+    def edges(self, chunk: int = CHUNK) -> Iterator[IntArray]:
+        """Yield the edges in arrays of shape (at most `chunk`, 2); -1 is "absent"."""
+        return self._edges(as_whole(chunk, "chunk", 1))
 
     def edges_up_to(self, most: int) -> int | None:
         """Return the number of edges; None above `most`, or if too long to count."""
+        return self._edges_up_to(as_whole(most, "most"))
+
+    def _edges_up_to(self, most: int) -> int | None:
         with contextlib.suppress(SizeError):
             return count if (count := self.edge_count) <= most else None
         return None
+
+    def largest_change(self, lines: FloatArray) -> Change:
+        """Return the largest change, along a move, of values of shape (lines, cells).
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import blowfish_fast as bf
+        >>> values = np.array([[0.0, 1.0, 3.0, 4.0]])
+        >>> bf.policies.Line(bf.Domain(4)).largest_change(values)
+        Change(value=2.0, exact=True, how='')
+        """
+        rule = f"values must be finite numbers, of shape (lines, {self.domain.size})"
+        with malformed_as(PolicyError, rule):
+            given: AnyArray = np.asarray(lines)
+            values = given.astype(np.float64, copy=False)
+        numbers = given.dtype.kind in "iuf" and bool(np.isfinite(values).all())
+        if not numbers or values.ndim != 2 or values.shape[1] != self.domain.size:
+            raise PolicyError(rule, received=f"shape {given.shape}, {given.dtype}")
+        return self._largest_change(values)
+
+    def bandwidth(self, order: IntArray | None = None) -> Bandwidth | None:
+        """Return the bandwidth along an order of the cells; None if it has none."""
+        if order is None:
+            return self._bandwidth(None)
+        along, cells = as_integers(order, "cells", PolicyError), self.domain.size
+        if along.shape != (cells,) or (np.sort(along) != np.arange(cells)).any():
+            raise PolicyError(
+                f"an order names each of the {cells} cells once",
+                received=f"shape {along.shape}",
+            )
+        return self._bandwidth(along)
+
+    def grid_moves(self, shape: tuple[int, ...], most: int) -> IntArray | None:
+        """Return half of the moves as steps on a grid, if all cells look alike.
+
+        `shape` is the domain's own, or that of the grid after neighbouring slabs were
+        merged; None where the graph has no such form, or more than `most` steps.
+
+        Examples
+        --------
+        >>> import blowfish_fast as bf
+        >>> near = bf.policies.Threshold(bf.Domain((4, 4)), theta=1, metric="l1")
+        >>> near.grid_moves((4, 4), 9).tolist()
+        [[0, 1], [1, 0]]
+        """
+        sides = as_integers(shape, "a shape", PolicyError)
+        own = self.domain.shape
+        if sides.shape != (len(own),) or (sides < 1).any() or (sides > own).any():
+            raise PolicyError(
+                f"a shape has sides of 1 to {own}", received=quoted(shape)
+            )
+        return self._grid_moves(tuple(sides.tolist()), as_whole(most, "most"))
 
     @final
     def implies(self, other: Policy) -> bool:
@@ -153,7 +224,10 @@ class Policy(PolicyGraph):
 
     def project(self, labels: AnyArray | Buckets) -> Policy:
         """Return the quotient on bins, joined where some edge joins their cells."""
-        buckets = labels if isinstance(labels, Buckets) else Buckets.from_labels(labels)
+        buckets = labels
+        if not isinstance(buckets, Buckets):
+            with malformed_as(DomainError, "labels must be whole numbers"):
+                buckets = Buckets.from_labels(buckets)
         if buckets.cells != self.domain.size:
             raise DomainError(
                 f"labels must name a bin for each of the {self.domain.size} cells",
@@ -339,13 +413,13 @@ class SameGraph(Policy):
     has_bottom = _of_base("has_bottom")
     has_moves = _of_base("has_moves")
     components = _of_base("components")
-    edges = _of_base("edges")
+    _edges = _of_base("_edges")
     edge_count = _of_base("edge_count")
     bottom_cells = _of_base("bottom_cells")
-    bandwidth = _of_base("bandwidth")
+    _bandwidth = _of_base("_bandwidth")
     longest_edge = _of_base("longest_edge")
-    largest_change = _of_base("largest_change")
-    grid_moves = _of_base("grid_moves")
+    _largest_change = _of_base("_largest_change")
+    _grid_moves = _of_base("_grid_moves")
     _distance = _of_base("_distance")
     _joined = _of_base("_joined")
     _bin_pairs = _of_base("_bin_pairs")
@@ -378,6 +452,11 @@ def on_one_axis(domain: Domain, name: str) -> None:
             code="policy_needs_one_attribute",
             attributes=domain.ndim,
         )
+
+
+def moves_words(policy: Policy) -> str:
+    """Say what stays indistinguishable, without the end: which totals are public."""
+    return PUBLIC_TOTALS.sub("", policy.describe())
 
 
 def values_name(domain: Domain) -> str:

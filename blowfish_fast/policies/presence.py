@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any
@@ -15,10 +14,8 @@ from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.data.domain import AxisView, Domain, WideDomain
 from blowfish_fast.errors import PolicyError
 
-from .base import Policy, SameGraph
+from .base import Policy, SameGraph, moves_words
 from .protocol import ABSENT, Bandwidth, Change, Components, PolicyGraph, implies
-
-PUBLIC_TOTALS = re.compile(r"[;,] (and )?the number of people[^;]*is public[^;]*$")
 
 
 class AddRemove(Policy):
@@ -43,8 +40,7 @@ class AddRemove(Policy):
     has_moves = False
     neighbours = "one record is added or removed"
 
-    def edges(self, chunk: int = 2**20) -> Iterator[IntArray]:
-        """Yield (cell, -1) for every cell."""
+    def _edges(self, chunk: int) -> Iterator[IntArray]:
         for start in range(0, self.domain.size, chunk):
             cells = np.arange(start, min(start + chunk, self.domain.size))
             yield np.column_stack([cells, np.full(cells.size, ABSENT)])
@@ -58,8 +54,7 @@ class AddRemove(Policy):
         """Mark every cell."""
         return np.ones(self.domain.size, dtype=np.bool_)
 
-    def bandwidth(self, order: IntArray | None = None) -> Bandwidth | None:
-        """Return that no cell is joined to another, along any order."""
+    def _bandwidth(self, order: IntArray | None) -> Bandwidth | None:
         return Bandwidth(np.arange(self.domain.size), True)
 
     def longest_edge(self) -> int:
@@ -70,8 +65,7 @@ class AddRemove(Policy):
         through = np.where((first == ABSENT) | (second == ABSENT), 1.0, 2.0)
         return np.where(first == second, 0.0, through)
 
-    def largest_change(self, lines: FloatArray) -> Change:
-        """Return 0: no record moves."""
+    def _largest_change(self, lines: FloatArray) -> Change:
         return Change(0.0, True)
 
     def _includes(self, other: PolicyGraph) -> bool | None:
@@ -133,10 +127,9 @@ class WithAbsent(SameGraph):
         """Return the single component, which holds "absent"."""
         return Policy.components(self)
 
-    def edges(self, chunk: int = 2**20) -> Iterator[IntArray]:
-        """Yield the moves, then (cell, -1) for every cell."""
-        yield from self.base.edges(chunk)
-        yield from AddRemove(self.domain).edges(chunk)
+    def _edges(self, chunk: int) -> Iterator[IntArray]:
+        yield from self.base._edges(chunk)
+        yield from AddRemove(self.domain)._edges(chunk)
 
     @property
     def edge_count(self) -> int:
@@ -185,9 +178,7 @@ class WithAbsent(SameGraph):
 
     def describe(self) -> str:
         """Say in plain words what stays indistinguishable."""
-        # Families end by saying that totals are public, which holds no more.
-        moves = PUBLIC_TOTALS.sub("", self.base.describe())
-        return f"{moves}; {presence_words(self.absent_length)}"
+        return f"{moves_words(self.base)}; {presence_words(self.absent_length)}"
 
     @property
     def neighbours(self) -> str:

@@ -10,11 +10,12 @@ from typing import Any, Self
 import numpy as np
 
 from blowfish_fast._support.typing import FloatArray, IntArray
+from blowfish_fast._support.validation import quoted
 from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.data.domain import AxisView, Domain, WideDomain
 from blowfish_fast.errors import PolicyError
 
-from .base import Policy, from_dict
+from .base import Policy, from_dict, moves_words
 from .blocks import Full
 from .projection import Projection, clique_bins, labels_along, only_axis
 from .protocol import (
@@ -73,10 +74,10 @@ class Product(Policy):
                     factor=number,
                 )
         joint = Domain.product(*(one.domain for one in factors))
-        if domain is not None and joint.shape != domain.shape:
+        if domain is not None and joint.shape != getattr(domain, "shape", None):
             raise PolicyError(
                 f"the factors span a domain of shape {joint.shape}",
-                received=f"a domain of shape {domain.shape}",
+                received=quoted(domain),
                 way_out="Give one factor per attribute, in order",
             )
         super().__init__(joint if domain is None else domain)
@@ -103,8 +104,7 @@ class Product(Policy):
             labels = (labels[:, None] * one.count + along).reshape(-1)
         return Components(labels, np.zeros(count, dtype=np.bool_))
 
-    def edges(self, chunk: int = 2**20) -> Iterator[IntArray]:
-        """Yield the edges factor by factor."""
+    def _edges(self, chunk: int) -> Iterator[IntArray]:
         for axis, one in enumerate(self.factors):
             after = math.prod(self._shape[axis + 1 :])
             size = one.domain.size
@@ -112,7 +112,7 @@ class Product(Policy):
             corners = others // after * (after * size) + others % after
             for low in range(0, corners.size, chunk):
                 part = corners[low : low + chunk]
-                for moves in one.edges(max(1, chunk // part.size)):
+                for moves in one._edges(max(1, chunk // part.size)):
                     ends = part[:, None, None] + moves * after
                     yield ends.reshape(-1, 2)
 
@@ -122,11 +122,10 @@ class Product(Policy):
         cells = self.domain.size
         return sum(one.edge_count * (cells // one.domain.size) for one in self.factors)
 
-    def bandwidth(self, order: IntArray | None = None) -> Bandwidth | None:
-        """Return the bandwidth of the only factor that has several cells, or None."""
+    def _bandwidth(self, order: IntArray | None) -> Bandwidth | None:
         if max(self._shape) < self.domain.size:
             return None
-        return self.factors[self._shape.index(self.domain.size)].bandwidth(order)
+        return self.factors[self._shape.index(self.domain.size)]._bandwidth(order)
 
     def _distance(self, first: IntArray, second: IntArray) -> FloatArray:
         ones = np.unravel_index(first, self._shape)
@@ -136,23 +135,21 @@ class Product(Policy):
             steps += factor._distance(one.astype(np.int64), other.astype(np.int64))
         return steps
 
-    def largest_change(self, lines: FloatArray) -> Change:
-        """Return the largest change over the factors, each along its axis."""
+    def _largest_change(self, lines: FloatArray) -> Change:
         grid = lines.reshape(-1, *self._shape)
         changes = []
         for axis, one in enumerate(self.factors):
             along = np.moveaxis(grid, axis + 1, -1).reshape(-1, one.domain.size)
-            changes.append(one.largest_change(np.ascontiguousarray(along)))
+            changes.append(one._largest_change(np.ascontiguousarray(along)))
         value = max(one.value for one in changes)
         # A bound from one factor may hide behind the exact change of another.
         return Change(value, any(one.exact and one.value == value for one in changes))
 
-    def grid_moves(self, shape: tuple[int, ...], most: int) -> IntArray | None:
-        """Return the steps of the factors, each along its own attributes."""
+    def _grid_moves(self, shape: tuple[int, ...], most: int) -> IntArray | None:
         parts, first = [], 0
         for one in self.factors:
             last = first + one.domain.ndim
-            steps = one.grid_moves(shape[first:last], most)
+            steps = one._grid_moves(shape[first:last], most)
             if steps is None:
                 return None
             most -= len(steps)
@@ -204,18 +201,21 @@ class Product(Policy):
                 yield from clique_bins(groups, lines.reshape(-1), bins)
                 continue
             refuse_long_walk(one.edge_count * lines.shape[0])
-            for moves in one.edges(max(1, 2**22 // lines.shape[0])):
+            for moves in one._edges(max(1, 2**22 // lines.shape[0])):
                 first, second = lines[:, moves[:, 0]], lines[:, moves[:, 1]]
                 yield bin_keys(first.reshape(-1), second.reshape(-1), bins)
 
     def describe(self) -> str:
         """Say in plain words what stays indistinguishable."""
         parts: list[str] = []
+        own = iter(self.domain.names)
         for one in self.factors:
-            names = [name for name in one.domain.names if name is not None]
+            # Factors may be of bins, and the domain of bins with names.
+            pairs = [(name, next(own)) for name in one.domain.names]
+            names = [name or other or "" for name, other in pairs if name or other]
             who = " and ".join(names) or f"attribute {len(parts) + 1}"
-            parts.append(f"in {who}, {one.describe()}")
-        return BY_ATTRIBUTE + "; ".join(parts)
+            parts.append(f"in {who}, {moves_words(one)}")
+        return f"{BY_ATTRIBUTE}{'; '.join(parts)}; the number of people is public"
 
     def _parameters(self) -> dict[str, Any]:
         return {"factors": [one.to_dict() for one in self.factors]}

@@ -13,10 +13,11 @@ from typing import Any, NoReturn, Self
 
 import numpy as np
 
+from blowfish_fast._support.validation import malformed_as
 from blowfish_fast.data.domain import AxisView, Domain, WideDomain
 from blowfish_fast.errors import PolicyError
 
-from .base import Policy, from_dict
+from .base import Policy, from_dict, moves_words
 from .blocks import Full
 from .presence import AddRemove, WithAbsent, as_length, presence_words
 from .product import BY_ATTRIBUTE, Product, seen_by_factors
@@ -79,7 +80,8 @@ class TablePolicy(Policy):
         self.domain = wide
         self.parent = None
         self.buckets = None
-        self._stated = None if by_attribute is None else dict(by_attribute)
+        with malformed_as(PolicyError, "by_attribute maps names to policies"):
+            self._stated = None if by_attribute is None else dict(by_attribute)
         self.presence = _as_presence(presence)
         if self.presence == "only" and self._stated is not None:
             raise PolicyError(
@@ -219,7 +221,7 @@ class TablePolicy(Policy):
                 "person has"
             )
         parts = [
-            f"in {name}, {one.describe()}" for name, one in self.by_attribute.items()
+            f"in {name}, {moves_words(one)}" for name, one in self.by_attribute.items()
         ]
         others = [name for name in self.domain.names if name not in self.by_attribute]
         if others:
@@ -275,15 +277,15 @@ class TablePolicy(Policy):
         return f"TablePolicy({self.domain!r}, {stated}{there})"
 
     components = _unlisted("the components")
-    edges = _unlisted("the edges")
+    _edges = _unlisted("the edges")
     edge_count = _unlisted("the number of edges")
-    largest_change = _unlisted("sensitivities")
+    _largest_change = _unlisted("sensitivities")
     _distance = _unlisted("distances")
     _quotient = _unlisted("a quotient")
 
 
 def _as_presence(presence: Any) -> Any:
     """Read what is promised about presence: False, "only", or a distance in edges."""
-    if presence is False or presence == "only":
+    if presence is False or (isinstance(presence, str) and presence == "only"):
         return presence
     return Fraction(1) if presence is True else as_length(presence)

@@ -118,6 +118,7 @@ def test_tables_with_presence_are_seen_with_presence(stated):
         assert seen.implies(table)
         assert from_dict(table.to_dict()) == table
         assert "the number of people is not public" in table.describe()
+        assert "is public" not in table.describe()
         # The moves alone protect nobody's presence.
         assert not seen.base.implies(table)
     assert "the number of people is public" in TablePolicy(TABLE, stated).describe()

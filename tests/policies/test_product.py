@@ -99,6 +99,15 @@ def test_names_of_the_product_domain_survive_json():
     assert copy == policy
     assert "in age, two people whose age values" in policy.describe()
     assert "in sex, " in policy.describe()
+    bins = policies.Product(policies.Line(Domain(3)), policies.Full(Domain(2)))
+    named = policies.Product(*bins.factors, domain=policy.domain)
+    assert "in attribute 1, " in bins.describe()
+    assert named.describe() == bins.describe().replace(
+        "in attribute 1, ", "in age, "
+    ).replace("in attribute 2, ", "in sex, ")
+    # What is public of the whole is said once, at the end.
+    assert named.describe().count("is public") == 1
+    assert named.describe().endswith("; the number of people is public")
 
 
 def test_absent_inside_a_factor_is_refused():

@@ -26,6 +26,7 @@ from blowfish_fast.policies import (
     TablePolicy,
     Threshold,
     join_extra_cells,
+    moves_words,
 )
 
 MOST_CELLS = 2**20
@@ -404,7 +405,8 @@ class TableSpec(Model):
         told = self.policy().describe()
         for name, one in self.policies.items():
             spec = self.attribute(name)
-            told = told.replace(one.over(spec).describe(), one.words(spec))
+            moves = moves_words(one.over(spec))
+            told = told.replace(f"in {name}, {moves}", f"in {name}, {one.words(spec)}")
         return told
 
     def versions(self) -> str:

@@ -171,7 +171,7 @@ class Explorer:
             "candidates": plan.candidates,
             "axes": plan.layout.described,
             "queries": plan.workload.queries,
-            "policy": plan.policy.describe(),
+            "policy": plan.layout.policy_words,
         }
 
     def accuracy(

@@ -156,7 +156,7 @@ class Layout:
 
     def _coarse_policy(self, seen: Policy, order: list[int]) -> Policy:
         """Project each factor by itself: the quotient of a product is their product."""
-        domain = Domain(self.shape)
+        domain = Domain(self.shape, [one.spec.name for one in self.axes])
         coarse: Policy
         if isinstance(seen, PerPerson):
             inside = self._coarse_policy(seen.base, order)

@@ -14,6 +14,7 @@ from blowfish_fast.apps.explorer.catalog import (
     Model,
     Name,
     PolicySpec,
+    TableSpec,
 )
 from blowfish_fast.apps.explorer.exploration import Explorer
 from blowfish_fast.apps.explorer.questions import Part, Question, StatedBudget
@@ -44,7 +45,7 @@ def describe_table(explorer: Explorer, visit: Visit) -> dict[str, Any]:
     return {
         "name": table.name,
         "description": table.description,
-        "attributes": [describe_attribute(one) for one in table.attributes],
+        "attributes": [describe_attribute(one, table) for one in table.attributes],
         "policies": {
             name: one.model_dump(mode="json", exclude_none=True)
             for name, one in table.policies.items()
@@ -70,13 +71,14 @@ def describe_table(explorer: Explorer, visit: Visit) -> dict[str, Any]:
     }
 
 
-def describe_attribute(one: AttributeSpec) -> dict[str, Any]:
+def describe_attribute(one: AttributeSpec, table: TableSpec) -> dict[str, Any]:
     """Return what is public about an attribute, and what it says of missing values."""
     (axis,) = one.domain().attributes
-    stated = one.model_dump(mode="json", exclude_none=True)
-    told = EXTRAS[one.extras_joined].promise if axis.extras else None
+    # Until a policy of the attribute is stated, all its cells are joined.
+    joined = one.extras_joined if one.name in table.policies else "all"
+    told = EXTRAS[joined].promise if axis.extras else None
     return {
-        **stated,
+        **one.model_dump(mode="json", exclude_none=True),
         "kind": one.kind,
         "size": axis.size,
         "regular": axis.regular,

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from blowfish_fast._support.typing import IntArray
-from blowfish_fast.apps.explorer.catalog import PolicySpec, TableSpec
+from blowfish_fast.apps.explorer.catalog import AttributeSpec, PolicySpec, TableSpec
 from blowfish_fast.apps.explorer.layout import Layout
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.policies import Full, Policy
@@ -35,7 +35,9 @@ def policy_picture(
     policy: Policy = Full(spec.domain()) if chosen is None else chosen.over(spec)
     cells = np.arange(min(policy.domain.size, MOST_DRAWN))
     found = _picture(policy, cells, _labels(spec.domain())[: cells.size], 0)
-    return {"attribute": attribute, "ordered": spec.kind != "category", **found}
+    words = _words(spec, chosen)
+    ordered = spec.kind != "category"
+    return {"attribute": attribute, "ordered": ordered, "words": words, **found}
 
 
 def question_picture(layout: Layout, policy: Policy) -> dict[str, Any]:
@@ -61,7 +63,10 @@ def question_picture(layout: Layout, policy: Policy) -> dict[str, Any]:
         for one in apart
     ]
     columns = drawn[1] if len(drawn) > 1 else 0
-    return _picture(policy, np.concatenate([cells, apart]), labels, columns)
+    found = _picture(policy, np.concatenate([cells, apart]), labels, columns)
+    stated, specs = layout.table.policies, [one.spec for one in layout.axes]
+    words = [f"in {one.name}, {_words(one, stated.get(one.name))}" for one in specs]
+    return {"words": "; ".join(words) if stated else "any two records", **found}
 
 
 def _picture(
@@ -77,9 +82,13 @@ def _picture(
         "edges": np.column_stack([first, second])[joined].tolist(),
         "columns": columns,
         "absent": bool(policy.has_bottom),
-        "words": policy.describe(),
         "edge_count": policy.edge_count,
     }
+
+
+def _words(spec: AttributeSpec, stated: PolicySpec | None) -> str:
+    """Say which values are joined; any two, those missing too, if none is stated."""
+    return "any two values" if stated is None else stated.words(spec)
 
 
 def _bin_names(axis: dict[str, Any]) -> list[str]:

@@ -53,6 +53,7 @@ def test_a_person_with_many_records_counts_as_few(database):
     plain = Explorer(_spec(), database, epsilon=60).ask(_asked())
     assert plain.values[9] == pytest.approx(1000, abs=3)
     told = explorer.explain(_asked())["policy"]
+    assert told == explorer.table.promise()
     assert "one person (column patient) with all her records" in told
     assert "one person (column patient) with all her records" in answer.promise
 

@@ -208,6 +208,8 @@ def test_policies_are_drawn_with_their_edges(served, shared):
     sexes = policy_picture(table, "sex", None)
     assert sexes["labels"] == ["f", "m", "(outside)", "(missing)"]
     assert len(sexes["edges"]) == 6
+    assert picture["words"] == "values that differ by at most 3"
+    assert sexes["words"] == "any two values"
 
 
 def test_the_ledger_can_be_verified(served, shared):
@@ -231,6 +233,8 @@ def test_the_projected_graph_joins_bins_with_joined_values(shared):
     assert picture["labels"][:2] + picture["labels"][-1:] == ["0", "4", "filtered out"]
     assert (picture["cells"], picture["shown"]) == (17, 17)
     assert picture["edge_count"] == len(edges)
+    differ = "values that differ by at most 5"
+    assert picture["words"] == f"in age, {differ}; in sex, any two values"
 
 
 def test_the_composed_graph_moves_one_attribute_at_a_time(shared):
