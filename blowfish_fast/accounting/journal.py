@@ -417,7 +417,7 @@ def _series_due(
         other = charge.content.get("series")
         if other is None or other["name"] != series["name"]:
             continue
-        spent[other["epoch"]] = spent.get(other["epoch"], 0) + other["price"]
+        spent[other["start"]] = spent.get(other["start"], 0) + other["price"]
         latest = max(latest, other["start"])
     if latest > series["start"]:
         raise LedgerError(
@@ -427,7 +427,7 @@ def _series_due(
             "price; nothing was charged"
         )
     dearest = max(spent.values(), default=0)
-    epoch = spent.get(series["epoch"], 0) + cost
+    epoch = spent.get(series["start"], 0) + cost
     return max(dearest, epoch) - dearest
 
 

@@ -313,21 +313,17 @@ class Series:
 
     def sentence(self) -> str:
         """Say who is protected at which price so far."""
-        amount = self.ledger.currency.amount
-        spent = [float(amount(one)) for one in self._units().values()]
-        count, whole = len(self.epochs()), sum(spent)
+        words, spent = self.ledger.currency.words, self._units().values()
+        count, whole = len(self.epochs()), words(sum(spent))
         if self.level == "person":
             return (
                 f"a person with all her records in {count} epochs is protected at "
-                f"eps = {whole:g}, the sum over the epochs so far"
+                f"{whole}, the sum over the epochs so far"
             )
-        at = f"is protected at eps = {max(spent, default=0.0):g}, the dearest epoch"
+        at = f"is protected at {words(max(spent, default=0))}, the dearest epoch"
         if self.level == "event":
             return f"one record {at}"
-        return (
-            f"a person in one epoch {at}; a person in all {count} of them at eps = "
-            f"{whole:g}"
-        )
+        return f"a person in one epoch {at}; a person in all {count} of them at {whole}"
 
     def _units(self) -> dict[str, int]:
         """Return the sum of what was drawn in each epoch, in the ledger's units."""
@@ -362,7 +358,8 @@ class Epoch(NamedTuple):
 def read_epoch(every: str, name: str) -> Epoch:
     """Read the name of an epoch."""
     form, example = FORMS[every]
-    match = re.fullmatch(form, name) if isinstance(name, str) else None
+    # Digits of other scripts would name an epoch a second time.
+    match = re.fullmatch(form, name, re.ASCII) if isinstance(name, str) else None
     try:
         if match is None:
             raise ValueError

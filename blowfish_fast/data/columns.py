@@ -179,7 +179,10 @@ def _categories(column: Column) -> tuple[IntArray, list[Any]] | None:
     if find_spec("pyarrow") is None or "String" in str(column.dtype):
         return None
     arrow: Any = column.to_arrow()
-    return _arrow_categories(arrow) if hasattr(arrow.type, "index_type") else None
+    if not hasattr(arrow.type, "index_type"):
+        return None
+    # Encoded anew: a dictionary of arrow may hold one text twice, and nulls.
+    return _arrow_categories(arrow.cast(arrow.type.value_type).dictionary_encode())
 
 
 def _arrow_categories(arrow: Any) -> tuple[IntArray, list[Any]]:

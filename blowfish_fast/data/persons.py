@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import secrets
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
@@ -189,6 +189,8 @@ def _text_codes(series: Any) -> tuple[IntArray, int]:
         _refuse_kind("person", str(series.dtype))
     known = dictionary_codes(series)
     if known is not None:
+        if known[0].min(initial=0) < 0:
+            refuse_missing_key("person")
         return known
     texts = series.cast(nw.String).to_numpy().astype(str)
     found, codes = np.unique(texts, return_inverse=True)
@@ -305,6 +307,13 @@ def bounded_cells(
         mine = codes[kept]
         units = bound.units // np.bincount(mine, minlength=groups)[mine]
     return placed[kept], units
+
+
+def records_per_person(chunks: Iterable[Any], keys: RecordKeys) -> IntArray:
+    """Count the records of each person who has any, over all chunks; private."""
+    codes, _ = person_codes(_joined([keys.of(one)[0] for one in chunks]))
+    held = np.bincount(codes)
+    return held[held > 0]
 
 
 def _joined(columns: list[Column]) -> Column:

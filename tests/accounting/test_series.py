@@ -62,6 +62,38 @@ def test_a_series_costs_its_dearest_epoch(ledger, weeks):
     ledger.verify()
 
 
+@pytest.mark.parametrize(
+    ("every", "name", "again"),
+    [
+        ("week", "2026-W46", "\uff12\uff10\uff12\uff16-W46"),
+        ("day", "2026-11-15", "2026-11-\u0661\u0665"),
+        ("year", "2026", "\u0968\u0966\u0968\u096c"),
+    ],
+)
+def test_an_epoch_has_one_name_and_is_paid_for_each_time(ledger, every, name, again):
+    series = bf.Series(ledger, column="received", every=every, level="event")
+    series.release(name, _laplace(), [1, 2, 3], rng=1)
+    with pytest.raises(InputError, match="is named like"):
+        series.release(again, _laplace(), [1, 2, 3], rng=1)
+    # Ledgers that were written with such names count them by the day of their start.
+    content = {"name": series.name, "epoch": again, "price": 300_000_000}
+    content["start"] = read_epoch(every, name).start.isoformat()
+    entry = ledger._terms().entry
+    ledger._journal.reserve("other", 300_000_000, entry, {"series": content}, None)
+    assert float(ledger.spent) == pytest.approx(0.6)
+
+
+def test_a_series_in_rho_is_priced_in_rho():
+    ledger = bf.Ledger(None, rho=1, policy=POLICY)
+    weeks = bf.Series(ledger, column="received", every="week", level="event")
+    cells = bf.workloads.Identity(AGES)
+    gaussian = bf.Gaussian(POLICY, cells, rho="0.1")
+    weeks.release("2026-W46", gaussian, [1, 2, 3], rng=1)
+    weeks.release("2026-W46", gaussian, [1, 2, 3], rng=1, request="again")
+    words = "one record is protected at rho = 0.2, the dearest epoch"
+    assert weeks.sentence() == words
+
+
 def test_only_the_records_of_an_epoch_are_read(ledger, weeks):
     mechanism = _laplace("0.9")
     for name, wanted in (

@@ -294,3 +294,16 @@ def test_a_histogram_says_its_bound_and_hides_its_counts():
     shown = repr(_count(_visits(), 2, count="persons"))
     assert "at most 2 records of one patient, each person once" in shown
     assert "counts hidden" in shown
+
+
+def test_a_dictionary_that_holds_a_person_twice_makes_one_person_of_her():
+    arrow = pytest.importorskip("pyarrow")
+    numbers = arrow.array([0, 1, 2, 1, 0])
+    names = arrow.DictionaryArray.from_arrays(numbers, arrow.array(["a", "a", "b"]))
+    visits = {"age": [0, 1, 2, 3, 4], "patient": names, "visit": [1, 2, 3, 4, 5]}
+    found = _count(arrow.table(visits), most=1, key="a")
+    assert found.counts[2] == 1
+    assert found.counts.sum() == 2
+    blank = arrow.DictionaryArray.from_arrays(numbers, arrow.array(["a", None, "b"]))
+    with pytest.raises(CountsError, match="do not say whose they are"):
+        _count(arrow.table({**visits, "patient": blank}), most=1)
