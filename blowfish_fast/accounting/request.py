@@ -15,13 +15,12 @@ from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from blowfish_fast._support.validation import quoted
-from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.data.histogram import Histogram
 from blowfish_fast.errors import (
     BudgetError,
@@ -128,13 +127,6 @@ class _Pricing(Handle):
 
     prices: list[Fraction]
 
-    @classmethod
-    def over(cls, handle: Handle, prices: list[Fraction]) -> Self:
-        pricing = cls.__new__(cls)
-        pricing.__dict__.update(handle.__dict__)
-        pricing.prices = prices
-        return pricing
-
     def measure(self, strategy: Strategy, *, budget: Budget | Fraction) -> Measurement:
         measurement = super().measure(strategy, budget=budget)
         rho = self._read(budget).rho
@@ -143,9 +135,6 @@ class _Pricing(Handle):
             rho = min(rho, edge.at_distance(self._group_size).amount)
         self.prices.append(rho)
         return measurement
-
-    def coarsened(self, buckets: Buckets) -> Self:
-        return type(self).over(super().coarsened(buckets), self.prices)
 
 
 def refuse_currency(mechanism: Mechanism, currency: Currency) -> str:
@@ -170,7 +159,7 @@ def price_in(mechanism: Mechanism, currency: Currency) -> Fraction:
     with suppress(DataDependentError):
         prices: list[Fraction] = []
         handle = mechanism._handle(None, Account(mechanism.budget), None)
-        mechanism._run(_Pricing.over(handle, prices))
+        mechanism._run(_Pricing.over(handle, prices=prices))
         return min(sum(prices, Fraction(0)), most)
     return most
 

@@ -11,12 +11,11 @@ import copy
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Literal, NamedTuple, Self
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from blowfish_fast._support.typing import IntArray
-from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.errors import PrivacyError
 from blowfish_fast.measure.budgets import Budget
 from blowfish_fast.measure.handle import (
@@ -141,14 +140,6 @@ class Witness(Handle):
     steps: list[Step]
     diary: list[Note]
 
-    @classmethod
-    def over(cls, handle: Handle, steps: list[Step], diary: list[Note]) -> Self:
-        """Watch what is done with `handle`."""
-        witness = cls.__new__(cls)
-        witness.__dict__.update(handle.__dict__)
-        witness.steps, witness.diary = steps, diary
-        return witness
-
     @property
     def public_totals(self) -> IntArray:
         """Totals that are public, noted because a recipe may use them."""
@@ -174,10 +165,6 @@ class Witness(Handle):
         self._keep("measure", strategy, self._read(budget), None, measurement, begin)
         return measurement
 
-    def coarsened(self, buckets: Buckets) -> Witness:
-        """Watch the same account on bucket totals."""
-        return type(self).over(super().coarsened(buckets), self.steps, self.diary)
-
     def _keep(
         self,
         kind: Literal["select", "measure", "totals"],
@@ -196,14 +183,6 @@ class Replay(Handle):
     """A handle without counts that hands out results noted before, in their order."""
 
     noted: Iterator[Step]
-
-    @classmethod
-    def over(cls, handle: Handle, noted: Iterator[Step]) -> Self:
-        """Answer from `noted` whatever is asked of `handle`."""
-        replay = cls.__new__(cls)
-        replay.__dict__.update(handle.__dict__)
-        replay.noted = noted
-        return replay
 
     @property
     def dry_run(self) -> bool:
@@ -227,10 +206,6 @@ class Replay(Handle):
         """Return what was measured."""
         measurement: Measurement = self._again("measure", strategy.kind, budget)
         return measurement
-
-    def coarsened(self, buckets: Buckets) -> Replay:
-        """Continue on bucket totals, which are not there either."""
-        return type(self).over(super().coarsened(buckets), self.noted)
 
     def _again(
         self, kind: Literal["select", "measure"], name: str, budget: Budget | Fraction
@@ -290,7 +265,7 @@ def watch(
     account.diary = diary
     counts = mechanism._counts(data)
     handle = mechanism._handle(counts, account, WatchedRandomness(seed, diary))
-    outcome = mechanism._run(Witness.over(handle, steps, diary))
+    outcome = mechanism._run(Witness.over(handle, steps=steps, diary=diary))
     return Testimony(mechanism, counts, outcome, account, steps, diary)
 
 
@@ -298,4 +273,4 @@ def replay(testimony: Testimony) -> Outcome:
     """Run the recipe again on what was noted, without counts and without noise."""
     mechanism = testimony.mechanism
     handle = mechanism._handle(None, Account(mechanism.budget), None)
-    return mechanism._run(Replay.over(handle, iter(testimony.steps)))
+    return mechanism._run(Replay.over(handle, noted=iter(testimony.steps)))

@@ -182,6 +182,13 @@ class Handle:
         self._cells = policy.domain.size if cells is None else cells
         self.buckets = buckets or Buckets.single_cells(self._cells)
 
+    @classmethod
+    def over(cls, handle: Handle, **more: Any) -> Self:
+        """Return a handle of this kind with all that another one has, and `more`."""
+        own = cls.__new__(cls)
+        own.__dict__.update(handle.__dict__, **more)
+        return own
+
     @property
     def remaining(self) -> Budget:
         """Budget that is left."""
@@ -260,11 +267,11 @@ class Handle:
         noisy = strategy.published(strategy.rows(counts), noise, scales)
         return Measurement(strategy, scales, noisy, self.buckets)
 
-    def coarsened(self, buckets: Buckets) -> Handle:
+    def coarsened(self, buckets: Buckets) -> Self:
         """Return the same account on bucket totals, under the quotient policy."""
         if buckets.are_single_cells and buckets.order is None:
             return self
-        return Handle(
+        coarse = Handle(
             None if self._counts is None else buckets.sum(self._counts),
             self.policy.project(buckets),
             self._account,
@@ -273,6 +280,7 @@ class Handle:
             progress=self._progress,
             group_size=self._group_size,
         )
+        return self.over(self, **vars(coarse))
 
     def _read(self, budget: Budget | Fraction) -> Budget:
         """Return a price in the account's currency; a plain number is one too."""
@@ -288,13 +296,6 @@ class Handle:
 class Forecast(Handle):
     """A dry run for the law of the noise: nothing is inferred, and no cost checked."""
 
-    @classmethod
-    def over(cls, handle: Handle) -> Self:
-        """Forecast what would be measured through `handle`."""
-        forecast = cls.__new__(cls)
-        forecast.__dict__.update(handle.__dict__)
-        return forecast
-
     def measure(self, strategy: Strategy, *, budget: Budget | Fraction) -> Measurement:
         """Charge, and return the scales of the noise that would be drawn."""
         price = self._read(budget)
@@ -302,10 +303,6 @@ class Forecast(Handle):
         self._account.charge(Call("measure", strategy.kind, price, scales))
         unread = np.zeros(scales.rates.size, dtype=np.int64)
         return LawAlone(strategy, scales, unread, self.buckets)
-
-    def coarsened(self, buckets: Buckets) -> Self:
-        """Go on over buckets, without counts there either."""
-        return type(self).over(super().coarsened(buckets))
 
 
 def choice_epsilon(selector: Any, budget: Budget, cells: int) -> Fraction:

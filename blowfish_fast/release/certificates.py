@@ -14,7 +14,6 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from fractions import Fraction
@@ -22,7 +21,7 @@ from typing import Any, Literal, Self
 
 import numpy as np
 
-from blowfish_fast._support.typing import AnyArray, FloatArray, IntArray
+from blowfish_fast._support.typing import FloatArray, IntArray
 from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.errors import ReleaseFileError
 from blowfish_fast.measure.noise import Scales, Spread, laplace_variance
@@ -31,7 +30,7 @@ from blowfish_fast.measure.tails import noise_half_widths
 from blowfish_fast.workloads import Identity, Rectangles, Workload
 from blowfish_fast.workloads.base import Fractions
 
-from .file import keep_arrays, read_archive, restore_arrays, write_archive
+from .file import read_archive, write_archive
 from .guarantee import Guarantee
 
 Kind = Literal["quantile", "curve", "all", "shape"]
@@ -193,8 +192,6 @@ class Certificate:
         plain = {one.name: getattr(self, one.name) for one in fields(self) if one.init}
         for name in ("fraction", "confidence"):
             plain[name] = str(plain[name])
-        plain["rows"] = [dict(one) for one in self.rows]
-        plain["details"] = dict(self.details)
         plain["guarantee"] = self.guarantee.to_dict()
         plain["scales"] = {**self.scales._asdict(), "unit": str(self.scales.unit)}
         return plain
@@ -227,20 +224,12 @@ class Certificate:
 
     def to_bytes(self) -> bytes:
         """Return the certificate as the bytes of a file of its own."""
-        arrays: dict[str, AnyArray] = {}
-        plain = keep_arrays(self.pack(), "certificate", arrays)
-        return write_archive(MEMBER, {"format": 1, "certificate": plain}, arrays)
+        return write_archive(MEMBER, {"format": 1, "certificate": self.pack()})
 
     @classmethod
     def from_bytes(cls, content: bytes) -> Self:
         """Read a certificate from `to_bytes`."""
-
-        def rebuild(plain: dict[str, Any], archive: zipfile.ZipFile) -> dict[str, Any]:
-            restored = restore_arrays(plain["certificate"], archive)
-            return {"certificate": cls.unpack(restored)}
-
-        found: Self = read_archive(content, MEMBER, rebuild)["certificate"]
-        return found
+        return read_archive(content, MEMBER, lambda one: cls.unpack(one["certificate"]))
 
     @staticmethod
     def is_file(content: bytes) -> bool:

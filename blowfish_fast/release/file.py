@@ -6,13 +6,12 @@ import io
 import json
 import os
 import secrets
-import struct
 import zipfile
 import zlib
 from collections.abc import Callable, Mapping
-from functools import lru_cache, partial
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -36,10 +35,11 @@ TASTED_BYTES = 2**15
 LARGEST_UNITS = {1: 2**62, 2: 2**200}
 """Rates are whole parts of a unit of epsilon, or of rho, which grows with squares."""
 
+Found = TypeVar("Found")
+
 
 def release_bytes(parts: Mapping[str, Any]) -> bytes:
     """Return the fields of a release as the bytes of its file, without a file."""
-    arrays: dict[str, AnyArray] = {}
     content = {
         "format": FORMAT,
         "version": parts["version"],
@@ -50,76 +50,36 @@ def release_bytes(parts: Mapping[str, Any]) -> bytes:
         "fresh": parts["fresh"],
         "units": parts["units"],
         "identity": parts["identity"],
-        "estimate": keep_arrays(narrowed(parts["estimate"]), "estimate", arrays),
-        "unfitted": keep_arrays(parts["unfitted"], "unfitted", arrays),
-        "details": keep_arrays(dict(parts["details"]), "details", arrays),
-        "measurements": [
-            keep_arrays(pack_measurement(one), f"measurement{number}", arrays)
-            for number, one in enumerate(parts["measurements"])
-        ],
-        "certificates": [
-            keep_arrays(one.pack(), f"certificate{number}", arrays)
-            for number, one in enumerate(parts["certificates"])
-        ],
+        "estimate": narrowed(parts["estimate"]),
+        "unfitted": parts["unfitted"],
+        "details": parts["details"],
+        "measurements": list(map(pack_measurement, parts["measurements"])),
+        "certificates": [one.pack() for one in parts["certificates"]],
     }
-    return write_archive("release.json", content, arrays)
+    return write_archive("release.json", content)
 
 
-def write_archive(
-    name: str, content: dict[str, Any], arrays: Mapping[str, AnyArray]
-) -> bytes:
-    """Return a zip of plain data under `name` and the arrays that it refers to."""
-    text = json.dumps(content).encode()
-    if len(text) + sum(one.nbytes for one in arrays.values()) <= TASTED_BYTES:
-        members = {f"{own}.npy": array_bytes(one) for own, one in arrays.items()}
-        return small_zip({name: text, **members})
+def write_archive(name: str, content: dict[str, Any]) -> bytes:
+    """Return a zip of plain data under `name`, and of the arrays that stand in them."""
+    arrays: list[AnyArray] = []
+
+    def keep(value: Any) -> Any:
+        if isinstance(value, np.ndarray):
+            arrays.append(value)
+            return {"array": f"array{len(arrays) - 1}"}
+        return value.item() if isinstance(value, np.generic) else dict(value)
+
+    text = json.dumps(content, default=keep).encode()
     file = io.BytesIO()
     # Parts carry no time: a zip cannot hold that of a clock set to 1970.
     with zipfile.ZipFile(file, "w") as archive:
         packed = zipfile.ZIP_STORED if len(text) < 2**16 else zipfile.ZIP_DEFLATED
         archive.writestr(zipfile.ZipInfo(name), text, packed, compresslevel=1)
-        for own, array in arrays.items():
-            info, kind = zipfile.ZipInfo(f"{own}.npy"), _packing(array)
-            archive.writestr(info, array_bytes(array), kind, compresslevel=1)
+        for number, array in enumerate(arrays):
+            info, member = zipfile.ZipInfo(f"array{number}.npy"), io.BytesIO()
+            np.lib.format.write_array(member, array, allow_pickle=False)
+            archive.writestr(info, member.getvalue(), _packing(array), compresslevel=1)
     return file.getvalue()
-
-
-def array_bytes(array: AnyArray) -> bytes:
-    """Return what `numpy.save` writes; headers of a few shapes come again and again."""
-    if not array.flags.c_contiguous or array.dtype.hasobject:
-        file = io.BytesIO()
-        np.save(file, array, allow_pickle=False)
-        return file.getvalue()
-    return _array_header(array.dtype.str, array.shape) + array.tobytes()
-
-
-@lru_cache(maxsize=512)
-def _array_header(kind: str, shape: tuple[int, ...]) -> bytes:
-    file = io.BytesIO()
-    described = {"descr": kind, "fortran_order": False, "shape": shape}
-    np.lib.format.write_array_header_1_0(file, described)
-    return file.getvalue()
-
-
-def small_zip(members: Mapping[str, bytes]) -> bytes:
-    """Return the very zip that `zipfile` would write of members as they are, faster.
-
-    A ledger writes one for each answer, and layers of Python take most of that time.
-    """
-    file, directory = bytearray(), bytearray()
-    for name, content in members.items():
-        label, size = name.encode("ascii"), len(content)
-        # Version, flags, packing, time, date (1980), checksum, sizes, length of name.
-        facts = struct.pack(
-            "<5H3L2H", 20, 0, 0, 0, 33, zlib.crc32(content), size, size, len(label), 0
-        )
-        directory += b"PK\1\2\x14\3" + facts
-        directory += struct.pack("<3H2L", 0, 0, 0, 0o600 << 16, len(file)) + label
-        file += b"PK\3\4" + facts + label + content
-    ends = struct.pack(
-        "<4H2LH", 0, 0, len(members), len(members), len(directory), len(file), 0
-    )
-    return bytes(file + directory + b"PK\5\6" + ends)
 
 
 def _packing(array: AnyArray) -> int:
@@ -203,30 +163,28 @@ def release_parts(
 ) -> dict[str, Any]:
     """Return the fields of a release from its bytes; refuse anything else."""
 
-    def rebuild(plain: dict[str, Any], archive: zipfile.ZipFile) -> dict[str, Any]:
-        known = restore_arrays(plain.get("certificates", []), archive)
-        read = tuple(read_certificate(one) for one in known)
-        return {**_rebuild(plain, archive), "certificates": read}
+    def rebuild(plain: dict[str, Any]) -> dict[str, Any]:
+        read = tuple(map(read_certificate, plain.get("certificates", [])))
+        return {**_rebuild(plain), "certificates": read}
 
     return read_archive(content, "release.json", rebuild)
 
 
 def read_archive(
-    content: bytes,
-    name: str,
-    rebuild: Callable[[dict[str, Any], zipfile.ZipFile], dict[str, Any]],
-) -> dict[str, Any]:
+    content: bytes, name: str, rebuild: Callable[[dict[str, Any]], Found]
+) -> Found:
     """Return what `rebuild` makes of a zip that `write_archive` wrote under `name`."""
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             _check_members(archive)
-            plain = json.loads(_member(archive, name))
+            restore = partial(_restore_array, archive)
+            plain = json.loads(_member(archive, name), object_hook=restore)
             if plain.get("format") != FORMAT:
                 raise ReleaseFileError(
                     f"this version reads release files of format {FORMAT}; this one "
                     f"has format {plain.get('format')!r}. Update blowfish_fast"
                 )
-            return rebuild(plain, archive)
+            return rebuild(plain)
     except ReleaseFileError:
         raise
     except (BlowfishError, OSError, zipfile.BadZipFile, zlib.error) as problem:
@@ -255,34 +213,12 @@ def pack_measurement(measurement: Measurement) -> dict[str, Any]:
     }
 
 
-def keep_arrays(value: Any, name: str, arrays: dict[str, AnyArray]) -> Any:
-    """Move arrays out of nested plain data, leaving their names behind."""
-    if isinstance(value, np.ndarray):
-        arrays[name] = value
-        return {"array": name}
-    if isinstance(value, np.generic):
-        return value.item()
-    if isinstance(value, Mapping):
-        return {
-            key: keep_arrays(one, f"{name}.{key}", arrays) for key, one in value.items()
-        }
-    if isinstance(value, list | tuple):
-        return [
-            keep_arrays(one, f"{name}.{at}", arrays) for at, one in enumerate(value)
-        ]
-    return value
-
-
-def restore_arrays(value: Any, archive: zipfile.ZipFile) -> Any:
-    """Put arrays back into nested plain data."""
-    if isinstance(value, dict):
-        if set(value) == {"array"}:
-            data = io.BytesIO(_member(archive, f"{value['array']}.npy"))
-            return np.load(data, allow_pickle=False)
-        return {key: restore_arrays(one, archive) for key, one in value.items()}
-    if isinstance(value, list):
-        return [restore_arrays(one, archive) for one in value]
-    return value
+def _restore_array(archive: zipfile.ZipFile, value: dict[str, Any]) -> Any:
+    """Put an array in the place of its name."""
+    if set(value) != {"array"}:
+        return value
+    data = io.BytesIO(_member(archive, f"{value['array']}.npy"))
+    return np.load(data, allow_pickle=False)
 
 
 def _check_members(archive: zipfile.ZipFile) -> None:
@@ -304,11 +240,10 @@ def _member(archive: zipfile.ZipFile, name: str) -> bytes:
         return member.read(archive.getinfo(name).file_size)
 
 
-def _rebuild(content: dict[str, Any], archive: zipfile.ZipFile) -> dict[str, Any]:
+def _rebuild(content: dict[str, Any]) -> dict[str, Any]:
     domain = Domain.from_dict(content["domain"])
-    restore = partial(restore_arrays, archive=archive)
-    estimate = np.asarray(restore(content["estimate"]), dtype=np.float64)
-    unfitted = restore(content["unfitted"])
+    estimate = np.asarray(content["estimate"], dtype=np.float64)
+    unfitted = content["unfitted"]
     for one in (estimate, unfitted):
         if one is not None and np.shape(one) != domain.shape:
             raise ReleaseFileError("an estimate does not have the domain's shape")
@@ -318,11 +253,10 @@ def _rebuild(content: dict[str, Any], archive: zipfile.ZipFile) -> dict[str, Any
     units = int(content["units"])
     if not 1 <= units <= units_per_person(MOST_COUNTED_ONCE):
         raise ReleaseFileError("a release counts in whole parts of a person")
-    details = restore(content["details"])
-    if not isinstance(details, dict):
+    if not isinstance(content["details"], dict):
         raise ReleaseFileError("the details have no names")
     measurements = [
-        read_measurement(restore(one), domain.size) for one in content["measurements"]
+        read_measurement(one, domain.size) for one in content["measurements"]
     ]
     return {
         "domain": domain,
@@ -330,7 +264,7 @@ def _rebuild(content: dict[str, Any], archive: zipfile.ZipFile) -> dict[str, Any
         "mechanism": str(content["mechanism"]),
         "guarantee": Guarantee.from_dict(content["guarantee"]),
         "measurements": tuple(measurements),
-        "details": details,
+        "details": content["details"],
         "interval_scope": scope,
         "fresh": content.get("fresh") is True,
         "unfitted": unfitted,

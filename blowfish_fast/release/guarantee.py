@@ -216,6 +216,8 @@ def _freeze(value: Any) -> Any:
             # Thousands of edges or levels, once per release: no call for each.
             return _FixedList(value)
         return _FixedList([_freeze(one) for one in value])
+    if not isinstance(value, str | int | float | None):
+        raise InputError("a policy is plain data", received=type(value).__name__)
     return value
 
 

@@ -15,6 +15,8 @@ from blowfish_fast.data.frames import Table
 from blowfish_fast.errors import InputError, SizeError
 
 MOST_RECORDS = 2**28
+LEAST_PART = 2.0**-20
+"""Of all cells together, without their signs, that a total is taken seriously."""
 
 
 def sample_records(
@@ -31,7 +33,7 @@ def sample_records(
     """
     with malformed_as(InputError, "rng must be a whole number or a numpy Generator"):
         generator = as_generator(rng)
-    records = _record_count(estimate, count)
+    records = record_count(float(estimate.sum()), count)
     shares = non_negative_shares(estimate.reshape(-1), records)
     counts = round_counts(shares, records, generator)
     cells = np.repeat(np.arange(domain.size), counts)
@@ -47,12 +49,9 @@ def sample_records(
     )
 
 
-def _record_count(estimate: FloatArray, count: Any) -> int:
-    records = (
-        max(round(float(estimate.sum())), 0) if count is None else as_whole(count, "n")
-    )
-    if records < 0:
-        raise InputError(f"n must not be negative; received {count!r}")
+def record_count(total: float, count: Any) -> int:
+    """Read how many records are drawn; by default so many as the total says."""
+    records = max(round(total), 0) if count is None else as_whole(count, "n", 0)
     if records > MOST_RECORDS:
         raise SizeError(
             f"{records:,} records would be drawn; at most 2^28 = {MOST_RECORDS:,} are. "
@@ -67,7 +66,9 @@ def non_negative_shares(estimate: FloatArray, total: float) -> FloatArray:
     The estimate is scaled to `total` first where its own is positive. O(n log n).
     """
     own = float(estimate.sum())
-    values = estimate * (total / own) if own > 0 else estimate
+    # Next to nothing would be scaled to infinity, and what rounding left to much.
+    nothing = max(float(np.abs(estimate).sum()) * LEAST_PART, 1e-100)
+    values = estimate * (total / own) if own > nothing else estimate
     ordered = np.sort(values)[::-1]
     excess = (np.cumsum(ordered) - total) / np.arange(1, ordered.size + 1)
     kept = int(np.flatnonzero(ordered >= excess)[-1])

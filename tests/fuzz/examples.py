@@ -183,7 +183,7 @@ def changed_file(rng, content):
         name = rng.choice(sorted(arrays))
         arrays[name] = rng.choice((mutated_array, mutated))(rng, arrays[name])
     else:
-        members.append((rng.choice(("../up.npy", "/abs", "estimate.npy", "x/")), b"x"))
+        members.append((rng.choice(("../up.npy", "/abs", "array0.npy", "x/")), b"x"))
     members = [(head, dumped(plain)), *members]
     for name, one in arrays.items():
         if not isinstance(one, np.ndarray):

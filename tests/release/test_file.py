@@ -18,6 +18,8 @@ from blowfish_fast.errors import ReleaseFileError
 from blowfish_fast.release import file as release_file
 
 LINE = bf.Domain(64)
+ESTIMATE = "array0.npy"
+"""The estimate is the first array of a file."""
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +50,7 @@ def with_plain(members, **changes):
 
 
 def with_array(members, content):
-    return zipped(*(members | {"estimate.npy": content}).items())
+    return zipped(*(members | {ESTIMATE: content}).items())
 
 
 def saved(array, **options):
@@ -121,7 +123,7 @@ def test_pickles_are_never_opened(members):
 
 
 def test_a_name_given_twice_is_refused(members):
-    twice = zipped(*members.items(), ("estimate.npy", saved(np.ones(64))))
+    twice = zipped(*members.items(), (ESTIMATE, saved(np.ones(64))))
     refused(twice, "same name")
 
 
@@ -137,7 +139,7 @@ def test_every_truncation_is_refused(members):
         {"estimate": {"array": "release"}},
         {"estimate": 1e400},
         {"details": [1]},
-        {"details": {"a": {"array": "estimate"}, "b": {"array": "nothing"}}},
+        {"details": {"a": {"array": "array0"}, "b": {"array": "nothing"}}},
         {"measurements": [{}]},
         {"measurements": 7},
         {"domain": {"attributes": [{"size": 2**70}]}},
@@ -164,10 +166,10 @@ def test_nested_without_end_is_refused(members):
 
 def test_flipped_bits_inside_a_member_are_noticed(members):
     whole = bytearray(zipped(*members.items(), method=zipfile.ZIP_STORED))
-    at = whole.index(members["estimate.npy"]) + 200
+    at = whole.index(members[ESTIMATE]) + 200
     whole[at] ^= 1
     refused(bytes(whole), "CRC")
-    assert zlib.crc32(members["estimate.npy"]) != zlib.crc32(bytes(whole[at:]))
+    assert zlib.crc32(members[ESTIMATE]) != zlib.crc32(bytes(whole[at:]))
 
 
 @pytest.mark.parametrize(
@@ -200,25 +202,25 @@ ARRAYS = {
 
 @pytest.mark.parametrize("name", ARRAYS)
 def test_an_array_is_written_as_numpy_writes_it(name):
-    for _ in range(2):
-        assert release_file.array_bytes(ARRAYS[name]) == saved(ARRAYS[name])
-
-
-@pytest.mark.parametrize("count", range(3))
-def test_a_small_zip_is_the_one_that_the_standard_library_writes(count):
-    members = {f"part {at}": bytes(range(40 * at)) for at in range(count)}
-    file = io.BytesIO()
-    with zipfile.ZipFile(file, "w") as archive:
-        for name, content in members.items():
-            archive.writestr(zipfile.ZipInfo(name), content)
-    assert release_file.small_zip(members) == file.getvalue()
+    written = release_file.write_archive("x.json", {"own": ARRAYS[name]})
+    with zipfile.ZipFile(io.BytesIO(written)) as archive:
+        assert json.loads(archive.read("x.json")) == {"own": {"array": "array0"}}
+        assert archive.read("array0.npy") == saved(ARRAYS[name])
 
 
 @pytest.mark.parametrize("cells", [4, 2**13])
 def test_archives_of_either_size_hold_their_arrays(cells):
-    content, array = {"text": "ä"}, np.random.default_rng(7).random(cells)
-    written = release_file.write_archive("x.json", content, {"a": array})
+    array = np.random.default_rng(7).random(cells)
+    plain = {"text": "ä", "own": [{"deep": array}, np.int16(3)]}
+    written = release_file.write_archive("x.json", {"format": 1, **plain})
     with zipfile.ZipFile(io.BytesIO(written)) as archive:
         assert archive.testzip() is None
-        assert json.loads(archive.read("x.json")) == content
-        assert archive.read("a.npy") == saved(array)
+    found = release_file.read_archive(written, "x.json", dict)
+    assert (found["text"], found["own"][1]) == ("ä", 3)
+    assert np.array_equal(found["own"][0]["deep"], array)
+
+
+def test_an_array_is_no_part_of_a_promise(members):
+    promise = json.loads(members["release.json"])["guarantee"]
+    for policy in ({"array": "array0"}, {"kind": {"array": "array0"}}):
+        refused(with_plain(members, guarantee=promise | {"policy": policy}))

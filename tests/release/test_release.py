@@ -154,7 +154,7 @@ def test_a_failed_save_leaves_the_old_file(release, saved, tmp_path, monkeypatch
     path = tmp_path / "kept.release"
     release.save(path)
     before = path.read_bytes()
-    monkeypatch.setattr("blowfish_fast.release.file.array_bytes", _fail)
+    monkeypatch.setattr("blowfish_fast.release.file._packing", _fail)
     with pytest.raises(OSError, match="disk full"):
         release.save(path)
     monkeypatch.undo()

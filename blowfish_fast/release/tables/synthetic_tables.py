@@ -18,16 +18,15 @@ import numpy.typing as npt
 
 from blowfish_fast import kernels
 from blowfish_fast._support.typing import FloatArray, IntArray
-from blowfish_fast._support.validation import as_whole
 from blowfish_fast.data.domain import Attributes
 from blowfish_fast.data.frames import Table
 from blowfish_fast.data.records import domain_with_rules, place_blocks
-from blowfish_fast.errors import InputError, SizeError
+from blowfish_fast.errors import InputError
 from blowfish_fast.measure.strategies.tables.residuals import AxisSet
 from blowfish_fast.release.synthetic import (
-    MOST_RECORDS,
     draw_values,
     non_negative_shares,
+    record_count,
 )
 
 ROUNDS = 12
@@ -118,12 +117,7 @@ def sample_cells(
 ) -> Cells:
     """Return synthetic records as cell numbers, shape (attributes, records)."""
     total = sources.raked.total
-    records = round(total) if count is None else as_whole(count, "n", 0)
-    if records > MOST_RECORDS:
-        raise SizeError(
-            f"{records:,} records would be drawn; at most 2^28 = {MOST_RECORDS:,} are. "
-            "Ask for fewer: sample(n=...)"
-        )
+    records = record_count(total, count)
     columns = np.zeros((len(sources.sizes), records), dtype=np.int32)
     if records == 0 or total <= 0:
         return columns
@@ -258,7 +252,7 @@ def misplaced_shares(
 ) -> list[float]:
     """Return how far tables of records lie from the fitted ones, as a share."""
     if isinstance(records, Table):
-        records = {name: records[name] for name in records}
+        records = dict(records)
     _, rules = domain_with_rules(domain, None, None)
     blocks = list(place_blocks(domain, rules, records))
     if not blocks:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-import zipfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
@@ -34,11 +33,9 @@ from blowfish_fast.measure.strategies.tables.residuals import (
 )
 from blowfish_fast.measure.strategies.tables.table_strategy import TableStrategy
 from blowfish_fast.release.file import (
-    keep_arrays,
     pack_measurement,
     read_archive,
     read_measurement,
-    restore_arrays,
     write_archive,
 )
 from blowfish_fast.release.grants import Scope
@@ -274,8 +271,19 @@ class TablesRelease(Release):
         target = Path(path)
         kinds = {"fitted": False} if fitted else {}
         kinds |= {"whole": True} if whole else {}
-        workbook = target.suffix.lower() == ".xlsx"
-        (_write_workbook if workbook else _write_folder)(self, target, kinds)
+        names = [_title(at, one) for at, one in enumerate(self.asked, 1)]
+        if target.suffix.lower() == ".xlsx":
+            names = ["contents", *(one[:LONGEST_TITLE] for one in names)]
+            sheets = _contents(self, kinds, "sheet", names[1:])
+            paired = dict(zip(names, sheets, strict=True))
+            write_workbook(target, paired, about=_promise(self))
+            return
+        target.mkdir(parents=True, exist_ok=True)
+        (target / "promise.txt").write_text(_promise(self) + "\n", encoding="utf-8")
+        names = ["contents.csv", *(f"{one}.csv" for one in names)]
+        tables = _contents(self, kinds, "file", names[1:])
+        for name, table in zip(names, tables, strict=True):
+            table.to_csv(target / name)
 
     def answer(self, workload: Workload) -> AnyArray:
         """Return one estimated answer per query, of tables or of one marginal."""
@@ -340,7 +348,6 @@ class TablesRelease(Release):
 
     def to_bytes(self) -> bytes:
         """Return the release as the bytes of its file."""
-        arrays: dict[str, AnyArray] = {}
         (measurement,) = self.measurements
         content = {
             "format": 1,
@@ -350,17 +357,15 @@ class TablesRelease(Release):
             "wide": isinstance(self.domain, WideDomain),
             "guarantee": self.guarantee.to_dict(),
             "asked": [list(one) for one in self._asked],
-            "details": keep_arrays(dict(self.details), "details", arrays),
-            "measurement": keep_arrays(
-                pack_measurement(measurement), "measurement", arrays
-            ),
+            "details": self.details,
+            "measurement": pack_measurement(measurement),
         }
-        return write_archive(MEMBER, content, arrays)
+        return write_archive(MEMBER, content)
 
     @classmethod
     def from_bytes(cls, content: bytes) -> Self:
         """Read a release from `to_bytes`."""
-        return cls(TablesParts(**read_archive(content, MEMBER, _rebuild)))
+        return cls(read_archive(content, MEMBER, _rebuild))
 
     @staticmethod
     def is_file(content: bytes) -> bool:
@@ -371,10 +376,10 @@ class TablesRelease(Release):
         return f"TablesRelease({len(self.asked):,} tables, {self._in_short()})"
 
 
-def _rebuild(content: dict[str, Any], archive: zipfile.ZipFile) -> dict[str, Any]:
+def _rebuild(content: dict[str, Any]) -> TablesParts:
     kind: Any = WideDomain if content["wide"] else Domain
     domain = kind.from_dict(content["domain"])
-    data = restore_arrays(content["measurement"], archive)
+    data = content["measurement"]
     if data["kind"] != TableStrategy.kind:
         raise ReleaseFileError(f"tables are not measured by {data['kind']!r}")
     size = TableStrategy.unpack(data["strategy"]).size
@@ -384,48 +389,33 @@ def _rebuild(content: dict[str, Any], archive: zipfile.ZipFile) -> dict[str, Any
     known = all(0 <= axis < domain.ndim for one in asked for axis in one)
     if strategy.sizes != domain.shape or not known or not asked or () in asked:
         raise ReleaseFileError("the tables do not fit the domain")
-    details = restore_arrays(content["details"], archive)
-    if not isinstance(details, dict):
+    if not isinstance(content["details"], dict):
         raise ReleaseFileError("the details have no names")
-    return {
-        "domain": domain,
-        "asked": asked,
-        "measurement": measurement,
-        "guarantee": Guarantee.from_dict(content["guarantee"]),
-        "details": details,
-        "version": str(content["version"]),
-        "identity": str(content.get("identity", "")),
-    }
+    return TablesParts(
+        domain,
+        asked,
+        measurement,
+        Guarantee.from_dict(content["guarantee"]),
+        content["details"],
+        str(content["version"]),
+        str(content.get("identity", "")),
+    )
 
 
-def _write_folder(release: TablesRelease, folder: Path, kinds: Kinds) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "promise.txt").write_text(_promise(release) + "\n", encoding="utf-8")
-    names = [f"{_title(at, one)}.csv" for at, one in enumerate(release.asked, 1)]
-    contents = release.accuracy()
-    columns = {name: contents[name] for name in contents}
-    columns["file"] = as_array(tuple(names))
-    Table(columns).to_csv(folder / "contents.csv")
-    for name, table in zip(names, release.asked, strict=True):
-        _cells(release, table, kinds).to_csv(folder / name)
-
-
-def _write_workbook(release: TablesRelease, file: Path, kinds: Kinds) -> None:
-    titles = [
-        _title(at, one)[:LONGEST_TITLE] for at, one in enumerate(release.asked, 1)
-    ]
-    contents = release.accuracy()
-    columns = {name: contents[name] for name in contents}
-    sheets = {"contents": Table({**columns, "sheet": as_array(tuple(titles))})}
-    for title, table in zip(titles, release.asked, strict=True):
-        sheets[title] = _cells(release, table, kinds)
-    write_workbook(file, sheets, about=_promise(release))
+def _contents(
+    release: TablesRelease, kinds: Kinds, heading: str, names: list[str]
+) -> Iterator[Table]:
+    """Yield the list of all tables, with their names, and then each of them."""
+    columns = dict(release.accuracy())
+    yield Table({**columns, heading: as_array(tuple(names))})
+    for table in release.asked:
+        yield _cells(release, table, kinds)
 
 
 def _cells(release: TablesRelease, table: tuple[Any, ...], kinds: Kinds) -> Table:
     """Return a row per cell: estimate and interval, and the fits that are asked."""
     rows = release.table(*table).to_table()
-    columns = {name: rows[name] for name in rows}
+    columns = dict(rows)
     for name, whole in kinds.items():
         columns[name] = release.fitted(*table, whole=whole).estimate.reshape(-1)
     return Table(columns, experiment=rows.experiment)
