@@ -11,7 +11,14 @@ import numpy as np
 from blowfish_fast._support.typing import FloatArray, IntArray
 from blowfish_fast._support.validation import as_choice, as_confidence, as_fraction
 from blowfish_fast.data.buckets import Buckets
-from blowfish_fast.errors import InputError, IntervalError, SizeError, WorkloadError
+from blowfish_fast.errors import (
+    CountsError,
+    EpsilonError,
+    InputError,
+    IntervalError,
+    SizeError,
+    WorkloadError,
+)
 from blowfish_fast.measure.budgets import Budget, BudgetTerms
 from blowfish_fast.measure.handle import Handle
 from blowfish_fast.measure.noise import Scales
@@ -40,7 +47,7 @@ from blowfish_fast.release.certificates import (
 from blowfish_fast.release.guarantee import Guarantee
 from blowfish_fast.release.release import Release
 from blowfish_fast.workloads import AllRanges, Identity, Ranges, Workload
-from blowfish_fast.workloads.base import Fractions, as_pieces
+from blowfish_fast.workloads.base import as_pieces
 
 from .base import Mechanism, Outcome, _version
 
@@ -48,6 +55,7 @@ SPARED = 0.015
 """Part of the queries whose rank the noise of a curve may cost."""
 
 FEWEST_IN_CLASS = 200
+MOST_RECORDS = 2**57
 MOST_LISTED = 2**22
 """Queries that are checked one by one."""
 
@@ -131,11 +139,11 @@ class Certifier(Mechanism):
         if isinstance(self.workload, AllRanges):
             return {"all": self._of_kind("all")}
         found: dict[Any, tuple[ErrorStatistic, float]] = {}
-        reasons: list[IntervalError | SizeError] = []
+        reasons: list[EpsilonError | IntervalError | SizeError] = []
         for kind in ("quantile", "curve", "shape"):
             try:
                 found[kind] = self._of_kind(kind)
-            except (IntervalError, SizeError) as problem:
+            except (EpsilonError, IntervalError, SizeError) as problem:
                 reasons.append(problem)
         if not found:
             raise reasons[0]
@@ -262,6 +270,12 @@ class Certifier(Mechanism):
         """Return how many answers the claim is about: exactly, never in floats."""
         return math.ceil(self.fraction * queries)
 
+    def _counts(self, data: Any) -> Any:
+        counts = super()._counts(data)
+        if int(counts.sum()) >= MOST_RECORDS:
+            raise CountsError("errors are whole sixteenths of fewer than 2^57 records")
+        return counts
+
     def _run(self, private: Handle) -> Outcome:
         statistic: Any = self._statistic
         measurement = private.measure(statistic, budget=private.remaining)
@@ -368,9 +382,8 @@ def as_share_of_all(value: Any, name: str) -> Fraction:
 
 def refuse_parts(workload: Workload) -> None:
     """Refuse coefficients that are no whole numbers: answers would be none either."""
-    form = workload.explicit_form(Buckets.single_cells(workload.domain.size))
-    if isinstance(form, Fractions):
-        form = as_pieces(form)
+    cells = Buckets.single_cells(workload.domain.size)
+    form = as_pieces(workload.explicit_form(cells))
     if not (form.values == np.rint(form.values)).all():
         raise WorkloadError(
             "answers are certified where all coefficients are whole numbers",

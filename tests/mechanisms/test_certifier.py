@@ -11,6 +11,8 @@ import pytest
 import blowfish_fast as bf
 from blowfish_fast.errors import (
     BudgetError,
+    CountsError,
+    EpsilonError,
     InputError,
     IntervalError,
     NoiseOnlyWarning,
@@ -271,3 +273,26 @@ def test_moves_and_rho_are_certified_alike(policy):
         low, high = kept.intervals(RANGES, of="truth").T
         true = np.asarray(RANGES.answer(SPIKE))
         assert ((true >= low) & (true <= high)).mean() >= 0.95
+
+
+@pytest.mark.parametrize("budget", [{"epsilon": 1}, {"rho": "1e-12"}])
+def test_noise_beyond_what_is_drawn_is_refused_and_never_left_out(budget):
+    large = 2**28 if "epsilon" in budget else 2**20
+    asked = bf.workloads.Linear(LINE, np.full((1, 64), large))
+    release = bf.Laplace(POLICY, CELLS, epsilon=1).release(SPIKE, rng=1)
+    ledger = bf.Ledger(None, epsilon=9, policy=POLICY)
+    if "rho" in budget:
+        ledger = bf.Ledger(None, rho=9, policy=POLICY)
+    for kind in ("quantile", "curve", None):
+        with pytest.raises((EpsilonError, IntervalError)) as caught:
+            ledger.certify(release, SPIKE, asked, kind=kind, **budget)
+        if kind == "quantile":
+            assert caught.value.code == "noise_on_errors_too_large"
+    assert ledger.history() == []
+
+
+def test_more_records_than_sixteenths_can_count_are_refused():
+    release = bf.Laplace(POLICY, CELLS, epsilon=1).release(SPIKE, rng=1)
+    certifier = Certifier(release, CELLS, epsilon=1)
+    with pytest.raises(CountsError, match="fewer than 2\\^57 records"):
+        certifier.release(SPIKE * 2**50, rng=1)

@@ -18,12 +18,13 @@ import numpy as np
 from blowfish_fast import kernels
 from blowfish_fast._support.typing import FloatArray, IntArray
 from blowfish_fast.data.buckets import Buckets
+from blowfish_fast.errors import EpsilonError
 from blowfish_fast.measure.budgets import Budget
 from blowfish_fast.measure.noise import Scales, scales_within
 from blowfish_fast.measure.sensitivity.policy import sensitivity
 from blowfish_fast.policies import Policy
 from blowfish_fast.workloads import Identity, Workload
-from blowfish_fast.workloads.base import row_moments
+from blowfish_fast.workloads.base import as_pieces, row_moments
 
 PARTS = 16
 """Errors are whole numbers of this part of a record."""
@@ -55,7 +56,16 @@ class ErrorStatistic(ABC):
         move = self.move(policy)
         one = np.ones(self.size, dtype=np.int64)
         worst = move ** Budget.of(budget).power
-        return scales_within(one, worst, budget, one * move == 0)
+        found = scales_within(one, worst, budget, one * move == 0)
+        if not (found.measured | found.exact).all():
+            raise EpsilonError(
+                f"an edge moves the statistic by {move:,} sixteenths of a record, and "
+                f"noise for that at {Budget.of(budget).words()} is more than can be "
+                "drawn",
+                way_out="Raise it, or ask in larger units",
+                code="noise_on_errors_too_large",
+            )
+        return found
 
     def cost(self, policy: Policy, scales: Scales) -> Fraction:
         """Return the cost of the worst edge: squares sum up to at most its square."""
@@ -80,9 +90,8 @@ class ErrorQuantile(ErrorStatistic):
 
     def excess(self, counts: IntArray) -> IntArray:
         """Return by how much each answer is off beyond its half-width, rounded up."""
-        true = self.workload.answer(counts.reshape(self.workload.domain.shape))
-        whole = np.rint(true).astype(np.int64).reshape(-1)
-        return np.asarray(np.abs(self.answers - PARTS * whole) + 1 - self.half)
+        off = self.answers - PARTS * whole_answers(self.workload, counts)
+        return np.asarray(np.abs(off) + 1 - self.half)
 
     def rows(self, counts: IntArray) -> IntArray:
         """Return the order statistic: the supremum norm bounds its change."""
@@ -190,6 +199,20 @@ class BucketShapes(ErrorStatistic):
     def move(self, policy: Policy) -> int:
         """Return 1, or 2 where records move: each end changes one bucket by one."""
         return math.ceil(sensitivity(policy, Identity(policy.domain)))
+
+
+def whole_answers(workload: Workload, counts: IntArray) -> IntArray:
+    """Return answers without any rounding, where all coefficients are whole numbers."""
+    found = workload.answer(counts.reshape(workload.domain.shape)).reshape(-1)
+    if found.dtype.kind == "i":
+        return found
+    # In floats, sums above 2^53 would change by more than the record that moves.
+    form = as_pieces(workload.explicit_form(Buckets.single_cells(counts.size)))
+    totals, pieces = (np.zeros(one.size + 1, np.int64) for one in (counts, form.values))
+    np.cumsum(counts, out=totals[1:])
+    inside = totals[form.ends] - totals[form.starts]
+    np.cumsum(form.values.astype(np.int64) * inside, out=pieces[1:])
+    return np.diff(pieces[form.pointers])
 
 
 def largest_query_move(policy: Policy, workload: Workload) -> int:

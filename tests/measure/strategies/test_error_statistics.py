@@ -19,6 +19,7 @@ from blowfish_fast.measure.strategies.error_statistics import (
     LargestError,
     largest_query_move,
     ramp_edges,
+    whole_answers,
 )
 
 LINE = bf.Domain(4)
@@ -150,3 +151,14 @@ def test_ramps_rise_without_gaps_to_the_top(step):
     assert edges[:2].tolist() == [-step, 0]
     assert (np.diff(edges) >= step).all()
     assert edges[-2] < TOP <= edges[-1]
+
+
+def test_answers_beyond_floats_move_by_one_record():
+    row = [[2**20, 2**20, -(2**20), 1]]
+    asked = bf.workloads.Linear(LINE, row) | bf.workloads.Sum(LINE, row[0])
+    counts = np.array([2**40 + 1, 2**33, 3, 5])
+    exact = sum(one * two for one, two in zip(row[0], counts.tolist(), strict=True))
+    assert whole_answers(asked, counts).tolist() == [exact, exact]
+    statistic = ErrorQuantile(asked, np.zeros(2, int), np.zeros(2, int), 1)
+    more = counts + np.array([0, 0, 0, 1])
+    assert (statistic.rows(more) - statistic.rows(counts)).tolist() == [PARTS]
