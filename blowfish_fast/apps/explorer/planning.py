@@ -16,7 +16,7 @@ import numpy as np
 
 from blowfish_fast.accounting.composition import EPSILON, Currency
 from blowfish_fast.accounting.request import price_in
-from blowfish_fast.advice.calibration import Calibration, Candidate
+from blowfish_fast.advice.calibration import MOST_SIMULATED, Calibration, Candidate
 from blowfish_fast.advice.comparison import compare
 from blowfish_fast.errors import BlowfishError, EpsilonError, QuestionError
 from blowfish_fast.measure.sensitivity.policy import sensitivity
@@ -194,12 +194,22 @@ class Planner:
         if not table.policies or not isinstance(cost, Accuracy):
             return None
         shape = self.shape(table.with_policies({}), asked)
-        return Fraction(0) if shape.free else self._about(shape, cost)
+        return Fraction(0) if shape.free else self._about(shape, cost, {})
 
-    def _about(self, shape: Shape, cost: Accuracy) -> Fraction:
-        """Return a price for a comparison: near the least, and no promise."""
-        priced = shape.least(cost, self.samples, checked=False)
-        return min(one.amount for one in priced if one.amount is not None)
+    def _about(
+        self, shape: Shape, cost: Accuracy, drawn: dict[Hashable, Fraction]
+    ) -> Fraction:
+        """Return a price for a comparison: near the least, and no promise.
+
+        Candidates of the same bounds for the same queries have the same noise: what was
+        `drawn` of them under another policy is not drawn again.
+        """
+        bounds = shape.least(cost, 0)[:MOST_SIMULATED]
+        key = tuple((one.name, one.amount) for one in bounds)
+        if key not in drawn:
+            priced = shape.least(cost, self.samples, checked=False)
+            drawn[key] = min(one.amount for one in priced if one.amount is not None)
+        return drawn[key]
 
     def trade_off(
         self, table: TableSpec, asked: Question, thetas: Sequence[int] | None = None
@@ -221,7 +231,7 @@ class Planner:
         regular = spec.domain().attributes[0].regular
         grid = _log_grid(regular - 1) if thetas is None else list(thetas)
         before: Shape | None = None
-        best = math.inf
+        best, drawn = math.inf, dict[Hashable, Fraction]()
         for theta in (None, *sorted(set(grid), reverse=True)):
             stated: dict[str, PolicySpec] = {}
             if theta is not None:
@@ -230,7 +240,7 @@ class Planner:
             shape = self.shape(table.with_policies(stated), asked)
             # Bins may be too wide for a smaller threshold to change anything.
             if before is None or shape.policy != before.policy:
-                price = 0 if shape.free else self._about(shape, cost)
+                price = 0 if shape.free else self._about(shape, cost, drawn)
                 best = min(best, float(price))
             before = shape
             yield {"theta": theta, "cost": best}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import signal
 import socket
@@ -121,12 +122,34 @@ def test_address_and_secrets_are_told_as_json(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr("uvicorn.Server.run", lambda *_, sockets: sockets[0].close())
     # The server's way with threads would outlive this test.
     monkeypatch.setattr("sys.setswitchinterval", lambda _: None)
+    monkeypatch.setenv("OPENBLAS_NUM_THREADS", "1")
     chosen = {"database": None, "tables": None, "epsilon": 2.0, "host": "127.0.0.1"}
     chosen |= {"port": 0, "https": False, "new_secret": False, "as_json": True}
     run_serve(tmp_path / "demo", demo=True, **chosen)
     found = json.loads(capsys.readouterr().out)
     assert re.fullmatch(r"http://127\.0\.0\.1:\d+", found["address"])
     assert set(found["secrets"]) == {"curator", "ann"}
+
+
+ONE_THREAD = """
+import os, sys
+from blowfish_fast.apps.cli.commands.serve import run_serve
+from blowfish_fast.errors import InputError
+assert "numpy" not in sys.modules
+try:
+    run_serve(port=0)
+except InputError:
+    print(os.environ["OPENBLAS_NUM_THREADS"])
+"""
+
+
+@pytest.mark.parametrize("stated", ["", "2"])
+def test_products_of_matrices_take_one_thread_unless_stated(stated):
+    plain = {one: os.environ[one] for one in os.environ if "NUM_THREADS" not in one}
+    about = plain | ({"OPENBLAS_NUM_THREADS": stated} if stated else {})
+    command = [sys.executable, "-c", ONE_THREAD]
+    told = subprocess.run(command, env=about, capture_output=True, text=True)
+    assert told.stdout.strip() == (stated or "1"), told.stderr
 
 
 def test_the_demo_starts_and_answers(tmp_path):

@@ -54,6 +54,9 @@ def run_serve(
     ] = False,
 ) -> None:
     """Serve the explorer to a curator and analysts."""
+    # Read when numpy is loaded, below. Questions take turns in threads of the server:
+    # products of small matrices in more threads would wait longer than they work.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     for module in ("fastapi", "uvicorn", "ibis", "jinja2", "plotly"):
         require(module, extra="web", purpose="blowfish serve")
     import uvicorn
