@@ -34,8 +34,11 @@ BOUND_NAMES: dict[Scope, tuple[str, str]] = {
 PROBE_BITS = 30
 PROBES = 2
 SEED = 20240711
-# Below this part of a probe's size a result is rounding.
-LIMIT = 2.0 ** (PROBE_BITS - 18)
+# A cell that is taken as even leaves more than this of a probe by itself.
+LEAST_LEFT = 2.0 ** (PROBE_BITS - 18)
+# Rounding of a result, and of sums: far above what occurs, and so far below what is
+# left that a bias hides in no answer whose other coefficients are millions.
+ROUNDED, ROUNDED_SUM = 2.0 ** (PROBE_BITS - 34), 2.0**-48
 
 
 class Bias:
@@ -53,19 +56,20 @@ class Bias:
             rows = strategy.published(strategy.rows(buckets.sum(counts)), still, scales)
             guess = buckets.expand(strategy.infer(rows, scales))
             self._left.append((guess - counts, {}))
-        # Below this sum of all that is left, no query sees more than rounding.
-        self.nothing = all(np.abs(one).sum() <= LIMIT for one, _ in self._left)
+        most = max(float(np.abs(one).sum()) for one, _ in self._left)
+        self.nothing = most <= LEAST_LEFT
+        self.limit = ROUNDED + ROUNDED_SUM * most
 
     def absent(self, workload: Workload) -> BoolArray:
         """Mark the queries whose answers are off by noise alone."""
         if self.nothing or not workload.queries:
             return np.ones(workload.queries, dtype=np.bool_)
-        limit: FloatArray | float = LIMIT
+        limit: FloatArray | float = self.limit
         if not isinstance(workload, Rectangles | Ranges | Identity | Prefixes):
             form = workload.explicit_form(self.buckets)
             moments = row_moments(form, self.buckets.count)
             sizes = np.maximum(np.abs(moments.largest), np.abs(moments.least))
-            limit = LIMIT * np.maximum(sizes, 1e-300)
+            limit = limit * np.maximum(sizes, 1e-300)
         free = np.ones(workload.queries, dtype=np.bool_)
         for left, sums in self._left:
             seen = workload.answer_again(left.reshape(workload.domain.shape), sums)

@@ -207,3 +207,23 @@ def test_nobody_changes_the_scales_that_later_releases_are_drawn_at(name):
     for array in (scales.exact, scales.rates):
         with pytest.raises(ValueError, match="read-only"):
             array[:] = 1
+
+
+@pytest.mark.parametrize("heavy", [2.0**17, 2.0**22, 2.0**26])
+def test_a_bias_does_not_hide_behind_larger_coefficients(heavy):
+    counts = np.zeros(64, dtype=np.int64)
+    counts[20] = 4 * 10**10
+    policy = bf.policies.AddRemove(LINE)
+    wide = bf.mechanisms.StructureFirst(policy, RANGES, epsilon=1, buckets=2)
+    release = wide.release(counts, rng=1)
+    cut = int(release.measurements[0].buckets.edges[1])
+    rows = np.zeros((2, 64))
+    rows[:, :cut] = heavy
+    rows[0, 20 if cut > 20 else 0] += 1.0
+    rows[0, 20 if cut <= 20 else 63] += 1.0
+    asked = bf.workloads.Linear(LINE, rows)
+    assert release.holds_truth(asked).tolist() == [False, True]
+    low, high = release.intervals(asked, 0.999, of="noise").T
+    true = rows @ counts
+    assert not low[0] <= true[0] <= high[0]
+    assert low[1] <= true[1] <= high[1]

@@ -322,7 +322,8 @@ class Explorer:
         if found is None:
             cost = price_in(certifier, self.ledger.currency)
             self._check_affordable(name, cost, analyst)
-            data = self._counts(plan.layout).reshape(plan.policy.domain.shape)
+            counts = self._counts(plan.layout)
+            data = plan.layout.table.bounded(counts, plan.policy.domain)
             note = self._note({"certifies": request})
             found = self._release(certifier, data, name, analyst, note)
         return cast(Certificate, found)

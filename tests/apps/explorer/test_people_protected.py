@@ -45,6 +45,14 @@ def _asked(kind="histogram", epsilon=30, **options):
     return {**asked, **options}
 
 
+def test_answers_about_persons_are_certified(database):
+    explorer = Explorer(_spec(**PEOPLE), database, epsilon=60)
+    answer = explorer.ask(_asked())
+    found = explorer.certify(answer.request, epsilon=20)
+    assert found.queries == answer.values.size
+    assert float(explorer.ledger.spent) == 50
+
+
 def test_a_person_with_many_records_counts_as_few(database):
     explorer = Explorer(_spec(**PEOPLE), database, epsilon=60)
     answer = explorer.ask(_asked())
