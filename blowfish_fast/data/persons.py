@@ -118,26 +118,13 @@ def read_bound(
 
 
 def choose_records(
-    persons: Any, records: Any, at_most: int, key: str | None = None
+    codes: IntArray, groups: int, persons: Any, records: Any, at_most: int, key: str
 ) -> IntArray:
     """Return the numbers of the rows that are kept: at most so many of a person.
 
-    Rows of one person with equal keys are kept or dropped together; the same `key`
-    keeps the same records, in databases too.
-
-    Examples
-    --------
-    >>> choose_records([7, 9, 7, 7, 9], [1, 2, 3, 4, 5], 2, key="a").tolist()
-    [1, 2, 3, 4]
+    `codes` and `groups` are `person_codes`. Rows of one person with equal keys are kept
+    or dropped together; the same `key` keeps the same records, in databases too.
     """
-    salt = new_key() if key is None else key
-    codes, groups = person_codes(persons)
-    return _kept(codes, groups, persons, records, at_most, salt)
-
-
-def _kept(
-    codes: IntArray, groups: int, persons: Any, records: Any, at_most: int, key: str
-) -> IntArray:
     starts, rows = kernels.group_rows(codes, groups)
     if codes.size == 0 or int(np.diff(starts).max()) <= at_most:
         if records is not None:
@@ -301,7 +288,7 @@ def bounded_cells(
     if len(persons) != placed.size:
         raise InputError("person must be a column as long as the others")
     codes, groups = person_codes(persons)
-    kept = _kept(codes, groups, persons, records, bound.at_most, salt)
+    kept = choose_records(codes, groups, persons, records, bound.at_most, salt)
     units = None
     if bound.count == "persons":
         mine = codes[kept]

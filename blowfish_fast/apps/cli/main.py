@@ -46,6 +46,8 @@ PANELS = {
         "recommend": "Say which mechanism to use, and why.",
         "compare": "Predict the error of every mechanism, best first. Free.",
         "policy": "Say or draw what a policy keeps indistinguishable.",
+        "persons": "Choose how many records of a person to count; estimate what that "
+        "loses.",
     },
     "Budget": {"ledger": "Open a budget, see what is left, and check its chain."},
     "Trust": {

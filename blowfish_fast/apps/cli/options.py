@@ -121,6 +121,14 @@ Confidence = Annotated[
     float, typer.Option(metavar="PART", help="Confidence of each interval.")
 ]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace files.")]
+DryRun = Annotated[
+    bool,
+    typer.Option(
+        "--dry-run",
+        help="Check everything and say what it would cost: nothing is read, charged or "
+        "written.",
+    ),
+]
 Seed = Annotated[
     int | None,
     typer.Option(

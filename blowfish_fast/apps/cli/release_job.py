@@ -8,8 +8,11 @@ and the ledger charges the dearest epoch of the series, once (`accounting.series
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
@@ -209,6 +212,11 @@ class EpochWords(NamedTuple):
     every: str
     epoch: str
 
+    def series(self, ledger: Ledger) -> Series:
+        """Return the series: persons lose the sum over epochs, records the dearest."""
+        level = "event" if ledger.policy.person_rule is None else "person"
+        return Series(ledger, column=self.column, every=self.every, level=level)
+
 
 def parse_series(job: Job) -> EpochWords | None:
     """Read which epoch a job releases; None where it names none."""
@@ -226,12 +234,6 @@ def parse_series(job: Job) -> EpochWords | None:
     if job.workload is not None and job.workload.startswith("tables"):
         raise InputError("a series releases one domain; ask for no tables:WAYS")
     return words
-
-
-def open_series(ledger: Ledger, words: EpochWords) -> Series:
-    """Return the series: persons lose the sum over epochs, records the dearest."""
-    level = "event" if ledger.policy.person_rule is None else "person"
-    return Series(ledger, column=words.column, every=words.every, level=level)
 
 
 def _with_arrivals(job: Job, counting: Counting[Any]) -> Counting[Any]:
@@ -323,6 +325,11 @@ def _open_ledger(job: Job, facts: Facts, *, in_memory: bool = False) -> Ledger:
     return Ledger(path, policy=facts.ledger_policy, **job.ledger_terms)
 
 
+def payer(job: Job, facts: Facts) -> AbstractContextManager[Ledger | None]:
+    """Return the ledger that pays for a job, to be opened and closed; None without."""
+    return nullcontext() if job.ledger is None else _open_ledger(job, facts)
+
+
 def preview_charge(
     job: Job, facts: Facts, mechanism: Mechanism
 ) -> dict[str, Any] | None:
@@ -330,7 +337,6 @@ def preview_charge(
     if job.ledger is None:
         return None
     check_vouched([mechanism], vouched=bool(job.vouched))
-    known = Path(job.ledger).exists()
     with _open_ledger(job, facts, in_memory=True) as ledger:
         _check_total(job, ledger)
         words = parse_series(job)
@@ -338,7 +344,7 @@ def preview_charge(
             entry = None if job.request is None else ledger.entry(job.request)
             weighed = ledger.preview(mechanism)
         else:
-            series = open_series(ledger, words)
+            series = words.series(ledger)
             entry = ledger.entry(series.request(words.epoch, job.request))
             weighed = series.preview(words.epoch, mechanism)
         _check_request(entry, weighed)
@@ -356,15 +362,45 @@ def preview_charge(
                 "charged"
             )
         after = weighed.after if entry is None else ledger.remaining
-        return {
-            "file": job.ledger,
-            "new": not known,
-            "total": float(ledger.budget),
-            "currency": ledger.currency.name,
-            "before": float(ledger.remaining),
-            "after": float(after),
-            "replayed": entry is not None and entry.state != "reserved",
-        }
+        replayed = entry is not None and entry.state != "reserved"
+        return _standing(job, ledger, after, replayed=replayed)
+
+
+def preview_question(
+    job: Job, facts: Facts, ask: Callable[..., Any], request: str | None
+) -> dict[str, Any] | None:
+    """Return `preview_charge` of a question that is asked about nobody, in memory."""
+    if job.ledger is None:
+        return None
+    with _open_ledger(job, facts, in_memory=True) as ledger:
+        _check_total(job, ledger)
+        terms: Any = {ledger.currency.name: ledger.budget.amount}
+        with Ledger(None, policy=ledger.policy, **terms) as trial:
+            ask([], ledger=trial)
+            replayed = request is not None and ledger.entry(request) is not None
+            cost = Fraction(0) if replayed else trial.spent
+        after = ledger.remaining - cost
+        if after < 0:
+            raise BudgetError(
+                f"it costs {ledger.currency.short} = {float(cost):g}, and "
+                f"{float(ledger.remaining):g} remains. Nothing was charged"
+            )
+        return _standing(job, ledger, after, replayed=replayed)
+
+
+def _standing(
+    job: Job, ledger: Ledger, after: Fraction, *, replayed: bool
+) -> dict[str, Any]:
+    """Return what a ledger holds before and after a charge."""
+    return {
+        "file": job.ledger,
+        "new": ledger.path is None,
+        "total": float(ledger.budget),
+        "currency": ledger.currency.name,
+        "before": float(ledger.remaining),
+        "after": float(after),
+        "replayed": replayed,
+    }
 
 
 def _check_total(job: Job, ledger: Ledger) -> None:
@@ -404,44 +440,32 @@ def charge_and_release(
     tables = getattr(mechanism, "measured_tables", None)
     data = count_records(job, facts, source, tables)
     bought = certificate_budget(job, facts, mechanism)
+    terms: dict[str, Any] = {"epsilon": bought}
     if job.ledger is None:
         with spinner("releasing") as report:
             made = mechanism.release(data, seed, progress=report)
             if bought is not None:
-                certifier = Certifier(
-                    made, facts.workload, epsilon=bought, same_data=True
-                )
+                certifier = Certifier(made, facts.workload, same_data=True, **terms)
                 # Other noise than that of the release, also in experiments.
                 again = None if seed is None else seed + 1
                 made = made.certified(cast("Any", certifier.release(data, again)))
             return made, None
     request = job.request or f"release-{uuid.uuid4().hex[:12]}"
     with _open_ledger(job, facts) as ledger:
-        series = None if words is None else open_series(ledger, words)
-        if series is not None and words is not None:
+        release: Any = partial(ledger.release, request=request)
+        if words is not None:
+            series = words.series(ledger)
             request = series.request(words.epoch, job.request)
+            release = partial(series.release, words.epoch, request=job.request)
         before = ledger.entry(request)
-        vouched = bool(job.vouched)
         try:
             with spinner("releasing") as report:
-                if series is not None and words is not None:
-                    release = series.release(
-                        words.epoch,
-                        mechanism,
-                        data,
-                        request=job.request,
-                        vouched=vouched,
-                    )
-                else:
-                    release = ledger.release(
-                        mechanism, data, request, progress=report, vouched=vouched
-                    )
+                steps: Any = {} if words is not None else {"progress": report}
+                made = release(mechanism, data, vouched=bool(job.vouched), **steps)
                 if bought is not None:
-                    about = f"{request}, certified"
-                    found = ledger.certify(
-                        release, data, facts.workload, about, epsilon=bought
-                    )
-                    release = release.certified(found)
+                    terms["request"] = f"{request}, certified"
+                    found = ledger.certify(made, data, facts.workload, **terms)
+                    made = made.certified(found)
         except BaseException as problem:
             # A name that was known and is refused belongs to another question.
             refused = before is not None and isinstance(problem, LedgerError)
@@ -451,7 +475,7 @@ def charge_and_release(
                     "under the charge that was made."
                 )
             raise
-    return release, request
+    return made, request
 
 
 def certificate_budget(job: Job, facts: Facts, mechanism: Mechanism) -> Budget | None:

@@ -8,6 +8,7 @@ import typer
 
 from blowfish_fast.apps.cli.options import (
     PRIVACY,
+    DryRun,
     JobFile,
     Json,
     ReleaseFile,
@@ -42,10 +43,7 @@ def run_certify(
         ),
     ] = None,
     seed: Seed = None,
-    dry_run: Annotated[
-        bool,
-        typer.Option("--dry-run", help="Say what it would tell: nothing is read."),
-    ] = False,
+    dry_run: DryRun = False,
     as_json: Json = False,
 ) -> None:
     """Find out how far a release is off the truth, for a little more budget.

@@ -18,6 +18,7 @@ import typer
 from blowfish_fast.apps.cli.exit_codes import FOUND
 from blowfish_fast.apps.cli.options import (
     PRIVACY,
+    DryRun,
     JobFile,
     Json,
     Overwrite,
@@ -51,14 +52,7 @@ def run_release(
     ] = None,
     seed: Seed = None,
     overwrite: Overwrite = False,
-    dry_run: Annotated[
-        bool,
-        typer.Option(
-            "--dry-run",
-            help="Check everything and say what it would cost: nothing is read, "
-            "charged or written.",
-        ),
-    ] = False,
+    dry_run: DryRun = False,
     example: Annotated[
         bool, typer.Option("--example", help="Print a job file with comments.")
     ] = False,
@@ -166,7 +160,7 @@ def _show_dry_run(report: dict[str, Any], choice: MechanismChoice) -> None:
     pairs = [
         ("data", f"{report['data']}; its columns fit, no value was read"),
         *_mechanism_pairs(report),
-        ("would spend", _cost_sentence(report)),
+        ("would spend", cost_sentence(report)),
         ("error", report["error"]),
         *_certificate_pairs(report),
         ("memory", report["memory"]),
@@ -176,7 +170,7 @@ def _show_dry_run(report: dict[str, Any], choice: MechanismChoice) -> None:
     if choice.plan is not None:
         show(f"\n{choice.plan}")
     if report["ledger"] is None:
-        remark(_ledger_reminder(report))
+        remark(ledger_reminder(report))
 
 
 def _show_release(
@@ -187,7 +181,7 @@ def _show_release(
         title = "Written again: the release that was made before under this request"
     pairs = [
         *_mechanism_pairs(report),
-        ("spent", _cost_sentence(report)),
+        ("spent", cost_sentence(report)),
         ("error", _error(report, choice)),
         *([("intervals", report["intervals"])] if report["intervals"] else []),
         *((kind, path) for kind, path in report["files"].items()),
@@ -203,7 +197,7 @@ def _show_release(
             f"What it means:     blowfish explain {file}"
         )
     if report["ledger"] is None:
-        remark(_ledger_reminder(report))
+        remark(ledger_reminder(report))
 
 
 def _certificate_pairs(report: dict[str, Any]) -> list[tuple[str, str]]:
@@ -270,7 +264,8 @@ def _mechanism_name(report: dict[str, Any]) -> str:
     return str(name) if name == recipe else f"{name} (a strategy of {recipe})"
 
 
-def _cost_sentence(report: dict[str, Any]) -> str:
+def cost_sentence(report: dict[str, Any]) -> str:
+    """Say what is spent, and what remains in the ledger."""
     short, name = ("rho", "rho") if "rho" in report else ("eps", "epsilon")
     amount = f"{short} = {float(Fraction(report[name])):g}"
     if "certificate" in report:
@@ -304,7 +299,8 @@ def _error(report: dict[str, Any], choice: MechanismChoice) -> str:
     )
 
 
-def _ledger_reminder(report: dict[str, Any]) -> str:
+def ledger_reminder(report: dict[str, Any]) -> str:
+    """Say that nobody keeps count of what is spent."""
     if not report["private"]:
         return "A seeded release protects nobody: do not make one from real data."
     return (

@@ -8,9 +8,13 @@ from contextlib import contextmanager
 from typing import Any
 from urllib.parse import urlparse
 
+import numpy as np
+
 from blowfish_fast._support.optional import require
+from blowfish_fast._support.typing import IntArray
 from blowfish_fast.apps.explorer.engines import Database
 from blowfish_fast.data.histogram import Counting, Histogram
+from blowfish_fast.data.persons import refuse_missing_key
 from blowfish_fast.data.records import raise_together
 from blowfish_fast.data.sql_cells import type_problem
 from blowfish_fast.data.table_counts import TableCounts
@@ -60,6 +64,17 @@ class DatabaseTable(DataSource):
             counted = TableCounts.from_cells(domain, tables, batches, bound)
         done(1.0)
         return counted
+
+    def held(self, counting: Counting[Any], done: Part) -> IntArray:
+        """Count the records of each person."""
+        with _quiet_drivers():
+            table = self.database.backend.table(self.table)
+            owners = table.group_by(person=table[counting.keys.person])
+            counted = owners.aggregate(held=table.count()).to_pyarrow()
+        if counted["person"].null_count:
+            refuse_missing_key("person")
+        done(1.0)
+        return np.asarray(counted["held"], dtype=np.int64)
 
     def _choose_table(self, table: str | None) -> str:
         tables: list[str] = self.database.tables()

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from blowfish_fast._support.optional import require
-from blowfish_fast._support.typing import AnyArray
+from blowfish_fast._support.typing import AnyArray, IntArray
 from blowfish_fast.data.axes import Axis
 from blowfish_fast.data.csv_files import (
     CsvTable,
@@ -26,6 +26,7 @@ from blowfish_fast.data.csv_files import (
     trim_spaces,
 )
 from blowfish_fast.data.histogram import Counting, Histogram
+from blowfish_fast.data.persons import records_per_person
 from blowfish_fast.data.records import raise_together
 from blowfish_fast.data.table_counts import TableCounts
 from blowfish_fast.errors import InputError
@@ -71,6 +72,10 @@ class DataSource(ABC):
     ) -> TableCounts:
         """Count the records of some tables of a domain of any width."""
 
+    @abstractmethod
+    def held(self, counting: Counting[Any], done: Part) -> IntArray:
+        """Count the records of each person."""
+
 
 class RecordSource(DataSource):
     """Records that are read chunk by chunk and counted here."""
@@ -92,6 +97,10 @@ class RecordSource(DataSource):
         stored, chunks = self.open(counting, done)
         blocks = counting._replace(domain=stored).places(chunks)
         return TableCounts.from_cells(counting.domain, tables, blocks, counting.bound)
+
+    def held(self, counting: Counting[Any], done: Part) -> IntArray:
+        """Count the records of each person."""
+        return records_per_person(self.open(counting, done)[1], counting.keys)
 
 
 class RecordsFile(RecordSource):
