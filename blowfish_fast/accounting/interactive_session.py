@@ -40,6 +40,11 @@ from .request import RandomLike
 STEP_BITS = 16
 """Sums are taken in steps of at most the largest value over 2^15."""
 
+SUMMED = (
+    "Noise only: records count with the middle of their cell, clamped and in steps, "
+    "and what that is off by is not covered."
+)
+
 MOST_STEPS = 2**24
 """Largest value in steps: sums over a hundred billion records stay exact."""
 
@@ -124,7 +129,8 @@ class Session:
         A record counts with the middle of its cell, clamped to the public bounds `low`
         and `high` and rounded to multiples of `step`: by default a power of two, far
         below the largest value. Noise grows with the largest value that a record can
-        add or the longest way it can move. All else is as for `noisy_count`.
+        add or the longest way it can move; intervals hold the noise alone where cells
+        have a width or values were changed. All else is as for `noisy_count`.
         """
         budget = _pop_budget(epsilon, named)
         question = self._question(conditions, named)
@@ -250,7 +256,7 @@ class IntegerRows:
             for cover in groups:
                 whole_cells(cover)
         self.axes = axes
-        self.measure, self.step = "count", 1.0
+        self.measure, self.step, self.exact = "count", 1.0, True
         self.rows = [
             coverage_rows(groups, size)
             for groups, size in zip(axes, domain.shape, strict=True)
@@ -267,10 +273,13 @@ class IntegerRows:
                 f"{attribute.name or 'the attribute'}, which have no value; select its "
                 f"values first: {attribute.name or 'attribute'}=slice(None)"
             )
-        values = _clamp(representatives(attribute), low, high)
+        middles = representatives(attribute)
+        values = _clamp(middles, low, high)
         self.measure, self.step = "sum", _step(values, step)
         weights = np.zeros(attribute.size)
         weights[: attribute.regular] = np.rint(values / self.step)
+        same = (weights[: attribute.regular] * self.step == middles).all()
+        self.exact = bool(same) and attribute.cuts is None
         self.rows[axis] = self.rows[axis] * weights[None]
 
     def ask(
@@ -300,9 +309,8 @@ class IntegerRows:
             measurement.noisy.astype(np.float64) * self.step,
             Claim(
                 lambda confidence, _: _noise_intervals(release, confidence) * self.step,
-                # Cells are whole, and values are those of cells by definition.
-                lambda: "truth",
-                release.interval_sentence,
+                lambda: "truth" if self.exact else "noise",
+                release.interval_sentence if self.exact else lambda _: SUMMED,
             ),
         )
 

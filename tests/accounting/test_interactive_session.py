@@ -16,7 +16,9 @@ from blowfish_fast.errors import (
     BudgetError,
     DomainError,
     InputError,
+    IntervalError,
     LedgerError,
+    NoiseOnlyWarning,
     RandomnessError,
 )
 
@@ -133,6 +135,26 @@ def test_every_question_pays_for_every_edge(family, monkeypatch):
     for mechanism in mechanisms:
         assert all(price.passed for price in audit_measurements(mechanism, COUNTS))
     assert ledger.spent == Fraction(12, 10)
+
+
+def test_sums_hold_the_truth_only_where_values_are_those_of_records():
+    asked = session(epsilon=1000)
+    assert asked.noisy_count(sex="F", epsilon=1).holds_truth
+    years = asked.noisy_sum("age", epsilon=50)
+    assert not years.holds_truth
+    with pytest.warns(NoiseOnlyWarning, match="middle of their cell"):
+        years.interval()
+    with pytest.raises(IntervalError, match="middle of their cell"):
+        years.interval(of="truth")
+    parts = asked.partition("sex").noisy_sum("age", epsilon=50)
+    assert {"noise_low", "noise_high"} <= set(parts.to_table().columns)
+    rooms = bf.Domain.from_levels([1, 2, 7], name="rooms")
+    ledger = bf.Ledger(None, epsilon=1000, policy=bf.policies.AddRemove(rooms))
+    homes = bf.Session(ledger, [4, 0, 9])
+    low, high = homes.noisy_sum("rooms", epsilon=50).interval(of="truth")
+    assert low <= 67 <= high
+    assert not homes.noisy_sum("rooms", high=5, epsilon=50).holds_truth
+    assert not homes.noisy_sum("rooms", step=2, epsilon=50).holds_truth
 
 
 def test_intervals_hold_as_often_as_they_say():
