@@ -52,6 +52,12 @@ def as_fraction(value: Any, name: str) -> Fraction:
     )
 
 
+def float_above(value: Fraction | float) -> float:
+    """Return the nearest double that is not below `value`: more noise, never less."""
+    rounded = float(value)
+    return rounded if Fraction(rounded) >= value else math.nextafter(rounded, math.inf)
+
+
 def _short(text: str) -> str:
     """Refuse a text that would become a fraction of a billion digits."""
     _, exponent, power = text.lower().partition("e")
@@ -108,8 +114,9 @@ def as_whole(
         rule = f"be at least {least}"
     else:
         return number
-    hint = f". {way_out}" if way_out else ""
-    raise InputError(f"{name} must {rule}; received {quoted(value)}{hint}")
+    raise InputError(
+        f"{name} must {rule}", received=quoted(value), way_out=way_out or None
+    )
 
 
 def _one_integer(value: Any) -> int | None:
@@ -144,24 +151,34 @@ def as_share(value: Any, name: str, default: Fraction | None = None) -> Fraction
     return share
 
 
+def as_number(value: Any, name: str, least: float, most: float = math.inf) -> float:
+    """Read one finite number within limits."""
+    number = as_fraction(value, name)
+    if least <= number <= most:
+        return float(number)
+    rule = f"lie between {least:g} and {most:g}"
+    if most == math.inf:
+        rule = f"be at least {least:g}"
+    raise InputError(f"{name} must {rule}", received=quoted(value))
+
+
 def as_floor(value: Any) -> float:
-    """Read the least weight of a leaf, from 0 to 1."""
-    floor = as_fraction(value, "floor")
-    if not 0 <= floor <= 1:
-        raise InputError(
-            "floor must lie between 0, which switches it off, and 1; received "
-            f"{value!r}"
-        )
-    return float(floor)
+    """Read the least weight of a leaf, from 0, which switches it off, to 1."""
+    return as_number(value, "floor", 0, 1)
 
 
-def as_choice(value: Any, name: str, offered: Sequence[str | None]) -> Any:
+def as_choice(
+    value: Any,
+    name: str,
+    offered: Sequence[str | None],
+    error: type[InputError] = InputError,
+) -> Any:
     """Read one of a few words, or None where it is offered."""
     if (value is None or isinstance(value, str)) and value in offered:
         return value
     words = ["None" if one is None else f'"{one}"' for one in offered]
     listed = " or ".join(filter(None, [", ".join(words[:-1]), words[-1]]))
-    raise InputError(f"{name} must be {listed}; received {quoted(value)}")
+    raise error(f"{name} must be {listed}", received=quoted(value))
 
 
 def as_confidence(value: Any) -> float:

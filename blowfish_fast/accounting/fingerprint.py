@@ -42,6 +42,7 @@ FIRST_HOMES = {
     "mechanisms.maps.uniform_grid": "UniformGrid",
     "mechanisms.ordered_hierarchical": "OrderedHierarchical",
     "mechanisms.privelet": "Privelet",
+    "workloads.identity": "Identity Total",
     "workloads.marginals": "Marginals",
     "workloads.rectangles": "Rectangles",
     "workloads.sums": "Sum",
@@ -127,7 +128,7 @@ def _describe(value: Any, depth: int) -> tuple[str, list[Any]]:
         return "set", sorted(_digest(one, depth + 1) for one in value)
     if isinstance(value, Policy):
         # Equal policies over bins may stand for different bins of the parent.
-        identity = [value.kind, value._identity(), value.parent, value.buckets]
+        identity = [value.kind, value._identity, value.parent, value.buckets]
         return "policy", identity
     return _describe_object(value)
 

@@ -8,7 +8,6 @@ its graph (`protocol`) and its quotients; the rest follows. A policy never sees 
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import re
 from abc import abstractmethod
 from collections.abc import Iterator
@@ -37,6 +36,7 @@ from .protocol import (
     Bandwidth,
     Change,
     PolicyGraph,
+    as_keys,
     implies,
     read_cells,
 )
@@ -176,11 +176,11 @@ class Policy(PolicyGraph):
         rule = f"values must be finite numbers, of shape (lines, {self.domain.size})"
         with malformed_as(PolicyError, rule):
             given: AnyArray = np.asarray(lines)
+        if given.dtype.kind in "iuf" and given.ndim == 2 and given.size:
             values = given.astype(np.float64, copy=False)
-        numbers = given.dtype.kind in "iuf" and bool(np.isfinite(values).all())
-        if not numbers or values.ndim != 2 or values.shape[1] != self.domain.size:
-            raise PolicyError(rule, received=f"shape {given.shape}, {given.dtype}")
-        return self._largest_change(values)
+            if values.shape[1] == self.domain.size and np.isfinite(values).all():
+                return self._largest_change(values)
+        raise PolicyError(rule, received=f"shape {given.shape}, {given.dtype}")
 
     def bandwidth(self, order: IntArray | None = None) -> Bandwidth | None:
         """Return the bandwidth along an order of the cells; None if it has none."""
@@ -336,27 +336,18 @@ class Policy(PolicyGraph):
     def _from_parameters(cls, domain: Domain, data: dict[str, Any]) -> Self:
         return cls(domain, **{name: data[name] for name in cls.stated})
 
-    def _identity(self) -> tuple[Any, ...]:
-        """Return what makes two policies of one kind equal."""
-        return (self.domain, *self._stated_values)
-
     @cached_property
-    def _stated_values(self) -> tuple[Any, ...]:
-        values = (getattr(self, name) for name in self.stated)
-        return tuple(
-            hashlib.sha256(one.tobytes()).digest()
-            if isinstance(one, np.ndarray)
-            else one
-            for one in values
-        )
+    def _identity(self) -> tuple[Any, ...]:
+        """What makes two policies of one kind equal."""
+        return as_keys(self.domain, *(getattr(self, name) for name in self.stated))
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Policy):
             return NotImplemented
-        return self.kind == other.kind and self._identity() == other._identity()
+        return self.kind == other.kind and self._identity == other._identity
 
     def __hash__(self) -> int:
-        return hash((self.kind, self._identity()))
+        return hash((self.kind, self._identity))
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.domain!r})"
@@ -407,8 +398,22 @@ class SameGraph(Policy):
         found: Self = kind(from_dict(data["base"]), **stated)
         return found
 
+    @cached_property
     def _identity(self) -> tuple[Any, ...]:
-        return (self.base, *self._stated_values)
+        return (self.base, *super()._identity[1:])
+
+    def _over(self, base: Policy) -> Policy:
+        """Return the same policy with the graph of another."""
+        raise NotImplementedError
+
+    def _seen_through(
+        self, columns: list[AxisView], domain: Domain | WideDomain
+    ) -> Policy | None:
+        base = self.base._seen_through(columns, domain)
+        return None if base is None else self._over(base).derive_from(self)
+
+    def _quotient(self, buckets: Buckets, domain: Domain) -> Policy:
+        return self._over(self.base.project(buckets))
 
     has_bottom = _of_base("has_bottom")
     has_moves = _of_base("has_moves")

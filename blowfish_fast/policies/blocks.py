@@ -34,8 +34,7 @@ class Full(Policy):
 
     neighbours = "one record changes its value to any other"
 
-    def edges(self, chunk: int = 2**20) -> Iterator[IntArray]:
-        """Yield every pair of cells, n (n - 1) / 2 in all: for small domains."""
+    def _edges(self, chunk: int) -> Iterator[IntArray]:
         for low in range(self.domain.size - 1):
             for start in range(low + 1, self.domain.size, chunk):
                 cells = np.arange(start, min(start + chunk, self.domain.size))
@@ -46,8 +45,7 @@ class Full(Policy):
         """Every pair of cells."""
         return self.domain.size * (self.domain.size - 1) // 2
 
-    def bandwidth(self, order: IntArray | None = None) -> Bandwidth | None:
-        """Return that every cell reaches the last one, along any order."""
+    def _bandwidth(self, order: IntArray | None) -> Bandwidth | None:
         cells = self.domain.size
         return Bandwidth(np.full(cells, cells - 1, dtype=np.int64), True)
 
@@ -55,8 +53,7 @@ class Full(Policy):
         """Return the span of the whole line, in C order."""
         return self.domain.size - 1
 
-    def grid_moves(self, shape: tuple[int, ...], most: int) -> IntArray | None:
-        """Return every step along a line; on a grid there are too many."""
+    def _grid_moves(self, shape: tuple[int, ...], most: int) -> IntArray | None:
         if len(shape) > 1 or shape[0] - 1 > most:
             return None
         return np.arange(1, shape[0])[:, None]
@@ -64,8 +61,7 @@ class Full(Policy):
     def _distance(self, first: IntArray, second: IntArray) -> FloatArray:
         return np.where(first == second, 0.0, 1.0)
 
-    def largest_change(self, lines: FloatArray) -> Change:
-        """Return the range of the values."""
+    def _largest_change(self, lines: FloatArray) -> Change:
         return Change(float((lines.max(axis=1) - lines.min(axis=1)).max()), True)
 
     def _includes(self, other: PolicyGraph) -> bool | None:
@@ -162,8 +158,7 @@ class Blocks(Policy):
             return super().components()
         return Components(self.labels, np.zeros(self.sizes.size, dtype=np.bool_))
 
-    def edges(self, chunk: int = 2**20) -> Iterator[IntArray]:
-        """Yield the pairs of cells of each block: for small blocks."""
+    def _edges(self, chunk: int) -> Iterator[IntArray]:
         order, ends = self.order, self._ends
         positions = np.arange(order.size)
         for length in range(1, int(self.sizes.max())):
@@ -177,8 +172,7 @@ class Blocks(Policy):
         """Summed over blocks, the pairs of cells."""
         return int((self.sizes * (self.sizes - 1) // 2).sum())
 
-    def bandwidth(self, order: IntArray | None = None) -> Bandwidth | None:
-        """Return the last cell of each block along any order."""
+    def _bandwidth(self, order: IntArray | None) -> Bandwidth | None:
         along = self.labels if order is None else self.labels[order]
         last = np.empty(self.sizes.size, dtype=np.int64)
         last[along] = np.arange(along.size)
@@ -189,8 +183,7 @@ class Blocks(Policy):
         same = self.labels[first] == self.labels[second]
         return np.where(first == second, 0.0, np.where(same, 1.0, np.inf))
 
-    def largest_change(self, lines: FloatArray) -> Change:
-        """Return the largest range of the values inside one block."""
+    def _largest_change(self, lines: FloatArray) -> Change:
         along = lines[:, self.order]
         starts = np.cumsum(self.sizes) - self.sizes
         highest = np.maximum.reduceat(along, starts, axis=1)

@@ -7,8 +7,8 @@ neighbours; ``docs/proofs/constraints.md``).
 
 from __future__ import annotations
 
-import hashlib
 import math
+from functools import cached_property
 from typing import Any, NamedTuple, NoReturn, Self
 
 import numpy as np
@@ -24,7 +24,7 @@ from .blocks import Full
 from .constraints import Constraints, MarginalConstraints, RectangleConstraints
 from .product import Attribute
 from .projection import Band
-from .protocol import ABSENT
+from .protocol import ABSENT, as_keys
 from .threshold import Threshold
 
 EXACT_QUERIES = 20
@@ -90,9 +90,9 @@ class Constrained(SameGraph):
             raise PolicyError(
                 "known counts are Constraints", received=repr(constraints)
             )
-        if base.has_constraints:
+        if not isinstance(base, Policy) or base.has_constraints:
             raise PolicyError(
-                "all counts that are known are stated at once",
+                "all counts that are known beside a policy are stated at once",
                 received=repr(base),
                 way_out="State them as one CountConstraints",
             )
@@ -171,11 +171,12 @@ class Constrained(SameGraph):
         assert isinstance(seen, cls), "a projection keeps its constraints"
         return seen
 
+    @cached_property
     def _identity(self) -> tuple[Any, ...]:
-        bins = None
-        if self._bins is not None:
-            bins = hashlib.sha256(self._bins.labels.tobytes()).digest()
-        return (self._whole.base, self.constraints, bins)
+        bins = None if self._bins is None else self._bins.labels
+        return as_keys(self._whole.base, self.constraints, bins)
+
+    _seen_through = Policy._seen_through
 
     def __repr__(self) -> str:
         seen = "" if self._bins is None else f", seen through {self._bins!r}"

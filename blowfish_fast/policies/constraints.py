@@ -12,11 +12,11 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 
 from blowfish_fast._support.typing import AnyArray, BoolArray, IntArray
-from blowfish_fast._support.validation import as_integers, malformed_as
+from blowfish_fast._support.validation import as_integers, as_whole, malformed_as
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.errors import DomainError, PolicyError
 
-from .protocol import ABSENT
+from .protocol import ABSENT, read_cells
 
 
 class CellKinds(NamedTuple):
@@ -97,13 +97,8 @@ class Constraints(ABC):
 
     def _holding(self, cell: int) -> IntArray:
         kinds = self.cell_kinds
-        if not ABSENT <= cell < self.domain.size:
-            raise PolicyError(
-                f"cells are numbered from 0 to {self.domain.size - 1}, and -1 is "
-                '"absent"',
-                received=cell,
-            )
-        kind = kinds.absent if cell == ABSENT else kinds.labels[cell]
+        read = read_cells(as_whole(cell, "a cell"), self.domain)
+        kind = kinds.absent if read == ABSENT else kinds.labels[read]
         return kinds.members[kinds.pointers[kind] : kinds.pointers[kind + 1]]
 
     def to_dict(self) -> dict[str, Any]:
@@ -157,17 +152,15 @@ class CountConstraints(Constraints):
 
     def __init__(self, domain: Domain, masks: Any) -> None:
         super().__init__(domain)
-        try:
-            given: AnyArray = np.asarray(masks)
-        except ValueError:
-            given = np.zeros(0)
         shapes = ((domain.size,), domain.shape)
+        rule = (
+            f"masks must have shape (queries, {domain.size}), or one mask of shape "
+            f"{domain.shape} per query"
+        )
+        with malformed_as(PolicyError, rule):
+            given: AnyArray = np.asarray(masks)
         if given.ndim < 2 or given.shape[0] == 0 or given.shape[1:] not in shapes:
-            raise PolicyError(
-                f"masks must have shape (queries, {domain.size}), or one mask of "
-                f"shape {domain.shape} per query",
-                received=given.shape,
-            )
+            raise PolicyError(rule, received=given.shape)
         whole = given.dtype.kind in "iu" and bool(((given == 0) | (given == 1)).all())
         if given.dtype.kind != "b" and not whole:
             raise PolicyError(

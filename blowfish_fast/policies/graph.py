@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator
 from functools import cached_property
 from typing import Any, NamedTuple, Self
@@ -17,7 +16,7 @@ from blowfish_fast.data.domain import Domain
 from blowfish_fast.errors import PolicyError, SizeError
 
 from .base import Policy, values_name
-from .protocol import ABSENT, Bandwidth, Change, Components
+from .protocol import ABSENT, Bandwidth, Change, Components, as_keys
 
 MOST_JOINED_EDGES = 2**22
 """Edges of a policy to which those of extra cells are added one by one."""
@@ -96,8 +95,7 @@ class Graph(Policy):
             private[labels[-1]] = True
         return Components(labels[:-1].copy() if count > 1 else None, private)
 
-    def edges(self, chunk: int = 2**20) -> Iterator[IntArray]:
-        """Yield the edges, lower cell first, "absent" last."""
+    def _edges(self, chunk: int) -> Iterator[IntArray]:
         low, high = self._ends()
         high = np.where(high == self.domain.size, ABSENT, high)
         for start in range(0, low.size, chunk):
@@ -109,8 +107,7 @@ class Graph(Policy):
         """Number of different edges."""
         return self.rows.neighbours.size // 2
 
-    def bandwidth(self, order: IntArray | None = None) -> Bandwidth | None:
-        """Return the furthest neighbour of each cell along any order."""
+    def _bandwidth(self, order: IntArray | None) -> Bandwidth | None:
         cells = self.domain.size
         position = np.arange(cells)
         if order is not None:
@@ -141,8 +138,7 @@ class Graph(Policy):
         nodes = self.domain.size + 1
         return kernels.pair_distances(*self.rows, first % nodes, second % nodes)
 
-    def largest_change(self, lines: FloatArray) -> Change:
-        """Return the largest change along a listed move."""
+    def _largest_change(self, lines: FloatArray) -> Change:
         low, high = self._ends()
         move = high < self.domain.size
         low, high = low[move], high[move]
@@ -223,11 +219,8 @@ class Graph(Policy):
         return cls(domain, data["edges"])
 
     @cached_property
-    def _digest(self) -> bytes:
-        return hashlib.sha256(b"".join(part.tobytes() for part in self.rows)).digest()
-
     def _identity(self) -> tuple[Any, ...]:
-        return (self.domain, self._digest)
+        return as_keys(self.domain, np.concatenate(self.rows))
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.domain!r}, {self.edge_count:,} edges)"

@@ -10,8 +10,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from blowfish_fast.data.buckets import Buckets
-from blowfish_fast.data.domain import AxisView, Domain, WideDomain
 from blowfish_fast.data.persons import Bound, read_at_most, units_per_person
 from blowfish_fast.errors import PolicyError
 
@@ -107,18 +105,9 @@ class PerPerson(SameGraph):
     def _over(self, base: Policy) -> PerPerson:
         return PerPerson(base, self.at_most, person=self.person, count=self.count)
 
-    def _seen_through(
-        self, columns: list[AxisView], domain: Domain | WideDomain
-    ) -> Policy | None:
-        base = self.base._seen_through(columns, domain)
-        return None if base is None else self._over(base).derive_from(self)
-
     def with_at_most(self, at_most: int) -> PerPerson:
         """Return the same policy with a number of records that are counted."""
         return PerPerson(self.base, at_most, person=self.person, count=self.count)
-
-    def _quotient(self, buckets: Buckets, domain: Domain) -> Policy:
-        return self._over(self.base.project(buckets))
 
     def describe(self) -> str:
         """Say in plain words what stays indistinguishable."""

@@ -11,7 +11,7 @@ import numpy as np
 from blowfish_fast._support.typing import BoolArray, FloatArray, IntArray
 from blowfish_fast._support.validation import as_fraction
 from blowfish_fast.data.buckets import Buckets
-from blowfish_fast.data.domain import AxisView, Domain, WideDomain
+from blowfish_fast.data.domain import Domain
 from blowfish_fast.errors import PolicyError
 
 from .base import Policy, SameGraph, moves_words
@@ -165,16 +165,8 @@ class WithAbsent(SameGraph):
             return False
         return None if other.has_moves else True
 
-    def _seen_through(
-        self, columns: list[AxisView], domain: Domain | WideDomain
-    ) -> Policy | None:
-        base = self.base._seen_through(columns, domain)
-        if base is None:
-            return None
-        return WithAbsent(base, self.absent_length).derive_from(self)
-
-    def _quotient(self, buckets: Buckets, domain: Domain) -> Policy:
-        return WithAbsent(self.base.project(buckets), self.absent_length)
+    def _over(self, base: Policy) -> WithAbsent:
+        return WithAbsent(base, self.absent_length)
 
     def describe(self) -> str:
         """Say in plain words what stays indistinguishable."""

@@ -5,12 +5,12 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
 
 from blowfish_fast._support.typing import FloatArray, IntArray
-from blowfish_fast._support.validation import quoted
 from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.data.domain import AxisView, Domain, WideDomain
 from blowfish_fast.errors import PolicyError
@@ -74,10 +74,11 @@ class Product(Policy):
                     factor=number,
                 )
         joint = Domain.product(*(one.domain for one in factors))
-        if domain is not None and joint.shape != getattr(domain, "shape", None):
+        shape = getattr(domain, "shape", None)
+        if domain is not None and joint.shape != shape:
             raise PolicyError(
                 f"the factors span a domain of shape {joint.shape}",
-                received=quoted(domain),
+                received=f"a domain of shape {shape}",
                 way_out="Give one factor per attribute, in order",
             )
         super().__init__(joint if domain is None else domain)
@@ -224,6 +225,7 @@ class Product(Policy):
     def _from_parameters(cls, domain: Domain, data: dict[str, Any]) -> Self:
         return cls(*(from_dict(one) for one in data["factors"]), domain=domain)
 
+    @cached_property
     def _identity(self) -> tuple[Any, ...]:
         return (self.domain, self.factors)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator
 from contextlib import suppress
 from functools import cached_property
@@ -19,7 +18,14 @@ from blowfish_fast.errors import PolicyError, SizeError
 
 from .base import Policy, from_dict, on_one_axis
 from .graph import Graph, Rows
-from .protocol import MOST_LISTED, Bandwidth, Change, Components, refuse_quotient
+from .protocol import (
+    MOST_LISTED,
+    Bandwidth,
+    Change,
+    Components,
+    as_keys,
+    refuse_quotient,
+)
 
 MOST_HELD = 2**25
 
@@ -81,8 +87,7 @@ class Band(Policy):
         labels = np.cumsum(ends) - ends if count > 1 else None
         return Components(labels, np.zeros(count, dtype=np.bool_))
 
-    def edges(self, chunk: int = 2**20) -> Iterator[IntArray]:
-        """Yield the edges, shortest first."""
+    def _edges(self, chunk: int) -> Iterator[IntArray]:
         lengths = self._lengths
         for length in range(1, int(lengths.max()) + 1):
             low = np.flatnonzero(lengths >= length)
@@ -95,8 +100,7 @@ class Band(Policy):
         """Summed over cells, the cells that each reaches."""
         return int(self._lengths.sum())
 
-    def bandwidth(self, order: IntArray | None = None) -> Bandwidth | None:
-        """Return the furthest neighbours along the line's own order."""
+    def _bandwidth(self, order: IntArray | None) -> Bandwidth | None:
         return Bandwidth(self.far, True) if order is None else None
 
     def _joined(self, first: IntArray, second: IntArray) -> BoolArray:
@@ -108,8 +112,7 @@ class Band(Policy):
     def _distance(self, first: IntArray, second: IntArray) -> FloatArray:
         return kernels.band_distances(self.far, first, second)
 
-    def largest_change(self, lines: FloatArray) -> Change:
-        """Return the largest change between a cell and those up to its furthest."""
+    def _largest_change(self, lines: FloatArray) -> Change:
         return Change(kernels.largest_change_within(lines, self.far), True)
 
     def _quotient(self, buckets: Buckets, domain: Domain) -> Policy:
@@ -146,16 +149,17 @@ class Projection(Graph):
     kind = "projection"
 
     def __init__(self, source: Policy, buckets: Buckets) -> None:
-        if source.has_bottom or source.has_constraints:
+        moves = isinstance(source, Policy) and not source.has_constraints
+        if not moves or source.has_bottom:
             raise PolicyError(
                 "a Projection holds moves between bins only",
                 received=repr(source),
                 way_out="Use source.project(labels), which keeps the rest",
             )
-        if buckets.cells != source.domain.size:
+        if not isinstance(buckets, Buckets) or buckets.cells != source.domain.size:
             raise PolicyError(
-                f"the bins must cover the {source.domain.size} cells of the policy",
-                received=f"bins of {buckets.cells}",
+                f"Buckets must cover the {source.domain.size} cells of the policy",
+                received=repr(buckets),
             )
         Policy.__init__(self, Domain(buckets.count))
         self.derive_from(source, buckets)
@@ -175,12 +179,11 @@ class Projection(Graph):
             return self.source.edge_count
         return super().edge_count
 
-    def edges_up_to(self, most: int) -> int | None:
-        """Return the number of edges, or None once more than `most` were met."""
+    def _edges_up_to(self, most: int) -> int | None:
         if self.bins.are_single_cells:
-            return self.source.edges_up_to(most)
+            return self.source._edges_up_to(most)
         if "rows" in self.__dict__:
-            return super().edges_up_to(most)
+            return super()._edges_up_to(most)
         if most not in self._bounded:
             self._bounded[most] = None
             with suppress(SizeError):
@@ -215,16 +218,14 @@ class Projection(Graph):
             labels[:bins].copy() if count > 1 else None, np.zeros(count, dtype=np.bool_)
         )
 
-    def bandwidth(self, order: IntArray | None = None) -> Bandwidth | None:
-        """Return the furthest neighbour of each bin; None if edges are too many."""
+    def _bandwidth(self, order: IntArray | None) -> Bandwidth | None:
         with suppress(SizeError):
-            return super().bandwidth(order)
+            return super()._bandwidth(order)
         return None
 
-    def largest_change(self, lines: FloatArray) -> Change:
-        """Return the largest change along an edge of the source."""
+    def _largest_change(self, lines: FloatArray) -> Change:
         # Values that are equal within bins change along the same edges as before.
-        return self.source.largest_change(lines[:, self.bins.labels])
+        return self.source._largest_change(lines[:, self.bins.labels])
 
     def _quotient(self, buckets: Buckets, domain: Domain) -> Policy:
         return self.source._quotient(self.bins.then(buckets), domain)
@@ -245,9 +246,9 @@ class Projection(Graph):
     def _from_parameters(cls, domain: Domain, data: dict[str, Any]) -> Self:
         return cls(from_dict(data["source"]), Buckets.from_labels(data["labels"]))
 
+    @cached_property
     def _identity(self) -> tuple[Any, ...]:
-        labels = hashlib.sha256(self.bins.labels.tobytes()).digest()
-        return (self.domain, self.source, labels)
+        return as_keys(self.domain, self.source, self.bins.labels)
 
     def __repr__(self) -> str:
         return f"Projection({self.source!r}, {self.bins!r})"

@@ -7,19 +7,24 @@ and whoever prices an edge takes the larger kind.
 
 from __future__ import annotations
 
+import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from typing import ClassVar, NamedTuple, NoReturn
+from typing import Any, ClassVar, NamedTuple, NoReturn
 
 import numpy as np
 
 from blowfish_fast._support.typing import BoolArray, FloatArray, IntArray
+from blowfish_fast._support.validation import as_integers
 from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.data.domain import AxisView, Domain, WideDomain
-from blowfish_fast.errors import SizeError
+from blowfish_fast.errors import PolicyError, SizeError
 
 ABSENT = -1
 """The number of the node "absent" in edge lists."""
+
+CHUNK = 2**20
+"""Edges that are listed at once, unless stated otherwise."""
 
 MOST_LISTED = 2**27
 """Most edges that are walked one by one, for a quotient or a sensitivity."""
@@ -93,7 +98,7 @@ class PolicyGraph(ABC):
         return Components(None, np.array([self.has_bottom]))
 
     @abstractmethod
-    def edges(self, chunk: int = 2**20) -> Iterator[IntArray]:
+    def _edges(self, chunk: int) -> Iterator[IntArray]:
         """Yield the edges in arrays of shape (at most `chunk`, 2); -1 is "absent"."""
 
     @property
@@ -102,17 +107,8 @@ class PolicyGraph(ABC):
         """Number of edges."""
 
     @abstractmethod
-    def largest_change(self, lines: FloatArray) -> Change:
-        """Return the largest change, along a move, of values of shape (lines, cells).
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> import blowfish_fast as bf
-        >>> values = np.array([[0.0, 1.0, 3.0, 4.0]])
-        >>> bf.policies.Line(bf.Domain(4)).largest_change(values)
-        Change(value=2.0, exact=True, how='')
-        """
+    def _largest_change(self, lines: FloatArray) -> Change:
+        """Return the largest change along a move, of values of shape (lines, cells)."""
 
     @abstractmethod
     def describe(self) -> str:
@@ -136,23 +132,12 @@ class PolicyGraph(ABC):
         """Mark the cells that are joined to "absent"."""
         return np.full(self.domain.size, False)
 
-    def bandwidth(self, order: IntArray | None = None) -> Bandwidth | None:
+    def _bandwidth(self, order: IntArray | None) -> Bandwidth | None:
         """Return the bandwidth along an order of the cells; None if it has none."""
         return None
 
-    def grid_moves(self, shape: tuple[int, ...], most: int) -> IntArray | None:
-        """Return half of the moves as steps on a grid, if all cells look alike.
-
-        `shape` is the domain's own, or that of the grid after neighbouring slabs were
-        merged; None where the graph has no such form, or more than `most` steps.
-
-        Examples
-        --------
-        >>> import blowfish_fast as bf
-        >>> near = bf.policies.Threshold(bf.Domain((4, 4)), theta=1, metric="l1")
-        >>> near.grid_moves((4, 4), 9).tolist()
-        [[0, 1], [1, 0]]
-        """
+    def _grid_moves(self, shape: tuple[int, ...], most: int) -> IntArray | None:
+        """Return half of the moves as steps on a grid; None without such a form."""
         return None
 
     def _includes(self, other: PolicyGraph) -> bool | None:
@@ -175,7 +160,7 @@ class PolicyGraph(ABC):
     def _bin_pairs(self, labels: IntArray, bins: int) -> Iterator[IntArray]:
         """Yield the `bin_keys` that moves join, with repeats; there is no "absent"."""
         refuse_long_walk(self.edge_count)
-        for chunk in self.edges():
+        for chunk in self._edges(CHUNK):
             yield bin_keys(labels[chunk[:, 0]], labels[chunk[:, 1]], bins)
 
     @property
@@ -197,6 +182,25 @@ class PolicyGraph(ABC):
     def unconstrained(self) -> PolicyGraph:
         """The policy of single records, along whose edges each of them moves."""
         return self
+
+
+def as_keys(*values: Any) -> tuple[Any, ...]:
+    """Return values that can be hashed, arrays by their digest."""
+    return tuple(
+        hashlib.sha256(one.tobytes()).digest() if isinstance(one, np.ndarray) else one
+        for one in values
+    )
+
+
+def read_cells(cells: Any, domain: Domain) -> IntArray:
+    """Read numbers of cells, -1 for "absent"."""
+    given = as_integers(cells, "cells", PolicyError)
+    if given.size and (given.min() < ABSENT or given.max() >= domain.size):
+        raise PolicyError(
+            f'cells are numbered from 0 to {domain.size - 1}, and -1 is "absent"',
+            received=f"{given.min()} to {given.max()}",
+        )
+    return given
 
 
 def refuse_quotient(rule: str) -> NoReturn:
@@ -273,7 +277,7 @@ def _includes(one: PolicyGraph, other: PolicyGraph) -> bool:
     for known in (one._includes(other), other._lies_within(one)):
         if known is not None:
             return known
-    mine, theirs = one.bandwidth(), other.bandwidth()
+    mine, theirs = one._bandwidth(None), other._bandwidth(None)
     if not other.has_bottom and mine is not None and theirs is not None:
         as_far = bool((mine.far >= theirs.far).all())
         if mine.all_between and (as_far or theirs.all_between):
@@ -281,6 +285,6 @@ def _includes(one: PolicyGraph, other: PolicyGraph) -> bool:
     try:
         if other.edge_count > MOST_COMPARED:
             return False
-        return all(one._joined(*chunk.T.copy()).all() for chunk in other.edges())
+        return all(one._joined(*chunk.T.copy()).all() for chunk in other._edges(CHUNK))
     except SizeError:
         return False

@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
+from functools import cached_property
 from typing import Any, NoReturn, Self
 
 import numpy as np
@@ -260,6 +261,7 @@ class TablePolicy(Policy):
             stated = {name: from_dict(one) for name, one in stated.items()}
         return cls(WideDomain.from_dict(data["domain"]), stated, data["presence"])
 
+    @cached_property
     def _identity(self) -> tuple[Any, ...]:
         stated = self.by_attribute
         return (

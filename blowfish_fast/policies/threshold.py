@@ -12,7 +12,7 @@ import numpy as np
 
 from blowfish_fast import kernels
 from blowfish_fast._support.typing import BoolArray, FloatArray, IntArray
-from blowfish_fast._support.validation import as_fraction
+from blowfish_fast._support.validation import as_choice, as_fraction
 from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.errors import InputError, PolicyError, SizeError
@@ -70,12 +70,8 @@ class Threshold(Policy):
         metric: grid_steps.Metric = "l1",
     ) -> None:
         super().__init__(domain)
-        if unit not in ("cells", "value"):
-            raise PolicyError('unit must be "cells" or "value"', received=repr(unit))
-        if metric not in ("l1", "l2", "linf"):
-            raise PolicyError(
-                'metric must be "l1", "l2" or "linf"', received=repr(metric)
-            )
+        as_choice(unit, "unit", ("cells", "value"), PolicyError)
+        as_choice(metric, "metric", tuple(METRIC_WORDS), PolicyError)
         if unit == "value" and domain.ndim != 1:
             raise PolicyError(
                 "value units are those of one attribute",
@@ -142,11 +138,10 @@ class Threshold(Policy):
         far: IntArray = np.where(rounded_off > 0, upto, before) - 1
         return np.maximum(far, np.arange(self.domain.size))
 
-    def edges(self, chunk: int = 2**20) -> Iterator[IntArray]:
-        """Yield the edges step by step: for small thetas or domains."""
+    def _edges(self, chunk: int) -> Iterator[IntArray]:
         if self.unit == "value":
-            return Band(self.domain, self._far).edges(chunk)
-        steps = self.grid_moves(self.domain.shape, MOST_STEPS)
+            return Band(self.domain, self._far)._edges(chunk)
+        steps = self._grid_moves(self.domain.shape, MOST_STEPS)
         if steps is None:
             raise SizeError(
                 f"this policy has {self.edge_count:,} edges, too many to list",
@@ -165,8 +160,7 @@ class Threshold(Policy):
             return limit * cells - limit * (limit + 1) // 2
         return grid_steps.pairs_in_ball(self.domain.shape, self._ball)
 
-    def bandwidth(self, order: IntArray | None = None) -> Bandwidth | None:
-        """Return how far each cell of a line reaches, along the cells' own order."""
+    def _bandwidth(self, order: IntArray | None) -> Bandwidth | None:
         if order is not None or not self._on_line:
             return None
         return Bandwidth(self._far, True)
@@ -199,16 +193,14 @@ class Threshold(Policy):
         offsets = self._offsets(first, second)
         return grid_steps.ball_distances(offsets, self._ball)
 
-    def largest_change(self, lines: FloatArray) -> Change:
-        """Return the largest change inside a ball; a bound above for large ones."""
+    def _largest_change(self, lines: FloatArray) -> Change:
         if not self._on_line:
             return grid_steps.largest_change_in_ball(
                 lines, self.domain.shape, self._ball
             )
         return Change(kernels.largest_change_within(lines, self._far), True)
 
-    def grid_moves(self, shape: tuple[int, ...], most: int) -> IntArray | None:
-        """Return the steps of half a ball."""
+    def _grid_moves(self, shape: tuple[int, ...], most: int) -> IntArray | None:
         # Merged slabs keep the ball's form only if it ends within the next slab.
         if self.unit == "value" or (
             shape != self.domain.shape and self._ball.radius() > 1
@@ -219,7 +211,7 @@ class Threshold(Policy):
     def _includes(self, other: PolicyGraph) -> bool | None:
         steps = None
         if not self._on_line:
-            steps = other.grid_moves(self.domain.shape, MOST_STEPS)
+            steps = other._grid_moves(self.domain.shape, MOST_STEPS)
         if steps is None:
             return None
         return bool((self._ball.length(steps) <= self._ball.limit).all())
@@ -328,8 +320,7 @@ class Line(Threshold):
         super().__init__(domain, 1)
         on_one_axis(domain, "Line")
 
-    def largest_change(self, lines: FloatArray) -> Change:
-        """Return the largest step from one cell to the next."""
+    def _largest_change(self, lines: FloatArray) -> Change:
         changes = np.abs(np.diff(lines, axis=1))
         return Change(float(changes.max(initial=0.0)), True)
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, NoReturn
 
+from blowfish_fast._support.validation import float_above
 from blowfish_fast.errors import InputError
 from blowfish_fast.measure.budgets import Budget, as_delta, epsilon_of, odds_exponent
 from blowfish_fast.policies import Policy
@@ -87,9 +88,7 @@ class Guarantee:
         as_delta(delta)
         if self.budget.power == 1:
             return float(self.budget.amount)
-        found = epsilon_of(self.budget.amount, delta)
-        above = float(found)
-        return above if Fraction(above) >= found else math.nextafter(above, math.inf)
+        return float_above(epsilon_of(self.budget.amount, delta))
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data, for JSON; epsilon or rho as an exact fraction in text."""

@@ -19,11 +19,10 @@ from blowfish_fast.measure.selectors.many_draws import exact_law
 from blowfish_fast.measure.selectors.partitions import (
     Bisection,
     KBuckets,
-    NoisySort,
     ThresholdedSort,
 )
 from blowfish_fast.measure.selectors.partitions.base import record_distance
-from blowfish_fast.measure.selectors.partitions.noisy_sort import on_cells
+from blowfish_fast.measure.selectors.partitions.noisy_sort import SortedCounts, on_cells
 from blowfish_fast.measure.selectors.selections import KeptFrequencies, WorstQuery
 from blowfish_fast.measure.strategies.ordered.hierarchy_plan import tree_depth
 from blowfish_fast.mechanisms.hierarchy import best_fan_out
@@ -261,10 +260,10 @@ def test_clusters_of_noisy_counts_stay_within_epsilon(policy):
 
 @pytest.mark.parametrize("policy", [bf.policies.AddRemove, bf.policies.Full])
 def test_clusters_with_half_of_the_noise_are_caught(policy):
-    right = NoisySort.noise
+    right = SortedCounts.noise
     stated = policy(PAIR)
     with patch.object(
-        NoisySort, "noise", lambda self, policy, eps: right(self, policy, 2 * eps)
+        SortedCounts, "noise", lambda self, policy, eps: right(self, policy, 2 * eps)
     ):
         ratio = clusters_audit(stated, Fraction(2))
         assert max(ratio(pair) for pair in neighbours(stated, (0, 3))) > 2.2

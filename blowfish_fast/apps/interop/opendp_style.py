@@ -6,7 +6,6 @@ builds a real OpenDP measurement. Both privacy maps are d_in * epsilon.
 
 from __future__ import annotations
 
-import math
 from fractions import Fraction
 from typing import Any
 
@@ -14,7 +13,7 @@ import numpy as np
 
 from blowfish_fast._support.optional import require
 from blowfish_fast._support.typing import IntArray
-from blowfish_fast._support.validation import as_fraction, as_integers
+from blowfish_fast._support.validation import as_fraction, as_integers, float_above
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.data.histogram import Histogram
 from blowfish_fast.errors import InputError, PolicyError
@@ -24,12 +23,6 @@ from blowfish_fast.release.release import Release
 
 LARGEST_COUNT = 2**32
 """Counts from a foreign pipeline are cut here: far above any table, far below 2^62."""
-
-
-def _at_least(value: Fraction) -> float:
-    """Return the least float that is not below `value`."""
-    near = float(value)
-    return near if Fraction(near) >= value else math.nextafter(near, math.inf)
 
 
 class OpenDPMeasurement:
@@ -92,7 +85,7 @@ class OpenDPMeasurement:
 
     def map(self, d_in: int) -> float:
         """Return the epsilon, or rho, that holds for databases `d_in` steps apart."""
-        return _at_least(self._loss(d_in))
+        return float_above(self._loss(d_in))
 
     def check(self, d_in: int, d_out: float) -> bool:
         """Tell whether databases `d_in` steps apart are `d_out`-indistinguishable."""

@@ -243,17 +243,16 @@ def rectangles_over(workload: Rectangles, cells: BoolArray) -> Change:
     """Return the largest change when a record of some of the cells vanishes."""
     how = "the most rectangles over one cell"
     slabs = cut_grid(workload)
-    if workload.whole_cells:
-        if cells.all():
-            coverage = kernels.box_coverage(slabs.shape, slabs.first, slabs.last + 1)
-            return Change(int(coverage.max()), True, how)
-        coverage = kernels.box_coverage(workload.domain.shape, *_round_out(workload))
-        return Change(int(coverage.reshape(-1)[cells].max()), True, how)
-    if slabs.entries <= MOST_ENTRIES:
+    if workload.whole_cells and cells.all():
+        coverage = kernels.box_coverage(slabs.shape, slabs.first, slabs.last + 1)
+        return Change(int(coverage.max()), True, how)
+    if not workload.whole_cells and slabs.entries <= MOST_ENTRIES:
         return longest_column(slabs.columns(), np.flatnonzero(cells))
     coverage = kernels.box_coverage(workload.domain.shape, *_round_out(workload))
     most = int(coverage.reshape(-1)[cells].max())
-    return Change(most, False, f"{how}, parts of a cell counted whole")
+    if not workload.whole_cells:
+        how += ", parts of a cell counted whole"
+    return Change(most, workload.whole_cells, how)
 
 
 def rectangle_moves(policy: Policy, workload: Rectangles) -> Change:

@@ -8,7 +8,6 @@ Proofs: ``docs/proofs/sensitivity.md``, ``docs/proofs/zcdp.md``.
 from __future__ import annotations
 
 import math
-from fractions import Fraction
 from functools import reduce
 from typing import Any
 
@@ -16,6 +15,7 @@ import numpy as np
 
 from blowfish_fast import kernels
 from blowfish_fast._support.typing import FloatArray, IntArray
+from blowfish_fast._support.validation import float_above
 from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.errors import DomainError, PolicyError, SizeError, WorkloadError
 from blowfish_fast.policies import (
@@ -24,7 +24,6 @@ from blowfish_fast.policies import (
     Change,
     Graph,
     Line,
-    PerPerson,
     Policy,
 )
 from blowfish_fast.workloads import (
@@ -98,25 +97,20 @@ def sensitivity(policy: Policy, workload: Workload) -> Sensitivity:
     42.0
     """
     _check(policy, workload)
-    if policy.has_constraints:
-        # One move brings at most `group_size` moves with it, so the triangle inequality
-        # gives a bound above.
+    persons = policy.person_rule
+    if policy.has_constraints or persons is not None:
         single = sensitivity(policy.unconstrained, workload)
-        return Sensitivity(
-            single * policy.group_size,
-            exact=False,
-            how=f"{policy.group_size} times the sensitivity without constraints",
-        )
-    if isinstance(policy, PerPerson):
-        single = sensitivity(policy.unconstrained, workload)
-        if policy.count == "persons":
+        if persons is not None and persons.count == "persons":
             how = f"each person counts once: {single.how}"
             return Sensitivity(single, exact=single.exact, how=how)
-        # All records of a person may move along the worst edge.
+        # So many records move with one under constraints, which the triangle inequality
+        # bounds; all records of a person may move along the worst edge.
+        times = policy.group_size
+        how = f"{times} records of a person, each: {single.how}"
+        if persons is None:
+            how = f"{times} times the sensitivity without constraints"
         return Sensitivity(
-            single * policy.group_size,
-            exact=single.exact,
-            how=f"{policy.group_size} records of a person, each: {single.how}",
+            single * times, exact=single.exact and persons is not None, how=how
         )
     parts = [Change(0, True, "no edge of the policy changes an answer")]
     if workload.queries and policy.has_bottom:
@@ -125,10 +119,7 @@ def sensitivity(policy: Policy, workload: Workload) -> Sensitivity:
         parts.append(_moves(policy, workload))
     # Among equals an exact part wins: an edge reaches the value.
     best = max(parts, key=lambda part: (part.value, part.exact))
-    value = float(best.value)
-    if Fraction(value) < best.value:
-        value = math.nextafter(value, math.inf)
-    return Sensitivity(value, exact=best.exact, how=best.how)
+    return Sensitivity(float_above(best.value), exact=best.exact, how=best.how)
 
 
 def _check(policy: Policy, workload: Workload) -> None:

@@ -15,9 +15,8 @@ import numpy as np
 
 from blowfish_fast import kernels
 from blowfish_fast._support.typing import FloatArray, IntArray
-from blowfish_fast._support.validation import as_whole
+from blowfish_fast._support.validation import as_share, as_whole
 from blowfish_fast.data.buckets import Buckets
-from blowfish_fast.errors import InputError
 from blowfish_fast.policies import Policy
 
 from .base import Partition, record_distance
@@ -71,12 +70,8 @@ class Bisection(Partition):
     def __init__(
         self, levels: int | None = None, *, share: Fraction = Fraction(1, 2)
     ) -> None:
-        if not 0 < share < 1:
-            raise InputError(
-                f"share must lie strictly between 0 and 1; received {share!r}"
-            )
         self.levels = None if levels is None else as_whole(levels, "levels", 1, 64)
-        self.share = Fraction(share)
+        self.share = as_share(share, "share")
 
     def rates(self, cells: int, epsilon: Fraction) -> tuple[Fraction, Fraction]:
         """Return how fast weights fall with costs: for a split, and for the number."""
@@ -216,14 +211,8 @@ class KBuckets(Partition):
     def __init__(
         self, buckets: int | None = None, *, largest_count: int = 1000
     ) -> None:
-        if buckets is not None and buckets < 1:
-            raise InputError(f"buckets must be at least 1; received {buckets!r}")
-        if largest_count < 1:
-            raise InputError(
-                f"largest_count must be at least 1; received {largest_count!r}"
-            )
-        self.buckets = buckets
-        self.largest_count = largest_count
+        self.buckets = None if buckets is None else as_whole(buckets, "buckets", 1)
+        self.largest_count = as_whole(largest_count, "largest_count", 1)
 
     @property
     def reach(self) -> int:

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from fractions import Fraction
 from math import sqrt
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from blowfish_fast import kernels
 from blowfish_fast._support.cores import threads_for
 from blowfish_fast._support.typing import IntArray
+from blowfish_fast._support.validation import as_number, as_positive, as_whole
 from blowfish_fast.data.buckets import Buckets, cell_order
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.errors import EpsilonError, InputError
@@ -70,12 +71,9 @@ class DyadicTree(Partition):
     def __init__(
         self, *, price: float = 0.5, query_cells: float = 1.0, dimensions: int = 1
     ) -> None:
-        _check_options(price, query_cells)
-        if dimensions < 1:
-            raise InputError(f"dimensions must be at least 1; received {dimensions!r}")
-        self.price = float(price)
-        self.query_cells = float(query_cells)
-        self.dimensions = dimensions
+        self.price = _as_price(price)
+        self.query_cells = as_number(query_cells, "query_cells", 1)
+        self.dimensions = as_whole(dimensions, "dimensions", 1)
 
     @property
     def default_share(self) -> Fraction:
@@ -150,11 +148,9 @@ class DyadicRectangles(Partition):
     default_share = Fraction(3, 10)
 
     def __init__(self, *, price: float | None = None, query_cells: float = 1.0) -> None:
-        _check_options(CELL_PRICE if price is None else price, query_cells)
-        if price is None:
-            price = LARGE_PRICE + (CELL_PRICE - LARGE_PRICE) / sqrt(query_cells)
-        self.price = float(price)
-        self.query_cells = float(query_cells)
+        self.query_cells = as_number(query_cells, "query_cells", 1)
+        large = LARGE_PRICE + (CELL_PRICE - LARGE_PRICE) / sqrt(self.query_cells)
+        self.price = large if price is None else _as_price(price)
 
     def _choose(
         self, counts: IntArray, policy: Policy, epsilon: Fraction, rng: Randomness
@@ -214,11 +210,10 @@ class DyadicRectangles(Partition):
         return _less_slack(epsilon, slack, f"{shape[0]:,} x {shape[1]:,}")
 
 
-def _check_options(price: float, query_cells: float) -> None:
-    if not 0 < price <= 2**10:
-        raise InputError(f"price must lie in (0, 1024]; received {price!r}")
-    if not query_cells >= 1:
-        raise InputError(f"query_cells must be at least 1; received {query_cells!r}")
+def _as_price(price: Any) -> float:
+    if as_positive(price, "price") > 2**10:
+        raise InputError("price must be at most 1024", received=repr(price))
+    return float(price)
 
 
 def _less_slack(epsilon: Fraction, slack: Fraction, cells: str) -> Fraction:

@@ -13,9 +13,8 @@ import numpy as np
 
 from blowfish_fast import kernels
 from blowfish_fast._support.typing import FloatArray, IntArray
-from blowfish_fast._support.validation import as_positive
+from blowfish_fast._support.validation import as_choice, as_positive
 from blowfish_fast.data.buckets import Buckets
-from blowfish_fast.errors import InputError
 from blowfish_fast.measure.noise import laplace_variance, noise_mean_size
 
 Thresholds = Literal["or", "and", "uniformity"]
@@ -118,11 +117,7 @@ class UniformityRule:
     count: float = 0.01
 
     def __post_init__(self) -> None:
-        if self.thresholds not in get_args(Thresholds):
-            raise InputError(
-                'thresholds must be "or", "and" or "uniformity"; received '
-                f"{self.thresholds!r}"
-            )
+        as_choice(self.thresholds, "thresholds", get_args(Thresholds))
         if self.uniformity is not None:
             as_positive(self.uniformity, "uniformity")
         as_positive(self.count, "count")

@@ -17,8 +17,9 @@ import numpy as np
 from blowfish_fast import kernels
 from blowfish_fast._support.cores import threads_for
 from blowfish_fast._support.typing import FloatArray, IntArray
+from blowfish_fast._support.validation import as_choice, as_number, float_above
 from blowfish_fast.data.buckets import Buckets
-from blowfish_fast.errors import InputError, SizeError
+from blowfish_fast.errors import SizeError
 from blowfish_fast.policies import Policy
 
 from .base import Partition, record_distance
@@ -75,17 +76,9 @@ class LeastCost(Partition):
         cost: Literal["deviation", "pinball"] = "deviation",
         offset: float = 4.0,
     ) -> None:
-        if lengths not in ("powers", "all"):
-            raise InputError(f'lengths must be "powers" or "all"; received {lengths!r}')
-        if cost not in ("deviation", "pinball"):
-            raise InputError(
-                f'cost must be "deviation" or "pinball"; received {cost!r}'
-            )
-        if not (math.isfinite(offset) and 0 <= offset <= 2**10):
-            raise InputError(f"offset must lie between 0 and 1024; received {offset!r}")
-        self.lengths = lengths
-        self.cost = cost
-        self.offset = float(offset)
+        self.lengths = as_choice(lengths, "lengths", ("powers", "all"))
+        self.cost = as_choice(cost, "cost", ("deviation", "pinball"))
+        self.offset = as_number(offset, "offset", 0, 2**10)
 
     def _check(self, policy: Policy, cells: int) -> None:
         if self.lengths == "all" and cells > MOST_CELLS_ALL_LENGTHS:
@@ -156,7 +149,7 @@ class LeastCost(Partition):
         grid = Fraction(step)
         largest = math.ceil(other / grid)
         scales = [
-            _float_above((math.ceil(one / grid) + largest) * grid / epsilon)
+            float_above((math.ceil(one / grid) + largest) * grid / epsilon)
             for one in own
         ]
         return CandidateNoise(np.array(scales), step, cap)
@@ -186,9 +179,3 @@ class CandidateNoise(NamedTuple):
     scales: FloatArray
     step: float
     cap: int
-
-
-def _float_above(value: Fraction) -> float:
-    """Return the nearest double that is not below `value`: more noise, never less."""
-    rounded = float(value)
-    return rounded if Fraction(rounded) >= value else math.nextafter(rounded, math.inf)

@@ -16,9 +16,9 @@ import numpy as np
 from blowfish_fast import kernels
 from blowfish_fast._support.optional import require
 from blowfish_fast._support.typing import AnyArray, IntArray
-from blowfish_fast._support.validation import is_whole
+from blowfish_fast._support.validation import as_whole
 from blowfish_fast.data.buckets import Buckets
-from blowfish_fast.errors import InputError, SizeError
+from blowfish_fast.errors import SizeError
 from blowfish_fast.policies import Policy
 
 from .base import Partition, connected_parts, record_distance
@@ -80,17 +80,8 @@ class MatchingPairs(Partition):
     default_share = Fraction(1, 3)
 
     def __init__(self, window: int | None = None, *, rounds: int = 1) -> None:
-        if window is not None and not (is_whole(window) and window >= 1):
-            raise InputError(
-                "window must be a whole number of cells, 1 or more, or None; received "
-                f"{window!r}"
-            )
-        if not (is_whole(rounds) and 1 <= rounds <= MOST_ROUNDS):
-            raise InputError(
-                f"rounds must be a whole number from 1 to 8; received {rounds!r}"
-            )
-        self.window = None if window is None else int(window)
-        self.rounds = int(rounds)
+        self.window = None if window is None else as_whole(window, "window", 1)
+        self.rounds = as_whole(rounds, "rounds", 1, MOST_ROUNDS)
         if self._by_blossoms:
             # Found out before anything is charged.
             rustworkx_module()

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections.abc import Callable
 from fractions import Fraction
 from typing import TYPE_CHECKING, NamedTuple
@@ -14,9 +15,8 @@ import numpy as np
 
 from blowfish_fast import kernels
 from blowfish_fast._support.typing import IntArray
-from blowfish_fast._support.validation import is_whole
+from blowfish_fast._support.validation import as_number, as_whole
 from blowfish_fast.data.buckets import Buckets
-from blowfish_fast.errors import InputError
 from blowfish_fast.measure.noise import WEIGHT_BITS, Scales, scales_within
 from blowfish_fast.policies import ABSENT, Policy
 
@@ -26,7 +26,35 @@ if TYPE_CHECKING:
     from blowfish_fast.measure.randomness import Randomness
 
 
-class NoisySort(Partition):
+class SortedCounts(Partition):
+    """Group cells by their noisy counts, which are all that `group` reads."""
+
+    def noise(self, policy: Policy, epsilon: Fraction) -> CellNoise:
+        """Return a draw per cell, or per edge where edges are few: Lemma NS2."""
+        edges = _few_edges(policy)
+        draws, worst = (
+            (policy.domain.size, record_distance(policy))
+            if edges is None
+            else (len(edges), 1)
+        )
+        weights = np.full(draws, 2**WEIGHT_BITS, dtype=np.int64)
+        exact = np.zeros(draws, dtype=bool)
+        scales = scales_within(weights, worst * 2**WEIGHT_BITS, epsilon, exact)
+        return CellNoise(scales, edges)
+
+    def _choose(
+        self, counts: IntArray, policy: Policy, epsilon: Fraction, rng: Randomness
+    ) -> Buckets:
+        noise = self.noise(policy, epsilon)
+        noisy = noisy_counts(counts, noise, rng)
+        return Buckets.from_labels(self.group(noisy[None], policy, noise)[0])
+
+    @abstractmethod
+    def group(self, noisy: IntArray, policy: Policy, noise: CellNoise) -> IntArray:
+        """Return a group for each cell, in every row of noisy counts: (rows, cells)."""
+
+
+class NoisySort(SortedCounts):
     """Group cells whose noisy counts are close, at most `largest` in a bucket.
 
     Cells of different connected parts of the policy never share a bucket.
@@ -59,35 +87,10 @@ class NoisySort(Partition):
     """Large: noisy counts alone tell cells apart, while large totals stand noise."""
 
     def __init__(self, largest: int | None = None) -> None:
-        if largest is not None and not (is_whole(largest) and largest >= 1):
-            raise InputError(
-                "largest must be a whole number of cells, 1 or more, or None; received "
-                f"{largest!r}"
-            )
-        self.largest = None if largest is None else int(largest)
-
-    def noise(self, policy: Policy, epsilon: Fraction) -> CellNoise:
-        """Return a draw per cell, or per edge where edges are few: Lemma NS2."""
-        edges = _few_edges(policy)
-        draws, worst = (
-            (policy.domain.size, record_distance(policy))
-            if edges is None
-            else (len(edges), 1)
-        )
-        weights = np.full(draws, 2**WEIGHT_BITS, dtype=np.int64)
-        exact = np.zeros(draws, dtype=bool)
-        scales = scales_within(weights, worst * 2**WEIGHT_BITS, epsilon, exact)
-        return CellNoise(scales, edges)
-
-    def _choose(
-        self, counts: IntArray, policy: Policy, epsilon: Fraction, rng: Randomness
-    ) -> Buckets:
-        noise = self.noise(policy, epsilon)
-        noisy = noisy_counts(counts, noise, rng)
-        return Buckets.from_labels(self.group(noisy[None], policy, noise)[0])
+        self.largest = None if largest is None else as_whole(largest, "largest", 1)
 
     def group(self, noisy: IntArray, policy: Policy, noise: CellNoise) -> IntArray:
-        """Return a group for each cell, in every row of noisy counts: (rows, cells)."""
+        """Sort the noisy counts and cut them where the cost is least."""
 
         def cut(values: IntArray, stretches: IntArray) -> IntArray:
             return kernels.group_sorted(
@@ -98,7 +101,7 @@ class NoisySort(Partition):
         return sorted_groups(np.maximum(noisy, 0), policy, cut)
 
 
-class ThresholdedSort(Partition):
+class ThresholdedSort(SortedCounts):
     """Cluster cells whose noisy counts are close, all small ones with the empty.
 
     Noisy counts up to `threshold` widths of their noise, times the logarithm of the
@@ -130,25 +133,10 @@ class ThresholdedSort(Partition):
     """The paper's at small epsilons; best on the benchmark data too."""
 
     def __init__(self, threshold: float = 0.35) -> None:
-        if not (math.isfinite(threshold) and threshold >= 0):
-            raise InputError(
-                f"threshold must be a number, 0 or more; received {threshold!r}"
-            )
-        self.threshold = float(threshold)
-
-    def noise(self, policy: Policy, epsilon: Fraction) -> CellNoise:
-        """Return the draws of `NoisySort`: Lemma TS1."""
-        return NoisySort().noise(policy, epsilon)
-
-    def _choose(
-        self, counts: IntArray, policy: Policy, epsilon: Fraction, rng: Randomness
-    ) -> Buckets:
-        noise = self.noise(policy, epsilon)
-        noisy = noisy_counts(counts, noise, rng)
-        return Buckets.from_labels(self.group(noisy[None], policy, noise)[0])
+        self.threshold = as_number(threshold, "threshold", 0)
 
     def group(self, noisy: IntArray, policy: Policy, noise: CellNoise) -> IntArray:
-        """Cut off what is small, sort and cluster, as `NoisySort.group` does."""
+        """Cut off what is small, sort and cluster noisy counts alone: Lemma TS1."""
         cells = noisy.shape[1]
         # Draws that a cell carries: its own, or those of its edges on average.
         carried = 1.0 if noise.edges is None else 2.0 * len(noise.edges) / cells

@@ -14,7 +14,8 @@ import numpy as np
 
 from blowfish_fast import kernels
 from blowfish_fast._support.typing import IntArray
-from blowfish_fast.errors import DomainError, InputError
+from blowfish_fast._support.validation import as_whole
+from blowfish_fast.errors import DomainError
 from blowfish_fast.policies import Policy
 
 if TYPE_CHECKING:
@@ -65,10 +66,8 @@ class Medians:
     loss_range: ClassVar[int] = 1
 
     def __init__(self, shape: tuple[int, ...], levels: int) -> None:
-        if levels < 0:
-            raise InputError(f"levels must be 0 or more; received {levels}")
         self.shape = shape
-        self.levels = levels
+        self.levels = as_whole(levels, "levels", 0)
 
     def parts(self, cells: int) -> tuple[Fraction, ...]:
         """Return an equal part of epsilon for each level."""

@@ -125,7 +125,7 @@ def test_other_dimensions_are_refused_with_the_way_out(shape):
 
 
 def test_bad_settings_are_refused():
-    with pytest.raises(InputError, match="price must lie"):
+    with pytest.raises(InputError, match="price must be a positive"):
         DyadicRectangles(price=0)
     with pytest.raises(InputError, match="at least 1"):
         DyadicRectangles(query_cells=0)

@@ -60,7 +60,7 @@ def test_giant_counts_and_zeros_work():
 
 
 def test_bad_settings_are_refused():
-    with pytest.raises(InputError, match="price must lie"):
+    with pytest.raises(InputError, match="price must be a positive"):
         DyadicTree(price=0)
     with pytest.raises(InputError, match="at least 1"):
         DyadicTree(query_cells=0)

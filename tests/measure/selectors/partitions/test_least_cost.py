@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 from blowfish_fast import Domain, kernels
+from blowfish_fast._support.validation import float_above
 from blowfish_fast.errors import InputError, SizeError
 from blowfish_fast.measure.randomness import Randomness
 from blowfish_fast.measure.selectors.partitions import LeastCost, least_cost
-from blowfish_fast.measure.selectors.partitions.least_cost import QUANTILE, _float_above
+from blowfish_fast.measure.selectors.partitions.least_cost import QUANTILE
 from blowfish_fast.policies import AddRemove, Blocks, Full
 
 from .choosing import chosen
@@ -137,9 +138,9 @@ def test_the_grid_follows_the_smallest_noise():
 
 
 def test_scales_are_rounded_up():
-    assert _float_above(Fraction(1, 2)) == 0.5
+    assert float_above(Fraction(1, 2)) == 0.5
     for value in (Fraction(1, 3), Fraction(2, 3), Fraction(10**20 + 1)):
-        assert value < Fraction(_float_above(value)) <= value * (1 + Fraction(1, 2**52))
+        assert value < Fraction(float_above(value)) <= value * (1 + Fraction(1, 2**52))
 
 
 def test_many_choices_are_prepared_for_powers_alone():
