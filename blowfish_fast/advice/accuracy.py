@@ -24,8 +24,8 @@ from .least_epsilon import Scope
 
 SCOPES = ("simultaneous", "per_query")
 
-MANY_QUERIES = 2**14
-"""Beyond it, mechanisms that are far from the cheapest are priced by scaling alone."""
+MANY_QUERIES, MANY_CELLS = 2**14, 2**16
+"""Beyond, mechanisms that are far from the cheapest are priced by scaling alone."""
 
 
 class Translation:
@@ -139,8 +139,9 @@ def translate(
 ) -> Translation:
     """Return the least epsilon, or rho, of every mechanism for a wanted accuracy.
 
-    Free: no data is read. Above 2^14 queries, mechanisms that cost over 1.05 times the
-    cheapest are priced by scaling, which is near the least and no promise.
+    Free: no data is read. Above 2^14 queries or 2^16 cells, mechanisms that cost over
+    1.05 times the cheapest are priced by scaling, which is near the least and no
+    promise.
 
     Parameters
     ----------
@@ -182,6 +183,7 @@ def translate(
     if float(sensitivity(policy.unconstrained, workload)) == 0.0:
         return Translation(wanted, miss, scope, [], free=True)
     known = find_calibration(policy, workload, 1 if currency == "epsilon" else 2)
-    near = math.inf if workload.queries <= MANY_QUERIES else NEAR
+    few = workload.queries <= MANY_QUERIES and policy.domain.size <= MANY_CELLS
+    near = math.inf if few else NEAR
     found = known.least(wanted, miss, scope, samples=samples, near=near)
     return Translation(wanted, miss, scope, found, free=False)

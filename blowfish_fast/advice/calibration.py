@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction
-from typing import NamedTuple
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -21,10 +22,9 @@ from blowfish_fast.measure.handle import Strategy
 from blowfish_fast.measure.noise import Scales, Spread
 from blowfish_fast.measure.strategies.answers import Answers
 from blowfish_fast.measure.strategies.base import LinearStrategy, one_draw
-from blowfish_fast.measure.strategies.edges.edge_cuts import cuts_by_query
+from blowfish_fast.measure.strategies.edges.edge_cuts import cuts_by_query, is_forest
 from blowfish_fast.measure.strategies.edges.edge_noise import EdgeNoise
 from blowfish_fast.measure.strategies.ordered.ordered_hierarchy import OrderedHierarchy
-from blowfish_fast.measure.strategies.ordered.prefix_sums import PrefixSums
 from blowfish_fast.measure.tails import noise_half_widths
 from blowfish_fast.mechanisms.base import Mechanism
 from blowfish_fast.policies import Line, Policy
@@ -139,6 +139,7 @@ class Calibration:
         self.policy, self.workload, self.power = policy, workload, power
         self.queries = max(workload.queries, 1)
         self._known: list[_Calibrated] = []
+        self._laws: list[tuple[dict[str, Any], ErrorLaw]] = []
         self._refused: list[Candidate] = []
         at_one = self.budget_at(Fraction(1))
         for one in compare(policy, workload, epsilon=at_one, hurried=True):
@@ -172,21 +173,21 @@ class Calibration:
         """
         wanted = LeastEpsilon(alpha, beta, scope, self.queries)
         found: list[tuple[_Calibrated, Candidate]] = []
-        best = np.inf
+        least: dict[ErrorLaw, Fraction] = {}
         starts, refused = self._starts(wanted)
         for start, one in starts:
-            if start > near * best:
+            if start > near * starts[0][0]:
                 budget = self.budget_at(round_up(start))
                 scaled = Candidate(one.name, budget, None, "scaling", "")
                 found.append((one, scaled))
                 continue
             try:
-                epsilon = wanted.least(one.law, start)
+                if one.law not in least:
+                    least[one.law] = wanted.least(one.law, start)
             except BlowfishError as problem:
                 refused.append(Candidate(one.name, None, None, "", str(problem)))
                 continue
-            best = min(best, float(epsilon))
-            budget = self.budget_at(epsilon)
+            budget = self.budget_at(least[one.law])
             ready = one.mechanism.at(budget)
             found.append((one, Candidate(one.name, budget, ready, "bound", "")))
         found.sort(key=lambda pair: _worth(pair[1]))
@@ -266,11 +267,12 @@ class Calibration:
         return candidate
 
     def _law(self, mechanism: Mechanism) -> ErrorLaw:
-        along_edges = getattr(mechanism, "strategy", None) == "edge"
-        if along_edges and self.policy.edge_count * self.queries > MOST_COEFFICIENTS:
-            law = self._law_of_cuts()
-            if law is not None:
-                return law
+        named = getattr(mechanism, "strategy", None)
+        # A tree that keeps every edge measures the same as noise on the edges.
+        forest = named == "tree" and is_forest(self.policy.unconstrained)
+        many = self.policy.edge_count * self.queries > MOST_COEFFICIENTS
+        if many and (named == "edge" or forest) and self._along_edges is not None:
+            return self._along_edges
         measurement, asked = mechanism._predictable(None)
         strategy, buckets = measurement.strategy, measurement.buckets
         form = asked.explicit_form(buckets)
@@ -294,9 +296,14 @@ class Calibration:
             return _largest_errors(scales_at(epsilon), answers_of, samples)
 
         told: Strategy = strategy
-        if isinstance(strategy, OrderedHierarchy) and strategy.blocks == strategy.cells:
-            # Blocks of single cells: its rows are running totals, whose law is known.
-            told = PrefixSums(strategy.cells)
+        if isinstance(strategy, OrderedHierarchy):
+            # Of blocks of single cells, the law is known.
+            told = strategy.as_totals or strategy
+        noise: dict[str, Any] = {"kind": told.kind, "strategy": told.pack()}
+        noise |= {"cells": buckets.edges, "order": buckets.order}
+        for other, law in self._laws:
+            if _same(noise, other):
+                return law
 
         known: list[Spread] = []
         last: list[tuple[Scales, Spread]] = []
@@ -331,9 +338,12 @@ class Calibration:
 
         # A fit by iterations is too slow to be drawn many times.
         drawn = None if isinstance(strategy, Answers) else errors
-        return ErrorLaw(scales_at, spread, widest, drawn)
+        found = ErrorLaw(scales_at, spread, widest, drawn)
+        self._laws.append((noise, found))
+        return found
 
-    def _law_of_cuts(self) -> ErrorLaw | None:
+    @cached_property
+    def _along_edges(self) -> ErrorLaw | None:
         """Return the law of noise on many edges, none of them listed, or refuse.
 
         All draws have one scale, and a range takes those on the edges it cuts. None
@@ -397,6 +407,16 @@ def lowest_safe_rank(samples: int, beta: float, tries: int) -> int | None:
     while binom.sf(rank - 1, samples, below) > share / tries:
         rank += 1
     return rank if rank <= samples else None
+
+
+def _same(one: dict[str, Any], other: dict[str, Any]) -> bool:
+    """Return whether two strategies, with what they are laid over, are one."""
+    return one.keys() == other.keys() and all(
+        _same(value, other[name])
+        if isinstance(value, dict)
+        else np.array_equal(value, other[name])
+        for name, value in one.items()
+    )
 
 
 def _worth(one: Candidate) -> tuple[bool, Fraction]:

@@ -8,7 +8,7 @@ the cost of a measurement is an exact fraction.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import NamedTuple, Self
 
@@ -47,12 +47,8 @@ class Scales(NamedTuple):
     @property
     def widths(self) -> FloatArray:
         """Scale b, or sigma, of each row; 0 without noise (exact or unmeasured)."""
-        widths = np.zeros(self.rates.size)
-        noisy = self.measured
-        widths[noisy] = float(self.unit) / self.rates[noisy]
-        if self.power == 2:
-            widths = np.sqrt(widths / 2.0)
-        return widths
+        widths = self._by_row(lambda ratio: ratio, 0.0)
+        return widths if self.power == 1 else np.sqrt(widths / 2.0)
 
     @property
     def least(self) -> float:
@@ -64,23 +60,27 @@ class Scales(NamedTuple):
     @property
     def variances(self) -> FloatArray:
         """Variance of each row: 0 where exact, infinite where not measured."""
-        variances = np.full(self.rates.size, np.inf)
+        if self.power == 1:
+            return self._by_row(laplace_variance, np.inf)
+        # The discrete Gaussian varies by at most its parameter, and little less.
+        return self._by_row(lambda ratio: ratio / 2.0, np.inf)
+
+    def _by_row(
+        self, law: Callable[[FloatArray], FloatArray], unmeasured: float
+    ) -> FloatArray:
+        """Return what `law` makes of unit / rate for each row; 0 where exact."""
+        values = np.full(self.rates.size, unmeasured)
         noisy = measured_rows(self)
         rates = self.rates[noisy]
         # Rows of one level share a rate: the law is worked out once for each run.
         begins = np.append(0, np.flatnonzero(rates[1:] != rates[:-1]) + 1)
         if 4 * begins.size < rates.size:
-            each = self._variances(rates[begins])
-            variances[noisy] = np.repeat(each, np.diff(begins, append=rates.size))
+            each = law(float(self.unit) / rates[begins])
+            values[noisy] = np.repeat(each, np.diff(begins, append=rates.size))
         else:
-            variances[noisy] = self._variances(rates)
-        variances[self.exact] = 0.0
-        return variances
-
-    def _variances(self, rates: IntArray) -> FloatArray:
-        ratios = float(self.unit) / rates
-        # The discrete Gaussian varies by at most its parameter, and little less.
-        return laplace_variance(ratios) if self.power == 1 else ratios / 2.0
+            values[noisy] = law(float(self.unit) / rates)
+        values[self.exact] = 0.0
+        return values
 
 
 def measured_rows(scales: Scales) -> slice | BoolArray:

@@ -5,8 +5,10 @@ import math
 import numpy as np
 import pytest
 
+from blowfish_fast.measure import tails
 from blowfish_fast.measure.noise import Spread, laplace_variance
 from blowfish_fast.measure.tails import (
+    _cells,
     _Family,
     _worst_quantiles,
     noise_half_widths,
@@ -53,6 +55,23 @@ def test_tails_of_equal_terms_are_their_closed_forms(distance):
 def test_quantiles_of_few_terms(each, count, rest, expected):
     found = family(each, count, rest).quantile(0.05, np.full(1, 2.5))
     assert found[0] == pytest.approx(expected, abs=1e-4)
+
+
+@pytest.mark.parametrize("start", [0.01, 1.0, 30.0])
+def test_newton_ends_at_the_quantile_or_above_wherever_it_starts(start):
+    for miss in (0.9, 0.05, 1e-9):
+        found = family(1.0, 1).quantile(miss, np.full(1, start))[0] * (1 + 1e-9)
+        assert -math.log(miss) <= found <= -math.log(miss) * (1 + 1e-8)
+
+
+@pytest.mark.parametrize("miss", [0.9, 0.5, 0.05, 1e-6, 1e-12])
+def test_no_entry_of_the_table_is_exceeded_more_often_by_a_finer_integral(
+    miss, monkeypatch
+):
+    quantiles = _worst_quantiles(miss)[1][:-1]
+    monkeypatch.setattr(tails, "_NODES", 160)
+    beyond, _ = _cells()[1].tail(quantiles)
+    assert beyond.max() <= miss
 
 
 @pytest.mark.parametrize(

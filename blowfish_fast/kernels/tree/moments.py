@@ -222,7 +222,7 @@ def tree_total_variance(
     known = subtree_variances(tree.numbers(variances, "variances"), tree.first_child)
     if known.min() < 0.0:
         known, tree = _without_free_nodes(known, tree)
-    shares = surplus_shares(known, tree.first_child, tree.ends - tree.starts)
+    shares = surplus_shares(known, tree.first_child)
     below_root = slice(tree.first_child[-2], tree.first_child[-1])
     if known[-1] < 0.0:
         shares[below_root] = 0.0

@@ -62,11 +62,10 @@ def add_noise(sums: Sums, rows: FloatArray, row: int, column: int, pull: float) 
 
 
 @kernel
-def surplus_shares(
-    known: FloatArray, first_child: IntArray, widths: IntArray
-) -> FloatArray:
+def surplus_shares(known: FloatArray, first_child: IntArray) -> FloatArray:
     """Return the part of its parent's surplus that each node takes, as the fit does."""
     shares = np.ones(known.size)
+    leaves = np.ones(known.size)
     for node in range(known.size):
         begin, end = first_child[node], first_child[node + 1]
         free = 0.0
@@ -76,13 +75,15 @@ def surplus_shares(
                 free -= known[child]
             else:
                 spread += known[child]
+        if begin < end:
+            leaves[node] = leaves[begin:end].sum()
         for child in range(begin, end):
             if free > 0.0:
                 shares[child] = max(-known[child], 0.0) / free
             elif spread > 0.0:
                 shares[child] = known[child] / spread
             else:
-                shares[child] = widths[child] / widths[node]
+                shares[child] = leaves[child] / leaves[node]
     return shares
 
 
@@ -117,6 +118,9 @@ def subtree_kinds(words: IntArray, first_child: IntArray) -> tuple[AnyArray, Any
     firsts = np.empty(nodes, dtype=np.int32)
     count = 0
     for node in range(nodes):
+        if node > 0 and _alike(node - 1, node, words, kinds, first_child):
+            kinds[node] = kinds[node - 1]
+            continue
         place = first_child[node + 1] - first_child[node]
         for column in range(words.shape[0]):
             place = ((int(place) ^ int(words[column, node])) * SCATTER) & LOW_BITS
@@ -236,11 +240,15 @@ def tree_noise(
     """
     variances = tree.numbers(variances, "variances")
     scales = tree.numbers(scales, "scales")
-    each = np.ones(variances.size) if squares is None else squares
-    squares = tree.numbers(each, "squares")
-    words = np.stack([variances, scales, squares]).view(np.int64)
+    told_by = [variances, scales]
+    if squares is None:
+        squares = np.ones(variances.size)
+    else:
+        squares = tree.numbers(squares, "squares")
+        told_by.append(squares)
+    words = np.stack(told_by).view(np.int64)
     kinds, firsts = subtree_kinds(words, tree.first_child)
     known = subtree_variances(variances, tree.first_child)
-    shares = surplus_shares(known, tree.first_child, tree.ends - tree.starts)
+    shares = surplus_shares(known, tree.first_child)
     noise = (variances, scales, squares, known, shares)
     return NodeRows(*_fill_rows(kinds, firsts, noise, tree.first_child))

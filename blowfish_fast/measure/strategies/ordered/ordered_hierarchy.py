@@ -19,7 +19,6 @@ from blowfish_fast.measure.strategies.base import (
     UNKNOWN_SCALE,
     LinearStrategy,
     integers,
-    known_noise,
     numbers,
 )
 from blowfish_fast.policies import Policy
@@ -85,6 +84,11 @@ class OrderedHierarchy(LinearStrategy):
         """The trees over all blocks."""
         return kernels.trees_over_blocks(self.edges, self.fan_outs)
 
+    @cached_property
+    def as_totals(self) -> PrefixSums | None:
+        """The same rows as running totals, where every block is a single cell."""
+        return PrefixSums(self.cells) if self.blocks == self.cells else None
+
     def rows(self, counts: IntArray) -> IntArray:
         """Return the total up to the end of each block, then of every node."""
         self._refuse_other(counts, self.cells)
@@ -92,11 +96,15 @@ class OrderedHierarchy(LinearStrategy):
 
     def weights(self) -> IntArray:
         """Return the weights of borders and nodes as integers."""
+        if self.as_totals is not None:
+            return integer_weights(self.border_weights)
         nodes = np.repeat(integer_weights(self.node_weights), self.trees.sizes)
         return np.concatenate([integer_weights(self.border_weights), nodes])
 
     def exact_rows(self, policy: Policy) -> BoolArray:
         """Mark the borders and nodes that no edge enters or leaves: Lemma OH5."""
+        if self.as_totals is not None and policy.bandwidth() is not None:
+            return self.as_totals.exact_rows(policy)
         marks = kernels.uncrossed_nodes(self.trees.tree, *policy.components())
         return marks[self.trees.nodes]
 
@@ -107,6 +115,8 @@ class OrderedHierarchy(LinearStrategy):
         (`Line`, `Threshold`, `Full`, contiguous `Blocks`); for others the price of the
         least such policy that holds all their edges.
         """
+        if self.as_totals is not None:
+            return self.as_totals.worst_edge(weights, policy, power)
         reach = LineReach(policy)
         return kernels.worst_block_move(
             weights, self.trees, reach.furthest, reach.bottom
@@ -164,19 +174,25 @@ class OrderedHierarchy(LinearStrategy):
 
     def _noise(self, scales: Scales) -> tuple[LoudestNoise, float]:
         """Return what every query needs of borders, nodes and all rows."""
-        borders = _loudest(scales, slice(self.blocks))
-        nodes = _loudest(scales, slice(self.blocks, None))
-        noise, rows = self._largest_noise(scales), np.count_nonzero(~scales.exact)
-        loudest = (nodes.excess, borders.excess, borders.variance, noise, float(rows))
-        return loudest, scales.least
-
-    def _largest_noise(self, scales: Scales) -> float:
-        """Return the largest scale of a row's noise in any range."""
-        _, widths = known_noise(scales)
+        variances, widths = scales.variances, scales.widths
         node_noise = self._kept(scales, self._node_noise)
-        leverage = kernels.hat_diagonal(scales.variances, node_noise, self.trees)
-        # Leverages are found in floating point; rounding is far below this margin.
-        return float((leverage * widths).max()) * (1.0 + 2.0**-30)
+        leverage = kernels.hat_diagonal(variances, node_noise, self.trees)
+        # Rows that were not measured count as measured, with a scale beyond all use.
+        unknown = np.isinf(variances)
+        variances[unknown], widths[unknown] = UNKNOWN_SCALE**2, UNKNOWN_SCALE
+        # The largest (scale)^2 / variance of a row.
+        excess = np.zeros(widths.size)
+        np.divide(widths**2, variances, out=excess, where=widths > 0.0)
+        borders = slice(self.blocks)
+        loudest = (
+            float(excess[self.blocks :].max(initial=0.0)),
+            float(excess[borders].max()),
+            float(variances[borders].max()),
+            # Leverages are found in floating point; rounding is far below this margin.
+            float((leverage * widths).max()) * (1.0 + 2.0**-30),
+            float(np.count_nonzero(~scales.exact)),
+        )
+        return loudest, scales.least
 
     def _node_noise(self, scales: Scales) -> NodeNoise:
         return kernels.block_noise(scales.variances, self.trees)
@@ -187,8 +203,8 @@ class OrderedHierarchy(LinearStrategy):
 
     def total_variance(self, form: Form, scales: Scales) -> float:
         """Return the variance summed over all queries, in closed form if implicit."""
-        if self.blocks == self.cells:
-            return PrefixSums(self.cells).total_variance(form, scales)
+        if self.as_totals is not None:
+            return self.as_totals.total_variance(form, scales)
         if not isinstance(form, Implicit):
             return float(self._variance(_cuts(form, self.cells)[0], scales).sum())
         return kernels.tree_total_variance(
@@ -206,24 +222,6 @@ class Cuts(NamedTuple):
     cells: IntArray
     fractions: FloatArray
     amounts: FloatArray
-
-
-class Loudest(NamedTuple):
-    """Largest variance v of some rows, and their largest (scale)^2 / v."""
-
-    variance: float
-    excess: float
-
-
-def _loudest(scales: Scales, part: slice) -> Loudest:
-    measured, exact = scales.measured[part], scales.exact[part]
-    widths = scales.widths[part][measured]
-    variances = scales.variances[part][measured]
-    excess = float((widths**2 / variances).max(initial=0.0))
-    if (measured | exact).all():
-        return Loudest(float(variances.max(initial=0.0)), excess)
-    # Rows that were not measured count as measured, with a scale beyond all use.
-    return Loudest(UNKNOWN_SCALE**2, max(excess, 1.0))
 
 
 def _cuts(form: Fractions | Pieces, cells: int) -> tuple[Cuts, FloatArray, FloatArray]:
