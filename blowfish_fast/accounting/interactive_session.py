@@ -6,6 +6,7 @@ is a matrix of whole numbers, and its noise is discrete (``docs/proofs/session.m
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -31,7 +32,12 @@ from blowfish_fast.measure.tails import gaussian_draw_half_widths
 from blowfish_fast.mechanisms.laplace import Gaussian, Laplace
 from blowfish_fast.policies import PerPerson, refuse_units
 from blowfish_fast.release.group_answers import Claim, Estimate, GroupedAnswers
-from blowfish_fast.release.query_grid import SparseRows, coverage_rows, product_rows
+from blowfish_fast.release.query_grid import (
+    SparseRows,
+    coverage_rows,
+    product_rows,
+    refuse_extras,
+)
 from blowfish_fast.release.release import Release
 
 from .ledger import Ledger
@@ -107,8 +113,7 @@ class Session:
         charged, and the answer stored under `request`, as in `Ledger.release`.
         """
         budget = _pop_budget(epsilon, named)
-        question = self._question(conditions, named)
-        return question.ask(self.ledger, self._data, budget, request, rng)[()]
+        return self._all(conditions, named).ask(budget, request, rng)[()]
 
     def noisy_sum(
         self,
@@ -133,9 +138,9 @@ class Session:
         have a width or values were changed. All else is as for `noisy_count`.
         """
         budget = _pop_budget(epsilon, named)
-        question = self._question(conditions, named)
-        question.weigh(self.domain.axis(name), low, high, step)
-        return question.ask(self.ledger, self._data, budget, request, rng)[()]
+        question = self._all(conditions, named)
+        question.weigh(name, low, high, step)
+        return question.ask(budget, request, rng)[()]
 
     def partition(self, name: str | int, bins: Any = None, /, **named: Any) -> Parts:
         """Divide the records by the cells of an attribute, or by `bins` of it.
@@ -154,21 +159,18 @@ class Session:
                 )
         return Parts(self, axis, selected, groups)
 
-    def _question(
+    def _all(
         self, conditions: Mapping[Any, Any] | None, named: Mapping[str, Any]
     ) -> IntegerRows:
         selected = self._covers(conditions, named)
-        return IntegerRows(self.domain, [[one] for one in selected])
+        return IntegerRows(self, [[one] for one in selected])
 
     def _covers(
         self, conditions: Mapping[Any, Any] | None, named: Mapping[str, Any]
     ) -> list[Cover]:
-        selected = [everything(one) for one in self.domain.attributes]
-        for axis, cover in read_conditions(
-            self.domain, {**(conditions or {}), **named}
-        ).items():
-            selected[axis] = cover
-        return selected
+        selected = dict(enumerate(map(everything, self.domain.attributes)))
+        asked = read_conditions(self.domain, {**(conditions or {}), **named})
+        return list((selected | asked).values())
 
     def __repr__(self) -> str:
         return f"Session({self.ledger!r}, {self.domain!r}, counts hidden)"
@@ -198,7 +200,7 @@ class Parts:
     def _question(self) -> IntegerRows:
         axes = [[one] for one in self._selected]
         axes[self._axis] = [part for _, part in self._groups]
-        return IntegerRows(self._session.domain, axes)
+        return IntegerRows(self._session, axes, [(self._axis, self.names)])
 
     def noisy_count(
         self,
@@ -208,7 +210,7 @@ class Parts:
         **budget: Unpack[BudgetTerms],
     ) -> GroupedAnswers:
         """Count the records of every part, for one charge of `epsilon` or `rho`."""
-        return self._ask(self._question(), Budget.stated(**budget), request, rng)
+        return self._question().ask(Budget.stated(**budget), request, rng)
 
     def noisy_sum(
         self,
@@ -223,18 +225,8 @@ class Parts:
     ) -> GroupedAnswers:
         """Sum an attribute over every part, for one charge; see `Session.noisy_sum`."""
         question = self._question()
-        question.weigh(self._session.domain.axis(name), low, high, step)
-        return self._ask(question, Budget.stated(**budget), request, rng)
-
-    def _ask(
-        self,
-        question: IntegerRows,
-        budget: Budget,
-        request: str | None,
-        rng: RandomLike | None,
-    ) -> GroupedAnswers:
-        session, groups = self._session, [(self._axis, self.names)]
-        return question.ask(session.ledger, session._data, budget, request, rng, groups)
+        question.weigh(name, low, high, step)
+        return question.ask(Budget.stated(**budget), request, rng)
 
     def __repr__(self) -> str:
         name = self._session.domain.column_names[self._axis]
@@ -248,31 +240,31 @@ def _pop_budget(epsilon: Any, named: dict[str, Any]) -> Budget:
 
 
 class IntegerRows:
-    """Rows that are products of whole cells: `axes` has the groups of each axis."""
+    """Rows that are products of whole cells: `axes` has the groups of each axis.
 
-    def __init__(self, domain: Domain, axes: Sequence[Sequence[Cover]]) -> None:
-        self.domain = domain
-        for groups in axes:
-            for cover in groups:
-                whole_cells(cover)
-        self.axes = axes
+    Answers are named by the `groups` of some of the axes.
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        axes: Sequence[Sequence[Cover]],
+        groups: Sequence[tuple[int, list[Any]]] = (),
+    ) -> None:
+        for cover in itertools.chain(*axes):
+            whole_cells(cover)
+        self.session, self.axes, self.groups = session, axes, groups
         self.measure, self.step, self.exact = "count", 1.0, True
-        self.rows = [
-            coverage_rows(groups, size)
-            for groups, size in zip(axes, domain.shape, strict=True)
-        ]
+        self.rows = list(map(coverage_rows, axes, session.domain.shape))
 
     def weigh(
-        self, axis: int, low: float | None, high: float | None, step: Any
+        self, name: str | int, low: float | None, high: float | None, step: Any
     ) -> None:
-        """Weight the rows of an axis by its values, in steps."""
-        attribute = self.domain.attributes[axis]
-        if any(cover[-1][1] > attribute.regular for cover in self.axes[axis]):
-            raise InputError(
-                f"the question holds the cells {list(attribute.extras)} of "
-                f"{attribute.name or 'the attribute'}, which have no value; select its "
-                f"values first: {attribute.name or 'attribute'}=slice(None)"
-            )
+        """Weight the rows of an attribute by its values, in steps."""
+        domain = self.session.domain
+        axis = domain.axis(name)
+        attribute = domain.attributes[axis]
+        refuse_extras(attribute, self.axes[axis])
         middles = representatives(attribute)
         values = _clamp(middles, low, high)
         self.measure, self.step = "sum", _step(values, step)
@@ -283,17 +275,12 @@ class IntegerRows:
         self.rows[axis] = self.rows[axis] * weights[None]
 
     def ask(
-        self,
-        ledger: Ledger,
-        data: Histogram,
-        budget: Budget,
-        request: str | None,
-        rng: RandomLike | None,
-        groups: Sequence[tuple[int, list[Any]]] = (),
+        self, budget: Budget, request: str | None, rng: RandomLike | None
     ) -> GroupedAnswers:
-        """Charge, draw, and name the answers by the groups of some axes."""
-        workload = SparseRows(self.domain, product_rows(self.rows))
-        policy = ledger.policy
+        """Charge, draw, and name the answers."""
+        ledger, data = self.session.ledger, self.session._data
+        domain, policy = data.domain, ledger.policy
+        workload = SparseRows(domain, product_rows(self.rows))
         if isinstance(policy, PerPerson) and data.at_most is not None:
             # The ledger's policy leaves open what each body of data states.
             policy = policy.with_at_most(data.at_most)
@@ -303,8 +290,8 @@ class IntegerRows:
         release = ledger.release(recipe, data, request, rng)
         (measurement,) = release.measurements
         return GroupedAnswers(
-            [self.domain.column_names[axis] for axis, _ in groups],
-            [names for _, names in groups],
+            [domain.column_names[axis] for axis, _ in self.groups],
+            [names for _, names in self.groups],
             self.measure,
             measurement.noisy.astype(np.float64) * self.step,
             Claim(

@@ -249,15 +249,7 @@ class Series:
 
     def epochs(self) -> list[str]:
         """Return the epochs that were released, in their order."""
-        found = {one.note["epoch"]: None for one in self._entries()}
-        return sorted(found, key=lambda name: read_epoch(self.every, name).start)
-
-    def _entries(self) -> list[Any]:
-        return [
-            one
-            for one in self.ledger.history()
-            if one.note is not None and one.note.get("series") == self.name
-        ]
+        return sorted(self._units(), key=lambda one: read_epoch(self.every, one).start)
 
     def total(self, upto: str) -> SeriesTotal:
         """Add up the first release of every epoch up to and including one. Free."""

@@ -12,6 +12,7 @@ import inspect
 import math
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, NamedTuple
@@ -51,6 +52,7 @@ class Case:
     epsilon: Fraction
     memory: dict[bytes, Hashable] = field(default_factory=dict)
     """What a twin has worked out before."""
+    laws: dict[bytes, Law | None] = field(default_factory=dict)
 
     def at(self, epsilon: Fraction) -> Case:
         """Return the same choice at another epsilon; nothing is remembered."""
@@ -69,10 +71,15 @@ class Case:
         )
 
     def law(self, counts: IntArray) -> Law | None:
-        """Return the exact law of the choice; None where there is none."""
-        return exact_law(
-            self.selector, counts, policy=self.policy, epsilon=self.epsilon
-        )
+        """Return the exact law of the choice; None where nobody writes it out."""
+        key = counts.tobytes()
+        if key not in self.laws:
+            self.laws[key] = None
+            with suppress(SizeError):
+                self.laws[key] = exact_law(
+                    self.selector, counts, policy=self.policy, epsilon=self.epsilon
+                )
+        return self.laws[key]
 
 
 Tally = Callable[[Case, IntArray, int, Randomness], "Counter[Hashable]"]

@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 
 from blowfish_fast._support.typing import IntArray
-from blowfish_fast.errors import SizeError
 from blowfish_fast.measure.randomness import Randomness
 from blowfish_fast.measure.selectors import partitions
 from blowfish_fast.measure.selectors.many_draws import Law
@@ -149,7 +148,6 @@ class _Laws:
         self.samples = samples
         self.ratio, self.choices = -1.0, 0
         self.visibility = -math.inf
-        self._known: dict[bytes, Law | None] = {}
 
     def worst(self, pairs: list[Pair], steps: int, seed: int) -> bool:
         """Try all pairs, then search on from the worst; False if there is no law."""
@@ -161,7 +159,7 @@ class _Laws:
         return True
 
     def _apart(self, pair: Pair) -> float:
-        first, second = (self._law(side) for side in pair.sides)
+        first, second = map(self.case.law, pair.sides)
         if first is None or second is None:
             return math.nan
         ratio = _largest_log_ratio(first, second)
@@ -172,15 +170,6 @@ class _Laws:
         if seen > self.visibility:
             self.visibility, self.visible = seen, pair
         return ratio
-
-    def _law(self, counts: IntArray) -> Law | None:
-        key = counts.tobytes()
-        if key not in self._known:
-            try:
-                self._known[key] = self.case.law(counts)
-            except SizeError:
-                self._known[key] = None
-        return self._known[key]
 
 
 def _largest_log_ratio(first: Law, second: Law) -> float:
@@ -269,14 +258,6 @@ def visible_loss(
     return _most_visible(first, second, samples) or (0.0, 0.0)
 
 
-def exact_loss(case: Case, pair: Pair) -> float | None:
-    """Return the exact largest log-ratio on a pair; None where there is no law."""
-    first, second = map(case.law, pair.sides)
-    return (
-        None if first is None or second is None else _largest_log_ratio(first, second)
-    )
-
-
 def _law_or_pilot(case: Case, side: IntArray, pilot: int) -> Law:
     law = case.law(side)
     if law is not None:
@@ -327,9 +308,10 @@ def selector_power(
     pair = _worse_pair(case, max(pairs, key=apart), apart, STEPS)
     goal = float(epsilon * (1 + excess))
     bad = case.at(_planted_epsilon(case, pair, goal, samples))
-    exact = exact_loss(bad, pair)
-    if exact is not None:
-        return Power(trials * (exact > float(epsilon)), trials, 0, excess)
+    first, second = map(bad.law, pair.sides)
+    if first is not None and second is not None:
+        caught = _largest_log_ratio(first, second) > float(epsilon)
+        return Power(trials * caught, trials, 0, excess)
     seen = 0
     for trial in range(trials):
         found = tally_both_sides(bad, pair, samples, 1000 + trial)

@@ -47,7 +47,7 @@ def domain_with_rules(
         if attribute.levels is not None and "clamp" in rule:
             raise InputError(
                 "levels have no nearest cell; list an 'other' level in the domain, or "
-                f'ask for "cell" instead of "clamp" for {_called(attribute)}'
+                f'ask for "cell" instead of "clamp" for {called(attribute)}'
             )
     gaining = {
         kind: [axis for axis, one in enumerate(along) if one == "cell"] or False
@@ -138,24 +138,19 @@ def _placer(attribute: Axis, rule: Rule) -> Callable[[Column], IntArray]:
     return _by_number(attribute, rule)
 
 
-def _targets(attribute: Axis, rule: Rule) -> tuple[int, int, int]:
+def _targets(attribute: Axis, rule: Rule) -> kernels.Targets:
     """Return the cells of values below, above and missing; -1 where refused."""
-    if rule.outside == "cell":
-        below = above = attribute.extra_cell(OUTSIDE)
-    else:
-        clamped = rule.outside == "clamp"
-        below, above = (0, attribute.regular - 1) if clamped else (-1, -1)
-    missing = attribute.extra_cell(MISSING) if rule.missing == "cell" else None
-    if missing is None:
-        missing = 0 if rule.missing == "clamp" else -1
-    assert below is not None
-    assert above is not None
-    return below, above, missing
+    outside: Any = attribute.extra_cell(OUTSIDE)
+    missing: Any = attribute.extra_cell(MISSING)
+    below = {"refuse": -1, "clamp": 0, "cell": outside}[rule.outside]
+    above = {"refuse": -1, "clamp": attribute.regular - 1, "cell": outside}
+    lacking = {"refuse": -1, "clamp": 0, "cell": missing}[rule.missing]
+    return kernels.Targets(below, above[rule.outside], lacking)
 
 
 def _by_edges(attribute: Axis, rule: Rule) -> Callable[[Column], IntArray]:
     guide = kernels.edge_guide(np.array(attribute.cuts, dtype=np.float64))
-    targets = kernels.Targets(*_targets(attribute, rule))
+    targets = _targets(attribute, rule)
     closed = attribute.unit is None
 
     def place(column: Column) -> IntArray:
@@ -264,7 +259,7 @@ def _numbers(attribute: Axis, column: Column) -> AnyArray:
         array = _from_objects(array)
     if array.dtype.kind not in "biuf" and array.size:
         raise InputError(
-            f"values of {_called(attribute)} must be numbers",
+            f"values of {called(attribute)} must be numbers",
             received=f"dtype {array.dtype}",
             way_out="Categories need Domain.from_levels, dates Domain.from_dates",
             code="values_not_numbers",
@@ -292,7 +287,7 @@ def _dates(attribute: Axis, column: Column) -> AnyArray:
     try:
         moments = as_moments(array)
     except DomainError as problem:
-        raise InputError(f"values of {_called(attribute)}: {problem}") from None
+        raise InputError(f"values of {called(attribute)}: {problem}") from None
     assert attribute.unit is not None
     whole = moments.astype(np.int64) // MICROSECONDS[attribute.unit]
     return np.where(np.isnat(moments), np.nan, whole.astype(np.float64))
@@ -326,11 +321,11 @@ def as_weights(column: AnyArray, name: str) -> IntArray:
 
 def refuse_strays(attribute: Axis, rule: Rule, *, outside: bool, missing: bool) -> None:
     """Refuse stray values where that was asked, without saying how many there are."""
-    called, problems = _called(attribute), []
+    name, problems = called(attribute), []
     if missing and rule.missing == "refuse":
         problems.append(
             CountsError(
-                f"records hold missing values of {called}, which have no cell",
+                f"records hold missing values of {name}, which have no cell",
                 way_out='Pass missing="cell" to give them one that the policy covers',
                 code="missing_values",
             )
@@ -338,17 +333,17 @@ def refuse_strays(attribute: Axis, rule: Rule, *, outside: bool, missing: bool) 
     if outside and rule.outside == "refuse" and attribute.levels is not None:
         problems.append(
             CountsError(
-                f"records hold values that are no level of {called}",
+                f"records hold values that are no level of {name}",
                 way_out='Add them to the public levels, or pass outside="cell" to give '
                 "them a cell",
                 code="unknown_levels",
-                column=called,
+                column=name,
             )
         )
     elif outside and rule.outside == "refuse":
         problems.append(
             CountsError(
-                f"records lie outside {called}",
+                f"records lie outside {name}",
                 way_out='Widen its edges, or pass outside="clamp" to put them into the '
                 'edge cells, or outside="cell" to give them one of their own',
                 code="values_outside",
@@ -357,5 +352,6 @@ def refuse_strays(attribute: Axis, rule: Rule, *, outside: bool, missing: bool) 
     raise_together(problems)
 
 
-def _called(attribute: Axis) -> str:
+def called(attribute: Axis) -> str:
+    """Return what messages call an attribute."""
     return attribute.name or "the domain"

@@ -22,7 +22,7 @@ from blowfish_fast._support.typing import FloatArray, IntArray
 from blowfish_fast.errors import InputError, SizeError
 
 from .axes import MICROSECONDS, MISSING, OUTSIDE, Axis
-from .records import Rule
+from .records import Rule, called
 
 WITHOUT_NAN = ("sqlite", "mysql")
 MOST_COMPARED = 2**12
@@ -140,7 +140,7 @@ def comparable_edges(attribute: Axis) -> FloatArray:
     if length < SECOND:
         raise InputError(
             f"dates are compared to the second in a database, and the edges of "
-            f"{_called(attribute)} lie between seconds; use edges in whole seconds"
+            f"{called(attribute)} lie between seconds; use edges in whole seconds"
         )
     return cuts * (length // SECOND)
 
@@ -217,7 +217,7 @@ def compared_levels(attribute: Axis) -> tuple[Any, ...]:
     levels = attribute.levels[: attribute.regular]
     if len(levels) > MOST_COMPARED:
         raise SizeError(
-            f"{_called(attribute)} has {len(levels):,} levels; at most 2^12 = "
+            f"{called(attribute)} has {len(levels):,} levels; at most 2^12 = "
             f"{MOST_COMPARED:,} are compared in the database"
         )
     return tuple(int(one) if isinstance(one, bool) else one for one in levels)
@@ -255,12 +255,13 @@ def _cell_of_level(column: Any, attribute: Axis, rule: Rule, bins: Bins | None) 
     branches += [(value.isin(group), at) for at, group in members.items()]
     others = _bin_number(bins, attribute.extra_cell(OUTSIDE))
     number = ibis_module().cases(*branches, else_=others).cast("int64")
-    refused = {}
-    if rule.missing == "refuse":
-        refused["missing"] = absent
-    if rule.outside == "refuse":
-        refused["outside"] = ~(absent | value.isin(levels))
-    return Cell(number, refused)
+    return Cell(number, _refused(rule, absent, ~(absent | value.isin(levels))))
+
+
+def _refused(rule: Rule, missing: Any, outside: Any) -> dict[str, Any]:
+    """Return which records the rule refuses, by kind of stray."""
+    strays = {"missing": missing, "outside": outside}.items()
+    return {kind: one for kind, one in strays if getattr(rule, kind) == "refuse"}
 
 
 def _cell_between_edges(
@@ -292,11 +293,7 @@ def _cell_between_edges(
         branches.append((beyond, _bin_number(bins, attribute.extra_cell(OUTSIDE))))
     if branches:
         number = ibis.cases(*branches, else_=number).cast("int64")
-    refused = {}
-    if rule.missing == "refuse":
-        refused["missing"] = absent
-    if rule.outside == "refuse":
-        refused["outside"] = ~absent & beyond
+    refused = _refused(rule, absent, ~absent & beyond)
     if numbered and not column.type().is_integer():
         refused["fraction"] = ~absent & ~beyond & (value.floor() != value)
     return Cell(number, refused)
@@ -332,7 +329,3 @@ def _instant_in_seconds() -> Any:
         """Stand for the function of that name in DuckDB."""
 
     return ibis.udf.scalar.builtin(epoch, signature=signature)
-
-
-def _called(attribute: Axis) -> str:
-    return attribute.name or "the domain"

@@ -30,7 +30,7 @@ from blowfish_fast.measure.strategies.tables.table_strategy import (
 from blowfish_fast.policies import Policy, check_bound
 from blowfish_fast.release.guarantee import Guarantee, new_identity
 from blowfish_fast.release.tables.accuracy import TableErrors
-from blowfish_fast.release.tables.tables_release import TablesParts, TablesRelease
+from blowfish_fast.release.tables.tables_release import TablesRelease
 from blowfish_fast.workloads import Tables, Workload
 
 from .base import Mechanism, Outcome, _version
@@ -157,15 +157,13 @@ class Contingency(Mechanism):
     def _published(self, outcome: Outcome, guarantee: Guarantee) -> TablesRelease:
         (measurement,) = outcome.measurements
         return TablesRelease(
-            TablesParts(
-                self.domain,
-                self.workload.tables,
-                measurement,
-                guarantee,
-                outcome.details,
-                _version(),
-                new_identity(guarantee),
-            )
+            self.domain,
+            self.workload.tables,
+            measurement,
+            guarantee,
+            outcome.details,
+            _version(),
+            new_identity(guarantee),
         )
 
     def _notes(self) -> tuple[str, ...]:

@@ -30,7 +30,7 @@ from blowfish_fast.measure.tails import noise_half_widths
 from blowfish_fast.workloads import Identity, Rectangles, Workload
 from blowfish_fast.workloads.base import Fractions
 
-from .file import read_archive, write_archive
+from .file import read_archive, read_scales, write_archive
 from .guarantee import Guarantee
 
 Kind = Literal["quantile", "curve", "all", "shape"]
@@ -204,13 +204,7 @@ class Certificate:
             found[name] = Fraction(found[name])
         found["guarantee"] = Guarantee.from_dict(found["guarantee"])
         found["rows"] = tuple(found["rows"])
-        noise = found["scales"]
-        found["scales"] = Scales(
-            np.asarray(noise["rates"], dtype=np.int64),
-            int(noise["unit"]),
-            np.asarray(noise["exact"], dtype=np.bool_),
-            int(noise["power"]),
-        )
+        found["scales"] = read_scales(found["scales"])
         for name in ("half", "labels", "edges", "shapes"):
             found[name] = np.asarray(found[name], dtype=np.int64)
         one = cls(**found)

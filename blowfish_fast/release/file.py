@@ -279,19 +279,17 @@ def read_measurement(data: dict[str, Any], cells: int) -> Measurement:
     if data["kind"] not in STRATEGIES:
         raise ReleaseFileError(f"the strategy {data['kind']!r} is unknown here")
     strategy = STRATEGIES[data["kind"]].unpack(data["strategy"])
-    rates = np.asarray(data["rates"], dtype=np.int64)
-    exact = np.asarray(data["exact"], dtype=bool)
+    scales = read_scales(data)
     noisy = np.asarray(data["noisy"], dtype=np.int64)
     buckets = Buckets(
         np.asarray(data["edges"], dtype=np.int64),
         None if data["order"] is None else _permutation(data["order"]),
         curve=bool(data["curve"]),
     )
-    power = int(data.get("power", 1))
-    scales = Scales(rates, int(data["unit"]), exact, power)
-    drawn = strategy.weights().shape
-    fits = 1 <= scales.unit <= LARGEST_UNITS.get(power, 0) and (rates >= 0).all()
-    if rates.shape != drawn or exact.shape != drawn or not fits:
+    drawn, rates = strategy.weights().shape, scales.rates
+    largest = LARGEST_UNITS.get(scales.power, 0)
+    fits = 1 <= scales.unit <= largest and (rates >= 0).all()
+    if rates.shape != drawn or scales.exact.shape != drawn or not fits:
         raise ReleaseFileError("a measurement does not fit its strategy")
     # Noise is drawn per row or per policy edge, so what is published is counted apart.
     rows = strategy.rows(np.zeros(buckets.count, dtype=np.int64))
@@ -299,6 +297,13 @@ def read_measurement(data: dict[str, Any], cells: int) -> Measurement:
     if noisy.shape != blank.shape or buckets.cells != cells:
         raise ReleaseFileError("a measurement does not fit its strategy or domain")
     return Measurement(strategy, scales, noisy, buckets)
+
+
+def read_scales(data: dict[str, Any]) -> Scales:
+    """Rebuild scales of noise from plain data and arrays."""
+    rates = np.asarray(data["rates"], dtype=np.int64)
+    exact = np.asarray(data["exact"], dtype=bool)
+    return Scales(rates, int(data["unit"]), exact, int(data.get("power", 1)))
 
 
 def _permutation(order: Any) -> AnyArray:

@@ -28,15 +28,15 @@ MOST_PRINTED = 1000
 Bounds = Callable[[float, Scope], FloatArray]
 """From a confidence and what is to be held to intervals, (groups, 2)."""
 
-Kind = Callable[[], Scope]
-"""Says whether intervals can hold the truth, or the noise alone."""
+Ends = tuple[FloatArray | float, FloatArray | float]
+"""The least and the largest of what may be."""
 
 
 class Claim(NamedTuple):
     """Intervals, whether they can hold the truth, and what is said if they cannot."""
 
     bounds: Bounds
-    kind: Kind
+    kind: Callable[[], Scope]
     sentence: Callable[[Scope], str]
 
     def intervals(self, confidence: float, of: Scope | None) -> FloatArray:
@@ -77,31 +77,25 @@ class Estimate(float):
     True
     """
 
-    _bounds: Callable[[float, Scope | None], tuple[float, float]]
-    _kind: Kind
+    _answers: GroupedAnswers
+    _place: int
 
-    def __new__(
-        cls,
-        value: float,
-        bounds: Callable[[float, Scope | None], tuple[float, float]],
-        kind: Kind,
-    ) -> Estimate:
-        """Take a number and the function that gives its interval."""
-        answer = super().__new__(cls, value)
-        answer._bounds = bounds
-        answer._kind = kind
+    def __new__(cls, answers: GroupedAnswers, place: int) -> Estimate:
+        """Take one of several answers, which know their intervals."""
+        answer = super().__new__(cls, answers.values_array[place])
+        answer._answers, answer._place = answers, place
         return answer
 
     def interval(
         self, confidence: float = 0.95, *, of: Scope | None = None
     ) -> tuple[float, float]:
         """Return an interval of one answer, as ``release.intervals`` does."""
-        return self._bounds(confidence, of)
+        return self._answers._interval(self._place, confidence, of)
 
     @property
     def holds_truth(self) -> bool:
         """Whether `interval` can hold the true answer, and not the noise alone."""
-        return self._kind() == "truth"
+        return self._answers.interval_kind() == "truth"
 
     def __reduce__(self) -> tuple[Any, ...]:
         return float, (float(self),)
@@ -112,28 +106,19 @@ class Estimate(float):
     __str__ = float.__repr__
 
 
-class Quotient:
+class Quotient(NamedTuple):
     """Intervals of ``centre + S / C`` from intervals of S and of a count C.
 
     Each of the two may miss with half the probability; if the count's interval has no
-    width, S may miss with all of it. True quotients lie within `reach`.
+    width, S may miss with all of it. Quotients lie within `limits`, true ones within
+    `reach`, where it is another.
     """
 
-    def __init__(
-        self,
-        dividend: Bounds,
-        divisor: Bounds,
-        *,
-        lowest: FloatArray | float,
-        highest: FloatArray | float,
-        centre: FloatArray | float,
-        reach: tuple[FloatArray | float, FloatArray | float] | None = None,
-    ) -> None:
-        self.dividend = dividend
-        self.divisor = divisor
-        self.limits = (lowest, highest)
-        self.reach = reach or self.limits
-        self.centre = centre
+    dividend: Bounds
+    divisor: Bounds
+    limits: Ends
+    centre: FloatArray | float = 0.0
+    reach: Ends | None = None
 
     def bounds(self, confidence: float, of: Scope) -> FloatArray:
         """Return intervals that hold with at least `confidence` each."""
@@ -142,7 +127,7 @@ class Quotient:
         # Whether a count is exact is public: then no edge of the policy moves it.
         exact = bool((count[:, 0] == count[:, 1]).all())
         over = self.dividend(confidence if exact else shared, of)
-        reach = self.reach if of == "truth" else self.limits
+        reach = (of == "truth" and self.reach) or self.limits
         least, most = np.maximum(count[:, 0], 0.0), np.maximum(count[:, 1], 0.0)
         low = _divide(over[:, 0], np.where(over[:, 0] >= 0, most, least), -np.inf)
         high = _divide(over[:, 1], np.where(over[:, 1] >= 0, least, most), np.inf)
@@ -207,12 +192,7 @@ class GroupedAnswers(Tabular, Mapping[Any, Estimate]):
             raise InputError(
                 f"there is no group {name!r}; the first are {list(self._places)[:5]}"
             )
-        place = self._places[name]
-        return Estimate(
-            float(self.values_array[place]),
-            lambda confidence, of: self._interval(place, confidence, of),
-            self._claim.kind,
-        )
+        return Estimate(self, self._places[name])
 
     def __iter__(self) -> Iterator[Any]:
         return iter(self._places)

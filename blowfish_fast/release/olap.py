@@ -86,9 +86,7 @@ class Questions(ABC, Generic[Answer]):
                     f"{self._release.domain.column_names[axis]} it does not"
                 )
         base, counted = whole._grid.count(), self._grid.count()
-        quotient = Quotient(
-            counted.bounds, base.bounds, lowest=0.0, highest=1.0, centre=0.0
-        )
+        quotient = Quotient(counted.bounds, base.bounds, (0.0, 1.0))
         total = float(base.values[0])
         parts = counted.values / total if total > 0 else np.zeros(counted.values.size)
         claim = self._claim(quotient.bounds, counted, base)
@@ -114,14 +112,9 @@ class Questions(ABC, Generic[Answer]):
         low, high = along(found.lowest), along(found.highest)
         centre = along(found.centre)
         estimate = centre + summed.values / np.maximum(counted.values, 1.0)
-        least, most = found.reach()
+        least, most = map(along, found.reach())
         quotient = Quotient(
-            summed.bounds,
-            counted.bounds,
-            lowest=low,
-            highest=high,
-            centre=centre,
-            reach=(along(least), along(most)),
+            summed.bounds, counted.bounds, (low, high), centre, (least, most)
         )
         claim = self._claim(quotient.bounds, summed, counted)
         return self._answers("mean", np.clip(estimate, low, high), claim, axis)
@@ -152,12 +145,8 @@ class Questions(ABC, Generic[Answer]):
         spread = np.clip(second.values / many - (first.values / many) ** 2, 0, half**2)
         least, most = (along(one - found.centre) for one in found.reach())
         farthest = np.maximum(np.abs(least), np.abs(most))
-        mean = Quotient(
-            first.bounds, counted.bounds, lowest=least, highest=most, centre=0.0
-        )
-        square = Quotient(
-            second.bounds, counted.bounds, lowest=0.0, highest=farthest**2, centre=0.0
-        )
+        mean = Quotient(first.bounds, counted.bounds, (least, most))
+        square = Quotient(second.bounds, counted.bounds, (0.0, farthest**2))
         bounds = partial(variance_bounds, mean, square, ((most - least) / 2) ** 2)
         return axis, spread, self._claim(bounds, first, second, counted)
 

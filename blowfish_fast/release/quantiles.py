@@ -26,7 +26,7 @@ from blowfish_fast.measure.noise import Spread, without_rounding
 from blowfish_fast.measure.tails import noise_half_widths
 
 from .grants import Scope
-from .query_grid import Grid, GridAnswers, cell_parts
+from .query_grid import Grid, GridAnswers, cell_parts, refuse_extras
 
 MOST_TOTALS = 4096
 """Cells of a selected attribute up to which an interval is worked out."""
@@ -229,10 +229,9 @@ class _Stretch:
             # Without edges, a cell is its number, and so is any part of it.
             self.lows = self.highs = self.pieces.cells.astype(np.float64)
         else:
-            cells, cuts = self.pieces.cells, np.array(attribute.cuts)
-            widths = cuts[cells + 1] - cuts[cells]
-            self.lows = cuts[cells] + (self.pieces.starts - cells) * widths
-            self.highs = cuts[cells] + (self.pieces.ends - cells) * widths
+            cuts = np.array(attribute.cuts)
+            self.lows = self.pieces.along(cuts, self.pieces.starts)
+            self.highs = self.pieces.along(cuts, self.pieces.ends)
 
     def values(self) -> FloatArray:
         """Return the quantile of each group, of the shape of the other axes."""
@@ -289,10 +288,4 @@ def _check_order(attribute: Axis, groups: Sequence[Cover]) -> None:
             f"{called} holds dates; ask quantiles of a release over it alone, or count "
             "by group_by"
         )
-    if any(cover[-1][1] > attribute.regular for cover in groups):
-        raise InputError(
-            f"the selection holds the cells {list(attribute.extras)} of {called}, "
-            "which have no place among the others",
-            way_out="Select its values first: "
-            f"where({attribute.name or 'attribute'}=slice(None))",
-        )
+    refuse_extras(attribute, groups)

@@ -229,30 +229,30 @@ def value_rows(
 ) -> ValueRows:
     """Return what records count with: `given`, or the middle of what is covered."""
     values = representatives(attribute) if given is None else given
+    refuse_extras(attribute, groups)
+    pieces = [cell_parts(cover) for cover in groups]
+    if given is None and attribute.cuts is not None:
+        cuts = np.array(attribute.cuts)
+        worth = [one.along(cuts, (one.starts + one.ends) / 2) for one in pieces]
+        least = [one.along(cuts, one.starts) for one in pieces]
+        most = [one.along(cuts, one.ends) for one in pieces]
+    else:
+        worth = least = most = [values[one.cells] for one in pieces]
+    return ValueRows(pieces, worth, least, most, attribute.size)
+
+
+def refuse_extras(attribute: Axis, groups: Sequence[Cover]) -> None:
+    """Refuse to select cells that have no value, and no place among the others."""
     if any(cover[-1][1] > attribute.regular for cover in groups):
         raise InputError(
             f"the selection holds the cells {list(attribute.extras)} of "
             f"{attribute.name or 'the attribute'}, which have no value",
             way_out="Select its values first: "
-            f"where({attribute.name or 'attribute'}=slice(None))",
+            f"{attribute.name or 'attribute'}=slice(None)",
             code="cells_without_value",
             extras=", ".join(attribute.extras),
             column=attribute.name or "the column",
         )
-    pieces = [cell_parts(cover) for cover in groups]
-    if given is None and attribute.cuts is not None:
-        cuts = np.array(attribute.cuts)
-
-        def at(one: CellParts, place: FloatArray) -> FloatArray:
-            width = cuts[one.cells + 1] - cuts[one.cells]
-            return np.asarray(cuts[one.cells] + (place - one.cells) * width)
-
-        worth = [at(one, (one.starts + one.ends) / 2) for one in pieces]
-        least = [at(one, one.starts) for one in pieces]
-        most = [at(one, one.ends) for one in pieces]
-    else:
-        worth = least = most = [values[one.cells] for one in pieces]
-    return ValueRows(pieces, worth, least, most, attribute.size)
 
 
 class ValueRows(NamedTuple):
@@ -321,6 +321,11 @@ class CellParts(NamedTuple):
     cells: IntArray
     starts: FloatArray
     ends: FloatArray
+
+    def along(self, cuts: FloatArray, places: FloatArray) -> FloatArray:
+        """Return places inside the cells as values between edges."""
+        widths = cuts[self.cells + 1] - cuts[self.cells]
+        return np.asarray(cuts[self.cells] + (places - self.cells) * widths)
 
 
 def cell_parts(cover: Cover) -> CellParts:

@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
+from itertools import chain
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -28,7 +29,10 @@ from blowfish_fast.measure.noise import ROUNDED, Spread, largest_rounding
 from blowfish_fast.workloads import Prefixes, Workload
 
 from .certificates import Certificate, find_certificate, release_digest
+from .combination import CombinedRelease, add, combine, subtract
+from .file import read_bytes, release_bytes, release_parts, write_bytes
 from .grants import (
+    BOUND_NAMES,
     Bias,
     Scope,
     bias_of,
@@ -46,7 +50,7 @@ from .quantiles import (
     quantile_bounds,
     quantile_places,
 )
-from .tabular import Tabular, cell_arrays, cell_table
+from .tabular import Tabular, cell_table
 
 if TYPE_CHECKING:
     import os
@@ -54,7 +58,6 @@ if TYPE_CHECKING:
 
     from blowfish_fast.data.frames import Table
 
-    from .combination import CombinedRelease
     from .olap import Groups, Selection
 
 IntervalScope = Literal["noise", "nothing"]
@@ -444,19 +447,20 @@ class Release(Tabular):
         >>> release.to_xarray()["estimate"].dims  # doctest: +SKIP
         ('age',)
         """
-        promise = {"mechanism": self.mechanism, "promise": str(self.guarantee)}
-        return cell_arrays(self.domain, self.to_table(confidence), promise)
+        from blowfish_fast.data.frames import labelled_arrays
+
+        table, promise = self.to_table(confidence), str(self.guarantee)
+        kept = {"estimate", *chain(*BOUND_NAMES.values())}
+        values = {name: table[name] for name in table if name in kept}
+        about = {"mechanism": self.mechanism, "promise": promise}
+        return labelled_arrays(self.domain, values, about)
 
     def __add__(self, other: Any) -> CombinedRelease:
         """Add a release about other people: nobody may be in both."""
-        from .combination import add
-
         return add(self, other)
 
     def __sub__(self, other: Any) -> CombinedRelease:
         """Return the difference, with intervals; budgets add up."""
-        from .combination import subtract
-
         return subtract(self, other)
 
     def combine(
@@ -466,8 +470,6 @@ class Release(Tabular):
 
         By default that is all cells; budgets add up.
         """
-        from .combination import combine
-
         return combine([self, *others], workload)
 
     def _running_totals(self, name: str, of: Scope | None) -> tuple[FloatArray, Spread]:
@@ -524,22 +526,16 @@ class Release(Tabular):
 
     def to_bytes(self) -> bytes:
         """Return the release as the bytes of its file."""
-        from .file import release_bytes
-
         parts = {one.name: getattr(self, one.name) for one in fields(self)}
         return release_bytes(parts)
 
     @classmethod
     def from_bytes(cls, content: bytes) -> Self:
         """Read a release from `to_bytes`."""
-        from .file import release_parts
-
         return cls(**release_parts(content, Certificate.unpack))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write one file, a zip of JSON and arrays; warns if the noise was seeded."""
-        from .file import write_bytes
-
         if not self.private:
             warnings.warn(
                 f"the noise was seeded: {path} holds an experiment that protects "
@@ -552,8 +548,6 @@ class Release(Tabular):
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
         """Read a release that `save` wrote; answers and intervals work as before."""
-        from .file import read_bytes
-
         content = read_bytes(path)
         try:
             return cls.from_bytes(content)

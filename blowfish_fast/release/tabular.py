@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import itertools
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from blowfish_fast.data.domain import Domain
 from blowfish_fast.workloads import Identity
 
 from .grants import BOUND_NAMES
@@ -65,15 +63,6 @@ def cell_table(source: Any, confidence: float | None) -> Table:
         low, high = BOUND_NAMES[kind]
         columns[low], columns[high] = bounds.T
     return Table(columns, experiment=not source.private)
-
-
-def cell_arrays(domain: Domain, table: Table, promise: dict[str, str]) -> Any:
-    """Return estimate and intervals of a `cell_table` as an xarray dataset."""
-    from blowfish_fast.data.frames import labelled_arrays
-
-    kept = {"estimate", *itertools.chain(*BOUND_NAMES.values())}
-    values = {name: table[name] for name in table if name in kept}
-    return labelled_arrays(domain, values, promise)
 
 
 def recipe_name(release: Any) -> str:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from .base import Form, Fractions, Implicit, Pieces, Union, Workload
-from .identity import Identity, Total
-from .linear import Linear, Marginals, Sum
+from .linear import Identity, Linear, Marginals, Sum, Total
 from .ranges import AllRanges, Prefixes, Ranges, Rectangles, random_boxes
 from .tables import Tables
 

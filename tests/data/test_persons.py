@@ -10,11 +10,15 @@ import numpy as np
 import pytest
 
 import blowfish_fast as bf
-from blowfish_fast.data.persons import choose_records, units_per_person
+from blowfish_fast.data.persons import choose_records, person_codes, units_per_person
 from blowfish_fast.errors import BlowfishError, CountsError, InputError
 from tests.reference.chosen_records import kept_rows
 
 AGES = bf.Domain(6, names=["age"])
+
+
+def chosen(persons, records, at_most, key):
+    return choose_records(*person_codes(persons), persons, records, at_most, key)
 
 
 def _visits(rows=60, seed=3):
@@ -144,12 +148,12 @@ def _worst_move(choose, records=4):
 
 def test_moves_of_one_person_change_at_most_k_records():
     for key in "abcdef":
-        by_key = lambda ages: choose_records([7] * len(ages), range(len(ages)), 2, key)  # noqa: B023, E731
+        by_key = lambda ages: chosen([7] * len(ages), range(len(ages)), 2, key)  # noqa: B023, E731
         assert _worst_move(by_key) <= 2
 
 
 def test_trap_an_order_by_protected_values_changes_more():
-    by_value = lambda ages: choose_records([7] * len(ages), ages, 2, "a")  # noqa: E731
+    by_value = lambda ages: chosen([7] * len(ages), ages, 2, "a")  # noqa: E731
     assert _worst_move(by_value) > 2
     with pytest.raises(InputError, match="beside the attributes"):
         bf.Histogram.from_records(
@@ -183,7 +187,7 @@ def test_what_is_kept_of_one_person_depends_on_nobody_else():
         kept = [
             {
                 (int(table["patient"][row]), int(table["visit"][row]))
-                for row in choose_records(table["patient"], table["visit"], 3, key)
+                for row in chosen(table["patient"], table["visit"], 3, key)
             }
             for table in (visits, without)
         ]
@@ -203,10 +207,10 @@ def test_trap_filters_come_after_the_bound():
     first = next(
         key
         for key in map(str, range(20))
-        if choose_records([7, 7], [1, 2], 1, key).tolist() == [0]
+        if chosen([7, 7], [1, 2], 1, key).tolist() == [0]
     )
     filtered = [
-        np.bincount(np.array(ages)[choose_records(who, which, 1, first)], minlength=6)
+        np.bincount(np.array(ages)[chosen(who, which, 1, first)], minlength=6)
         for ages, who, which in (([4, 5], [7, 7], [1, 2]), ([5], [7], [2]))
     ]
     assert np.abs(filtered[0] - filtered[1]).sum() == 2
@@ -228,10 +232,10 @@ def test_equal_keys_are_kept_or_dropped_together():
     ages = [0, 1, 2, 3]
     for visits in itertools.permutations([1, 1, 2, 2]):
         for key in "abc":
-            kept = choose_records([7] * 4, list(visits), 3, key)
+            kept = chosen([7] * 4, list(visits), 3, key)
             assert len(kept) == 2
             assert len({visits[row] for row in kept}) == 1
-    assert choose_records([7] * 4, [1] * 4, 3, "a").size == 0
+    assert chosen([7] * 4, [1] * 4, 3, "a").size == 0
     assert len(ages) == 4
 
 
@@ -242,7 +246,7 @@ def _kept_values(life, most, key):
     keys = [number for number, value in enumerate(life) if value is not None]
     if not keys:
         return ()
-    kept = choose_records([7] * len(keys), keys, most, key)
+    kept = chosen([7] * len(keys), keys, most, key)
     return tuple(sorted(life[keys[row]] for row in kept))
 
 

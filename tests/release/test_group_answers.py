@@ -33,7 +33,10 @@ def grouped(asked, kind="truth"):
 
 
 def test_an_answer_is_a_number():
-    answer = Estimate(2.5, lambda confidence, of: (confidence, 9.0), lambda: "truth")
+    held = claim(lambda confidence, of: np.array([[confidence, 9.0]]))
+    answer = GroupedAnswers([], [], "count", np.array([2.5]), held)[()]
+    assert isinstance(answer, Estimate)
+    assert answer.holds_truth
     assert answer + 1 == 3.5
     assert f"{answer:.1f}" == str(answer) == "2.5"
     assert answer.interval(0.5) == (0.5, 9.0)
@@ -116,8 +119,7 @@ def test_every_quotient_of_two_covered_numbers_is_covered(a, b, c, d, over, unde
     quotient = Quotient(
         lambda confidence, of: np.array([[low, high]]),
         lambda confidence, of: np.array([[least, most]]),
-        lowest=-1000.0,
-        highest=1000.0,
+        (-1000.0, 1000.0),
         centre=2.0,
     )
     start, end = quotient.bounds(0.9, "noise")[0]
@@ -140,9 +142,7 @@ def test_an_exact_count_leaves_all_the_doubt_to_the_sum():
     exact = Quotient(
         dividend,
         lambda confidence, of: np.array([[2.0, 2.0]]),
-        lowest=0.0,
-        highest=9.0,
-        centre=0.0,
+        (0.0, 9.0),
     )
     assert exact.bounds(0.9, "noise").tolist() == [[0.5, 1.5]]
     assert asked == [0.9]

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Self
+from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 import numpy as np
 
@@ -41,11 +41,7 @@ from blowfish_fast.release.file import (
 from blowfish_fast.release.grants import Scope
 from blowfish_fast.release.guarantee import Guarantee
 from blowfish_fast.release.release import Release
-from blowfish_fast.workloads import Tables, Workload
-from blowfish_fast.workloads.tables import table_names
-
-from .accuracy import TableErrors
-from .synthetic_tables import (
+from blowfish_fast.release.synthetic import (
     RakedTables,
     TableSources,
     count_cells,
@@ -53,6 +49,10 @@ from .synthetic_tables import (
     record_table,
     sample_cells,
 )
+from blowfish_fast.workloads import Tables, Workload
+from blowfish_fast.workloads.tables import table_names
+
+from .accuracy import TableErrors
 
 if TYPE_CHECKING:
     import os
@@ -64,18 +64,6 @@ MEMBER = "tables.json"
 
 Kinds = dict[str, bool]
 """Columns beside the estimates, and whether their counts are whole."""
-
-
-class TablesParts(NamedTuple):
-    """What a release of tables is made of; all of it public."""
-
-    domain: Domain | WideDomain
-    asked: tuple[AxisSet, ...]
-    measurement: Measurement
-    guarantee: Guarantee
-    details: Mapping[str, Any]
-    version: str
-    identity: str = ""
 
 
 class TablesRelease(Release):
@@ -108,20 +96,28 @@ class TablesRelease(Release):
 
     asked: tuple[tuple[Any, ...], ...]
 
-    def __init__(self, parts: TablesParts) -> None:
-        parts.measurement.noisy.flags.writeable = False
-        domain: Any = parts.domain
+    def __init__(
+        self,
+        domain: Domain | WideDomain,
+        asked: tuple[AxisSet, ...],
+        measurement: Measurement,
+        guarantee: Guarantee,
+        details: Mapping[str, Any],
+        version: str,
+        identity: str = "",
+    ) -> None:
+        measurement.noisy.flags.writeable = False
         for name, value in {
             "domain": domain,
             "mechanism": "contingency",
-            "guarantee": parts.guarantee,
-            "measurements": (parts.measurement,),
-            "details": MappingProxyType(dict(parts.details)),
-            "version": parts.version,
-            "identity": parts.identity,
+            "guarantee": guarantee,
+            "measurements": (measurement,),
+            "details": MappingProxyType(dict(details)),
+            "version": version,
+            "identity": identity,
             "fresh": True,
-            "asked": tuple(table_names(domain, one) for one in parts.asked),
-            "_asked": parts.asked,
+            "asked": tuple(table_names(domain, one) for one in asked),
+            "_asked": asked,
         }.items():
             object.__setattr__(self, name, value)
 
@@ -198,7 +194,8 @@ class TablesRelease(Release):
         axes = self._axes(names)
         if not whole:
             return self._release_of(axes, self._raked.table(axes))
-        return self._release_of(axes, self._whole_table(axes))
+        counts = count_cells(self._whole_cells, self.domain.shape, axes)
+        return self._release_of(axes, counts)
 
     @cached_property
     def _raked(self) -> RakedTables:
@@ -228,9 +225,6 @@ class TablesRelease(Release):
     @cached_property
     def _whole_cells(self) -> AnyArray:
         return sample_cells(self._sources, None, np.random.default_rng())
-
-    def _whole_table(self, axes: AxisSet) -> FloatArray:
-        return count_cells(self._whole_cells, self.domain.shape, axes)
 
     def misplaced(self, records: Any) -> Table:
         """Return, per asked table, the share of synthetic records in the wrong cell."""
@@ -365,7 +359,7 @@ class TablesRelease(Release):
     @classmethod
     def from_bytes(cls, content: bytes) -> Self:
         """Read a release from `to_bytes`."""
-        return cls(read_archive(content, MEMBER, _rebuild))
+        return cls(*read_archive(content, MEMBER, _rebuild))
 
     @staticmethod
     def is_file(content: bytes) -> bool:
@@ -376,7 +370,7 @@ class TablesRelease(Release):
         return f"TablesRelease({len(self.asked):,} tables, {self._in_short()})"
 
 
-def _rebuild(content: dict[str, Any]) -> TablesParts:
+def _rebuild(content: dict[str, Any]) -> tuple[Any, ...]:
     kind: Any = WideDomain if content["wide"] else Domain
     domain = kind.from_dict(content["domain"])
     data = content["measurement"]
@@ -391,7 +385,7 @@ def _rebuild(content: dict[str, Any]) -> TablesParts:
         raise ReleaseFileError("the tables do not fit the domain")
     if not isinstance(content["details"], dict):
         raise ReleaseFileError("the details have no names")
-    return TablesParts(
+    return (
         domain,
         asked,
         measurement,

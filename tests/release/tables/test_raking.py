@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from blowfish_fast.release.tables.synthetic_tables import RakedTables
+from blowfish_fast.release.synthetic import RakedTables
 
 
 @pytest.fixture(name="noisy")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from blowfish_fast.errors import SizeError
-from blowfish_fast.release.tables.synthetic_tables import (
+from blowfish_fast.release.synthetic import (
     RakedTables,
     TableSources,
     count_cells,
