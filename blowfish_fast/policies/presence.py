@@ -175,7 +175,7 @@ class WithAbsent(SameGraph):
     @property
     def neighbours(self) -> str:
         """Say how two neighbouring databases differ."""
-        return f"{self.base.neighbours}, or is added or removed"
+        return f"{self.base.neighbours}, or {appearing_words(self.absent_length)}"
 
     def _parameters(self) -> dict[str, Any]:
         return {"base": self.base.to_dict(), "length": str(self.absent_length)}
@@ -191,6 +191,12 @@ def as_length(length: Any) -> Fraction:
     if far < 1:
         raise PolicyError('"absent" lies at least one edge away', received=repr(length))
     return far
+
+
+def appearing_words(length: Fraction) -> str:
+    """Say that somebody comes or goes, and how many steps that is where not one."""
+    steps = "" if length == 1 else f", which counts as {float(length):g} steps"
+    return f"is added or removed{steps}"
 
 
 def presence_words(length: Fraction) -> str:

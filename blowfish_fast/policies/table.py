@@ -20,7 +20,13 @@ from blowfish_fast.errors import PolicyError
 
 from .base import Policy, from_dict, moves_words
 from .blocks import Full
-from .presence import AddRemove, WithAbsent, as_length, presence_words
+from .presence import (
+    AddRemove,
+    WithAbsent,
+    appearing_words,
+    as_length,
+    presence_words,
+)
 from .product import BY_ATTRIBUTE, Product, seen_by_factors
 from .protocol import PolicyGraph
 
@@ -239,7 +245,8 @@ class TablePolicy(Policy):
             if self.by_attribute is None
             else "one record moves in one attribute, along one edge of its policy"
         )
-        return f"{moves}, or is added or removed" if self.has_bottom else moves
+        far = self.absent_length
+        return moves if far is None else f"{moves}, or {appearing_words(far)}"
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data, for JSON."""

@@ -12,6 +12,7 @@ import pytest
 
 import blowfish_fast as bf
 from blowfish_fast.errors import InputError
+from blowfish_fast.measure.budgets import Budget
 from blowfish_fast.release.guarantee import Guarantee
 
 BLOCKS = bf.policies.Blocks(bf.Domain(6), [0, 0, 1, 1, 2, 2])
@@ -87,3 +88,21 @@ def test_a_policy_is_written_once_and_forgotten_with_it():
     del policy
     gc.collect()
     assert key not in guarantee._STATED
+
+
+@pytest.mark.parametrize(
+    ("length", "steps"), [(1, ""), (3, ", which counts as 3 steps")]
+)
+def test_presence_that_lies_further_away_is_told_in_the_currency(length, steps):
+    policy = bf.policies.WithAbsent(bf.policies.Line(bf.Domain(4)), length)
+    laws = {"epsilon": ["e^eps", "e^(3*eps)"], "rho": ["what rho allows", "9 rho"]}
+    for currency, factors in laws.items():
+        budget = Budget.stated(**{currency: "0.5"})
+        told = str(Guarantee.of(policy, budget, secure=True, notes=()))
+        assert f"or is added or removed{steps}." in told
+        limit = told.partition("cannot be told beyond ")[2].partition(", and")[0]
+        assert limit.removeprefix("a factor ") == factors[length > 1]
+        assert currency == "epsilon" or "*eps" not in told
+    only = bf.policies.TablePolicy(bf.Domain(4, names=["age"]), presence="only")
+    told = Guarantee.of(only, Budget(Fraction(1), 2), secure=True, notes=()).meaning
+    assert "nor, beyond 4 rho, which of any two records she has" in told
