@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from importlib import import_module
 from itertools import pairwise
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import typer
 from typer.core import TyperGroup
@@ -23,6 +25,7 @@ from .exit_codes import (
     DONE,
     INTERRUPTED,
     PIPE_CLOSED,
+    REFUSED,
     report_error,
     report_interruption,
 )
@@ -46,8 +49,8 @@ PANELS = {
         "recommend": "Say which mechanism to use, and why.",
         "compare": "Predict the error of every mechanism, best first. Free.",
         "policy": "Say or draw what a policy keeps indistinguishable.",
-        "persons": "Choose how many records of a person to count; estimate what that "
-        "loses.",
+        "persons": "Choose how many records of a person to count; with --up-to, say "
+        "what that loses.",
     },
     "Budget": {"ledger": "Open a budget, see what is left, and check its chain."},
     "Trust": {
@@ -85,12 +88,52 @@ def load_command(name: str) -> Any:
     return command
 
 
-class Commands(TyperGroup):
-    """All commands, in the order of `ORDER`; an interruption ends with one line."""
+class PlainWords(NamedTuple):
+    """Reads what was typed for an option: for texts and paths without pydantic.
 
-    def list_commands(self, ctx: Any) -> list[str]:
-        """Return the names, panel by panel."""
-        return ORDER
+    To load it takes typer longer than many a command; see `load_command`.
+    """
+
+    option: Any
+
+    def coerce(self, value: Any, **more: Any) -> Any:
+        """Return the value of the option; typer reads numbers, and whatever else."""
+        kind = self.option.type_descriptor.annotation
+        if value is None:
+            return () if self.option.multiple else None
+        if kind in (str, Path) or kind == list[str]:
+            return list(value) if kind == list[str] else kind(value)
+        if isinstance(kind, type) and isinstance(value, kind):
+            return value
+        self.option._runtime_param = None
+        return self.option.get_runtime_param().coerce(value, **more)
+
+
+@contextmanager
+def _end_plainly() -> Iterator[None]:
+    """Turn Ctrl-C and a closed pipe into exit codes, before typer sees them."""
+    try:
+        try:
+            yield
+        finally:
+            sys.stdout.flush()
+    except KeyboardInterrupt as stop:
+        report_interruption(stop)
+        raise typer.Exit(INTERRUPTED) from None
+    except BrokenPipeError:
+        # The interpreter's last flush goes nowhere, too.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise typer.Exit(PIPE_CLOSED) from None
+
+
+class Commands(TyperGroup):
+    """All commands, panel by panel; the first page is plain, and there at once."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Write the names and sentences of the commands."""
+        for panel, commands in PANELS.items():
+            with formatter.section(panel):
+                formatter.write_dl([*commands.items()])
 
     def get_params(self, ctx: Any) -> list[Any]:
         """Return the options of the first help page."""
@@ -101,13 +144,15 @@ class Commands(TyperGroup):
         name, command, rest = super().resolve_command(ctx, args)
         return name, None if command is None else load_command(str(name)), rest
 
+    def make_context(self, *words: Any, **more: Any) -> Any:
+        """Read the words; help pages are printed here."""
+        with _end_plainly():
+            return super().make_context(*words, **more)
+
     def invoke(self, ctx: Any) -> Any:
-        """Run a command; Ctrl-C is reported in a line, not in a traceback."""
-        try:
+        """Run a command."""
+        with _end_plainly():
             return super().invoke(ctx)
-        except KeyboardInterrupt as stop:
-            report_interruption(stop)
-            raise typer.Exit(INTERRUPTED) from None
 
 
 def _switch_plainly(command: Any) -> None:
@@ -118,6 +163,7 @@ def _switch_plainly(command: Any) -> None:
 
 def _plain_switches(options: list[Any]) -> list[Any]:
     for option in options:
+        option._runtime_param = PlainWords(option)
         if getattr(option, "is_flag", False) and option.metavar is None:
             option.metavar = ""
     return options
@@ -131,10 +177,11 @@ application = typer.Typer(
     no_args_is_help=True,
     add_completion=True,
     pretty_exceptions_enable=False,
+    rich_markup_mode=None,
 )
-for _panel, _commands in PANELS.items():
+for _commands in PANELS.values():
     for _name, _sentence in _commands.items():
-        application.command(_name, help=_sentence, rich_help_panel=_panel)(lambda: None)
+        application.command(_name, help=_sentence)(lambda: None)
 
 
 def run() -> None:
@@ -149,29 +196,13 @@ def run_command(words: Sequence[str]) -> int:
     COMPILER.tell = None if as_json else _say_compiling
     _take_named_shell(words)
     try:
-        # For programs, wrong words are reported as JSON; for people, in typer's box.
         code = application(
-            args=list(words), prog_name="blowfish", standalone_mode=not as_json
+            args=list(words), prog_name="blowfish", standalone_mode=False
         )
-        sys.stdout.flush()
-    except SystemExit as end:
-        # typer turns a closed pipe into the code of a failed check.
-        if isinstance(end.__context__, BrokenPipeError):
-            _discard_output()
-            return PIPE_CLOSED
-        # While words are read, typer hears Ctrl-C itself, and says nothing.
-        unsaid = getattr(end.__context__, "__cause__", None)
-        if isinstance(unsaid, KeyboardInterrupt):
-            report_interruption(unsaid)
-            return INTERRUPTED
-        return _flush(end.code if isinstance(end.code, int) else DONE)
-    except KeyboardInterrupt as stop:
-        report_interruption(stop)
-        return INTERRUPTED
-    except BrokenPipeError:
-        _discard_output()
-        return PIPE_CLOSED
     except Exception as problem:
+        if hasattr(problem, "show") and not as_json:
+            problem.show()
+            return REFUSED
         return report_error(problem, as_json=as_json)
     return code if isinstance(code, int) else DONE
 
@@ -189,18 +220,3 @@ def _take_named_shell(words: Sequence[str]) -> None:
     for option, shell in pairwise(words):
         if option in asked and not shell.startswith("-"):
             os.environ["_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION"] = "1"
-
-
-def _flush(code: int) -> int:
-    try:
-        sys.stdout.flush()
-    except BrokenPipeError:
-        _discard_output()
-        return PIPE_CLOSED
-    return code
-
-
-def _discard_output() -> None:
-    """Point the output nowhere, so that the interpreter's last flush is quiet."""
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, sys.stdout.fileno())

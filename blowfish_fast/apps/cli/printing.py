@@ -154,15 +154,17 @@ def show_table(
 
 
 @contextmanager
-def _progress(name: str, *columns: Any) -> Iterator[Callable[..., None]]:
-    """Show a bar on a terminal only; yield what updates it."""
-    from rich.progress import Progress, TextColumn
+def _progress(name: str, columns: Callable[[Any], list[Any]]) -> Iterator[Any]:
+    """Show columns of rich on a terminal only; yield what updates them."""
+    if not remarks.is_terminal:
+        yield lambda **_: None
+        return
+    from rich import progress
 
-    bar = Progress(
-        TextColumn("{task.description}"),
-        *columns,
+    bar = progress.Progress(
+        progress.TextColumn("{task.description}"),
+        *columns(progress),
         console=remarks,
-        disable=not remarks.is_terminal,
         transient=True,
         # Results belong to the output, even while a bar is shown.
         redirect_stdout=False,
@@ -174,30 +176,28 @@ def _progress(name: str, *columns: Any) -> Iterator[Callable[..., None]]:
 @contextmanager
 def spinner(text: str) -> Iterator[Report]:
     """Show a spinner and the step at hand while something works, on a terminal."""
-    from rich.progress import SpinnerColumn, TimeElapsedColumn
-
-    with _progress(text, SpinnerColumn(), TimeElapsedColumn()) as update:
+    with _progress(
+        text, lambda rich: [rich.SpinnerColumn(), rich.TimeElapsedColumn()]
+    ) as update:
         yield lambda step: update(description=f"{text}: {step}")
 
 
 @contextmanager
 def counter(name: str) -> Iterator[Count]:
     """Show a bar of counted steps while something works, on a terminal."""
-    from rich import progress
-
-    columns = (
-        progress.BarColumn(bar_width=20),
-        progress.MofNCompleteColumn(),
-        progress.TimeRemainingColumn(),
-        progress.TextColumn("{task.fields[last]}"),
-    )
-    with _progress(name, *columns) as update:
+    with _progress(
+        name,
+        lambda rich: [
+            rich.BarColumn(bar_width=20),
+            rich.MofNCompleteColumn(),
+            rich.TimeRemainingColumn(),
+            rich.TextColumn("{task.fields[last]}"),
+        ],
+    ) as update:
         yield lambda done, total, last: update(
             completed=done,
             total=total,
-            last=last
-            if len(last) <= LONGEST_NAME
-            else f"{last[: LONGEST_NAME - 3]}...",
+            last=f"{last[: LONGEST_NAME - 3]}..." if last[LONGEST_NAME:] else last,
         )
 
 

@@ -27,7 +27,7 @@ from blowfish_fast.data.predicates import attribute_cover
 from blowfish_fast.errors import InputError, IntervalError
 from blowfish_fast.measure.strategies.answers import Answers
 from blowfish_fast.release.grants import BOUND_NAMES, Scope
-from blowfish_fast.release.group_answers import Estimate, GroupedAnswers
+from blowfish_fast.release.group_answers import GroupedAnswers
 from blowfish_fast.release.olap import Groups, Selection
 from blowfish_fast.release.release import Release
 from blowfish_fast.workloads import Identity, Prefixes, Ranges, Rectangles, Workload
@@ -218,30 +218,16 @@ def _answer_quantiles(release: Release, asked: Question) -> AnswerTable:
         beside = {"where": _words(" and ".join(asked.where) or everyone, parts)}
         values = np.array([float(one) for one in one_by_one])
         columns = {**beside, "quantile": np.array(parts), name: values}
-        return _each(columns, one_by_one, cut)
+        return _line_by_line(columns, [one._answers for one in one_by_one], cut)
     groups = grouped(selection)
     answers = [groups.quantile(axis, part) for part in parts]
     columns = _group_columns(answers)
     values = columns.pop("quantile")
     repeated = np.repeat(parts, len(values) // len(parts))
-    return _by_group({**columns, "quantile": repeated, name: values}, answers, cut)
+    return _line_by_line({**columns, "quantile": repeated, name: values}, answers, cut)
 
 
-def _each(
-    columns: dict[str, AnyArray], answers: list[Estimate], cuts_cells: bool
-) -> AnswerTable:
-    """Return a table with a line for each answer."""
-    return AnswerTable(
-        columns,
-        lambda confidence, of: np.array(
-            [one.interval(confidence, of=of) for one in answers]
-        ),
-        lambda: all(one.holds_truth for one in answers),
-        cuts_cells=cuts_cells,
-    )
-
-
-def _by_group(
+def _line_by_line(
     columns: dict[str, AnyArray], answers: list[GroupedAnswers], cuts_cells: bool
 ) -> AnswerTable:
     """Return a table with a line for each group of each answer."""
@@ -334,13 +320,13 @@ def _answer_selection(release: Release, asked: Question) -> AnswerTable:
             "measure": np.array([name for name, _ in measures], dtype=object),
             "estimate": np.array([float(one) for one in answers]),
         }
-        return _each(columns, answers, cut)
+        return _line_by_line(columns, [one._answers for one in answers], cut)
     if len(measures) > 1:
         raise InputError("with --by, ask for one of --count, --sum, --mean and --std")
     groups = grouped(selection)
     (name, column) = measures[0]
     found = groups.count() if column is None else getattr(groups, name)(column)
-    return _by_group(_group_columns([found]), [found], cut)
+    return _line_by_line(_group_columns([found]), [found], cut)
 
 
 def _measures(asked: Question, domain: Domain) -> list[tuple[str, int | None]]:

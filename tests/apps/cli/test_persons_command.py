@@ -14,8 +14,8 @@ VISITS = [
     *("--data", "visits.csv", "--domain", "age=0:100:10", "--policy", "add_remove"),
     *("--person", "patient", "--record", "visit"),
 ]
-CHOOSE = ["persons", "choose", *VISITS, "--epsilon", "2"]
-LOST = ["persons", "lost", *VISITS, "--at-most", "2", "--up-to", "12"]
+CHOOSE = ["persons", *VISITS, "--epsilon", "2"]
+LOST = ["persons", *VISITS, "--at-most", "2", "--up-to", "12"]
 BOOK = ["--ledger", "book", "--budget", "90"]
 
 
@@ -100,7 +100,7 @@ def test_a_job_file_is_read_and_a_seed_marks_an_experiment(visits):
         '[domain]\nage = "0:100:10"\n[policy]\nkind = "add_remove"\n'
         "[budget]\nepsilon = 2\n"
     )
-    words = ["persons", "choose", "job.toml", "--price", "1/2", "--seed", "5"]
+    words = ["persons", "job.toml", "--price", "1/2", "--seed", "5"]
     one, two = told(*words), told(*words)
     assert one == two
     assert not one["private"]
@@ -111,7 +111,7 @@ def test_a_job_file_is_read_and_a_seed_marks_an_experiment(visits):
     ("words", "error", "reason"),
     [
         ([*CHOOSE, "--count", "persons"], InputError, "each person counts once"),
-        (["persons", "choose", *VISITS], InputError, "release that follows"),
+        (["persons", *VISITS], InputError, "release that follows"),
         ([*LOST, "--at-most", "12"], InputError, "below up_to"),
         ([*CHOOSE, "--seed", "1"], InputError, "no ledger pays"),
         ([*CHOOSE, "--person", "nobody"], InputError, "nobody"),
@@ -121,7 +121,7 @@ def test_a_job_file_is_read_and_a_seed_marks_an_experiment(visits):
 def test_what_is_wrong_is_refused_before_anything_is_charged(
     words, error, reason, visits
 ):
-    problem = refused(*words[:2], *BOOK, *words[2:], "--price", "1")
+    problem = refused(*words[:1], *BOOK, *words[1:], "--price", "1")
     assert isinstance(problem, error)
     assert reason in str(problem)
     assert not (visits / "book").exists()

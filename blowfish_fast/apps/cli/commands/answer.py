@@ -53,7 +53,6 @@ def run_answer(
     Example: blowfish answer ages.blowfish --where age=20:40 --mean age
     """
     from blowfish_fast._support.validation import as_confidence
-    from blowfish_fast.apps.cli.files.outputs import check_table, write_table
     from blowfish_fast.apps.cli.release_questions import add_intervals, answer_question
     from blowfish_fast.data.frames import Table
     from blowfish_fast.data.predicates import extent
@@ -63,6 +62,8 @@ def run_answer(
     if COMPILER.alone and not many and path.is_file():
         COMPILER.wanted = path.stat().st_size > SHORT_FILE
     if out is not None:
+        from blowfish_fast.apps.cli.files.outputs import check_table, write_table
+
         check_table(out)
     with spinner(f"reading {path.name}") as step:
         release = bf.Release.load(path)
