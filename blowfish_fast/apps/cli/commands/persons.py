@@ -71,7 +71,8 @@ def run_persons(
     cells = min(facts.domain.size, facts.workload.queries)
 
     def ask(held: Any, **payer: Any) -> list[dict[str, Any]]:
-        terms = {"epsilon": price, "policy": facts.ledger_policy, "rng": seed} | payer
+        terms: dict[str, Any] = {"policy": facts.ledger_policy, "rng": seed}
+        terms |= {"epsilon": price} | payer
         if up_to is not None:
             terms |= {"at_most": kept, "confidence": job.confidence or 0.95}
             lost = contributions.truncation_loss(held, up_to=up_to, **terms)

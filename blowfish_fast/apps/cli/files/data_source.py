@@ -25,7 +25,9 @@ from .record_files import (
     Part,
     RecordsFile,
     RecordSource,
+    check_columns,
     domain_as_stored,
+    needed_columns,
     refuse_absent,
 )
 
@@ -162,19 +164,7 @@ class MadeUp(RecordSource):
             raise InputError(
                 "the made-up people have one record each; leave --person out"
             )
-        columns = [*made_up_people()]
-        asked = [*counting.domain.names, *filter(None, [counting.weight])]
-        lacking = [str(one) for one in asked if one not in columns]
-        if None in asked:
-            raise InputError(
-                "cells of a table are stated by column, --cells age=16:91:1; the "
-                f"made-up table has {', '.join(columns)}"
-            )
-        if lacking:
-            raise InputError(
-                f"the made-up table has no column {', '.join(map(repr, lacking))}; it "
-                f"has {', '.join(columns)}"
-            )
+        check_columns(self.description, needed_columns(counting), made_up_people())
 
     def open(self, counting: Counting[Any], done: Part) -> tuple[Any, Chunks]:
         """Return the made-up people, all at once."""

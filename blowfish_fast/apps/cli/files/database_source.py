@@ -20,7 +20,14 @@ from blowfish_fast.data.sql_cells import type_problem
 from blowfish_fast.data.table_counts import TableCounts
 from blowfish_fast.errors import CountsError, EngineError, InputError, nearest
 
-from .record_files import DataSource, Part, TableAxes, domain_as_stored
+from .record_files import (
+    DataSource,
+    Part,
+    TableAxes,
+    check_columns,
+    domain_as_stored,
+    needed_columns,
+)
 
 OWN = ("duckdb", "sqlite", "postgres", "postgresql")
 """Schemes that the explorer's databases open, read only."""
@@ -59,7 +66,7 @@ class DatabaseTable(DataSource):
         """Count the records of some tables of a domain, from one statement."""
         stored = self._stored(counting)
         with _quiet_drivers():
-            batches = stored.queried_places(self.database.backend.table(self.table))
+            batches = stored.query(self.database.backend.table(self.table)).places()
             domain, bound = counting.domain, counting.bound
             counted = TableCounts.from_cells(domain, tables, batches, bound)
         done(1.0)
@@ -96,20 +103,7 @@ class DatabaseTable(DataSource):
     def _stored(self, counting: Counting[Any]) -> Counting[Any]:
         """Return what is counted, with categories as the table spells them."""
         columns: dict[str, Any] = dict(self.database.schema(self.table).items())
-        names = counting.domain.names
-        if None in names:
-            raise InputError(
-                "a table has columns with names, and the domain names none; state it "
-                "as age=0:101:1, for instance"
-            )
-        raise_together(
-            InputError(
-                f"{self.description} has no column {name!r}{nearest(name, columns)}; "
-                f"its columns are {', '.join(columns)}"
-            )
-            for name in (*names, counting.weight, *counting.keys)
-            if name is not None and name not in columns
-        )
+        check_columns(self.description, needed_columns(counting), columns)
         stored = domain_as_stored(
             counting.domain,
             texts=[name for name, kind in columns.items() if kind.is_string()],

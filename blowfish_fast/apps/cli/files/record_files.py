@@ -6,7 +6,7 @@ Spaces around a value or a name of a CSV file are no part of it.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,7 +20,6 @@ from blowfish_fast.data.csv_files import (
     CsvTable,
     TextForm,
     duckdb_module,
-    lacking_columns,
     literal,
     read_head,
     trim_spaces,
@@ -29,7 +28,7 @@ from blowfish_fast.data.histogram import Counting, Histogram
 from blowfish_fast.data.persons import records_per_person
 from blowfish_fast.data.records import raise_together
 from blowfish_fast.data.table_counts import TableCounts
-from blowfish_fast.errors import InputError
+from blowfish_fast.errors import InputError, nearest
 
 CSV = (".csv", ".tsv", ".txt")
 PARQUET = (".parquet", ".pq")
@@ -113,7 +112,7 @@ class RecordsFile(RecordSource):
 
     def check(self, counting: Counting[Any]) -> None:
         """Refuse a file that lacks columns; reads its first line or schema only."""
-        needed = _needed(counting)
+        needed = needed_columns(counting)
         if self.path.suffix.lower() in PARQUET:
             _ParquetTable(self.path).check(needed, counting.domain)
         else:
@@ -121,7 +120,7 @@ class RecordsFile(RecordSource):
 
     def open(self, counting: Counting[Any], done: Part) -> tuple[Any, Chunks]:
         """Return the domain as the file spells it, and the needed columns in chunks."""
-        needed = _needed(counting)
+        needed = needed_columns(counting)
         if self.path.suffix.lower() in PARQUET:
             table = _ParquetTable(self.path)
             stored = table.check(needed, counting.domain)
@@ -229,9 +228,7 @@ class _ParquetTable:
                 f"{self.path} names its columns and holds no record; is it the right "
                 "file? Nothing was charged"
             )
-        names = list(self.types)
-        if not all(one.name in names for one in needed):
-            raise lacking_columns(self.path, [one.name for one in needed], names)
+        check_columns(str(self.path), needed, self.types)
         stored = domain_as_stored(
             domain,
             texts=[one for one, kind in self.types.items() if _is_text(kind)],
@@ -330,7 +327,20 @@ def refuse_absent(path: Path) -> None:
         raise InputError(f"there is no file {path}; check the path of the data")
 
 
-def _needed(counting: Counting[Any]) -> list[Needed]:
+def check_columns(where: str, needed: list[Needed], columns: Collection[str]) -> None:
+    """Refuse a table that lacks some of the needed columns."""
+    raise_together(
+        InputError(
+            f"{where} has no column {one.name!r}{nearest(one.name, columns)}; its "
+            f"columns are {', '.join(columns)}"
+        )
+        for one in needed
+        if one.name not in columns
+    )
+
+
+def needed_columns(counting: Counting[Any]) -> list[Needed]:
+    """Return the columns that are needed, by name."""
     needed = [_needed_column(one) for one in counting.domain.attributes]
     if counting.weight is not None:
         needed.append(Needed(counting.weight, "number"))
@@ -342,8 +352,8 @@ def _needed_column(attribute: Axis) -> Needed:
     if attribute.name is None:
         raise InputError(
             "records have columns with names, and the domain names none; state it as "
-            "age=0:101:1, for instance. Cells without names are for files of counts "
-            "(.npy)"
+            "--cells age=0:101:1, for instance. Cells without names are for files of "
+            "counts (.npy)"
         )
     if attribute.levels is not None:
         return Needed(attribute.name, "category")
