@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from blowfish_fast.errors import BlowfishError, CountsError, EpsilonError, Input
 
 from .typing import AnyArray, IntArray
 
+Held = TypeVar("Held", bound=AnyArray)
 EpsilonLike = float | int | Fraction | Decimal | str
 
 SMALLEST_EPSILON = Fraction(1, 10**9)
@@ -293,6 +294,12 @@ def _from_objects(array: AnyArray) -> AnyArray:
         "counts must be numbers; received Python objects. "
         "Convert them to an integer array first"
     )
+
+
+def read_only(array: Held) -> Held:
+    """Return an array that nobody can write to any more: it is shared from now on."""
+    array.flags.writeable = False
+    return array
 
 
 def as_generator(rng: Any) -> np.random.Generator:

@@ -14,6 +14,7 @@ import numpy as np
 
 from blowfish_fast import kernels
 from blowfish_fast._support.typing import AnyArray, FloatArray, IntArray
+from blowfish_fast._support.validation import read_only
 from blowfish_fast.errors import DomainError
 
 from .domain import Domain
@@ -179,6 +180,5 @@ def _cell_order(shape: tuple[int, ...]) -> Buckets:
     cells = int(np.prod(shape))
     if len(shape) == 1:
         return Buckets.single_cells(cells)
-    return Buckets.single_cells(
-        cells, kernels.hilbert_order(shape), curve=len(shape) == 2
-    )
+    order = read_only(kernels.hilbert_order(shape))
+    return Buckets.single_cells(cells, order, curve=len(shape) == 2)

@@ -9,7 +9,7 @@ import numpy as np
 
 from blowfish_fast import kernels
 from blowfish_fast._support.typing import FloatArray
-from blowfish_fast._support.validation import as_choice, as_whole
+from blowfish_fast._support.validation import as_choice, as_whole, read_only
 from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.errors import InputError
 from blowfish_fast.measure.budgets import Budget, BudgetTerms
@@ -180,6 +180,8 @@ class OrderedHierarchical(Mechanism):
         if kept is None or kept[0] is not policy or kept[1] != budget:
             form = self.workload.form(Buckets.single_cells(self.domain.size))
             strategy = best_hierarchy(policy, form, budget, self.fan_out)
+            for one in strategy.pack().values():
+                read_only(one)
             kept = self.__dict__["_kept_plan"] = policy, budget, strategy
         return kept[2]
 

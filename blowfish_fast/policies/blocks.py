@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from blowfish_fast._support.typing import FloatArray, IntArray
-from blowfish_fast._support.validation import as_integers
+from blowfish_fast._support.validation import as_integers, read_only
 from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.errors import PolicyError
@@ -107,8 +107,7 @@ class Blocks(Policy):
                 f"({domain.size},) in C order",
                 received=given.shape,
             )
-        self._given = given.reshape(-1)
-        self._given.flags.writeable = False
+        self._given = read_only(given.reshape(-1))
         if self._given.min() < 0:
             raise PolicyError(
                 "each cell needs a block, 0 or more",
@@ -128,19 +127,17 @@ class Blocks(Policy):
         used = np.flatnonzero(first < cells)
         number = np.empty(first.size, dtype=np.int64)
         number[used[np.argsort(first[used])]] = np.arange(used.size)
-        labels = number[given]
-        labels.flags.writeable = False
-        return labels
+        return read_only(number[given])
 
     @cached_property
     def sizes(self) -> IntArray:
         """Number of cells of each block."""
-        return np.bincount(self.labels)
+        return read_only(np.bincount(self.labels))
 
     @cached_property
     def order(self) -> IntArray:
         """Cells, block after block."""
-        return np.argsort(self.labels, kind="stable")
+        return read_only(np.argsort(self.labels, kind="stable"))
 
     @cached_property
     def _ends(self) -> IntArray:

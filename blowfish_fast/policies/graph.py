@@ -10,7 +10,7 @@ import numpy as np
 
 from blowfish_fast import kernels
 from blowfish_fast._support.typing import BoolArray, FloatArray, IntArray
-from blowfish_fast._support.validation import as_integers
+from blowfish_fast._support.validation import as_integers, read_only
 from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.errors import PolicyError, SizeError
@@ -51,9 +51,8 @@ class Graph(Policy):
         super().__init__(domain)
         ends = _read_edges(edges, domain.size)
         nodes = np.where(ends == ABSENT, domain.size, ends)
-        self._rows = _freeze(
-            *kernels.adjacency(nodes[:, 0], nodes[:, 1], domain.size + 1)
-        )
+        rows = kernels.adjacency(nodes[:, 0], nodes[:, 1], domain.size + 1)
+        self._rows = Rows(*map(read_only, rows))
 
     @property
     def rows(self) -> Rows:
@@ -93,7 +92,8 @@ class Graph(Policy):
         private = np.zeros(count, dtype=np.bool_)
         if self.has_bottom:
             private[labels[-1]] = True
-        return Components(labels[:-1].copy() if count > 1 else None, private)
+        parts = read_only(labels[:-1].copy()) if count > 1 else None
+        return Components(parts, read_only(private))
 
     def _edges(self, chunk: int) -> Iterator[IntArray]:
         low, high = self._ends()
@@ -154,9 +154,8 @@ class Graph(Policy):
         cross = low != high
         graph = Graph.__new__(Graph)
         Policy.__init__(graph, domain)
-        graph._rows = _freeze(
-            *kernels.adjacency(low[cross], high[cross], buckets.count + 1)
-        )
+        rows = kernels.adjacency(low[cross], high[cross], buckets.count + 1)
+        graph._rows = Rows(*map(read_only, rows))
         return graph
 
     def describe(self) -> str:
@@ -224,12 +223,6 @@ class Graph(Policy):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.domain!r}, {self.edge_count:,} edges)"
-
-
-def _freeze(pointers: IntArray, neighbours: IntArray) -> Rows:
-    pointers.flags.writeable = False
-    neighbours.flags.writeable = False
-    return Rows(pointers, neighbours)
 
 
 def _read_edges(edges: Any, cells: int) -> IntArray:

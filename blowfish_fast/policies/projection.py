@@ -11,7 +11,7 @@ import numpy as np
 
 from blowfish_fast import kernels
 from blowfish_fast._support.typing import BoolArray, FloatArray, IntArray
-from blowfish_fast._support.validation import as_integers
+from blowfish_fast._support.validation import as_integers, read_only
 from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.errors import PolicyError, SizeError
@@ -55,7 +55,7 @@ class Band(Policy):
     def __init__(self, domain: Domain, far: Any) -> None:
         super().__init__(domain)
         on_one_axis(domain, "Band")
-        self.far = as_integers(far, "far", PolicyError)
+        self.far = read_only(as_integers(far, "far", PolicyError))
         if self.far.shape != domain.shape:
             raise PolicyError(
                 f"far must name one cell for each of the {domain.size}",
@@ -69,7 +69,6 @@ class Band(Policy):
                 received=f"{self.far[:5]} ...",
                 way_out="policies.Graph takes any edges",
             )
-        self.far.flags.writeable = False
 
     @property
     def _lengths(self) -> IntArray:
@@ -214,9 +213,8 @@ class Projection(Graph):
             self.bins.labels, parts.labels + bins, bins + parts.count
         )
         labels, count = kernels.component_labels(*graph)
-        return Components(
-            labels[:bins].copy() if count > 1 else None, np.zeros(count, dtype=np.bool_)
-        )
+        parts = read_only(labels[:bins].copy()) if count > 1 else None
+        return Components(parts, read_only(np.zeros(count, dtype=np.bool_)))
 
     def _bandwidth(self, order: IntArray | None) -> Bandwidth | None:
         with suppress(SizeError):

@@ -12,7 +12,7 @@ import numpy as np
 
 from blowfish_fast import kernels
 from blowfish_fast._support.typing import BoolArray, FloatArray, IntArray
-from blowfish_fast._support.validation import as_choice, as_fraction
+from blowfish_fast._support.validation import as_choice, as_fraction, read_only
 from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.errors import InputError, PolicyError, SizeError
@@ -124,7 +124,8 @@ class Threshold(Policy):
     def _far(self) -> IntArray:
         last = self.domain.size - 1
         if self.unit == "cells":
-            return np.minimum(np.arange(self.domain.size) + self._ball.limit, last)
+            reach = np.arange(self.domain.size) + self._ball.limit
+            return read_only(np.minimum(reach, last))
         edges = np.array(self.domain.attributes[0].edges)
         upper, theta = edges[1:], float(self.theta)
         with np.errstate(over="ignore", invalid="ignore"):
@@ -136,7 +137,7 @@ class Threshold(Policy):
         before = np.searchsorted(edges[:-1], limit, side="left")
         upto = np.searchsorted(edges[:-1], limit, side="right")
         far: IntArray = np.where(rounded_off > 0, upto, before) - 1
-        return np.maximum(far, np.arange(self.domain.size))
+        return read_only(np.maximum(far, np.arange(self.domain.size)))
 
     def _edges(self, chunk: int) -> Iterator[IntArray]:
         if self.unit == "value":

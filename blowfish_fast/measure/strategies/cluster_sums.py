@@ -18,7 +18,7 @@ import numpy as np
 
 from blowfish_fast import kernels
 from blowfish_fast._support.typing import AnyArray, BoolArray, FloatArray, IntArray
-from blowfish_fast._support.validation import as_parts, as_share
+from blowfish_fast._support.validation import as_parts, as_share, read_only
 from blowfish_fast.data.domain import Axis, Domain
 from blowfish_fast.errors import DomainError, IntervalError, SizeError
 from blowfish_fast.measure.noise import WEIGHT_BITS, Scales
@@ -57,12 +57,9 @@ class CellGrid:
         span = sum(float(one[-1] - one[0]) for one in centres)
         # Cells of width 1 have centres on halves: no rounding up to 2^19 of them.
         self.step = 2.0 ** (math.frexp(span)[1] - STEP_BITS) if span > 0 else 1.0
-        self.coordinates = np.concatenate(
-            [
-                np.rint((one - middle) / self.step).astype(np.int64)
-                for one, middle in zip(centres, self.middle, strict=True)
-            ]
-        )
+        pairs = zip(centres, self.middle, strict=True)
+        steps = [np.rint((one - middle) / self.step) for one, middle in pairs]
+        self.coordinates = read_only(np.concatenate(steps).astype(np.int64))
         self._longest: tuple[Policy, int] | None = None
 
     @cached_property
