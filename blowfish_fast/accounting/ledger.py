@@ -7,6 +7,7 @@ charge (Lemma CO5). Malformed data and all that public values forbid are refused
 
 from __future__ import annotations
 
+import json
 import os
 import threading
 from collections.abc import Mapping, Sequence
@@ -19,6 +20,7 @@ import numpy as np
 
 from blowfish_fast._support.html import panel, spent_bar, table
 from blowfish_fast._support.validation import (
+    as_choice,
     as_epsilon,
     check_progress,
     malformed_as,
@@ -26,7 +28,13 @@ from blowfish_fast._support.validation import (
 )
 from blowfish_fast.data.frames import Table
 from blowfish_fast.errors import InputError, LedgerError, PolicyError
-from blowfish_fast.measure.budgets import Budget, BudgetTerms, as_rho, stated_budget
+from blowfish_fast.measure.budgets import (
+    Budget,
+    BudgetTerms,
+    Paid,
+    as_rho,
+    stated_budget,
+)
 from blowfish_fast.measure.handle import Progress
 from blowfish_fast.mechanisms import Mechanism
 from blowfish_fast.mechanisms.certifier import Certifier
@@ -74,7 +82,7 @@ from .statements import (
 MOST_SHOWN = 8
 
 
-class Ledger:
+class Ledger(Paid):
     """A budget that is charged before anything is measured.
 
     Everything ever released through one ledger is, together, epsilon-Blowfish for its
@@ -195,16 +203,6 @@ class Ledger:
         """The whole budget, in its currency."""
         total = self._journal.standing().total
         return Budget(self.currency.amount(total), self.currency.power)
-
-    @property
-    def epsilon(self) -> Fraction:
-        """The whole budget of a ledger in epsilon; refused for one in rho."""
-        return self.budget.epsilon
-
-    @property
-    def rho(self) -> Fraction:
-        """The whole budget in rho: as stated, or epsilon^2 / 2."""
-        return self.budget.rho
 
     @property
     def spent(self) -> Fraction:
@@ -352,17 +350,16 @@ class Ledger:
             Your promise that each count constraint of the policy counts people of one
             part only. Only with ``by="ids"``.
         """
-        if by not in ("ids", "regions"):
-            raise InputError(f'by must be "ids" or "regions"; received {by!r}')
+        as_choice(by, "by", ("ids", "regions"))
         columns = 2 if by == "ids" else 3
         shape = "(mechanism, data)" if by == "ids" else "(mechanism, data, cells)"
         with malformed_as(InputError, f'by="{by}" takes a list of {shape}'):
             parts = list(parts)
-            fits = bool(parts) and all(len(one) == columns for one in parts)
-        if not fits:
+            lengths = {len(one) for one in parts}
+        if lengths != {columns}:
             raise InputError(
                 f'by="{by}" takes a list of {shape}, at least one; received '
-                f"{len(parts)} parts of lengths {sorted({len(one) for one in parts})}"
+                f"{len(parts)} parts of lengths {sorted(lengths)}"
             )
         checked = [RequestPart(*one) for one in parts]
         for one in checked:
@@ -581,6 +578,7 @@ class Ledger:
         if note is not None:
             with malformed_as(InputError, "a note is a mapping of plain values"):
                 content["note"] = dict(note)
+                json.dumps(content["note"], sort_keys=True)
         charge = self._journal.find(name)
         if charge is not None:
             check_same(charge, content, self.currency)

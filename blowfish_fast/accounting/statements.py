@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from blowfish_fast._support.validation import malformed_as
 from blowfish_fast.errors import BlowfishError, InputError, LedgerError
-from blowfish_fast.measure.budgets import Budget
+from blowfish_fast.measure.budgets import Budget, Paid
 from blowfish_fast.policies import Policy, from_dict
 
 from .composition import EPSILON, Currency
@@ -131,7 +131,7 @@ class Share:
 
 
 @dataclass(frozen=True)
-class Entry:
+class Entry(Paid):
     """One charge, as `Ledger.history` lists it.
 
     `together` says why the parts that `mechanism` names cost no more than the largest
@@ -170,11 +170,6 @@ class Entry:
             note=charge.content.get("note"),
             snapshot=str(charge.content.get("snapshot", "")),
         )
-
-    @property
-    def epsilon(self) -> Fraction:
-        """Charged in all, of a ledger in epsilon."""
-        return self.budget.epsilon
 
     def to_dict(self) -> dict[str, Any]:
         """Return the charge as plain data; its budget as an exact fraction in text."""

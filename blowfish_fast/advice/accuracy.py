@@ -12,10 +12,10 @@ from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any, Literal
 
-from blowfish_fast._support.validation import as_positive, as_whole
+from blowfish_fast._support.validation import as_choice, as_positive, as_whole
 from blowfish_fast.errors import EpsilonError, InputError
-from blowfish_fast.measure.budgets import Budget
-from blowfish_fast.measure.sensitivity.policy import sensitivity
+from blowfish_fast.measure.budgets import Budget, Paid
+from blowfish_fast.measure.sensitivity.policy import check_question, sensitivity
 from blowfish_fast.policies import Policy, refuse_units
 from blowfish_fast.workloads import Workload
 
@@ -28,7 +28,7 @@ MANY_QUERIES, MANY_CELLS = 2**14, 2**16
 """Beyond, mechanisms that are far from the cheapest are priced by scaling alone."""
 
 
-class Translation:
+class Translation(Paid):
     """What an accuracy costs under every mechanism, cheapest first.
 
     Where no edge of the policy changes any answer, the answers are public, given
@@ -69,16 +69,6 @@ class Translation:
         found = self.best.budget
         assert found is not None
         return found
-
-    @property
-    def epsilon(self) -> Fraction:
-        """The least epsilon; refused where the accuracy was asked for in rho."""
-        return self.budget.epsilon
-
-    @property
-    def rho(self) -> Fraction:
-        """The least rho, or that of the least epsilon."""
-        return self.budget.rho
 
     @property
     def currency(self) -> str:
@@ -168,17 +158,16 @@ def translate(
     >>> full.epsilon > 5 * found.epsilon
     True
     """
+    check_question(policy, workload)
     refuse_units(policy, "the epsilon for an accuracy")
     wanted = as_positive(alpha, "alpha, the largest error,")
     chance = as_positive(beta, "beta, the probability of exceeding alpha,")
     if chance >= 1.0:
         raise InputError(f"beta must lie strictly between 0 and 1; received {beta!r}")
     miss = 1.0 - (1.0 - chance)
-    if scope not in SCOPES:
-        raise InputError(f"scope must be one of {SCOPES}; received {scope!r}")
+    as_choice(scope, "scope", SCOPES)
     samples = as_whole(samples, "samples", 0)
-    if currency not in ("epsilon", "rho"):
-        raise InputError(f'currency must be "epsilon" or "rho"; received {currency!r}')
+    as_choice(currency, "currency", ("epsilon", "rho"))
     workload._refuse_too_many()
     if float(sensitivity(policy.unconstrained, workload)) == 0.0:
         return Translation(wanted, miss, scope, [], free=True)

@@ -124,13 +124,12 @@ def audit_selector(
         tried = len(pairs) + steps
     if twin is None:
         stride = max(1, len(pairs) // PILOT_PAIRS)
-        pilots = _Pilots(case, PILOT_RUNS, runs, seed, one_by_one)
-        pair = max(pairs[::stride], key=pilots.apart)
+        apart = _pilots(case, PILOT_RUNS, runs, seed, one_by_one)
+        pair = max(pairs[::stride], key=apart)
         tried = len(pairs[::stride])
     else:
-        pilots = _Pilots(case, size, samples, seed, twin)
-        best = max(pairs, key=pilots.apart)
-        pair = _worse_pair(case, best, pilots.apart, steps, seed)
+        apart = _pilots(case, size, samples, seed, twin)
+        pair = _worse_pair(case, max(pairs, key=apart), apart, steps, seed)
         yield drawn("in batches", pair, samples, twin)
     if runs:
         yield drawn("run by run", pair, runs, one_by_one)
@@ -191,30 +190,25 @@ def _most_visible(first: Law, second: Law, samples: int) -> tuple[float, float] 
     )
 
 
-class _Pilots:
-    """Small samples of a choice, and what they promise for a large one."""
+def _pilots(
+    case: Case, runs: int, samples: int, seed: int, tally: Tally
+) -> Callable[[Pair], float]:
+    """Return what small samples of a pair promise of its log-ratio in large ones."""
+    known: dict[bytes, Counter[Hashable]] = {}
+    counted = max(samples - pilot_size(samples), 1)
 
-    def __init__(
-        self, case: Case, runs: int, samples: int, seed: int, tally: Tally
-    ) -> None:
-        self.case, self.runs, self.tally = case, runs, tally
-        self.samples = max(samples - pilot_size(samples), 1)
-        self.seed = 2**32 + seed
-        self._known: dict[bytes, Counter[Hashable]] = {}
-
-    def apart(self, pair: Pair) -> float:
-        """Return the log-ratio that is promised."""
-        first, second = (self._pilot(side) for side in pair.sides)
-        return max(
-            promise((first, second), one, self.samples) for one in {*first, *second}
-        )
-
-    def _pilot(self, counts: IntArray) -> Counter[Hashable]:
+    def pilot(counts: IntArray) -> Counter[Hashable]:
         key = counts.tobytes()
-        if key not in self._known:
-            rng = Randomness(self.seed + len(self._known))
-            self._known[key] = self.tally(self.case, counts, self.runs, rng)
-        return self._known[key]
+        if key not in known:
+            rng = Randomness(2**32 + seed + len(known))
+            known[key] = tally(case, counts, runs, rng)
+        return known[key]
+
+    def apart(pair: Pair) -> float:
+        first, second = map(pilot, pair.sides)
+        return max(promise((first, second), one, counted) for one in {*first, *second})
+
+    return apart
 
 
 def tally_both_sides(

@@ -31,7 +31,7 @@ from .records import (
     domain_with_rules,
     place_blocks,
 )
-from .sql import CellQuery, bounded_table, cell_batches
+from .sql import CellQuery, bounded_table
 
 
 class RecordTerms(TypedDict, total=False):
@@ -117,16 +117,6 @@ class Counting(NamedTuple, Generic[AnyDomain]):
         kept = bounded_table(table, self.keys, self.bound, self.key, columns)
         bounded, keys, units = kept
         return CellQuery.over(self.domain, self.rules, bounded, columns, units, keys)
-
-    def queried_places(
-        self, table: Any, columns: Mapping[Any, str] | None = None
-    ) -> Iterator[list[IntArray]]:
-        """Yield what `places` does, from one statement: one choice of records."""
-        keys: tuple[str, ...] = ()
-        if self.bound is not None:
-            kept = bounded_table(table, self.keys, self.bound, self.key, columns)
-            table, keys = kept.table, kept.keys
-        return cell_batches(self.domain, self.rules, table, columns, keys)
 
 
 class PrivateCounts:

@@ -207,6 +207,30 @@ class CellQuery:
                     yield CellCounts(cells, _whole(records, self.weight))
             raise_together(problems)
 
+    def places(self) -> Iterator[list[IntArray]]:
+        """Yield the cells of every record along each attribute, from one statement."""
+        found, table = {}, self.table
+        for axis, one in enumerate(self.columns):
+            number, strays = one.cell(table, axis)
+            if strays:
+                number = ibis_module().cases(*strays, else_=number)
+            small = one.attribute.size <= SMALL_CELLS
+            found[f"cell{axis}"] = number.cast("int16" if small else "int32")
+        lacking = {f"lacks{at}": table[k].isnull() for at, k in enumerate(self.keys)}
+        problems: list[InputError] = []
+        with _without_quotes():
+            selected = table.select(**found, **lacking)
+            for batch in selected.to_pyarrow_batches(chunk_size=ROWS_AT_ONCE):
+                for at, column in enumerate(lacking):
+                    if np.asarray(batch.column(column)).any():
+                        refuse_missing_key(("person", "record")[at])
+                columns = [np.asarray(batch.column(name)) for name in found]
+                for cells in columns:
+                    problems += self._problems(cells)
+                if not problems:
+                    yield columns
+            raise_together(problems)
+
     def _arrow(self) -> Iterator[tuple[IntArray, Any]]:
         # Spark collects an answer whole, so a large one is asked for in pieces.
         if _backend(self.table) == "pyspark" and self.size > PIECE_ROWS:
@@ -239,38 +263,6 @@ class CellQuery:
                     refuse_weights(self.weight)
             except InputError as problem:
                 yield problem
-
-
-def cell_batches(
-    domain: Attributes,
-    rules: Sequence[Rule],
-    table: Any,
-    names: Mapping[Any, str] | None = None,
-    keys: Sequence[str] = (),
-) -> Iterator[list[IntArray]]:
-    """Yield the cells of every record along each attribute, from one statement."""
-    query = CellQuery.over(domain, rules, table, names)
-    found = {}
-    for axis, one in enumerate(query.columns):
-        number, strays = one.cell(table, axis)
-        if strays:
-            number = ibis_module().cases(*strays, else_=number)
-        small = one.attribute.size <= SMALL_CELLS
-        found[f"cell{axis}"] = number.cast("int16" if small else "int32")
-    lacking = {f"lacks{at}": table[name].isnull() for at, name in enumerate(keys)}
-    problems: list[InputError] = []
-    with _without_quotes():
-        selected = table.select(**found, **lacking)
-        for batch in selected.to_pyarrow_batches(chunk_size=ROWS_AT_ONCE):
-            for at, column in enumerate(lacking):
-                if np.asarray(batch.column(column)).any():
-                    refuse_missing_key(("person", "record")[at])
-            columns = [np.asarray(batch.column(name)) for name in found]
-            for cells in columns:
-                problems += query._problems(cells)
-            if not problems:
-                yield columns
-        raise_together(problems)
 
 
 @contextmanager

@@ -123,7 +123,7 @@ class TableCounts(PrivateCounts):
         `Histogram.from_ibis`.
         """
         counting, tables = _asked(mechanism, terms)
-        batches = counting.queried_places(table, columns)
+        batches = counting.query(table, columns).places()
         return cls.from_cells(counting.domain, tables, batches, counting.bound)
 
     @classmethod

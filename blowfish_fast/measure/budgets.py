@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from decimal import MAX_EMAX, MIN_EMIN, ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, TypedDict
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from blowfish_fast._support.validation import as_epsilon, as_fraction, malformed_as
 from blowfish_fast.errors import BudgetError, EpsilonError
@@ -198,6 +198,26 @@ class Budget:
 
     def __ge__(self, other: Budget | Fraction | int) -> bool:
         return self.amount >= self._same(other)
+
+
+class Paid:
+    """What has a `budget`, of which its `epsilon` and `rho` are read."""
+
+    if TYPE_CHECKING:
+
+        @property
+        def budget(self) -> Budget:
+            """What is, was or would be spent."""
+
+    @property
+    def epsilon(self) -> Fraction:
+        """The budget where it is epsilon; refused where it is rho."""
+        return self.budget.epsilon
+
+    @property
+    def rho(self) -> Fraction:
+        """The budget in rho: as stated, or epsilon^2 / 2."""
+        return self.budget.rho
 
 
 def stated_budget(terms: BudgetTerms) -> Budget | None:

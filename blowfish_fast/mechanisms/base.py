@@ -31,7 +31,7 @@ from blowfish_fast.errors import (
     PolicyError,
     WorkloadError,
 )
-from blowfish_fast.measure.budgets import Budget, BudgetTerms
+from blowfish_fast.measure.budgets import Budget, BudgetTerms, Paid
 from blowfish_fast.measure.handle import (
     Account,
     Forecast,
@@ -109,7 +109,7 @@ class Outcome:
         return tuple(self.measurements) if self.stacked is None else (self.stacked,)
 
 
-class Mechanism(ABC):
+class Mechanism(Paid, ABC):
     """A private release of a histogram, tuned to a workload, under a policy.
 
     Parameters
@@ -157,6 +157,7 @@ class Mechanism(ABC):
     takes_wide: ClassVar[bool] = False
     """Whether it serves a `WideDomain`, whose cells nobody lists."""
     example_case: ClassVar[Example]
+    budget: Budget
 
     def __init__(
         self, policy: Policy, workload: Workload, **budget: Unpack[BudgetTerms]
@@ -188,11 +189,6 @@ class Mechanism(ABC):
         self.policy = policy
         self.workload = workload
         self.budget = Budget.stated(**budget)
-
-    @property
-    def epsilon(self) -> Fraction:
-        """The budget where it is epsilon; refused where it is rho."""
-        return self.budget.epsilon
 
     @property
     def domain(self) -> Domain:

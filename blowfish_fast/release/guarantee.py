@@ -13,7 +13,13 @@ from typing import Any, NoReturn
 
 from blowfish_fast._support.validation import float_above
 from blowfish_fast.errors import InputError
-from blowfish_fast.measure.budgets import Budget, as_delta, epsilon_of, odds_exponent
+from blowfish_fast.measure.budgets import (
+    Budget,
+    Paid,
+    as_delta,
+    epsilon_of,
+    odds_exponent,
+)
 from blowfish_fast.policies import Policy
 
 SEEDED_BEGINNING = (
@@ -22,7 +28,7 @@ SEEDED_BEGINNING = (
 
 
 @dataclass(frozen=True, repr=False)
-class Guarantee:
+class Guarantee(Paid):
     """The promise of one release. ``str()`` gives it as a sentence.
 
     Attributes
@@ -69,16 +75,6 @@ class Guarantee:
             secure,
             notes,
         )
-
-    @property
-    def epsilon(self) -> Fraction:
-        """Spent in all, where it was paid in epsilon; refused where in rho."""
-        return self.budget.epsilon
-
-    @property
-    def rho(self) -> Fraction:
-        """The rho of zero-concentrated privacy: what was paid, or epsilon^2 / 2."""
-        return self.budget.rho
 
     def epsilon_at(self, delta: Any) -> float:
         """Return the least epsilon that is proved at `delta`, rounded up.

@@ -65,10 +65,6 @@ class Total(Workload):
 
     queries = 1
 
-    def mean_cells(self) -> float:
-        """Return all cells."""
-        return float(self.domain.size)
-
     def _answer(self, counts: AnyArray) -> AnyArray:
         return np.array([counts.sum()])
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from blowfish_fast._support.typing import FloatArray, IntArray
 from blowfish_fast.errors import IntervalError
-from blowfish_fast.measure.budgets import Budget
+from blowfish_fast.measure.budgets import Budget, Paid
 from blowfish_fast.release.grants import Scope
 from blowfish_fast.release.release import Release
 from blowfish_fast.workloads import Workload
@@ -24,7 +23,7 @@ CONFIDENCE = 0.95
 
 
 @dataclass(frozen=True)
-class Answer:
+class Answer(Paid):
     """One answered question.
 
     `values` has one number per bin (of the question's shape), stretch, box or quantile;
@@ -59,11 +58,6 @@ class Answer:
     request: str
     replayed: bool
     as_of: str = ""
-
-    @property
-    def epsilon(self) -> Fraction:
-        """Charged by a ledger in epsilon."""
-        return self.budget.epsilon
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data, for JSON."""
@@ -214,8 +208,10 @@ def _promise(budget: Budget, layout: Layout, *, exact: bool) -> str:
             # Their own error is the width of an interval, in the attribute's units.
             name = layout.axes[0].spec.name
             who = f"Intervals are of {name}: they follow from running totals that are"
+        most = layout.table.at_most
+        counted = "" if most is None else f" among at most {most:,} records of a person"
         return (
-            f"{who} within {cost.alpha:g} of the true ones, but for a probability of "
-            f"{cost.beta:g}{' each' if each else ''}. {words}"
+            f"{who} within {cost.alpha:g} of the true ones{counted}, but for a "
+            f"probability of {cost.beta:g}{' each' if each else ''}. {words}"
         )
     return words

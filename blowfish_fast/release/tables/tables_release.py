@@ -41,14 +41,7 @@ from blowfish_fast.release.file import (
 from blowfish_fast.release.grants import Scope
 from blowfish_fast.release.guarantee import Guarantee
 from blowfish_fast.release.release import Release
-from blowfish_fast.release.synthetic import (
-    RakedTables,
-    TableSources,
-    count_cells,
-    misplaced_shares,
-    record_table,
-    sample_cells,
-)
+from blowfish_fast.release.synthetic import FittedTables
 from blowfish_fast.workloads import Tables, Workload
 from blowfish_fast.workloads.tables import table_names
 
@@ -193,14 +186,20 @@ class TablesRelease(Release):
         """
         axes = self._axes(names)
         if not whole:
-            return self._release_of(axes, self._raked.table(axes))
-        counts = count_cells(self._whole_cells, self.domain.shape, axes)
+            return self._release_of(axes, self._fitted.table(axes))
+        counts = self._fitted.count(self._whole_cells, axes)
         return self._release_of(axes, counts)
 
     @cached_property
-    def _raked(self) -> RakedTables:
-        total = max(float(self._fit.table(()).reshape(-1)[0]), 0.0)
-        return RakedTables(self._linear_table, total, self._fit.information)
+    def _fitted(self) -> FittedTables:
+        return FittedTables(
+            self.domain,
+            tuple(one for one in closure(self._asked) if one),
+            max(float(self._fit.table(()).reshape(-1)[0]), 0.0),
+            self._linear_table,
+            self._fit.information,
+            self._deviation,
+        )
 
     def _deviation(self, axes: AxisSet) -> float:
         return math.sqrt(TableNoise.of(self._fit.measured, axes).cell_variance())
@@ -213,22 +212,15 @@ class TablesRelease(Release):
         One- and two-way tables are followed closely; what is asked nowhere is kept only
         as far as it follows from them. `misplaced` measures both.
         """
-        generator = as_generator(rng)
-        cells = sample_cells(self._sources, n, generator)
-        return record_table(self.domain, cells, generator)
-
-    @cached_property
-    def _sources(self) -> TableSources:
-        parts = tuple(one for one in closure(self._asked) if one)
-        return TableSources(self.domain.shape, parts, self._raked, self._deviation)
+        return self._fitted.records(n, as_generator(rng))
 
     @cached_property
     def _whole_cells(self) -> AnyArray:
-        return sample_cells(self._sources, None, np.random.default_rng())
+        return self._fitted.cells(None, np.random.default_rng())
 
     def misplaced(self, records: Any) -> Table:
         """Return, per asked table, the share of synthetic records in the wrong cell."""
-        shares = misplaced_shares(self._sources, self._asked, self.domain, records)
+        shares = self._fitted.misplaced(self._asked, records)
         names = as_array(tuple(" x ".join(map(str, one)) for one in self.asked))
         return Table({"table": names, "misplaced": np.array(shares)})
 
@@ -242,7 +234,7 @@ class TablesRelease(Release):
             measured=strategy.tables,
             variances=np.array([self._deviation(one) ** 2 for one in self._asked]),
             budget=self.guarantee.spent,
-            records=round(self._raked.total),
+            records=round(self._fitted.total),
         )
 
     def accuracy(self) -> Table:

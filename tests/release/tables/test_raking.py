@@ -7,7 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from blowfish_fast.release.synthetic import RakedTables
+import blowfish_fast as bf
+from blowfish_fast.release.synthetic import FittedTables
 
 
 @pytest.fixture(name="noisy")
@@ -21,9 +22,14 @@ def noisy_tables(generator):
     return tables, counts.sum()
 
 
+def fitted(tables, total, information):
+    domain = bf.Domain((4, 3, 2))
+    return FittedTables(domain, (), total, tables.get, information, math.sqrt)
+
+
 def test_tables_have_no_negatives_and_the_margins_of_smaller_ones(noisy):
     tables, total = noisy
-    raked = RakedTables(tables.get, total, lambda axes: 1.0)
+    raked = fitted(tables, total, lambda axes: 1.0)
     three = raked.table((0, 1, 2))
     assert (three >= 0).all()
     assert three.sum() == pytest.approx(total)
@@ -34,13 +40,11 @@ def test_tables_have_no_negatives_and_the_margins_of_smaller_ones(noisy):
 def test_exact_tables_stay_as_they_are(noisy):
     tables, total = noisy
     tables[0, 1] = np.arange(12.0).reshape(4, 3)
-    known = RakedTables(
-        tables.get, total, lambda axes: math.inf if axes == (0, 1) else 1.0
-    )
+    known = fitted(tables, total, lambda axes: math.inf if axes == (0, 1) else 1.0)
     assert (known.table((0, 1)) == tables[0, 1]).all()
 
 
 def test_nobody_leaves_empty_tables(noisy):
     tables, _ = noisy
-    empty = RakedTables(tables.get, 0.0, lambda axes: 1.0)
+    empty = fitted(tables, 0.0, lambda axes: 1.0)
     assert not empty.table((0, 1)).any()

@@ -5,13 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import blowfish_fast as bf
 from blowfish_fast.errors import SizeError
-from blowfish_fast.release.synthetic import (
-    RakedTables,
-    TableSources,
-    count_cells,
-    sample_cells,
-)
+from blowfish_fast.release.synthetic import FittedTables
 
 SIZES = (4, 3, 2)
 TABLES = ((0,), (1,), (2,), (0, 1), (0, 2), (1, 2))
@@ -25,24 +21,24 @@ def exact_sources(generator):
     def linear(axes):
         return counts.sum(axis=tuple(axis for axis in range(3) if axis not in axes))
 
-    raked = RakedTables(linear, counts.sum(), lambda axes: np.inf)
-    return TableSources(SIZES, TABLES, raked, lambda axes: 0.0)
+    domain, exact = bf.Domain(SIZES), (lambda axes: np.inf, lambda axes: 0.0)
+    return FittedTables(domain, TABLES, counts.sum(), linear, *exact)
 
 
 def test_two_way_tables_are_followed_closely(sources, generator):
-    cells = sample_cells(sources, None, generator)
-    total = sources.raked.total
+    cells = sources.cells(None, generator)
+    total = sources.total
     assert cells.shape == (3, round(total))
     for table in TABLES:
-        own = count_cells(cells, SIZES, table)
-        off = np.abs(own - sources.raked.table(table)).sum() / 2
+        own = sources.count(cells, table)
+        off = np.abs(own - sources.table(table)).sum() / 2
         assert off < 0.02 * total
     # A combination that never occurs in a released table hardly occurs here.
-    assert count_cells(cells, SIZES, (0, 1))[0, 1] <= 0.001 * total
+    assert sources.count(cells, (0, 1))[0, 1] <= 0.001 * total
 
 
 def test_any_number_of_records_can_be_drawn(sources, generator):
-    assert sample_cells(sources, 7, generator).shape == (3, 7)
-    assert sample_cells(sources, 0, generator).shape == (3, 0)
+    assert sources.cells(7, generator).shape == (3, 7)
+    assert sources.cells(0, generator).shape == (3, 0)
     with pytest.raises(SizeError, match="records would be drawn"):
-        sample_cells(sources, 2**29, generator)
+        sources.cells(2**29, generator)
