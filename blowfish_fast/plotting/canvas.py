@@ -236,21 +236,15 @@ def line_names(axes: Axes, names: list[tuple[str, float, str]], gap: float) -> N
 
 def apart(heights: list[float], gap: float) -> list[float]:
     """Move heights apart to at least `gap`, as little as may be, in their order."""
+    from scipy.optimize import isotonic_regression
+
     order = np.argsort(heights, kind="stable")
-    # Heights less their least room never decrease: the closest such sequence pools.
-    pools: list[list[float]] = []
-    for rank, place in enumerate(order):
-        pools.append([heights[place] - rank * gap, 1.0])
-        while len(pools) > 1 and pools[-2][0] > pools[-1][0]:
-            value, count = pools.pop()
-            older = pools[-1]
-            older[0] += (value - older[0]) * count / (older[1] + count)
-            older[1] += count
-    levels = [value for value, count in pools for _ in range(int(count))]
-    moved = [0.0] * len(heights)
-    for rank, place in enumerate(order):
-        moved[int(place)] = round(levels[rank] + rank * gap, 9)
-    return moved
+    room = gap * np.arange(len(heights))
+    moved = np.zeros(len(heights))
+    # Heights less their least room never decrease: the closest such sequence.
+    if moved.size:
+        moved[order] = isotonic_regression(np.array(heights)[order] - room).x + room
+    return [round(one, 9) for one in moved.tolist()]
 
 
 def inner_cuts(labels: IntArray) -> IntArray:

@@ -66,7 +66,12 @@ PANELS = {
     },
 }
 """Every command and its sentence, in the order of the help page."""
-HOMES = {"report": "draw", "restore": "backup", "version": "warmup"}
+HOMES = {
+    "recommend": "compare",
+    "report": "draw",
+    "restore": "backup",
+    "version": "warmup",
+}
 """Modules of the commands that share one."""
 ORDER = [name for commands in PANELS.values() for name in commands]
 

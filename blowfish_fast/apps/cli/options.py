@@ -26,10 +26,10 @@ POLICIES = (
     ("graph:", "pairs of cells from a file"),
     ("product:", "one policy per column"),
 )
-POLICY_HELP = (
-    "What stays indistinguishable: full, add_remove, line, attribute, threshold:5, "
-    "threshold:5000:value, blocks:10, blocks:FILE, graph:FILE, product:line,full; "
-    "full+known:sex where totals are public."
+POLICY_FORMS = (
+    "add_remove, full, line, attribute, threshold:THETA (:value, :l2 or :linf), "
+    "blocks:SIZE, blocks:FILE, graph:FILE or product:POLICY,POLICY, each with "
+    "+known:COLUMN where the totals of a column are public"
 )
 WORKLOADS = (
     ("identity", "every cell"),
@@ -40,9 +40,10 @@ WORKLOADS = (
     ("rectangles:", "random rectangles, or those of a file"),
     ("marginals:", "the table over some columns"),
 )
-WORKLOAD_HELP = (
-    "What will be asked: identity, prefixes, all_ranges, total, ranges:2000, "
-    "rectangles:FILE, marginals:age,sex."
+WORKLOAD_FORMS = (
+    "identity, prefixes, all_ranges, total, ranges:NUMBER, rectangles:NUMBER, "
+    "ranges:FILE, rectangles:FILE, marginals:COLUMN,COLUMN, tables:WAYS or "
+    "tables:COLUMN,COLUMN+COLUMN; several with | between them"
 )
 Offers = list[tuple[str, str]]
 """What the shell offers after Tab, and what each means."""
@@ -81,12 +82,18 @@ Cells = Annotated[
         "for each column.",
     ),
 ]
-PolicyWords = Annotated[
-    str,
-    typer.Option(
-        "--policy", metavar="POLICY", help=POLICY_HELP, autocompletion=offer_policies
-    ),
-]
+POLICY: Any = {
+    "metavar": "POLICY",
+    "help": f"What stays indistinguishable: {POLICY_FORMS}.",
+    "autocompletion": offer_policies,
+}
+WORKLOAD: Any = {
+    "metavar": "WORKLOAD",
+    "help": f"What will be asked: {WORKLOAD_FORMS}.",
+    "autocompletion": offer_workloads,
+}
+PolicyWords = Annotated[str, typer.Option("--policy", **POLICY)]
+WorkloadWords = Annotated[str, typer.Option("--workload", **WORKLOAD)]
 Mechanisms = Annotated[
     list[str] | None,
     typer.Option(
@@ -94,15 +101,6 @@ Mechanisms = Annotated[
         metavar="NAME",
         help="Only this one; package:Class for one of your own; may be repeated.",
         autocompletion=offer_mechanisms,
-    ),
-]
-WorkloadWords = Annotated[
-    str,
-    typer.Option(
-        "--workload",
-        metavar="WORKLOAD",
-        help=WORKLOAD_HELP,
-        autocompletion=offer_workloads,
     ),
 ]
 DATA, PRIVACY, OUTPUT = "Data", "Privacy and accuracy", "Output"

@@ -43,15 +43,11 @@ from blowfish_fast.workloads import Workload
 
 from .files.data_source import open_source
 from .files.record_files import DataSource, TableAxes
+from .options import POLICY_FORMS, WORKLOAD_FORMS
 from .parsing.domain import parse_domain, parse_table
 from .parsing.job import KNOWN_TOTALS, Job
-from .parsing.policy import (
-    POLICY_FORMS,
-    extend_policy,
-    parse_policy,
-    parse_table_policy,
-)
-from .parsing.workload import WORKLOAD_FORMS, asks_tables, parse_tables, parse_workload
+from .parsing.policy import extend_policy, parse_policy, parse_table_policy
+from .parsing.workload import asks_tables, parse_tables, parse_workload
 from .printing import counter, spinner
 
 PARTS = 100
@@ -434,8 +430,8 @@ def _check_request(entry: Entry | None, weighed: Preview) -> None:
 
 def charge_and_release(
     job: Job, facts: Facts, source: DataSource, mechanism: Mechanism, seed: int | None
-) -> tuple[Release, str | None]:
-    """Count, charge, draw; return the release and the name under which it was paid."""
+) -> tuple[Release, str | None, float | None]:
+    """Count, charge, draw; return the release, its name in the ledger, what remains."""
     words = parse_series(job)
     tables = getattr(mechanism, "measured_tables", None)
     data = count_records(job, facts, source, tables)
@@ -449,7 +445,7 @@ def charge_and_release(
                 # Other noise than that of the release, also in experiments.
                 again = None if seed is None else seed + 1
                 made = made.certified(cast("Any", certifier.release(data, again)))
-            return made, None
+            return made, None, None
     request = job.request or f"release-{uuid.uuid4().hex[:12]}"
     with _open_ledger(job, facts) as ledger:
         release: Any = partial(ledger.release, request=request)
@@ -475,7 +471,8 @@ def charge_and_release(
                     "under the charge that was made."
                 )
             raise
-    return made, request
+        remaining = float(ledger.remaining)
+    return made, request, remaining
 
 
 def certificate_budget(job: Job, facts: Facts, mechanism: Mechanism) -> Budget | None:
@@ -489,11 +486,3 @@ def certificate_budget(job: Job, facts: Facts, mechanism: Mechanism) -> Budget |
         )
     share = as_share(job.certify, "--certify")
     return mechanism.budget * (share / (1 - share))
-
-
-def remaining_budget(job: Job) -> float | None:
-    """Return what remains in the ledger of a job, if it has one."""
-    if job.ledger is None:
-        return None
-    with Ledger(job.ledger) as ledger:
-        return float(ledger.remaining)

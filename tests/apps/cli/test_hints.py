@@ -135,6 +135,11 @@ EXAMPLES = [
 
 @pytest.mark.parametrize("example", EXAMPLES)
 def test_examples_of_help_pages_can_be_typed(empty_folder, example):
+    (empty_folder / "visits.csv").write_text("patient,age\np1,3\np1,7\np2,5\n")
+    (empty_folder / "visits.toml").write_text(
+        '[data]\nsource = "visits.csv"\nperson = "patient"\n[domain]\nage = "0:9:3"\n'
+        '[policy]\nkind = "add_remove"\n[budget]\nepsilon = 0.5\n'
+    )
     (empty_folder / "ages.toml").write_text(
         '[data]\nsource = "demo"\noutside = "clamp"\n[domain]\nage = "0:100:5"\n'
         '[policy]\nkind = "add_remove"\n[workload]\nkind = "all_ranges"\n'

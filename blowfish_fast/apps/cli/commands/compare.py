@@ -1,4 +1,4 @@
-"""``blowfish compare``: predicted errors before anything is spent."""
+"""``blowfish compare``, ``blowfish recommend``: which mechanism, before any is used."""
 
 from __future__ import annotations
 
@@ -15,12 +15,14 @@ from blowfish_fast.apps.cli.options import (
     Json,
     Mechanisms,
     Picture,
+    PolicyWords,
     Top,
     WorkloadWords,
     look_here_for,
     offer_policies,
 )
 from blowfish_fast.apps.cli.printing import (
+    counter,
     four_digits,
     remark,
     show,
@@ -31,6 +33,7 @@ from blowfish_fast.errors import InputError
 
 if TYPE_CHECKING:
     from blowfish_fast.advice.comparison import Comparison
+    from blowfish_fast.advice.recommendation import Recommendation
     from blowfish_fast.policies import Policy
     from blowfish_fast.workloads import Workload
 
@@ -67,9 +70,6 @@ def run_compare(
     Example: blowfish compare --cells 99 --policy line --workload ranges --epsilon 1
     """
     from blowfish_fast.apps.cli.files.outputs import check_picture, write_picture
-    from blowfish_fast.apps.cli.parsing.domain import parse_domain
-    from blowfish_fast.apps.cli.parsing.policy import parse_policy
-    from blowfish_fast.apps.cli.parsing.workload import parse_workload
 
     if len(policy) > 1 and len(epsilon) > 1:
         raise InputError(
@@ -78,10 +78,7 @@ def run_compare(
         )
     if picture is not None:
         check_picture(picture)
-    look_here_for(mechanism)
-    domain = parse_domain(cells)
-    stated = [parse_policy(words, domain) for words in policy]
-    asked = parse_workload(workload, domain)
+    stated, asked = _read_facts(cells, policy, workload, mechanism)
     with spinner("predicting") as step:
         tables: list[Comparison] = []
         for one in stated:
@@ -97,42 +94,28 @@ def run_compare(
         show(_as_plain(tables, stated, epsilon, asked, picture))
         return
     if len(tables) == 1:
-        _show_one(tables[0], top)
-    elif len(policy) == 1:
-        heading = f"{asked!r} under {stated[0]!r}"
-        _show_several(tables, heading, [f"eps = {one}" for one in epsilon], top)
+        names = ["strategy", "error per query", "mean squared error", "x best"]
+        _show_errors(tables, tables[0].heading, names, top)
     else:
-        _show_several(tables, f"{asked!r}, eps = {epsilon[0]}", policy, top)
+        by = policy if len(policy) > 1 else [f"eps = {one}" for one in epsilon]
+        given = f", eps = {epsilon[0]}" if len(policy) > 1 else f" under {stated[0]!r}"
+        _show_errors(tables, f"{asked!r}{given}", ["error per query", *by], top)
+        best = [f"{one.best.name} ({at})" for one, at in zip(tables, by, strict=True)]
+        show(f"Best: {', '.join(best)}.")
     if picture is not None:
         remark(f"written: {picture}")
 
 
-def _show_one(table: Comparison, top: int) -> None:
-    rows = [
-        [
-            one["name"],
-            four_digits(math.sqrt(one["mean"])),
-            four_digits(one["mean"]),
-            f"{one['times_best']:,.2f}",
-        ]
-        for one in table.rows[:top]
-        if one["mean"] is not None
-    ]
-    names = ["strategy", "error per query", "mean squared error", "x best"]
-    show_table(names, rows, title=table.heading)
-    _show_rest(table)
-
-
-def _show_several(
+def _show_errors(
     tables: list[Comparison], heading: str, names: list[str], top: int
 ) -> None:
-    """Print root mean square errors, a column per policy or epsilon."""
+    """Print root mean square errors, a column per policy or epsilon; of one all."""
     times = [{row["name"]: row["times_best"] for row in table.rows} for table in tables]
     best_rank = {
         one.name: min(known[one.name] or math.inf for known in times)
         for one in tables[0]
     }
-    listed = [name for name, rank in best_rank.items() if rank < math.inf]
+    listed = sorted(best_rank, key=lambda name: best_rank[name])
     rows = [
         [
             name,
@@ -141,13 +124,13 @@ def _show_several(
                 for table, known in zip(tables, times, strict=True)
             ),
         ]
-        for name in sorted(listed, key=lambda name: best_rank[name])[:top]
+        for name in listed[:top]
+        if best_rank[name] < math.inf
     ]
-    show_table(["error per query", *names], rows, title=heading)
-    best = [
-        f"{table.best.name} ({name})" for table, name in zip(tables, names, strict=True)
-    ]
-    show(f"Best: {', '.join(best)}.")
+    if len(tables) == 1:
+        for row in rows:
+            row += [four_digits(tables[0][row[0]].mean), f"{best_rank[row[0]]:,.2f}"]
+    show_table(names, rows, title=heading)
     _show_rest(tables[0])
 
 
@@ -218,3 +201,78 @@ def _draw(policies: list[Policy], workload: Workload, epsilons: Sequence[str]) -
         epsilon=epsilons[0],
         unit="cells" if units == {"cells"} else "value",
     )
+
+
+def _read_facts(
+    cells: list[str], policies: list[str], workload: str, mechanism: list[str] | None
+) -> tuple[list[Policy], Workload]:
+    """Read what is secret, perhaps in several ways, and what is asked."""
+    from blowfish_fast.apps.cli.parsing.domain import parse_domain
+    from blowfish_fast.apps.cli.parsing.policy import parse_policy
+    from blowfish_fast.apps.cli.parsing.workload import parse_workload
+
+    look_here_for(mechanism)
+    domain = parse_domain(cells)
+    stated = [parse_policy(words, domain) for words in policies]
+    return stated, parse_workload(workload, domain)
+
+
+def run_recommend(
+    cells: Cells,
+    policy: PolicyWords,
+    workload: WorkloadWords,
+    epsilon: Annotated[
+        str, typer.Option(metavar="NUMBER", help="What one release may spend.")
+    ],
+    records: Annotated[int, typer.Option(help="Roughly how many records there are.")],
+    mechanism: Mechanisms = None,
+    trials: Annotated[
+        int | None,
+        typer.Option(help="Releases per generated histogram; none by default."),
+    ] = None,
+    top: Top = 12,
+    as_json: Json = False,
+) -> None:
+    """Say which mechanism to use, and why."""
+    (stated,), asked = _read_facts(cells, [policy], workload, mechanism)
+    with counter("trying") as step:
+        advice = bf.recommend(
+            stated,
+            asked,
+            epsilon=epsilon,
+            records=records,
+            mechanisms=mechanism or None,
+            trials=trials,
+            progress=step,
+        )
+    if as_json:
+        show(
+            {
+                "question": advice.heading,
+                "best": advice.best.name,
+                "because": list(advice.because),
+                "mechanisms": advice.rows,
+            }
+        )
+        return
+    _show_advice(advice, top)
+
+
+def _show_advice(advice: Recommendation, top: int) -> None:
+    rows = [
+        [
+            one.name,
+            f"{one.error:,.4g}" if math.isfinite(one.error) else "-",
+            one.kind,
+            ", ".join(f"{name} {error:,.3g}" for name, error in one.by_shape.items()),
+        ]
+        for one in advice.lines[:top]
+        if one.kind != "refused"
+    ]
+    names = ["mechanism", "error", "how known", "on generated data"]
+    show_table(names, rows, title=advice.heading)
+    hidden = [one.name for one in advice if one.kind == "refused"]
+    if hidden:
+        show(f"Not possible under this policy: {', '.join(hidden)}.")
+    for sentence in advice.because:
+        show(sentence.replace("`trials`", "--trials"))

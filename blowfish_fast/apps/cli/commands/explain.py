@@ -7,12 +7,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.padding import Padding
-from rich.table import Table
 from rich.text import Text
 
 import blowfish_fast as bf
 from blowfish_fast.apps.cli.options import Json, offer_mechanisms
-from blowfish_fast.apps.cli.printing import console, escape_control, show, spinner
+from blowfish_fast.apps.cli.printing import (
+    console,
+    escape_control,
+    show,
+    show_table,
+    spinner,
+)
 
 if TYPE_CHECKING:
     from blowfish_fast.apps.cli.explanations import Section
@@ -142,11 +147,6 @@ def _show(section: Section) -> None:
     for sentence in section.sentences:
         console.print(Padding(Text(escape_control(sentence)), (0, 0, 0, 2)))
     if section.rows:
-        names, *rows = section.rows
-        table = Table(box=None, header_style="italic", pad_edge=False)
-        for name in names:
-            table.add_column(name, justify="right", overflow="fold")
-        for row in rows:
-            table.add_row(*row)
-        console.print(Padding(table, (0, 0, 0, 4)))
+        names, *rows = (list(row) for row in section.rows)
+        show_table(names, rows)
     console.print()

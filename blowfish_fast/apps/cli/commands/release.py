@@ -136,12 +136,14 @@ def _release(
         }
         show(report) if as_json else _show_dry_run(report, choice)
         return
-    made, request = release_job.charge_and_release(job, facts, source, mechanism, seed)
+    made, request, remaining = release_job.charge_and_release(
+        job, facts, source, mechanism, seed
+    )
     written = outputs.write(made)
     report |= {
         "drawn_error": mechanism_choice.drawn_error(made, facts.workload),
         "request": request,
-        "remaining": release_job.remaining_budget(job),
+        "remaining": remaining,
         "files": written.files,
         "problems": written.problems,
         "intervals": _interval_sentence(made, facts),

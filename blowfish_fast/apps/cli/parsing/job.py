@@ -16,12 +16,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self, get_args, get_type_hint
 from blowfish_fast.apps.cli.options import (
     DATA,
     OUTPUT,
-    POLICY_HELP,
+    POLICY,
     PRIVACY,
-    WORKLOAD_HELP,
+    WORKLOAD,
     offer_mechanisms,
-    offer_policies,
-    offer_workloads,
     option,
 )
 from blowfish_fast.errors import InputError, nearest
@@ -88,14 +86,10 @@ class Place(NamedTuple):
     names_file: bool
 
 
-def _in(
-    table: str, metavar: str | None, help_text: str, *names: str, **more: Any
-) -> Any:
+def _in(table: str, metavar: str | None, help: str, *names: str, **more: Any) -> Any:
     """Return an option that the job file states in `table`."""
-    panel = PANELS.get(table, PRIVACY)
-    return option(
-        metavar, help_text, *names, table=table, rich_help_panel=panel, **more
-    )
+    more |= {"table": table, "rich_help_panel": PANELS.get(table, PRIVACY)}
+    return option(metavar, help, *names, **more)
 
 
 @dataclass(frozen=True)
@@ -173,18 +167,8 @@ class Job:
         "each.",
         "--blank",
     )
-    policy: str | None = _in(
-        "policy",
-        "POLICY",
-        POLICY_HELP,
-        autocompletion=offer_policies,
-    )
-    workload: str | None = _in(
-        "workload",
-        "WORKLOAD",
-        WORKLOAD_HELP,
-        autocompletion=offer_workloads,
-    )
+    policy: str | None = _in("policy", **POLICY)
+    workload: str | None = _in("workload", **WORKLOAD)
     epsilon: str | None = _in("budget", "NUMBER", "What may be spent.")
     rho: str | None = _in("budget", "NUMBER", "Or in rho: Gaussian noise (zCDP).")
     delta: str | None = _in(

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from blowfish_fast._support.typing import AnyArray, IntArray
+from blowfish_fast.apps.cli.options import POLICY_FORMS
 from blowfish_fast.data.domain import Domain, WideDomain
 from blowfish_fast.errors import InputError, nearest
 from blowfish_fast.policies import (
@@ -38,12 +39,6 @@ METRICS = ("l1", "l2", "linf")
 PLAIN_POLICIES = ("add_remove", "full", "line", "attribute")
 WHOLE_RECORDS = ("add_remove", "full", "attribute")
 """Policies that treat all cells alike, extra cells among them."""
-POLICY_FORMS = (
-    f"{', '.join(PLAIN_POLICIES)}, threshold:THETA (:value, :l2 or :linf), "
-    "blocks:SIZE, blocks:FILE, graph:FILE or product:POLICY,POLICY, each with "
-    "+known:COLUMN where the totals of a column are public"
-)
-
 ABSENT = "absent"
 PAIRS = "edges, two cells per line"
 MEANINGS = ("categor", "cell")

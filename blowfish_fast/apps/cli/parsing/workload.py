@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from blowfish_fast._support.typing import FloatArray
+from blowfish_fast.apps.cli.options import WORKLOAD_FORMS
 from blowfish_fast.data.domain import Domain, WideDomain
 from blowfish_fast.errors import InputError, nearest
 from blowfish_fast.workloads import (
@@ -37,11 +38,6 @@ PLAIN_WORKLOADS: dict[str, type[Workload]] = {
     "prefixes": Prefixes,
     "total": Total,
 }
-WORKLOAD_FORMS = (
-    f"{', '.join(PLAIN_WORKLOADS)}, ranges:NUMBER, rectangles:NUMBER, ranges:FILE, "
-    "rectangles:FILE, marginals:COLUMN,COLUMN, tables:WAYS or tables:COLUMN,"
-    "COLUMN+COLUMN; several with | between them"
-)
 
 
 def parse_workload(words: str, domain: Domain) -> Workload:
