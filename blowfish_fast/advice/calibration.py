@@ -176,7 +176,8 @@ class Calibration:
         least: dict[ErrorLaw, Fraction] = {}
         starts, refused = self._starts(wanted)
         for start, one in starts:
-            if start > near * starts[0][0]:
+            # Until one is found, the next may still be within reach.
+            if least and start > near * starts[0][0]:
                 budget = self.budget_at(round_up(start))
                 scaled = Candidate(one.name, budget, None, "scaling", "")
                 found.append((one, scaled))
