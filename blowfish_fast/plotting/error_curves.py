@@ -156,24 +156,18 @@ def _choose_candidates(
 ) -> Candidates:
     if mechanisms is None:
         return _best(policy, workload, epsilon, records)
-    known: dict[str, Mechanism | None] | None = None
     found: Candidates = {}
+    ready: dict[str, Mechanism] = {}
+    if any(isinstance(one, str) for one in mechanisms):
+        table = compare(policy, workload, epsilon=epsilon)
+        ready = {one.name: one.mechanism for one in table if one.mechanism is not None}
     for one in mechanisms:
-        if isinstance(one, Mechanism):
-            if one.domain != policy.domain or one.workload.domain != policy.domain:
-                raise InputError(f"{one!r} lies over another domain than the policy")
-            found[one.name] = one, False
-            continue
-        if known is None:
-            table = compare(policy, workload, epsilon=epsilon)
-            known = {line.name: line.mechanism for line in table}
-        ready = known.get(one)
-        if ready is None:
-            raise InputError(
-                f"{one!r} cannot be used here; there are "
-                f"{sorted(name for name, ready in known.items() if ready is not None)}"
-            )
-        found[one] = ready, False
+        if isinstance(one, str) and one not in ready:
+            raise InputError(f"{one!r} cannot be used here; there are {sorted(ready)}")
+        made = ready[one] if isinstance(one, str) else one
+        if made.domain != policy.domain or made.workload.domain != policy.domain:
+            raise InputError(f"{one!r} lies over another domain than the policy")
+        found[one if isinstance(one, str) else one.name] = made, False
     if not found:
         raise InputError("name at least one mechanism; received none")
     return found

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from blowfish_fast.policies.drawing import (
     is_small,
 )
 
-from .canvas import axes_for, in_full, marks_along, note, rotate_names
+from .canvas import axes_for, in_full, marks_along, names_along, note
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -78,28 +78,16 @@ def graph_facts(policy: Policy) -> str:
 def _small(policy: Policy, axes: Axes | None) -> Axes:
     layout = draw_graph(policy)
     drawn = axes_for(axes, _size(layout), "Drawing a policy")
-    collections = require("matplotlib.collections", extra="plot", purpose="Drawing")
     if len(layout.curves):
-        drawn.add_collection(
-            collections.LineCollection(
-                list(sampled_curves(layout.curves)),
-                colors=palette.BLUE,
-                linewidths=1.3,
-                alpha=0.75 if len(layout.curves) < 200 else 0.35,
-                label="edge: not to be told apart",
-            )
+        alpha = 0.75 if len(layout.curves) < 200 else 0.35
+        look = {"colors": palette.BLUE, "linewidths": 1.3, "alpha": alpha}
+        _add_lines(
+            drawn, sampled_curves(layout.curves), "edge: not to be told apart", **look
         )
     if layout.absent is not None:
-        drawn.add_collection(
-            collections.LineCollection(
-                list(layout.spokes),
-                colors=palette.ABSENT,
-                linewidths=1.0,
-                linestyles="--",
-                alpha=0.7,
-                label="edge to absent: presence is a secret",
-            )
-        )
+        look = {"colors": palette.ABSENT, "linewidths": 1.0, "alpha": 0.7}
+        words = "edge to absent: presence is a secret"
+        _add_lines(drawn, layout.spokes, words, linestyles="--", **look)
         drawn.plot(*layout.absent, "s", color=palette.ABSENT, markersize=9, zorder=3)
         away = (0, -8 if layout.form == "line" else -10)
         style = {"ha": "center", "va": "top", "color": palette.ABSENT}
@@ -109,6 +97,11 @@ def _small(policy: Policy, axes: Axes | None) -> Axes:
     )
     _frame(drawn, policy, layout)
     return drawn
+
+
+def _add_lines(axes: Axes, lines: FloatArray, words: str, **look: Any) -> None:
+    collections = require("matplotlib.collections", extra="plot", purpose="Drawing")
+    axes.add_collection(collections.LineCollection(list(lines), label=words, **look))
 
 
 def _size(layout: GraphDrawing) -> tuple[float, float]:
@@ -151,16 +144,12 @@ def _frame(axes: Axes, policy: Policy, layout: GraphDrawing) -> None:
     axes.set_xlim(low[0] - 0.6, high[0] + 0.6)
     axes.set_ylim(low[1] - 0.6, high[1] + 0.6)
     along = attributes[-1]
-    names = cell_labels(along)
-    axes.set_xticks(range(len(names)), labels=names)
-    if sum(len(one) for one in names) > 60:
-        rotate_names(axes)
+    names_along(axes, cell_labels(along))
     axes.set_xlabel(_axis_name(along, "cell" if layout.form == "line" else "column"))
     if layout.form == "line":
         axes.set_yticks([])
         return
-    names = cell_labels(attributes[0])
-    axes.set_yticks(range(len(names)), labels=names)
+    names_along(axes, cell_labels(attributes[0]), "y")
     axes.set_ylabel(_axis_name(attributes[0], "row"))
     axes.set_aspect("equal")
 

@@ -73,7 +73,7 @@ def test_no_interval_is_announced_that_will_not_come():
 def test_made_up_people_have_columns_with_names():
     words = [*FACTS]
     words[words.index("age=16:91:1")] = "75"
-    assert "--cells age=16:91:1" in str(refused(*words))
+    assert "--cells age=" in str(refused(*words))
 
 
 def test_cells_are_named_as_in_every_other_command():

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import statistics
 import time
+from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 import blowfish_fast as bf
 from blowfish_fast._support.compiler_watch import COMPILER
-from blowfish_fast._support.optional import require
 from blowfish_fast.apps.cli.options import Json
 from blowfish_fast.apps.cli.printing import Report, show, show_pairs, spinner
-from blowfish_fast.errors import InputError, MissingExtraError
+from blowfish_fast.errors import InputError
 
 if TYPE_CHECKING:
     from blowfish_fast._support.typing import IntArray
@@ -35,6 +35,8 @@ def run_demo(
     as_json: Json = False,
 ) -> None:
     """Release a made-up map of 2^20 cells several times: error, time and promise."""
+    from blowfish_fast.apps.cli.files.outputs import write_picture
+
     if not 2 <= side <= 2**13:
         raise InputError(f"side must lie between 2 and 8192 cells; received {side}")
     if not 1 <= draws <= 1000:
@@ -46,20 +48,19 @@ def run_demo(
     truth = rectangles.answer(counts)
     data = bf.Histogram(grid, counts)
     with spinner("demo") as step:
-        tries = [
+        (made, seconds), (plainly_made, _) = (
             _release_often(
                 recipe(policy, rectangles, epsilon=epsilon), data, draws, step
             )
             for recipe in (bf.Dawa, bf.Laplace)
-        ]
-        step("drawing")
-        release = tries[0][-1].release
-        picture = _draw(counts, release, out)
-    (error, spread), (plain, plain_spread) = (
-        _mean_and_spread(
-            [abs(one.release.answer(rectangles) - truth).mean() for one in made]
         )
-        for made in tries
+        step("drawing")
+        release, picture = made[-1], None
+        if find_spec("matplotlib") is not None:
+            picture = write_picture(lambda: _maps(counts, made[-1]), out)
+    (error, spread), (plain, plain_spread) = (
+        _mean_and_spread([abs(one.answer(rectangles) - truth).mean() for one in some])
+        for some in (made, plainly_made)
     )
     found = {
         "cells": grid.size,
@@ -68,7 +69,7 @@ def run_demo(
         "draws": draws,
         "epsilon": str(release.guarantee.epsilon),
         "buckets": int(release.details["buckets"]),
-        "seconds": statistics.median(one.seconds for one in tries[0]),
+        "seconds": seconds,
         "mean_error": error,
         "mean_error_spread": spread,
         "mean_error_laplace": plain,
@@ -79,13 +80,12 @@ def run_demo(
     if as_json:
         show(found)
         return
-    seconds = f"{found['seconds']:.2f} s"
     show_pairs(
         f"A private map of {grid.size:,} cells (generated city, "
         f"{found['records']:,} records)",
         [
             ("cost", f"eps = {float(release.guarantee.epsilon):g} for one release"),
-            ("time", f"{seconds} for one release, once its kernels are compiled"),
+            ("time", f"{seconds:.2f} s for one release, once its kernels are compiled"),
             ("buckets", f"{found['buckets']:,} chosen privately"),
             (
                 "error",
@@ -104,24 +104,18 @@ def run_demo(
     )
 
 
-class TimedRelease(NamedTuple):
-    """One release, and how long it took without the compiler."""
-
-    release: bf.Release
-    seconds: float
-
-
 def _release_often(
     mechanism: Any, data: bf.Histogram, draws: int, step: Report
-) -> list[TimedRelease]:
-    found = []
+) -> tuple[list[bf.Release], float]:
+    """Return some releases, and the median of their seconds without the compiler."""
+    found, spent = [], []
     for number in range(1, draws + 1):
         step(f"{mechanism.name}, release {number} of {draws}")
         start, compiling = time.perf_counter(), COMPILER.seconds
-        release = mechanism.release(data)
-        spent = time.perf_counter() - start - (COMPILER.seconds - compiling)
-        found.append(TimedRelease(release, spent))
-    return found
+        found.append(mechanism.release(data))
+        waited = COMPILER.seconds - compiling
+        spent.append(time.perf_counter() - start - waited)
+    return found, statistics.median(spent)
 
 
 def _mean_and_spread(errors: list[float]) -> tuple[float, float]:
@@ -150,12 +144,8 @@ def generated_city(side: int, *, seed: int = 2014) -> IntArray:
     return flat.reshape(side, side).astype(np.int64)
 
 
-def _draw(counts: IntArray, release: bf.Release, out: Path) -> str | None:
-    try:
-        matplotlib = require("matplotlib", extra="plot", purpose="The demo's picture")
-    except MissingExtraError:
-        return None
-    matplotlib.use("Agg")
+def _maps(counts: IntArray, release: bf.Release) -> Any:
+    """Draw what was made up, and beside it what was released, in the same colours."""
     from matplotlib import pyplot
 
     figure, (left, right) = pyplot.subplots(
@@ -167,6 +157,4 @@ def _draw(counts: IntArray, release: bf.Release, out: Path) -> str | None:
     bf.plotting.grid_map(release, axes=right)
     right.images[0].set_clim(left.images[0].get_clim())
     figure.colorbar(left.images[0], ax=[left, right], label="log(1 + records)")
-    figure.savefig(out, dpi=120)
-    pyplot.close(figure)
-    return str(out)
+    return left

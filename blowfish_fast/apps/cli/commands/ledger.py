@@ -127,7 +127,10 @@ def history(
             write_picture(lambda: bf.plotting.budget_over_time(book), picture)
     if as_json:
         drawn = {} if picture is None else {"picture": str(picture)}
-        show({"charges": [_plain(one) for one in entries], **drawn})
+        charges = [
+            one.to_dict() | {one.budget.currency: float(one.budget)} for one in entries
+        ]
+        show({"charges": charges, **drawn})
         return
     if entries:
         _show_charges(entries)
@@ -237,16 +240,3 @@ def _show_charges(entries: list[Entry]) -> None:
         del columns["analyst"]
     rows = [list(row) for row in zip(*columns.values(), strict=True)]
     show_table([*columns], rows)
-
-
-def _plain(entry: Entry) -> dict[str, Any]:
-    return {
-        "number": entry.number,
-        "time": entry.time.isoformat(timespec="seconds"),
-        "analyst": entry.analyst,
-        "mechanism": entry.mechanism,
-        entry.budget.currency: float(entry.budget),
-        "state": entry.state,
-        "request": entry.request,
-        "note": entry.note,
-    }

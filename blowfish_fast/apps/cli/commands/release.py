@@ -134,7 +134,7 @@ def _release(
             "memory": choice.memory_sentence,
             "files": {kind: str(path) for kind, path in outputs.named.items()},
         }
-        show(report) if as_json else _show_dry_run(report, choice)
+        show(report) if as_json else _show(report, choice)
         return
     made, request, remaining = release_job.charge_and_release(
         job, facts, source, mechanism, seed
@@ -151,63 +151,44 @@ def _release(
     if as_json:
         show(report)
     else:
-        _show_release(report, choice, _question(facts, job, choice))
+        _show(report, choice, _question(facts, job, choice))
     for problem in written.problems:
         remark(f"warning: {problem}")
     if written.problems:
         raise typer.Exit(FOUND)
 
 
-def _show_dry_run(report: dict[str, Any], choice: MechanismChoice) -> None:
-    pairs = [
-        ("data", f"{report['data']}; its columns fit, no value was read"),
-        *_mechanism_pairs(report),
-        ("would spend", cost_sentence(report)),
-        ("error", report["error"]),
-        *_certificate_pairs(report),
-        ("memory", report["memory"]),
-        *((f"{kind} file", path) for kind, path in report["files"].items()),
-    ]
-    show_pairs("Dry run: nothing was read, charged or written", pairs)
-    if choice.plan is not None:
-        show(f"\n{choice.plan}")
-    if report["ledger"] is None:
-        remark(ledger_reminder(report))
-
-
-def _show_release(
-    report: dict[str, Any], choice: MechanismChoice, question: str
-) -> None:
+def _show(report: dict[str, Any], choice: MechanismChoice, question: str = "") -> None:
+    """Print what was released, or in a dry run what would be."""
+    dry, files = report["dry_run"], report["files"]
     title = "Released" if report["private"] else "Released (an experiment: seeded)"
-    if (report["ledger"] or {}).get("replayed"):
+    pairs = _mechanism_pairs(report)
+    if dry:
+        title = "Dry run: nothing was read, charged or written"
+        pairs.insert(
+            0, ("data", f"{report['data']}; its columns fit, no value was read")
+        )
+    elif (report["ledger"] or {}).get("replayed"):
         title = "Written again: the release that was made before under this request"
-    pairs = [
-        *_mechanism_pairs(report),
-        ("spent", cost_sentence(report)),
-        ("error", _error(report, choice)),
-        *([("intervals", report["intervals"])] if report["intervals"] else []),
-        *((kind, path) for kind, path in report["files"].items()),
+    pairs += [
+        ("would spend" if dry else "spent", cost_sentence(report)),
+        ("error", report["error"] if dry else _error(report, choice)),
     ]
+    if dry and "certificate" in report:
+        room = f"{report['certificate_room']:,.4g} records beside noise and bias"
+        bought = f"for {report['certificate']}; intervals get {room}"
+        pairs.append(("certificate", bought))
+    pairs += [(one, report[one]) for one in ("memory", "intervals") if report.get(one)]
+    pairs += [(f"{kind} file" if dry else kind, path) for kind, path in files.items()]
     show_pairs(title, pairs)
-    file = report["files"]["release"]
     if choice.plan is not None:
         show(f"\n{choice.plan}")
-        show(f"\nWhat it means:     blowfish explain {file}")
-    else:
-        show(
-            f"\nAsk it, for free:  blowfish answer {file} {question}\n"
-            f"What it means:     blowfish explain {file}"
-        )
+    if not dry:
+        asked = f"Ask it, for free:  blowfish answer {files['release']} {question}\n"
+        asked = "" if choice.plan is not None else asked
+        show(f"\n{asked}What it means:     blowfish explain {files['release']}")
     if report["ledger"] is None:
         remark(ledger_reminder(report))
-
-
-def _certificate_pairs(report: dict[str, Any]) -> list[tuple[str, str]]:
-    """Say what a certificate would cost and how wide it would be, before paying."""
-    if "certificate" not in report:
-        return []
-    room = f"{report['certificate_room']:,.4g} records beside noise and bias"
-    return [("certificate", f"for {report['certificate']}; intervals get {room}")]
 
 
 def _interval_sentence(made: Any, facts: Facts) -> str:
