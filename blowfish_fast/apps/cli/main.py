@@ -7,6 +7,7 @@ of that name there. It is imported when it is typed: help and completion stay fa
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -31,41 +32,13 @@ from .exit_codes import (
 )
 
 PANELS = {
-    "Releasing": {
-        "demo": "Release a made-up map of 2^20 cells several times: error, time and "
-        "promise.",
-        "release": "Release a table privately: what is secret, what is asked, what it "
-        "may cost.",
-        "explain": "Say in plain words what a job, a release or a mechanism means. "
-        "Free.",
-        "answer": "Ask a saved release, with intervals. Free.",
-        "certify": "Find out how far a release is off the truth, for a little more "
-        "budget.",
-        "draw": "Draw a saved release of one or two columns, or errors of many tables. "
-        "Free.",
-        "report": "Write one page: promise, picture, table, accuracy. Free.",
-    },
-    "Choosing": {
-        "recommend": "Say which mechanism to use, and why.",
-        "compare": "Predict the error of every mechanism, best first. Free.",
-        "policy": "Say or draw what a policy keeps indistinguishable.",
-        "persons": "Choose how many records of a person to count; with --up-to, say "
-        "what that loses.",
-    },
-    "Budget": {"ledger": "Open a budget, see what is left, and check its chain."},
-    "Trust": {
-        "audit": "Check every promise of every mechanism; code 1: one is broken.",
-        "experiment": "Compare mechanisms by their error on data that are not secret.",
-    },
-    "Explorer and tools": {
-        "serve": "Serve the explorer to a curator and analysts.",
-        "backup": "Copy a server's folder, ledgers and all, while the server runs.",
-        "restore": "Make a server's folder from a backup, after checking all of it.",
-        "warmup": "Compile every kernel once: later calls start at once.",
-        "version": "Print the version; with --json all that a report needs.",
-    },
+    "Releasing": ("demo", "release", "explain", "answer", "certify", "draw", "report"),
+    "Choosing": ("recommend", "compare", "policy", "persons"),
+    "Budget": ("ledger",),
+    "Trust": ("audit", "experiment"),
+    "Explorer and tools": ("serve", "backup", "restore", "warmup", "version"),
 }
-"""Every command and its sentence, in the order of the help page."""
+"""Every command, in the order of the help page."""
 HOMES = {
     "recommend": "compare",
     "report": "draw",
@@ -74,6 +47,16 @@ HOMES = {
 }
 """Modules of the commands that share one."""
 ORDER = [name for commands in PANELS.values() for name in commands]
+
+
+def sentence_of(name: str) -> str:
+    """Return what a command does, read from the text of its module: none is loaded."""
+    path = Path(__file__).parent / "commands" / f"{HOMES.get(name, name)}.py"
+    spoken = (
+        rf'def run_{name}\((?:.*\n)*?    """(.+?)("""|\n)|^{name} = .*\n +help="(.+)"'
+    )
+    found = re.search(spoken, path.read_text(encoding="utf-8"), re.MULTILINE)
+    return "" if found is None else found[1] or found[3]
 
 
 def load_command(name: str) -> Any:
@@ -138,7 +121,7 @@ class Commands(TyperGroup):
         """Write the names and sentences of the commands."""
         for panel, commands in PANELS.items():
             with formatter.section(panel):
-                formatter.write_dl([*commands.items()])
+                formatter.write_dl([(one, self.commands[one].help) for one in commands])
 
     def get_params(self, ctx: Any) -> list[Any]:
         """Return the options of the first help page."""
@@ -184,9 +167,8 @@ application = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-for _commands in PANELS.values():
-    for _name, _sentence in _commands.items():
-        application.command(_name, help=_sentence)(lambda: None)
+for _name in ORDER:
+    application.command(_name, help=sentence_of(_name))(lambda: None)
 
 
 def run() -> None:

@@ -26,7 +26,6 @@ from blowfish_fast.errors import (
     nearest,
 )
 from blowfish_fast.measure.budgets import Budget
-from blowfish_fast.measure.memory import BASE_BYTES
 from blowfish_fast.measure.strategies.strategy_choice import NAMES
 from blowfish_fast.mechanisms.base import Mechanism
 from blowfish_fast.mechanisms.contingency import Contingency
@@ -39,7 +38,6 @@ from blowfish_fast.mechanisms.registry import (
 )
 from blowfish_fast.mechanisms.transformed import Transformed
 from blowfish_fast.policies import Policy
-from blowfish_fast.release.guarantee import Guarantee
 from blowfish_fast.release.tables.accuracy import TableErrors
 from blowfish_fast.workloads import Tables, Workload
 
@@ -84,19 +82,6 @@ class MechanismChoice(NamedTuple):
             else "typical of generated data; yours may differ"
         )
         return f"{self.error:,.4g} records per query (root mean square), {kind}"
-
-    def promise(self, *, secure: bool) -> Guarantee:
-        """Return what the release will promise."""
-        made = self.mechanism
-        return Guarantee.of(
-            made.policy, made.budget, secure=secure, notes=made._notes()
-        )
-
-    @property
-    def memory_sentence(self) -> str:
-        """How much memory the release may take, from public sizes."""
-        needed = self.mechanism.memory_needed() + BASE_BYTES
-        return f"at most {needed / 2**20:,.0f} MiB"
 
 
 def choose_mechanism(

@@ -82,14 +82,12 @@ def run_certify(
         return
     source = release_job.open_data(job, facts)
     data = release_job.count_records(job, facts, source)
-    with spinner("certifying"):
-        if job.ledger is None:
-            found: Any = certifier.release(data, seed)
-        else:
-            with bf.Ledger(job.ledger) as ledger:
-                found = ledger.certify(
-                    release, data, facts.workload, job.request, **terms
-                )
+    with spinner("certifying"), release_job.payer(job, facts) as ledger:
+        found: Any = (
+            certifier.release(data, seed)
+            if ledger is None
+            else ledger.certify(release, data, facts.workload, job.request, **terms)
+        )
     release.certified(found).save(path)
     report |= {"claim": str(found), "extra": found.extra, "private": found.private}
     if as_json:

@@ -84,8 +84,9 @@ def _release(
     from blowfish_fast._support.validation import as_share
     from blowfish_fast.apps.cli import mechanism_choice, release_job
     from blowfish_fast.apps.cli.files.outputs import Outputs
-    from blowfish_fast.measure.memory import check_memory
+    from blowfish_fast.measure.memory import BASE_BYTES, check_memory
     from blowfish_fast.mechanisms.certifier import predict_extra
+    from blowfish_fast.release.guarantee import Guarantee
 
     release_job.check_complete(job)
     facts = release_job.read_facts(job)
@@ -99,6 +100,12 @@ def _release(
         share = as_share(job.certify, "--certify")
         mechanism = mechanism.at(mechanism.budget * (1 - share))
     bought = release_job.certificate_budget(job, facts, mechanism)
+    promise = Guarantee.of(
+        choice.mechanism.policy,
+        choice.mechanism.budget,
+        secure=seed is None,
+        notes=choice.mechanism._notes(),
+    )
     report: dict[str, Any] = {
         "mechanism": choice.name,
         "recipe": mechanism.name,
@@ -106,7 +113,7 @@ def _release(
         "data": source.description,
         "cells": facts.domain.size,
         "queries": facts.workload.queries,
-        "promise": str(choice.promise(secure=seed is None)),
+        "promise": str(promise),
         **mechanism.budget.to_dict(),
         "expected_error": choice.error,
         "error": choice.error_sentence,
@@ -130,8 +137,9 @@ def _release(
         2 * mechanism.memory_needed(), f"{choice.name}, prepared,", "nothing was read"
     )
     if dry_run:
+        needed = choice.mechanism.memory_needed() + BASE_BYTES
         report |= {
-            "memory": choice.memory_sentence,
+            "memory": f"at most {needed / 2**20:,.0f} MiB",
             "files": {kind: str(path) for kind, path in outputs.named.items()},
         }
         show(report) if as_json else _show(report, choice)
