@@ -22,12 +22,18 @@ from typing import (
 import numpy as np
 
 from blowfish_fast._support.typing import FloatArray
-from blowfish_fast._support.validation import as_counts, check_progress, quoted
+from blowfish_fast._support.validation import (
+    as_counts,
+    as_share,
+    check_progress,
+    quoted,
+)
 from blowfish_fast.data.domain import Domain, is_wide
 from blowfish_fast.data.histogram import Histogram
 from blowfish_fast.errors import (
     DataDependentError,
     DomainError,
+    InputError,
     PolicyError,
     WorkloadError,
 )
@@ -40,6 +46,7 @@ from blowfish_fast.measure.handle import (
     Progress,
 )
 from blowfish_fast.measure.memory import PIECE_BYTES, check_memory, query_pieces
+from blowfish_fast.measure.selectors.partitions.base import Partition
 from blowfish_fast.policies import PerPerson, Policy, check_bound
 from blowfish_fast.release.guarantee import Guarantee, new_identity
 from blowfish_fast.release.release import IntervalScope, Release
@@ -154,6 +161,8 @@ class Mechanism(Paid, ABC):
     name: ClassVar[str]
     cell_bytes: ClassVar[int] = 384
     """Memory that a release takes per cell at most, whatever the data."""
+    reads_workload: ClassVar[bool] = True
+    """Whether the recipe holds the queries over its cells or buckets."""
     takes_wide: ClassVar[bool] = False
     """Whether it serves a `WideDomain`, whose cells nobody lists."""
     example_case: ClassVar[Example]
@@ -239,7 +248,7 @@ class Mechanism(Paid, ABC):
 
     def _pieces(self) -> int:
         """Bound the pieces of queries, and edges, that a release holds at a time."""
-        return query_pieces(self.workload)
+        return query_pieces(self.workload) if self.reads_workload else 0
 
     def _kept_bytes(self) -> int:
         """Bound what a release keeps beside its rows once intervals were asked for."""
@@ -413,6 +422,23 @@ class Mechanism(Paid, ABC):
         ]
         rows += self._options().items()
         return panel(type(self).__name__, rows, sentence=str(promise))
+
+
+def read_partition(
+    partition: Any, share: Any, shares: Mapping[str, Fraction] = MappingProxyType({})
+) -> tuple[Partition | None, Fraction | None]:
+    """Read a partition, or None, and its part of the budget: its own by default."""
+    if partition is None:
+        if share is not None:
+            raise InputError("share needs a partition, and there is none; leave it out")
+        return None, None
+    if not isinstance(partition, Partition):
+        raise InputError(
+            'partition must be "best", None, or a partition such as '
+            f"partitions.LeastCost(); received {partition!r}"
+        )
+    own = shares.get(partition.name, partition.default_share)
+    return partition, as_share(share, "share", own)
 
 
 def stepped(domain: Domain, steps: int, *, height: int) -> Histogram:

@@ -19,7 +19,7 @@ from blowfish_fast.errors import (
     SizeError,
     WorkloadError,
 )
-from blowfish_fast.measure.budgets import Budget, BudgetTerms
+from blowfish_fast.measure.budgets import Budget, BudgetTerms, equal_noise_epsilon
 from blowfish_fast.measure.handle import Handle
 from blowfish_fast.measure.noise import Scales
 from blowfish_fast.measure.sensitivity.policy import sensitivity
@@ -183,7 +183,8 @@ class Certifier(Mechanism):
         if total >= 0.02 * asked.queries * max(largest_query_move(policy, asked), 1):
             raise IntervalError("one record moves too many of these answers")
         labels = self._labels(total)
-        lost = math.log(10.0) * total / (SPARED * self._equal_epsilon)
+        each = equal_noise_epsilon(self._drawn_at)
+        lost = math.log(10.0) * total / (SPARED * each)
         sizes = np.bincount(labels)
         steps = [math.ceil(PARTS * max(1.0, lost / size)) for size in sizes.tolist()]
         ramps = [ramp_edges(step) for step in steps]
@@ -205,7 +206,8 @@ class Certifier(Mechanism):
         if self.classes < 2 or not isinstance(self.workload, Identity):
             return labels
         size = np.ceil(np.log1p(np.maximum(cells, 0.0)) / math.log(4.0)).astype(int)
-        need = math.log(10.0) * total / (4.0 * SPARED * self._equal_epsilon)
+        each = equal_noise_epsilon(self._drawn_at)
+        need = math.log(10.0) * total / (4.0 * SPARED * each)
         least = max(FEWEST_IN_CLASS, math.ceil(need))
         label, inside = 0, 0
         for level in range(int(size.max()) + 1):
@@ -255,12 +257,6 @@ class Certifier(Mechanism):
     @property
     def _drawn_at(self) -> Budget:
         return self.budget.over(self.policy.group_size)
-
-    @property
-    def _equal_epsilon(self) -> float:
-        """The epsilon of Laplace noise of about the same size."""
-        drawn = self._drawn_at
-        return float(drawn) if drawn.power == 1 else 2.0 * math.sqrt(float(drawn))
 
     def _margin(self, statistic: ErrorStatistic) -> int:
         scales = statistic.scales(self.policy.unconstrained, self._drawn_at)
@@ -349,8 +345,8 @@ class Certifier(Mechanism):
 
 def predict_extra(policy: Policy, workload: Workload, budget: Budget) -> float:
     """Return by how much a certificate at 95 % widens intervals, from public facts."""
-    drawn, single = budget.over(policy.group_size), policy.unconstrained
-    equal = float(drawn) if drawn.power == 1 else 2.0 * math.sqrt(float(drawn))
+    single = policy.unconstrained
+    equal = equal_noise_epsilon(budget.over(policy.group_size))
     least = math.log(10.0) * largest_query_move(single, workload) / equal
     if isinstance(workload, Identity):
         total = float(sensitivity(single, workload))

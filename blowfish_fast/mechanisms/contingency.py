@@ -15,8 +15,12 @@ from blowfish_fast.data.histogram import Histogram
 from blowfish_fast.data.table_counts import TableCounts
 from blowfish_fast.errors import InputError, PolicyError, WorkloadError
 from blowfish_fast.measure.budgets import BudgetTerms
-from blowfish_fast.measure.handle import Handle, Measurement
-from blowfish_fast.measure.strategies.tables.residuals import AxisSet, TableNoise
+from blowfish_fast.measure.handle import Handle
+from blowfish_fast.measure.strategies.tables.residuals import (
+    AxisSet,
+    NoisyTables,
+    TableNoise,
+)
 from blowfish_fast.measure.strategies.tables.table_plan import (
     AskedTables,
     PlanKind,
@@ -84,6 +88,7 @@ class Contingency(Mechanism):
     """
 
     name = "contingency"
+    reads_workload = False
     cell_bytes = 96
     takes_wide = True
     workload: Tables
@@ -189,9 +194,6 @@ class Contingency(Mechanism):
     def _cells(self) -> int:
         return self._strategy.size
 
-    def _pieces(self) -> int:
-        return 0
-
     def _counts(self, data: Any) -> Any:
         if isinstance(data, Histogram):
             data = TableCounts.from_histogram(data, self.measured_tables)
@@ -209,23 +211,20 @@ class Contingency(Mechanism):
 
         With a public or guessed number of `records`, mean counts stand beside errors.
         """
-        measured = self._strategy.measured(self._predicted.scales)
-        variances = [
-            TableNoise.of(measured, one).cell_variance() for one in self.workload.tables
-        ]
+        laws = (TableNoise.of(self._measured, one) for one in self.workload.tables)
         return TableErrors(
             kind=self._plan.kind,
             domain=self.domain,
             tables=self.workload.tables,
             measured=self.measured_tables,
-            variances=np.array(variances),
+            variances=np.array([one.cell_variance() for one in laws]),
             budget=self.budget.words(),
             records=records,
         )
 
     @property
-    def _predicted(self) -> Measurement:
-        return self._dry_run.measurements[0]
+    def _measured(self) -> NoisyTables:
+        return self._strategy.measured(self._dry_run.measurements[0].scales)
 
     def expected_error(
         self, workload: Workload | str | Sequence[str] | None = None, *names: str
@@ -234,7 +233,7 @@ class Contingency(Mechanism):
 
         Asked of a table by its attributes, a workload over one table, or `Tables`.
         """
-        measured = self._strategy.measured(self._predicted.scales)
+        measured = self._measured
         if isinstance(workload, Workload) and not isinstance(workload, Tables):
             own = self.domain.attributes
             found = workload.domain.attributes
@@ -246,7 +245,8 @@ class Contingency(Mechanism):
                 )
             noise = TableNoise.of(measured, axes)
             form = workload.explicit_form(Buckets.single_cells(workload.domain.size))
-            return noise.spread(form, self._predicted.scales).variance
+            scales = self._dry_run.measurements[0].scales
+            return noise.spread(form, scales).variance
         if isinstance(workload, str | Sequence):
             first = [workload] if isinstance(workload, str) else list(workload)
             tables: Sequence[AxisSet] = [

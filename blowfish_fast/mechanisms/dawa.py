@@ -15,7 +15,7 @@ from typing import Any, Literal, NamedTuple, Unpack, get_args
 
 from blowfish_fast import kernels
 from blowfish_fast._support.typing import FloatArray, IntArray
-from blowfish_fast._support.validation import as_choice, as_floor, as_share
+from blowfish_fast._support.validation import as_choice, as_floor
 from blowfish_fast.data.buckets import Buckets, cell_order
 from blowfish_fast.errors import InputError
 from blowfish_fast.measure.budgets import BudgetTerms
@@ -33,16 +33,17 @@ from blowfish_fast.measure.strategies.trees.grid_plan import (
     count_epsilon,
     rough_total,
 )
-from blowfish_fast.measure.strategies.trees.tree_weights import (
-    FLOOR,
-    level_tree,
-    tuned_tree,
-)
+from blowfish_fast.measure.strategies.trees.tree_weights import FLOOR
 from blowfish_fast.policies import AddRemove, Policy
 from blowfish_fast.workloads import Identity, Rectangles, Union, Workload
 
-from .base import Example, Mechanism, Outcome, striped
-from .hierarchy import asks_ranges, halved_non_negative, non_negative_cells
+from .base import Example, Mechanism, Outcome, read_partition, striped
+from .hierarchy import (
+    asks_ranges,
+    halved_non_negative,
+    non_negative_cells,
+    weighted_tree,
+)
 from .maps.grids import AdaptiveGrid
 
 StrategyName = Literal["greedy", "uniform", "geometric", "cells"]
@@ -140,11 +141,7 @@ class Dawa(Mechanism):
             # The rectangles are one of two ways to divide a map; a test chooses.
             on_map = isinstance(partition, DyadicRectangles) and asks_boxes(workload)
             self.tests_scatter = on_map and (policy.has_bottom or policy.has_moves)
-        if partition is not None and not isinstance(partition, Partition):
-            raise InputError(
-                'partition must be "best", None, or a partition such as '
-                f"partitions.LeastCost(); received {partition!r}"
-            )
+        self.partition, self.share = read_partition(partition, share)
         if isinstance(partition, DyadicRectangles):
             partition.check_grid(self.domain)
         strategy = as_choice(strategy, "strategy", get_args(StrategyName))
@@ -160,17 +157,9 @@ class Dawa(Mechanism):
                 'fit="shrink" improves single cells and harms ranges; it goes with '
                 f'strategy="cells", received {strategy!r}'
             )
-        if partition is None and share is not None:
-            raise InputError(
-                "share needs a partition; leave it out with partition=None"
-            )
-        self.partition = partition
         self.strategy = strategy
         self.sweeps = sweeps
         self.floor = as_floor(floor)
-        self.share: Fraction | None = None
-        if partition is not None:
-            self.share = as_share(share, "share", partition.default_share)
 
     def _best_partition(self) -> Partition:
         typical = self.workload.mean_cells()
@@ -242,19 +231,11 @@ class Dawa(Mechanism):
     def _strategy(self, bucketed: Handle) -> LinearStrategy:
         if self.strategy == "cells":
             return Cells.under(bucketed.policy)
-        if self.strategy in ("uniform", "geometric"):
-            return level_tree(
-                bucketed.policy.domain.size,
-                2,
-                root_exact=not bucketed.policy.has_bottom,
-                geometric=self.strategy == "geometric",
-                power=bucketed.remaining.power,
-            )
-        form = self.workload.form(bucketed.buckets)
-        return tuned_tree(
-            form,
-            bucketed.policy,
-            budget=bucketed.remaining,
+        return weighted_tree(
+            bucketed,
+            self.workload,
+            self.strategy,
+            fan_out=None if self.strategy == "greedy" else 2,
             sweeps=self.sweeps,
             floor=self.floor,
         )

@@ -104,11 +104,9 @@ class Hierarchy(Mechanism):
         self.weights = as_choice(weights, "weights", get_args(Weights))
         self.floor = as_floor(floor)
         self.fit = best_fit(fit, workload)
-        self.fan_out = (
-            None
-            if fan_out is None
-            else as_whole(fan_out, "fan_out", 2, way_out="None chooses it")
-        )
+        if fan_out is not None:
+            fan_out = as_whole(fan_out, "fan_out", 2, way_out="None chooses it")
+        self.fan_out = fan_out
 
     def _kept_bytes(self) -> int:
         # Totals that are public have no noise, and make their subtrees unlike others.
@@ -118,30 +116,14 @@ class Hierarchy(Mechanism):
 
     def _run(self, private: Handle) -> Outcome:
         along = private.coarsened(cell_order(self.domain))
-        strategy = self._tree(along)
+        strategy = weighted_tree(
+            along, self.workload, self.weights, fan_out=self.fan_out, floor=self.floor
+        )
         measurement = along.measure(strategy, budget=private.remaining)
         details = {"fan_out": strategy.fan_out, "fit": self.fit}
         fits = self.fit is not None and not private.dry_run
         fit = partial(non_negative_cells, measurement) if fits else None
         return Outcome.of(measurement, details, fit=fit)
-
-    def _tree(self, along: Handle) -> TreeStrategy:
-        if self.weights == "greedy":
-            form = self.workload.form(along.buckets)
-            return tuned_tree(
-                form,
-                along.policy,
-                budget=along.remaining,
-                fan_out=self.fan_out,
-                floor=self.floor,
-            )
-        return level_tree(
-            self.domain.size,
-            self.fan_out or best_fan_out(self.domain.size),
-            root_exact=not along.policy.has_bottom,
-            geometric=self.weights == "geometric",
-            power=along.remaining.power,
-        )
 
 
 class Privelet(Mechanism):
@@ -204,6 +186,31 @@ class Privelet(Mechanism):
         return Outcome.of(measurement, {"fit": self.fit}, fit=fit)
 
 
+def weighted_tree(
+    along: Handle,
+    workload: Workload,
+    weights: Weights,
+    *,
+    fan_out: int | None,
+    sweeps: bool = True,
+    floor: float,
+) -> TreeStrategy:
+    """Return a tree of levels, or one tuned to the workload; None: the best one."""
+    policy, budget, cells = along.policy, along.remaining, along.policy.domain.size
+    if weights == "greedy":
+        form = workload.form(along.buckets)
+        return tuned_tree(
+            form, policy, budget=budget, fan_out=fan_out, sweeps=sweeps, floor=floor
+        )
+    return level_tree(
+        cells,
+        fan_out or best_fan_out(cells),
+        root_exact=not policy.has_bottom,
+        geometric=weights == "geometric",
+        power=budget.power,
+    )
+
+
 def best_fan_out(cells: int) -> int:
     """Return the fan-out f that makes (f - 1) h^3 - 2 (f + 1) h^2 / 3 least."""
     if cells < 3:
@@ -261,15 +268,11 @@ def halved_non_negative(linear: FloatArray, domain: Domain) -> FloatArray:
 
     The parts are those of a Hilbert curve; see docs/proofs/top_down.md. O(cells).
     """
-    order = cell_order(domain).order
+    along = cell_order(domain)
     tree = kernels.regular_tree(linear.size, 2**domain.ndim)
     variances = np.full(tree.nodes, np.inf)
     variances[: linear.size] = 1.0
     values = np.zeros(tree.nodes)
-    values[: linear.size] = linear if order is None else linear[order]
+    values[: linear.size] = linear if along.order is None else linear[along.order]
     fit = kernels.top_down_fit(values, variances, tree)[: linear.size]
-    if order is None:
-        return fit.copy()
-    cells = np.empty(linear.size)
-    cells[order] = fit
-    return cells
+    return along.expand(fit.copy())

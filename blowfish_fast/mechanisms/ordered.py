@@ -165,13 +165,10 @@ class OrderedHierarchical(Mechanism):
         super().__init__(policy, workload, **budget)
         self._require_one_attribute("sums along")
         self.fit = as_choice(fit, "fit", (None, "isotonic"))
-        self.fan_out = (
-            None
-            if fan_out is None
-            else as_whole(
-                fan_out, "fan_out", 2, way_out="None chooses it by predicted error"
-            )
-        )
+        if fan_out is not None:
+            chosen = "None chooses it by predicted error"
+            fan_out = as_whole(fan_out, "fan_out", 2, way_out=chosen)
+        self.fan_out = fan_out
 
     def _plan(self, policy: Policy, budget: Budget) -> OrderedHierarchy:
         """Return the strategy, which the releases of one mechanism share."""

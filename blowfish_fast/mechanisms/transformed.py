@@ -11,7 +11,7 @@ import numpy as np
 
 from blowfish_fast import kernels
 from blowfish_fast._support.typing import FloatArray
-from blowfish_fast._support.validation import as_choice, as_share
+from blowfish_fast._support.validation import as_choice
 from blowfish_fast.data.buckets import cell_order
 from blowfish_fast.errors import InputError, PolicyError, SizeError
 from blowfish_fast.measure.budgets import Budget, BudgetTerms
@@ -38,7 +38,7 @@ from blowfish_fast.measure.strategies.strategy_choice import (
 from blowfish_fast.policies import Policy
 from blowfish_fast.workloads import Workload
 
-from .base import Example, Mechanism, Outcome, striped
+from .base import Example, Mechanism, Outcome, read_partition, striped
 from .hierarchy import halved_non_negative
 
 ON_GRIDS: tuple[Name, ...] = ("vertex", "edge", "tree", "edge_lines")
@@ -140,7 +140,7 @@ class Transformed(Mechanism):
             and is_line(policy)
         )
         whole = isinstance(strategy, Explicit) or strategy == "edge_lines"
-        self.partition = self._checked_partition(partition, whole)
+        self.partition, self.share = self._checked_partition(partition, share, whole)
         # On a grid the choice waits for the number of records, which is public there.
         self.weighed = (
             isinstance(partition, str)
@@ -149,35 +149,19 @@ class Transformed(Mechanism):
             and workload.mean_cells() > SINGLE_CELLS
             and is_grid(policy.unconstrained)
         )
-        if self.partition is None and share is not None:
-            raise InputError(
-                "share needs a partition, and this mechanism has none; leave it out"
-            )
-        self.share: Fraction | None = None
-        if self.partition is not None:
-            self.share = as_share(
-                share,
-                "share",
-                SHARES.get(self.partition.name, self.partition.default_share),
-            )
 
-    def _checked_partition(self, partition: Any, whole: bool) -> Partition | None:
+    def _checked_partition(
+        self, partition: Any, share: Any, whole: bool
+    ) -> tuple[Partition | None, Fraction | None]:
         if isinstance(partition, str) and partition == "best":
-            if whole or self.smoothed:
-                return None
-            return DyadicTree(
-                query_cells=self.workload.mean_cells(), dimensions=self.domain.ndim
-            )
-        if partition is not None and not isinstance(partition, Partition):
-            raise InputError(
-                'partition must be "best", None, or a partition such as '
-                f"partitions.LeastCost(); received {partition!r}"
-            )
-        if partition is not None and whole:
+            cells = self.workload.mean_cells()
+            tree = DyadicTree(query_cells=cells, dimensions=self.domain.ndim)
+            partition = None if whole or self.smoothed else tree
+        elif partition is not None and whole:
             raise InputError(
                 "this strategy is laid over all cells; it goes with partition=None"
             )
-        return partition
+        return read_partition(partition, share, SHARES)
 
     def _run(self, private: Handle) -> Outcome:
         chosen = self._whole_grid(private) if self.weighed else None

@@ -213,8 +213,8 @@ class Projection(Graph):
             self.bins.labels, parts.labels + bins, bins + parts.count
         )
         labels, count = kernels.component_labels(*graph)
-        parts = read_only(labels[:bins].copy()) if count > 1 else None
-        return Components(parts, read_only(np.zeros(count, dtype=np.bool_)))
+        along = read_only(labels[:bins].copy()) if count > 1 else None
+        return Components(along, read_only(np.zeros(count, dtype=np.bool_)))
 
     def _bandwidth(self, order: IntArray | None) -> Bandwidth | None:
         with suppress(SizeError):

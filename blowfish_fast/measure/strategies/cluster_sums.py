@@ -59,7 +59,8 @@ class CellGrid:
         self.step = 2.0 ** (math.frexp(span)[1] - STEP_BITS) if span > 0 else 1.0
         pairs = zip(centres, self.middle, strict=True)
         steps = [np.rint((one - middle) / self.step) for one, middle in pairs]
-        self.coordinates = read_only(np.concatenate(steps).astype(np.int64))
+        self.coordinates = np.concatenate(steps).astype(np.int64)
+        read_only(self.coordinates)
         self._longest: tuple[Policy, int] | None = None
 
     @cached_property
@@ -88,7 +89,8 @@ class CellGrid:
     def values(self) -> FloatArray:
         """Return the value of each cell along its axis."""
         middles = np.repeat(self.middle, np.diff(self.offsets))
-        return middles + self.step * self.coordinates
+        values: FloatArray = middles + self.step * self.coordinates
+        return values
 
     def squared_distances(self, centers: FloatArray) -> FloatArray:
         """Return the squared distance along each axis, (cells, centres)."""

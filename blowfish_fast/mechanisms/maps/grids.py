@@ -78,6 +78,7 @@ class UniformGrid(Mechanism):
     """
 
     name = "uniform_grid"
+    reads_workload = False
     cell_bytes = 320
     example_case = Example(partial(stepped, steps=2, height=30))
 
@@ -107,9 +108,6 @@ class UniformGrid(Mechanism):
         details = {"parts": parts[0], "records": records}
         both = joined_levels(bought, [counted])
         return Outcome.of(both, details, measurements=[*bought, counted])
-
-    def _pieces(self) -> int:
-        return 0
 
 
 class AdaptiveGrid(Mechanism):
@@ -158,6 +156,7 @@ class AdaptiveGrid(Mechanism):
     """
 
     name = "adaptive_grid"
+    reads_workload = False
     cell_bytes = 768
     example_case = Example(partial(stepped, steps=3, height=40), {"fewest_parts": 2})
 
@@ -226,9 +225,6 @@ class AdaptiveGrid(Mechanism):
             self.fine_constant,
         )
         return cut_level(coarse.tree, boxes, parts)
-
-    def _pieces(self) -> int:
-        return 0
 
 
 class GridLevel(NamedTuple):

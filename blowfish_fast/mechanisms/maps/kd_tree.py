@@ -174,12 +174,8 @@ def _shrink_boxes(boxes: Buckets, mean_noise: float, linear: FloatArray) -> Floa
     deviations = np.add.reduceat(np.abs(along - means), edges[:-1])
     noise = sizes * mean_noise
     signal = 1.0 - np.minimum(noise / np.maximum(deviations, 1e-300), 1.0)
-    shrunk: FloatArray = means + np.repeat(signal, sizes) * (along - means)
-    if order is None:
-        return shrunk
-    cells = np.empty_like(shrunk)
-    cells[order] = shrunk
-    return cells
+    shrunk = means + np.repeat(signal, sizes) * (along - means)
+    return Buckets.single_cells(along.size, order).expand(shrunk)
 
 
 class HierarchicalKdTree(Mechanism):

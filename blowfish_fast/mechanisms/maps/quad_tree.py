@@ -55,6 +55,7 @@ class QuadTree(Mechanism):
     """
 
     name = "quad_tree"
+    reads_workload = False
     example_case = Example(partial(stepped, steps=2, height=9))
 
     def __init__(
@@ -84,9 +85,6 @@ class QuadTree(Mechanism):
         """Return the boxes above the quarters, and what is told of them."""
         levels = (max(self.domain.shape) - 1).bit_length()
         return BoxTree.whole(self.domain.shape), {"levels": levels}
-
-    def _pieces(self) -> int:
-        return 0
 
 
 class HybridTree(QuadTree):
