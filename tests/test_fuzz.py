@@ -35,7 +35,7 @@ def _clean():
 
 
 @pytest.mark.parametrize("name", sorted(READERS))
-@settings(max_examples=25, suppress_health_check=list(HealthCheck), database=None)
+@settings(max_examples=15, suppress_health_check=list(HealthCheck), database=None)
 @given(rng=st.randoms(use_true_random=False))
 def test_readers_accept_or_refuse(name, rng):
     found = try_door(READERS[name], rng)

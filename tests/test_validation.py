@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from decimal import Decimal
 from fractions import Fraction
 
@@ -13,10 +14,12 @@ from blowfish_fast._support.validation import (
     as_confidence,
     as_epsilon,
     as_integers,
+    as_number,
     as_parts,
     as_positive,
     as_share,
     as_whole,
+    float_above,
     malformed_as,
 )
 from blowfish_fast.errors import BlowfishError, EpsilonError, InputError
@@ -201,3 +204,37 @@ def test_messages_quote_no_records():
             assert type(data).__name__ in str(problem.value)
     with pytest.raises(BlowfishError, match="received 10"):
         bf.policies.Full(10)
+
+
+def test_numbers_within_limits_are_read_and_others_refused():
+    assert as_number("0.5", "price", 0, 1) == 0.5
+    for value, words in (
+        (2, "lie between 0 and 1"),
+        (-1, "lie between"),
+        (math.nan, "finite"),
+    ):
+        with pytest.raises(InputError, match=words):
+            as_number(value, "price", 0, 1)
+    for value in (0.5, 10**400):
+        with pytest.raises(InputError, match="cells must be at least 1"):
+            as_number(value, "cells", 1)
+    with pytest.raises(InputError, match="epsilon must be a finite number"):
+        as_epsilon(np.timedelta64(3, "s"))
+
+
+def test_a_confidence_leaves_something_to_chance():
+    for value in (1e-300, 5e-324, 10**400, Fraction(1, 10**30)):
+        with pytest.raises(InputError, match="strictly between 0 and 1"):
+            as_confidence(value)
+    assert as_confidence(2.0**-50) == 2.0**-50
+
+
+def test_a_fraction_is_never_rounded_down():
+    third = Fraction(1, 3)
+    assert (
+        Fraction(float_above(third))
+        >= third
+        > Fraction(float_above(third)) - Fraction(1, 10**15)
+    )
+    assert float_above(2**60 + 1) > 2**60
+    assert float_above(0.5) == 0.5

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import numbers
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from decimal import Decimal
@@ -26,6 +27,7 @@ EpsilonLike = float | int | Fraction | Decimal | str
 SMALLEST_EPSILON = Fraction(1, 10**9)
 LARGEST_EPSILON = Fraction(10**9)
 LONGEST_QUOTE = 60
+LARGEST = sys.float_info.max
 
 
 def as_fraction(value: Any, name: str) -> Fraction:
@@ -34,7 +36,8 @@ def as_fraction(value: Any, name: str) -> Fraction:
         raise EpsilonError(f"{name} must be a number, not the truth value {value!r}")
     if isinstance(value, Fraction):
         return value
-    if isinstance(value, numbers.Integral):
+    # A timedelta of numpy calls itself a whole number.
+    if isinstance(value, numbers.Integral) and not isinstance(value, np.timedelta64):
         return Fraction(int(value))
     if isinstance(value, str | Decimal):
         with suppress(ValueError, ZeroDivisionError):
@@ -152,13 +155,13 @@ def as_share(value: Any, name: str, default: Fraction | None = None) -> Fraction
     return share
 
 
-def as_number(value: Any, name: str, least: float, most: float = math.inf) -> float:
+def as_number(value: Any, name: str, least: float, most: float = LARGEST) -> float:
     """Read one finite number within limits."""
     number = as_fraction(value, name)
     if least <= number <= most:
         return float(number)
     rule = f"lie between {least:g} and {most:g}"
-    if most == math.inf:
+    if most == LARGEST:
         rule = f"be at least {least:g}"
     raise InputError(f"{name} must {rule}", received=quoted(value))
 
@@ -182,12 +185,21 @@ def as_choice(
     raise error(f"{name} must be {listed}", received=quoted(value))
 
 
+def as_truth(value: Any, name: str) -> bool:
+    """Read True or False; a text or an array is neither."""
+    if not isinstance(value, bool | np.bool_):
+        raise InputError(f"{name} is True or False", received=quoted(value))
+    return bool(value)
+
+
 def as_confidence(value: Any) -> float:
     """Read a confidence: strictly between 0 and 1."""
-    if type(value) is float and 0.0 < value < 1.0:
+    # Intervals are left by the rest, which must not be rounded to 0 or 1 either.
+    if type(value) is float and 0.0 < 1.0 - value < 1.0:
         return value
-    confidence = float(as_fraction(value, "confidence"))
-    if not 0 < confidence < 1:
+    read = as_fraction(value, "confidence")
+    confidence = float(read) if 0 < read < 1 else 0.0
+    if not 0.0 < 1.0 - confidence < 1.0:
         raise InputError(
             f"confidence must lie strictly between 0 and 1; received {value!r}. "
             "Use 0.95 for intervals that hold 95 % of the noise"

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from blowfish_fast._support.typing import IntArray
-from blowfish_fast._support.validation import as_integers
+from blowfish_fast._support.validation import as_integers, as_truth
 from blowfish_fast.errors import DomainError, PolicyError, SizeError
 from blowfish_fast.measure.budgets import Budget
 from blowfish_fast.policies import ABSENT, Constrained, Full, Policy
@@ -75,7 +75,7 @@ def parallel_by_ids(
     >>> float(parallel_by_ids([Fraction(1, 4), Fraction(1, 2)], policy))
     0.5
     """
-    if not scoped and constraints_bind(policy):
+    if not as_truth(scoped, "scoped") and constraints_bind(policy):
         raise PolicyError(
             "this policy has count constraints, which tie the people of different "
             "parts to each other, so their costs add up",

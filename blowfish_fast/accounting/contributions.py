@@ -15,9 +15,10 @@ from blowfish_fast._support.validation import (
     as_epsilon,
     as_integers,
     as_whole,
+    malformed_as,
 )
 from blowfish_fast.data.domain import Domain
-from blowfish_fast.errors import InputError
+from blowfish_fast.errors import CountsError, InputError
 from blowfish_fast.measure.handle import Handle
 from blowfish_fast.measure.selectors.selections.comparisons import FirstBelow
 from blowfish_fast.mechanisms import Laplace, Mechanism
@@ -137,7 +138,7 @@ def choose_at_most(
     >>> int(free), float(free.epsilon)
     (3, 0.0)
     """
-    held = as_counts(records_per_person, np.shape(records_per_person)).reshape(-1)
+    held = _as_held(records_per_person)
     bar = math.ceil(as_whole(cells, "cells", 1) / as_epsilon(then))
     grid = candidates()
     profile = Domain(grid.size + 1)
@@ -232,7 +233,7 @@ def truncation_loss(
     >>> more.low <= 90 * 3 + 10 * 15 <= more.high, float(more.epsilon)
     (True, 0.5)
     """
-    held = as_counts(records_per_person, np.shape(records_per_person)).reshape(-1)
+    held = _as_held(records_per_person)
     kept = np.atleast_1d(as_integers(at_most, "at_most", InputError))
     last, price = as_whole(up_to, "up_to", 1), as_epsilon(epsilon)
     sure = as_confidence(confidence)
@@ -307,3 +308,9 @@ def _pay(
     if ledger is None:
         return mechanism.release(data, rng)
     return ledger.release(mechanism, data, request, rng)
+
+
+def _as_held(records_per_person: Any) -> IntArray:
+    with malformed_as(CountsError, "records_per_person are whole numbers"):
+        shape = np.shape(records_per_person)
+    return as_counts(records_per_person, shape).reshape(-1)

@@ -14,7 +14,7 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from blowfish_fast._support.typing import FloatArray, IntArray
+from blowfish_fast._support.typing import FloatArray
 from blowfish_fast._support.validation import as_fraction
 from blowfish_fast.data.axes import representatives
 from blowfish_fast.data.domain import Domain
@@ -32,6 +32,7 @@ from blowfish_fast.measure.tails import gaussian_draw_half_widths
 from blowfish_fast.mechanisms.laplace import Gaussian, Laplace
 from blowfish_fast.policies import PerPerson, refuse_units
 from blowfish_fast.release.group_answers import Claim, Estimate, GroupedAnswers
+from blowfish_fast.release.olap import join_conditions
 from blowfish_fast.release.query_grid import (
     SparseRows,
     coverage_rows,
@@ -169,7 +170,7 @@ class Session:
         self, conditions: Mapping[Any, Any] | None, named: Mapping[str, Any]
     ) -> list[Cover]:
         selected = dict(enumerate(map(everything, self.domain.attributes)))
-        asked = read_conditions(self.domain, {**(conditions or {}), **named})
+        asked = read_conditions(self.domain, join_conditions(conditions, named))
         return list((selected | asked).values())
 
     def __repr__(self) -> str:
@@ -252,7 +253,7 @@ class IntegerRows:
         groups: Sequence[tuple[int, list[Any]]] = (),
     ) -> None:
         for cover in itertools.chain(*axes):
-            whole_cells(cover)
+            check_whole_cells(cover)
         self.session, self.axes, self.groups = session, axes, groups
         self.measure, self.step, self.exact = "count", 1.0, True
         self.rows = list(map(coverage_rows, axes, session.domain.shape))
@@ -323,14 +324,13 @@ def single_draw_half_width(width: float, miss: float) -> float:
     return max(math.ceil(reach * (1.0 + 2.0**-40)) - 1.0, 0.0)
 
 
-def whole_cells(cover: Cover) -> IntArray:
-    """Return the cells of a cover; refuse parts of cells."""
+def check_whole_cells(cover: Cover) -> None:
+    """Refuse parts of cells."""
     if any(end != math.floor(end) for interval in cover for end in interval):
         raise InputError(
             "a session answers along borders of cells, since it knows nothing finer; "
             "choose values at the edges of the domain, or finer edges"
         )
-    return np.concatenate([np.arange(int(low), int(high)) for low, high in cover])
 
 
 def _clamp(values: FloatArray, low: float | None, high: float | None) -> FloatArray:

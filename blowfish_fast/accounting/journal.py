@@ -17,7 +17,8 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from blowfish_fast.errors import BudgetError, LedgerError, PolicyError
+from blowfish_fast._support.validation import quoted
+from blowfish_fast.errors import BudgetError, InputError, LedgerError, PolicyError
 
 from . import journal_file as file
 from .composition import EPSILON, RHO, Currency
@@ -292,6 +293,8 @@ class Journal:
 
     def verify(self, head: str | None = None) -> str:
         """Check everything, and that `head` is in the chain; return the last digest."""
+        if not isinstance(head, str | None):
+            raise InputError("a head is what verify returned", received=quoted(head))
         if self.copied_alone:
             raise LedgerError(
                 f"{self.name} was copied while it was in use, without its write-ahead "

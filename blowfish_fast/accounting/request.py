@@ -353,7 +353,7 @@ class DrawnData:
 
     def is_same(self, release: Release, data: Any) -> bool:
         """Return whether a release is known to be of these counts; refuse others."""
-        known = self._known.get(release)
+        known = self._known.get(release) if isinstance(release, Release) else None
         if known is not None and known != self._digest(data):
             raise InputError(
                 "a certificate compares a release with the data that it was drawn from",

@@ -107,13 +107,14 @@ class Series:
     ) -> None:
         if not isinstance(ledger, Ledger):
             raise LedgerError(f"a series is paid from a Ledger; received {ledger!r}")
-        if every not in FORMS:
+        if not isinstance(every, str) or every not in FORMS:
             raise InputError(f"every is one of {sorted(FORMS)}", received=quoted(every))
         if not isinstance(column, str) or not column:
             raise InputError(
                 "column names when a record arrived", received=quoted(column)
             )
-        chosen = "person-epoch" if level == f"person-{every}" else level
+        text = level if isinstance(level, str) else ""
+        chosen = "person-epoch" if text == f"person-{every}" else text
         if chosen not in get_args(Level):
             raise InputError(
                 f'level is "event", "person-{every}" or "person"',

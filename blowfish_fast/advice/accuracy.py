@@ -162,9 +162,9 @@ def translate(
     refuse_units(policy, "the epsilon for an accuracy")
     wanted = as_positive(alpha, "alpha, the largest error,")
     chance = as_positive(beta, "beta, the probability of exceeding alpha,")
-    if chance >= 1.0:
-        raise InputError(f"beta must lie strictly between 0 and 1; received {beta!r}")
     miss = 1.0 - (1.0 - chance)
+    if not 0.0 < miss < 1.0:
+        raise InputError(f"beta must lie strictly between 0 and 1; received {beta!r}")
     as_choice(scope, "scope", SCOPES)
     samples = as_whole(samples, "samples", 0)
     as_choice(currency, "currency", ("epsilon", "rho"))

@@ -23,6 +23,7 @@ from blowfish_fast._support.validation import (
     as_epsilon,
     as_fraction,
     as_whole,
+    malformed_as,
 )
 from blowfish_fast.errors import EpsilonError, InputError, PolicyError, SizeError
 from blowfish_fast.measure.budgets import (
@@ -149,14 +150,17 @@ def risk(
         odds = _rho_and_delta(epsilon, rho, delta)
         return _risk_in_rho(prior, *odds, times, most_steps(policy, steps))
     total = as_epsilon(epsilon) * times
-    if np.ndim(prior) == 0:
+    with malformed_as(InputError, "a prior is a probability, or one for each cell"):
+        single = np.ndim(prior) == 0
+        cells = np.zeros(0) if single else np.asarray(prior, dtype=np.float64)
+    if single:
         return Belief(_as_belief(prior, "prior"), total * most_steps(policy, steps))
     if policy is None:
         raise InputError(
             "a distribution over cells needs the policy that says how far they are "
             "apart: risk(prior, epsilon=..., policy=...)"
         )
-    return _by_cell(np.asarray(prior, dtype=np.float64), total, policy)
+    return _by_cell(cells, total, policy)
 
 
 def _rho_and_delta(epsilon: Any, rho: Any, delta: Any) -> tuple[Fraction, Fraction]:

@@ -122,7 +122,7 @@ class Attributes:
         if isinstance(name, int | np.integer) and not isinstance(name, bool):
             if 0 <= name < self.ndim:
                 return int(name)
-        elif name is not None and name in self.names:
+        elif isinstance(name, str) and name in self.names:
             return self.names.index(name)
         raise DomainError(
             f"there is no attribute {name!r}; this domain has {list(self.names)}, "

@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from blowfish_fast._support.validation import malformed_as
 from blowfish_fast.errors import DomainError, InputError
 
 from .axes import MICROSECONDS, Axis, as_dates, few_words
@@ -239,7 +240,8 @@ def _number(attribute: Axis, value: Any) -> float:
             f"{value!r} is no number; {extent(attribute)}. Ask for a range of values: "
             f"{attribute.name or 'attribute'}=slice(low, high)"
         )
-    number = float(value)
+    with malformed_as(InputError, "a value to ask for is no larger than 1e308"):
+        number = float(value)
     if number != number:
         raise InputError("NaN is no value to ask for; missing values may have a cell")
     return number
@@ -275,7 +277,8 @@ def groups_of(
     elif attribute.levels is not None:
         named = [(one, attribute_cover(attribute, one)) for one in bins]
     else:
-        edges = list(bins)
+        with malformed_as(InputError, "bins are a list of edges"):
+            edges = list(bins)
         if len(edges) < 2:
             raise DomainError(
                 f"bins of {attribute.name or 'an attribute'} are at least two edges, "

@@ -13,7 +13,7 @@ from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
 from blowfish_fast import mechanisms
-from blowfish_fast._support.validation import quoted
+from blowfish_fast._support.validation import as_truth, quoted
 from blowfish_fast.errors import InputError
 from blowfish_fast.measure.selectors.partitions.base import Partition
 from blowfish_fast.measure.strategies.base import LinearStrategy
@@ -111,7 +111,7 @@ def _outside(part: Any) -> Iterator[str]:
 
 def check_vouched(mechanisms: Iterable[Mechanism], *, vouched: bool) -> None:
     """Refuse what was defined outside the package, unless somebody vouches for it."""
-    if vouched:
+    if as_truth(vouched, "vouched"):
         return
     for one in mechanisms:
         strange = outside_parts(one)

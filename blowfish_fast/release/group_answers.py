@@ -5,12 +5,12 @@ from __future__ import annotations
 import itertools
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 
 import numpy as np
 
 from blowfish_fast._support.typing import FloatArray
-from blowfish_fast._support.validation import as_confidence
+from blowfish_fast._support.validation import as_choice, as_confidence
 from blowfish_fast.data.frames import Table
 from blowfish_fast.errors import (
     InputError,
@@ -238,6 +238,7 @@ class GroupedAnswers(Tabular, Mapping[Any, Estimate]):
     def _interval(
         self, place: int, confidence: float, of: Scope | None
     ) -> tuple[float, float]:
+        as_choice(of, "of", (None, *get_args(Scope)))
         if of is None and self._claim.kind() == "noise":
             # Warns: the truth was expected, or may have been.
             bounds = self.intervals(confidence)

@@ -16,7 +16,7 @@ from typing import Any, Generic, NoReturn, TypeVar
 import numpy as np
 
 from blowfish_fast._support.typing import FloatArray, IntArray
-from blowfish_fast._support.validation import as_confidence
+from blowfish_fast._support.validation import as_confidence, malformed_as
 from blowfish_fast.data.axes import Axis
 from blowfish_fast.data.predicates import (
     Cover,
@@ -279,7 +279,8 @@ class Selection(Questions[Estimate]):
         that are wanted, or with a mapping from names to conditions.
         """
         lists = [one if isinstance(one, list | tuple) else [one] for one in names]
-        asked: dict[Any, Any] = dict.fromkeys(itertools.chain(*lists)) | bins
+        with malformed_as(DomainError, "attributes are named, or numbered"):
+            asked: dict[Any, Any] = dict.fromkeys(itertools.chain(*lists)) | bins
         domain = self._release.domain
         groups = {
             axis: groups_of(domain.attributes[axis], self._covers[axis], wanted)
@@ -332,10 +333,8 @@ def _in_order(
 
 
 def _given_values(attribute: Axis, values: Any) -> FloatArray:
-    try:
+    with malformed_as(InputError, "values must be numbers"):
         array = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise InputError(f"values must be numbers; received {values!r}") from None
     if array.shape != (attribute.regular,) or not np.isfinite(array).all():
         raise DomainError(
             f"give one finite value for each of the {attribute.regular} cells of "

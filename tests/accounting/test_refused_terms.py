@@ -140,3 +140,35 @@ def test_terms_are_read_anew_until_the_first_charge_and_stay_from_then_on(tmp_pa
         assert own.policy == wider, "nobody can amend them, and nobody is asked"
         with pytest.raises(LedgerError, match="frozen"):
             other.amend(about={"version": 3})
+
+
+def test_a_curators_word_is_true_or_false_and_nothing_like_it():
+    ledger = bf.Ledger(None, epsilon=1, policy=ADD_REMOVE)
+    mechanism = bf.Laplace(ADD_REMOVE, bf.workloads.Identity(LINE), epsilon="0.5")
+    for word in ("no", 1, np.ones(2, dtype=bool), None):
+        with pytest.raises(InputError, match="vouched is True or False"):
+            ledger.release(mechanism, [1, 2, 3, 4], vouched=word)
+        with pytest.raises(InputError, match="scoped is True or False"):
+            ledger.release_disjoint([(mechanism, [1, 2, 3, 4])], scoped=word)
+    for note in ({"when": range(3)}, {1: "one", "two": 2}):
+        with pytest.raises(InputError, match="a note is a mapping of plain values"):
+            ledger.release(mechanism, [1, 2, 3, 4], note=note)
+    assert ledger.spent == 0
+    for head in (np.zeros(2), b"00", 7):
+        with pytest.raises(InputError, match="a head is what verify returned"):
+            ledger.verify(head)
+
+
+def test_ragged_numbers_and_odd_words_are_refused_with_a_reason():
+    ledger = bf.Ledger(None, epsilon=1, policy=ADD_REMOVE)
+    held = {"epsilon": "0.1", "ledger": ledger}
+    with pytest.raises(InputError, match="records_per_person are whole numbers"):
+        bf.truncation_loss([[1], [1, 2]], at_most=2, up_to=5, **held)
+    with pytest.raises(InputError, match="records_per_person are whole numbers"):
+        bf.choose_at_most([[1], [1, 2]], cells=4, then=1, **held)
+    for level in (np.ones(2), ["event"], "hour"):
+        with pytest.raises(InputError, match='level is "event", "person-week"'):
+            bf.Series(ledger, column="received", every="week", level=level)
+    with pytest.raises(InputError, match="conditions name attributes"):
+        bf.Session(ledger, [1, 2, 3, 4]).noisy_count("all", epsilon="0.1")
+    assert ledger.spent == 0

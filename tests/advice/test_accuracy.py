@@ -144,7 +144,7 @@ def test_the_rank_covers_the_quantile_with_the_confidence_stated():
         ({"beta": 0}, "beta, the probability .* must be a positive number"),
         ({"beta": 1.5}, "strictly between 0 and 1"),
         ({"beta": None}, "beta, the probability .* must be a positive number"),
-        ({"scope": "each"}, "scope must be one of"),
+        ({"scope": "each"}, 'scope must be "simultaneous" or'),
         ({"samples": -1}, "samples must be at least 0; received -1"),
         ({"samples": 2.5}, "samples must be one whole number"),
     ],

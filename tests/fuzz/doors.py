@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import blowfish_fast as bf
 from blowfish_fast.data.histogram import RecordTerms
 
+from .asked_doors import asked
 from .examples import argument
 from .kernel_arguments import kernel_arguments
 from .ledger_doors import data_arguments, ledger_arguments, open_ledger, release_with
@@ -99,8 +100,9 @@ def ledger_doors():
 
 
 def question_doors():
-    """Return what builds and answers questions, and the paths of ledgers."""
-    return [Door(name, *parts, False) for name, parts in QUESTIONS.items()]
+    """Return what builds and answers questions, and what else is asked or set."""
+    every = QUESTIONS | asked()
+    return [Door(name, *parts, False) for name, parts in every.items()]
 
 
 def all_doors():

@@ -96,7 +96,7 @@ def sensitivity(policy: Policy, workload: Workload) -> Sensitivity:
     >>> float(sensitivity(policies.Full(line), ranges))
     42.0
     """
-    _check(policy, workload)
+    check_question(policy, workload)
     persons = policy.person_rule
     if policy.has_constraints or persons is not None:
         single = sensitivity(policy.unconstrained, workload)
@@ -122,7 +122,8 @@ def sensitivity(policy: Policy, workload: Workload) -> Sensitivity:
     return Sensitivity(float_above(best.value), exact=best.exact, how=best.how)
 
 
-def _check(policy: Policy, workload: Workload) -> None:
+def check_question(policy: Policy, workload: Workload) -> None:
+    """Refuse what is no policy, no workload, or not over one domain."""
     if not isinstance(policy, Policy):
         raise PolicyError(
             "state the policy first, such as policies.Full(domain)",

@@ -12,7 +12,12 @@ import numpy as np
 
 from blowfish_fast import kernels
 from blowfish_fast._support.typing import IntArray
-from blowfish_fast._support.validation import as_counts, as_epsilon
+from blowfish_fast._support.validation import (
+    as_counts,
+    as_epsilon,
+    as_positive,
+    as_whole,
+)
 from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.errors import InputError
 from blowfish_fast.policies import Policy
@@ -133,9 +138,8 @@ def cost_bound(cells: int, candidates: int, *, delta: float, epsilon: Any) -> fl
     >>> round(cost_bound(1024, 11 * 1024, delta=0.05, epsilon=0.5))
     201934
     """
-    if cells < 1 or candidates < 1 or not 0 < delta < 1:
-        raise InputError(
-            "cells and candidates must be at least 1 and delta in (0, 1); received "
-            f"{cells}, {candidates}, {delta}"
-        )
-    return 8.0 * cells * math.log(candidates / delta) / float(as_epsilon(epsilon))
+    odds = as_whole(candidates, "candidates", 1) / as_positive(delta, "delta")
+    if odds <= 1.0:
+        raise InputError("delta must lie below 1", received=repr(delta))
+    each = 8.0 * math.log(odds) / float(as_epsilon(epsilon))
+    return as_whole(cells, "cells", 1) * each
