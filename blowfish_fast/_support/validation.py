@@ -37,7 +37,7 @@ def as_fraction(value: Any, name: str) -> Fraction:
     if isinstance(value, Fraction):
         return value
     # A timedelta of numpy calls itself a whole number.
-    if isinstance(value, numbers.Integral) and not isinstance(value, np.timedelta64):
+    if not isinstance(value, np.timedelta64) and isinstance(value, numbers.Integral):
         return Fraction(int(value))
     if isinstance(value, str | Decimal):
         with suppress(ValueError, ZeroDivisionError):

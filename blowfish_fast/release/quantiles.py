@@ -191,7 +191,8 @@ class SelectedQuantiles:
     def __init__(self, grid: Grid, axis: int, part: Any) -> None:
         attribute = grid.domain.attributes[axis]
         _check_order(attribute, grid.axes[axis])
-        if not isinstance(part, Real) or not 0 <= part <= 1:
+        number: Any = part
+        if not isinstance(part, Real) or not 0 <= number <= 1:
             raise InputError(
                 "a quantile is asked for as one part from 0 to 1; received "
                 f"{quoted(part)}. The median is 0.5"
