@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, TypeVar
 
 import numpy as np
@@ -24,6 +25,8 @@ COMPILED = COMPILER.wanted and os.environ.get("NUMBA_DISABLE_JIT", "0") in ("", 
 if COMPILED:
     import numba
     from numba.core import event
+
+    from blowfish_fast.kernels._cache import KernelCache
 
     class _Listener(event.Listener):  # type: ignore[misc]
         """Passes on when functions are compiled; what comes from the cache is not."""
@@ -42,13 +45,11 @@ def _compile(function: F, **settings: Any) -> F:
         return function
     # No kernel is handed to another as a pointer: an entry less to compile for each.
     settings["no_cfunc_wrapper"] = True
-    try:
-        compiled: F = numba.njit(cache=True, nogil=True, **settings)(function)
-    except RuntimeError:
-        # No folder to cache in (a read-only install without a home, or code typed
-        # at a prompt): compile anew in each process rather than fail at import.
-        compiled = numba.njit(nogil=True, **settings)(function)
-    return compiled
+    compiled: Any = numba.njit(nogil=True, **settings)(function)
+    # Code typed at a prompt has no file: it is compiled anew in each process.
+    with suppress(RuntimeError):
+        compiled._cache = KernelCache(function)
+    return compiled  # type: ignore[no-any-return]
 
 
 def kernel(function: F) -> F:

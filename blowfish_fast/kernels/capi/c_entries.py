@@ -207,16 +207,18 @@ def compile_entry(name: str, *, keep: bool = True) -> Any:
             "C entries are machine code, and NUMBA_DISABLE_JIT keeps Numba from making "
             "any; unset it and start Python again"
         )
-    from numba import cfunc, types
+    from numba import types
+    from numba.core.ccallback import CFunc
+
+    from blowfish_fast.kernels._cache import KernelCache
 
     pointers = {"d": types.CPointer(types.float64), "i": types.CPointer(types.int64)}
     kinds = (pointers.get(kind[0], types.int64) for kind, _ in prototype.arguments)
-    typed = types.int64(*kinds)
-    try:
-        return cfunc(typed, cache=keep)(prototype.function)
-    except RuntimeError:
-        # No folder to cache in; see `_jit`.
-        return cfunc(typed)(prototype.function)
+    entry: Any = CFunc(prototype.function, (tuple(kinds), types.int64), {}, {})
+    if keep:
+        entry._cache = KernelCache(prototype.function)
+    entry.compile()
+    return entry
 
 
 def c_type(name: str) -> Any:
