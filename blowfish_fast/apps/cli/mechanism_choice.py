@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 
 import blowfish_fast
 from blowfish_fast.advice.comparison import compare
+from blowfish_fast.data.csv_files import is_number
 from blowfish_fast.errors import (
     BlowfishError,
     DataDependentError,
@@ -42,11 +43,11 @@ from blowfish_fast.release.tables.accuracy import TableErrors
 from blowfish_fast.workloads import Tables, Workload
 
 from .options import look_here_for
-from .parsing.array_files import is_number
 from .parsing.job import BEST, ON_QUERIES, Job
 from .printing import counter, spinner
 from .release_job import BUDGET_FORMS, Facts
 
+EVERY = {**MECHANISMS, **RHO_MECHANISMS}
 MANY_CELLS = 2**12
 """Beyond this, what takes long to predict and seldom wins is left out."""
 MOST_KEPT = 64
@@ -107,10 +108,8 @@ def choose_mechanism(
 
 def _predicted(facts: Facts, name: str, budget: Budget) -> MechanismChoice:
     """Return a mechanism with its predicted error, by memory where it was predicted."""
-    own = (BEST, ON_QUERIES, *NAMES, *MECHANISMS, *RHO_MECHANISMS)
-    key = None
-    if name in own:
-        key = key_of(facts.policy, facts.workload, budget, name)
+    own = name in (BEST, ON_QUERIES, *NAMES, *EVERY)
+    key = key_of(facts.policy, facts.workload, budget, name) if own else None
     kept = recall(key)
     if kept is not None:
         # A strategy may have the name of a mechanism.
@@ -186,7 +185,7 @@ def _check_accuracy(job: Job) -> None:
 
 
 def _make_mechanism(facts: Facts, name: str, budget: Budget) -> Mechanism:
-    kind: Any = {**MECHANISMS, **RHO_MECHANISMS}.get(name)
+    kind: Any = EVERY.get(name)
     if kind is None and (":" in name or name in offered_mechanisms()):
         look_here_for([name])
         kind = find_mechanism(name)
@@ -219,7 +218,7 @@ def _make_strategy(facts: Facts, name: str, budget: Budget) -> Mechanism:
 def _release_names() -> list[str]:
     return [
         name
-        for name, kind in {**MECHANISMS, **RHO_MECHANISMS}.items()
+        for name, kind in EVERY.items()
         if "workload" in inspect.signature(kind).parameters
     ]
 
@@ -289,7 +288,11 @@ def _least_typical_error(
 def _least_epsilon(facts: Facts, name: str, job: Job) -> MechanismChoice:
     from blowfish_fast.advice.accuracy import translate
 
-    alpha, beta = _as_float(job.alpha, "alpha"), _as_float(job.beta, "beta")
+    stated = {"alpha": job.alpha or "", "beta": job.beta or ""}
+    for one, text in stated.items():
+        if not is_number(text):
+            raise InputError(f"{one} must be a number; received {text!r}")
+    alpha, beta = map(float, stated.values())
     found = translate(facts.policy, facts.workload, alpha=alpha, beta=beta)
     wanted = f"all answers within {alpha:g}, but for a probability of {beta:g}"
     if found.free:
@@ -320,13 +323,6 @@ def _least_epsilon(facts: Facts, name: str, job: Job) -> MechanismChoice:
             f"{float(other):.6g}."
         )
     return _with_prediction(best.mechanism, best.name, tuple(because))
-
-
-def _as_float(text: str | None, name: str) -> float:
-    try:
-        return float(text or "")
-    except ValueError:
-        raise InputError(f"{name} must be a number; received {text!r}") from None
 
 
 def drawn_error(release: Any, workload: Workload) -> float | None:

@@ -153,7 +153,7 @@ def test_policies_may_come_from_files(tmp_path):
         ("line:3", "the policy is one of"),
         ("threshold", "threshold:THETA"),
         ("threshold:x", "with a number"),
-        ("threshold:nan", "finite"),
+        ("threshold:nan", "with a number"),
         ("threshold:2:metres", "then :cells or :value"),
         ("threshold:2:l1:l2", "then :cells or :value"),
         ("threshold:0", "at least 1 cell"),

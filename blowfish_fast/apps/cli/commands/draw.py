@@ -37,10 +37,10 @@ def run_draw(
 
     Example: blowfish draw ages.blowfish --out ages.svg
     """
-    from blowfish_fast.apps.cli.files.outputs import check_picture, draw_release
+    from blowfish_fast.apps.cli.files import outputs
     from blowfish_fast.release.tables.tables_release import TablesRelease
 
-    check_picture(out)
+    outputs.check_picture(out)
     with _saved_release(path, out, confidence, overwrite=overwrite) as release:
         domain = release.domain
         if domain.ndim > 2 and not isinstance(release, TablesRelease):
@@ -48,7 +48,7 @@ def run_draw(
                 f"a picture shows one or two columns; this release has {domain.ndim}. "
                 f"`blowfish answer {path} --by {domain.names[0]}` gives a table of some"
             )
-        draw_release(release, out, confidence)
+        outputs.write_picture(lambda: outputs.release_axes(release, confidence), out)
     found = {"picture": str(out), "mechanism": release.mechanism, "cells": domain.size}
     show(found if as_json else f"written: {out}")
 

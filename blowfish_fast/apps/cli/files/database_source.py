@@ -85,19 +85,16 @@ class DatabaseTable(DataSource):
 
     def _choose_table(self, table: str | None) -> str:
         tables: list[str] = self.database.tables()
-        if table is not None and table in tables:
-            return table
         if table is None and len(tables) == 1:
             return tables[0]
+        if table in tables:
+            return str(table)
+        lacks = "several tables"
+        if table is not None:
+            lacks = f"no table {table!r}{nearest(table, tables)}"
         listed = ", ".join(tables[:20]) or "none"
-        if table is None:
-            raise InputError(
-                f"{self.database.name} has several tables, {listed}; name one with "
-                "--data-table"
-            )
         raise InputError(
-            f"{self.database.name} has no table {table!r}{nearest(table, tables)}; it "
-            f"has {listed}"
+            f"{self.database.name} has {lacks}; name one with --data-table: {listed}"
         )
 
     def _stored(self, counting: Counting[Any]) -> Counting[Any]:

@@ -119,13 +119,13 @@ class Outputs:
     def write(self, release: Release) -> Written:
         """Write the release, then what is made from it."""
         files = {"release": self._save(release)}
-        problems = []
+        problems, sure = [], self.confidence
         for kind, path in list(self.named.items())[1:]:
             try:
                 if kind == "table":
                     self._write_table(release, path)
                 elif kind == "picture":
-                    draw_release(release, path, self.confidence)
+                    write_picture(lambda: release_axes(release, sure), path)
                 else:
                     shown: Any = {"name": files["release"], "whole": self.whole}
                     write_report(release, path, self.confidence, **shown)
@@ -279,11 +279,6 @@ def write_picture(draw: Callable[[], Axes], out: Path | BinaryIO) -> str:
         figure.savefig(out, dpi=DOTS, format=kind)
     pyplot.close(figure)
     return str(out)
-
-
-def draw_release(release: Release, path: Path, confidence: float) -> None:
-    """Draw a release to a file; see `release_axes`."""
-    write_picture(lambda: release_axes(release, confidence), path)
 
 
 def release_axes(release: Release, confidence: float) -> Axes:

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from blowfish_fast._support.typing import AnyArray, FloatArray
+from blowfish_fast.data.csv_files import is_number
 from blowfish_fast.errors import InputError
 
 
@@ -86,12 +87,3 @@ def _rows(path: Path, meaning: str, private: bool) -> AnyArray:
                 f"({meaning}); row {at} {found}"
             )
     return np.array([[float(one) for one in row] for row in rows])
-
-
-def is_number(text: str) -> bool:
-    """Return whether a text reads as a number."""
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
