@@ -300,8 +300,8 @@ class Calibration:
         if isinstance(strategy, OrderedHierarchy):
             # Of blocks of single cells, the law is known.
             told = strategy.as_totals or strategy
-        noise: dict[str, Any] = {"kind": told.kind, "strategy": told.pack()}
-        noise |= {"cells": buckets.edges, "order": buckets.order}
+        over_cells = {"bucket_edges": buckets.edges, "bucket_order": buckets.order}
+        noise = {"kind": told.kind, **told.pack(), **over_cells}
         for other, law in self._laws:
             if _same(noise, other):
                 return law
@@ -412,12 +412,8 @@ def lowest_safe_rank(samples: int, beta: float, tries: int) -> int | None:
 
 def _same(one: dict[str, Any], other: dict[str, Any]) -> bool:
     """Return whether two strategies, with what they are laid over, are one."""
-    return one.keys() == other.keys() and all(
-        _same(value, other[name])
-        if isinstance(value, dict)
-        else np.array_equal(value, other[name])
-        for name, value in one.items()
-    )
+    alike = (np.array_equal(value, other[name]) for name, value in one.items())
+    return one.keys() == other.keys() and all(alike)
 
 
 def _worth(one: Candidate) -> tuple[bool, Fraction]:

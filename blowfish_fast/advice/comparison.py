@@ -9,6 +9,7 @@ import inspect
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar, Unpack
 
 from blowfish_fast._support.optional import require
@@ -19,6 +20,7 @@ from blowfish_fast.errors import (
     DataDependentError,
     InputError,
     SizeError,
+    WorkloadError,
 )
 from blowfish_fast.measure.budgets import Budget, BudgetTerms
 from blowfish_fast.measure.strategies.edges.edge_cuts import cut_edges, is_forest
@@ -235,7 +237,7 @@ def compare(
     refuse_units(policy, "which mechanism errs least")
     if mechanisms is None:
         found = _strategies(policy, workload, granted, hurried, NAMES)
-        found.append(_weighed_queries(policy, workload, granted, hurried))
+        found.append(_queries(policy, workload, granted, hurried, named=False))
         chosen = {
             name: kind for name, kind in MECHANISMS.items() if name not in COVERED
         }
@@ -243,7 +245,7 @@ def compare(
         strategies = tuple(one for one in NAMES if one in mechanisms)
         found = _strategies(policy, workload, granted, hurried, strategies)
         if QUERIES in mechanisms:
-            found.append(_queries(policy, workload, granted, hurried))
+            found.append(_queries(policy, workload, granted, hurried, named=True))
         chosen = _chosen(mechanisms)
     for name, kind in chosen.items():
         if "workload" in inspect.signature(kind).parameters:
@@ -251,7 +253,8 @@ def compare(
                 why = "it divides maps; on one attribute it is a binary hierarchy"
                 found.append(Prediction(name, math.inf, math.inf, None, False, why))
                 continue
-            found.append(_predict_mechanism(name, kind, policy, workload, granted))
+            build = partial(kind, policy, workload, epsilon=granted)
+            found.append(_predict(name, build, workload))
     if not found:
         raise InputError(f"there is nothing to compare; received {mechanisms!r}")
     short = "eps" if granted.power == 1 else "rho"
@@ -335,42 +338,24 @@ def _along_edges(
     return found
 
 
-def _weighed_queries(
-    policy: Policy, workload: Workload, budget: Budget, hurried: bool
-) -> Prediction:
-    """Weigh noise on the queries only where a person listed them."""
-    if workload.declared:
-        return _queries(policy, workload, budget, hurried)
-    why = (
-        "random queries stand for what may be asked, and noise on them alone would "
-        'leave everything else unknown; list the queries, or name "queries"'
-    )
-    return Prediction(QUERIES, math.inf, math.inf, None, False, why)
-
-
 def _queries(
-    policy: Policy, workload: Workload, budget: Budget, hurried: bool
+    policy: Policy, workload: Workload, budget: Budget, hurried: bool, *, named: bool
 ) -> Prediction:
+    """Weigh noise on the queries; unless `named`, only where a person listed them."""
+
     def build() -> Mechanism:
+        if not (named or workload.declared):
+            raise WorkloadError(
+                "random queries stand for what may be asked, and noise on them alone "
+                "would leave everything else unknown; list the queries, or name "
+                '"queries"'
+            )
         if hurried and workload.queries * workload.mean_cells() > FEW_COEFFICIENTS:
             raise SizeError("its queries hold too many cells to be weighed in a hurry")
         kind = Laplace if budget.power == 1 else Gaussian
         return kind(policy, workload, epsilon=budget, strategy="queries")
 
     return _predict(QUERIES, build, workload)
-
-
-def _predict_mechanism(
-    name: str,
-    kind: type[Mechanism],
-    policy: Policy,
-    workload: Workload,
-    budget: Budget,
-) -> Prediction:
-    def build() -> Mechanism:
-        return kind(policy, workload, epsilon=budget)
-
-    return _predict(name, build, workload)
 
 
 def _predict(name: str, build: Any, workload: Workload) -> Prediction:

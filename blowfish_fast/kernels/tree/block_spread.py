@@ -128,9 +128,8 @@ def block_noise(variances: FloatArray, trees: BlockTrees) -> NodeNoise:
     block_of = np.repeat(np.arange(trees.blocks + 1), sizes)
     unlifted = np.zeros((0, 2))
     noise = NodeNoise(*nodes_noise, *chain, block_of, unlifted)
-    tree = trees.tree
-    lifted = _lift_cuts(noise, trees.tops, tree.first_child, tree.leaves)
-    return noise._replace(lifted=lifted)
+    cuts = _lift_cuts(noise, trees.tops, trees.tree.first_child)
+    return noise._replace(lifted=cuts[trees.tree.leaf_nodes][:, [0, 2]])
 
 
 def hat_diagonal(
@@ -220,53 +219,35 @@ def _climb(
 
 
 @kernel
-def _lift_cuts(
-    noise: NodeNoise, tops: IntArray, first_child: IntArray, cells: int
-) -> FloatArray:
-    """Return what a cut before each cell takes of its block, and its variance there.
+def _lift_cuts(noise: NodeNoise, tops: IntArray, first_child: IntArray) -> FloatArray:
+    """Return, of the cuts before and after each node, what they take of the block.
 
-    From the top down, of the cuts before and after a node: what they take of the block,
-    their variances and their covariance. Those of a child are means of its parent's,
-    and a bridge between its siblings; nothing is subtracted.
+    Then the variance of the first, of the second, and their covariance. Those of a
+    child are means of its parent's, and a bridge between its siblings: nothing is
+    subtracted. Borders have negative numbers.
     """
-    lifted = np.empty((cells, 2))
-    widest = np.int64(0)
-    for node in range(noise.known.size):
-        widest = max(widest, first_child[node + 1] - first_child[node])
-    nodes = np.empty(1 + noise.depth.max() * widest, dtype=np.int64)
-    cuts = np.empty((nodes.size, 5))
-    cell = 0
-    for block in range(tops.size):
-        nodes[0] = tops[block]
-        cuts[0] = 0.0
-        cuts[0, 1] = 1.0
-        waiting = 1
-        while waiting > 0:
-            waiting -= 1
-            node = nodes[waiting]
-            start, end, at_start, at_end, both = cuts[waiting]
-            begin = first_child[node]
-            if begin == first_child[node + 1]:
-                lifted[cell] = start, at_start
-                cell += 1
-            for child in range(first_child[node + 1] - 1, begin - 1, -1):
-                before, after = noise.before[child], noise.after[child]
-                known = noise.known[child]
-                family = before + known + after
-                left, rest = before / family, (known + after) / family
-                right, last = (before + known) / family, after / family
-                nodes[waiting] = child
-                found = cuts[waiting]
-                found[0] = rest * start + left * end
-                found[1] = last * start + right * end
-                ends = left * left * at_end + 2.0 * left * rest * both
-                found[2] = rest * rest * at_start + ends + before * rest
-                ends = right * right * at_end + 2.0 * right * last * both
-                found[3] = last * last * at_start + ends + right * after
-                ends = left * right * at_end + (left * last + rest * right) * both
-                found[4] = rest * last * at_start + ends + left * after
-                waiting += 1
-    return lifted
+    cuts = np.full((noise.known.size, 5), -1.0)
+    for top in tops:
+        cuts[top] = 0.0
+        cuts[top, 1] = 1.0
+    for node in range(noise.known.size - 1, -1, -1):
+        start, end, at_start, at_end, both = cuts[node]
+        for child in range(first_child[node], first_child[node + 1]):
+            if end < 0.0:
+                continue
+            before, after = noise.before[child], noise.after[child]
+            family = before + noise.known[child] + after
+            left, rest = before / family, (noise.known[child] + after) / family
+            right, last = (before + noise.known[child]) / family, after / family
+            cuts[child, 0] = rest * start + left * end
+            cuts[child, 1] = last * start + right * end
+            ends = left * left * at_end + 2.0 * left * rest * both
+            cuts[child, 2] = rest * rest * at_start + ends + before * rest
+            ends = right * right * at_end + 2.0 * right * last * both
+            cuts[child, 3] = last * last * at_start + ends + right * after
+            ends = left * right * at_end + (left * last + rest * right) * both
+            cuts[child, 4] = rest * last * at_start + ends + left * after
+    return cuts
 
 
 @kernel

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from blowfish_fast._support.typing import FloatArray, IntArray
+from blowfish_fast._support.typing import BoolArray, FloatArray, IntArray
 from blowfish_fast.errors import InputError
 from blowfish_fast.kernels._jit import as_input, helper, kernel
 from blowfish_fast.kernels.space.interval_pieces import check_pieces
@@ -36,6 +36,10 @@ from .noise_rows import (
 from .shape import Tree, shift_of
 
 Moments = tuple[FloatArray, FloatArray, FloatArray, FloatArray, FloatArray]
+Leaves = tuple[IntArray, IntArray, IntArray]
+Runs = tuple[IntArray, IntArray, FloatArray]
+# By node: its coverage, whether it is mixed, nodes as they are entered, their pieces.
+MixedNodes = tuple[FloatArray, BoolArray, IntArray, IntArray]
 # Row and parent by node, node by leaf, offsets of levels, fan-out and its shift (0, 0
 # in a tree that is not regular).
 Shape = tuple[IntArray, IntArray, IntArray, IntArray, int, int]
@@ -188,59 +192,61 @@ def _range_spreads(
 
 
 @kernel
+def enter_mixed(
+    leaves: Leaves, runs: Runs, begin: int, stop: int, room: MixedNodes
+) -> int:
+    """Enter mixed nodes from the root; return how many, with coverages of children.
+
+    `leaves`: the first child of each node, its first leaf and the one after its last.
+    `runs`: starts, ends and values of pieces, of which the query has `begin` to `stop`.
+    """
+    first_child, first, end = leaves
+    starts, ends, values = runs
+    coverage, mixed, entered, pieces = room
+    # The root is looked at like a child of nothing: it is entered in any case.
+    entered[0], pieces[0] = first_child.size - 2, begin
+    visited, seen = 1, 0
+    while seen < visited:
+        node, piece = entered[seen], pieces[seen]
+        seen += 1
+        for child in range(first_child[node], first_child[node + 1]):
+            while piece < stop and ends[piece] <= first[child]:
+                piece += 1
+            coverage[child], mixed[child] = 0.0, False
+            if piece < stop and starts[piece] < end[child]:
+                if starts[piece] <= first[child] and ends[piece] >= end[child]:
+                    coverage[child] = values[piece]
+                else:
+                    mixed[child] = True
+                    entered[visited], pieces[visited] = child, piece
+                    visited += 1
+    return visited
+
+
+@kernel
 def _piece_spreads(
-    rows: FloatArray,
-    row_of: IntArray,
-    first_child: IntArray,
-    first: IntArray,
-    end: IntArray,
-    queries: IntArray,
-    starts: IntArray,
-    ends: IntArray,
-    values: FloatArray,
+    rows: FloatArray, row_of: IntArray, leaves: Leaves, queries: IntArray, runs: Runs
 ) -> FloatArray:
     """Enter mixed nodes from the root, return with coverages, go down with pulls."""
+    first_child = leaves[0]
     count = queries.size - 1
-    nodes = row_of.size
     spreads = np.zeros((5, count))
-    coverage = np.zeros(nodes)
-    pulls = np.zeros(nodes)
-    mixed = np.zeros(nodes, dtype=np.bool_)
-    entered = np.empty(nodes, dtype=np.int64)
-    pieces = np.empty(nodes, dtype=np.int64)
-    root = nodes - 1
+    coverage, pulls = np.zeros((2, row_of.size))
+    mixed = np.zeros(row_of.size, dtype=np.bool_)
+    entered, pieces = np.empty((2, row_of.size), dtype=np.int64)
+    room = (coverage, mixed, entered, pieces)
+    root = row_of.size - 1
     for query in range(count):
-        stop = queries[query + 1]
-        entered[0] = root
-        pieces[0] = queries[query]
-        # The root is looked at like a child of nothing: it is entered in any case.
-        visited = 1
-        head = 0
-        while head < visited:
-            node = entered[head]
-            piece = pieces[head]
-            head += 1
-            for child in range(first_child[node], first_child[node + 1]):
-                while piece < stop and ends[piece] <= first[child]:
-                    piece += 1
-                coverage[child] = 0.0
-                mixed[child] = False
-                if piece < stop and starts[piece] < end[child]:
-                    if starts[piece] <= first[child] and ends[piece] >= end[child]:
-                        coverage[child] = values[piece]
-                    else:
-                        mixed[child] = True
-                        entered[visited] = child
-                        pieces[visited] = piece
-                        visited += 1
+        begin, stop = queries[query], queries[query + 1]
+        visited = enter_mixed(leaves, runs, begin, stop, room)
         for back in range(visited - 1, -1, -1):
             node = entered[back]
             if first_child[node] == first_child[node + 1]:
                 # The only node of its tree: one leaf, covered or not.
                 coverage[node] = 0.0
-                for piece in range(queries[query], stop):
-                    if starts[piece] < ends[piece]:
-                        coverage[node] = values[piece]
+                for piece in range(begin, stop):
+                    if runs[0][piece] < runs[1][piece]:
+                        coverage[node] = runs[2][piece]
                 continue
             total = 0.0
             first_value = coverage[first_child[node]]
@@ -368,7 +374,7 @@ def spread_pieces(
             f"each of the {starts.size} pieces has one value, got an array of shape "
             f"{values.shape}"
         )
-    shape = (*noise, tree.first_child, tree.starts, tree.ends)
-    found = _piece_spreads(*shape, pointers, starts, ends, values)
+    leaves = (tree.first_child, tree.starts, tree.ends)
+    found = _piece_spreads(*noise, leaves, pointers, (starts, ends, values))
     variance, square, largest, steps, width = found
     return variance, square, largest, steps, width

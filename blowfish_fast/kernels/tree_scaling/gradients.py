@@ -19,6 +19,7 @@ import numpy as np
 from blowfish_fast._support.typing import FloatArray, IntArray
 from blowfish_fast.kernels._jit import kernel
 from blowfish_fast.kernels.tree.shape import regular_first_child
+from blowfish_fast.kernels.tree.spread import enter_mixed
 
 from .budget_shares import RegularLevels
 from .piece_queries import PieceQueries
@@ -228,29 +229,15 @@ def piece_energies(
     variance, families = _families(precisions, first_child, root_exact)
     keep, part = families.keep, families.part
     starts, ends, values = queries.starts, queries.ends, queries.values
-    own, whole = np.zeros(count), np.zeros(count)
-    coverage, pulls = np.zeros(count), np.zeros(count)
+    own, whole, coverage, pulls = np.zeros((4, count))
     mixed = np.zeros(count, dtype=np.bool_)
-    entered = np.empty(count, dtype=np.int64)
-    pieces = np.empty(count, dtype=np.int64)
+    entered, pieces = np.empty((2, count), dtype=np.int64)
+    leaves, runs = (first_child, first, end), (starts, ends, values)
+    room = (coverage, mixed, entered, pieces)
     for query in range(queries.squared.size):
-        stop, weight = queries.pointers[query + 1], queries.squared[query]
-        entered[0], pieces[0] = count - 1, queries.pointers[query]
-        visited, seen = 1, 0
-        while seen < visited:
-            node, piece = entered[seen], pieces[seen]
-            seen += 1
-            for child in range(first_child[node], first_child[node + 1]):
-                while piece < stop and ends[piece] <= first[child]:
-                    piece += 1
-                coverage[child], mixed[child] = 0.0, False
-                if piece < stop and starts[piece] < end[child]:
-                    if starts[piece] <= first[child] and ends[piece] >= end[child]:
-                        coverage[child] = values[piece]
-                    else:
-                        mixed[child] = True
-                        entered[visited], pieces[visited] = child, piece
-                        visited += 1
+        begin, stop = queries.pointers[query], queries.pointers[query + 1]
+        weight = queries.squared[query]
+        visited = enter_mixed(leaves, runs, begin, stop, room)
         for back in range(visited - 1, -1, -1):
             node = entered[back]
             coverage[node] = 0.0

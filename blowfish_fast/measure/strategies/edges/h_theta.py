@@ -13,7 +13,12 @@ from typing import Self
 import numpy as np
 
 from blowfish_fast.errors import PolicyError
-from blowfish_fast.measure.strategies.ordered.hierarchy_plan import FAN_OUTS, tree_depth
+from blowfish_fast.measure.strategies.ordered.hierarchy_plan import (
+    FAN_OUTS,
+    HierarchyPlan,
+    laid_out,
+    tree_depth,
+)
 from blowfish_fast.measure.strategies.ordered.ordered_hierarchy import OrderedHierarchy
 from blowfish_fast.measure.strategies.ordered.prefix_sums import LineReach
 from blowfish_fast.policies import Policy
@@ -40,31 +45,15 @@ class HTheta(OrderedHierarchy):
                 "red cells are laid along one ordered attribute whose total is public; "
                 f"this policy: {policy.neighbours}"
             )
-        reach = LineReach(policy)
-        cells = reach.far.size
-        ends = np.flatnonzero(reach.uncrossed) + 1
-        starts = np.append(0, ends[:-1])
-        lengths = np.maximum(np.maximum.reduceat(reach.lengths, starts), 1)
-        blocks = -(-(ends - starts) // lengths)
-        within = np.arange(int(blocks.sum())) - np.repeat(
-            np.cumsum(blocks) - blocks, blocks
-        )
-        edges = np.repeat(starts, blocks) + within * np.repeat(lengths, blocks)
-        kinds, number = np.unique(lengths, return_inverse=True)
-        chosen = [
-            best_fan_out(one) if fan_out is None else fan_out for one in kinds.tolist()
-        ]
-        levels = [
-            max(tree_depth(length, branching), 1)
-            for length, branching in zip(kinds.tolist(), chosen, strict=True)
-        ]
-        of_block = np.repeat(number, blocks)
-        return cls(
-            np.append(edges, cells),
-            np.array(chosen)[of_block],
-            np.full(edges.size, 1.0 / 3.0),
-            (1.0 / (3.0 * np.array(levels)))[of_block],
-        )
+        starts, _, longest = LineReach(policy).stretches()
+        kinds, number = np.unique(np.maximum(longest, 1), return_inverse=True)
+        plans = []
+        for length in kinds.tolist():
+            chosen = best_fan_out(length) if fan_out is None else fan_out
+            levels = max(tree_depth(length, chosen), 1)
+            rates = (1.0 / 3.0, 1.0 / (3.0 * levels))
+            plans.append(HierarchyPlan(length, chosen, levels, 0.0, 0.0, *rates))
+        return laid_out(cls, starts, policy.domain.size, plans, number)
 
 
 def construction_error(fan_out: int, levels: int) -> float:

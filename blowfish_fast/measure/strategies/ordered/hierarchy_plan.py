@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 from functools import lru_cache
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
@@ -23,6 +23,8 @@ from blowfish_fast.workloads import Form, Implicit
 
 from .ordered_hierarchy import OrderedHierarchy
 from .prefix_sums import LineReach
+
+Hierarchy = TypeVar("Hierarchy", bound=OrderedHierarchy)
 
 FAN_OUTS = range(2, 65)
 
@@ -164,9 +166,7 @@ def planned_hierarchy(
         plans = [_plan_with_bottom(reach, fan_out, power)]
         number = np.zeros(1, dtype=np.int64)
     else:
-        ends = np.flatnonzero(reach.uncrossed) + 1
-        starts = np.append(0, ends[:-1])
-        longest = np.maximum.reduceat(reach.lengths, starts)
+        starts, ends, longest = reach.stretches()
         # One plan for all stretches of one size and one longest edge.
         base = reach.far.size + 1
         kinds, number = np.unique((ends - starts) * base + longest, return_inverse=True)
@@ -175,7 +175,7 @@ def planned_hierarchy(
             _plan_for(kind // base, kind % base, fan_out, tried, power)
             for kind in kinds.tolist()
         ]
-    return _laid_out(starts, reach.far.size, plans, number)
+    return laid_out(OrderedHierarchy, starts, reach.far.size, plans, number)
 
 
 @lru_cache(maxsize=256)
@@ -238,7 +238,7 @@ def _exact_error(one: HierarchyPlan, cells: int) -> float:
     """Return the error of all ranges over a few blocks, for continuous noise."""
     tried = min(cells, TRIED_BLOCKS * one.length)
     nothing = np.zeros(1, dtype=np.int64)
-    strategy = _laid_out(nothing, tried, [one], nothing)
+    strategy = laid_out(OrderedHierarchy, nothing, tried, [one], nothing)
     weights = strategy.weights()
     exact = np.zeros(weights.size, dtype=np.bool_)
     exact[strategy.blocks - 1] = True
@@ -275,10 +275,14 @@ def _offered(length: int, fan_out: int | None) -> list[int]:
     return [one for one in FAN_OUTS if one <= max(length, 2)]
 
 
-def _laid_out(
-    starts: IntArray, cells: int, plans: list[HierarchyPlan], number: IntArray
-) -> OrderedHierarchy:
-    """Cut each stretch into the blocks of its plan."""
+def laid_out(
+    kind: type[Hierarchy],
+    starts: IntArray,
+    cells: int,
+    plans: list[HierarchyPlan],
+    number: IntArray,
+) -> Hierarchy:
+    """Cut each stretch, by its first cell, into the blocks of its plan."""
     lengths = np.array([one.length for one in plans])[number]
     sizes = np.diff(np.append(starts, cells))
     blocks = -(-sizes // lengths)
@@ -286,7 +290,7 @@ def _laid_out(
     within = np.arange(int(blocks.sum())) - np.repeat(first, blocks)
     edges = np.repeat(starts, blocks) + within * np.repeat(lengths, blocks)
     of_block = np.repeat(number, blocks)
-    return OrderedHierarchy(
+    return kind(
         np.append(edges, cells),
         np.array([one.fan_out for one in plans])[of_block],
         np.array([one.border_rate for one in plans])[of_block],

@@ -64,6 +64,12 @@ class LineReach:
         """Cells that the longest edge from each cell spans, to the right."""
         return self.far - np.arange(self.far.size)
 
+    def stretches(self) -> tuple[IntArray, IntArray, IntArray]:
+        """Return where stretches that no record can leave begin and end, and reach."""
+        ends = np.flatnonzero(self.uncrossed) + 1
+        starts = np.append(0, ends[:-1])
+        return starts, ends, np.maximum.reduceat(self.lengths, starts)
+
 
 class PrefixSums(LinearStrategy):
     """Running totals of `cells` cells.
