@@ -283,19 +283,18 @@ class Certifier(Mechanism):
         rows, half = [], np.zeros(0, dtype=np.int64)
         labels = edges = shapes = half
         statistic = self._statistic
+        listed = isinstance(statistic, ErrorQuantile)
         if isinstance(statistic, ErrorCurve):
             labels, half = statistic.labels, statistic.half
             rows = self._read_curve(statistic, noisy, scales)
-        elif isinstance(statistic, ErrorQuantile):
-            labels, half = np.zeros_like(statistic.half), statistic.half
-            extra = (int(noisy[0]) + self._margin(statistic)) / PARTS
-            rows = [{"queries": self.workload.queries, "extra": extra}]
         elif isinstance(statistic, BucketShapes):
             edges, shapes = statistic.edges, noisy
         else:
             extra = (int(noisy[0]) + self._margin(statistic)) / PARTS
             rows = [{"axes": self.domain.ndim, "extra": extra}]
-        listed = self.kind in ("quantile", "curve")
+            if isinstance(statistic, ErrorQuantile):
+                labels, half = np.zeros_like(statistic.half), statistic.half
+                rows = [{"queries": self.workload.queries, "extra": extra}]
         return Certificate(
             self.kind,
             self.fraction,

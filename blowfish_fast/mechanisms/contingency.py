@@ -29,6 +29,7 @@ from blowfish_fast.measure.strategies.tables.table_plan import (
 )
 from blowfish_fast.measure.strategies.tables.table_strategy import (
     TableStrategy,
+    check_shape,
     edge_kinds,
 )
 from blowfish_fast.policies import Policy, check_bound
@@ -101,12 +102,6 @@ class Contingency(Mechanism):
         plan: PlanKind = "best",
         **budget: Unpack[BudgetTerms],
     ) -> None:
-        if isinstance(policy, Policy) and policy.has_constraints:
-            raise PolicyError(
-                "Contingency prices records that move one at a time",
-                received=repr(policy),
-                way_out="State the policy without constraints",
-            )
         if not isinstance(workload, Tables):
             raise WorkloadError(
                 "state which tables are asked",
@@ -114,6 +109,7 @@ class Contingency(Mechanism):
                 way_out="Write workloads.Tables(domain, ways=2)",
             )
         super().__init__(policy, workload, **budget)
+        check_shape(policy, self.domain.shape)
         if getattr(policy, "count", "records") == "persons":
             raise PolicyError(
                 "tables count records",

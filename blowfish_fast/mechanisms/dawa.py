@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any, Literal, NamedTuple, Unpack, get_args
 
 from blowfish_fast import kernels
-from blowfish_fast._support.typing import FloatArray, IntArray
+from blowfish_fast._support.typing import FloatArray
 from blowfish_fast._support.validation import as_choice, as_floor
 from blowfish_fast.data.buckets import Buckets, cell_order
 from blowfish_fast.errors import InputError
@@ -207,9 +207,9 @@ class Dawa(Mechanism):
             "buckets": buckets.count,
             "fit": self.fit,
         }
-        boxes = self._boxes(buckets) if on_grid else None
-        if boxes is not None:
-            details["boxes"] = boxes
+        if on_grid and buckets.order is not None:
+            shape, cells = self.domain.shape, (buckets.order, buckets.edges)
+            details["boxes"] = kernels.bucket_boxes(*cells, shape)
         strategy = self._strategy(bucketed)
         measurement = bucketed.measure(strategy, budget=private.remaining)
         if isinstance(strategy, TreeStrategy):
@@ -222,11 +222,6 @@ class Dawa(Mechanism):
         share = self.share * self.budget
         price = mean_noise(self.policy, self.budget - share)
         return along.select(self.partition.priced(price), budget=share)
-
-    def _boxes(self, buckets: Buckets) -> IntArray | None:
-        if buckets.order is None:
-            return None
-        return kernels.bucket_boxes(buckets.order, buckets.edges, self.domain.shape)
 
     def _strategy(self, bucketed: Handle) -> LinearStrategy:
         if self.strategy == "cells":

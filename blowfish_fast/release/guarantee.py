@@ -156,13 +156,12 @@ def _meaning(policy: Policy, budget: Budget) -> str:
         ("e^eps", "rho"),
     ):
         words = words.replace(factor, limit)
-    words = re.sub(r"(a factor )?e\^\(([\d.]+)\*eps\)", _squared, words)
+
+    def squared(factor: re.Match[str]) -> str:
+        return f"{float(factor[2]) ** 2:g} rho"
+
+    words = re.sub(r"(a factor )?e\^\(([\d.]+)\*eps\)", squared, words)
     return re.sub(r"\beps / ([\d,]+)", r"rho / \1^2", words)
-
-
-def _squared(factor: re.Match[str]) -> str:
-    """Return what l steps, told apart by e^(l*eps) in epsilon, count as in rho."""
-    return f"{float(factor[2]) ** 2:g} rho"
 
 
 def odds_sentence(budget: Budget) -> str:

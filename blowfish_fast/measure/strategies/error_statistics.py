@@ -59,9 +59,8 @@ class ErrorStatistic(ABC):
         found = scales_within(one, worst, budget, one * move == 0)
         if not (found.measured | found.exact).all():
             raise EpsilonError(
-                f"an edge moves the statistic by {move:,} sixteenths of a record, and "
-                f"noise for that at {Budget.of(budget).words()} is more than can be "
-                "drawn",
+                f"noise at {Budget.of(budget).words()} for errors that an edge moves "
+                f"by {move / PARTS:,.0f} records is more than can be drawn",
                 way_out="Raise it, or ask in larger units",
                 code="noise_on_errors_too_large",
             )

@@ -190,8 +190,14 @@ class AdaptiveGrid(Mechanism):
             "the finer grids follow the noisy counts of the coarse one, so their error "
             "cannot be predicted; that of UniformGrid with records=... can be"
         )
-        parts = self._coarse_parts(private, records)
         whole = BoxTree.whole(self.domain.shape)
+        parts = parts_per_axis(
+            whole.highs,
+            [records],
+            count_epsilon(self.policy, private.remaining),
+            self.constant * COARSER,
+            least=self.fewest_parts,
+        )
         coarse = cut_level(whole, whole.leaves, parts)
         first = measure_leaves(private, coarse, private.remaining * self.share)
         fine = self._fine(private, coarse, first)
@@ -202,15 +208,6 @@ class AdaptiveGrid(Mechanism):
         clamp = partial(halved_non_negative, domain=self.domain)
         fit = None if self.fit is None else clamp
         return Outcome.of(both, details, measurements=[*bought, first, second], fit=fit)
-
-    def _coarse_parts(self, private: Handle, records: float) -> IntArray:
-        return parts_per_axis(
-            np.array([self.domain.shape]),
-            [records],
-            count_epsilon(self.policy, private.remaining),
-            self.constant * COARSER,
-            least=self.fewest_parts,
-        )
 
     def _fine(
         self, private: Handle, coarse: GridLevel, first: Measurement
