@@ -130,8 +130,7 @@ def translate(
     """Return the least epsilon, or rho, of every mechanism for a wanted accuracy.
 
     Free: no data is read. Above 2^14 queries or 2^16 cells, mechanisms that cost over
-    1.05 times the cheapest are priced by scaling, which is near the least and no
-    promise.
+    1.05 times the cheapest are priced by scaling: near the least, and no promise.
 
     Parameters
     ----------

@@ -81,7 +81,9 @@ class LeastEpsilon:
             if holds <= fails * (1.0 + 2.0**-9):
                 break
             if laws >= GUIDED_LAWS:
-                tried = _halfway(fails, holds)
+                # Between, or twice as far where nothing is known on one side.
+                between = math.sqrt(fails * holds) if fails else 0.5 * holds
+                tried = 2.0 * fails if math.isinf(holds) else between
             elif not fails < tried < holds:
                 # Half-widths of few draws are whole numbers, and stay while epsilon
                 # falls: steps that grow find where they change.
@@ -168,13 +170,6 @@ def _kinds(spread: Spread) -> tuple[Spread, IntArray]:
 def _rounded_up(values: FloatArray) -> FloatArray:
     mantissa, exponent = np.frexp(values)
     return np.ldexp(np.ceil(mantissa * MANTISSA) / MANTISSA, exponent)
-
-
-def _halfway(fails: float, holds: float) -> float:
-    """Return a place between, or twice as far where nothing is known on one side."""
-    if math.isinf(holds):
-        return 2.0 * fails
-    return math.sqrt(fails * holds) if fails else 0.5 * holds
 
 
 def round_up(epsilon: float) -> Fraction:

@@ -83,7 +83,7 @@ def test_every_policy_is_served_and_audited(policy):
 
 def test_lemma_6_1_as_printed_fails_the_audit(monkeypatch):
     class Printed(ClusterSums):
-        def worst_edge(self, weights, policy):
+        def worst_edge(self, weights, policy, power=1):
             size, total = self._heaviest(weights)
             return 2 * size + total * 2 * self.grid.longest_move(policy)
 

@@ -92,7 +92,7 @@ def test_piecewise_is_refused_where_the_total_is_private():
 
 def test_noise_that_pays_for_no_long_edge_is_refused():
     class Cheap(PrefixSums):
-        def worst_edge(self, weights, policy):
+        def worst_edge(self, weights, policy, power=1):
             return int(weights.max())
 
     class Planted(PrefixSums):

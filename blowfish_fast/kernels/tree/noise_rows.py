@@ -240,13 +240,9 @@ def tree_noise(
     """
     variances = tree.numbers(variances, "variances")
     scales = tree.numbers(scales, "scales")
-    told_by = [variances, scales]
-    if squares is None:
-        squares = np.ones(variances.size)
-    else:
-        squares = tree.numbers(squares, "squares")
-        told_by.append(squares)
-    words = np.stack(told_by).view(np.int64)
+    each = np.ones(variances.size) if squares is None else squares
+    squares = tree.numbers(each, "squares")
+    words = np.stack([variances, scales, squares]).view(np.int64)
     kinds, firsts = subtree_kinds(words, tree.first_child)
     known = subtree_variances(variances, tree.first_child)
     shares = surplus_shares(known, tree.first_child)

@@ -391,13 +391,7 @@ def uncrossed_nodes(
     array([False, False, False, False,  True, False, False])
     """
     if labels is None:
-        # The one part lies inside the root, and inside its only child, and so on.
-        whole = np.zeros(tree.nodes, dtype=np.bool_)
-        node, children = tree.nodes, 1
-        while children == 1 and not private.any():
-            node -= 1
-            whole[node] = True
-            children = tree.first_child[node + 1] - tree.first_child[node]
-        return tree.by_row(whole)
+        whole: BoolArray = tree.ends - tree.starts == tree.leaves
+        return tree.by_row(whole & ~private.any())
     labels = np.ascontiguousarray(labels, dtype=np.int64)
     return tree.by_row(_uncrossed(labels, private, tree.leaf_nodes, tree.first_child))

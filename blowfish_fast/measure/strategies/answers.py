@@ -31,7 +31,7 @@ from blowfish_fast.policies import Policy
 from blowfish_fast.workloads import Form, Fractions, Implicit, Linear, Pieces, Workload
 from blowfish_fast.workloads.base import form_matrix
 
-from .base import LinearStrategy, one_draw, packed_matrix, unpacked_matrix
+from .base import LinearStrategy, listed, one_draw, packed_matrix, unpacked_matrix
 
 MOST_COEFFICIENTS = 2**26
 
@@ -269,15 +269,9 @@ def _list_queries(form: Implicit) -> Fractions:
             f"the total over {form.kind} is known for single cells, up to 2^13 of "
             "them; list the queries"
         )
-    each = np.arange(cells)
-    if form.kind == "all_ranges":
-        first, last = np.triu_indices(cells)
-    else:
-        first, last = {
-            "identity": (each, each),
-            "total": (each[:1], each[-1:]),
-            "prefixes": (0 * each, each),
-        }[form.kind]
+    if form.kind != "all_ranges":
+        return listed(form)
+    first, last = np.triu_indices(cells)
     one = np.ones(first.size)
     return Fractions(first.astype(np.int64), one, last.astype(np.int64), one)
 

@@ -176,7 +176,7 @@ class LinearStrategy(ABC):
                 f"{cuts:,} {form.kind} of {buckets:,} buckets are too many to list; "
                 "ask fewer queries, or Identity"
             )
-        each = float(self.spread(_listed(form), scales).variance.sum())
+        each = float(self.spread(listed(form), scales).variance.sum())
         if form.kind != "all_ranges":
             return each
         # Over all pairs of cuts, of the variance of their difference; the cut before
@@ -241,7 +241,7 @@ class LinearStrategy(ABC):
         if priced is None or priced[0] is not policy or priced[1] != power:
             exact = self.exact_rows(policy)
             weights[exact] = 0
-            worst = self._worst_edge(weights, policy, power)
+            worst = self.worst_edge(weights, policy, power)
             priced = self.__dict__["_last_price"] = (policy, power, exact, worst)
         _, _, exact, worst = priced
         weights[exact] = 0
@@ -252,14 +252,9 @@ class LinearStrategy(ABC):
         self.__dict__["_last_scales"] = (policy, given, found)
         return found
 
-    def _worst_edge(self, weights: IntArray, policy: Policy, power: int) -> int:
-        if power == 1:
-            return self.worst_edge(weights, policy)
-        return self.worst_edge(weights, policy, power=power)
-
     def cost(self, policy: Policy, scales: Scales) -> Fraction:
         """Return the cost of the worst policy edge, or a bound above it: Lemma HA1."""
-        worst = self._worst_edge(scales.rates, policy, scales.power)
+        worst = self.worst_edge(scales.rates, policy, scales.power)
         return Fraction(worst, scales.unit)
 
     def cost_in_rho(self, policy: Policy, scales: Scales) -> Fraction:
@@ -271,11 +266,11 @@ class LinearStrategy(ABC):
         # Rounded up to 30 bits, before the square and after it.
         coarse = -(-scales.rates >> dropped)
         squares = (coarse * coarse >> WEIGHT_BITS) + (coarse > 0)
-        worst = self._worst_edge(squares, policy, 2) << (2 * dropped + WEIGHT_BITS)
+        worst = self.worst_edge(squares, policy, 2) << (2 * dropped + WEIGHT_BITS)
         return Fraction(worst, 2 * scales.unit**2)
 
 
-def _listed(form: Implicit) -> Fractions:
+def listed(form: Implicit) -> Fractions:
     """List single cells, the total, or every prefix over the buckets of a form."""
     sizes = np.diff(form.edges)
     last = np.repeat(np.arange(sizes.size), sizes)

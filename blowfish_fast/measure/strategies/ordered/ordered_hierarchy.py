@@ -8,7 +8,7 @@ no record can move are measured independently, each with the whole of epsilon.
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -31,6 +31,10 @@ if TYPE_CHECKING:
     from blowfish_fast.kernels.tree.block_spread import LoudestNoise, NodeNoise
     from blowfish_fast.kernels.tree.block_trees import BlockTrees
     from blowfish_fast.kernels.tree.shape import Tree
+
+
+Cuts = tuple[IntArray, IntArray, FloatArray, FloatArray]
+"""Queries as sums of cuts, in the layout of `hierarchy_variances`."""
 
 
 class OrderedHierarchy(LinearStrategy):
@@ -215,22 +219,13 @@ class OrderedHierarchy(LinearStrategy):
         )
 
 
-class Cuts(NamedTuple):
-    """Queries as sums of cuts, in the layout of `hierarchy_variances`."""
-
-    pointers: IntArray
-    cells: IntArray
-    fractions: FloatArray
-    amounts: FloatArray
-
-
 def _cuts(form: Fractions | Pieces, cells: int) -> tuple[Cuts, FloatArray, FloatArray]:
     """Return cuts, how large coefficients are, and how far they rise and fall."""
     if isinstance(form, Fractions):
         pointers, ends, fractions, amounts, size = kernels.range_cuts(*form)
-        cuts = Cuts(pointers, ends, fractions, amounts)
+        cuts = (pointers, ends, fractions, amounts)
         return cuts, size, np.full(size.size, 2.0)
-    listed = Cuts(
+    listed = (
         2 * form.pointers,
         np.stack([form.starts, form.ends], axis=1).reshape(-1),
         np.zeros(2 * form.starts.size),
