@@ -151,7 +151,7 @@ class Policy(PolicyGraph):
 
     def edges(self, chunk: int = CHUNK) -> Iterator[IntArray]:
         """Yield the edges in arrays of shape (at most `chunk`, 2); -1 is "absent"."""
-        return self._edges(as_whole(chunk, "chunk", 1))
+        return _cut(self._edges(), as_whole(chunk, "chunk", 1))
 
     def edges_up_to(self, most: int) -> int | None:
         """Return the number of edges; None above `most`, or if too long to count."""
@@ -369,6 +369,12 @@ class Policy(PolicyGraph):
             sentence=f"{words[0].upper()}{words[1:]}.",
             drawing=drawing,
         )
+
+
+def _cut(parts: Iterator[IntArray], most: int) -> Iterator[IntArray]:
+    for part in parts:
+        for start in range(0, len(part), most):
+            yield part[start : start + most]
 
 
 def _of_base(name: str) -> Any:

@@ -34,11 +34,10 @@ class Full(Policy):
 
     neighbours = "one record changes its value to any other"
 
-    def _edges(self, chunk: int) -> Iterator[IntArray]:
+    def _edges(self) -> Iterator[IntArray]:
         for low in range(self.domain.size - 1):
-            for start in range(low + 1, self.domain.size, chunk):
-                cells = np.arange(start, min(start + chunk, self.domain.size))
-                yield np.column_stack([np.full(cells.size, low), cells])
+            cells = np.arange(low + 1, self.domain.size)
+            yield np.column_stack([np.full(cells.size, low), cells])
 
     @property
     def edge_count(self) -> int:
@@ -155,14 +154,12 @@ class Blocks(Policy):
             return super().components()
         return Components(self.labels, np.zeros(self.sizes.size, dtype=np.bool_))
 
-    def _edges(self, chunk: int) -> Iterator[IntArray]:
+    def _edges(self) -> Iterator[IntArray]:
         order, ends = self.order, self._ends
         positions = np.arange(order.size)
         for length in range(1, int(self.sizes.max())):
             low = np.flatnonzero(positions + length <= ends)
-            for start in range(0, low.size, chunk):
-                part = low[start : start + chunk]
-                yield np.column_stack([order[part], order[part + length]])
+            yield np.column_stack([order[low], order[low + length]])
 
     @property
     def edge_count(self) -> int:

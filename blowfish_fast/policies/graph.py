@@ -95,12 +95,9 @@ class Graph(Policy):
         parts = read_only(labels[:-1].copy()) if count > 1 else None
         return Components(parts, read_only(private))
 
-    def _edges(self, chunk: int) -> Iterator[IntArray]:
+    def _edges(self) -> Iterator[IntArray]:
         low, high = self._ends()
-        high = np.where(high == self.domain.size, ABSENT, high)
-        for start in range(0, low.size, chunk):
-            part = slice(start, start + chunk)
-            yield np.column_stack([low[part], high[part]])
+        yield np.column_stack([low, np.where(high == self.domain.size, ABSENT, high)])
 
     @property
     def edge_count(self) -> int:
@@ -149,14 +146,9 @@ class Graph(Policy):
         return Change(best, True)
 
     def _quotient(self, buckets: Buckets, domain: Domain) -> Policy:
-        bins = np.append(buckets.labels, buckets.count)
-        low, high = (bins[ends] for ends in self._ends())
-        cross = low != high
-        graph = Graph.__new__(Graph)
-        Policy.__init__(graph, domain)
-        rows = kernels.adjacency(low[cross], high[cross], buckets.count + 1)
-        graph._rows = Rows(*map(read_only, rows))
-        return graph
+        bins = np.append(buckets.labels, ABSENT)
+        ends = bins[np.column_stack(self._ends())]
+        return Graph(domain, ends[ends[:, 0] != ends[:, 1]])
 
     def describe(self) -> str:
         """Say in plain words what stays indistinguishable."""

@@ -13,7 +13,7 @@ from blowfish_fast import kernels
 from blowfish_fast._support.typing import FloatArray, IntArray
 from blowfish_fast.errors import SizeError
 
-from .protocol import Change, bin_keys
+from .protocol import Change
 
 Metric = Literal["l1", "l2", "linf"]
 
@@ -122,27 +122,11 @@ def half_ball(shape: tuple[int, ...], ball: Ball, most: int) -> IntArray | None:
     return steps[steps.shape[0] // 2 + 1 :]
 
 
-def step_edges(
-    shape: tuple[int, ...], steps: IntArray, chunk: int
-) -> Iterator[IntArray]:
-    """Yield the edges that steps make, step by step."""
-    grid = np.arange(math.prod(shape)).reshape(shape)
+def step_pairs(grid: IntArray, steps: IntArray) -> Iterator[tuple[IntArray, IntArray]]:
+    """Yield the values at both ends of every move, step by step."""
     for step in steps:
-        here, there = kernels.step_slices(shape, step)
-        low, high = grid[here].reshape(-1), grid[there].reshape(-1)
-        for start in range(0, low.size, chunk):
-            part = slice(start, start + chunk)
-            yield np.column_stack([low[part], high[part]])
-
-
-def step_bins(
-    shape: tuple[int, ...], steps: IntArray, labels: IntArray, bins: int
-) -> Iterator[IntArray]:
-    """Yield the pairs of different bins that steps join, as keys."""
-    grid = labels.reshape(shape)
-    for step in steps:
-        here, there = kernels.step_slices(shape, step)
-        yield bin_keys(grid[here].reshape(-1), grid[there].reshape(-1), bins)
+        here, there = kernels.step_slices(grid.shape, step)
+        yield grid[here].reshape(-1), grid[there].reshape(-1)
 
 
 def largest_change_in_ball(

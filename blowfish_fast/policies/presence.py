@@ -15,7 +15,7 @@ from blowfish_fast.data.domain import Domain
 from blowfish_fast.errors import PolicyError
 
 from .base import Policy, SameGraph, moves_words
-from .protocol import ABSENT, Bandwidth, Change, Components, PolicyGraph, implies
+from .protocol import ABSENT, CHUNK, Bandwidth, Change, Components, PolicyGraph, implies
 
 
 class AddRemove(Policy):
@@ -40,9 +40,9 @@ class AddRemove(Policy):
     has_moves = False
     neighbours = "one record is added or removed"
 
-    def _edges(self, chunk: int) -> Iterator[IntArray]:
-        for start in range(0, self.domain.size, chunk):
-            cells = np.arange(start, min(start + chunk, self.domain.size))
+    def _edges(self) -> Iterator[IntArray]:
+        for start in range(0, self.domain.size, CHUNK):
+            cells = np.arange(start, min(start + CHUNK, self.domain.size))
             yield np.column_stack([cells, np.full(cells.size, ABSENT)])
 
     @property
@@ -127,9 +127,9 @@ class WithAbsent(SameGraph):
         """Return the single component, which holds "absent"."""
         return Policy.components(self)
 
-    def _edges(self, chunk: int) -> Iterator[IntArray]:
-        yield from self.base._edges(chunk)
-        yield from AddRemove(self.domain)._edges(chunk)
+    def _edges(self) -> Iterator[IntArray]:
+        yield from self.base._edges()
+        yield from AddRemove(self.domain)._edges()
 
     @property
     def edge_count(self) -> int:

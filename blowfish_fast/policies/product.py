@@ -19,6 +19,7 @@ from .base import Policy, from_dict, moves_words
 from .blocks import Full
 from .projection import Projection, clique_bins, labels_along, only_axis
 from .protocol import (
+    CHUNK,
     Bandwidth,
     Change,
     Components,
@@ -105,15 +106,15 @@ class Product(Policy):
             labels = (labels[:, None] * one.count + along).reshape(-1)
         return Components(labels, np.zeros(count, dtype=np.bool_))
 
-    def _edges(self, chunk: int) -> Iterator[IntArray]:
+    def _edges(self) -> Iterator[IntArray]:
         for axis, one in enumerate(self.factors):
             after = math.prod(self._shape[axis + 1 :])
             size = one.domain.size
             others = np.arange(self.domain.size // size)
             corners = others // after * (after * size) + others % after
-            for low in range(0, corners.size, chunk):
-                part = corners[low : low + chunk]
-                for moves in one._edges(max(1, chunk // part.size)):
+            for low in range(0, corners.size, CHUNK):
+                part = corners[low : low + CHUNK]
+                for moves in one.edges(max(1, CHUNK // part.size)):
                     ends = part[:, None, None] + moves * after
                     yield ends.reshape(-1, 2)
 
@@ -202,7 +203,7 @@ class Product(Policy):
                 yield from clique_bins(groups, lines.reshape(-1), bins)
                 continue
             refuse_long_walk(one.edge_count * lines.shape[0])
-            for moves in one._edges(max(1, 2**22 // lines.shape[0])):
+            for moves in one.edges(max(1, 2**22 // lines.shape[0])):
                 first, second = lines[:, moves[:, 0]], lines[:, moves[:, 1]]
                 yield bin_keys(first.reshape(-1), second.reshape(-1), bins)
 

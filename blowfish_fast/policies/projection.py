@@ -86,13 +86,11 @@ class Band(Policy):
         labels = np.cumsum(ends) - ends if count > 1 else None
         return Components(labels, np.zeros(count, dtype=np.bool_))
 
-    def _edges(self, chunk: int) -> Iterator[IntArray]:
+    def _edges(self) -> Iterator[IntArray]:
         lengths = self._lengths
         for length in range(1, int(lengths.max()) + 1):
             low = np.flatnonzero(lengths >= length)
-            for start in range(0, low.size, chunk):
-                part = low[start : start + chunk]
-                yield np.column_stack([part, part + length])
+            yield np.column_stack([low, low + length])
 
     @property
     def edge_count(self) -> int:

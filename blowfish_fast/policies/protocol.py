@@ -98,8 +98,8 @@ class PolicyGraph(ABC):
         return Components(None, np.array([self.has_bottom]))
 
     @abstractmethod
-    def _edges(self, chunk: int) -> Iterator[IntArray]:
-        """Yield the edges in arrays of shape (at most `chunk`, 2); -1 is "absent"."""
+    def _edges(self) -> Iterator[IntArray]:
+        """Yield the edges in arrays of shape (some, 2); -1 is "absent"."""
 
     @property
     @abstractmethod
@@ -160,7 +160,7 @@ class PolicyGraph(ABC):
     def _bin_pairs(self, labels: IntArray, bins: int) -> Iterator[IntArray]:
         """Yield the `bin_keys` that moves join, with repeats; there is no "absent"."""
         refuse_long_walk(self.edge_count)
-        for chunk in self._edges(CHUNK):
+        for chunk in self._edges():
             yield bin_keys(labels[chunk[:, 0]], labels[chunk[:, 1]], bins)
 
     @property
@@ -285,6 +285,6 @@ def _includes(one: PolicyGraph, other: PolicyGraph) -> bool:
     try:
         if other.edge_count > MOST_COMPARED:
             return False
-        return all(one._joined(*chunk.T.copy()).all() for chunk in other._edges(CHUNK))
+        return all(one._joined(*chunk.T.copy()).all() for chunk in other._edges())
     except SizeError:
         return False

@@ -20,13 +20,7 @@ from blowfish_fast.errors import PolicyError
 
 from .base import Policy, from_dict, moves_words
 from .blocks import Full
-from .presence import (
-    AddRemove,
-    WithAbsent,
-    appearing_words,
-    as_length,
-    presence_words,
-)
+from .presence import AddRemove, WithAbsent, appearing_words, as_length, presence_words
 from .product import BY_ATTRIBUTE, Product, seen_by_factors
 from .protocol import PolicyGraph
 

@@ -139,9 +139,9 @@ class Threshold(Policy):
         far: IntArray = np.where(rounded_off > 0, upto, before) - 1
         return read_only(np.maximum(far, np.arange(self.domain.size)))
 
-    def _edges(self, chunk: int) -> Iterator[IntArray]:
+    def _edges(self) -> Iterator[IntArray]:
         if self.unit == "value":
-            return Band(self.domain, self._far)._edges(chunk)
+            return Band(self.domain, self._far)._edges()
         steps = self._grid_moves(self.domain.shape, MOST_STEPS)
         if steps is None:
             raise SizeError(
@@ -149,7 +149,8 @@ class Threshold(Policy):
                 way_out="joins(u, v) and distance(u, v) answer without a list",
                 code="too_many_edges_to_list",
             )
-        return grid_steps.step_edges(self.domain.shape, steps, chunk)
+        cells = np.arange(self.domain.size).reshape(self.domain.shape)
+        return map(np.column_stack, grid_steps.step_pairs(cells, steps))
 
     @property
     def edge_count(self) -> int:
@@ -250,13 +251,11 @@ class Threshold(Policy):
     def _bin_pairs(self, labels: IntArray, bins: int) -> Iterator[IntArray]:
         if self.unit == "value" or self.edge_count > MOST_LISTED:
             yield from super()._bin_pairs(labels, bins)
-        elif self._on_line:
-            for length in range(1, self._ball.limit + 1):
-                yield bin_keys(labels[:-length], labels[length:], bins)
-        else:
-            steps = grid_steps.half_ball(self.domain.shape, self._ball, MOST_LISTED)
-            assert steps is not None, "there are fewer steps than edges"
-            yield from grid_steps.step_bins(self.domain.shape, steps, labels, bins)
+            return
+        steps = grid_steps.half_ball(self.domain.shape, self._ball, MOST_LISTED)
+        assert steps is not None, "there are fewer steps than edges"
+        for pair in grid_steps.step_pairs(labels.reshape(self.domain.shape), steps):
+            yield bin_keys(*pair, bins)
 
     def describe(self) -> str:
         """Say in plain words what stays indistinguishable."""

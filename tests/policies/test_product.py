@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import math
 
 import numpy as np
 import pytest
@@ -8,7 +9,7 @@ import pytest
 from blowfish_fast import Domain, policies
 from blowfish_fast.errors import DomainError, InputError, PolicyError, SizeError
 from blowfish_fast.policies import CountConstraints
-from blowfish_fast.policies.grid_steps import step_edges
+from blowfish_fast.policies.grid_steps import step_pairs
 from tests.reference import policy_graphs as reference
 
 
@@ -27,7 +28,12 @@ def test_moves_that_look_alike_from_every_cell_are_steps(slabs):
     shape = tuple(int(one.max()) + 1 for one in coarse)
     labels = np.ravel_multi_index(coarse, shape).reshape(-1)
     steps = policy.grid_moves(shape, 20)
-    moved = {pair for chunk in step_edges(shape, steps, 100) for pair in pairs(chunk)}
+    cells = np.arange(math.prod(shape)).reshape(shape)
+    moved = {
+        pair
+        for ends in step_pairs(cells, steps)
+        for pair in pairs(np.column_stack(ends))
+    }
     assert moved == reference.quotient(reference.edges_of(policy), labels)
     assert policy.grid_moves(shape, len(steps) - 1) is None
     blocks = policies.Blocks(Domain(4), [0, 0, 1, 1])

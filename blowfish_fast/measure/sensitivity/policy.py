@@ -350,22 +350,15 @@ def _moves_by_one(rows: Any) -> bool:
 
 
 def _listed(rows: Any, weights: FloatArray, policy: Policy) -> int:
-    columns = rows.tocsc()
-    worst = 0.0
-    for edges in policy.edges():
-        heads, tails = edges[:, 0], edges[:, 1]
-        moved = _columns(columns, heads) - _columns(columns, tails)
-        worst = max(worst, float((weights @ moved.multiply(moved)).max(initial=0.0)))
-    return _whole(worst)
-
-
-def _columns(columns: Any, cells: IntArray) -> Any:
-    """Return the columns of cells; zeros for "absent"."""
-    found = columns[:, np.where(cells == ABSENT, 0, cells)]
     from scipy import sparse
 
-    present = (cells != ABSENT).astype(np.float64)
-    return found @ sparse.dia_array((present[None], [0]), shape=(cells.size,) * 2)
+    # "absent", the cell -1, has zeros: the last column.
+    columns = sparse.hstack([rows, sparse.csr_array((rows.shape[0], 1))]).tocsc()
+    worst = 0.0
+    for edges in policy.edges():
+        moved = columns[:, edges[:, 0]] - columns[:, edges[:, 1]]
+        worst = max(worst, float((weights @ moved.multiply(moved)).max(initial=0.0)))
+    return _whole(worst)
 
 
 def _bound(rows: Any, weights: FloatArray, policy: Policy) -> int:

@@ -113,16 +113,10 @@ class LeastCost(Partition):
             return None
         given, step = self._candidates(counts, policy, epsilon)
         cuts = kernels.least_cost_partitions(*given, rng.stream(), draws, **step)
-        places = np.arange(counts.size)
-        return Counter(
-            {
-                tuple(np.cumsum((cut << 1 >> places) & 1).tolist()): number
-                for cut, number in zip(
-                    *(one.tolist() for one in np.unique(cuts, return_counts=True)),
-                    strict=True,
-                )
-            }
-        )
+        found, numbers = np.unique(cuts, return_counts=True)
+        labels = np.cumsum((found[:, None] << 1 >> np.arange(counts.size)) & 1, axis=1)
+        keys = map(tuple, labels.tolist())
+        return Counter(dict(zip(keys, numbers.tolist(), strict=True)))
 
     def _candidates(
         self, counts: IntArray, policy: Policy, epsilon: Fraction

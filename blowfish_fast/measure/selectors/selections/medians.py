@@ -19,7 +19,6 @@ from blowfish_fast.errors import DomainError
 from blowfish_fast.policies import Policy
 
 if TYPE_CHECKING:
-    from blowfish_fast.kernels.sampling.draw_arguments import Words
     from blowfish_fast.measure.randomness import Randomness
 
 
@@ -100,7 +99,13 @@ class Medians:
             boxes = boxes[wide]
             if boxes.size == 0:
                 break
-            cuts, axes = _cuts(tree, boxes, table, words, drawn, rate)
+            lows, highs = tree.lows[boxes], tree.highs[boxes]
+            axes = np.argmax(highs - lows, axis=1)
+            costs = median_costs(table, lows, highs, axes)
+            if rate is None:
+                cuts = np.argmin(costs, axis=1) + 1
+            else:
+                cuts = kernels.choose_by_cost(words, drawn, costs, rate) + 1
             drawn += boxes.size
             before = tree.parents.size
             tree = _split(tree, boxes, axes, cuts)
@@ -128,23 +133,6 @@ def median_costs(
     )
     costs[box, cut] = np.abs(2 * left - whole[box])
     return costs
-
-
-def _cuts(
-    tree: KdBoxes,
-    boxes: IntArray,
-    table: IntArray,
-    words: Words,
-    drawn: int,
-    rate: Fraction | None,
-) -> tuple[IntArray, IntArray]:
-    """Return how many cells lie left of each box's cut, and along which axis."""
-    lows, highs = tree.lows[boxes], tree.highs[boxes]
-    axes = np.argmax(highs - lows, axis=1)
-    costs = median_costs(table, lows, highs, axes)
-    if rate is None:
-        return np.argmin(costs, axis=1) + 1, axes
-    return kernels.choose_by_cost(words, drawn, costs, rate) + 1, axes
 
 
 def _split(tree: KdBoxes, boxes: IntArray, axes: IntArray, cuts: IntArray) -> KdBoxes:
