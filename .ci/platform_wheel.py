@@ -1,7 +1,7 @@
 """Make a wheel for one kind of processor, with compiled kernels, from the plain wheel.
 
     python -m build --wheel
-    python .ci/platform_wheel.py dist/blowfish_fast-0.1.0-py3-none-any.whl
+    python .ci/platform_wheel.py dist/blowfish_fast-*-py3-none-any.whl
 
 The new wheel lies beside the old one. It holds the same files and machine code of the
 kernels that ``blowfish warmup`` runs (``--first``: a first Dawa release only), for the

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import importlib
 import importlib.util
 import itertools
@@ -10,6 +12,7 @@ import re
 import subprocess
 import sys
 import tomllib
+import zipfile
 from importlib.metadata import version as installed
 from pathlib import Path
 
@@ -270,3 +273,26 @@ def test_where_nothing_is_recorded_ratios_are_reported_only(
     monkeypatch.setattr(ratio_check, "all_tasks", lambda: tasks)
     assert ratio_check.main(["--file", str(tmp_path / "none" / "ratios.json")]) == 0
     assert "reported only" in capsys.readouterr().out
+
+
+def test_a_platform_wheel_records_every_file_and_names_its_platform(tmp_path):
+    module = load(ROOT / ".ci" / "platform_wheel.py")
+    described = tmp_path / "files" / "some-1.dist-info"
+    described.mkdir(parents=True)
+    (described / "RECORD").write_text("old.py,,\n")
+    (described / "WHEEL").write_text(
+        "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+    )
+    (tmp_path / "files" / "some.py").write_text("1\n")
+    made = tmp_path / "some-1-cp311-none-linux_x86_64.whl"
+    module.write_wheel(tmp_path / "files", made, "cp311-none-linux_x86_64")
+    with zipfile.ZipFile(made) as packed:
+        wheel = packed.read("some-1.dist-info/WHEEL").decode().splitlines()
+        record = packed.read("some-1.dist-info/RECORD").decode().splitlines()
+        names = packed.namelist()
+    assert wheel[1:] == ["Root-Is-Purelib: false", "Tag: cp311-none-linux_x86_64"]
+    rows = [row.split(",") for row in record]
+    assert sorted(row[0] for row in rows) == sorted(names)
+    digest = base64.urlsafe_b64encode(hashlib.sha256(b"1\n").digest()).decode()
+    assert ["some.py", f"sha256={digest.rstrip('=')}", "2"] in rows
+    assert ["some-1.dist-info/RECORD", "", ""] in rows

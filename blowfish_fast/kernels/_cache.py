@@ -30,6 +30,7 @@ import numpy as np
 from numba.core import caching, config
 
 SHIPPED = Path(__file__).with_name("compiled")
+IN_TREE: Any = caching.CacheImpl._locator_classes[1]  # its name depends on the version
 IMPORT = re.compile(rb"^from ([\w.]+) import (\([^)]*\)|[^\n]*)", re.MULTILINE)
 
 
@@ -72,7 +73,7 @@ def shipped_target(host: tuple[str, str, str]) -> tuple[str, str, str] | None:
     return (triple, processor, features) if fits and same else None
 
 
-class _ReadOnlyFolder(caching.InTreeCacheLocator):  # type: ignore[misc]
+class _ReadOnlyFolder(IN_TREE):  # type: ignore[misc]
     """The last resort: nothing can be written, and a wheel's kernels are read."""
 
     @classmethod
@@ -98,9 +99,8 @@ class KernelCache(caching.FunctionCache):  # type: ignore[misc]
         super().__init__(function)
         base, stamp = self._impl.filename_base, source_stamp(function.__module__)
         room = SHIPPED / Path(function.__code__.co_filename).parent.name
-        files = caching.IndexDataCacheFile
-        self._cache_file = files(self.cache_path, base, stamp)
-        self._shipped_file = files(str(room), base, stamp)
+        self._cache_file = caching.IndexDataCacheFile(self.cache_path, base, stamp)
+        self._shipped_file = caching.IndexDataCacheFile(str(room), base, stamp)
 
     def _load_overload(self, sig: Any, target_context: Any) -> Any:
         signature, host, code = self._index_key(sig, target_context.codegen())

@@ -167,7 +167,7 @@ def test_a_full_disk_does_not_end_a_release(tmp_path, monkeypatch):
 
 
 def test_where_nothing_can_be_written_kernels_are_compiled_in_each_process(monkeypatch):
-    nowhere = [caching.ZipCacheLocator, _cache._ReadOnlyFolder]
+    nowhere = [_cache._ReadOnlyFolder]
     monkeypatch.setattr(_cache._Results, "_locator_classes", nowhere)
     kernel = _jit.kernel(third)
     monkeypatch.setattr(kernel._cache._impl.locator, "_cache_path", "/dev/null/folder")
