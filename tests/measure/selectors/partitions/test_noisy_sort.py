@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from blowfish_fast import Domain
+from blowfish_fast import Domain, kernels
 from blowfish_fast.audit import policy_families
 from blowfish_fast.errors import InputError
 from blowfish_fast.measure.selectors.partitions import NoisySort
@@ -131,3 +131,17 @@ def test_groups_of_one_cell_may_be_asked_for():
     assert NoisySort(1).largest == 1
     buckets = chosen(NoisySort(1), [5, 5, 5, 0])
     assert buckets.count == 4
+
+
+def test_counts_below_zero_are_sorted_as_zeros_and_others_as_they_are(monkeypatch):
+    asked = []
+
+    def keep(values, price, largest, stretches):
+        asked.append((values.tolist(), price, largest))
+        return stretches
+
+    monkeypatch.setattr(kernels, "group_sorted", keep)
+    partition, over = NoisySort(3).priced(2.0), AddRemove(Domain(5))
+    noisy = np.array([[4, 0, -9, 1, 2]])
+    partition.group(noisy, over, partition.noise(over, Fraction(1)))
+    assert asked == [([0, 0, 1, 2, 4], 2.0, 3)]

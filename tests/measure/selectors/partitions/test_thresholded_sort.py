@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 
 import numpy as np
 import pytest
 
-from blowfish_fast import Domain
+from blowfish_fast import Domain, kernels
 from blowfish_fast.audit import policy_families
 from blowfish_fast.errors import InputError
 from blowfish_fast.measure.selectors.partitions import NoisySort, ThresholdedSort
@@ -90,3 +91,30 @@ def test_bad_thresholds_are_refused():
     for threshold in (-0.1, np.nan, np.inf):
         with pytest.raises(InputError, match="threshold must be"):
             ThresholdedSort(threshold)
+
+
+@pytest.mark.parametrize(("policy", "draws"), [(AddRemove, 1.0), (Line, 16 / 9)])
+def test_what_is_small_counts_as_empty_and_clusters_pay_for_their_noise(
+    monkeypatch, policy, draws
+):
+    asked = []
+
+    def keep(values, variance, price, stretches):
+        asked.append((values.tolist(), variance, price))
+        return stretches
+
+    monkeypatch.setattr(kernels, "group_squares", keep)
+    partition, over = ThresholdedSort(0.5).priced(3.0), policy(Domain(9))
+    noise = partition.noise(over, Fraction(1, 4))
+    # Discrete Laplace noise of scale 4 on each draw; a cell of the line has two edges
+    # but for those at its ends, on average 16/9.
+    odds = math.exp(-1 / 4)
+    variance = draws * 2 * odds / (1 - odds) ** 2
+    cutoff = 0.5 * math.log(9) * math.sqrt(variance / 2)
+    below, above = math.floor(cutoff), math.floor(cutoff) + 1
+    noisy = np.array([above, -5, below, 1, 0, 40, above, 7 * below, -above])
+    partition.group(noisy[None], over, noise)
+    ((values, spread, price),) = asked
+    assert values == sorted([0] * 5 + [above, above, 7 * below, 40])
+    assert spread == pytest.approx(variance, rel=1e-9)
+    assert price == 2 * 3.0**2
