@@ -129,7 +129,8 @@ def audit_selector(
         tried = len(pairs[::stride])
     else:
         apart = _pilots(case, size, samples, seed, twin)
-        pair = _worse_pair(case, max(pairs, key=apart), apart, steps, seed)
+        best = max(pairs, key=apart)
+        pair = search_worst_pair(best, policy, apart, case.heights, steps, seed)
         yield drawn("in batches", pair, samples, twin)
     if runs:
         yield drawn("run by run", pair, runs, one_by_one)
@@ -154,7 +155,8 @@ class _Laws:
         for pair in pairs:
             if math.isnan(self._apart(pair)):
                 return False
-        _worse_pair(self.case, self.pair, self._apart, steps, seed)
+        policy, heights = self.case.policy, self.case.heights
+        search_worst_pair(self.pair, policy, self._apart, heights, steps, seed)
         return True
 
     def _apart(self, pair: Pair) -> float:
@@ -299,7 +301,8 @@ def selector_power(
     def apart(pair: Pair) -> float:
         return visible_loss(case, pair, samples, PILOT // 20)[1]
 
-    pair = _worse_pair(case, max(pairs, key=apart), apart, STEPS)
+    best = max(pairs, key=apart)
+    pair = search_worst_pair(best, policy, apart, case.heights, STEPS)
     goal = float(epsilon * (1 + excess))
     bad = case.at(_planted_epsilon(case, pair, goal, samples))
     first, second = map(bad.law, pair.sides)
@@ -312,19 +315,6 @@ def selector_power(
         evidence = evidence_from_counts(*found, confidence=confidence)
         seen += evidence.log_ratio > float(epsilon)
     return Power(seen, trials, samples, excess)
-
-
-def _worse_pair(
-    case: Case, start: Pair, apart: Callable[[Pair], float], steps: int, seed: int = 0
-) -> Pair:
-    return search_worst_pair(
-        start,
-        case.policy,
-        apart,
-        heights=case.heights,
-        steps=steps,
-        generator=np.random.default_rng(seed),
-    )
 
 
 def _planted_epsilon(case: Case, pair: Pair, goal: float, samples: int) -> Fraction:

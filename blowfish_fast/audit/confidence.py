@@ -100,7 +100,10 @@ def evidence_from_counts(
     promised = [sum(side.values()) for side in pilots]
     if not all(promised) or not all(trials):
         return Evidence(0.0, None, 0)
-    events = most_promising(pilots, trials[0])
+    # Those that should give the strongest bounds on so many trials.
+    events = sorted({*pilots[0], *pilots[1]}, key=repr)
+    events.sort(key=lambda event: promise(pilots, event, trials[0]), reverse=True)
+    events = events[:TESTED]
     each = 1.0 - (1.0 - confidence) / (2 * len(events))
     best = Evidence(0.0, None, len(events))
     for event in events:
@@ -142,13 +145,6 @@ def tail_evidence(
         if bound > best.log_ratio:
             best = Evidence(bound, f"{name} tail, {cut + 1} blocks", 2)
     return best
-
-
-def most_promising(pilots: Sides, trials: int) -> list[Hashable]:
-    """Return the events that should give the strongest bounds on so many trials."""
-    events = sorted({*pilots[0], *pilots[1]}, key=repr)
-    events.sort(key=lambda event: promise(pilots, event, trials), reverse=True)
-    return events[:TESTED]
 
 
 def promise(pilots: Sides, event: Hashable, trials: int) -> float:

@@ -37,19 +37,27 @@ MOST_PRICED = 4096
 """Sets of moves that are priced together."""
 
 
+ROUNDING = 1e-9
+"""What adding up logarithms can err by."""
+
+
 class Price(NamedTuple):
-    """What the worst edge costs in one measurement, against what was charged."""
+    """What the worst edge, or random pair, costs, against what was charged."""
 
     subject: str
     charged: Fraction
     worst: Fraction | float
     """Infinite where an edge moves a row that no draw covers."""
     edge: tuple[int, int] | None
+    pairs: int = 0
+    where: Pair | None = None
 
     @property
     def passed(self) -> bool:
-        """Whether no edge costs more than was charged."""
-        return self.worst <= self.charged
+        """Whether nothing costs more than was charged; floats may be rounded up."""
+        if isinstance(self.worst, Fraction):
+            return self.worst <= self.charged
+        return self.worst <= float(self.charged) * (1 + ROUNDING)
 
 
 def audit_measurements(
@@ -199,39 +207,16 @@ def price_together(measurement: Measurement, policy: Policy) -> Fraction | float
     return worst
 
 
-ROUNDING = 1e-9
-"""What adding up logarithms can err by."""
-
 Cost = Callable[[Pair], float]
-
-
-class Observed(NamedTuple):
-    """The largest price seen on random pairs, against what was charged."""
-
-    worst: float
-    charged: Fraction
-    pairs: int
-    where: Pair | None
-
-    @property
-    def share(self) -> float:
-        """Part of the charge that was seen to be spent."""
-        return self.worst / float(self.charged)
-
-    @property
-    def passed(self) -> bool:
-        """Whether no pair costs more than was charged."""
-        return self.worst <= float(self.charged) * (1 + ROUNDING)
 
 
 def observe_measurement(
     measurement: Measurement,
     policy: Policy,
-    *,
     charged: Fraction,
     pairs: int,
     generator: np.random.Generator,
-) -> Observed:
+) -> Price:
     """Price what random neighbours under `policy` change in the rows measured."""
     prices = RowPrices(measurement)
     times: int = policy.group_size**measurement.scales.power
@@ -246,11 +231,10 @@ def observe_measurement(
 def observe_choice(
     selector: Any,
     policy: Policy,
-    *,
     charged: Fraction,
     pairs: int,
     generator: np.random.Generator,
-) -> Observed | None:
+) -> Price | None:
     """Price what random neighbours change in a choice; None if nothing is declared."""
     drawn = pairs_at_random(policy, pairs, generator)
     if policy.domain.size == 1 or not drawn:
@@ -273,13 +257,13 @@ def observe_choice(
     return _largest(lambda pair: ratio(pair) or 0.0, drawn, charged)
 
 
-def _largest(cost: Cost, pairs: list[Pair], charged: Fraction) -> Observed:
+def _largest(cost: Cost, pairs: list[Pair], charged: Fraction) -> Price:
     worst, where = 0.0, None
     for pair in pairs:
         found = cost(pair)
         if found > worst:
             worst, where = found, pair
-    return Observed(worst, charged, len(pairs), where)
+    return Price("random pairs", charged, worst, None, len(pairs), where)
 
 
 def _cheapest_price(case: Case) -> Cost:

@@ -243,13 +243,10 @@ def _check_seed_marks(mechanism: Mechanism, data: Any, seed: int) -> Iterator[st
         if release.guarantee.budget > mechanism.budget:
             spent = release.guarantee.spent
             yield f"promised {mechanism.budget.words()}, spent {spent}"
-    if _noise(mechanism) and _same_noise(secure, mechanism.release(data)):
-        yield "two secure releases carry the same noise"
-
-
-def _noise(mechanism: Mechanism) -> bool:
     policy = mechanism.policy
-    return mechanism.domain.size > 1 and (policy.has_moves or policy.has_bottom)
+    noisy = mechanism.domain.size > 1 and (policy.has_moves or policy.has_bottom)
+    if noisy and _same_noise(secure, mechanism.release(data)):
+        yield "two secure releases carry the same noise"
 
 
 def _same_noise(first: Release, second: Release) -> bool:

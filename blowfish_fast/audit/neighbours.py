@@ -140,13 +140,12 @@ def search_worst_pair(
     start: Pair,
     policy: Policy,
     apart: Callable[[Pair], float],
-    *,
     heights: Iterable[int],
     steps: int,
-    generator: np.random.Generator,
+    seed: int = 0,
 ) -> Pair:
     """Climb to a pair further `apart`; counts step by one or become a height."""
-    edges = all_edges(policy)
+    edges, generator = all_edges(policy), np.random.default_rng(seed)
     levels = sorted({0, *heights, *(height // 2 for height in heights)})
     best, reached = start, apart(start)
     for _ in range(steps):

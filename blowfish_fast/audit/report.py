@@ -147,7 +147,10 @@ class Report:
                 "releases": self.plan.releases,
             },
             "statements": self.statements(),
-            "verdicts": [_plain(one) for one in self.verdicts],
+            "verdicts": [
+                one._asdict() | ({} if math.isfinite(one.found) else {"found": None})
+                for one in self.verdicts
+            ],
         }
 
     def figures(self) -> dict[str, dict[str, Any]]:
@@ -317,13 +320,6 @@ def _samples(verdicts: Iterable[Verdict]) -> int:
 
 def _events(verdicts: Iterable[Verdict]) -> int:
     return sum(one.events for one in verdicts)
-
-
-def _plain(verdict: Verdict) -> dict[str, Any]:
-    plain: dict[str, Any] = verdict._asdict()
-    if not math.isfinite(verdict.found):
-        plain["found"] = None
-    return plain
 
 
 def _summary(verdicts: list[Verdict]) -> tuple[str, ...]:

@@ -16,7 +16,6 @@ import numpy as np
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.errors import BlowfishError
 from blowfish_fast.measure.budgets import Budget
-from blowfish_fast.measure.handle import Measurement
 from blowfish_fast.measure.randomness import Randomness
 from blowfish_fast.measure.selectors.partitions.base import Partition
 from blowfish_fast.mechanisms.base import Mechanism, made_up
@@ -34,7 +33,6 @@ from .black_box import (
 from .choices import audit_selector, instances, selector_power
 from .confidence import Finding
 from .grey_box import (
-    Observed,
     Price,
     RowPrices,
     observe_choice,
@@ -186,7 +184,9 @@ def _noise_verdicts(
 ) -> Iterator[Verdict]:
     """Draw the dearest of some measurements on both sides of its worst edge."""
     for step, edge in costly[:1]:
-        many = step.charged.power == 1 and _moves_many(step.result, edge)
+        first, second = map(RowPrices(step.result).rows, edge)
+        # Where an edge moves many rows, the tails that tell are rare.
+        many = np.count_nonzero(first - second) > FEW_ROWS and step.charged.power == 1
         finding = audit_noise(
             task.name,
             step.result,
@@ -255,34 +255,24 @@ def _pair_verdicts(
     generator = np.random.default_rng(plan.pairs)
     policy = testimonies[0].mechanism.policy
     measured = [step for testimony in testimonies for step in testimony.measured]
+    each = -(-plan.pairs // max(len(measured), 1))
     observed = [
-        observe_measurement(
-            step.result,
-            policy,
-            charged=step.charged.amount,
-            pairs=-(-plan.pairs // len(measured)),
-            generator=generator,
-        )
+        observe_measurement(step.result, policy, step.charged.amount, each, generator)
         for step in measured
     ]
     if observed:
         yield _observed_verdict(task, observed)
     for step in _first_choices(testimonies):
-        seen = observe_choice(
-            step.asked,
-            step.policy,
-            charged=step.calibrated or step.charged.amount,
-            pairs=max(plan.pairs // 4, 1),
-            generator=generator,
-        )
+        charged, some = step.calibrated or step.charged.amount, max(plan.pairs // 4, 1)
+        seen = observe_choice(step.asked, step.policy, charged, some, generator)
         if seen is not None:
             yield _observed_verdict(task, [seen], step.asked.name)
 
 
 def _observed_verdict(
-    task: AuditTask, observed: list[Observed], name: str = "measurements"
+    task: AuditTask, observed: list[Price], name: str = "measurements"
 ) -> Verdict:
-    worst = max(observed, key=lambda one: one.share)
+    worst = max(observed, key=lambda one: one.worst / float(one.charged))
     pairs = sum(one.pairs for one in observed)
     note = f"{task.name}, {name}: {worst.worst:.9g} of {float(worst.charged):.9g} "
     note += f"charged, the most of {pairs} random neighbours; {worst.where}"
@@ -351,12 +341,6 @@ def _sampled_verdicts(
             mechanism, moved[0], samples=plan.releases, confidence=plan.each
         )
         yield _choice_verdict("release", task, finding)
-
-
-def _moves_many(measurement: Measurement, edge: tuple[int, int]) -> bool:
-    """Whether an edge moves many rows: then the tails that tell are rare."""
-    first, second = map(RowPrices(measurement).rows, edge)
-    return int(np.count_nonzero(first - second)) > FEW_ROWS
 
 
 def choice_verdicts(
@@ -448,13 +432,8 @@ def judge_selector(task: AuditTask, plan: AuditPlan) -> Iterator[Verdict]:
         for epsilon in plan.epsilons:
             asked = selector, policy, epsilon
             yield from choice_verdicts(task, plan, asked, less > 0)
-    seen = observe_choice(
-        made[0],
-        policy,
-        charged=ORDINARY,
-        pairs=plan.pairs,
-        generator=np.random.default_rng(0),
-    )
+    generator = np.random.default_rng(0)
+    seen = observe_choice(made[0], policy, ORDINARY, plan.pairs, generator)
     if seen is not None:
         yield _observed_verdict(task, [seen], task.name)
 

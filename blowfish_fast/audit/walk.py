@@ -10,6 +10,7 @@ import json
 import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import as_completed
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -148,7 +149,10 @@ class ProgressFile:
         if not self.path.exists():
             return False
         lines = self.path.read_text(encoding="utf-8").splitlines()
-        known = [one for one in map(_parse_line, lines) if one is not None]
+        known: list[Any] = []
+        # The last line may have been cut off when the audit was.
+        with suppress(ValueError):
+            known.extend(map(json.loads, lines))
         if not known or known[0] != head:
             return False
         for one in known[1:]:
@@ -159,11 +163,3 @@ class ProgressFile:
             )
             self.found[task] = [Verdict(*verdict) for verdict in one["verdicts"]]
         return True
-
-
-def _parse_line(line: str) -> Any:
-    """Read a line; the last one may have been cut off when the audit was."""
-    try:
-        return json.loads(line)
-    except ValueError:
-        return None

@@ -8,7 +8,7 @@ extras    ... (outside) (missing)   public cells after all others, with noise
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from datetime import date
 from itertools import islice
@@ -369,11 +369,10 @@ def _merge_levels(attribute: Axis, groups: Any) -> tuple[Axis, IntArray]:
             "new level to a list of old ones",
             received=type(groups).__name__,
         )
-    members = [
-        [(one, cell) for one in _several(group)]
-        for cell, group in enumerate(groups.values())
-    ]
-    listed = [pair for group in members for pair in group]
+    listed = []
+    for cell, group in enumerate(groups.values()):
+        alone = isinstance(group, str) or not isinstance(group, Sequence | Set)
+        listed += [(one, cell) for one in ([group] if alone else group)]
     number = dict(listed)
     if len(listed) != len(number) or set(number) != set(old):
         raise DomainError(
@@ -382,11 +381,6 @@ def _merge_levels(attribute: Axis, groups: Any) -> tuple[Axis, IntArray]:
         )
     labels = np.array([number[one] for one in old], dtype=np.int64)
     return from_level_list(groups, attribute.name), labels
-
-
-def _several(group: Any) -> list[Any]:
-    many = isinstance(group, Sequence | set | frozenset) and not isinstance(group, str)
-    return list(group) if many else [group]
 
 
 def cut_values(attribute: Axis) -> AnyArray:

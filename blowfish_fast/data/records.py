@@ -158,7 +158,7 @@ def _by_edges(attribute: Axis, rule: Rule) -> Callable[[Column], IntArray]:
         cells, strays = kernels.cells_between_edges(
             values, guide, targets, closed=closed
         )
-        refuse_strays(attribute, rule, outside=bool(strays[0]), missing=bool(strays[1]))
+        refuse_strays(attribute, rule, *strays)
         return cells
 
     return place
@@ -176,12 +176,7 @@ def _by_number(attribute: Axis, rule: Rule) -> Callable[[Column], IntArray]:
         values = _numbers(attribute, plain)
         blank = np.isnan(values)
         low, high = values < 0, values >= attribute.regular
-        refuse_strays(
-            attribute,
-            rule,
-            outside=bool(low.any() or high.any()),
-            missing=bool(blank.any()),
-        )
+        refuse_strays(attribute, rule, (low | high).any(), blank.any())
         inside = ~(blank | low | high)
         cells = np.where(inside, values, 0.0).astype(np.int64)
         if (inside & (cells != values)).any():
@@ -203,12 +198,7 @@ def _by_level(attribute: Axis, rule: Rule) -> Callable[[Column], IntArray]:
         codes = _codes(number, column)
         if codes.min(initial=0) == 0:
             return codes.astype(np.int64)
-        refuse_strays(
-            attribute,
-            rule,
-            outside=bool((codes == -1).any()),
-            missing=bool((codes == -2).any()),
-        )
+        refuse_strays(attribute, rule, (codes == -1).any(), (codes == -2).any())
         return table[codes]
 
     return place
@@ -319,7 +309,7 @@ def as_weights(column: AnyArray, name: str) -> IntArray:
     return column.astype(np.int64)
 
 
-def refuse_strays(attribute: Axis, rule: Rule, *, outside: bool, missing: bool) -> None:
+def refuse_strays(attribute: Axis, rule: Rule, outside: Any, missing: Any) -> None:
     """Refuse stray values where that was asked, without saying how many there are."""
     name, problems = called(attribute), []
     if missing and rule.missing == "refuse":

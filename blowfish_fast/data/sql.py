@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Any, NamedTuple
 
@@ -78,11 +79,11 @@ class CellColumn(NamedTuple):
     def cell(self, table: Any, axis: int) -> tuple[Any, list[tuple[Any, int]]]:
         """Return cells of records, and conditions with codes below 0 for refusals."""
         found = cell_of(table[self.name], self.attribute, self.rule, self.bins)
-        first = -1 - len(KINDS) * axis
-        strays = found.refused.items()
-        return found.number, [(one, first - KINDS.index(kind)) for kind, one in strays]
+        first, strays = -1 - len(KINDS) * axis, found[1].items()
+        return found[0], [(one, first - KINDS.index(kind)) for kind, one in strays]
 
 
+@dataclass(eq=False)
 class CellQuery:
     """Counts of the records of an ibis table by cell, numbered in C order of `columns`.
 
@@ -90,18 +91,15 @@ class CellQuery:
     of persons and records, missing values are refused.
     """
 
-    def __init__(
-        self,
-        table: Any,
-        columns: Sequence[CellColumn],
-        weight: str | None = None,
-        keys: Sequence[str] = (),
-    ) -> None:
-        self.table = table
-        self.keys = tuple(keys)
-        self.columns = tuple(columns)
-        self.weight = weight
-        self.size = math.prod(one.size for one in self.columns)
+    table: Any
+    columns: Sequence[CellColumn]
+    weight: str | None = None
+    keys: Sequence[str] = ()
+
+    @property
+    def size(self) -> int:
+        """Number of cells in all."""
+        return math.prod(one.size for one in self.columns)
 
     @classmethod
     def over(
@@ -203,8 +201,12 @@ class CellQuery:
             problems: list[InputError] = []
             for cells, records in self._arrow():
                 problems += self._problems(cells)
-                if not problems:
-                    yield CellCounts(cells, _whole(records, self.weight))
+                if problems:
+                    continue
+                sums = np.asarray(records)
+                if self.weight is not None and not (sums < LARGEST_SUM).all():
+                    refuse_weights(self.weight)
+                yield CellCounts(cells, sums.astype(np.int64, copy=False))
             raise_together(problems)
 
     def places(self) -> Iterator[list[IntArray]]:
@@ -295,13 +297,6 @@ def _pieces(counted: Any) -> Iterator[Any]:
             yield (kept if pieces == 1 else kept.filter(mine)).to_pyarrow()
     finally:
         kept.release()
-
-
-def _whole(records: Any, weight: str | None) -> IntArray:
-    numbers = np.asarray(records)
-    if weight is not None and not (numbers < LARGEST_SUM).all():
-        refuse_weights(weight)
-    return numbers.astype(np.int64, copy=False)
 
 
 class BoundedTable(NamedTuple):

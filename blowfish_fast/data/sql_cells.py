@@ -59,11 +59,8 @@ class Bins(NamedTuple):
     stretch: Stretch
 
 
-class Cell(NamedTuple):
-    """The cell (or bin) of each record; by kind of stray, which records have none."""
-
-    number: Any
-    refused: dict[str, Any]
+Cell = tuple[Any, dict[str, Any]]
+"""The cell (or bin) of each record; by kind of stray, which records have none."""
 
 
 def cell_of(column: Any, attribute: Axis, rule: Rule, bins: Bins | None = None) -> Cell:
@@ -255,7 +252,7 @@ def _cell_of_level(column: Any, attribute: Axis, rule: Rule, bins: Bins | None) 
     branches += [(value.isin(group), at) for at, group in members.items()]
     others = _bin_number(bins, attribute.extra_cell(OUTSIDE))
     number = ibis_module().cases(*branches, else_=others).cast("int64")
-    return Cell(number, _refused(rule, absent, ~(absent | value.isin(levels))))
+    return number, _refused(rule, absent, ~(absent | value.isin(levels)))
 
 
 def _refused(rule: Rule, missing: Any, outside: Any) -> dict[str, Any]:
@@ -296,7 +293,7 @@ def _cell_between_edges(
     refused = _refused(rule, absent, ~absent & beyond)
     if numbered and not column.type().is_integer():
         refused["fraction"] = ~absent & ~beyond & (value.floor() != value)
-    return Cell(number, refused)
+    return number, refused
 
 
 def _bin_number(bins: Bins | None, cell: int | None) -> int:

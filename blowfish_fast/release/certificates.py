@@ -14,7 +14,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from fractions import Fraction
 from typing import Any, Literal, Self
@@ -229,24 +229,6 @@ class Certificate:
     def is_file(content: bytes) -> bool:
         """Return whether bytes begin like the file of a certificate."""
         return MEMBER.encode() in content[:64]
-
-
-def find_certificate(
-    certificates: Sequence[Certificate],
-    workload: Workload,
-    confidence: float,
-    *,
-    together: bool,
-) -> Certificate | None:
-    """Return the certificate that says most of these queries; None where none does."""
-    for kind in ("shape", "quantile", "curve", "all"):
-        for one in certificates:
-            if one.kind != kind or not math.isfinite(one.extra):
-                continue
-            stated = kind == "shape" or float(one.confidence) == confidence
-            if stated and (one.per_query or not together) and one.covers(workload):
-                return one
-    return None
 
 
 def spread_with(spread: Spread, squares: IntArray, scales: Scales) -> Spread:

@@ -6,7 +6,7 @@ import functools
 import operator
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -20,10 +20,7 @@ from blowfish_fast.workloads import Identity, Workload
 
 from .grants import Scope, counts_records, with_answers
 from .guarantee import Guarantee
-from .tabular import Tabular, cell_table
-
-if TYPE_CHECKING:
-    from blowfish_fast.data.frames import Table
+from .tabular import Tabular
 
 Part = Any
 """A `Release`, whose module uses this one."""
@@ -159,10 +156,6 @@ class CombinedRelease(Tabular):
             min(one.least for one in spreads),
             sum(one.gaussian_rows for one in spreads),
         )
-
-    def to_table(self, confidence: float | None = 0.95) -> Table:
-        """Return one row per cell: what it stands for, its estimate, its interval."""
-        return cell_table(self, confidence)
 
     def __add__(self, other: Any) -> CombinedRelease:
         """Add a release about people who are in none of the parts."""

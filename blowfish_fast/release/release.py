@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -28,7 +29,7 @@ from blowfish_fast.measure.handle import Measurement
 from blowfish_fast.measure.noise import ROUNDED, Spread, largest_rounding
 from blowfish_fast.workloads import Prefixes, Workload
 
-from .certificates import Certificate, find_certificate, release_digest
+from .certificates import Certificate, release_digest
 from .combination import CombinedRelease, add, combine, subtract
 from .file import read_bytes, release_bytes, release_parts, write_bytes
 from .grants import (
@@ -50,7 +51,7 @@ from .quantiles import (
     quantile_bounds,
     quantile_places,
 )
-from .tabular import Tabular, cell_table
+from .tabular import Tabular
 
 if TYPE_CHECKING:
     import os
@@ -253,9 +254,14 @@ class Release(Tabular):
         linear = self.interval_scope == "noise" and len(self.measurements) == 1
         if linear and self.holds_truth(workload).all():
             return None
-        return find_certificate(
-            self.certificates, workload, confidence, together=together
-        )
+        for kind in ("shape", "quantile", "curve", "all"):
+            for one in self.certificates:
+                if one.kind != kind or not math.isfinite(one.extra):
+                    continue
+                stated = kind == "shape" or float(one.confidence) == confidence
+                if stated and (one.per_query or not together) and one.covers(workload):
+                    return one
+        return None
 
     def holds_truth(self, workload: Workload) -> BoolArray:
         """Mark the queries whose intervals hold the true answer.
@@ -430,14 +436,6 @@ class Release(Tabular):
             unfitted=self._linear_sums[0],
             certificates=(),
         )
-
-    def to_table(self, confidence: float | None = 0.95) -> Table:
-        """Return one row per cell: what it stands for, its estimate, its interval.
-
-        Columns `low` and `high` hold the true count, `noise_low` and `noise_high` the
-        noise alone; all are left out with ``confidence=None``, or if nothing is known.
-        """
-        return cell_table(self, confidence)
 
     def to_xarray(self, confidence: float | None = 0.95) -> Any:
         """Return the estimate and its intervals as an xarray dataset, by attribute.

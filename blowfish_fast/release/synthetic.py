@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
@@ -183,6 +184,7 @@ def _numbers(attribute: Axis, place: IntArray, drawn: FloatArray) -> AnyArray:
     return drawn
 
 
+@dataclass(eq=False)
 class FittedTables:
     """Tables without negatives, fitted when they are first asked for, and records.
 
@@ -190,19 +192,15 @@ class FittedTables:
     on its residuals is infinite where it is exact, a cell is off by its `deviation`.
     """
 
-    def __init__(
-        self,
-        domain: Attributes,
-        tables: tuple[AxisSet, ...],
-        total: float,
-        linear: Callable[[AxisSet], FloatArray],
-        information: Callable[[AxisSet], float],
-        deviation: Callable[[AxisSet], float],
-    ) -> None:
-        self.domain, self.sizes = domain, domain.shape
-        self.tables, self.total, self._known = tables, total, set(tables)
-        self.linear, self.information = linear, information
-        self.deviation = deviation
+    domain: Attributes
+    tables: tuple[AxisSet, ...]
+    total: float
+    linear: Callable[[AxisSet], FloatArray]
+    information: Callable[[AxisSet], float]
+    deviation: Callable[[AxisSet], float]
+
+    def __post_init__(self) -> None:
+        self.sizes, self._known = self.domain.shape, set(self.tables)
         self._fitted: dict[AxisSet, FloatArray] = {}
 
     def table(self, axes: AxisSet) -> FloatArray:

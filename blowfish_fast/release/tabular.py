@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -29,12 +28,26 @@ STRATEGIES = {
 """From the kind of a strategy to the name under which it is asked for."""
 
 
-class Tabular(ABC):
-    """Something with a table, which becomes a frame of any library."""
+class Tabular:
+    """Cells or groups with estimates, as a table and as a frame of any library."""
 
-    @abstractmethod
-    def to_table(self, confidence: float | None = 0.95) -> Table:
-        """Return the answers in columns, with intervals unless `confidence` is None."""
+    def to_table(self: Any, confidence: float | None = 0.95) -> Table:
+        """Return one row per cell: what it stands for, its estimate, its interval.
+
+        Columns `low` and `high` hold the true count, `noise_low` and `noise_high` the
+        noise alone; all are left out with ``confidence=None``, or if nothing is known.
+        """
+        from blowfish_fast.data.frames import Table, cell_columns
+
+        places = np.unravel_index(np.arange(self.domain.size), self.domain.shape)
+        columns = cell_columns(self.domain, list(places))
+        columns["estimate"] = self.estimate.reshape(-1)
+        if confidence is not None and self.interval_scope == "noise":
+            cells = Identity(self.domain)
+            kind = self.interval_kind(cells, confidence)
+            low, high = BOUND_NAMES[kind]
+            columns[low], columns[high] = self.intervals(cells, confidence, of=kind).T
+        return Table(columns, experiment=not self.private)
 
     def to_pandas(self, confidence: float | None = 0.95) -> pandas.DataFrame:
         """Return `to_table` as a pandas data frame."""
@@ -47,22 +60,6 @@ class Tabular(ABC):
     def to_arrow(self, confidence: float | None = 0.95) -> pyarrow.Table:
         """Return `to_table` as an arrow table."""
         return self.to_table(confidence).to_arrow()
-
-
-def cell_table(source: Any, confidence: float | None) -> Table:
-    """Return one row per cell: what it stands for, its estimate, its interval."""
-    from blowfish_fast.data.frames import Table, cell_columns
-
-    places = np.unravel_index(np.arange(source.domain.size), source.domain.shape)
-    columns = cell_columns(source.domain, list(places))
-    columns["estimate"] = source.estimate.reshape(-1)
-    if confidence is not None and source.interval_scope == "noise":
-        cells = Identity(source.domain)
-        kind = source.interval_kind(cells, confidence)
-        bounds = source.intervals(cells, confidence, of=kind)
-        low, high = BOUND_NAMES[kind]
-        columns[low], columns[high] = bounds.T
-    return Table(columns, experiment=not source.private)
 
 
 def recipe_name(release: Any) -> str:
