@@ -150,11 +150,9 @@ class Certifier(Mechanism):
         return found
 
     def _of_kind(self, kind: Any) -> tuple[ErrorStatistic, float]:
-        if kind == "all":
-            return self._all()
-        if kind == "shape":
-            return self._shape()
-        return self._listed(kind)
+        if kind in ("quantile", "curve"):
+            return self._listed(kind)
+        return self._all() if kind == "all" else self._shape()
 
     def _listed(self, kind: str) -> tuple[ErrorStatistic, float]:
         """Return the order statistic, or the curve, of the errors of the answers."""

@@ -177,12 +177,9 @@ class Contingency(Mechanism):
             for axis, name in enumerate(self.domain.names)
             if axis not in moving
         ]
-        if not names:
-            return ()
-        return (
-            f"These attributes are public, and tables of them alone exact: "
-            f"{', '.join(names)}.",
-        )
+        public = ", ".join(names)
+        told = f"These attributes are public, and tables of them alone exact: {public}."
+        return (told,) if names else ()
 
     def _kept_apart(self) -> dict[str, Any]:
         return {"cells": self._cells()}

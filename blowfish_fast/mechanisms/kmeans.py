@@ -264,10 +264,10 @@ class KMeans(Mechanism):
         return ("Every point counts as the centre of its cell.",)
 
     def _kept_apart(self) -> dict[str, Any]:
-        cells = Buckets(np.array([0, self.domain.size]))
-        if self.domain.size <= CELLS_KEPT_APART:
-            cells = Buckets.single_cells(self.domain.size)
-        return {"buckets": cells}
+        cells = self.domain.size
+        if cells <= CELLS_KEPT_APART:
+            return {"buckets": Buckets.single_cells(cells)}
+        return {"buckets": Buckets(np.array([0, cells]))}
 
     def _counts(self, data: Any) -> Any:
         """Read points, as positions of their cells, or a histogram."""
@@ -335,6 +335,5 @@ def _as_points(data: Any, domain: Domain) -> FloatArray:
             f"points must have shape (n, {domain.ndim}), one column per attribute; "
             f"received {points.shape}. Counts go into a Histogram"
         )
-    if points.dtype == np.longdouble:
-        return points.astype(np.float64)
-    return points if points.dtype.kind == "f" else points.astype(np.float64)
+    kept = points.dtype.kind == "f" and points.dtype != np.longdouble
+    return points if kept else points.astype(np.float64)

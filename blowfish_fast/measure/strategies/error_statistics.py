@@ -207,11 +207,9 @@ def whole_answers(workload: Workload, counts: IntArray) -> IntArray:
         return found
     # In floats, sums above 2^53 would change by more than the record that moves.
     form = as_pieces(workload.explicit_form(Buckets.single_cells(counts.size)))
-    totals, pieces = (np.zeros(one.size + 1, np.int64) for one in (counts, form.values))
-    np.cumsum(counts, out=totals[1:])
-    inside = totals[form.ends] - totals[form.starts]
-    np.cumsum(form.values.astype(np.int64) * inside, out=pieces[1:])
-    return np.diff(pieces[form.pointers])
+    totals = np.append(0, np.cumsum(counts))
+    inside = form.values.astype(np.int64) * (totals[form.ends] - totals[form.starts])
+    return np.diff(np.append(0, np.cumsum(inside))[form.pointers])
 
 
 def largest_query_move(policy: Policy, workload: Workload) -> int:

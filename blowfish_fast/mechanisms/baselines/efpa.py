@@ -76,18 +76,14 @@ class Efpa(Mechanism):
         share = self.share * self.budget
         # Constraints make all noise larger by the group size.
         left = (self.budget - share).over(self.policy.group_size)
-        noise = self._noise(private.policy, equal_noise_epsilon(left))
+        # About the L2 norm of the noise, for each number of frequencies.
+        reach = _reach(self.domain.size, private.policy)
+        rows = 2.0 * np.arange(reach.size) + private.policy.has_bottom
+        noise = reach / equal_noise_epsilon(left) * np.sqrt(2.0 * rows)
         kept = private.select(KeptFrequencies(noise), budget=share)
         strategy = Fourier(self.domain.size, kept)
         measurement = private.measure(strategy, budget=private.remaining)
         return Outcome.of(measurement, {"frequencies": kept})
-
-    def _noise(self, policy: Policy, epsilon: float) -> FloatArray:
-        """Return about the L2 norm of the noise, for each number of frequencies."""
-        reach = _reach(self.domain.size, policy)
-        rows = 2.0 * np.arange(reach.size) + policy.has_bottom
-        norm: FloatArray = reach / epsilon * np.sqrt(2.0 * rows)
-        return norm
 
 
 @lru_cache(maxsize=16)

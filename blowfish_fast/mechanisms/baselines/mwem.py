@@ -246,7 +246,8 @@ def _measure_query(
     if not bucketed.policy.has_moves and (runs.values == 1).all():
         # A record that comes or goes is in one row only: all rows for the price of one.
         if runs.starts.size == 1:
-            rows = [_one_run(start, end) for start, end in pairwise(edges.tolist())]
+            one = np.ones(1, dtype=np.int64)
+            rows = [Runs(low * one, high * one, one) for low, high in pairwise(edges)]
             return rows, bucket_counts(private, buckets, budget=budget)
         rows += _outside(runs, size)
     matrix = np.zeros((len(rows), edges.size - 1))
@@ -256,10 +257,6 @@ def _measure_query(
             row[first:last] = value
     strategy = Answers.under(bucketed.policy, Linear(Domain(edges.size - 1), matrix))
     return rows, bucketed.measure(strategy, budget=budget)
-
-
-def _one_run(start: int, end: int) -> Runs:
-    return Runs(np.array([start]), np.array([end]), np.ones(1, dtype=np.int64))
 
 
 def _outside(runs: Runs, size: int) -> list[Runs]:

@@ -125,13 +125,6 @@ class KdTree(Mechanism):
         )
         cells = private.measure(strategy, budget=self.share * self.budget)
         noisy = self._noisy_cells(cells, private)
-        return self._combine(private, cells, noisy)
-
-    def _combine(
-        self, private: Handle, cells: Measurement, noisy: NoisyCells
-    ) -> Outcome:
-        assert self.rule is not None
-        strategy = Cells.under(private.policy)
         boxes = self.rule.boxes(noisy, self.levels)
         buckets = box_buckets(boxes, self.domain.shape, strategy.parts)
         fresh = bucket_counts(private, buckets)
