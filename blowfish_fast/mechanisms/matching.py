@@ -74,11 +74,8 @@ class Matching(Mechanism):
     ) -> None:
         super().__init__(policy, workload, **budget)
         if isinstance(partition, str) and partition == "best":
-            partition = (
-                partitions.MatchingPairs()
-                if self.domain.size <= MOST_CELLS
-                else partitions.NoisySort()
-            )
+            few = self.domain.size <= MOST_CELLS
+            partition = partitions.MatchingPairs() if few else partitions.NoisySort()
         if not isinstance(partition, partitions.MatchingPairs | partitions.NoisySort):
             raise InputError(
                 'partition must be "best", partitions.MatchingPairs() or '

@@ -247,10 +247,8 @@ class HierarchicalKdTree(Mechanism):
         return _halves(boxes, axis, noisy, edges), measured
 
     def _counts_of(self, private: Handle, boxes: Boxes, budget: Budget) -> Measurement:
-        edges, order = kernels.cells_of_boxes(
-            boxes.lows, boxes.highs, self.domain.shape
-        )
-        return bucket_counts(private, Buckets(edges, order), budget=budget)
+        cells = kernels.cells_of_boxes(*boxes, self.domain.shape)
+        return bucket_counts(private, Buckets(*cells), budget=budget)
 
 
 def _slabs(boxes: Boxes, axis: IntArray) -> tuple[Boxes, IntArray]:
