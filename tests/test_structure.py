@@ -43,6 +43,8 @@ def test_a_file_is_one_idea():
     for folder in (PACKAGE, ROOT / "tests", ROOT / "experiments"):
         for path in folder.rglob("*.py"):
             lines = len(path.read_text().splitlines())
+            if lines <= 500:
+                continue
             classes = [one for one in _tree(path).body if isinstance(one, ast.ClassDef)]
             longest = max((one.end_lineno - one.lineno for one in classes), default=0)
             if lines > (700 if longest > 0.6 * lines else 500):

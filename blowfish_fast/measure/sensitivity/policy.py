@@ -22,9 +22,11 @@ from blowfish_fast.policies import (
     ABSENT,
     Blocks,
     Change,
+    Full,
     Graph,
     Line,
     Policy,
+    Threshold,
 )
 from blowfish_fast.workloads import (
     AllRanges,
@@ -209,8 +211,9 @@ def all_range_moves(policy: Policy, cells: int) -> Change:
     """
     longest, half = policy.longest_edge(), (cells + 1) // 2
     how = "closed form: ranges that hold one of two cells"
-    band = policy.bandwidth() if longest > half else None
-    if longest <= half or (band is not None and band.all_between):
+    short = longest <= half or isinstance(policy, Full | Threshold)
+    band = None if short else policy.bandwidth()
+    if short or (band is not None and band.all_between):
         length = min(longest, half)
         return Change(length * (cells + 1 - length), True, how)
     if isinstance(policy, Blocks):

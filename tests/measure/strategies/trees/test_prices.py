@@ -98,7 +98,7 @@ def test_prices_on_a_line_equal_enumeration(cells, seed):
         assert worst_edge(rates, tree, policy) == expected, policy
 
 
-@settings(deadline=None, max_examples=750)
+@settings(deadline=None, max_examples=400)
 @given(
     shape=st.sampled_from([(3, 4), (2, 7), (4, 4), (1, 5), (2, 2, 3), (5, 1, 2)]),
     seed=SEEDS,
