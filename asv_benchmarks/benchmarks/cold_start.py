@@ -111,3 +111,46 @@ class FirstReleaseCold:
             return in_new_process(FIRST_RELEASE, release, cache=cache)
 
     track_cold.unit = "seconds"  # type: ignore[attr-defined]
+
+
+COMMAND = """
+import contextlib, io, os, sys, time
+start = time.process_time()
+from blowfish_fast._support.compiler_watch import COMPILER
+from blowfish_fast.apps.cli.main import run_command
+COMPILER.alone = True
+with contextlib.redirect_stdout(io.StringIO()):
+    assert run_command(sys.argv[1:]) == 0
+sys.stdout.write(str(time.process_time() - start))
+"""
+
+FACTS = ["--data", "demo", "--cells", "income=0:200000:1000", "--policy", "line"]
+FACTS += ["--workload", "ranges:500", "--epsilon", "0.5", "--overwrite"]
+
+
+class Command:
+    """CPU seconds of commands in a new process; kernels were compiled before."""
+
+    timeout = 600
+    params: ClassVar[list[Any]] = [["help", "answer", "dry run"]]
+    param_names: ClassVar[list[str]] = ["command"]
+
+    def setup(self, command: str) -> None:
+        self.folder = tempfile.TemporaryDirectory()
+        saved = os.path.join(self.folder.name, "incomes.blowfish")
+        release = ["release", *FACTS, "--out", saved]
+        in_new_process(COMMAND, *release)
+        self.words = {
+            "help": ["--help"],
+            "answer": ["answer", saved, "--where", "income=30000:50000"],
+            "dry run": [*release, "--dry-run"],
+        }[command]
+
+    def teardown(self, command: str) -> None:
+        self.folder.cleanup()
+
+    def track_command(self, command: str) -> float:
+        times = range(1 if SMALL else 3)
+        return min(in_new_process(COMMAND, *self.words) for _ in times)
+
+    track_command.unit = "seconds"  # type: ignore[attr-defined]

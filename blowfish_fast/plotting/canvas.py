@@ -49,28 +49,25 @@ def reference_answers(
     """Return a reference's answers and its label; refuse what may be true counts."""
     if reference is None:
         return None
-    values, label = _public_values(reference, name)
-    try:
-        return asked.answer(values), label
-    except DomainError as problem:
-        raise InputError(f"the reference does not fit the release: {problem}") from None
-
-
-def _public_values(reference: Any, name: str | None) -> tuple[AnyArray, str]:
     refuse_true_counts(reference, "compare with another release, or with")
     if isinstance(reference, Release):
-        return reference.estimate, name or f"{recipe_name(reference)}, a release"
-    if not isinstance(name, str) or not name.strip():
+        values = reference.estimate
+        label = name or f"{recipe_name(reference)}, a release"
+    elif isinstance(name, str) and name.strip():
+        values, label = np.asarray(reference), f"{name} (public)"
+    else:
         raise InputError(
             "name the public source of the reference, such as "
             "reference_name='census of 2020'; an array alone could be the true counts"
         )
-    values = np.asarray(reference)
     if values.dtype.kind not in "biuf":
         raise InputError(
             f"a reference is a release or an array of numbers; received {reference!r}"
         )
-    return values, f"{name} (public)"
+    try:
+        return asked.answer(values), label
+    except DomainError as problem:
+        raise InputError(f"the reference does not fit the release: {problem}") from None
 
 
 def refuse_true_counts(values: Any, instead: str) -> None:

@@ -304,12 +304,13 @@ def docstring_labels(name: str) -> dict[str, str]:
     return found
 
 
-def mechanism_sections(name: str) -> list[Section]:
+def explain_mechanism(name: str) -> tuple[dict[str, Any], list[Section]]:
     """Explain a mechanism, or a strategy of ``transformed``, by its name."""
     strategies = strategy_meanings()
+    facts: dict[str, Any] = {"kind": "mechanism", "name": name, "labels": {}}
     name = OTHER_NAMES.get(name, name)
     if name in MECHANISMS:
-        found = docstring_labels(name)
+        found = facts["labels"] = docstring_labels(name)
         sections = [Section(f"{name}", [found["Summary"]])]
         sections += [
             Section(title, [_sentence(found[label])])
@@ -321,9 +322,9 @@ def mechanism_sections(name: str) -> list[Section]:
             sections[-1].sentences.append(f"[1] {found['Paper']}")
         if "docs/proofs" not in found.get("Source", ""):
             sections[-1].sentences.append(f"Proof: docs/proofs/{name}.md.")
-        return sections
+        return facts, sections
     if name in strategies:
-        return [
+        return facts, [
             Section(
                 name,
                 [
@@ -332,7 +333,7 @@ def mechanism_sections(name: str) -> list[Section]:
                     "alone.",
                 ],
             ),
-            *mechanism_sections("transformed")[1:],
+            *explain_mechanism("transformed")[1][1:],
         ]
     known = [*MECHANISMS, *strategies]
     raise InputError(

@@ -13,8 +13,8 @@ from blowfish_fast.apps.cli.explanations import (
     attack_section,
     certainties,
     docstring_labels,
+    explain_mechanism,
     limits_section,
-    mechanism_sections,
     strategy_meanings,
 )
 from blowfish_fast.apps.cli.main import application
@@ -40,7 +40,7 @@ def test_every_mechanism_is_explained_by_its_six_labels(name):
     for label in LABELS:
         assert found[label], label
         assert "`" not in found[label]
-    sections = mechanism_sections(name)
+    _, sections = explain_mechanism(name)
     assert len(sections) == 1 + len(LABELS)
     assert all(section.sentences for section in sections)
     assert explained(name).startswith(name)

@@ -36,28 +36,23 @@ def run_explain(
     as_json: Json = False,
 ) -> None:
     """Say in plain words what a job, a release or a mechanism means. Free."""
+    from blowfish_fast.apps.cli import explanations
+    from blowfish_fast.apps.cli.files.outputs import read_release
+
     path = Path(subject)
     if path.suffix.lower() == ".toml":
         facts, sections = _job(path)
     elif path.is_file() or path.suffix:
-        facts, sections = _release(path)
+        release = read_release(path)
+        with spinner("computing what can be learnt"):
+            facts, sections = explanations.explain_release(release, subject)
     else:
-        facts, sections = _mechanism(subject)
+        facts, sections = explanations.explain_mechanism(subject)
     if as_json:
         show({**facts, "sections": [one.to_dict() for one in sections]})
         return
     for section in sections:
         _show(section)
-
-
-def _mechanism(name: str) -> tuple[dict[str, Any], list[Section]]:
-    from blowfish_fast.apps.cli import explanations as say
-    from blowfish_fast.mechanisms.registry import MECHANISMS
-
-    known = say.OTHER_NAMES.get(name, name)
-    labels = say.docstring_labels(known) if known in MECHANISMS else {}
-    facts = {"kind": "mechanism", "name": name, "labels": labels}
-    return facts, say.mechanism_sections(name)
 
 
 def _job(path: Path) -> tuple[dict[str, Any], list[Section]]:
@@ -131,15 +126,6 @@ def _cost(job: Job, mechanism: Mechanism) -> tuple[list[str], float | None]:
             )
         )
     return sentences, remaining
-
-
-def _release(path: Path) -> tuple[dict[str, Any], list[Section]]:
-    from blowfish_fast.apps.cli import explanations as say
-    from blowfish_fast.apps.cli.files.outputs import read_release
-
-    release = read_release(path)
-    with spinner("computing what can be learnt"):
-        return say.explain_release(release, str(path))
 
 
 def _show(section: Section) -> None:
