@@ -7,6 +7,7 @@ ledger and is frozen by the first charge.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import date, datetime
 from typing import Annotated, Any, Literal, NamedTuple, Self
 
@@ -28,6 +29,8 @@ from blowfish_fast.policies import (
     join_extra_cells,
     moves_words,
 )
+
+from .wording import plain_errors
 
 MOST_CELLS = 2**20
 """Cells of one attribute."""
@@ -143,7 +146,10 @@ class AttributeSpec(Model):
             raise ValueError(f"dates of {self.name!r} are stated without a time zone")
         if self.levels is not None and self.outside == "clamp":
             raise ValueError(f"{self.name!r} has levels: values outside need a cell")
-        self.domain()
+        try:
+            self.domain()
+        except ValueError as problem:
+            raise ValueError(f"{self.name!r}: {problem}") from None
         return self
 
     @property
@@ -428,12 +434,13 @@ class TableSpec(Model):
             return counts
         return Histogram(domain, counts, at_most=self.at_most, person=self.person)
 
-    def with_policies(self, policies: dict[str, PolicySpec]) -> TableSpec:
+    def with_policies(self, policies: Mapping[str, Any]) -> TableSpec:
         """Return the same table under other policies."""
+        stated = {**dict(self), "policies": dict(policies)}
         try:
-            return TableSpec(**{**dict(self), "policies": policies})
+            return TableSpec(**stated)
         except ValidationError as problem:
-            raise PolicyError(plain_errors(problem)) from None
+            raise PolicyError(plain_errors(problem, stated)) from None
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data, for JSON."""
@@ -447,13 +454,4 @@ def as_table(table: Any) -> TableSpec:
     try:
         return TableSpec.model_validate(table)
     except ValidationError as problem:
-        raise CatalogError(plain_errors(problem)) from None
-
-
-def plain_errors(problem: ValidationError) -> str:
-    """Say what is wrong field by field, without repeating values."""
-    parts = []
-    for one in problem.errors(include_url=False, include_context=False):
-        place = ".".join(str(step) for step in one["loc"] if step != "cost")
-        parts.append(f"{place}: {one['msg']}" if place else one["msg"])
-    return "; ".join(dict.fromkeys(parts))
+        raise CatalogError(plain_errors(problem, table)) from None

@@ -42,7 +42,7 @@ from blowfish_fast.release.certificates import Certificate
 from blowfish_fast.release.release import Release
 
 from .answers_given import Answer, answer_from
-from .catalog import PolicySpec, TableSpec, as_table
+from .catalog import TableSpec, as_table
 from .engines import Database
 from .layout import Layout
 from .planning import SAMPLES, Plan, Planner, Shape, gain_words
@@ -371,13 +371,7 @@ class Explorer:
 
     def _under(self, policies: Mapping[str, Any] | None) -> TableSpec:
         """Return the table under other policies, or as it is."""
-        if policies is None:
-            return self.table
-        stated = {
-            name: one if isinstance(one, PolicySpec) else PolicySpec(**one)
-            for name, one in policies.items()
-        }
-        return self.table.with_policies(stated)
+        return self.table if policies is None else self.table.with_policies(policies)
 
     def set_budget(self, amount: Any) -> None:
         """State another budget in its currency; refused after the first charge."""
@@ -390,22 +384,35 @@ class Explorer:
         *,
         epsilon: float,
         policies: Mapping[str, Any] | None = None,
+        compared: Sequence[Mapping[str, Any]] = (),
     ) -> dict[str, Any]:
-        """Show the curator alone the truth beside a private answer; never charged."""
+        """Show the curator alone the truth beside a private answer; never charged.
+
+        Answers under the policies `compared` are drawn from the same counts.
+        """
         asked = read_question(question)
         in_rho = self.ledger.currency.power == 2
         spent = Spending(rho=epsilon) if in_rho else Spending(epsilon=epsilon)
         asked = asked.model_copy(update={"cost": spent})
-        table = self._under(policies)
-        plan = self.planner.plan(table, asked)
-        domain = plan.policy.domain
-        counts = self.engine.counts(plan.layout).reshape(domain.shape)
-        release = plan.mechanism.release(table.bounded(counts, domain))
-        noisy = self._answer(plan, release, "preview", None, False)
-        truth: FloatArray = np.asarray(plan.workload.answer(counts), dtype=np.float64)
-        if truth.size == int(np.prod(plan.layout.asked_shape)):
-            truth = truth.reshape(plan.layout.asked_shape)
-        return {"truth": truth.tolist(), "private": noisy.to_dict()}
+        tables = [self._under(one) for one in (policies, *compared)]
+        plans = [self.planner.plan(one, asked) for one in tables]
+        # Bins follow from attributes, not from policies.
+        counts = self.engine.counts(plans[0].layout)
+        private = []
+        for plan in plans:
+            data = plan.layout.table.bounded(counts, plan.policy.domain)
+            release = plan.mechanism.release(data)
+            private.append(
+                self._answer(plan, release, "preview", None, False).to_dict()
+            )
+        shape = plans[0].policy.domain.shape
+        truth: FloatArray = np.asarray(
+            plans[0].workload.answer(counts.reshape(shape)), dtype=np.float64
+        )
+        if truth.size == int(np.prod(plans[0].layout.asked_shape)):
+            truth = truth.reshape(plans[0].layout.asked_shape)
+        shown = {"truth": truth.tolist(), "private": private[0]}
+        return {**shown, "compared": private[1:]}
 
     def shape(self, question: Any, policies: Mapping[str, Any] | None = None) -> Shape:
         """Return the bins of a question and the policy over them. Free; no data."""

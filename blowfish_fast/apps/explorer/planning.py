@@ -63,13 +63,17 @@ class Shape:
         self.workload._refuse_too_many()
         return Calibration(self.policy, self.workload, self.power)
 
-    def least(self, cost: Accuracy, samples: int, **how: Any) -> list[Candidate]:
+    def least(
+        self, cost: Accuracy, samples: int, *, checked: bool = True
+    ) -> list[Candidate]:
         """Return what an accuracy costs under each mechanism, cheapest first."""
         few = self.workload.queries <= MOST_SIMULATED_QUERIES
+        drawn = samples if few else 0
         found = self.calibration.least(
-            cost.alpha, cost.beta, cost.scope, samples=samples if few else 0, **how
+            cost.alpha, cost.beta, cost.scope, samples=drawn, checked=checked
         )
-        if not found or found[0].budget is None:
+        best = found[0] if found else None
+        if best is None or (best.mechanism if checked else best.budget) is None:
             raise EpsilonError(
                 "no mechanism promises this accuracy",
                 received=f"alpha={cost.alpha:g}, beta={cost.beta:g}",

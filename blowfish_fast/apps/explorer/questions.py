@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Self, cast
 
 from pydantic import (
+    Discriminator,
     Field,
+    Tag,
     TypeAdapter,
     ValidationError,
     model_serializer,
@@ -16,7 +19,8 @@ from pydantic import (
 from blowfish_fast.errors import QuestionError
 from blowfish_fast.measure.budgets import Budget, BudgetTerms
 
-from .catalog import Model, Name, plain_errors
+from .catalog import Model, Name
+from .wording import plain_errors
 
 MOST_QUERIES = 2**16
 """Stretches or boxes of one question."""
@@ -63,11 +67,15 @@ class StatedBudget(Model):
     delta: Part | None = None
 
     @property
+    def stated(self) -> dict[str, float]:
+        """What was stated, by name."""
+        known = {"epsilon": self.epsilon, "rho": self.rho, "delta": self.delta}
+        return {name: one for name, one in known.items() if one is not None}
+
+    @property
     def terms(self) -> BudgetTerms:
         """What was stated, as a ledger takes it: in texts, so that 0.1 is a tenth."""
-        known = {"epsilon": self.epsilon, "rho": self.rho, "delta": self.delta}
-        stated = {name: repr(one) for name, one in known.items() if one is not None}
-        return cast(BudgetTerms, stated)
+        return cast(BudgetTerms, {name: repr(one) for name, one in self.stated.items()})
 
     @property
     def budget(self) -> Budget:
@@ -83,21 +91,34 @@ class Spending(StatedBudget):
     @model_validator(mode="after")
     def _one_budget(self) -> Self:
         if (self.epsilon is None) == (self.rho is None) or (self.rho and self.delta):
-            raise ValueError("state epsilon, or rho, or epsilon with delta")
+            raise ValueError(
+                "state the largest error (alpha), or a cost: epsilon, or rho, or "
+                "epsilon with delta"
+            )
         return self
 
     @model_serializer
     def _as_stated(self) -> dict[str, Any]:
         """Leave out what was not stated: requests are named by what is."""
-        known = {"epsilon": self.epsilon, "rho": self.rho, "delta": self.delta}
-        stated = {name: one for name, one in known.items() if one is not None}
-        return {**stated, "mechanism": self.mechanism}
+        return {**self.stated, "mechanism": self.mechanism}
+
+
+def _kind_of_cost(stated: Any) -> str:
+    """Tell an accuracy from a budget by its fields."""
+    names = stated if isinstance(stated, Mapping) else getattr(stated, "__dict__", {})
+    return "accuracy" if {"alpha", "beta", "scope"} & {*names} else "budget"
+
+
+Cost = Annotated[
+    Annotated[Accuracy, Tag("accuracy")] | Annotated[Spending, Tag("budget")],
+    Discriminator(_kind_of_cost),
+]
 
 
 class _Question(Model):
     table: Name
     filters: list[Filter] = Field(default_factory=list, max_length=16)
-    cost: Accuracy | Spending
+    cost: Cost
 
     @model_validator(mode="after")
     def _each_filter_once(self) -> Self:
@@ -227,4 +248,4 @@ def read_question(data: Any) -> Question:
     try:
         return _ADAPTER.validate_python(data)
     except ValidationError as problem:
-        raise QuestionError(plain_errors(problem)) from None
+        raise QuestionError(plain_errors(problem, data)) from None

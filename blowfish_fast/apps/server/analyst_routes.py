@@ -24,6 +24,9 @@ from .access import Person, Visit
 from .policy_pictures import policy_picture
 
 router = APIRouter(prefix="/api", tags=["analyst"])
+PUBLIC = {"name", "description", "presence", "person", "at_most", "population"}
+PUBLIC |= {"snapshot"}
+"""What is told of a table as it is described."""
 CLONE_NOTES = ("clone_of", "spent_before", "currency_before")
 """What a ledger says of the table that its own was cloned from."""
 Request = Annotated[str, Field(min_length=1, max_length=200)]
@@ -43,11 +46,10 @@ def describe_table(explorer: Explorer, visit: Visit) -> dict[str, Any]:
     share = ledger.allotments().get(visit.who.name)
     granted = total if visit.payer is None else share.granted if share else 0
     return {
-        "name": table.name,
-        "description": table.description,
+        **table.model_dump(include=PUBLIC),
         "attributes": [describe_attribute(one, table) for one in table.attributes],
         "policies": {
-            name: one.model_dump(mode="json", exclude_none=True)
+            name: one.model_dump(exclude_none=True)
             for name, one in table.policies.items()
         },
         "promise": table.promise(),
@@ -59,11 +61,6 @@ def describe_table(explorer: Explorer, visit: Visit) -> dict[str, Any]:
         "remaining": float(explorer.remaining(visit.payer)),
         "frozen": ledger.frozen,
         "closed": explorer.closed,
-        "presence": table.presence,
-        "person": table.person,
-        "at_most": table.at_most,
-        "population": table.population,
-        "snapshot": table.snapshot,
         "versions": table.versions(),
         "raises": [{**one, "amount": float(one["amount"])} for one in ledger.raises()],
         "shares_with": sorted({*about.get("tables", {})} - {table.name}),

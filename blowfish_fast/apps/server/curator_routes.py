@@ -29,11 +29,6 @@ router = APIRouter(
 )
 
 People = Literal["analysts", "curators", "monitors"]
-PEOPLE: dict[People, Role] = {
-    "analysts": "analyst",
-    "curators": "curator",
-    "monitors": "monitor",
-}
 
 
 class Drawing(Model):
@@ -44,9 +39,10 @@ class Drawing(Model):
 
 
 class Previewing(Drawing):
-    """A question to be previewed; nothing is charged or kept."""
+    """A question to be previewed, and policies to be held beside them."""
 
     epsilon: Amount
+    compared: list[dict[str, PolicySpec]] = Field(default_factory=list, max_length=8)
 
 
 class TradingOff(Model):
@@ -91,7 +87,10 @@ def preview(asked: Previewing, visit: Curator) -> dict[str, Any]:
     """Show the true answer beside a private one. Never charged, kept or published."""
     explorer = visit.explorer(asked.question.table)
     return explorer.preview(
-        asked.question, epsilon=asked.epsilon, policies=asked.policies
+        asked.question,
+        epsilon=asked.epsilon,
+        policies=asked.policies,
+        compared=asked.compared,
     )
 
 
@@ -201,7 +200,7 @@ def add_person(people: People, name: str, visit: Curator) -> dict[str, str]:
 
     Monitors read /metrics and nothing else.
     """
-    secret = visit.work.keys.make(PEOPLE[people], name)
+    secret = visit.work.keys.make(_role(people), name)
     visit.gate.sessions.close_all_of(name)
     return {"name": name, "secret": secret}
 
@@ -209,7 +208,7 @@ def add_person(people: People, name: str, visit: Curator) -> dict[str, str]:
 @router.delete("/{people}/{name}", status_code=204)
 def revoke_person(people: People, name: str, visit: Curator) -> None:
     """Revoke somebody's secret and end the sessions; the last curator stays."""
-    visit.work.keys.revoke(PEOPLE[people], name)
+    visit.work.keys.revoke(_role(people), name)
     visit.gate.sessions.close_all_of(name)
 
 
@@ -223,6 +222,11 @@ def allot(
     ledger = visit.explorer(table).ledger
     ledger.allot(name, amount_in(ledger, budget))
     return plain_share(ledger, ledger.allotments()[name])
+
+
+def _role(people: People) -> Role:
+    """Return the role of some people: one of them is an analyst."""
+    return next(one for one in ROLES if people == f"{one}s")
 
 
 def amount_in(ledger: Ledger, stated: StatedBudget) -> Fraction:

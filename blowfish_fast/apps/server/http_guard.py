@@ -9,11 +9,9 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import json
 import logging
 import sqlite3
 import time
-from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
 from fastapi import FastAPI, HTTPException, Request
@@ -21,8 +19,10 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.datastructures import MutableHeaders
 from starlette.exceptions import HTTPException as AnyHTTPException
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from blowfish_fast.apps.explorer.catalog import Model
+from blowfish_fast.apps.explorer.wording import field_messages
 from blowfish_fast.errors import (
     BlowfishError,
     BudgetError,
@@ -38,11 +38,6 @@ from .access import SAFE_METHODS, Gate
 from .workspace import MOST_UPLOADED
 
 log = logging.getLogger(__name__)
-
-Message = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
-Application = Callable[[Message, Receive, Send], Awaitable[None]]
 
 MOST_BYTES = 2**23
 """Bytes of a request's body."""
@@ -99,10 +94,10 @@ HEADERS = {
 class HttpGuard:
     """What stands between the network and the application."""
 
-    def __init__(self, app: Application, gate: Gate) -> None:
+    def __init__(self, app: ASGIApp, gate: Gate) -> None:
         self.app, self.gate = app, gate
 
-    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on, and its response back."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
@@ -127,7 +122,8 @@ class HttpGuard:
         try:
             said = request.headers.get("sec-fetch-site")
             if scope["method"] not in SAFE_METHODS and said in OTHER_SITES:
-                await _refuse(send_with_headers, 403, "another site sent this request")
+                refusal = error_body("another site sent this request")
+                await JSONResponse(refusal, 403)(scope, receive, send_with_headers)
                 return
             await self.app(scope, self._limit_body(scope, receive), send_with_headers)
         except Exception as problem:
@@ -135,8 +131,8 @@ class HttpGuard:
             log.error("%s %r: %s", scope["method"], path, type(problem).__name__)
             # Where half an answer is out, the connection ends without the error.
             if not started:
-                words = "something went wrong; it was noted"
-                await _refuse(send_with_headers, 500, words)
+                told = error_body("something went wrong; it was noted")
+                await JSONResponse(told, 500)(scope, receive, send_with_headers)
 
     def _note(self, request: Request, path: str, status: int, seconds: float) -> None:
         """Count a request, and log it unless it asks for a part of a page."""
@@ -158,7 +154,7 @@ class HttpGuard:
             ms=round(1000 * seconds, 1),
         )
 
-    def _limit_body(self, scope: Message, receive: Receive) -> Receive:
+    def _limit_body(self, scope: Scope, receive: Receive) -> Receive:
         limit = MOST_BYTES
         if scope["path"] == UPLOADS and self.gate.is_curator(Request(scope)):
             limit = MOST_UPLOADED + FORM_BYTES
@@ -173,16 +169,6 @@ class HttpGuard:
             return message
 
         return counted
-
-
-async def _refuse(send: Send, status: int, words: str) -> None:
-    body = json.dumps(error_body(words)).encode()
-    headers = [
-        (b"content-type", b"application/json"),
-        (b"content-length", str(len(body)).encode()),
-    ]
-    await send({"type": "http.response.start", "status": status, "headers": headers})
-    await send({"type": "http.response.body", "body": body})
 
 
 STATUS: list[tuple[type[BlowfishError], int]] = [
@@ -212,24 +198,6 @@ WORDINGS = {
     ),
 }
 """Ways out that can be sent, by the code of an error, where the library's is Python."""
-FIELDS = {
-    "alpha": "largest error (alpha)",
-    "beta": "probability of more (beta)",
-    "q": "parts",
-    "width": "cells per bin",
-    "granularity": "cells per bin",
-    "ranges": "stretches",
-    "rectangles": "boxes",
-    "why": "the reason",
-}
-"""What people call a field, where its name is another."""
-
-
-def _field(place: tuple[Any, ...]) -> str:
-    """Return the field that a message is about: the last name on the way to it."""
-    names = [str(step) for step in place[1:] if isinstance(step, str)]
-    plain = [one for one in names if one == one.lower()]
-    return plain[-1] if plain else ""
 
 
 class ErrorFields(Model):
@@ -277,15 +245,10 @@ def word_errors(app: FastAPI, folder: str) -> None:
 
     @app.exception_handler(RequestValidationError)
     def answer_malformed(_: Request, problem: RequestValidationError) -> JSONResponse:
-        fields = {_field(one["loc"]): one["msg"] for one in reversed(problem.errors())}
-        told = [
-            f"{FIELDS.get(name, name)}: {message}" if name else message
-            for name, message in reversed(fields.items())
-        ]
-        body = error_body(QuestionError("; ".join(told), code="malformed_request"))
-        body["error"]["fields"] = [
-            {"field": name, "message": message} for name, message in fields.items()
-        ]
+        fields = field_messages(problem.errors(), problem.body)
+        told = "; ".join(dict.fromkeys(one["message"] for one in fields))
+        body = error_body(QuestionError(told, code="malformed_request"))
+        body["error"]["fields"] = fields
         return JSONResponse(body, 422)
 
     @app.exception_handler(AnyHTTPException)

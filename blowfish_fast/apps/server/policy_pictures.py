@@ -34,7 +34,7 @@ def policy_picture(
     chosen = stated if stated is not None else table.policies.get(attribute)
     policy: Policy = Full(spec.domain()) if chosen is None else chosen.over(spec)
     cells = np.arange(min(policy.domain.size, MOST_DRAWN))
-    found = _picture(policy, cells, _labels(spec.domain())[: cells.size], 0)
+    found = _picture(policy, cells, _labels(spec.domain())[: cells.size], [[], []])
     words = _words(spec, chosen)
     ordered = spec.kind != "category"
     return {"attribute": attribute, "ordered": ordered, "words": words, **found}
@@ -62,15 +62,16 @@ def question_picture(layout: Layout, policy: Policy) -> dict[str, Any]:
         else "missing, outside"
         for one in apart
     ]
-    columns = drawn[1] if len(drawn) > 1 else 0
-    found = _picture(policy, np.concatenate([cells, apart]), labels, columns)
+    named = [name[:most] for name, most in zip(names, drawn, strict=False)]
+    along = named if len(drawn) > 1 else [[], []]
+    found = _picture(policy, np.concatenate([cells, apart]), labels, along)
     stated, specs = layout.table.policies, [one.spec for one in layout.axes]
     words = [f"in {one.name}, {_words(one, stated.get(one.name))}" for one in specs]
     return {"words": "; ".join(words) if stated else "any two records", **found}
 
 
 def _picture(
-    policy: Policy, cells: IntArray, labels: Sequence[str], columns: int
+    policy: Policy, cells: IntArray, labels: Sequence[str], sides: list[list[str]]
 ) -> dict[str, Any]:
     """Return the part of a graph among some cells, and what is true of all of it."""
     first, second = np.triu_indices(cells.size, k=1)
@@ -80,7 +81,7 @@ def _picture(
         "shown": cells.size,
         "labels": list(labels),
         "edges": np.column_stack([first, second])[joined].tolist(),
-        "columns": columns,
+        "sides": sides,
         "absent": bool(policy.has_bottom),
         "edge_count": policy.edge_count,
     }

@@ -178,6 +178,11 @@ class Workspace:
         budget: BudgetTerms,
     ) -> Explorer:
         engine, people = self._engine(source), self._people(spec, source, budget)
+        if people is None and not budget:
+            raise InputError(
+                f"the new table {spec.name!r} needs a budget",
+                way_out="State epsilon, or rho",
+            )
         terms: dict[str, Any] = {} if people else {"note": note, **budget}
         ledger = people or self._ledger(spec.name)
         explorer = Explorer(spec, engine, ledger=ledger, samples=self.samples, **terms)
@@ -234,7 +239,7 @@ class Workspace:
         """
         with self._lock:
             first = self.explorer(name)
-            table = first.table.with_policies(dict(policies))
+            table = first.table.with_policies(policies)
             plain = {**table.to_dict(), "name": new, "source": table.source or name}
             spec = self.check_table(plain)
             source = self._kept()["tables"][name]["source"]

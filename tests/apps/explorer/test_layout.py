@@ -203,7 +203,7 @@ def test_all_records_that_fail_a_filter_are_one_bin():
             QuestionError,
             "not both",
         ),
-        ({"attribute": "a", "cost": {"alpha": -1}}, QuestionError, "greater than 0"),
+        ({"attribute": "a", "cost": {"alpha": -1}}, QuestionError, "above 0"),
         ({"attribute": "a", "cost": {}}, QuestionError, "alpha"),
         ({"attribute": "a", "surprise": 1}, QuestionError, "surprise"),
     ],

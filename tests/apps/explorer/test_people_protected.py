@@ -64,6 +64,8 @@ def test_a_person_with_many_records_counts_as_few(database):
     assert told == explorer.table.promise()
     assert "one person (column patient) with all her records" in told
     assert "one person (column patient) with all her records" in answer.promise
+    promised = explorer.ask({**_asked(), "cost": {"alpha": 9}}).promise
+    assert "within 9 of the true ones among at most 3 records of a person" in promised
 
 
 def test_filters_come_after_the_bound(database):

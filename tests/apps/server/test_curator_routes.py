@@ -65,6 +65,11 @@ def test_previews_follow_the_policy_that_is_stated(shared):
         widths = np.diff(found[0]["private"]["intervals"]).mean()
         errors.append(widths)
     assert errors[0] < errors[1]
+    stated = [{"age": {"kind": "threshold", "theta": theta}} for theta in (1, 32)]
+    body = {"question": TOTALS, "epsilon": 0.05, "compared": stated}
+    beside = shared.post("/api/curator/preview", json=body).json()
+    widths = [np.diff(one["intervals"]).mean() for one in beside["compared"]]
+    assert widths[0] < widths[1]
 
 
 def test_the_trade_off_rises_with_the_threshold(shared):
@@ -246,7 +251,7 @@ def test_the_composed_graph_moves_one_attribute_at_a_time(shared):
     }
     picture = shared.post("/api/curator/projected-graph", json=body).json()
     assert picture["labels"][:3] == ["0, f", "0, m", "1, f"]
-    assert picture["columns"] == 2
+    assert picture["sides"] == [["0", "1", "2", "3", "4"], ["f", "m"]]
     edges = picture["edges"]
     assert [0, 1] in edges
     assert [0, 2] in edges

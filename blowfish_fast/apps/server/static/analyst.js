@@ -104,11 +104,12 @@ function show(answer) {
   shown = answer;
   byId("answer-title").textContent = inWords(answer.question);
   draw(byId("answer"), answer.axes.length > 2 ? [] : [answer]);
-  const noise = answer.intervals_hold !== "truth";
-  byId("answer-words").textContent = (answer.replayed ? `Answered before, free; as of ${answer.as_of}. ` : "")
+  const noise = answer.intervals_hold !== "truth", most = form.table.at_most;
+  const counted = most ? ` among at most ${number(most)} records of a person` : "";
+  byId("answer-words").textContent = (answer.replayed ? `Answered before, free; as of ${new Date(answer.as_of).toLocaleString()}. ` : "")
     + `${sentence(answer.promise)} ${answer.intervals === null ? "No intervals are known."
-      : noise ? "Bars and bands are noise only: what taking buckets as even is off by is not covered."
-        : `Each bar or band holds the true number with probability at least ${number(answer.confidence)}.`}`;
+      : noise ? "Intervals are noise only: what taking buckets as even is off by is not covered."
+        : `Each interval holds the true number${counted} with probability at least ${number(answer.confidence)}.`}`;
   fillNumbers(byId("numbers"), answer);
   byId("save-png").disabled = answer.axes.length > 2;
   byId("answer-more").hidden = false;

@@ -49,14 +49,17 @@ export function confirmed(words) {
   return new Promise((done) => box.addEventListener("close", () => done(box.returnValue === "yes"), { once: true }));
 }
 
-// Mark the fields that a message is about: { alpha: "must be greater than 0" }.
-export function markFields(fields, idOf = (name) => name) {
+// Where a field of a question is written, if not under its own name.
+const BOXES = { q: "parts", ranges: "stretches", rectangles: "stretches", granularity: "width", epsilon: "spend", rho: "spend" };
+
+// Mark the fields that a message is about.
+export function markFields(fields) {
   for (const one of document.querySelectorAll("[aria-invalid]")) {
     one.removeAttribute("aria-invalid");
     one.removeAttribute("title");
   }
   for (const { field, message } of fields) {
-    const box = byId(idOf(field));
+    const box = byId(BOXES[field] ?? field);
     box?.setAttribute("aria-invalid", "true");
     box?.setAttribute("title", message);
   }

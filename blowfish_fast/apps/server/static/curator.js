@@ -6,6 +6,8 @@ import { fillNumbers, numbersBeside, textOf } from "./numbers.js";
 import { draw, drawBudget, drawTradeOff, scaleOf } from "./plots.js";
 
 let form;
+// The policy of the attribute as it is in force, and whether another one was chosen since.
+let inForce = { kind: "full" }, edited = false;
 let curve = null;
 let listed = [];
 const FEW = 12;
@@ -22,6 +24,7 @@ const path = (rest) => `/api/curator/tables/${encodeURIComponent(form.table.name
 // The policy of the chosen attribute as the form states it.
 function stated() {
   const kind = byId("policy-kind").value;
+  if (kind === inForce.kind && !edited) return inForce;
   if (kind === "threshold") return { kind, theta: theta() };
   if (kind !== "blocks") return { kind };
   const levels = form.attribute.levels;
@@ -32,7 +35,7 @@ function stated() {
 
 const stating = (policy) => ({ ...form.table.policies, [form.attribute.name]: policy });
 const now = () => ({ question: asked(), epsilon: Number(byId("epsilon").value) });
-const previewed = (body, policies) => post("/api/curator/preview", { ...body, policies });
+const previewed = (body, policies, compared = []) => post("/api/curator/preview", { ...body, policies, compared });
 
 // The truth and a private answer, on one scale.
 function showBoth(shown, title) {
@@ -61,36 +64,36 @@ function offBy(truth, noisy) {
 async function preview() {
   // The form may change while answers are on their way: all are about what it says now.
   const body = now();
-  const thetas = ordered() ? byId("thetas").value.split(/[^0-9]+/).filter(Boolean).map(Number).slice(0, 4) : [];
-  const boxes = thetas.map((value) => {
-    const plot = element("div", { class: "plot" }), words = `Private, threshold ${value}`;
-    return { policies: stating({ kind: "threshold", theta: value }), plot, words,
-      box: element("div", {}, element("h3", {}, words), plot) };
-  });
-  const scale = showBoth(await previewed(body, null), "Private, under the policy in force");
-  byId("thresholds").replaceChildren(...boxes.map((one) => one.box));
-  for (const one of boxes) {
-    const shown = await previewed(body, one.policies), truth = comparable(shown);
-    draw(one.plot, [shown.private], [], scale);
-    one.box.append(element("p", { class: "quiet" }, truth ? offBy(truth, shown.private.values.flat(9)) : `${textOf(shown.private)}.`),
-      numbersBeside(shown.private, one.words, truth));
-  }
+  const typed = ordered() ? byId("thetas").value.split(/[^0-9]+/).filter(Boolean).map(Number).slice(0, 4) : [];
+  // Beyond the last cell a threshold joins no more.
+  const thetas = [...new Set(typed.map((one) => Math.min(one, Math.max(1, form.attribute.regular - 1))))];
+  // All are about the same counts: a large table is counted once.
+  const shown = await previewed(body, null, thetas.map((value) => stating({ kind: "threshold", theta: value })));
+  const scale = showBoth(shown, "Private, under the policy in force"), truth = comparable(shown);
+  const boxes = thetas.map((value) => ({ plot: element("div", { class: "plot" }), words: `Private, threshold ${value}` }));
+  byId("thresholds").replaceChildren(...boxes.map(({ plot, words }, at) => element("div", {}, element("h3", {}, words), plot,
+    element("p", { class: "quiet" }, truth ? offBy(truth, shown.compared[at].values.flat(9)) : `${textOf(shown.compared[at])}.`),
+    numbersBeside(shown.compared[at], words, truth))));
+  boxes.forEach(({ plot }, at) => draw(plot, [shown.compared[at]], [], scale));
 }
 
 async function previewStated() {
-  const policy = stated();
+  const policy = stated(), near = policy.unit === "value" ? `values up to ${policy.theta} apart` : POLICIES[policy.kind];
   byId("thresholds").replaceChildren();
-  showBoth(await previewed(now(), stating(policy)), `Private, ${POLICIES[policy.kind].replace("theta", policy.theta)}`);
+  showBoth(await previewed(now(), stating(policy)), `Private, ${near.replace("theta", policy.theta)}`);
 }
 
 // A new attribute: offer the policies that fit it, and show the one in force.
 function offer() {
-  const attribute = form.attribute, inForce = form.table.policies[attribute.name] ?? { kind: "full" };
+  const attribute = form.attribute;
+  inForce = form.table.policies[attribute.name] ?? { kind: "full" };
+  edited = false;
   const kinds = ordered() ? ["full", "line", "threshold", "blocks"] : ["full", "blocks"];
   byId("policy-kind").replaceChildren(...options(kinds.map((one) => [one, POLICIES[one]]), inForce.kind));
   byId("policy-attribute").textContent = attribute.name;
   byId("theta").max = Math.max(1, attribute.regular - 1);
-  if (inForce.theta) byId("theta").value = inForce.theta;
+  const wide = inForce.unit === "value" ? attribute.cells?.width ?? 1 : 1;
+  if (inForce.theta) byId("theta").value = Math.max(1, Math.floor(inForce.theta / wide));
   byId("blocks").value = (inForce.blocks ?? [attribute.levels ?? []]).map((one) => one.join(", ")).join("; ");
   curve = null;
   draw(byId("trade-off"), []);
@@ -101,7 +104,7 @@ async function graph() {
   const kind = byId("policy-kind").value;
   byId("theta-field").hidden = kind !== "threshold";
   byId("blocks-field").hidden = kind !== "blocks";
-  byId("theta-value").textContent = byId("theta").value;
+  byId("theta-value").textContent = theta() === 1 ? "1 cell" : `${theta()} cells`;
   const where = `table=${encodeURIComponent(form.table.name)}&attribute=${encodeURIComponent(form.attribute.name)}`;
   const picture = await post(`/api/policy-graph?${where}`, stated());
   drawGraph(byId("graph"), picture);
@@ -118,6 +121,7 @@ const redraw = following(graph);
 function pick(value) {
   byId("policy-kind").value = "threshold";
   byId("theta").value = value;
+  edited = true;
   trying(async () => { await graph(); await previewStated(); });
 }
 
@@ -228,8 +232,9 @@ const submitted = (id, action) => byId(id).addEventListener("submit", (event) =>
 
 function listen() {
   submitted("question", preview);
-  byId("theta").addEventListener("input", redraw);
+  byId("theta").addEventListener("input", () => { edited = true; redraw(); });
   byId("policy-kind").addEventListener("change", redraw);
+  byId("blocks").addEventListener("input", () => { edited = true; });
   byId("blocks").addEventListener("input", afterPause(redraw));
   byId("preview-policy").addEventListener("click", () => trying(previewStated));
   byId("draw-trade-off").addEventListener("click", () => trying(tradeOff));
@@ -291,7 +296,8 @@ trying(async () => {
   listenForData();
   const tables = await get("/api/tables");
   if (!tables.length) {
-    notice("describe a table first");
+    // What needs a table waits for one.
+    for (const one of document.querySelectorAll("main > section:not(:first-child):not(#data)")) one.hidden = true;
     await dataSets();
     return;
   }

@@ -19,12 +19,15 @@ function row(name, type) {
   const listed = element("input", { type: "text", "aria-label": `levels of ${name}` });
   const joined = element("select", { "aria-label": `missing values of ${name}` },
     ...options([["all", "all values"], ["end", "the last values"], ["apart", "nothing: it is public"]], "all"));
+  const key = () => [byId("person").value, byId("record").value].includes(name);
   const refresh = () => {
-    cells.hidden = kind.value !== "number";
-    listed.hidden = kind.value !== "category" && kind.value !== "date";
+    // Whose record it is, and which of hers, is no attribute.
+    kind.disabled = key();
+    cells.hidden = key() || kind.value !== "number";
+    listed.hidden = key() || (kind.value !== "category" && kind.value !== "date");
     listed.placeholder = kind.value === "date" ? "2024-01-01, 2024-02-01, ..." : "a, b, c";
     if (kind.value === "date" && !listed.value) listed.value = MONTHS.join(", ");
-    joined.hidden = type.startsWith("!") || kind.value === "";
+    joined.hidden = key() || type.startsWith("!") || kind.value === "";
   };
   kind.addEventListener("change", refresh);
   refresh();
@@ -39,24 +42,32 @@ function row(name, type) {
   };
   const line = element("tr", {}, element("td", {}, name), element("td", { class: "quiet" }, type),
     element("td", {}, kind), element("td", {}, cells, listed), element("td", {}, joined));
-  return { name, line, used: () => kind.value !== "", attribute };
+  return { line, used: () => kind.value !== "" && !key(), attribute, refresh };
 }
 
 function describe() {
   const name = byId("data-set").value, columns = sets[name] ?? {};
+  const keys = Object.keys(columns).map((one) => [one, one]);
+  byId("person").replaceChildren(...options([["", "one row, one person"], ...keys], ""));
+  byId("record").replaceChildren(...options([["", "drawn anew for each question"], ...keys], ""));
   const rows = Object.entries(columns).map(([column, type]) => row(column, type));
   byId("columns").tBodies[0].replaceChildren(...rows.map((one) => one.line));
   byId("table-name").value = name.split(/[:.]/).at(-1);
-  byId("person").replaceChildren(...options([["", "one row, one person"], ...Object.keys(columns).map((one) => [one, one])], ""));
+  const keyed = () => {
+    byId("at-most").disabled = byId("record").disabled = byId("population").disabled = !byId("person").value;
+    for (const one of rows) one.refresh();
+  };
+  byId("person").onchange = byId("record").onchange = keyed;
+  keyed();
   byId("describe-form").hidden = !rows.length;
   byId("describe-form").onsubmit = (event) => {
     event.preventDefault();
     trying(async () => {
-      const person = byId("person").value, presence = byId("presence").value;
-      const attributes = rows.filter((one) => one.used() && one.name !== person).map((one) => one.attribute());
+      const person = byId("person").value, record = byId("record").value, presence = byId("presence").value;
+      const attributes = rows.filter((one) => one.used()).map((one) => one.attribute());
       const table = { name: byId("table-name").value, source: name, attributes, description: byId("table-description").value,
-        ...(person ? { person, at_most: Number(byId("at-most").value) } : {}),
-        ...(byId("population").value ? { population: byId("population").value } : {}),
+        ...(person ? { person, at_most: Number(byId("at-most").value), ...(record ? { record } : {}) } : {}),
+        ...(person && byId("population").value ? { population: byId("population").value } : {}),
         ...(byId("snapshot").value ? { snapshot: byId("snapshot").value } : {}),
         ...(presence ? { presence: presence === "true" ? true : Number(presence) } : {}) };
       const budget = byId("description-epsilon").value;

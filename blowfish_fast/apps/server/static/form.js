@@ -1,6 +1,7 @@
 // The form of a question: tables, attributes, granularity, stretches, filters.
 
 import { byId, element, options } from "./api.js";
+import { day, titleOf } from "./numbers.js";
 
 const SEVERAL = ["histogram2d", "rectangles"];
 const ORDERED = ["cumulative", "quantiles", "ranges", "rectangles"];
@@ -42,6 +43,7 @@ class FilterRow {
     if (levels) refill(this.level, levels.map((one) => ({ name: String(one) })));
     this.fields[0].hidden = !levels;
     this.fields[1].hidden = this.fields[2].hidden = !this.chosen || Boolean(levels);
+    [this.low.placeholder, this.high.placeholder] = ends(this.chosen).map((one) => day(one ?? ""));
   }
 
   filter() {
@@ -105,9 +107,11 @@ export class QuestionForm {
     if (kind === "marginal" && byId("several").dataset.table !== table.name) this.offerSeveral(table);
     byId("width").disabled = first?.kind === "category";
     byId("width").max = first?.regular ?? 1;
-    // A width that another attribute had may be more than all there is of this one.
     for (const [id, one] of [["width", first], ["second-width", second]]) {
-      if (one && Number(byId(id).value) > one.regular) byId(id).value = Math.max(1, Math.round(one.regular / 32));
+      // Some 32 bins are proposed where another attribute is chosen.
+      const box = byId(id), of = `${table.name} ${one?.name}`;
+      if (one && box.dataset.of !== of) box.value = Math.max(1, Math.round(one.regular / 32));
+      box.dataset.of = of;
     }
     this.words();
   }
@@ -127,7 +131,7 @@ export class QuestionForm {
     const first = this.attribute, kind = byId("kind").value;
     const many = first?.cells && kind !== "marginal" ? this.widthOf(first) : 0;
     byId("bins-words").textContent = many
-      ? `${first.name} from ${first.cells.start} to ${first.cells.stop}; each bin covers ${many * first.cells.width}.` : "";
+      ? `${titleOf({ ...first, attribute: first.name })} from ${first.cells.start} to ${first.cells.stop}; each bin covers ${many * first.cells.width}.` : "";
   }
 
   widthOf(attribute, id = "width") {
@@ -160,6 +164,12 @@ export class QuestionForm {
     }
     return asked;
   }
+}
+
+// The first and the last value that an attribute can be cut at.
+function ends(attribute) {
+  const { cells, edges, dates } = attribute ?? {}, cuts = cells ? [cells.start, cells.stop] : dates ?? edges ?? [];
+  return [cuts[0], cuts.at(-1)];
 }
 
 function stated() {

@@ -11,12 +11,12 @@ function make(tag, attributes, words) {
 }
 
 export function drawGraph(box, picture) {
-  const count = picture.shown, columns = picture.columns;
+  const count = picture.shown, [down, across] = picture.sides, columns = across.length;
   const place = (at, radius) => {
     if (columns) {
       // Edges along a row or column pass by the cells between: they are bent a little.
-      const step = 240 / Math.max(columns - 1, Math.ceil(count / columns) - 1, 1);
-      return [40 + (at % columns) * step, 30 + Math.floor(at / columns) * step + (radius > 120 ? 16 : 0)];
+      const rows = Math.ceil(count / columns);
+      return [90 + (at % columns) * (200 / Math.max(columns - 1, 1)), 40 + Math.floor(at / columns) * (250 / Math.max(rows - 1, 1))];
     }
     const turn = (2 * Math.PI * at) / count - Math.PI / 2;
     return [MIDDLE + radius * Math.cos(turn), MIDDLE + radius * Math.sin(turn)];
@@ -29,8 +29,17 @@ export function drawGraph(box, picture) {
     svg.append(make("path", { d: `M${x1} ${y1}Q${mx} ${my} ${x2} ${y2}` }));
   }
   for (let at = 0; at < count; at++) {
-    const [cx, cy] = place(at, 120), [x, y] = place(at, 142);
-    svg.append(make("circle", { cx, cy, r: 5 }), make("text", { x, y: y + 3 }, String(picture.labels[at]).slice(0, 11)));
+    const [cx, cy] = place(at, 120), [x, y] = place(at, 142), words = String(picture.labels[at]);
+    const dot = make("circle", { cx, cy, r: 5 });
+    dot.append(make("title", {}, words));
+    svg.append(dot);
+    if (!columns) svg.append(make("text", { x, y: y + 3 }, words.length > 11 ? `${words.slice(0, 10)}…` : words));
+  }
+  // Two attributes: bins are named along the sides; below them those for what is missing, outside or filtered out.
+  if (columns) {
+    across.forEach((words, at) => svg.append(make("text", { x: place(at)[0], y: at % 2 ? 12 : 24 }, words)));
+    const below = count > down.length * columns ? ["others"] : [];
+    [...down, ...below].forEach((words, at) => svg.append(make("text", { x: 38, y: place(at * columns)[1] + 3 }, words)));
   }
   box.replaceChildren(svg);
 }

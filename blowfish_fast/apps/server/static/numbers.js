@@ -8,6 +8,23 @@ export const titleOf = (axis) => axis.unit ? `${axis.attribute} (${axis.unit})` 
 // A date without the midnight at which it begins.
 export const day = (one) => String(one).replace(/T00:00:00$/, "");
 
+const moment = (one) => Date.parse(String(one).includes("T") ? `${one}Z` : one);
+const ofDates = (answer) => answer.question.kind === "quantiles" && answer.axes[0].kind === "date";
+
+// Quantiles of dates come as places among the bins: 2.5 is the middle of the third. As moments they can be drawn.
+export function inTime(answer) {
+  if (!ofDates(answer)) return answer;
+  const cuts = answer.axes[0].edges.map(moment);
+  const when = (place) => {
+    const at = Math.min(Math.floor(place), cuts.length - 2);
+    return cuts[at] + (place - at) * (cuts[at + 1] - cuts[at]);
+  };
+  return { ...answer, values: answer.values.map(when), intervals: answer.intervals?.map((pair) => pair.map(when)) ?? null };
+}
+
+// A number, or a moment in the same column: whole days where bins are days or more.
+export const readable = (one, digits) => typeof one === "string" ? one : number(one, digits);
+
 const between = (low, high) => `${low} to ${high}`;
 
 function labels(axis) {
@@ -30,8 +47,12 @@ export function rowsOf(answer) {
   else if (kind === "quantiles") axes = [answer.question.q];
   else if (kind === "cumulative") axes = [answer.axes[0].edges.slice(1).map((one) => `up to ${day(one)}`)];
   else axes = answer.axes.map(labels);
-  walk(answer.values, answer.intervals, [], axes);
-  return rows;
+  const { values, intervals } = inTime(answer);
+  walk(values, intervals, [], axes);
+  if (!ofDates(answer)) return rows;
+  const length = answer.axes[0].edges.some((one) => day(one).includes("T")) ? 16 : 10;
+  const date = (one) => one === undefined ? one : new Date(one).toISOString().slice(0, length);
+  return rows.map(({ places, value, low, high }) => ({ places, value: date(value), low: date(low), high: date(high) }));
 }
 
 export function headsOf(answer) {
@@ -48,8 +69,8 @@ export function fillNumbers(table, answer, truth = null, most = 2000) {
   const heads = [...headsOf(answer), ...(truth ? ["true"] : [])];
   table.tHead.replaceChildren(element("tr", {}, ...heads.map((one) => element("th", { scope: "col" }, one))));
   table.tBodies[0].replaceChildren(...rows.slice(0, most).map((row, at) => element("tr", {},
-    ...row.places.map((one) => element("td", {}, String(one))), element("td", {}, number(row.value, 6)),
-    ...ends.map((end) => element("td", {}, row[end] === undefined ? "" : number(row[end], 6))),
+    ...row.places.map((one) => element("td", {}, String(one))), element("td", {}, readable(row.value, 6)),
+    ...ends.map((end) => element("td", {}, row[end] === undefined ? "" : readable(row[end], 6))),
     ...(truth ? [element("td", {}, number(truth[at], 6))] : []))));
 }
 
@@ -78,13 +99,15 @@ export const pythonOf = (answer) => `import blowfish_fast as bf
 
 client = bf.connect(${JSON.stringify(location.origin)}, token="your secret")
 question = ${python(answer.question)}
-answer = client.ask(question)  # answered before: free
+# This answer, which was paid for. client.ask(question) brings it too, unless it was asked under another request.
+answer = client.answer(${JSON.stringify(answer.question.table)}, ${JSON.stringify(answer.request)})
 print(answer.values, answer.intervals)
 `;
 
 // What a picture shows, in a sentence.
 export function textOf(answer) {
   const rows = rowsOf(answer), values = rows.map((one) => one.value);
+  if (ofDates(answer)) return `${rows.length} dates: ${rows.map((one) => `${one.places[0]} at ${one.value}`).join(", ")}`;
   const least = rows[values.indexOf(Math.min(...values))], most = rows[values.indexOf(Math.max(...values))];
   return `${rows.length} numbers; the smallest is ${number(least.value)} at ${least.places.join(", ")}, the largest ${number(most.value)} at ${most.places.join(", ")}`;
 }

@@ -2,7 +2,7 @@
 
 /* global Plotly */
 import { element, number } from "./api.js";
-import { numbersBeside, textOf, titleOf } from "./numbers.js";
+import { inTime, numbersBeside, textOf, titleOf } from "./numbers.js";
 
 const BLUE = "#0072b2", ORANGE = "#d55e00";
 const COLOURS = [BLUE, ORANGE];
@@ -67,10 +67,18 @@ function places(answer) {
   return question.kind === "cumulative" ? axis.edges.slice(1) : middles(axis);
 }
 
-function oneAxis(answer, at, name) {
+function oneAxis(given, at, name) {
+  const answer = inTime(given);
   const colour = COLOURS[at % COLOURS.length], x = places(answer), kind = answer.question.kind;
   const shared = { x, y: answer.values, name, error_y: errors(answer) };
-  if (kind === "quantiles") return [{ ...shared, type: "scatter", mode: "markers", marker: { color: colour, size: 9 } }];
+  if (kind === "quantiles") {
+    const points = { ...shared, type: "scatter", mode: "markers", marker: { color: colour, size: 9 } };
+    if (answer === given || !answer.intervals) return [points];
+    // Moments have no bars of error: their intervals are lines of their own.
+    const bars = { type: "scatter", mode: "lines", line: { color: colour, width: 1.5 }, hoverinfo: "skip", showlegend: false,
+      x: x.flatMap((one) => [one, one, null]), y: answer.intervals.flatMap((pair) => [...pair, null]) };
+    return [bars, { ...points, error_y: undefined }];
+  }
   if (kind === "cumulative" || answer.values.length > 400) {
     const shape = kind === "cumulative" ? "linear" : "hvh";
     return [...band(answer, x, colour), { ...shared, type: "scatter", mode: "lines", line: { color: colour, shape } }];
@@ -116,7 +124,8 @@ export function draw(box, answers, names = [], scale = undefined) {
     showlegend: many, legend: { orientation: "h", y: -0.25 },
     barmode: many ? "group" : "overlay",
     xaxis: { title: { text: kind === "quantiles" ? "part of all records" : attribute }, type: category ? "category" : undefined },
-    yaxis: { title: { text: kind === "quantiles" ? attribute : "records" }, rangemode: "tozero", range: scale },
+    yaxis: { title: { text: kind === "quantiles" ? attribute : "records" }, range: scale,
+      ...(kind === "quantiles" && first.axes[0].kind === "date" ? { type: "date", automargin: true } : { rangemode: "tozero" }) },
   }, answers.map(textOf).join(". "));
 }
 
