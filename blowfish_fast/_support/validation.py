@@ -166,11 +166,6 @@ def as_number(value: Any, name: str, least: float, most: float = LARGEST) -> flo
     raise InputError(f"{name} must {rule}", received=quoted(value))
 
 
-def as_floor(value: Any) -> float:
-    """Read the least weight of a leaf, from 0, which switches it off, to 1."""
-    return as_number(value, "floor", 0, 1)
-
-
 def as_choice(
     value: Any,
     name: str,

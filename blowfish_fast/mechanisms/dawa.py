@@ -15,7 +15,7 @@ from typing import Any, Literal, NamedTuple, Unpack, get_args
 
 from blowfish_fast import kernels
 from blowfish_fast._support.typing import FloatArray
-from blowfish_fast._support.validation import as_choice, as_floor
+from blowfish_fast._support.validation import as_choice, as_number
 from blowfish_fast.data.buckets import Buckets, cell_order
 from blowfish_fast.errors import InputError
 from blowfish_fast.measure.budgets import BudgetTerms
@@ -156,7 +156,7 @@ class Dawa(Mechanism):
             )
         self.strategy = strategy
         self.sweeps = sweeps
-        self.floor = as_floor(floor)
+        self.floor = as_number(floor, "floor", 0, 1)
 
     def _best_partition(self) -> Partition:
         typical = self.workload.mean_cells()

@@ -9,7 +9,7 @@ import numpy as np
 
 from blowfish_fast import kernels
 from blowfish_fast._support.typing import FloatArray
-from blowfish_fast._support.validation import as_choice, as_floor, as_whole
+from blowfish_fast._support.validation import as_choice, as_number, as_whole
 from blowfish_fast.data.buckets import cell_order
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.measure.budgets import BudgetTerms
@@ -102,7 +102,7 @@ class Hierarchy(Mechanism):
     ) -> None:
         super().__init__(policy, workload, **budget)
         self.weights = as_choice(weights, "weights", get_args(Weights))
-        self.floor = as_floor(floor)
+        self.floor = as_number(floor, "floor", 0, 1)
         self.fit = best_fit(fit, workload)
         if fan_out is not None:
             fan_out = as_whole(fan_out, "fan_out", 2, way_out="None chooses it")
