@@ -12,7 +12,6 @@ from blowfish_fast._support.typing import FloatArray, IntArray
 from blowfish_fast._support.validation import as_choice, as_confidence, as_fraction
 from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.errors import (
-    CountsError,
     EpsilonError,
     InputError,
     IntervalError,
@@ -55,7 +54,6 @@ SPARED = 0.015
 """Part of the queries whose rank the noise of a curve may cost."""
 
 FEWEST_IN_CLASS = 200
-MOST_RECORDS = 2**57
 MOST_LISTED = 2**22
 """Queries that are checked one by one."""
 
@@ -97,6 +95,7 @@ class Certifier(Mechanism):
     """
 
     name: ClassVar[str] = "certifier"
+    record_bits = 57
 
     def __init__(
         self,
@@ -263,12 +262,6 @@ class Certifier(Mechanism):
     def _rank(self, queries: int) -> int:
         """Return how many answers the claim is about: exactly, never in floats."""
         return math.ceil(self.fraction * queries)
-
-    def _counts(self, data: Any) -> Any:
-        counts = super()._counts(data)
-        if int(counts.sum()) >= MOST_RECORDS:
-            raise CountsError("errors are whole sixteenths of fewer than 2^57 records")
-        return counts
 
     def _run(self, private: Handle) -> Outcome:
         statistic: Any = self._statistic

@@ -41,9 +41,6 @@ from .base import Mechanism, Outcome, _version
 
 Assignment = Literal["best", "points", "parts"]
 
-MOST_RECORDS = 2**40
-"""Sums of this many records, each at most 2^20 steps away, fit 64 bits."""
-
 CELLS_KEPT_APART = 2**22
 """Larger domains are not listed cell by cell: points are measured, not cells."""
 
@@ -182,6 +179,8 @@ class KMeans(Mechanism):
     """
 
     name = "kmeans"
+    # Each record is at most 2^20 steps away, and no array holds as many points.
+    record_bits = 40
     cell_bytes = 160
 
     def __init__(
@@ -272,24 +271,19 @@ class KMeans(Mechanism):
     def _counts(self, data: Any) -> Any:
         """Read points, as positions of their cells, or a histogram."""
         if isinstance(data, Histogram):
-            counts = super()._counts(data)
-            total = int(counts.sum())
-        else:
-            check_bound(self.policy, None)
-            points = _as_points(data, self.domain)
-            counts, outside = kernels.cell_positions(
-                points, self.grid.edges, self.grid.offsets
+            return super()._counts(data)
+        check_bound(self.policy, None)
+        points = _as_points(data, self.domain)
+        places, outside = kernels.cell_positions(
+            points, self.grid.edges, self.grid.offsets
+        )
+        if outside:
+            raise CountsError(
+                f"points must lie in the box from {self.grid.low.tolist()} to "
+                f"{self.grid.high.tolist()}; some do not. Widen the edges of the "
+                "domain, or clip the points"
             )
-            total = len(points)
-            if outside:
-                raise CountsError(
-                    f"points must lie in the box from {self.grid.low.tolist()} to "
-                    f"{self.grid.high.tolist()}; some do not. Widen the edges of the "
-                    "domain, or clip the points"
-                )
-        if total > MOST_RECORDS:
-            raise CountsError(f"at most 2^40 records are clustered; received {total}")
-        return counts
+        return places
 
     @classmethod
     def example(

@@ -294,5 +294,5 @@ def test_noise_beyond_what_is_drawn_is_refused_and_never_left_out(budget):
 def test_more_records_than_sixteenths_can_count_are_refused():
     release = bf.Laplace(POLICY, CELLS, epsilon=1).release(SPIKE, rng=1)
     certifier = Certifier(release, CELLS, epsilon=1)
-    with pytest.raises(CountsError, match="fewer than 2\\^57 records"):
+    with pytest.raises(CountsError, match="at most 2\\^57 records"):
         certifier.release(SPIKE * 2**50, rng=1)
