@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from blowfish_fast import policies, workloads
+from blowfish_fast.measure import tails
 from blowfish_fast.mechanisms.registry import MECHANISMS
 
 from .common import EPSILON, SMALL, Call, Timed, line, ranges
@@ -32,3 +33,12 @@ class RangeIntervals(Timed):
         release = made.release(histogram, rng=1)
         asked = workloads.Ranges.random(domain, queries, rng=2)
         return lambda: release.intervals(asked, of="noise")
+
+
+class QuantileTable(Timed):
+    """CPU time of the table that the first intervals of a process make."""
+
+    params: ClassVar[list[Any]] = [[0.05, 1e-6]]
+
+    def prepare(self, miss: float) -> Call:
+        return lambda: tails._worst_quantiles.__wrapped__(miss)

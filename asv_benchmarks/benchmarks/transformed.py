@@ -126,7 +126,10 @@ class Translate(Timed):
 class TranslateAnew(Translate):
     """The same for a question that nothing is kept of."""
 
-    params: ClassVar[list[Any]] = [[2**12] if SMALL else [2**18], ["line", "threshold"]]
+    params: ClassVar[list[Any]] = [
+        [2**12] if SMALL else [2**18, 2**20],
+        ["line", "threshold"],
+    ]
 
     def prepare(self, cells: int, policy: str) -> Call:
         return lambda: super(TranslateAnew, self).prepare(cells, policy)()
