@@ -183,8 +183,8 @@ class Population:
             Bounded by the population's person: `Histogram.from_records` with
             ``person=``, and after the join, where there is one.
         on : sequence of str
-            For a join: the columns it was made on, the person's among them. Others are
-            no attributes that may move.
+            For an inner join: the columns it was made on, the person's among them.
+            Others are no attributes that may move.
         """
         names = [table] if isinstance(table, str) else list(table)
         read = [self._table(one) for one in names]
