@@ -145,3 +145,24 @@ def test_counts_below_zero_are_sorted_as_zeros_and_others_as_they_are(monkeypatc
     noisy = np.array([[4, 0, -9, 1, 2]])
     partition.group(noisy, over, partition.noise(over, Fraction(1)))
     assert asked == [([0, 0, 1, 2, 4], 2.0, 3)]
+
+
+@pytest.mark.parametrize(
+    "policy", [AddRemove(Domain(6)), Blocks(Domain(6), [0, 1] * 3)]
+)
+def test_many_rows_are_grouped_as_each_is_alone(policy):
+    partition = NoisySort().priced(2.0)
+    noise = partition.noise(policy, Fraction(1))
+    rows = np.random.default_rng(3).integers(-2, 30, (20, 6))
+    together = partition.group(rows, policy, noise)
+    alone = [partition.group(row[None], policy, noise)[0] for row in rows]
+    assert together.tolist() == np.array(alone).tolist()
+    assert together.min(axis=1).tolist() == [0] * 20
+    assert np.unique(together.max(axis=1)).size > 1
+
+
+def test_noise_goes_on_edges_while_there_are_fewer_than_two_to_a_cell():
+    pairs = np.array(np.triu_indices(5, 1)).T
+    assert NoisySort().noise(Full(Domain(5)), Fraction(1)).edges is None
+    few = NoisySort().noise(Graph(Domain(5), pairs[1:]), Fraction(1))
+    assert few.edges.tolist() == pairs[1:].tolist()
