@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import logging
 import threading
-import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -264,37 +263,6 @@ class Database:
         return EngineError(f"{self.name}: {problem}; nothing was charged")
 
 
-class _Deadlines:
-    """Interrupts what counts for too long; DuckDB has no limit of its own."""
-
-    def __init__(self) -> None:
-        self._running: dict[object, tuple[float, Any]] = {}
-        self._thread: threading.Thread | None = None
-
-    @contextmanager
-    def watch(self, cursor: Any) -> Iterator[None]:
-        """Interrupt a cursor that is not done in time."""
-        if self._thread is None or not self._thread.is_alive():
-            self._thread = threading.Thread(target=self._look, daemon=True)
-            self._thread.start()
-        key = object()
-        self._running[key] = time.monotonic() + STATEMENT_SECONDS, cursor
-        try:
-            yield
-        finally:
-            del self._running[key]
-
-    def _look(self) -> None:
-        while True:
-            time.sleep(1.0)
-            for late, cursor in list(self._running.values()):
-                if time.monotonic() > late:
-                    cursor.interrupt()
-
-
-_DEADLINES = _Deadlines()
-
-
 class _PreparedQuery:
     """A question's query, compiled once, and planned once on DuckDB.
 
@@ -328,8 +296,14 @@ class _PreparedQuery:
             except IndexError:
                 cursor = self.connection.cursor()
                 cursor.execute(f"PREPARE counting AS {self.query}")
-            with _DEADLINES.watch(cursor):
+            # DuckDB has no limit of its own.
+            late = threading.Timer(STATEMENT_SECONDS, cursor.interrupt)
+            late.daemon = True
+            late.start()
+            try:
                 arrays = cursor.execute("EXECUTE counting").fetchnumpy()
+            finally:
+                late.cancel()
             self._idle.append(cursor)
         cells, records = (
             np.asarray(arrays[name]).astype(np.int64) for name in ("cell", "records")

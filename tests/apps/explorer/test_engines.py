@@ -8,10 +8,17 @@ from __future__ import annotations
 
 import logging
 
+import ibis
 import numpy as np
 import pytest
 
-from blowfish_fast.apps.explorer import Database, Explorer, TableSpec, read_question
+from blowfish_fast.apps.explorer import (
+    Database,
+    Explorer,
+    TableSpec,
+    engines,
+    read_question,
+)
 from blowfish_fast.apps.explorer.layout import lay_out
 from blowfish_fast.errors import CatalogError, EngineError
 
@@ -335,3 +342,16 @@ def test_postgres_is_asked_again_after_it_was_away(tmp_path):
         engine.close()
     finally:
         server.cleanup()
+
+
+def test_what_counts_for_too_long_is_interrupted(monkeypatch):
+    monkeypatch.setattr(engines, "STATEMENT_SECONDS", 0.2)
+    database = ibis.duckdb.connect()
+    rows = "select i % 60 as age from range(30000000000) as t(i)"
+    database.raw_sql(f"create view visits as {rows}")
+    age = {"name": "age", "cells": {"start": 0, "stop": 60, "width": 10}}
+    explorer = Explorer({"name": "visits", "attributes": [age]}, database, epsilon=1)
+    asked = {"kind": "histogram", "table": "visits", "attribute": "age"}
+    with pytest.raises(EngineError, match="could not be counted; nothing was charged"):
+        explorer.ask({**asked, "cost": {"epsilon": 0.5}})
+    assert explorer.ledger.spent == 0
