@@ -255,3 +255,13 @@ def test_an_edge_inside_a_week_changes_one_epoch_and_one_across_two():
     across = {(one, two) for one in cells for two in cells if one[1] == two[1]}
     assert max(len({one[0], two[0]}) for one, two in inside) == 1
     assert max(len({one[0], two[0]}) for one, two in across) == 2
+
+
+def test_a_frame_is_read_as_the_same_columns_are(ledger, weeks):
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({name: list(one) for name, one in VISITS.items()})
+    other = bf.Ledger(None, epsilon=1, policy=POLICY)
+    framed = bf.Series(other, column="received", every="week", level="event")
+    first = weeks.release("2026-W46", _laplace(), VISITS, rng=1)
+    again = framed.release("2026-W46", _laplace(), frame, rng=1)
+    assert again.estimate.tolist() == first.estimate.tolist()

@@ -224,3 +224,10 @@ def test_an_array_is_no_part_of_a_promise(members):
     promise = json.loads(members["release.json"])["guarantee"]
     for policy in ({"array": "array0"}, {"kind": {"array": "array0"}}):
         refused(with_plain(members, guarantee=promise | {"policy": policy}))
+
+
+@pytest.mark.parametrize("order", [[0, 0, 1], [1, 2, 3], [[0, 1]], [-1, 0, 1]])
+def test_an_order_of_cells_names_each_once(order):
+    with pytest.raises(ReleaseFileError, match="names some of them twice"):
+        release_file._permutation(order)
+    assert release_file._permutation([2, 0, 1]).tolist() == [2, 0, 1]
