@@ -31,14 +31,15 @@ class Mean(Experiment):
     def summary(self, rows, settings):
         found = means(rows, "method")[("one",)]
         above = "reproduced" if found > 10 else "not reproduced"
-        return Summary(["method", "error"], [["one", found]], PaperVerdict(above, "x"))
+        line = ["one", found, 0.1]
+        return Summary(["method", "error", "eps"], [line], PaperVerdict(above, "x"))
 
     def draw(self, rows, figure):
         return None
 
 
-def judged(centre, trials=40):
-    noise = np.random.default_rng(1).normal(size=trials)
+def judged(centre, trials=40, width=1.0):
+    noise = np.random.default_rng(1).normal(scale=width, size=trials)
     rows = [
         {"method": "one", "trial": trial, "error": centre + float(off)}
         for trial, off in enumerate(noise)
@@ -61,3 +62,10 @@ def test_a_clear_verdict_holds_always_and_a_close_one_does_not():
 
 def test_two_trials_tell_nothing():
     assert isinstance(judged(100.0, trials=2).lines[0][1], float)
+
+
+def test_what_never_changes_has_no_error_and_large_errors_no_exponent():
+    line = judged(10_000.0, width=1_000.0).lines[0]
+    assert line[2] == 0.1
+    assert "e" not in line[1]
+    assert 80 < float(line[1].split(" ± ")[1]) < 280

@@ -224,10 +224,10 @@ def _with_error(value: Value, line: int, column: int, drawn: list[Summary]) -> V
         return value
     others = [one.lines[line][column] for one in drawn if line < len(one.lines)]
     numbers = [one for one in others if isinstance(one, float)]
-    if len(numbers) < len(drawn):
+    if len(numbers) < len(drawn) or min(numbers) == max(numbers):
         return value
-    error = float(np.std(numbers, ddof=1))
-    return f"{format_value(value)} ± {error:.2g}" if error > 0.0 else value
+    error = float(f"{np.std(numbers, ddof=1):.2g}")
+    return f"{format_value(value)} ± {format_value(error)}"
 
 
 COLOURS = (
