@@ -61,8 +61,9 @@ class Contingency(Mechanism):
     Neighbours: one record moves along one edge of `policy`.
     Sensitivity: an edge changes two cells of every measured table that holds an
         attribute in which the record moves (one cell of every table where it appears);
-        the worst edge over all tables at their rates costs epsilon. Tables of public
-        attributes alone are exact, and cost nothing.
+        the worst edge over all tables at their rates costs epsilon; one to an "absent"
+        stated l edges away may cost l epsilon. Tables of public attributes alone are
+        exact, and cost nothing.
     Error: known before anything is spent, the same for all cells of a table
         (`expected_error`, `plan`).
     Complexity: O(2^k cells of the measured tables) time for tables of k attributes.

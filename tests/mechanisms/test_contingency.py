@@ -115,6 +115,23 @@ def test_expected_errors_are_variances_by_name_by_workload_or_for_all():
         alone.expected_error("age", "sex")
 
 
+def test_presence_some_steps_away_costs_a_census_next_to_nothing():
+    sizes = (74, 9, 16, 16, 7, 15, 6, 5, 2, 16, 16, 20, 42, 2)
+    survey = bf.WideDomain.product(
+        *(bf.Domain(size, names=[f"a{at}"]) for at, size in enumerate(sizes))
+    )
+    asked = Tables(survey, ways=2)
+
+    def error(policy):
+        return bf.Contingency(policy, asked, epsilon=1).plan().rms
+
+    apart = error(P.TablePolicy(survey, {}, presence=4))
+    assert apart == error(P.WithAbsent(P.TablePolicy(survey, {}), 4))
+    assert apart == pytest.approx(31.4, abs=0.1)
+    near = error(P.TablePolicy(survey, {}, presence=True))
+    assert near == pytest.approx(109.8, abs=0.1)
+
+
 def test_a_plan_says_errors_beside_mean_counts():
     mechanism = bf.Contingency(P.AddRemove(SURVEY), Tables(SURVEY, ways=2), epsilon=1)
     text = str(mechanism.plan(records=4000))

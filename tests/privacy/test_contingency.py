@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 from itertools import combinations
 
@@ -142,17 +143,72 @@ def test_a_policy_over_other_attributes_or_with_constraints_is_refused():
         bf.Contingency(constrained, bf.workloads.Tables(SMALL, ways=1), epsilon=1)
 
 
-@pytest.mark.parametrize("length", [1, 2, 4])
-def test_presence_at_a_distance_may_cost_as_many_edges(length, generator):
-    moves = P.TablePolicy(SMALL, {})
-    policy = P.WithAbsent(moves, length)
-    for _ in range(5):
-        weights = generator.integers(0, 9, len(TABLES))
-        away = worst_edge(P.AddRemove(SMALL), SIZES, TABLES, weights) / length
-        along = worst_edge(P.Attribute(SMALL), SIZES, TABLES, weights)
-        found = heaviest_edge(weights.tolist(), TABLES, edge_kinds(policy))
-        assert found == np.ceil(max(away, along))
-    assert not is_exact((), edge_kinds(policy))
+FAR = [Fraction(1), Fraction(2), Fraction(7, 2), Fraction(4)]
+STATED = {"attribute": (P.Attribute(SMALL), {}), "full": (P.Full(SMALL), None)}
+
+
+def with_presence(stated, length):
+    """Return both ways to state the same: in the table, and around its moves."""
+    around = P.WithAbsent(P.TablePolicy(SMALL, stated), length)
+    return P.TablePolicy(SMALL, stated, presence=length), around
+
+
+@pytest.mark.parametrize("name", sorted(STATED))
+@pytest.mark.parametrize("length", FAR)
+def test_presence_at_a_distance_may_cost_as_many_edges(length, name, generator):
+    moves, stated = STATED[name]
+    for policy in with_presence(stated, length):
+        for _ in range(5):
+            weights = generator.integers(0, 9, len(TABLES))
+            away = worst_edge(P.AddRemove(SMALL), SIZES, TABLES, weights)
+            along = worst_edge(moves, SIZES, TABLES, weights)
+            found = heaviest_edge(weights.tolist(), TABLES, edge_kinds(policy))
+            assert found == max(math.ceil(Fraction(int(away)) / length), along)
+        assert not is_exact((), edge_kinds(policy))
+
+
+@pytest.mark.parametrize("budget", [{"epsilon": "1/2"}, {"rho": "1/8"}])
+@pytest.mark.parametrize("name", sorted(STATED))
+@pytest.mark.parametrize("length", FAR)
+def test_only_edges_to_absent_may_cost_more_and_no_more_than_stated(
+    length, name, budget
+):
+    # The price of an edge is the sum of |move|^power times the rate, in whole numbers.
+    moves, stated = STATED[name]
+    asked = bf.workloads.Tables(SMALL, ways=2)
+    plans = []
+    for policy in with_presence(stated, length):
+        mechanism = bf.Contingency(policy, asked, **budget)
+        amount, power = mechanism.budget.amount, mechanism.budget.power
+        (kept,) = mechanism._dry_run.measurements
+        edges = {
+            joined: max(
+                edge_cost(kept, int(one), int(two))
+                for chunk in edges.edges()
+                for one, two in chunk
+            )
+            for joined, edges in (("cells", moves), ("absent", P.AddRemove(SMALL)))
+        }
+        assert edges["cells"] <= amount
+        assert edges["absent"] <= amount * length**power
+        # One of the two is used up, so no noise is added for nothing.
+        used = max(edges["cells"], edges["absent"] / length**power)
+        assert used > Fraction(9999, 10000) * amount
+        plans.append(mechanism.expected_error())
+    np.testing.assert_array_equal(*plans)
+
+
+def test_presence_forgotten_in_the_length_of_moves_is_caught(monkeypatch):
+    # Planted bug: moves are taken to be as far as "absent".
+    def all_far(policy):
+        return tuple(one._replace(length=Fraction(4)) for one in edge_kinds(policy))
+
+    monkeypatch.setattr(table_strategy, "edge_kinds", all_far)
+    policy, _ = with_presence({}, 4)
+    strategy = TableStrategy(SIZES, TABLES, [1.0] * len(TABLES))
+    scales = strategy.scales(policy, Fraction(1))
+    rates = [int(scales.rates[start]) for start in strategy.starts[:-1]]
+    assert worst_edge(P.Attribute(SMALL), SIZES, TABLES, rates) > 2 * scales.unit
 
 
 def test_the_audit_prices_all_tables_that_an_edge_moves():

@@ -184,7 +184,9 @@ def edge_kinds(policy: Policy) -> tuple[EdgeKind, ...]:
     """
     kinds = [EdgeKind(frozenset(one)) for one in _moved_axes(policy) if one]
     if policy.has_bottom:
-        far = policy.absent_length if isinstance(policy, WithAbsent) else Fraction(1)
+        far = Fraction(1)
+        if isinstance(policy, WithAbsent | TablePolicy):
+            far = policy.absent_length or far
         kinds.append(EdgeKind(None, far))
     return tuple(kinds)
 
