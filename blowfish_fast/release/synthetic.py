@@ -105,13 +105,18 @@ def non_negative_shares(estimate: FloatArray, total: float) -> FloatArray:
 def publishable_counts(estimate: FloatArray) -> IntArray:
     """Return whole counts, none negative, with the estimate's own total, rounded.
 
-    Coins come from a digest of the estimate, so that a release is always rounded alike.
+    Coins come from the estimate, so that a release is always rounded alike.
     """
     total = max(round(float(estimate.sum())), 0)
-    digest = hashlib.sha256(np.ascontiguousarray(estimate).tobytes()).digest()
-    generator = np.random.default_rng(int.from_bytes(digest[:16], "little"))
     shares = non_negative_shares(estimate.reshape(-1), total)
-    return round_counts(shares, total, generator).reshape(estimate.shape)
+    counts = round_counts(shares, total, coins_of(estimate))
+    return counts.reshape(estimate.shape)
+
+
+def coins_of(published: AnyArray) -> np.random.Generator:
+    """Return coins that published numbers decide: the same again, also from a file."""
+    digest = hashlib.sha256(np.ascontiguousarray(published).tobytes()).digest()
+    return np.random.default_rng(int.from_bytes(digest[:16], "little"))
 
 
 def round_counts(

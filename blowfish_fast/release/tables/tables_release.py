@@ -41,7 +41,7 @@ from blowfish_fast.release.file import (
 from blowfish_fast.release.grants import Scope
 from blowfish_fast.release.guarantee import Guarantee
 from blowfish_fast.release.release import Release
-from blowfish_fast.release.synthetic import FittedTables
+from blowfish_fast.release.synthetic import FittedTables, coins_of
 from blowfish_fast.workloads import Tables, Workload
 from blowfish_fast.workloads.tables import table_names
 
@@ -181,8 +181,8 @@ class TablesRelease(Release):
     def fitted(self, *names: Any, whole: bool = False) -> Release:
         """Return one table without negative counts; biased, with the same intervals.
 
-        With `whole`, the tables of one set of synthetic records, drawn once for this
-        release, so that all of them agree exactly.
+        With `whole`, the tables of one set of synthetic records, so that all of them
+        agree exactly. What was measured decides it: a file gives the same ones again.
         """
         axes = self._axes(names)
         if not whole:
@@ -216,7 +216,7 @@ class TablesRelease(Release):
 
     @cached_property
     def _whole_cells(self) -> AnyArray:
-        return self._fitted.cells(None, np.random.default_rng())
+        return self._fitted.cells(None, coins_of(self.measurements[0].noisy))
 
     def misplaced(self, records: Any) -> Table:
         """Return, per asked table, the share of synthetic records in the wrong cell."""

@@ -9,6 +9,7 @@ import pytest
 
 import blowfish_fast as bf
 from blowfish_fast.errors import DomainError, IntervalError, ReleaseFileError
+from blowfish_fast.release.synthetic import coins_of
 from blowfish_fast.workloads import Identity, Prefixes, Tables
 
 SURVEY = bf.WideDomain.product(
@@ -90,6 +91,21 @@ def test_whole_tables_are_whole_and_agree_exactly(out):
     assert (pair == np.rint(pair)).all()
     assert (pair >= 0).all()
     assert (pair.sum(axis=0) == out.fitted("works", whole=True).estimate).all()
+
+
+def test_whole_tables_are_the_same_whenever_a_file_is_read(out, tmp_path):
+    out.save(tmp_path / "tables.release")
+    first, second = (
+        bf.TablesRelease.load(tmp_path / "tables.release") for _ in range(2)
+    )
+    for table in out.asked:
+        whole = out.fitted(*table, whole=True).estimate
+        assert (first.fitted(*table, whole=True).estimate == whole).all()
+        assert (second.fitted(*table, whole=True).estimate == whole).all()
+    # Another draw of the noise is rounded by coins of its own.
+    noisy = out.measurements[0].noisy
+    coins = [coins_of(one).random() for one in (noisy, noisy.copy(), noisy + 1)]
+    assert coins[0] == coins[1] != coins[2]
 
 
 def test_synthetic_records_follow_the_fitted_tables(out):
