@@ -228,7 +228,8 @@ class Contingency(Mechanism):
         Asked of a table by its attributes, a workload over one table, or `Tables`.
         """
         measured = self._measured
-        if isinstance(workload, Workload) and not isinstance(workload, Tables):
+        tables: Sequence[AxisSet] = self.workload.tables
+        if isinstance(workload, Workload):
             own = self.domain.attributes
             found = workload.domain.attributes
             axes = tuple(own.index(one) for one in found if one in own)
@@ -237,19 +238,23 @@ class Contingency(Mechanism):
                     "ask a workload over the attributes of one table, in their order",
                     received=repr(workload),
                 )
-            noise = TableNoise.of(measured, axes)
-            form = workload.explicit_form(Buckets.single_cells(workload.domain.size))
-            scales = self._dry_run.measurements[0].scales
-            return noise.spread(form, scales).variance
-        if isinstance(workload, str | Sequence):
+            if not isinstance(workload, Tables):
+                noise = TableNoise.of(measured, axes)
+                buckets = Buckets.single_cells(workload.domain.size)
+                form = workload.explicit_form(buckets)
+                scales = self._dry_run.measurements[0].scales
+                return noise.spread(form, scales).variance
+            tables = [tuple(axes[at] for at in one) for one in workload.tables]
+        elif isinstance(workload, str | Sequence):
             first = [workload] if isinstance(workload, str) else list(workload)
-            tables: Sequence[AxisSet] = [
-                tuple(sorted(self.domain.axes([*first, *names])))
-            ]
-        else:
-            asked = self.workload if workload is None else workload
-            assert isinstance(asked, Tables)
-            tables = asked.tables
+            tables = [tuple(sorted(self.domain.axes([*first, *names])))]
+        elif workload is not None:
+            raise InputError(
+                "errors are those of a table, by its attributes, or of a workload",
+                received=quoted(workload),
+                way_out='Write expected_error("age", "sex"), or expected_error() for '
+                "all tables",
+            )
         laws = (TableNoise.of(measured, one) for one in tables)
         return np.concatenate([np.full(one.cells, one.cell_variance()) for one in laws])
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import blowfish_fast as bf
-from blowfish_fast.errors import DomainError, IntervalError, WorkloadError
+from blowfish_fast.errors import DomainError, InputError, IntervalError, WorkloadError
 from blowfish_fast.workloads import Identity, Ranges, Tables
 
 SIZES = {"age": 12, "sex": 2, "region": 5, "job": 6, "size": 3}
@@ -113,6 +113,19 @@ def test_expected_errors_are_variances_by_name_by_workload_or_for_all():
     alone = bf.Contingency(P.AddRemove(SURVEY), apart, epsilon=1, plan="maximal")
     with pytest.raises(IntervalError, match="measured apart"):
         alone.expected_error("age", "sex")
+
+
+def test_errors_of_what_is_no_table_are_refused_and_others_found_by_name():
+    mechanism = bf.Contingency(P.AddRemove(SURVEY), Tables(SURVEY, ways=2), epsilon=1)
+    for ask in (mechanism.expected_error, mechanism.expected_total_error):
+        with pytest.raises(InputError, match=r"those of a table.*received 42"):
+            ask(42)
+    some = Tables(SURVEY.marginal(["region", "size"]), ways=1)
+    expected = [mechanism.expected_error(one) for one in ("region", "size")]
+    assert (mechanism.expected_error(some) == np.concatenate(expected)).all()
+    other = Tables(bf.WideDomain.product(SURVEY, bf.Domain(2, names=["more"])), ways=1)
+    with pytest.raises(WorkloadError, match="attributes of one table"):
+        mechanism.expected_error(other)
 
 
 def test_presence_some_steps_away_costs_a_census_next_to_nothing():

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Self
 import numpy as np
 
 from blowfish_fast._support.typing import AnyArray, BoolArray, FloatArray
-from blowfish_fast._support.validation import as_generator
+from blowfish_fast._support.validation import as_confidence, as_generator
 from blowfish_fast.data.axes import as_array
 from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.data.domain import Domain, WideDomain
@@ -29,6 +29,7 @@ from blowfish_fast.measure.strategies.tables.residuals import (
     AxisSet,
     ResidualFit,
     TableNoise,
+    cell_count,
     closure,
 )
 from blowfish_fast.measure.strategies.tables.table_strategy import TableStrategy
@@ -42,7 +43,7 @@ from blowfish_fast.release.grants import Scope
 from blowfish_fast.release.guarantee import Guarantee
 from blowfish_fast.release.release import Release
 from blowfish_fast.release.synthetic import FittedTables, coins_of
-from blowfish_fast.workloads import Tables, Workload
+from blowfish_fast.workloads import Identity, Tables, Workload
 from blowfish_fast.workloads.tables import table_names
 
 from .accuracy import TableErrors
@@ -274,8 +275,8 @@ class TablesRelease(Release):
     def answer(self, workload: Workload) -> AnyArray:
         """Return one estimated answer per query, of tables or of one marginal."""
         if isinstance(workload, Tables):
-            parts = [self._linear_table(one).reshape(-1) for one in workload.tables]
-            return np.concatenate(parts)
+            parts = map(self._linear_table, self._asked_of(workload))
+            return np.concatenate([one.reshape(-1) for one in parts])
         return self._over(workload).answer(workload)
 
     def intervals(
@@ -286,7 +287,16 @@ class TablesRelease(Release):
         of: Scope | None = None,
         together: bool = False,
     ) -> FloatArray:
-        """Return intervals for queries over the attributes of one table."""
+        """Return intervals for all cells of tables, or queries over one table."""
+        if isinstance(workload, Tables):
+            asked = as_confidence(confidence)
+            if together:
+                # Chances of a miss add up over all cells; rounded to the safe side.
+                asked = math.nextafter(1.0 - (1.0 - asked) / workload.queries, 1.0)
+            parts = map(self._release_of, self._asked_of(workload))
+            return np.concatenate(
+                [one.intervals(Identity(one.domain), asked, of=of) for one in parts]
+            )
         return self._over(workload).intervals(
             workload, confidence, of=of, together=together
         )
@@ -299,9 +309,24 @@ class TablesRelease(Release):
 
     def standard_errors(self, workload: Workload) -> FloatArray:
         """Return the exact standard deviation of the noise in each answer."""
+        if isinstance(workload, Tables):
+            return np.concatenate(
+                [
+                    np.full(cell_count(self.domain.shape, one), self._deviation(one))
+                    for one in self._asked_of(workload)
+                ]
+            )
         return self._over(workload).standard_errors(workload)
 
     def _over(self, workload: Workload) -> Release:
+        return self._release_of(self._places(workload))
+
+    def _asked_of(self, workload: Tables) -> list[AxisSet]:
+        places = self._places(workload)
+        return [tuple(places[axis] for axis in one) for one in workload.tables]
+
+    def _places(self, workload: Workload) -> AxisSet:
+        """Return which attributes a workload is over; refuse others."""
         attributes = getattr(getattr(workload, "domain", None), "attributes", ())
         own = self.domain.attributes
         axes = [own.index(one) for one in attributes if one in own]
@@ -311,7 +336,7 @@ class TablesRelease(Release):
                 received=repr(workload),
                 way_out='Build it over release.table("age", "sex").domain',
             )
-        return self._release_of(tuple(axes))
+        return tuple(axes)
 
     def where(
         self, conditions: Mapping[Any, Any] | None = None, /, **named: Any

@@ -65,6 +65,33 @@ def test_questions_find_their_table(out):
         out.answer(Prefixes(bf.Domain(3)))
 
 
+def test_all_asked_tables_have_errors_and_intervals_at_once(out):
+    asked = Tables(SURVEY, ways=2)
+    single = [out.table(*one) for one in out.asked]
+    errors = [one.standard_errors(Identity(one.domain)) for one in single]
+    assert np.allclose(out.standard_errors(asked), np.concatenate(errors))
+    bounds = [one.intervals(Identity(one.domain), 0.9) for one in single]
+    assert (out.intervals(asked, 0.9) == np.concatenate(bounds)).all()
+    # All at once: a tenth is shared by all cells of all tables, not of each.
+    at_once = out.intervals(asked, 0.9, together=True, of="noise")
+    each = out.intervals(asked, 1 - 0.1 / asked.queries, of="noise")
+    assert np.allclose(at_once, each)
+    assert at_once.shape == (out.answer(asked).size, 2)
+    with pytest.raises(bf.BlowfishError, match="confidence"):
+        out.intervals(asked, 2)
+
+
+def test_tables_of_other_attributes_are_found_by_name_or_refused(out):
+    some = Tables(SURVEY.marginal(["sex", "works"]), ways=1)
+    expected = [out.table(one).estimate for one in ("sex", "works")]
+    assert (out.answer(some) == np.concatenate(expected)).all()
+    assert out.intervals(some).shape == (4, 2)
+    other = Tables(bf.WideDomain.product(SURVEY, bf.Domain(2, names=["more"])), ways=1)
+    for ask in (out.answer, out.intervals, out.standard_errors):
+        with pytest.raises(DomainError, match="attributes of one table"):
+            ask(other)
+
+
 def test_there_is_no_single_estimate(out):
     assert not hasattr(out, "estimate")
     with pytest.raises(AttributeError, match="take one"):
