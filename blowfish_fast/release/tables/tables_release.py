@@ -211,7 +211,8 @@ class TablesRelease(Release):
         """Draw synthetic records whose tables follow the fitted ones; free.
 
         One- and two-way tables are followed closely; what is asked nowhere is kept only
-        as far as it follows from them. `misplaced` measures both.
+        as far as it follows from them. `misplaced` measures how closely the asked
+        tables are followed; nothing measures the rest.
         """
         return self._fitted.records(n, as_generator(rng))
 
@@ -220,7 +221,10 @@ class TablesRelease(Release):
         return self._fitted.cells(None, coins_of(self.measurements[0].noisy))
 
     def misplaced(self, records: Any) -> Table:
-        """Return, per asked table, the share of synthetic records in the wrong cell."""
+        """Return, per asked table, the share of records outside the cell of the fit.
+
+        The fitted tables are compared with, not the true ones, which stay unknown.
+        """
         shares = self._fitted.misplaced(self._asked, records)
         names = as_array(tuple(" x ".join(map(str, one)) for one in self.asked))
         return Table({"table": names, "misplaced": np.array(shares)})
