@@ -177,6 +177,11 @@ def read_archive(
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             _check_members(archive)
+            if name == "release.json" and "tables.json" in archive.namelist():
+                raise ReleaseFileError(
+                    "the file holds many tables. Read it with TablesRelease.load, or "
+                    "ask one of them: blowfish answer FILE --by COLUMN"
+                )
             restore = partial(_restore_array, archive)
             plain = json.loads(_member(archive, name), object_hook=restore)
             if plain.get("format") != FORMAT:

@@ -30,6 +30,7 @@ from blowfish_fast.release.grants import BOUND_NAMES, Scope
 from blowfish_fast.release.group_answers import GroupedAnswers
 from blowfish_fast.release.olap import Groups, Selection
 from blowfish_fast.release.release import Release
+from blowfish_fast.release.tables.tables_release import TablesRelease
 from blowfish_fast.workloads import Identity, Prefixes, Ranges, Rectangles, Workload
 
 ANSWERED = ("count", *(end for ends in BOUND_NAMES.values() for end in ends))
@@ -79,6 +80,18 @@ def answer_question(release: Release, asked: Question) -> AnswerTable:
         workload = parse_workload(asked.workload, release.domain)
         return _answer_workload(release, workload, _query_columns(workload))
     return _answer_selection(release, asked)
+
+
+def asked_table(release: Release, asked: Question) -> Release:
+    """Return, of many tables, the one over the columns that a question names."""
+    if not isinstance(release, TablesRelease):
+        return release
+    if asked.ranges or asked.file or asked.workload:
+        return release.table(tuple(range(release.domain.ndim)))
+    measured = [asked.sum_of, asked.mean_of, asked.std_of, asked.quantile_of]
+    words = [one for one in (*asked.where, *asked.by, *measured) if one]
+    axes = {find_column(one.partition("=")[0], release.domain) for one in words}
+    return release.table(sorted(axes) or release.asked[0])
 
 
 def measures_answers(release: Release) -> bool:

@@ -23,6 +23,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import IO, Any, Unpack
 
 from blowfish_fast.accounting.population import PeopleTable, Population
@@ -396,20 +397,16 @@ def _held(folder: Path) -> IO[str]:
 def _load_csv(content: bytes, path: Path, name: str) -> None:
     """Make a DuckDB file of a CSV file; types are settled by all rows."""
     duckdb = duckdb_module()
-    upload, draft = path.with_suffix(".csv"), path.with_suffix(".new")
-    upload.write_bytes(content)
-    try:
-        connection = duckdb.connect(str(draft))
+    # A folder of its own: beside the data may lie a file of the curator's.
+    with TemporaryDirectory(dir=path.parent) as place:
+        upload, draft = Path(place, "upload.csv"), Path(place, "draft.duckdb")
+        upload.write_bytes(content)
         try:
-            load_csv(connection, upload, name)
-        finally:
-            connection.close()
-        os.replace(draft, path)
-    except (duckdb.Error, InputError) as problem:
-        why = getattr(problem, "rule", "it is no table").replace(str(upload), "it")
-        raise InputError(
-            f"the file could not be read as CSV with a header line: {why}"
-        ) from None
-    finally:
-        upload.unlink(missing_ok=True)
-        draft.unlink(missing_ok=True)
+            with duckdb.connect(str(draft)) as connection:
+                load_csv(connection, upload, name)
+            os.replace(draft, path)
+        except (duckdb.Error, InputError) as problem:
+            why = getattr(problem, "rule", "it is no table").replace(str(upload), "it")
+            raise InputError(
+                f"the file could not be read as CSV with a header line: {why}"
+            ) from None

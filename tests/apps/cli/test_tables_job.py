@@ -13,6 +13,7 @@ import blowfish_fast as bf
 from blowfish_fast.apps.cli.main import application
 from blowfish_fast.apps.cli.parsing.workload import parse_tables, parse_workload
 from blowfish_fast.errors import BlowfishError, InputError, ReleaseFileError
+from tests.apps.cli.asking import refused
 
 RUN = CliRunner()
 JOB = """
@@ -147,3 +148,107 @@ def test_words_for_tables_and_unions():
     assert isinstance(parse_workload("tables:1", survey), bf.workloads.Tables)
     with pytest.raises(InputError, match="several with"):
         parse_workload("everything", survey)
+
+
+def test_only_tables_of_a_former_export_are_replaced(folder):
+    told("release", "job.toml")
+    mine = folder / "tables" / "notes.txt"
+    mine.write_text("mine")
+    told("release", "job.toml", "--tables", "1", "--overwrite")
+    held = sorted(one.name for one in (folder / "tables").iterdir())
+    assert held == [
+        *("001_age.csv", "002_sex.csv", "003_region.csv"),
+        *("contents.csv", "notes.txt", "promise.txt"),
+    ]
+    assert mine.read_text() == "mine"
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"thesis.txt": "years of work"},
+        {"contents.csv": "file\nthesis.txt\n", "promise.txt": "", "thesis.txt": ""},
+        {"contents.csv": "file\n../people.csv\n", "promise.txt": ""},
+        {"contents.csv": "file\n001_age.csv\n", "001_age.csv": "of somebody else"},
+        {
+            "contents.csv": "file\n001_age.csv\n",
+            "promise.txt": "",
+            "002_sex.csv": "not in the list",
+        },
+        {"contents.csv": "a,b\n1,2\n", "promise.txt": ""},
+    ],
+)
+def test_a_folder_of_other_files_is_refused_before_the_charge(files, folder):
+    place = folder / "work"
+    place.mkdir()
+    for name, text in files.items():
+        (place / name).write_text(text)
+    words = ("release", "job.toml", "--table", "work", "--overwrite")
+    for more in ((), ("--dry-run",)):
+        problem = refused(*words, *more)
+        assert "holds other files" in problem.received
+        assert "Name a new or an empty folder" in problem.way_out
+    assert {one.name: one.read_text() for one in place.iterdir()} == files
+    assert (folder / "people.csv").exists()
+    assert not (folder / "survey.ledger").exists()
+
+
+@pytest.mark.parametrize("name", ["notes", "book.xlsx"])
+def test_a_file_is_no_folder_and_a_folder_is_no_workbook(name, folder):
+    pytest.importorskip("openpyxl")
+    place = folder / name
+    place.mkdir() if name == "book.xlsx" else place.write_text("mine")
+    said = refused("release", "job.toml", "--table", name, "--overwrite")
+    assert "choose another name for the table" in str(said)
+    assert place.exists()
+    assert not (folder / "survey.ledger").exists()
+
+
+def test_a_confidence_that_tables_would_not_follow_is_refused(folder):
+    problem = refused("release", "job.toml", "--confidence", "0.9")
+    assert problem.received == "--confidence 0.9"
+    assert "blowfish answer" in problem.way_out
+    assert not (folder / "survey.ledger").exists()
+    told("release", "job.toml", "--confidence", "0.95")
+    wide = told("answer", "release.blowfish", "--by", "sex")["answers"]
+    narrow = told("answer", "release.blowfish", "--by", "sex", "--confidence", "0.5")
+    for one, other in zip(wide, narrow["answers"], strict=True):
+        assert one["low"] < other["low"] < other["high"] < one["high"]
+
+
+def test_questions_to_many_tables_are_put_to_the_table_of_their_columns(folder):
+    told("release", "job.toml")
+    out = bf.TablesRelease.load("release.blowfish")
+
+    def answers(*words):
+        return told("answer", "release.blowfish", *words)["answers"]
+
+    assert answers()[0]["estimate"] == pytest.approx(300)
+    counts = [one["count"] for one in answers("--by", "region")]
+    assert counts == pytest.approx(out.table("region").estimate)
+    young = answers("--where", "age=0:20", "--by", "sex")
+    both = out.table("age", "sex").estimate[:2].sum(axis=0)
+    assert [one["count"] for one in young] == pytest.approx(both)
+    mean = float(out.table("age").where().mean("age"))
+    assert answers("--mean", "age")[0]["estimate"] == pytest.approx(mean)
+    text = RUN.invoke(application, ["answer", "release.blowfish"]).stdout
+    assert "region" in text.partition("What can be asked")[2]
+
+
+def test_columns_that_were_measured_apart_are_refused(folder):
+    told("release", "job.toml", "--tables", "1")
+    for words in (("--where", "age=0:20", "--by", "sex"), ("--workload", "identity")):
+        said = str(refused("answer", "release.blowfish", *words))
+        assert "measured apart" in said
+
+
+def test_whoever_reads_many_tables_as_one_release_is_told_what_they_are(folder):
+    told("release", "job.toml")
+    words = ("--data", "people.csv", "--workload", "identity", "--epsilon", "0.1")
+    said = str(refused("certify", "release.blowfish", *words))
+    with pytest.raises(ReleaseFileError) as problem:
+        bf.Release.load("release.blowfish")
+    for message in (said, str(problem.value)):
+        assert "holds many tables" in message
+        assert "blowfish answer FILE --by COLUMN" in message
+        assert "damaged" not in message

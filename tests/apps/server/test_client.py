@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import closing
 
 import httpx
 import numpy as np
@@ -11,6 +12,7 @@ import pytest
 import blowfish_fast as bf
 from blowfish_fast.apps.server.client import Client
 from blowfish_fast.apps.server.keys import CURATOR
+from blowfish_fast.apps.server.workspace import Workspace
 from blowfish_fast.errors import (
     BlowfishError,
     BudgetError,
@@ -158,3 +160,15 @@ def test_what_is_no_explorer_is_told_in_words(content):
 def test_a_newer_server_may_say_more():
     content = json.dumps({**ANSWER, "weather": "fine"}).encode()
     assert answering(content).ask(AGES).values.tolist() == [1.0]
+
+
+def test_a_file_of_the_curator_beside_the_data_is_kept(tmp_path):
+    with closing(Workspace(tmp_path)) as workspace:
+        beside = tmp_path / "data" / "cities.csv"
+        beside.write_text("mine")
+        workspace.add_csv("cities", b"city\nOslo\nRome\n")
+        with pytest.raises(InputError, match="could not be read as CSV"):
+            workspace.add_csv("nothing", b"")
+        assert beside.read_text() == "mine"
+        held = sorted(one.name for one in beside.parent.iterdir())
+        assert held == ["cities.csv", "cities.duckdb"]

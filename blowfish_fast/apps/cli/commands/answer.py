@@ -53,7 +53,8 @@ def run_answer(
     Example: blowfish answer ages.blowfish --where age=20:40 --mean age
     """
     from blowfish_fast._support.validation import as_confidence
-    from blowfish_fast.apps.cli.release_questions import add_intervals, answer_question
+    from blowfish_fast.apps.cli import release_questions as questions
+    from blowfish_fast.apps.cli.files import outputs
     from blowfish_fast.data.frames import Table
     from blowfish_fast.data.predicates import extent
 
@@ -62,19 +63,18 @@ def run_answer(
     if COMPILER.alone and not many and path.is_file():
         COMPILER.wanted = path.stat().st_size > SHORT_FILE
     if out is not None:
-        from blowfish_fast.apps.cli.files.outputs import check_table, write_table
-
-        check_table(out)
+        outputs.check_table(out)
     with spinner(f"reading {path.name}") as step:
-        release = bf.Release.load(path)
+        loaded = outputs.read_release(path)
+        release = questions.asked_table(loaded, asked)
         if rounded:
             release = release.rounded()
         step("answering")
-        found = answer_question(release, asked)
-        columns, about = add_intervals(release, found, checked)
+        found = questions.answer_question(release, asked)
+        columns, about = questions.add_intervals(release, found, checked)
     table = Table(columns, experiment=not release.private)
     if out is not None:
-        write_table(table, out, str(release.guarantee))
+        outputs.write_table(table, out, str(release.guarantee))
     if as_json:
         answers = _as_plain(release, table, checked, about)
         written = None if out is None else str(out)
@@ -82,7 +82,7 @@ def run_answer(
         return
     _show(release, table, about)
     if not asked.anything:
-        held = "; ".join(extent(one) for one in release.domain.attributes)
+        held = "; ".join(extent(one) for one in loaded.domain.attributes)
         show(f"What can be asked: {held}.")
     if out is not None:
         remark(f"written: {out}")

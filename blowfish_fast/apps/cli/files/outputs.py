@@ -5,11 +5,12 @@ What fails after the release loses nothing: it can be made again, for free.
 
 from __future__ import annotations
 
+import csv
 import hashlib
 import io
 import json
 import os
-import shutil
+import re
 import tempfile
 import warnings
 from collections.abc import Callable
@@ -43,6 +44,7 @@ DOTS = 150
 RELEASE = "release.blowfish"
 FOLDER = "tables"
 """Where many tables are written, if nothing else is said."""
+EXPORTED = re.compile(r"[0-9]{3,}_[A-Za-z0-9_-]*\.csv")
 CONFIDENCE = 0.95
 MOST_ROWS = 50
 STYLE = """
@@ -95,6 +97,12 @@ class Outputs:
     def check(self, domain: Domain) -> None:
         """Refuse what could not be written; leaves nothing behind."""
         as_confidence(self.confidence)
+        if self.many and self.confidence != CONFIDENCE:
+            raise InputError(
+                "tables are written with intervals at 0.95",
+                received=f"--confidence {self.confidence:.15g}",
+                way_out="Leave it out; blowfish answer RELEASE --by COLUMN takes it",
+            )
         paths = [path.absolute() for path in self.named.values()]
         if len(set(paths)) < len(paths):
             raise InputError(
@@ -140,8 +148,8 @@ class Outputs:
 
     def _write_table(self, release: Release, path: Path) -> None:
         if isinstance(release, TablesRelease):
-            if path.is_dir():
-                shutil.rmtree(path)
+            for one in former_files(path) if path.is_dir() else ():
+                one.unlink(missing_ok=True)
             release.save_tables(path, fitted=True, whole=self.whole)
             return
         table = cell_table(release, self.confidence, whole=self.whole)
@@ -167,17 +175,20 @@ class Outputs:
                 f"there is no folder {path.parent} to write the {kind} to; make it "
                 "first. Nothing was charged"
             )
-        if any(_same(path, one) for one in self.reads):
+        read = [one for one in self.reads if path.exists() and one.exists()]
+        if any(path.samefile(one) for one in read):
             raise InputError(
                 f"the {kind} would be written over {path}, which is read; choose "
                 "another name"
             )
-        folder = path.is_dir() and not (self.many and kind == "table")
-        if folder or (path.exists() and not self.overwrite):
+        folder = self.many and kind == "table" and path.suffix.lower() != ".xlsx"
+        if path.exists() and (path.is_dir() != folder or not self.overwrite):
             raise InputError(
                 f"{path} exists already; choose another name for the {kind}, or "
                 "allow --overwrite. Nothing was charged"
             )
+        if path.is_dir():
+            former_files(path)
         try:
             handle, probe = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}")
         except OSError as problem:
@@ -189,8 +200,21 @@ class Outputs:
         os.unlink(probe)
 
 
-def _same(one: Path, other: Path) -> bool:
-    return one.exists() and other.exists() and one.samefile(other)
+def former_files(folder: Path) -> list[Path]:
+    """Return what a former export wrote into a folder; refuse a folder of others."""
+    listed, held = folder / "contents.csv", {one.name for one in folder.iterdir()}
+    text = listed.read_text("utf-8", "replace") if listed.is_file() else ""
+    names = [row.get("file") or "" for row in csv.DictReader(text.splitlines())]
+    # A list by somebody else may name anything: only names that exports give count.
+    tables = {one for one in (*held, *names) if EXPORTED.fullmatch(one)}
+    if held and not (names and tables == set(names) and "promise.txt" in held):
+        raise InputError(
+            "tables replace only tables that were written before, as contents.csv and "
+            "promise.txt of their folder say",
+            received=f"{folder}, which holds other files",
+            way_out="Name a new or an empty folder, --table. Nothing was changed",
+        )
+    return [folder / one for one in (*names, "contents.csv", "promise.txt")]
 
 
 def check_table(path: Path, *, many: bool = False) -> None:

@@ -230,7 +230,7 @@ class Job:
     table: str | None = _in(
         "output",
         "FILE",
-        "A line per cell with intervals: .csv, .xlsx, .parquet or .json.",
+        "A line per cell: .csv, .xlsx, .parquet, .json; many tables: a folder, .xlsx.",
     )
     round: bool | None = _in(
         "output",
