@@ -34,7 +34,9 @@ LEAST_PART = 2.0**-20
 
 ROUNDS = 12
 MIXED = 0.02
-"""Part of the product of one-way tables mixed in, so that raking can reach any cell."""
+"""Most of the product of one-way tables mixed in, so that raking can reach any cell."""
+MIXED_NOISE = 0.1
+"""Part of the noise of a cell by which mixing may move cells, root mean square."""
 SWEEPS = 12
 MOST_PARENTS = 2
 CLOSEST = 3
@@ -222,7 +224,10 @@ class FittedTables:
         shares = shares.reshape(linear.shape)
         if len(axes) == 1 or self.total <= 0:
             return shares
-        mixed = (1.0 - MIXED) * shares + MIXED * self._product(axes)
+        # Noise alone cuts cells that hold records to 0; beyond it, mixing is a bias.
+        away = self._product(axes) - shares
+        far = max(math.sqrt(float(np.mean(away**2))), 1e-9)
+        mixed = shares + away * min(MIXED, MIXED_NOISE * self.deviation(axes) / far)
         margins = [
             (tuple(at for at, axis in enumerate(axes) if axis not in part), part)
             for part in combinations(axes, len(axes) - 1)

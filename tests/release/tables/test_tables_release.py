@@ -113,6 +113,25 @@ def test_fitted_tables_have_no_negatives_and_keep_their_margins(out):
     assert np.allclose(pair.intervals(cells, of="noise"), linear)
 
 
+@pytest.mark.parametrize("epsilon", [0.1, 1, 10])
+def test_fitted_tables_are_no_further_off_than_noise_puts_linear_ones(epsilon):
+    # Two attributes that are nearly the same: mixing in independence would be a bias.
+    source = np.random.default_rng(5)
+    first = source.integers(0, 8, 40000)
+    moved = source.random(40000) < 0.1
+    people = {"one": first, "two": np.where(moved, 7 - first, first)}
+    survey = bf.WideDomain.product(*(bf.Domain(8, names=[name]) for name in people))
+    asked = Tables(survey, ways=2)
+    mechanism = bf.Contingency(bf.policies.AddRemove(survey), asked, epsilon=epsilon)
+    data = bf.TableCounts.from_records(mechanism, people)
+    true = np.zeros((8, 8))
+    np.add.at(true, (people["one"], people["two"]), 1)
+    outs = (mechanism.release(data, rng=seed) for seed in range(10))
+    errors = [out.fitted("one", "two").estimate - true for out in outs]
+    predicted = mechanism.expected_error("one", "two")[0]
+    assert np.mean(np.square(errors)) <= 1.05 * predicted
+
+
 def test_whole_tables_are_whole_and_agree_exactly(out):
     pair = out.fitted("age", "works", whole=True).estimate
     assert (pair == np.rint(pair)).all()
