@@ -89,8 +89,8 @@ def test_twice_the_product_of_levels_would_be_too_little_on_a_grid(shape, monkey
 def test_forgetting_that_the_meeting_row_changes_by_two_is_caught(monkeypatch):
     levels_only = Haar.worst_edge
 
-    def wrong(self, weights, policy):
-        return levels_only(self, weights, bf.policies.AddRemove(policy.domain))
+    def wrong(self, weights, policy, power=1):
+        return levels_only(self, weights, bf.policies.AddRemove(policy.domain), power)
 
     monkeypatch.setattr(Haar, "worst_edge", wrong)
     line = bf.Domain(8)

@@ -98,8 +98,8 @@ def test_halved_noise_is_caught(monkeypatch):
 def test_forgetting_that_a_move_changes_two_paths_is_caught(monkeypatch):
     path_only = TreeStrategy.worst_edge
 
-    def wrong(self, weights, policy):
-        return path_only(self, weights, bf.policies.AddRemove(policy.domain))
+    def wrong(self, weights, policy, power=1):
+        return path_only(self, weights, bf.policies.AddRemove(policy.domain), power)
 
     monkeypatch.setattr(TreeStrategy, "worst_edge", wrong)
     line = bf.Domain(8)

@@ -110,7 +110,7 @@ def test_a_tree_that_forgets_its_detours_is_caught(monkeypatch):
     monkeypatch.setattr(
         SpanningTree,
         "worst_edge",
-        lambda self, weights, policy: int(weights.max(initial=0)),
+        lambda self, weights, policy, power=1: int(weights.max(initial=0)),
     )
     prices = cost_of_moves(GRAPHS["cycle"], np.arange(9), np.arange(9), "tree")
     assert not all(price.passed for price in prices)

@@ -94,8 +94,8 @@ def test_parallel_composition_across_regions_is_caught(monkeypatch):
     """Planted: a move pays in one region only."""
     right = TreeStrategy.worst_edge
 
-    def one_side(self, weights, policy):
-        return right(self, weights, bf.policies.AddRemove(policy.domain))
+    def one_side(self, weights, policy, power=1):
+        return right(self, weights, bf.policies.AddRemove(policy.domain), power)
 
     monkeypatch.setattr(TreeStrategy, "worst_edge", one_side)
     mechanism, data = bf.AdaptiveGrid.example(
