@@ -252,8 +252,7 @@ class Contingency(Mechanism):
             raise InputError(
                 "errors are those of a table, by its attributes, or of a workload",
                 received=quoted(workload),
-                way_out='Write expected_error("age", "sex"), or expected_error() for '
-                "all tables",
+                way_out='Write expected_error("age", "sex"), or expected_error()',
             )
         laws = (TableNoise.of(measured, one) for one in tables)
         return np.concatenate([np.full(one.cells, one.cell_variance()) for one in laws])

@@ -221,10 +221,7 @@ class TablesRelease(Release):
         return self._fitted.cells(None, coins_of(self.measurements[0].noisy))
 
     def misplaced(self, records: Any) -> Table:
-        """Return, per asked table, the share of records outside the cell of the fit.
-
-        The fitted tables are compared with, not the true ones, which stay unknown.
-        """
+        """Return, per asked table, the share of records that its fit puts elsewhere."""
         shares = self._fitted.misplaced(self._asked, records)
         names = as_array(tuple(" x ".join(map(str, one)) for one in self.asked))
         return Table({"table": names, "misplaced": np.array(shares)})
@@ -314,12 +311,9 @@ class TablesRelease(Release):
     def standard_errors(self, workload: Workload) -> FloatArray:
         """Return the exact standard deviation of the noise in each answer."""
         if isinstance(workload, Tables):
-            return np.concatenate(
-                [
-                    np.full(cell_count(self.domain.shape, one), self._deviation(one))
-                    for one in self._asked_of(workload)
-                ]
-            )
+            tables = self._asked_of(workload)
+            cells = [cell_count(self.domain.shape, one) for one in tables]
+            return np.repeat([self._deviation(one) for one in tables], cells)
         return self._over(workload).standard_errors(workload)
 
     def _over(self, workload: Workload) -> Release:
