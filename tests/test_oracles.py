@@ -178,3 +178,5 @@ def test_d10_the_bound_of_theorem_1():
     assert cost_bound(10, 55, delta=0.05, epsilon=1) == pytest.approx(560.245, abs=1e-3)
     with pytest.raises(InputError, match="at least 1"):
         cost_bound(0, 55, delta=0.05, epsilon=1)
+    with pytest.raises(InputError, match="delta must lie below 1"):
+        cost_bound(10, 55, delta=1.5, epsilon=1)

@@ -291,3 +291,10 @@ def test_only_files_beside_a_ledger_are_read(path, monkeypatch):
 
     monkeypatch.setattr(type(path), "open", unreadable)
     assert list(journal_file.terms_beside(path)) == []
+
+
+@pytest.mark.parametrize("read", [lambda: b"\xff".decode(), lambda: float(10**400)])
+def test_texts_and_numbers_that_cannot_be_read_are_told_as_damage(read):
+    said = "it could not be used: it is damaged"
+    with pytest.raises(LedgerError, match=said), plain_errors("it"):
+        read()

@@ -138,8 +138,9 @@ def cost_bound(cells: int, candidates: int, *, delta: float, epsilon: Any) -> fl
     >>> round(cost_bound(1024, 11 * 1024, delta=0.05, epsilon=0.5))
     201934
     """
-    odds = as_whole(candidates, "candidates", 1) / as_positive(delta, "delta")
-    if odds <= 1.0:
+    miss = as_positive(delta, "delta")
+    if miss >= 1.0:
         raise InputError("delta must lie below 1", received=repr(delta))
+    odds = as_whole(candidates, "candidates", 1) / miss
     each = 8.0 * math.log(odds) / float(as_epsilon(epsilon))
     return as_whole(cells, "cells", 1) * each

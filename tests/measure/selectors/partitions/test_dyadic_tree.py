@@ -62,6 +62,8 @@ def test_giant_counts_and_zeros_work():
 def test_bad_settings_are_refused():
     with pytest.raises(InputError, match="price must be a positive"):
         DyadicTree(price=0)
+    with pytest.raises(InputError, match="price must be at most 1024"):
+        DyadicTree(price=2000)
     with pytest.raises(InputError, match="at least 1"):
         DyadicTree(query_cells=0)
     with pytest.raises(InputError, match="at least 1"):
