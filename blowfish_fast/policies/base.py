@@ -408,19 +408,6 @@ class SameGraph(Policy):
     def _identity(self) -> tuple[Any, ...]:
         return (self.base, *super()._identity[1:])
 
-    def _over(self, base: Policy) -> Policy:
-        """Return the same policy with the graph of another."""
-        raise NotImplementedError
-
-    def _seen_through(
-        self, columns: list[AxisView], domain: Domain | WideDomain
-    ) -> Policy | None:
-        base = self.base._seen_through(columns, domain)
-        return None if base is None else self._over(base).derive_from(self)
-
-    def _quotient(self, buckets: Buckets, domain: Domain) -> Policy:
-        return self._over(self.base.project(buckets))
-
     has_bottom = _of_base("has_bottom")
     has_moves = _of_base("has_moves")
     components = _of_base("components")
@@ -434,6 +421,23 @@ class SameGraph(Policy):
     _distance = _of_base("_distance")
     _joined = _of_base("_joined")
     _bin_pairs = _of_base("_bin_pairs")
+
+
+class OverAnyGraph(SameGraph):
+    """A policy over any graph; seen through bins, it is itself over the quotient."""
+
+    @abstractmethod
+    def _over(self, base: Policy) -> Policy:
+        """Return the same policy with the graph of another."""
+
+    def _seen_through(
+        self, columns: list[AxisView], domain: Domain | WideDomain
+    ) -> Policy | None:
+        base = self.base._seen_through(columns, domain)
+        return None if base is None else self._over(base).derive_from(self)
+
+    def _quotient(self, buckets: Buckets, domain: Domain) -> Policy:
+        return self._over(self.base.project(buckets))
 
 
 @malformed_as(PolicyError, "a policy is read from what its to_dict returned")

@@ -176,8 +176,6 @@ class Constrained(SameGraph):
         bins = None if self._bins is None else self._bins.labels
         return as_keys(self._whole.base, self.constraints, bins)
 
-    _seen_through = Policy._seen_through
-
     def __repr__(self) -> str:
         seen = "" if self._bins is None else f", seen through {self._bins!r}"
         return f"Constrained({self._whole.base!r}, {self.constraints!r}{seen})"

@@ -13,12 +13,12 @@ from typing import Any
 from blowfish_fast.data.persons import Bound, read_at_most, units_per_person
 from blowfish_fast.errors import PolicyError
 
-from .base import Policy, SameGraph
+from .base import OverAnyGraph, Policy
 from .presence import WithAbsent
 from .protocol import PersonRule
 
 
-class PerPerson(SameGraph):
+class PerPerson(OverAnyGraph):
     """One person's records, at most `at_most` of which are counted, are the secret.
 
     Made by `Policy.per_person`. Neighbours: record keys are fixed, and two databases

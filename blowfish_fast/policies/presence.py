@@ -14,7 +14,7 @@ from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.errors import PolicyError
 
-from .base import Policy, SameGraph, moves_words
+from .base import OverAnyGraph, Policy, moves_words
 from .protocol import ABSENT, CHUNK, Bandwidth, Change, Components, PolicyGraph, implies
 
 
@@ -82,7 +82,7 @@ class AddRemove(Policy):
         )
 
 
-class WithAbsent(SameGraph):
+class WithAbsent(OverAnyGraph):
     """The moves of a policy, and presence, `length` edges away.
 
     Presence is told apart by a factor of at most e^(length * eps), moves of `base` by
