@@ -41,6 +41,8 @@ from blowfish_fast.mechanisms.certifier import Certifier
 from blowfish_fast.mechanisms.registry import check_vouched
 from blowfish_fast.policies import Policy
 from blowfish_fast.release.certificates import Certificate, Kind
+from blowfish_fast.release.group_answers import Estimate, GroupedAnswers
+from blowfish_fast.release.guarantee import promise_words
 from blowfish_fast.release.release import Release
 from blowfish_fast.workloads import Workload
 
@@ -294,7 +296,7 @@ class Ledger(Paid):
         self,
         release: Release,
         data: Any,
-        workload: Workload,
+        workload: Workload | GroupedAnswers | Estimate,
         request: str | None = None,
         rng: RandomLike | None = None,
         *,
@@ -307,9 +309,10 @@ class Ledger(Paid):
         """Charge, and find out how far the answers of a release are off the truth.
 
         At least a `fraction` of the answers to `workload` lies within the certified
-        intervals, but for a probability of 1 - `confidence`. `kind` is by default that
-        of the least predicted width (see `Certificate`); other data than the release
-        was drawn from are refused where that is known.
+        intervals, but for a probability of 1 - `confidence`; answers of a selection or
+        of groups may stand for a workload. `kind` is by default that of the least
+        predicted width (see `Certificate`); other data than the release was drawn from
+        are refused where that is known.
         """
         certifier = Certifier(
             release,
@@ -501,7 +504,7 @@ class Ledger(Paid):
     def _repr_html_(self) -> str:
         entries = self.history()
         total, spent = float(self.budget), float(self.spent)
-        words = self.policy.describe()
+        words = promise_words(self.policy.describe(), self.currency.power)
         drawing = spent_bar(spent, total)
         if entries:
             rows = []

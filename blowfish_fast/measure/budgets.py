@@ -249,6 +249,11 @@ def as_delta(value: Any) -> Fraction:
     return delta
 
 
+def left_out(budget: Budget) -> Fraction:
+    """Return the probability that sentences about rho leave out, named in them."""
+    return Fraction(1, 10**9) if budget.delta is None else budget.delta
+
+
 def equal_noise_epsilon(budget: Budget | Fraction) -> float:
     """Return the epsilon whose Laplace noise varies as much; not about privacy."""
     given = Budget.of(budget)

@@ -18,6 +18,7 @@ from blowfish_fast.measure.budgets import (
     Paid,
     as_delta,
     epsilon_of,
+    left_out,
     odds_exponent,
 )
 from blowfish_fast.policies import Policy
@@ -70,7 +71,7 @@ class Guarantee(Paid):
         return cls(
             Budget.of(budget),
             _policy_data(policy),
-            _meaning(policy, Budget.of(budget)),
+            promise_words(policy.describe(), Budget.of(budget).power),
             policy.neighbours,
             secure,
             notes,
@@ -143,10 +144,9 @@ def new_identity(guarantee: Guarantee) -> str:
     return secrets.token_hex(16) if guarantee.secure else ""
 
 
-def _meaning(policy: Policy, budget: Budget) -> str:
-    """Say what stays indistinguishable; paid in rho, without factors of epsilon."""
-    words = policy.describe()
-    if budget.power == 1:
+def promise_words(words: str, power: int) -> str:
+    """Return what a policy promises; paid in rho, without factors of epsilon."""
+    if power == 1:
         return words
     for factor, limit in (
         ("beyond a factor e^eps", "beyond what rho allows"),
@@ -166,7 +166,7 @@ def _meaning(policy: Policy, budget: Budget) -> str:
 
 def odds_sentence(budget: Budget) -> str:
     """Say what rho means for odds, at the stated delta or else at one in a billion."""
-    delta = Fraction(1, 10**9) if budget.delta is None else budget.delta
+    delta = left_out(budget)
     exponent = odds_exponent(budget.amount, delta)
     factor = f"e^{exponent:g}"
     if exponent < 700:

@@ -6,7 +6,6 @@ import inspect
 import math
 import re
 from contextlib import suppress
-from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,10 +13,11 @@ import numpy as np
 from blowfish_fast import policies
 from blowfish_fast.advice.posterior_belief import most_steps, risk
 from blowfish_fast.errors import BlowfishError, InputError, nearest
-from blowfish_fast.measure.budgets import Budget
+from blowfish_fast.measure.budgets import Budget, left_out
 from blowfish_fast.measure.strategies import strategy_choice
 from blowfish_fast.mechanisms.registry import MECHANISMS
 from blowfish_fast.policies import Policy
+from blowfish_fast.release.guarantee import promise_words
 from blowfish_fast.release.release import Release
 from blowfish_fast.release.tables.accuracy import TableErrors
 from blowfish_fast.release.tables.tables_release import TablesRelease
@@ -93,17 +93,12 @@ def certainties(policy: Policy, budget: Budget) -> list[Certainty]:
     return found
 
 
-def left_out(budget: Budget) -> Fraction:
-    """Return the probability that sentences about rho leave out, named in them."""
-    return Fraction(1, 10**9) if budget.delta is None else budget.delta
-
-
-def secret_section(policy: Policy) -> Section:
+def secret_section(policy: Policy, budget: Budget) -> Section:
     """Say what the policy keeps indistinguishable."""
     return Section(
         "What stays secret",
         [
-            _sentence(policy.describe()),
+            _sentence(promise_words(policy.describe(), budget.power)),
             f"Two databases count as neighbours when {policy.neighbours}.",
         ],
     )
@@ -156,8 +151,9 @@ def attack_section(policy: Policy, budget: Budget, found: list[Certainty]) -> Se
     return Section(heading, sentences, tuple(rows))
 
 
-def limits_section(policy: Policy) -> Section:
+def limits_section(policy: Policy, budget: Budget) -> Section:
     """Say what is not promised."""
+    group = "e^(k * eps)" if budget.power == 1 else "k^2 rho"
     parts = policy.components()
     sentences = []
     if not policy.has_bottom:
@@ -171,7 +167,7 @@ def limits_section(policy: Policy) -> Section:
     if policy.has_constraints:
         sentences.append("The counts that are stated as known are public.")
     sentences += [
-        "Whoever contributed k records is protected by e^(k * eps) only.",
+        f"Whoever contributed k records is protected by {group} only.",
         "Other releases about the same people add up; only a ledger that all of them "
         "go through keeps count.",
         "What is true of people at large, such as that incomes rise with age, may be "
@@ -201,11 +197,12 @@ def exactness_section(release: Release) -> Section:
         if half is None:
             sentences.append("Intervals are known for the queries it was made for.")
         else:
-            kind = release.interval_kind(Identity(release.domain))
+            cells = Identity(release.domain)
+            kind = release.interval_kind(cells)
             sentences += [
                 f"In a single cell the noise stays within {half:,.3g} records, in 95 "
                 "cases of 100 (the median over the cells).",
-                release.interval_sentence(kind),
+                release.interval_sentence(kind, workload=cells),
             ]
     return Section("How exact it is", sentences)
 
@@ -247,7 +244,8 @@ def explain_release(
         "promise": str(promise),
         **promise.budget.to_dict(),
     }
-    sections = [Section(f"The release {file}", made), secret_section(policy)]
+    sections = [Section(f"The release {file}", made)]
+    sections.append(secret_section(policy, promise.budget))
     if isinstance(release, TablesRelease):
         errors = release.errors()
         about["tables"] = len(release.asked)
@@ -259,7 +257,7 @@ def explain_release(
     about["half_width"] = half_width(release) if covered else None
     about["certainty"] = sure
     exact = exactness_section(release)
-    return about, [*sections, attack, exact, limits_section(policy)]
+    return about, [*sections, attack, exact, limits_section(policy, promise.budget)]
 
 
 def _tables_section(errors: TableErrors) -> Section:

@@ -12,6 +12,7 @@ from blowfish_fast._support.typing import FloatArray, IntArray
 from blowfish_fast.errors import IntervalError
 from blowfish_fast.measure.budgets import Budget, Paid
 from blowfish_fast.release.grants import Scope
+from blowfish_fast.release.guarantee import odds_sentence, promise_words
 from blowfish_fast.release.release import Release
 from blowfish_fast.workloads import Workload
 
@@ -200,7 +201,10 @@ def _promise(budget: Budget, layout: Layout, *, exact: bool) -> str:
             "Exact and free: no edge of the policy changes these numbers, so they are "
             "public."
         )
-    words = f"With {budget.words()}: {layout.policy_words}."
+    told = promise_words(layout.policy_words, budget.power)
+    words = f"With {budget.words()}: {told}."
+    if budget.power == 2:
+        words += f" {odds_sentence(budget)}"
     if isinstance(cost, Accuracy):
         each = cost.scope == "per_query"
         who = "Each number is" if each else "All numbers are"

@@ -19,6 +19,7 @@ from blowfish_fast.apps.explorer.catalog import (
 from blowfish_fast.apps.explorer.exploration import Explorer
 from blowfish_fast.apps.explorer.questions import Part, Question, StatedBudget
 from blowfish_fast.errors import BlowfishError
+from blowfish_fast.release.guarantee import promise_words
 
 from .access import Person, Visit
 from .policy_pictures import policy_picture
@@ -42,17 +43,19 @@ class Asking(Model):
 def describe_table(explorer: Explorer, visit: Visit) -> dict[str, Any]:
     """Return what is public about a table, for JSON."""
     table, ledger = explorer.table, explorer.ledger
-    total, about = ledger.budget.amount, ledger.about
+    total, about, power = ledger.budget.amount, ledger.about, ledger.currency.power
     share = ledger.allotments().get(visit.who.name)
     granted = total if visit.payer is None else share.granted if share else 0
     return {
         **table.model_dump(include=PUBLIC),
-        "attributes": [describe_attribute(one, table) for one in table.attributes],
+        "attributes": [
+            describe_attribute(one, table, power) for one in table.attributes
+        ],
         "policies": {
             name: one.model_dump(exclude_none=True)
             for name, one in table.policies.items()
         },
-        "promise": table.promise(),
+        "promise": promise_words(table.promise(), power),
         "currency": ledger.currency.name,
         "budget": float(total),
         ledger.currency.name: float(total),
@@ -68,12 +71,14 @@ def describe_table(explorer: Explorer, visit: Visit) -> dict[str, Any]:
     }
 
 
-def describe_attribute(one: AttributeSpec, table: TableSpec) -> dict[str, Any]:
+def describe_attribute(
+    one: AttributeSpec, table: TableSpec, power: int
+) -> dict[str, Any]:
     """Return what is public about an attribute, and what it says of missing values."""
     (axis,) = one.domain().attributes
     # Until a policy of the attribute is stated, all its cells are joined.
     joined = one.extras_joined if one.name in table.policies else "all"
-    told = EXTRAS[joined].promise if axis.extras else None
+    told = promise_words(EXTRAS[joined].promise, power) if axis.extras else None
     return {
         **one.model_dump(mode="json", exclude_none=True),
         "kind": one.kind,

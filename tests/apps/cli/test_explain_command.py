@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 from typer.testing import CliRunner
@@ -98,6 +99,24 @@ def test_a_release_is_explained_from_its_file():
     assert "protects nobody" in explained("seeded.blowfish")
 
 
+def test_what_is_paid_in_rho_is_explained_without_factors_of_epsilon():
+    policy = bf.policies.Threshold(LINE, theta=2)
+    asked = bf.workloads.AllRanges(LINE)
+    mechanism = bf.Ordered(policy, asked, epsilon=1, delta="1e-9")
+    mechanism.release([9] * 16).save("out.blowfish")
+    bf.Ledger("people.ledger", rho="0.1", policy=policy).close()
+    status = RUN.invoke(application, ["ledger", "status", "people.ledger"])
+    for said in (explained("out.blowfish"), status.stdout):
+        words = " ".join(said.split())
+        assert "cannot be told apart beyond what rho allows" in words.replace("│ ", "")
+        assert not re.search(r"\beps", words)
+    assert "contributed k records is protected by k^2 rho only" in " ".join(
+        explained("out.blowfish").split()
+    )
+    with bf.Ledger("people.ledger") as ledger:
+        assert "e^eps" not in ledger._repr_html_()
+
+
 def test_what_an_attacker_can_learn_depends_on_the_policy():
     full = certainties(
         bf.policies.Full(LINE),
@@ -111,7 +130,7 @@ def test_what_an_attacker_can_learn_depends_on_the_policy():
     section = attack_section(blocks, budget, certainties(blocks, budget))
     assert "become certain" in " ".join(section.sentences)
     assert section.rows[1][-1] == "100.0%"
-    assert "2 parts" in " ".join(limits_section(blocks).sentences)
+    assert "2 parts" in " ".join(limits_section(blocks, budget).sentences)
     wide = bf.policies.Line(bf.Domain(2**14))
     asked = bf.workloads.Prefixes(wide.domain)
     budget = bf.Ordered(wide, asked, epsilon=1).budget

@@ -32,6 +32,8 @@ def test_accuracies_and_budgets_are_charged_in_rho():
     assert answer.budget.power == 2
     assert answer.to_dict()["rho"] == float(found.ledger.spent)
     assert "With rho" in answer.promise
+    assert "e^eps" not in answer.promise
+    assert "the odds of one against the other change by more than" in answer.promise
     spent = found.ledger.spent
     found.ask(question(rho=0.01))
     assert found.ledger.spent == spent + Fraction(1, 100)

@@ -31,6 +31,8 @@ def test_a_table_is_counted_in_rho_from_its_budget_to_its_answers(clients):
     curator, ann = clients[CURATOR], clients["ann"]
     made = curator.add_table(OTHERS, rho=0.5)
     assert (made["currency"], made["rho"], made["budget"]) == ("rho", 0.5, 0.5)
+    assert "beyond what rho allows" in made["promise"]
+    assert "e^eps" not in made["promise"]
     with pytest.raises(LedgerError, match="counts rho"):
         curator.allot("others", "ann", 0.1)
     assert curator.allot("others", "ann", rho=0.4)["rho"] == 0.4

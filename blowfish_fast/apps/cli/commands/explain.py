@@ -83,11 +83,11 @@ def _job(path: Path) -> tuple[dict[str, Any], list[Section]]:
     exact = [f"Error: {choice.error_sentence}.", *choice.because]
     sections = [
         say.Section(f"The job {path}", released),
-        say.secret_section(facts.policy),
+        say.secret_section(facts.policy, budget),
         attack,
         say.Section("What it costs", cost),
         say.Section("How exact it will be", exact),
-        say.limits_section(facts.policy),
+        say.limits_section(facts.policy, budget),
     ]
     about = {
         "kind": "job",

@@ -181,6 +181,8 @@ def open_ledger(path: Path) -> bf.Ledger:
 
 
 def _show_status(path: Path, *, as_json: bool) -> None:
+    from blowfish_fast.release.guarantee import promise_words
+
     with open_ledger(path) as book:
         shares, currency = book.allotments(), book.currency
         found: dict[str, Any] = {
@@ -199,7 +201,7 @@ def _show_status(path: Path, *, as_json: bool) -> None:
                 for analyst, one in shares.items()
             },
             "domain": repr(book.policy.domain),
-            "promise": book.policy.describe(),
+            "promise": promise_words(book.policy.describe(), currency.power),
             "policy": book.policy.to_dict(),
             "about": book.about,
         }
