@@ -17,7 +17,7 @@ from blowfish_fast.kernels.space import (
 from blowfish_fast.kernels.tree.shape import (
     Tree,
 )
-from blowfish_fast.measure.selectors.selections.medians import median_costs
+from blowfish_fast.measure.selectors.partitions.kd_cells import median_costs
 from blowfish_fast.measure.strategies.trees.box_tree import BoxTree
 from blowfish_fast.mechanisms.registry import MECHANISMS
 

@@ -20,7 +20,7 @@ from blowfish_fast._support.validation import (
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.errors import CountsError, InputError
 from blowfish_fast.measure.handle import Handle
-from blowfish_fast.measure.selectors.selections.comparisons import FirstBelow
+from blowfish_fast.measure.selectors.selections import FirstBelow
 from blowfish_fast.mechanisms import Laplace, Mechanism
 from blowfish_fast.mechanisms.base import Outcome, made_up, stepped
 from blowfish_fast.policies import AddRemove, Policy

@@ -22,12 +22,12 @@ from blowfish_fast.measure.selectors.many_draws import Law
 from blowfish_fast.measure.selectors.partitions.base import Partition
 from blowfish_fast.measure.selectors.partitions.matching_pairs import MatchingPairs
 from blowfish_fast.measure.selectors.selections import (
+    FirstBelow,
     KeptFrequencies,
     Medians,
     ScatterTest,
     WorstQuery,
 )
-from blowfish_fast.measure.selectors.selections.comparisons import FirstBelow
 from blowfish_fast.policies import Policy
 from blowfish_fast.workloads import Identity
 

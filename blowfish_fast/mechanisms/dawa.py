@@ -29,7 +29,7 @@ from blowfish_fast.measure.selectors.partitions import (
 from blowfish_fast.measure.selectors.selections import ScatterTest
 from blowfish_fast.measure.strategies import Cells, LinearStrategy, TreeStrategy
 from blowfish_fast.measure.strategies.cells import mean_noise
-from blowfish_fast.measure.strategies.trees.grid_plan import count_epsilon, rough_total
+from blowfish_fast.measure.strategies.trees.box_tree import count_epsilon, rough_total
 from blowfish_fast.measure.strategies.trees.tree_weights import FLOOR
 from blowfish_fast.policies import AddRemove, Policy
 from blowfish_fast.workloads import Identity, Rectangles, Union, Workload

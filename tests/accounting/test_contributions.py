@@ -14,7 +14,7 @@ from blowfish_fast.accounting import contributions
 from blowfish_fast.accounting.contributions import ContributionChoice, candidates
 from blowfish_fast.errors import BudgetError, InputError
 from blowfish_fast.measure.randomness import Randomness
-from blowfish_fast.measure.selectors.selections.comparisons import FirstBelow
+from blowfish_fast.measure.selectors.selections import FirstBelow
 
 EPSILON = Fraction(1)
 BAR = 1

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import blowfish_fast as bf
-import blowfish_fast.measure.selectors.selections.by_cost as queries
+import blowfish_fast.measure.selectors.selections as queries
 from blowfish_fast.errors import BlowfishError, InputError, SizeError
 from blowfish_fast.mechanisms.registry import MECHANISMS
 

@@ -12,8 +12,7 @@ import pytest
 import blowfish_fast as bf
 from blowfish_fast.audit import audit_invariants, audit_measurements
 from blowfish_fast.measure.randomness import Randomness
-from blowfish_fast.measure.selectors.selections import ScatterTest
-from blowfish_fast.measure.selectors.selections.comparisons import ONE
+from blowfish_fast.measure.selectors.selections import ONE, ScatterTest
 from blowfish_fast.policies import ABSENT
 
 pytestmark = pytest.mark.audit

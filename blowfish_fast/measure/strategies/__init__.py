@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from blowfish_fast.measure.strategies.edges.edge_lines import EdgeLines
 from blowfish_fast.measure.strategies.edges.edge_noise import EdgeNoise, SpanningTree
-from blowfish_fast.measure.strategies.edges.h_theta import HTheta
+from blowfish_fast.measure.strategies.ordered.hierarchy_plan import HTheta
 from blowfish_fast.measure.strategies.ordered.ordered_hierarchy import OrderedHierarchy
 from blowfish_fast.measure.strategies.ordered.prefix_sums import PrefixSums
 from blowfish_fast.measure.strategies.tables.residuals import TableNoise

@@ -28,8 +28,10 @@ from blowfish_fast.measure.noise import laplace_variance
 from blowfish_fast.measure.strategies.edges.edge_cuts import cut_variance
 from blowfish_fast.measure.strategies.edges.edge_lines import EdgeLines
 from blowfish_fast.measure.strategies.edges.edge_noise import EdgeNoise, SpanningTree
-from blowfish_fast.measure.strategies.edges.h_theta import HTheta
-from blowfish_fast.measure.strategies.ordered.hierarchy_plan import best_hierarchy
+from blowfish_fast.measure.strategies.ordered.hierarchy_plan import (
+    HTheta,
+    best_hierarchy,
+)
 from blowfish_fast.measure.strategies.ordered.prefix_sums import PrefixSums
 from blowfish_fast.measure.strategies.trees.tree_weights import tuned_tree
 from blowfish_fast.policies import Policy

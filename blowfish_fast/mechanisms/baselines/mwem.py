@@ -17,8 +17,7 @@ from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.measure.budgets import Budget, BudgetTerms, equal_noise_epsilon
 from blowfish_fast.measure.handle import Handle, Measurement
-from blowfish_fast.measure.selectors.selections import WorstQuery
-from blowfish_fast.measure.selectors.selections.by_cost import Runs
+from blowfish_fast.measure.selectors.selections import Runs, WorstQuery
 from blowfish_fast.measure.strategies import Answers
 from blowfish_fast.measure.strategies.cells import bucket_counts
 from blowfish_fast.mechanisms.base import Example, Mechanism, Outcome, striped

@@ -13,8 +13,9 @@ from blowfish_fast._support.typing import IntArray
 from blowfish_fast._support.validation import as_choice, as_positive, as_share, as_whole
 from blowfish_fast.measure.budgets import Budget, BudgetTerms
 from blowfish_fast.measure.handle import Handle, Measurement
-from blowfish_fast.measure.strategies.trees.box_tree import Arranged, BoxTree
-from blowfish_fast.measure.strategies.trees.grid_plan import (
+from blowfish_fast.measure.strategies.trees.box_tree import (
+    Arranged,
+    BoxTree,
     Layer,
     as_records,
     count_epsilon,

@@ -9,7 +9,7 @@ from typing import Any, Literal, Unpack
 from blowfish_fast._support.validation import as_choice, as_share, as_whole
 from blowfish_fast.measure.budgets import BudgetTerms
 from blowfish_fast.measure.handle import Handle
-from blowfish_fast.measure.selectors.selections.medians import Medians
+from blowfish_fast.measure.selectors.partitions.kd_cells import Medians
 from blowfish_fast.measure.strategies.trees.box_tree import BoxTree, pruned_cells
 from blowfish_fast.mechanisms.base import Example, Mechanism, Outcome, stepped
 from blowfish_fast.policies import Policy

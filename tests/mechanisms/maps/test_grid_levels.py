@@ -11,8 +11,7 @@ import blowfish_fast as bf
 from blowfish_fast.measure.budgets import Budget
 from blowfish_fast.measure.handle import Account, Handle
 from blowfish_fast.measure.randomness import Randomness
-from blowfish_fast.measure.strategies.trees.box_tree import BoxTree
-from blowfish_fast.measure.strategies.trees.grid_plan import rough_total
+from blowfish_fast.measure.strategies.trees.box_tree import BoxTree, rough_total
 from blowfish_fast.mechanisms.maps.grids import (
     cut_level,
     joined_levels,

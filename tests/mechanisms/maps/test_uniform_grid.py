@@ -11,7 +11,7 @@ import blowfish_fast as bf
 from blowfish_fast.audit import audit_measurements
 from blowfish_fast.audit.invariants import audit_invariants
 from blowfish_fast.errors import DataDependentError, InputError
-from blowfish_fast.measure.strategies.trees.grid_plan import RoughTotal
+from blowfish_fast.measure.strategies.trees.box_tree import RoughTotal
 from blowfish_fast.mechanisms.maps import grids
 
 GRID = bf.Domain((30, 20))

@@ -4,18 +4,20 @@ Everything here reads the policy and the number of cells only, so choosing is fr
 a share a of the budget on the borders, random ranges have the squared error c1 / a^2 +
 c2 / (1 - a)^2, paid in rho c1 / a + c2 / (1 - a), before what least squares gains
 (Lemma OH12, ``docs/proofs/ordered_hierarchical.md``). Between a few fan-outs the exact
-error of a few blocks decides, where that takes no time.
+error of a few blocks decides, where that takes no time. `HTheta` is Haney's fixed
+split for thresholds on a line.
 """
 
 from __future__ import annotations
 
 from fractions import Fraction
-from functools import lru_cache
-from typing import NamedTuple, TypeVar
+from functools import lru_cache, partial
+from typing import NamedTuple, Self, TypeVar
 
 import numpy as np
 
 from blowfish_fast._support.typing import IntArray
+from blowfish_fast.errors import PolicyError
 from blowfish_fast.measure.budgets import Budget
 from blowfish_fast.measure.noise import Scales
 from blowfish_fast.policies import AddRemove, Full, Policy
@@ -296,3 +298,48 @@ def laid_out(
         np.array([one.border_rate for one in plans])[of_block],
         np.array([one.node_rate for one in plans])[of_block],
     )
+
+
+class HTheta(OrderedHierarchy):
+    """Totals up to the end of each block and trees inside, a third of epsilon for each.
+
+    The last cell of a block of theta cells is red; others join the red of their block,
+    and the red cells form a chain. Cells at most theta apart are three edges apart:
+    star, chain, star; each third buys one of them, scaled to the exact worst edge.
+
+    Examples
+    --------
+    >>> import blowfish_fast as bf
+    >>> policy = bf.policies.Threshold(bf.Domain(10), theta=4)
+    >>> HTheta.under(policy).edges.tolist()
+    [0, 4, 8, 10]
+    """
+
+    kind = "h_theta"
+
+    @classmethod
+    def under(cls, policy: Policy, fan_out: int | None = None) -> Self:
+        """Cut each stretch of the line into blocks as long as its longest edge."""
+        if policy.domain.ndim != 1 or policy.has_bottom:
+            raise PolicyError(
+                "red cells are laid along one ordered attribute whose total is public; "
+                f"this policy: {policy.neighbours}"
+            )
+        starts, _, longest = LineReach(policy).stretches()
+        kinds, number = np.unique(np.maximum(longest, 1), return_inverse=True)
+        plans = []
+        for length in kinds.tolist():
+            error = partial(construction_error, length)
+            chosen = min(_offered(length, fan_out), key=error)
+            levels = max(tree_depth(length, chosen), 1)
+            rates = (1.0 / 3.0, 1.0 / (3.0 * levels))
+            plans.append(HierarchyPlan(length, chosen, levels, 0.0, 0.0, *rates))
+        return laid_out(cls, starts, policy.domain.size, plans, number)
+
+
+def construction_error(length: int, fan_out: int) -> float:
+    """Return the planned squared error of a range at epsilon = 1.
+
+    Two ends on the chain, and (fan-out - 1) / 2 nodes per level at each end.
+    """
+    return 36.0 + 18.0 * (fan_out - 1) * tree_depth(length, fan_out) ** 3

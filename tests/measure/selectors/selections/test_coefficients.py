@@ -11,13 +11,13 @@ import pytest
 import blowfish_fast as bf
 from blowfish_fast.errors import InputError
 from blowfish_fast.measure.randomness import Randomness
-from blowfish_fast.measure.selectors.selections import KeptFrequencies
-from blowfish_fast.measure.selectors.selections.by_cost import (
+from blowfish_fast.measure.selectors.selections import (
     COST_BITS,
     IN_A_ROW,
     LARGEST_NORM_BITS,
     ROOT_OF_TWO,
     TRANSFORM_BITS,
+    KeptFrequencies,
     running_sums,
 )
 from tests.reference.fourier_rows import spectrum_norms

@@ -9,7 +9,7 @@ import pytest
 
 import blowfish_fast as bf
 from blowfish_fast.audit.witness import Draw, WatchedRandomness
-from blowfish_fast.measure.selectors.selections.comparisons import FirstBelow
+from blowfish_fast.measure.selectors.selections import FirstBelow
 from tests.reference.handed import Handed
 
 LINE = bf.Domain(5)

@@ -17,8 +17,8 @@ from blowfish_fast.kernels.sampling.exponential_choice import NO_CANDIDATE
 from blowfish_fast.kernels.space.summed_area import summed_area_table
 from blowfish_fast.measure.randomness import Randomness
 from blowfish_fast.measure.selectors.many_draws import exact_law
+from blowfish_fast.measure.selectors.partitions.kd_cells import median_costs
 from blowfish_fast.measure.selectors.selections import Medians
-from blowfish_fast.measure.selectors.selections.medians import median_costs
 from blowfish_fast.policies import AddRemove, Graph
 
 EPSILON = Fraction(3, 2)

@@ -10,8 +10,7 @@ import pytest
 import blowfish_fast as bf
 from blowfish_fast.errors import InputError, SizeError, WorkloadError
 from blowfish_fast.measure.randomness import Randomness
-from blowfish_fast.measure.selectors.selections import WorstQuery
-from blowfish_fast.measure.selectors.selections.by_cost import LARGEST_ERROR
+from blowfish_fast.measure.selectors.selections import LARGEST_ERROR, WorstQuery
 
 LINE = bf.Domain(6)
 RANGES = bf.workloads.Ranges(LINE, [0, 2, 1], [3, 6, 2])
@@ -130,7 +129,7 @@ def test_too_many_queries_are_refused_before_they_are_listed(monkeypatch):
 
 
 def test_too_many_coefficients_of_weighted_queries_are_refused(monkeypatch):
-    module = "blowfish_fast.measure.selectors.selections.by_cost"
+    module = "blowfish_fast.measure.selectors.selections"
     monkeypatch.setattr(f"{module}.MOST_COEFFICIENTS", 3)
     with pytest.raises(SizeError, match="weighted queries are chosen from below that"):
         WorstQuery(bf.workloads.Sum(LINE, [4, 5, 6, 7, 8, 9]))

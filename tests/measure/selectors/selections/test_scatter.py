@@ -9,8 +9,7 @@ import pytest
 
 import blowfish_fast as bf
 from blowfish_fast.errors import EpsilonError
-from blowfish_fast.measure.selectors.selections import ScatterTest
-from blowfish_fast.measure.selectors.selections.comparisons import MOST_BITS, ONE
+from blowfish_fast.measure.selectors.selections import MOST_BITS, ONE, ScatterTest
 from tests.reference.handed import Handed
 
 POLICY = bf.policies.AddRemove(bf.Domain((2, 2)))

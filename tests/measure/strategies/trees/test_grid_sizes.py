@@ -15,7 +15,7 @@ from blowfish_fast.measure.handle import Account, Handle, Measurement
 from blowfish_fast.measure.noise import Scales
 from blowfish_fast.measure.randomness import Randomness
 from blowfish_fast.measure.strategies import TreeStrategy
-from blowfish_fast.measure.strategies.trees.grid_plan import (
+from blowfish_fast.measure.strategies.trees.box_tree import (
     Layer,
     as_records,
     count_epsilon,

@@ -12,12 +12,9 @@ from blowfish_fast.audit import audit_measurements
 from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.errors import InputError, PolicyError
 from blowfish_fast.measure.strategies import HTheta, SpanningTree
-from blowfish_fast.measure.strategies.edges.h_theta import (
-    best_fan_out,
-    construction_error,
-)
 from blowfish_fast.measure.strategies.ordered.hierarchy_plan import (
     block_plan,
+    construction_error,
     planned_hierarchy,
 )
 
@@ -47,11 +44,11 @@ def test_a_line_or_one_block_is_a_chain_or_a_star():
 
 def test_the_planned_error_is_the_published_one_and_the_ordered_hierarchy_wins():
     # Oracle T7, and the comparison beside it.
-    assert construction_error(2, 4) == 1188
+    assert construction_error(16, 2) == 1188
     assert block_plan(1024, 16, 2).error == pytest.approx(878.110, abs=1e-3)
-    assert best_fan_out(16) == min(
-        range(2, 17), key=lambda f: construction_error(f, _levels(16, f))
-    )
+    best = min(range(2, 17), key=lambda f: (f - 1) * _levels(16, f) ** 3)
+    policy = bf.policies.Threshold(bf.Domain(64), theta=16)
+    assert set(HTheta.under(policy).fan_outs.tolist()) == {best}
 
 
 def _levels(length, fan_out):
