@@ -31,6 +31,7 @@ FIRST_HOMES = {
     "measure.selectors.partitions.dyadic_tree": "DyadicTree",
     "measure.selectors.partitions.k_buckets": "KBuckets",
     "measure.selectors.partitions.thresholded_sort": "ThresholdedSort",
+    "measure.selectors.selections.by_cost": "WorstQuery",
     "mechanisms.baselines.ahp": "Ahp",
     "mechanisms.baselines.noise_first": "NoiseFirst",
     "mechanisms.baselines.php": "Php",

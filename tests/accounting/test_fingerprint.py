@@ -17,11 +17,35 @@ import blowfish_fast as bf
 from blowfish_fast.accounting import fingerprint
 from blowfish_fast.accounting.fingerprint import DEEPEST, question_digest
 from blowfish_fast.errors import LedgerError
+from blowfish_fast.mechanisms.registry import MECHANISMS
 
 LINE = bf.Domain(8)
 FULL = bf.policies.Full(LINE)
 CELLS = bf.workloads.Identity(LINE)
 PINNED = ["d69f377586660bbe", "f3cd4ead1923f8b1", "a9a5ff06118a15d2"]
+PINNED_MECHANISMS = {
+    "adaptive_grid": "9fd769f9",
+    "ahp": "23ce6ebd",
+    "dawa": "c0c55f99",
+    "efpa": "cc81efea",
+    "hierarchical_kd_tree": "9354a442",
+    "hierarchy": "db846195",
+    "hybrid_tree": "36929a31",
+    "kd_tree": "f5f8128a",
+    "kmeans": "d27072c0",
+    "laplace": "f5fdb4de",
+    "matching": "6c2ca644",
+    "mwem": "4b412f8d",
+    "noise_first": "aeb991af",
+    "ordered": "132cdbb1",
+    "ordered_hierarchical": "6d98ccc9",
+    "php": "a38d7b27",
+    "privelet": "cb528e6f",
+    "quad_tree": "d0c1313e",
+    "structure_first": "2310013d",
+    "transformed": "46f83727",
+    "uniform_grid": "68fdef71",
+}
 
 TWICE = """
 import blowfish_fast as bf
@@ -201,3 +225,10 @@ def test_fingerprints_last_from_version_to_version():
     values = (np.float64(1), "text", None, {"a": (1, 2.5)}, np.arange(3))
     found = [question_digest(one)[:16] for one in (laplace, gaussian, values)]
     assert found == PINNED
+
+
+@pytest.mark.parametrize("name", PINNED_MECHANISMS)
+def test_a_mechanism_keeps_its_fingerprint_wherever_its_parts_move(name):
+    line = bf.Domain(16)
+    asked, _ = MECHANISMS[name].example(line, bf.policies.AddRemove(line), 1)
+    assert question_digest(asked)[:8] == PINNED_MECHANISMS[name]
