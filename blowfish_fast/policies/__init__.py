@@ -14,10 +14,9 @@ from .constraints import (
 )
 from .graph import Graph
 from .graph import join_extra_cells as join_extra_cells
-from .per_person import PerPerson
-from .per_person import check_bound as check_bound
-from .per_person import refuse_units as refuse_units
-from .presence import AddRemove, WithAbsent
+from .presence import AddRemove, PerPerson, WithAbsent
+from .presence import check_bound as check_bound
+from .presence import refuse_units as refuse_units
 from .product import Attribute, Product
 from .projection import Band, Projection
 from .protocol import ABSENT

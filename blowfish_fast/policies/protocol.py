@@ -129,8 +129,8 @@ class PolicyGraph(ABC):
         return joined
 
     def bottom_cells(self) -> BoolArray:
-        """Mark the cells that are joined to "absent"."""
-        return np.full(self.domain.size, False)
+        """Mark the cells that are joined to "absent": by default all or none."""
+        return np.full(self.domain.size, self.has_bottom)
 
     def _bandwidth(self, order: IntArray | None) -> Bandwidth | None:
         """Return the bandwidth along an order of the cells; None if it has none."""
