@@ -61,7 +61,7 @@ OWN = "Value error, "
 
 
 def field_messages(problems: Iterable[Any], data: Any) -> list[dict[str, str]]:
-    """Return each field of `data` that is wrong, and a sentence about it."""
+    """Return each field of `data` that is wrong, of which attribute, and a sentence."""
     grouped: dict[_Place, list[Any]] = {}
     for one in problems:
         grouped.setdefault(_place(one, data), []).append(one)
@@ -69,8 +69,9 @@ def field_messages(problems: Iterable[Any], data: Any) -> list[dict[str, str]]:
     for (way, owner), wrong in grouped.items():
         names = [step for step in way if isinstance(step, str)]
         first, field = wrong[0], names[-1] if names else ""
+        about = {"field": field, **({"of": owner} if owner else {})}
         if first["msg"].startswith(OWN):
-            found.append({"field": field, "message": first["msg"].removeprefix(OWN)})
+            found.append({**about, "message": first["msg"].removeprefix(OWN)})
             continue
         known = WORDS.get(first["type"])
         words = (
@@ -80,7 +81,7 @@ def field_messages(problems: Iterable[Any], data: Any) -> list[dict[str, str]]:
             words = FORMS.get(field, words)
         label = FIELDS.get(".".join(names[-2:])) or FIELDS.get(field, field or "this")
         told = f"{label} of {owner!r} {words}" if owner else f"{label} {words}"
-        found.append({"field": field, "message": told})
+        found.append({**about, "message": told})
     return found
 
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from pydantic import ValidationError
 
-from blowfish_fast.apps.explorer.catalog import as_table
+from blowfish_fast.apps.explorer.catalog import TableSpec, as_table
 from blowfish_fast.apps.explorer.questions import read_question
+from blowfish_fast.apps.explorer.wording import field_messages
 from blowfish_fast.errors import BlowfishError
 
 AGE = {"name": "age", "cells": {"start": 0, "stop": 100, "width": 5}}
@@ -73,6 +75,17 @@ def test_a_kind_that_is_a_field_too_is_not_taken_for_it(ranges, message):
 def test_descriptions_name_the_attribute_that_is_wrong(change, message):
     attributes = [{"name": "town", "levels": ["a"]}, {**AGE, **change}]
     assert told(as_table, {"name": "p", "attributes": attributes}).startswith(message)
+
+
+def test_a_field_says_whose_it_is():
+    wrong = {"attributes": [{"name": "town", "levels": "a"}, {**AGE, "unit": ""}]}
+    with pytest.raises(ValidationError) as caught:
+        TableSpec.model_validate({"name": "p", **wrong})
+    found = field_messages(caught.value.errors(), wrong)
+    assert [(one["of"], one["field"]) for one in found] == [
+        ("town", "levels"),
+        ("age", "unit"),
+    ]
 
 
 @pytest.mark.parametrize("data", [None, 3, [], "histogram"])

@@ -127,6 +127,14 @@ def lines(page, selector):
     return page.locator(selector).count()
 
 
+def hidden_at_the_side(page):
+    """Return how many tables of words have to be pushed sideways to be read."""
+    return page.eval_on_selector_all(
+        ".scroll:has(.stacked)",
+        "all => all.filter((one) => one.scrollWidth > one.clientWidth + 1).length",
+    )
+
+
 @pytest.mark.parametrize("size", SIZES)
 def test_an_analyst_asks_and_compares(browser, site, size):
     with Visit(browser, site, "ann", size) as visit:
@@ -143,6 +151,9 @@ def test_an_analyst_asks_and_compares(browser, site, size):
         assert "within 100" in visit.text("#answer-words")
         assert lines(page, "#answer .bars .point") == 4
         assert lines(page, "#answer .errorbar") == 4
+        # The answer is brought into view, and read aloud.
+        assert page.evaluate("document.activeElement.id") == "answer-title"
+        playwright.expect(page.locator("#answer-title")).to_be_in_viewport()
         visit.picture("histogram")
         page.select_option("#kind", "cumulative")
         page.wait_for_selector("#ask[disabled]")
@@ -165,6 +176,8 @@ def test_an_analyst_asks_and_compares(browser, site, size):
         assert visit.text("#compared").count("4 numbers; the smallest is") == 2
         page.locator("#all-mechanisms summary").click()
         assert "vertex" in visit.text("#candidates")
+        page.locator("#about summary").click()
+        assert hidden_at_the_side(page) == 0
         # Once more the same: it is free.
         page.wait_for_selector("#cost:has-text('epsilon 0;')")
 
@@ -315,6 +328,31 @@ def test_a_frozen_table_cannot_be_changed(browser, site):
         page.wait_for_selector("#charges td:has-text('ann')")
         page.click("#verify")
         page.wait_for_selector("#head:has-text('Intact')")
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_what_is_wrong_with_a_description_is_marked(browser, site, size):
+    with Visit(browser, site, CURATOR, size) as visit:
+        page = visit.page
+        page.wait_for_selector("#private.drawn .main-svg")
+        page.select_option("#data-set", "others")
+        if size == "phone":
+            assert hidden_at_the_side(page) == 0
+        page.fill("[aria-label='width of age']", "7")
+        page.click("text=Add the table")
+        marked = page.locator("#describe-form [aria-invalid=true]")
+        playwright.expect(marked).to_have_count(2)
+        labels = [one.get_attribute("aria-label") for one in marked.all()]
+        assert labels == ["start of age", "levels of sex"]
+        assert "0 to 100 is no" in marked.nth(0).get_attribute("title")
+        assert page.evaluate("document.activeElement.ariaLabel") == "start of age"
+        page.fill("[aria-label='width of age']", "0")
+        page.fill("[aria-label='levels of sex']", "f, m")
+        page.click("text=Add the table")
+        marked = page.locator("[aria-label='width of age'][aria-invalid=true]")
+        playwright.expect(marked).to_have_count(1)
+        assert site.workspace.tables == ["people"]
+        visit.problems.clear()
 
 
 def test_a_curator_adds_people_and_data(browser, site, tmp_path):

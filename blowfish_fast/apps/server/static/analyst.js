@@ -44,7 +44,8 @@ function told(words, bad) {
 async function errorFor() {
   const beta = Number(byId("beta").value), scope = byId("scope").value;
   const bought = await post("/api/accuracy", { question: form.question(spending()), beta, scope });
-  byId("alpha").value = Number(bought.alpha.toPrecision(4));
+  // Whoever typed an error meanwhile keeps it.
+  if (wanted === "spend") byId("alpha").value = Number(bought.alpha.toPrecision(4));
 }
 
 async function price() {
@@ -91,8 +92,8 @@ function budget() {
   byId("promise").textContent = `What is protected: ${sentence(table.promise)}${shared(table)}`;
   byId("description").textContent = table.description || "No description was given.";
   byId("attributes").tBodies[0].replaceChildren(...table.attributes.map((one) => element("tr", {},
-    element("td", {}, one.name), element("td", { class: "words" }, values(one)), element("td", {}, String(one.regular)),
-    element("td", { class: "words" }, one.missing_words ?? "none"))));
+    element("td", {}, one.name), element("td", { class: "words" }, values(one)), element("td", { "data-head": "cells:" }, String(one.regular)),
+    element("td", { class: "words", "data-head": "missing values:" }, one.missing_words ?? "none"))));
   byId("budget").textContent = `${number(table.remaining)} of ${table.currency} ${number(table.granted)} remains for you.`
     + (table.closed ? " The table was closed: earlier answers stay, new ones are not given." : "");
   byId("remaining").value = table.granted > 0 ? table.remaining / table.granted : 0;
@@ -128,7 +129,7 @@ function row(one) {
     onclick: (event) => { event.preventDefault(); trying(async () => show(await fetched(one))); } }, words);
   const time = new Date(one.time).toLocaleString();
   const line = element("tr", {}, element("td", {}, box), element("td", {}, time), element("td", { class: "words" }, link),
-    element("td", {}, one.mechanism), element("td", {}, number(one.cost)));
+    element("td", {}, one.mechanism), element("td", { "data-head": money() }, number(one.cost)));
   return { line, text: `${words} ${time} ${one.time} ${one.mechanism}`.toLowerCase() };
 }
 
@@ -181,6 +182,9 @@ function listen() {
     working("asking …");
     trying(async () => {
       show(await post("/api/ask", { question: asked() }));
+      // Where it is read, and read aloud.
+      byId("answer-title").scrollIntoView();
+      byId("answer-title").focus({ preventScroll: true });
       await refresh();
     }).finally(later);
   });

@@ -52,16 +52,16 @@ export function confirmed(words) {
 // Where a field of a question is written, if not under its own name.
 const BOXES = { q: "parts", ranges: "stretches", rectangles: "stretches", granularity: "width", epsilon: "spend", rho: "spend" };
 
-// Mark the fields that a message is about.
-export function markFields(fields) {
+// Mark the fields that a message is about, where `find` says that they are written.
+export function markFields(fields, find = ({ field }) => byId(BOXES[field] ?? field)) {
   for (const one of document.querySelectorAll("[aria-invalid]")) {
     one.removeAttribute("aria-invalid");
     one.removeAttribute("title");
   }
-  for (const { field, message } of fields) {
-    const box = byId(BOXES[field] ?? field);
+  for (const one of fields) {
+    const box = find(one);
     box?.setAttribute("aria-invalid", "true");
-    box?.setAttribute("title", message);
+    box?.setAttribute("title", one.message);
   }
 }
 

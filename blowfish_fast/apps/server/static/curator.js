@@ -189,7 +189,7 @@ async function refresh() {
   byId("charges").tBodies[0].replaceChildren(...rows.reverse().map((one) => element("tr", {},
     element("td", {}, new Date(one.time).toLocaleString()), element("td", {}, one.analyst ?? "curator"),
     element("td", { class: "words" }, inWords(one.question)), element("td", {}, one.mechanism),
-    element("td", {}, number(one.cost)))));
+    element("td", { "data-head": money() }, number(one.cost)))));
   byId("charges-empty").hidden = rows.length > 0;
 }
 

@@ -1,20 +1,23 @@
 // Data sets: add a CSV file, then say what is public about its columns.
 
-import { byId, element, get, notice, options, post, trying } from "./api.js";
+import { byId, element, get, markFields, notice, options, post, trying } from "./api.js";
 
 const KINDS = [["", "leave out"], ["number", "number"], ["category", "category"], ["date", "date"]];
 const guess = (type) => /int|float|decimal/.test(type) ? "number" : /date|timestamp/.test(type) ? "date" : /string/.test(type) ? "category" : "";
 
 const MONTHS = Array.from({ length: 13 }, (_, at) => `${new Date().getFullYear() - 1 + Math.floor(at / 12)}-${String(at % 12 + 1).padStart(2, "0")}-01`);
 
+// Where a field of a table is written, if not under its own name.
+const FIELDS = { name: "table-name", at_most: "at-most", description: "table-description", epsilon: "description-epsilon", rho: "description-epsilon" };
+
 let sets = {};
 
 // Only names and types of columns are known here: ranges and levels are for the curator to state.
 function row(name, type) {
   const kind = element("select", { "aria-label": `kind of ${name}` }, ...options(KINDS, guess(type)));
-  const small = (label, value) => element("input", { type: "number", step: "any", value, "aria-label": `${label} of ${name}` });
+  const small = (label, value) => element("input", { type: "number", step: "any", value, "data-field": label === "end" ? "stop" : label, "aria-label": `${label} of ${name}` });
   const [start, stop, width] = [small("start", 0), small("end", 100), small("width", 1)];
-  const unit = element("input", { type: "text", maxlength: "40", placeholder: "unit, as years", "aria-label": `unit of ${name}` });
+  const unit = element("input", { type: "text", maxlength: "40", placeholder: "unit, as years", "data-field": "unit", "aria-label": `unit of ${name}` });
   const cells = element("span", { class: "cells" }, "from", start, "to", stop, "by", width, unit);
   const listed = element("input", { type: "text", "aria-label": `levels of ${name}` });
   const joined = element("select", { "aria-label": `missing values of ${name}` },
@@ -31,18 +34,21 @@ function row(name, type) {
   };
   kind.addEventListener("change", refresh);
   refresh();
-  const words = () => listed.value.split(",").map((one) => one.trim()).filter(Boolean);
+  const values = () => listed.value.split(",").map((one) => one.trim()).filter(Boolean);
   const attribute = () => {
     // The types that the database knows begin with ! where NULL is ruled out.
     const made = { name, ...(type.startsWith("!") ? { missing: "none" } : { extras_joined: joined.value }) };
     if (kind.value === "number") return { ...made, cells: { start: Number(start.value), stop: Number(stop.value), width: Number(width.value) },
       ...(unit.value.trim() ? { unit: unit.value.trim() } : {}) };
-    if (kind.value === "date") return { ...made, dates: words() };
-    return { ...made, levels: /int|bool/.test(type) ? words().map(Number) : words() };
+    if (kind.value === "date") return { ...made, dates: values() };
+    return { ...made, levels: /int|bool/.test(type) ? values().map(Number) : values() };
   };
-  const line = element("tr", {}, element("td", {}, name), element("td", { class: "quiet" }, type),
+  const words = type.startsWith("!") ? `${type.slice(1)}, never missing` : type;
+  const line = element("tr", {}, element("td", {}, name), element("td", { class: "quiet" }, words),
     element("td", {}, kind), element("td", {}, cells, listed), element("td", {}, joined));
-  return { line, used: () => kind.value !== "" && !key(), attribute, refresh };
+  // Where a field of the attribute is written: its own box, or the first that is shown.
+  const box = (field) => line.querySelector(`[data-field="${field}"]`) ?? (cells.hidden ? listed : start);
+  return { name, line, used: () => kind.value !== "" && !key(), attribute, refresh, box };
 }
 
 function describe() {
@@ -71,7 +77,14 @@ function describe() {
         ...(byId("snapshot").value ? { snapshot: byId("snapshot").value } : {}),
         ...(presence ? { presence: presence === "true" ? true : Number(presence) } : {}) };
       const budget = byId("description-epsilon").value;
-      await post("/api/curator/tables", { table, ...(budget ? { [byId("description-currency").value]: Number(budget) } : {}) });
+      const wrong = ({ field, of }) => rows.find((one) => one.name === of)?.box(field) ?? byId(FIELDS[field] ?? field);
+      try {
+        await post("/api/curator/tables", { table, ...(budget ? { [byId("description-currency").value]: Number(budget) } : {}) });
+      } catch (problem) {
+        markFields(problem.fields, wrong);
+        document.querySelector("#describe-form [aria-invalid]")?.focus();
+        throw problem;
+      }
       location.reload();
     });
   };

@@ -31,14 +31,14 @@ class FilterRow {
     this.high = element("input", { type: "text", id: id("filter-high"), oninput: () => changed("filter") });
     const field = (words, box) => element("label", {}, words, box);
     this.fields = [field("is", this.level), field("from", this.low), field("to (not included)", this.high)];
-    this.box = element("div", { class: "grid" }, field("Only where", this.attribute), ...this.fields);
+    this.box = element("div", { class: "grid" }, field("Only records where", this.attribute), ...this.fields);
     this.refill();
   }
 
   get chosen() { return this.form.find(this.attribute.value); }
 
   refill() {
-    refill(this.attribute, this.form.table.attributes, [element("option", { value: "" }, "everybody")]);
+    refill(this.attribute, this.form.table.attributes, [element("option", { value: "" }, "(all records)")]);
     const levels = this.chosen?.levels;
     if (levels) refill(this.level, levels.map((one) => ({ name: String(one) })));
     this.fields[0].hidden = !levels;

@@ -23,7 +23,14 @@ export function inTime(answer) {
 }
 
 // A number, or a moment in the same column: whole days where bins are days or more.
-export const readable = (one, digits) => typeof one === "string" ? one : number(one, digits);
+const readable = (one, fraction) => typeof one === "string" ? one
+  : fraction === undefined ? number(one, 6) : one.toLocaleString("en", { maximumFractionDigits: fraction });
+
+// Digits after the point that an interval leaves any meaning: two of its half width.
+function fraction({ low, high }) {
+  const half = (high - low) / 2;
+  return half > 0 ? Math.min(Math.max(0, 1 - Math.floor(Math.log10(half))), 9) : undefined;
+}
 
 const between = (low, high) => `${low} to ${high}`;
 
@@ -69,8 +76,7 @@ export function fillNumbers(table, answer, truth = null, most = 2000) {
   const heads = [...headsOf(answer), ...(truth ? ["true"] : [])];
   table.tHead.replaceChildren(element("tr", {}, ...heads.map((one) => element("th", { scope: "col" }, one))));
   table.tBodies[0].replaceChildren(...rows.slice(0, most).map((row, at) => element("tr", {},
-    ...row.places.map((one) => element("td", {}, String(one))), element("td", {}, readable(row.value, 6)),
-    ...ends.map((end) => element("td", {}, row[end] === undefined ? "" : readable(row[end], 6))),
+    ...row.places.map((one) => element("td", {}, String(one))), ...["value", ...ends].map((one) => element("td", {}, row[one] === undefined ? "" : readable(row[one], fraction(row)))),
     ...(truth ? [element("td", {}, number(truth[at], 6))] : []))));
 }
 

@@ -5,7 +5,6 @@ import { element, number } from "./api.js";
 import { inTime, numbersBeside, textOf, titleOf } from "./numbers.js";
 
 const BLUE = "#0072b2", ORANGE = "#d55e00";
-const COLOURS = [BLUE, ORANGE];
 const ANALYSTS = ["#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000"];
 const DASHES = ["dot", "dashdot", "longdash", "dash", "longdashdot"];
 const SHORT_SPAN = 60_000;
@@ -69,7 +68,7 @@ function places(answer) {
 
 function oneAxis(given, at, name) {
   const answer = inTime(given);
-  const colour = COLOURS[at % COLOURS.length], x = places(answer), kind = answer.question.kind;
+  const colour = shade(at % 2 ? "--orange" : "--blue"), x = places(answer), kind = answer.question.kind;
   const shared = { x, y: answer.values, name, error_y: errors(answer) };
   if (kind === "quantiles") {
     const points = { ...shared, type: "scatter", mode: "markers", marker: { color: colour, size: 9 } };
@@ -125,7 +124,7 @@ export function draw(box, answers, names = [], scale = undefined) {
     barmode: many ? "group" : "overlay",
     xaxis: { title: { text: kind === "quantiles" ? "part of all records" : attribute }, type: category ? "category" : undefined },
     yaxis: { title: { text: kind === "quantiles" ? attribute : "records" }, range: scale,
-      ...(kind === "quantiles" && first.axes[0].kind === "date" ? { type: "date", automargin: true } : { rangemode: "tozero" }) },
+      ...(kind === "quantiles" && first.axes[0].kind === "date" ? { type: "date", automargin: true } : kind === "quantiles" ? {} : { rangemode: "tozero" }) },
   }, answers.map(textOf).join(". "));
 }
 
@@ -178,7 +177,7 @@ export function drawTradeOff(box, rows, chosen, picked, currency) {
   const here = points.findLast((one) => one.theta <= chosen) ?? points[0];
   put(box, [
     { type: "scatter", mode: "lines+markers", x: points.map((one) => one.theta), y: points.map((one) => one.cost),
-      marker: { size: 11, color: BLUE }, line: { color: BLUE },
+      marker: { size: 11, color: shade("--blue") }, line: { color: shade("--blue") },
       hovertemplate: `theta %{x}: ${currency} %{y:.4g}<extra></extra>` },
     { type: "scatter", mode: "lines", x: [points[0].theta, points.at(-1).theta], y: [full.cost, full.cost],
       line: { dash: "dash", color: ORANGE }, hovertemplate: `default policy: ${number(full.cost)}<extra></extra>` },
