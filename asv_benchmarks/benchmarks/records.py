@@ -110,9 +110,9 @@ class FromDuckDb(Timed):
 
 
 class TablesOfSurvey(Timed):
-    """All tables of up to three of 14 attributes: counted, planned, released."""
+    """All tables of up to three of 14 attributes: counted, planned, released, drawn."""
 
-    params: ClassVar[list[str]] = ["count", "plan", "release"]
+    params: ClassVar[list[str]] = ["count", "plan", "release", "tables", "records"]
 
     def prepare(self, step: str) -> Call:
         from blowfish_fast import Contingency, TableCounts
@@ -133,7 +133,18 @@ class TablesOfSurvey(Timed):
         if step == "count":
             return lambda: TableCounts.from_records(mechanism, rows)
         counts = TableCounts.from_records(mechanism, rows)
-        return lambda: mechanism.release(counts).table("a0", "a1").estimate
+        if step == "release":
+            return lambda: mechanism.release(counts).table("a0", "a1").estimate
+        made: Any = mechanism.release(counts)
+        if step == "records":
+            return lambda: made.sample(2**15)
+        content = made.to_bytes()
+
+        def tables() -> Any:
+            out = type(made).from_bytes(content)
+            return [out.table(*one) for one in out.asked]
+
+        return tables
 
 
 class FromRecordsSparse(Timed):

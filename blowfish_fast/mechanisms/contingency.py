@@ -205,7 +205,8 @@ class Contingency(Mechanism):
 
         With a public or guessed number of `records`, mean counts stand beside errors.
         """
-        laws = (TableNoise.of(self._measured, one) for one in self.workload.tables)
+        measured = self._measured
+        laws = (TableNoise.of(measured, one) for one in self.workload.tables)
         return TableErrors(
             kind=self._plan.kind,
             domain=self.domain,

@@ -2,8 +2,8 @@
 
 Tables are raked to their margins from the top down, because clipping large tables first
 adds its bias up in all their sums. Attributes are drawn one after another, given one or
-two before them, by what dependence is seen above the noise; then records move between
-cells until all two-way tables fit. Free, and biased.
+two before them, by what dependence is seen above the noise; then values of records
+change, one at a time, until all two-way tables fit. Free, and biased.
 """
 
 from __future__ import annotations
@@ -37,7 +37,8 @@ MIXED = 0.02
 """Most of the product of one-way tables mixed in, so that raking can reach any cell."""
 MIXED_NOISE = 0.1
 """Part of the noise of a cell by which mixing may move cells, root mean square."""
-SWEEPS = 12
+SWEEPS = 3
+"""Chosen on generated surveys of 2,000 and 40,000 records: more follow the noise."""
 MOST_PARENTS = 2
 CLOSEST = 3
 """Candidates among which pairs of parents are tried."""
@@ -262,6 +263,9 @@ class FittedTables:
             return columns
         for axis, parents in self._order():
             columns[axis] = self._draw_given(columns, axis, parents, generator)
+        for axis, size in enumerate(self.sizes):
+            if (axis,) not in self._known:
+                columns[axis] = generator.integers(0, size, records)
         pairs = [one for one in self.tables if len(one) == 2]
         share = records / self.total
         goals = [self.table(one).reshape(-1) * share for one in pairs]

@@ -1,14 +1,15 @@
-"""Records exchanged until their tables match given ones.
+"""Records changed, a value at a time, until their tables match given ones.
 
-A record leaves a cell that has too many and becomes a copy of one in a cell that lacks
-some, or takes only that cell's values (PrivSyn, Zhang et al. 2021). The generator, two
-31-bit congruential ones combined (L'Ecuyer 1988), is the same with and without the
+A record takes another record's value, or any, where that brings the tables of the
+attribute closer to their goals, in least squares with every table alike. The generator,
+two 31-bit congruential ones combined (L'Ecuyer 1988), is the same with and without the
 compiler.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -17,9 +18,24 @@ from blowfish_fast._support.typing import FloatArray, IntArray
 from blowfish_fast.errors import InputError
 from blowfish_fast.kernels._jit import helper, kernel
 
-FIRST_SHARE = 0.6
-DECAY = 0.85
-"""Part of every gap that is moved in the first sweep, and how it falls."""
+ANY_VALUE = 0.125
+"""How often any value is tried: no record may hold one that is lacking."""
+
+
+class _Tables(NamedTuple):
+    """Tables, one after the other, and those that hold each attribute.
+
+    Table t has the cells from ``starts[t]``; a step along its attribute ``axes[t, k]``
+    is ``strides[t, k]`` of them, 0 where it has fewer than k. Attribute a is held by
+    the tables ``holding[first[a]:first[a + 1]]``.
+    """
+
+    starts: IntArray
+    axes: IntArray
+    strides: IntArray
+    weights: FloatArray
+    first: IntArray
+    holding: IntArray
 
 
 def exchange_records(
@@ -33,31 +49,40 @@ def exchange_records(
     """Change records in place until their tables come close to `goals`.
 
     `columns` (attributes, records) holds cell numbers, `tables` the attributes of each
-    table and `goals` its wanted counts in C order. O(sweeps x tables x records).
+    table and `goals` its wanted counts in C order. A sweep tries another value of every
+    attribute, of as many records as there are. O(sweeps x records x tables).
     """
     shape = np.array(sizes, dtype=np.int64)
-    records = columns.shape[1]
     if columns.shape[0] != shape.size or not columns.flags.c_contiguous:
         raise InputError("give one contiguous row of cells per attribute")
-    for table, goal in zip(tables, goals, strict=True):
-        cells = int(np.prod(shape[list(table)]))
+    axes = np.zeros((len(tables), max(map(len, tables), default=0)), dtype=np.int64)
+    strides, gaps = np.zeros_like(axes), []
+    for number, (table, goal) in enumerate(zip(tables, goals, strict=True)):
+        sides = shape[list(table)]
+        cells = int(np.prod(sides))
         if goal.size != cells or not (goal >= 0).all():
             raise InputError(f"a goal needs {cells} counts of 0 or more")
+        axes[number, : len(table)] = table
+        strides[number, : len(table)] = cells // np.cumprod(sides)
+        places = strides[number, : len(table)] @ columns[list(table)]
+        gaps.append(np.bincount(places, minlength=cells) - goal.reshape(-1))
+    lengths = np.array([one.size for one in gaps], dtype=np.int64)
+    holding = [
+        [number for number, table in enumerate(tables) if axis in table]
+        for axis in range(shape.size)
+    ]
+    layout = _Tables(
+        np.cumsum(lengths) - lengths,
+        axes,
+        strides,
+        1.0 / lengths,
+        np.cumsum([0, *map(len, holding)]),
+        np.array([number for one in holding for number in one], dtype=np.int64),
+    )
     state = np.array([seed % 2147483562 + 1, (seed >> 31) % 2147483398 + 1])
-    order = np.arange(records)
-    for sweep in range(sweeps):
-        share = FIRST_SHARE * DECAY**sweep
-        _shuffle(order, state)
-        for number in _permuted(len(tables), state):
-            axes = np.array(tables[number], dtype=np.int64)
-            goal = np.ascontiguousarray(goals[number], dtype=np.float64).reshape(-1)
-            _exchange(columns, shape[axes], axes, goal, order, share, state)
-
-
-def _permuted(count: int, state: IntArray) -> IntArray:
-    order = np.arange(count)
-    _shuffle(order, state)
-    return order
+    together = np.concatenate([*gaps, np.zeros(0)])
+    for _ in range(sweeps):
+        _sweep(columns, shape, together, layout, state)
 
 
 @helper
@@ -72,81 +97,44 @@ def _draw(state: IntArray) -> float:
 
 
 @kernel
-def _shuffle(order: IntArray, state: IntArray) -> None:
-    for last in range(order.size - 1, 0, -1):
-        at = int(_draw(state) * (last + 1))
-        kept = order[last]
-        order[last] = order[at]
-        order[at] = kept
-
-
-@kernel
-def _exchange(
+def _sweep(
     columns: npt.NDArray[np.int32],
-    sides: IntArray,
-    table: IntArray,
-    goal: FloatArray,
-    order: IntArray,
-    share: float,
+    sizes: IntArray,
+    gaps: FloatArray,
+    tables: _Tables,
     state: IntArray,
 ) -> None:
-    records, cells = columns.shape[1], goal.size
-    code = np.zeros(records, np.int64)
-    for part in range(table.size):
-        for at in range(records):
-            code[at] = code[at] * sides[part] + columns[table[part], at]
-    first = np.zeros(cells + 1, np.int64)
-    for at in range(records):
-        first[code[at] + 1] += 1
-    give = np.zeros(cells, np.int64)
-    needed = 0
-    need = np.zeros(cells, np.int64)
-    for cell in range(cells):
-        gap = goal[cell] - first[cell + 1]
-        if gap > 0:
-            need[cell] = int(gap * share + _draw(state))
-            needed += need[cell]
-        elif gap < 0:
-            give[cell] = min(int(-gap * share + _draw(state)), first[cell + 1])
-    if needed == 0:
-        return
-    slots = np.empty(needed, np.int64)
-    at = 0
-    for cell in range(cells):
-        for _ in range(need[cell]):
-            slots[at] = cell
-            at += 1
-    for last in range(needed - 1, 0, -1):
-        other = int(_draw(state) * (last + 1))
-        kept = slots[last]
-        slots[last] = slots[other]
-        slots[other] = kept
-    # Members of each cell, in any order, for copies.
-    for cell in range(cells):
-        first[cell + 1] += first[cell]
-    members = np.empty(records, np.int64)
-    filled = np.zeros(cells, np.int64)
-    for at in range(records):
-        cell = code[at]
-        members[first[cell] + filled[cell]] = at
-        filled[cell] += 1
-    used = 0
-    start = int(_draw(state) * records)
-    for step in range(records):
-        if used == needed:
-            break
-        record = order[(start + step) % records]
-        if give[code[record]] == 0:
-            continue
-        give[code[record]] -= 1
-        cell = slots[used]
-        used += 1
-        if filled[cell] > 0 and _draw(state) < 0.5:
-            source = members[first[cell] + int(_draw(state) * filled[cell])]
-            for axis in range(columns.shape[0]):
-                columns[axis, record] = columns[axis, source]
-        # A member may have changed meanwhile: the cell itself is set in any case.
-        rest = cell
-        for part in range(table.size - 1, -1, -1):
-            columns[table[part], record] = rest % sides[part]
-            rest //= sides[part]
+    """Try a value for each attribute of records drawn at random.
+
+    `gaps` are the records in each cell beyond its goal: moving one from a cell to
+    another changes their squares by 2 (gap there - gap here + 1).
+    """
+    records = columns.shape[1]
+    here = np.empty(tables.holding.size, np.int64)
+    there = np.empty(tables.holding.size, np.int64)
+    for _ in range(records):
+        record = int(_draw(state) * records)
+        for axis in range(sizes.size):
+            value = int(columns[axis, int(_draw(state) * records)])
+            if _draw(state) < ANY_VALUE:
+                value = int(_draw(state) * sizes[axis])
+            move = value - int(columns[axis, record])
+            if move == 0:
+                continue
+            change = 0.0
+            for at in range(tables.first[axis], tables.first[axis + 1]):
+                table = tables.holding[at]
+                cell, stride = tables.starts[table], 0
+                for part in range(tables.axes.shape[1]):
+                    step = tables.strides[table, part]
+                    cell += columns[tables.axes[table, part], record] * step
+                    if tables.axes[table, part] == axis:
+                        stride += step
+                here[at], there[at] = cell, cell + move * stride
+                gap = gaps[there[at]] - gaps[cell] + 1.0
+                change += tables.weights[table] * gap
+            if change < 0.0:
+                columns[axis, record] = value
+                for at in range(tables.first[axis], tables.first[axis + 1]):
+                    gaps[here[at]] -= 1.0
+                    gaps[there[at]] += 1.0

@@ -210,9 +210,10 @@ class TablesRelease(Release):
     ) -> Table:
         """Draw synthetic records whose tables follow the fitted ones; free.
 
-        One- and two-way tables are followed closely; what is asked nowhere is kept only
-        as far as it follows from them. `misplaced` measures how closely the asked
-        tables are followed; nothing measures the rest.
+        One- and two-way tables are followed closely, and what is asked nowhere is kept
+        only as far as it follows from them: attributes that no table holds are drawn
+        evenly from their cells. `misplaced` measures how closely the asked tables are
+        followed; ``examples/survey_tables.py`` what is lost of others, on public data.
         """
         return self._fitted.records(n, as_generator(rng))
 

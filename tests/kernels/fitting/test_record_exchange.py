@@ -50,6 +50,52 @@ def test_records_that_fit_stay_as_they_are(generator):
     assert (columns == kept).all()
 
 
+def test_no_sweep_takes_tables_away_from_their_goals(generator):
+    columns, wanted = records(generator, 50), records(generator, 50)
+    wanted[2] = wanted[1]
+    goals = [one + 0.3 for one in tables_of(wanted)]
+
+    def distance():
+        pairs = zip(tables_of(columns), goals, strict=True)
+        return sum(np.mean((one - other) ** 2) for one, other in pairs)
+
+    seen = [distance()]
+    for seed in range(6):
+        exchange_records(columns, SIZES, PAIRS, goals, sweeps=1, seed=seed)
+        seen.append(distance())
+    assert seen == sorted(seen, reverse=True)
+    assert seen[-1] < seen[0] / 4
+
+
+def test_values_that_no_record_holds_are_reached():
+    columns = np.zeros((3, 60), dtype=np.int32)
+    goals = [np.full(6, 10.0), np.full(6, 10.0), np.full(4, 15.0)]
+    exchange_records(columns, SIZES, PAIRS, goals, sweeps=20, seed=2)
+    for found, goal in zip(tables_of(columns), goals, strict=True):
+        assert np.abs(found - goal).max() <= 2
+
+
+def test_tables_of_one_and_three_attributes_are_goals_too(generator):
+    columns, wanted = records(generator, 40), records(generator, 40)
+    single = np.bincount(wanted[0], minlength=3).astype(float)
+    triple = np.zeros(SIZES)
+    np.add.at(triple, tuple(wanted), 1)
+    goals = [single, triple.reshape(-1)]
+    exchange_records(columns, SIZES, ((0,), (0, 1, 2)), goals, sweeps=20, seed=1)
+    found = np.zeros(SIZES)
+    np.add.at(found, tuple(columns), 1)
+    assert np.abs(found - triple).sum() <= 4
+
+
+def test_without_tables_or_records_nothing_happens(generator):
+    columns = records(generator, 5)
+    kept = columns.copy()
+    exchange_records(columns, SIZES, (), [], sweeps=2, seed=1)
+    none = records(generator, 0)
+    exchange_records(none, SIZES, PAIRS, [np.ones(6), np.ones(6), np.ones(4)], 2, 1)
+    assert (columns == kept).all()
+
+
 def test_a_seed_repeats_the_records(generator):
     first = records(generator, 40)
     goals = tables_of(records(generator, 40))

@@ -139,6 +139,31 @@ def test_whole_tables_are_whole_and_agree_exactly(out):
     assert (pair.sum(axis=0) == out.fitted("works", whole=True).estimate).all()
 
 
+@pytest.mark.parametrize("epsilon", [0.3, 3])
+def test_whole_tables_are_no_further_off_than_noise_puts_linear_ones(epsilon):
+    source = np.random.default_rng(2)
+    hidden = source.integers(0, 4, 8000)
+    likely = source.dirichlet(np.full(5, 0.5), (6, 4)).cumsum(axis=2)
+    drawn = source.random((6, 8000, 1))
+    people = {
+        f"a{at}": np.minimum((drawn[at] > likely[at, hidden]).sum(axis=1), 4)
+        for at in range(6)
+    }
+    survey = bf.WideDomain.product(*(bf.Domain(5, names=[name]) for name in people))
+    asked = Tables(survey, ways=2)
+    mechanism = bf.Contingency(bf.policies.AddRemove(survey), asked, epsilon=epsilon)
+    data = bf.TableCounts.from_records(mechanism, people)
+    outs = [mechanism.release(data, rng=seed) for seed in range(3)]
+    linear, whole = [], []
+    for pair in (one for one in outs[0].asked if len(one) == 2):
+        true = np.zeros((5, 5))
+        np.add.at(true, tuple(people[name] for name in pair), 1)
+        for out in outs:
+            linear.append(out.table(*pair).estimate - true)
+            whole.append(out.fitted(*pair, whole=True).estimate - true)
+    assert np.mean(np.square(whole)) <= 1.05 * np.mean(np.square(linear))
+
+
 def test_whole_tables_are_the_same_whenever_a_file_is_read(out, tmp_path):
     out.save(tmp_path / "tables.release")
     first, second = (
@@ -166,6 +191,18 @@ def test_synthetic_records_follow_the_fitted_tables(out):
     # What depends on age stays so: nobody below 20 works but for noise.
     young = records["age"] < 20
     assert (records["works"][young] == "yes").mean() < 0.1
+
+
+def test_attributes_that_no_table_holds_are_drawn_evenly():
+    mechanism = bf.Contingency(
+        bf.policies.AddRemove(SURVEY), Tables(SURVEY, [("sex", "works")]), epsilon=1
+    )
+    people = {"age": [5] * 900, "sex": ["F"] * 900, "region": ["north"] * 900}
+    data = bf.TableCounts.from_records(mechanism, people | {"works": ["no"] * 900})
+    records = mechanism.release(data, rng=1).sample(rng=1)
+    regions = [(records["region"] == one).mean() for one in ("north", "south", "west")]
+    assert regions == pytest.approx([1 / 3] * 3, abs=0.1)
+    assert records["age"].max() > 80
 
 
 def test_files_bring_back_the_same_tables(out, tmp_path):

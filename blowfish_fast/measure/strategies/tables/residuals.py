@@ -67,6 +67,9 @@ class NoisyTables:
     widths: FloatArray
     exact: BoolArray
 
+    def __post_init__(self) -> None:
+        self._laws: dict[AxisSet, tuple[float, float]] = {}
+
     @classmethod
     def of(
         cls,
@@ -117,25 +120,26 @@ class NoisyTables:
         drawn = self.widths[self.widths > 0]
         return float(drawn.min()) if drawn.size else 0.0
 
-    def _holding(self, part: AxisSet) -> BoolArray:
-        marked: BoolArray = self.holds[:, list(part)].sum(axis=1) == len(part)
-        return marked
-
     def information(self, part: AxisSet) -> float:
         """Return I_S: infinite where S is known exactly, 0 where nothing is known."""
-        holding = self._holding(part)
-        if (holding & self.exact).any():
-            return math.inf
-        within = cell_count(self.sizes, part)
-        return float(self._inverse[holding].sum()) * within
+        return self.law(part)[0]
 
-    def square_share(self, part: AxisSet, information: float) -> float:
-        """Return the sum of b_A^2 / (V_A^2 N(A without S)) over I_S^2: scales at S."""
-        if not 0.0 < information < math.inf:
-            return 0.0
-        holding = self._holding(part)
-        shares = self.pulls[holding] ** 2 * self._cells[holding]
-        return float(shares.sum()) * cell_count(self.sizes, part) / information**2
+    def law(self, part: AxisSet) -> tuple[float, float]:
+        """Return I_S and h_S, computed once.
+
+        h_S is the sum of b_A^2 / (V_A^2 N(A without S)) over I_S^2: scales at S.
+        """
+        if part not in self._laws:
+            holding = self.holds[:, list(part)].sum(axis=1) == len(part)
+            within = cell_count(self.sizes, part)
+            known = float(self._inverse[holding].sum()) * within
+            known = math.inf if (holding & self.exact).any() else known
+            squares = 0.0
+            if 0.0 < known < math.inf:
+                shares = self.pulls[holding] ** 2 * self._cells[holding]
+                squares = float(shares.sum()) * within / known**2
+            self._laws[part] = known, squares
+        return self._laws[part]
 
     def spare_cells(self, table: AxisSet, part: AxisSet) -> float:
         """Return N(A without S): cells of a table per cell of a part of it."""
@@ -152,13 +156,8 @@ class ResidualFit:
         self.measured = measured
         self._values = values
         self._residuals: dict[AxisSet, FloatArray] = {}
-        self._information: dict[AxisSet, float] = {}
-
-    def information(self, part: AxisSet) -> float:
-        """Return I_S, computed once."""
-        if part not in self._information:
-            self._information[part] = self.measured.information(part)
-        return self._information[part]
+        # I_S, computed once.
+        self.information = measured.information
 
     def prepare(self, parts: Iterable[AxisSet]) -> None:
         """Compute residuals of several sets together: each table is read once."""
@@ -293,14 +292,8 @@ class TableNoise(LinearStrategy):
             tuple(axis for at, axis in enumerate(table) if part >> at & 1)
             for part in range(2 ** len(table))
         ]
-        information = np.array([measured.information(part) for part in parts])
+        information, squares = np.array([measured.law(part) for part in parts]).T
         refuse_unmeasured(float(information[-1]), table)
-        squares = np.array(
-            [
-                measured.square_share(part, float(known))
-                for part, known in zip(parts, information, strict=True)
-            ]
-        )
         pulls = np.zeros(2 ** len(table))
         meeting = measured.holds[:, list(table)] @ (1 << np.arange(len(table)))
         np.maximum.at(pulls, meeting, measured.pulls)
