@@ -241,7 +241,9 @@ def presence_cost(policy: Policy, budget: Budget) -> Cost:
         steps = policy.distance(np.arange(policy.domain.size), ABSENT).max()
     except SizeError:
         return math.inf
-    return budget.at_distance(int(steps)).amount if math.isfinite(steps) else math.inf
+    if not math.isfinite(steps):
+        return math.inf
+    return budget.at_distance(Fraction(steps)).amount
 
 
 def _price(

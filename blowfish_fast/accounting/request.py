@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn, Self
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -34,10 +34,12 @@ from blowfish_fast.errors import (
 from blowfish_fast.measure.budgets import Budget
 from blowfish_fast.measure.handle import (
     Account,
+    Call,
     Handle,
-    Measurement,
     Progress,
+    Selector,
     Strategy,
+    stated_losses,
 )
 from blowfish_fast.measure.memory import check_memory
 from blowfish_fast.measure.strategies import LinearStrategy
@@ -123,18 +125,42 @@ def check_policy(mechanism: Mechanism, policy: Policy) -> None:
 
 
 class _Pricing(Handle):
-    """A dry run that adds up the rho of its measurements."""
+    """A dry run up to the first draw, and what is then left on which account.
 
+    A recipe may follow what was drawn before, or a total that is public: a dry run
+    knows neither, so nothing behind them has a price of its own (Lemma ZC8).
+    """
+
+    accounts: list[Account]
     prices: list[Fraction]
 
-    def measure(self, strategy: Strategy, *, budget: Budget | Fraction) -> Measurement:
+    @property
+    def public_totals(self) -> NoReturn:
+        """Stop: what follows depends on the data."""
+        raise DataDependentError("a price is fixed before any total is read")
+
+    def split(self, parts: int) -> list[Self]:
+        found = super().split(parts)
+        self.accounts.extend(one._account for one in found)
+        return found
+
+    def select(self, selector: Selector[Any], *, budget: Budget | Fraction) -> NoReturn:
+        charged = self._read(budget)
+        self._account.charge(Call("select", selector.name, charged, None))
+        loss_range, parts = stated_losses(selector, self.buckets.count)
+        self._stop(charged.choice_rho(loss_range, parts))
+
+    def measure(self, strategy: Strategy, *, budget: Budget | Fraction) -> NoReturn:
         measurement = super().measure(strategy, budget=budget)
         rho = self._read(budget).rho
         if isinstance(strategy, LinearStrategy):
             edge = Budget(strategy.cost_in_rho(self.policy, measurement.scales), 2)
             rho = min(rho, edge.at_distance(self._group_size).amount)
+        self._stop(rho)
+
+    def _stop(self, rho: Fraction) -> NoReturn:
         self.prices.append(rho)
-        return measurement
+        raise DataDependentError("what follows may depend on what was drawn")
 
 
 def refuse_currency(mechanism: Mechanism, currency: Currency) -> str:
@@ -155,13 +181,12 @@ def price_in(mechanism: Mechanism, currency: Currency) -> Fraction:
         raise BudgetError(f"{reason}. Nothing was charged")
     if mechanism.budget.power == currency.power:
         return mechanism.budget.amount
-    most = mechanism.budget.rho
+    accounts, prices = [Account(mechanism.budget)], list[Fraction]()
+    handle = mechanism._handle(None, accounts[0], None)
     with suppress(DataDependentError):
-        prices: list[Fraction] = []
-        handle = mechanism._handle(None, Account(mechanism.budget), None)
-        mechanism._run(_Pricing.over(handle, prices=prices))
-        return min(sum(prices, Fraction(0)), most)
-    return most
+        mechanism._run(_Pricing.over(handle, accounts=accounts, prices=prices))
+    left = [(one.granted - one.spent).rho for one in accounts]
+    return sum([*prices, *left], Fraction(0))
 
 
 def check_room(parts: list[RequestPart]) -> None:

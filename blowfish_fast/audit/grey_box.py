@@ -30,7 +30,7 @@ from blowfish_fast.mechanisms.base import Mechanism
 from blowfish_fast.policies import ABSENT, Policy
 
 from .choice_twins import CANDIDATES, Case, groups_offered, noise_on_cells
-from .neighbours import Pair, all_edges, joint_moves, pairs_at_random
+from .neighbours import Pair, all_edges, joint_moves, pairs_at_random, steps_along
 from .witness import Draw, Note, WatchedRandomness
 
 MOST_PRICED = 4096
@@ -98,13 +98,13 @@ def price_edges(
     prices = RowPrices(measurement)
     worst: Fraction | float = Fraction(0)
     where = None
-    for start, end in all_edges(policy):
-        cost = prices.price(prices.rows(start) - prices.rows(end))
-        if isinstance(cost, Fraction):
-            # Under constraints one move brings others with it.
-            cost = Budget(cost, charged.power).at_distance(policy.group_size).amount
+    for edge in all_edges(policy):
+        start, end = map(prices.rows, edge)
+        # Under constraints one move brings others with it.
+        times = policy.group_size / steps_along(policy, edge)
+        cost = times**charged.power * prices.price(start - end)
         if cost > worst:
-            worst, where = cost, (start, end)
+            worst, where = cost, edge
     subject = f"{name}: {measurement.strategy.kind}"
     return Price(subject, charged.amount, worst, where)
 
@@ -203,7 +203,8 @@ def price_together(measurement: Measurement, policy: Policy) -> Fraction | float
     worst: Fraction | float = Fraction(0)
     for moves in itertools.islice(joint_moves(policy), MOST_PRICED):
         changes = [prices.rows(end) - prices.rows(start) for start, end in moves]
-        worst = max(worst, prices.price(np.sum(changes, axis=0)))
+        far = steps_along(policy, itertools.chain(*moves)) ** measurement.scales.power
+        worst = max(worst, prices.price(np.sum(changes, axis=0)) / far)
     return worst
 
 
@@ -219,11 +220,11 @@ def observe_measurement(
 ) -> Price:
     """Price what random neighbours under `policy` change in the rows measured."""
     prices = RowPrices(measurement)
-    times: int = policy.group_size**measurement.scales.power
 
     def cost(pair: Pair) -> float:
         first, second = map(prices.rows_of, pair.sides)
-        return float(times * prices.price(first - second))
+        times = policy.group_size / steps_along(policy, pair.edge)
+        return float(times**measurement.scales.power * prices.price(first - second))
 
     return _largest(cost, pairs_at_random(policy, pairs, generator), charged)
 

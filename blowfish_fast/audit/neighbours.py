@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator
+from fractions import Fraction
 from typing import NamedTuple
 
 import numpy as np
@@ -91,6 +92,12 @@ class Pair(NamedTuple):
 def all_edges(policy: Policy) -> list[tuple[int, int]]:
     """Return every edge of a small policy."""
     return [(int(start), int(end)) for edges in policy.edges() for start, end in edges]
+
+
+def steps_along(policy: Policy, cells: Iterable[int]) -> Fraction:
+    """Return as how many edges an edge counts: "absent" may lie farther away."""
+    far = getattr(policy.unconstrained, "absent_length", None)
+    return far if far is not None and ABSENT in cells else Fraction(1)
 
 
 def standard_pairs(policy: Policy, heights: Iterable[int] = (8,)) -> list[Pair]:

@@ -110,7 +110,7 @@ class Budget:
         """Return what each of several moves together may cost: epsilon/g, rho/g^2."""
         return self._with(self.amount / group_size**self.power)
 
-    def at_distance(self, steps: int) -> Budget:
+    def at_distance(self, steps: int | Fraction) -> Budget:
         """Return what is paid over `steps` edges: epsilon * d, or rho * d^2."""
         return self._with(self.amount * steps**self.power)
 
@@ -120,10 +120,15 @@ class Budget:
         """Return the epsilon that a choice may use, rounded down: Lemma ZC7."""
         if self.power == 1:
             return self.amount
-        shares = sum(part * part for part in parts) or Fraction(1)
-        square = 8 * self.amount / (loss_range**2 * shares)
+        # Rho goes with the square of epsilon.
+        square = self.amount / Budget(Fraction(1)).choice_rho(loss_range, parts)
         root = math.isqrt(math.floor(square * 4**CHOICE_BITS))
         return Fraction(root, 2**CHOICE_BITS)
+
+    def choice_rho(self, loss_range: int, parts: tuple[Fraction, ...]) -> Fraction:
+        """Return the rho that a choice at this epsilon costs: Lemma ZC7."""
+        shares = sum(part * part for part in parts) or Fraction(1)
+        return (loss_range * self.epsilon) ** 2 * shares / 8
 
     def to_dict(self) -> dict[str, str]:
         """Return plain data, for JSON: the currency, and delta where it was stated."""

@@ -8,6 +8,7 @@ every call for audits, and gives back public values only.
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import copy
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, Self, TypeVar
@@ -194,6 +195,15 @@ class Handle:
         """Budget that is left."""
         return self._account.granted - self._account.spent
 
+    def split(self, parts: int) -> list[Self]:
+        """Return handles that share what is left equally, whatever will be drawn."""
+        whole, share = self._account, self.remaining / parts
+        whole.spent = whole.granted
+        found = [self.over(self, _account=copy(whole)) for _ in range(parts)]
+        for one in found:
+            one._account.granted, one._account.spent = share, share * 0
+        return found
+
     @property
     def dry_run(self) -> bool:
         """Whether there are no counts: a dry run that predicts the error."""
@@ -306,17 +316,19 @@ class Forecast(Handle):
 
 
 def choice_epsilon(selector: Any, budget: Budget, cells: int) -> Fraction:
-    """Return the epsilon at which a selector chooses for `budget`: Lemma ZC7.
-
-    In rho it depends on the `loss_range` (2 if not stated) and `parts` of the selector.
-    """
-    parts = selector.parts(cells) if hasattr(selector, "parts") else ()
-    epsilon = budget.for_choice(getattr(selector, "loss_range", 2), parts)
+    """Return the epsilon at which a selector chooses for `budget`: Lemma ZC7."""
+    epsilon = budget.for_choice(*stated_losses(selector, cells))
     if epsilon <= 0 < budget.amount:
         raise EpsilonError(
             f"{budget.words()} leaves no epsilon for {selector.name}; raise it"
         )
     return epsilon
+
+
+def stated_losses(selector: Any, cells: int) -> tuple[int, tuple[Fraction, ...]]:
+    """Return the `loss_range` (2 if not stated) and the `parts` of a selector."""
+    parts = selector.parts(cells) if hasattr(selector, "parts") else ()
+    return getattr(selector, "loss_range", 2), parts
 
 
 def _draw(scales: Scales, rng: Randomness) -> IntArray:

@@ -239,10 +239,9 @@ class KMeans(Mechanism):
 
     def _run(self, private: Handle) -> Outcome:
         centers, history, measurements = self.start, [self.start], []
-        for left in range(self.rounds, 0, -1):
-            budget = private.remaining if left == 1 else self.budget / self.rounds
+        for part in private.split(self.rounds):
             strategy = ClusterSums(self.grid, centers, self.parts, share=self.share)
-            measurements.append(private.measure(strategy, budget=budget))
+            measurements.append(part.measure(strategy, budget=part.remaining))
             _, scales, noisy, _ = measurements[-1]
             centers = strategy.moved_centers(noisy, scales)
             history.append(centers)

@@ -12,8 +12,13 @@ import blowfish_fast as bf
 from blowfish_fast.accounting.composition import EPSILON, RHO, presence_cost
 from blowfish_fast.accounting.journal_file import FORMAT, FORMAT_IN_RHO
 from blowfish_fast.accounting.request import price_in
+from blowfish_fast.audit.grey_box import RowPrices
 from blowfish_fast.errors import BudgetError, EpsilonError, InputError, LedgerError
 from blowfish_fast.measure.budgets import Budget
+from blowfish_fast.measure.handle import Account
+from blowfish_fast.measure.randomness import Randomness
+from blowfish_fast.measure.selectors.partitions import LeastCost
+from blowfish_fast.measure.strategies import Cells
 
 LINE = bf.Domain(8)
 POLICY = bf.policies.AddRemove(LINE)
@@ -58,9 +63,64 @@ def test_pure_releases_pay_their_true_price():
     assert price_in(cells, RHO) <= Fraction(1, 200)
 
 
-def test_what_depends_on_draws_pays_half_the_square():
-    dawa = bf.Dawa(POLICY, CELLS, epsilon="0.1")
-    assert price_in(dawa, RHO) == Fraction(1, 200)
+def test_a_choice_pays_an_eighth_of_the_square_and_what_follows_half():
+    dawa = bf.Dawa(POLICY, CELLS, epsilon="0.1", share="0.25")
+    chosen, rest = Fraction(1, 40), Fraction(3, 40)
+    assert price_in(dawa, RHO) == chosen**2 / 8 + rest**2 / 2
+    assert price_in(dawa.at(Budget(Fraction(1, 9), 2)), RHO) == Fraction(1, 9)
+    least = bf.Dawa(POLICY, CELLS, epsilon="0.1", share="0.25", partition=LeastCost())
+    assert price_in(least, RHO) == chosen**2 / 2 + rest**2 / 2
+
+
+class Adaptive(bf.Hierarchy):
+    """Measures a total, and then what that suggests, or what a public total does."""
+
+    def _run(self, private):
+        first = private.measure(Cells(8), budget=private.remaining / 2)
+        assert first is None, "a price needs no step behind the first draw"
+
+
+class Informed(bf.Hierarchy):
+    def _run(self, private):
+        assert private.public_totals is None, "a price needs no total"
+
+
+def test_what_follows_a_draw_or_a_total_pays_half_the_square():
+    """Planted bug: the strategy of a dry run, which is not the one that is drawn."""
+    half = Fraction(1, 20)
+    adaptive = Adaptive(POLICY, bf.workloads.AllRanges(LINE), epsilon="0.1")
+    assert price_in(adaptive, RHO) == pytest.approx(half**2 / 2 + half**2 / 2)
+    informed = Informed(
+        bf.policies.Full(LINE), bf.workloads.AllRanges(LINE), epsilon="0.1"
+    )
+    assert price_in(informed, RHO) == Fraction(1, 200)
+
+
+@pytest.mark.parametrize("rounds", [1, 2, 5])
+@pytest.mark.parametrize("spread", [3, 40])
+def test_k_means_pays_for_any_centres_that_may_come(rounds, spread):
+    """Later rounds have the edges of real centres, which no dry run knows."""
+    line = bf.Domain(64)
+    policy = bf.policies.Threshold(line, theta=spread)
+    each = Fraction(1, 10 * rounds)
+    kmeans = bf.KMeans(policy, 3, epsilon="0.1", rounds=rounds)
+    price = price_in(kmeans, RHO)
+    assert price <= rounds * each**2 / 2
+    assert price >= (rounds - 1) * each**2 / 2
+    points = np.concatenate([np.full(500, 3.0), np.full(500, 60.0)])
+    account = Account(kmeans.budget)
+    places = kmeans._counts(points)
+    drawn = kmeans._run(kmeans._handle(places, account, Randomness(1)))
+    edges = np.concatenate(list(policy.edges())).tolist()
+    paid = Fraction(0)
+    for one in drawn.measurements:
+        kept, rates = RowPrices(one), one.scales.rates.astype(object)
+        moves = [kept.rows(start) - kept.rows(end) for start, end in edges[::7]]
+        worst = max(int(((move * rates) ** 2).sum()) for move in moves)
+        paid += Fraction(worst, 2 * one.scales.unit**2)
+    assert 0 < paid <= price
+    assert [call.budget for call in account.calls] == [Budget(each)] * rounds
+    assert account.spent == kmeans.budget
 
 
 def test_constraints_count_squared_in_the_price_of_a_pure_release():
@@ -153,6 +213,9 @@ def test_presence_at_some_distance_costs_the_square():
     path = bf.policies.Graph(LINE, [(one, one + 1) for one in range(7)] + [(0, -1)])
     assert presence_cost(path, Budget(Fraction(1, 10))) == Fraction(8, 10)
     assert presence_cost(path, Budget(Fraction(1, 10), 2)) == Fraction(64, 10)
+    far = bf.policies.WithAbsent(bf.policies.Line(LINE), length=Fraction(5, 2))
+    assert presence_cost(far, Budget(Fraction(1, 10))) == Fraction(1, 4)
+    assert presence_cost(far, Budget(Fraction(1, 10), 2)) == Fraction(5, 8)
 
 
 def test_sessions_ask_in_rho():

@@ -18,7 +18,13 @@ from scipy import stats
 import blowfish_fast as bf
 from blowfish_fast.audit import audit_invariants, audit_noise
 from blowfish_fast.audit.confidence import tail_evidence
-from blowfish_fast.audit.grey_box import audit_measurements, edge_cost
+from blowfish_fast.audit.grey_box import (
+    audit_measurements,
+    edge_cost,
+    observe_measurement,
+    price_edges,
+)
+from blowfish_fast.audit.witness import watch
 from blowfish_fast.measure.budgets import Budget
 from blowfish_fast.measure.handle import Account, Handle, choice_epsilon
 from blowfish_fast.measure.randomness import Randomness
@@ -421,3 +427,27 @@ def test_all_tables_of_a_survey_keep_rho_on_every_edge(family):
             worst = max(worst, Fraction(cost, scales.unit))
     assert RHO.amount * Fraction(9, 10) < worst <= RHO.amount
     assert kept.strategy.cost(mechanism.policy, scales) >= worst
+
+
+@pytest.mark.parametrize("length", [1, 3, Fraction(5, 2)])
+@pytest.mark.parametrize("budget", [{"epsilon": "0.5"}, {"rho": "0.2"}])
+def test_presence_some_steps_away_is_audited_at_its_distance(length, budget):
+    """A record that appears may cost l epsilon, or l^2 rho, and no more than that."""
+    domain = bf.Domain((2, 3), names=["a", "b"])
+    policy = bf.policies.WithAbsent(bf.policies.Full(domain), length=length)
+    asked = bf.workloads.Tables(domain, ways=1)
+    mechanism = bf.Contingency(policy, asked, **budget)
+    data = bf.Histogram(domain, np.arange(6).reshape(2, 3))
+    (step,) = watch(mechanism, data).measured
+    price = price_edges("tables", step.result, step.charged, policy)
+    assert price.passed
+    assert price.worst > Fraction(9, 10) * price.charged
+    pairs = {"pairs": 40, "generator": np.random.default_rng(1)}
+    assert observe_measurement(step.result, policy, price.charged, **pairs).passed
+    # Planted bug: rates of a presence that lies half a step farther away.
+    scales = step.result.scales
+    farther = Fraction(Fraction(length) + Fraction(1, 2), length) ** scales.power
+    louder = (scales.rates * farther).astype(np.int64)
+    wrong = step.result._replace(scales=scales._replace(rates=louder))
+    assert not price_edges("tables", wrong, step.charged, policy).passed
+    assert not observe_measurement(wrong, policy, price.charged, **pairs).passed
