@@ -162,7 +162,7 @@ class Mechanism(Paid, ABC):
     name: ClassVar[str]
     cell_bytes: ClassVar[int] = 384
     """Memory that a release takes per cell at most, whatever the data."""
-    record_bits: ClassVar[int] = 0
+    record_bits: int = 0
     """Most records whose sums fit 64 bits, as a power of two; 0: all that are read."""
     reads_workload: ClassVar[bool] = True
     """Whether the recipe holds the queries over its cells or buckets."""

@@ -43,7 +43,9 @@ from blowfish_fast.release.certificates import (
     whole_boxes,
     workload_digest,
 )
+from blowfish_fast.release.group_answers import Estimate, GroupedAnswers
 from blowfish_fast.release.guarantee import Guarantee
+from blowfish_fast.release.olap import Questions
 from blowfish_fast.release.release import Release
 from blowfish_fast.workloads import AllRanges, Identity, Ranges, Workload
 from blowfish_fast.workloads.base import as_pieces
@@ -68,8 +70,9 @@ class Certifier(Mechanism):
 
     Parameters
     ----------
-    workload : Workload
-        Whose answers are certified; all coefficients are whole numbers.
+    workload : Workload, or answers
+        Whose answers are certified; all coefficients are whole numbers. Answers are
+        those of a selection or of groups, ``release.group_by("sex").mean("age")``.
     fraction, confidence : number
         How many of the answers the claim is about, and how sure it is.
     kind : {"quantile", "curve", "all", "shape"}, optional
@@ -100,7 +103,7 @@ class Certifier(Mechanism):
     def __init__(
         self,
         release: Release,
-        workload: Workload,
+        workload: Workload | Questions[Any] | GroupedAnswers | Estimate,
         *,
         fraction: Any = 0.95,
         confidence: Any = 0.95,
@@ -118,9 +121,9 @@ class Certifier(Mechanism):
                 received=type(release).__name__,
             )
         stated = policy_from_dict(dict(release.guarantee.to_dict()["policy"]))
-        super().__init__(policy or stated, workload, **budget)
+        super().__init__(policy or stated, _as_workload(workload), **budget)
         refuse_units(self.policy, "a certificate")
-        release._check(workload)
+        release._check(self.workload)
         as_choice(kind, "kind", [None, *KINDS])
         self.fraction = as_share_of_all(fraction, "fraction")
         self.confidence = as_share_of_all(confidence, "confidence")
@@ -137,6 +140,8 @@ class Certifier(Mechanism):
         """Return the kinds that apply, with their statistics and predicted widths."""
         if isinstance(self.workload, AllRanges):
             return {"all": self._of_kind("all")}
+        if self._owners is not None:
+            return {"quantile": self._of_kind("quantile")}
         found: dict[Any, tuple[ErrorStatistic, float]] = {}
         reasons: list[EpsilonError | IntervalError | SizeError] = []
         for kind in ("quantile", "curve", "shape"):
@@ -161,7 +166,10 @@ class Certifier(Mechanism):
                 f"a certificate checks 1 to {MOST_LISTED:,} answers",
                 received=f"{asked.queries:,}",
             )
-        refuse_parts(asked)
+        largest = largest_whole_coefficient(asked)
+        if largest > 1:
+            # Sums of weighted records fit 64 bits as well.
+            self.record_bits = 57 - (largest - 1).bit_length()
         policy = self.policy.unconstrained
         noise = self._noise()
         published = self._release._answers(asked).reshape(-1)
@@ -173,8 +181,12 @@ class Certifier(Mechanism):
             margin = self._margin(ErrorQuantile(asked, whole, half, 1)) / PARTS
             if noise.mean() <= margin:
                 half = np.zeros_like(half)
-            statistic = ErrorQuantile(asked, whole, half, self._rank(asked.queries))
-            return statistic, float(noise.mean()) + (margin if move else 0.0)
+            rank = self._rank(self._groups or asked.queries)
+            statistic = ErrorQuantile(asked, whole, half, rank, self._owners)
+            width = float(noise.mean()) + (margin if move else 0.0)
+            return statistic, width / getattr(asked, "unit", 1)
+        if self._owners is not None:
+            raise IntervalError("curves are those of single queries")
         one = ErrorCurve(asked, whole, half, np.zeros_like(half), [ramp_edges(1)])
         total = one.move(policy) / PARTS
         if total >= 0.02 * asked.queries * max(largest_query_move(policy, asked), 1):
@@ -252,6 +264,15 @@ class Certifier(Mechanism):
         return statistic, float(noise_half_widths(two, miss).mean())
 
     @property
+    def _owners(self) -> IntArray | None:
+        return getattr(self.workload, "owners", None)
+
+    @property
+    def _groups(self) -> int:
+        """Return how many answers are made of several queries; 0 if none is."""
+        return 0 if self._owners is None else int(self._owners.max()) + 1
+
+    @property
     def _drawn_at(self) -> Budget:
         return self.budget.over(self.policy.group_size)
 
@@ -285,7 +306,7 @@ class Certifier(Mechanism):
             rows = [{"axes": self.domain.ndim, "extra": extra}]
             if isinstance(statistic, ErrorQuantile):
                 labels, half = np.zeros_like(statistic.half), statistic.half
-                rows = [{"queries": self.workload.queries, "extra": extra}]
+                rows = [{"queries": statistic.half.size, "extra": extra}]
         return Certificate(
             self.kind,
             self.fraction,
@@ -301,6 +322,7 @@ class Certifier(Mechanism):
             shapes,
             scales,
             _version(),
+            groups=self._groups if listed else 0,
         )
 
     def _read_curve(
@@ -366,7 +388,20 @@ def as_share_of_all(value: Any, name: str) -> Fraction:
     return share
 
 
-def refuse_parts(workload: Workload) -> None:
+def _as_workload(asked: Any) -> Any:
+    """Return the queries behind answers; a workload, or what is none, as it is."""
+    if isinstance(asked, Questions):
+        asked = asked.count()
+    if isinstance(asked, Estimate):
+        if len(asked._answers) > 1:
+            raise InputError(
+                "groups are certified together", way_out="Select the one before"
+            )
+        asked = asked._answers
+    return asked.certifiable() if isinstance(asked, GroupedAnswers) else asked
+
+
+def largest_whole_coefficient(workload: Workload) -> int:
     """Refuse coefficients that are no whole numbers: answers would be none either."""
     cells = Buckets.single_cells(workload.domain.size)
     form = as_pieces(workload.explicit_form(cells))
@@ -376,3 +411,4 @@ def refuse_parts(workload: Workload) -> None:
             way_out="Ask along the borders of cells, or multiply the queries until "
             "their coefficients are whole",
         )
+    return int(np.abs(form.values).max(initial=1.0))

@@ -198,7 +198,7 @@ def groups(
     along, lines = _arrange(answers)
     confidence, bounds = as_confidence(confidence), None
     with contextlib.suppress(IntervalError):
-        bounds = answers.intervals(confidence, of=answers.interval_kind())
+        bounds = answers.intervals(confidence, of=answers.interval_kind(confidence))
     drawn = axes_for(axes, (8.0, 3.8), "Drawing groups")
     names = list(dict.fromkeys(one for one, _ in along))
     ranged = all(isinstance(one, tuple) for one in names)
@@ -297,7 +297,8 @@ def _finish_groups(
     plain_numbers(axes.yaxis)
     axes.grid(True, axis="y", color="0.9")
     axes.set_axisbelow(True)
-    title = interval_label(answers.interval_kind(), confidence) if covered else ""
+    kind = answers.interval_kind(confidence)
+    title = interval_label(kind, confidence) if covered else ""
     seeded = "(seeded: an experiment)" if answers.seeded else ""
     axes.set_title(f"{title} {seeded}".strip(), fontsize="medium")
     if len(lines) > 1:

@@ -93,6 +93,8 @@ class Certificate:
     scales: Scales
     version: str = ""
     details: Mapping[str, Any] = field(default_factory=dict)
+    groups: int = 0
+    """Answers that are made of several queries each; 0 where each is an answer."""
     mechanism: str = field(default="certifier", init=False)
 
     @property
@@ -108,7 +110,9 @@ class Certificate:
     @property
     def per_query(self) -> bool:
         """Whether something is promised of each single answer."""
-        return self.kind in ("all", "shape")
+        answers = self.groups or self.queries
+        every = self.kind == "quantile" and self.fraction * answers > answers - 1
+        return every or self.kind in ("all", "shape")
 
     def covers(self, workload: Workload) -> bool:
         """Return whether the claim is about these queries, or all of their kind."""
@@ -170,7 +174,10 @@ class Certificate:
         if self.kind == "all":
             box = "range" if self.rows[0]["axes"] == 1 else "rectangle"
             return f"Every {box} lies within {self.extra:g} of its true count. {wrong}"
-        part = f"At least {float(100 * self.fraction):g} %"
+        part = "All" if self.per_query else f"At least {float(100 * self.fraction):g} %"
+        if self.groups:
+            about = f"{part} of these {self.groups:,} intervals hold the true answers."
+            return f"{about} {wrong}"
         sign = "-" if self.extra < 0 else "+"
         room = f"noise {sign} {abs(self.extra):g}"
         if not self.half.any():
@@ -272,7 +279,8 @@ def workload_digest(workload: Workload) -> str:
     """Return a digest of the queries as they stand over single cells."""
     form = workload.explicit_form(Buckets.single_cells(workload.domain.size))
     total = hashlib.sha256(json.dumps(workload.domain.to_dict()).encode())
-    for one in form:
+    owners = getattr(workload, "owners", None)
+    for one in form if owners is None else (*form, owners):
         total.update(np.ascontiguousarray(one).tobytes())
     return total.hexdigest()
 

@@ -8,13 +8,13 @@ linear form that is not 0 is within rounding of 0 on both with probability 2^-40
 from __future__ import annotations
 
 import warnings
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 
 from blowfish_fast._support.typing import AnyArray, BoolArray, FloatArray, IntArray
 from blowfish_fast.data.buckets import Buckets
-from blowfish_fast.errors import IntervalError, NoiseOnlyWarning
+from blowfish_fast.errors import InputError, IntervalError, NoiseOnlyWarning
 from blowfish_fast.measure.handle import Measurement
 from blowfish_fast.measure.noise import Scales
 from blowfish_fast.measure.strategies.base import LinearStrategy
@@ -30,6 +30,13 @@ BOUND_NAMES: dict[Scope, tuple[str, str]] = {
     "noise": ("noise_low", "noise_high"),
 }
 """Columns of the two ends of intervals, by what they hold."""
+
+
+def check_scope(of: Scope | None) -> None:
+    """Refuse what is no scope; "certified" is for those who read it off a release."""
+    if of not in (None, *get_args(Scope)):
+        raise InputError(f'of must be "truth", "noise" or None; received {of!r}')
+
 
 PROBE_BITS = 30
 PROBES = 2

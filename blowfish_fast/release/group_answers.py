@@ -5,12 +5,12 @@ from __future__ import annotations
 import itertools
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple, get_args
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from blowfish_fast._support.typing import FloatArray
-from blowfish_fast._support.validation import as_choice, as_confidence
+from blowfish_fast._support.validation import as_confidence
 from blowfish_fast.data.frames import Table
 from blowfish_fast.errors import (
     InputError,
@@ -18,14 +18,17 @@ from blowfish_fast.errors import (
     NoiseOnlyWarning,
     SizeError,
 )
+from blowfish_fast.workloads import Workload
 
-from .grants import BOUND_NAMES, Scope
+from .grants import BOUND_NAMES, Scope, check_scope
+from .joint_rows import JointParts
+from .query_grid import Held
 from .tabular import Tabular
 
 MOST_PRINTED = 1000
 """Groups up to which printing works out their intervals."""
 
-Bounds = Callable[[float, Scope], FloatArray]
+Bounds = Callable[[float, Held], FloatArray]
 """From a confidence and what is to be held to intervals, (groups, 2)."""
 
 Ends = tuple[FloatArray | float, FloatArray | float]
@@ -38,27 +41,41 @@ class Claim(NamedTuple):
     bounds: Bounds
     kind: Callable[[], Scope]
     sentence: Callable[[Scope], str]
+    joint: JointParts | None = None
+
+    def known(self, confidence: float) -> tuple[Scope, Held, str]:
+        """Return what intervals hold, what they are made from, and the sentence."""
+        kind = self.kind()
+        found = None
+        if kind == "noise" and self.joint is not None:
+            found = self.joint.held(confidence)
+        if found is None:
+            return kind, kind, self.sentence(kind)
+        certificate, held = found
+        scope: Scope = "truth" if certificate.per_query else "certified"
+        return scope, held, str(certificate)
 
     def intervals(self, confidence: float, of: Scope | None) -> FloatArray:
         """Return intervals of the truth or the noise; warn where it is unexpected."""
-        if of not in (None, "truth", "noise"):
-            raise InputError(f'of must be "truth", "noise" or None; received {of!r}')
-        known = "noise" if of == "noise" else self.kind()
-        if known == "noise" and of == "truth":
+        if of == "noise":
+            return self.bounds(confidence, of)
+        check_scope(of)
+        known, held, sentence = self.known(confidence)
+        if known == "noise" and of is not None:
             raise IntervalError(
-                self.sentence("noise"),
-                way_out='Ask of="noise"; certify the same boxes as a workload, with '
-                "ledger.certify, and ask release.intervals; or release with "
-                "bf.Hierarchy or bf.Dawa(..., partition=None)",
+                sentence,
+                way_out='Ask of="noise"; buy a certificate of these answers with '
+                "ledger.certify; or release with bf.Hierarchy or "
+                "bf.Dawa(..., partition=None)",
                 code="intervals_hold_noise_only",
             )
-        if known == "noise" and of is None:
+        if known == "noise":
             warnings.warn(
-                f'{self.sentence("noise")} Ask of="noise" if that is meant',
+                f'{sentence} Ask of="noise" if that is meant',
                 NoiseOnlyWarning,
                 stacklevel=4,
             )
-        return self.bounds(confidence, known)
+        return self.bounds(confidence, held)
 
 
 class Estimate(float):
@@ -120,14 +137,14 @@ class Quotient(NamedTuple):
     centre: FloatArray | float = 0.0
     reach: Ends | None = None
 
-    def bounds(self, confidence: float, of: Scope) -> FloatArray:
+    def bounds(self, confidence: float, of: Held) -> FloatArray:
         """Return intervals that hold with at least `confidence` each."""
         shared = 1.0 - (1.0 - confidence) / 2
         count = self.divisor(shared, of)
         # Whether a count is exact is public: then no edge of the policy moves it.
         exact = bool((count[:, 0] == count[:, 1]).all())
         over = self.dividend(confidence if exact else shared, of)
-        reach = (of == "truth" and self.reach) or self.limits
+        reach = (of != "noise" and self.reach) or self.limits
         least, most = np.maximum(count[:, 0], 0.0), np.maximum(count[:, 1], 0.0)
         low = _divide(over[:, 0], np.where(over[:, 0] >= 0, most, least), -np.inf)
         high = _divide(over[:, 1], np.where(over[:, 1] >= 0, least, most), np.inf)
@@ -136,7 +153,7 @@ class Quotient(NamedTuple):
 
 
 def variance_bounds(
-    mean: Quotient, square: Quotient, most: FloatArray, confidence: float, of: Scope
+    mean: Quotient, square: Quotient, most: FloatArray, confidence: float, of: Held
 ) -> FloatArray:
     """Return intervals of E[x^2] - E[x]^2 from those of both means; at most `most`."""
     shared = 1.0 - (1.0 - confidence) / 2
@@ -221,13 +238,29 @@ class GroupedAnswers(Tabular, Mapping[Any, Estimate]):
             asked = 1.0 - (1.0 - asked) / max(len(self), 1)
         return self._claim.intervals(asked, of)
 
-    def interval_kind(self) -> Scope:
-        """Return what `intervals` are of by default: "truth" or "noise"."""
-        return self._claim.kind()
+    def interval_kind(self, confidence: float = 0.95) -> Scope:
+        """Return what `intervals` hold by default: "truth", "certified" or "noise"."""
+        return self._claim.known(confidence)[0]
 
-    def interval_sentence(self, kind: Scope) -> str:
-        """Say in words what intervals of a kind hold."""
-        return self._claim.sentence(kind)
+    def interval_sentence(self, kind: Scope, confidence: float = 0.95) -> str:
+        """Say in words what intervals of a kind hold, or what is certified of them."""
+        _, held, sentence = self._claim.known(confidence)
+        if kind == "noise":
+            return self._claim.sentence(kind)
+        if held != "truth":
+            return sentence
+        return (
+            f"Each interval holds the true {self.measure.replace('_', ' ')} with "
+            f"probability at least {confidence:g}."
+        )
+
+    def certifiable(self) -> Workload:
+        """Return the queries whose errors decide how far these answers are off."""
+        if self._claim.joint is None:
+            raise IntervalError(
+                "answers that were measured themselves need no certificate"
+            )
+        return self._claim.joint.asked()
 
     def _known_intervals(self, confidence: float, of: Scope) -> FloatArray:
         key = (as_confidence(confidence), of)
@@ -238,8 +271,8 @@ class GroupedAnswers(Tabular, Mapping[Any, Estimate]):
     def _interval(
         self, place: int, confidence: float, of: Scope | None
     ) -> tuple[float, float]:
-        as_choice(of, "of", (None, *get_args(Scope)))
-        if of is None and self._claim.kind() == "noise":
+        check_scope(of)
+        if of is None and self.interval_kind(confidence) == "noise":
             # Warns: the truth was expected, or may have been.
             bounds = self.intervals(confidence)
         else:
@@ -262,7 +295,7 @@ class GroupedAnswers(Tabular, Mapping[Any, Estimate]):
                 columns[attribute] = column
         columns[self.measure] = self.values_array
         if confidence is not None:
-            kind = self.interval_kind()
+            kind = self.interval_kind(confidence)
             low, high = BOUND_NAMES[kind]
             columns[low], columns[high] = self._known_intervals(confidence, kind).T
         return Table(columns, experiment=self.seeded)

@@ -8,6 +8,7 @@ Intervals are proved in docs/proofs/olap.md.
 from __future__ import annotations
 
 import itertools
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from functools import cached_property, partial
@@ -37,8 +38,9 @@ from .group_answers import (
     Quotient,
     variance_bounds,
 )
+from .joint_rows import JointParts
 from .quantiles import SelectedQuantiles
-from .query_grid import AnswerSource, Grid, GridAnswers, ValueRows, value_rows
+from .query_grid import AnswerSource, Grid, GridAnswers, Held, ValueRows, value_rows
 
 Answer = TypeVar("Answer")
 NamedCovers = dict[int, list[tuple[Any, Cover]]]
@@ -128,7 +130,7 @@ class Questions(ABC, Generic[Answer]):
         """Return the standard deviation of an attribute: the root of `variance`."""
         axis, spread, claim = self._variance(name, values)
 
-        def bounds(confidence: float, of: Scope) -> FloatArray:
+        def bounds(confidence: float, of: Held) -> FloatArray:
             root: FloatArray = np.sqrt(claim.bounds(confidence, of))
             return root
 
@@ -178,7 +180,9 @@ class Questions(ABC, Generic[Answer]):
     def _claim(self, bounds: Bounds, *parts: IntervalSource) -> Claim:
         """Return intervals that hold the truth where all their parts do."""
         kind = partial(_common_kind, parts)
-        return Claim(bounds, kind, self._release.interval_sentence)
+        groups = math.prod(len(one) for one in self._grid.axes)
+        joint = JointParts(self._release, parts, groups)
+        return Claim(bounds, kind, self._release.interval_sentence, joint)
 
     def _answers(
         self,
@@ -327,7 +331,7 @@ def _common_kind(parts: Sequence[IntervalSource]) -> Scope:
 
 
 def _in_order(
-    bounds: Bounds, order: IntArray, answers: FloatArray, confidence: float, of: Scope
+    bounds: Bounds, order: IntArray, answers: FloatArray, confidence: float, of: Held
 ) -> FloatArray:
     return with_answers(bounds(as_confidence(confidence), of)[order], answers)
 

@@ -8,6 +8,7 @@ rank enclose the true quantile.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from functools import cached_property
 from numbers import Real
@@ -23,10 +24,9 @@ from blowfish_fast.data.domain import Domain
 from blowfish_fast.data.predicates import Cover, intersection
 from blowfish_fast.errors import DomainError, InputError, SizeError
 from blowfish_fast.measure.noise import Spread, without_rounding
-from blowfish_fast.measure.tails import noise_half_widths
 
 from .grants import Scope
-from .query_grid import Grid, GridAnswers, cell_parts, refuse_extras
+from .query_grid import Grid, GridAnswers, Held, cell_parts, refuse_extras
 
 MOST_TOTALS = 4096
 """Cells of a selected attribute up to which an interval is worked out."""
@@ -71,14 +71,18 @@ def cdf_values(estimate: FloatArray) -> FloatArray:
     return fractions
 
 
-def cdf_bounds(linear: FloatArray, spread: Spread, miss: float) -> FloatArray:
-    """Return an interval for each entry of the cdf, shape (cells, 2).
+def cdf_miss(spread: Spread, miss: float) -> float:
+    """Return how often each total may miss: a private one of all takes half."""
+    return 0.5 * miss if spread.square[-1] > 0.0 else miss
 
-    A private total takes half of `miss`, the probability with which each may miss.
-    """
-    totals = _linear_totals(linear, spread)
-    private = spread.square[-1] > 0.0
-    half = noise_half_widths(spread, 0.5 * miss if private else miss)
+
+def quantile_miss(spread: Spread, miss: float) -> float:
+    """Return how often each total may miss where all are to hold at once."""
+    return miss / max(int((spread.square > 0.0).sum()), 1)
+
+
+def cdf_bounds(totals: FloatArray, half: FloatArray) -> FloatArray:
+    """Return an interval for each entry of the cdf, shape (cells, 2)."""
     low, high = np.maximum(totals - half, 0.0), np.maximum(totals + half, 0.0)
     least, most = totals[-1] - half[-1], totals[-1] + half[-1]
     bounds = np.zeros((totals.size, 2))
@@ -120,15 +124,12 @@ def _reached(
 
 
 def quantile_bounds(
-    domain: Domain, linear: FloatArray, spread: Spread, q: Any, miss: float
+    domain: Domain, totals: FloatArray, half: FloatArray, q: Any
 ) -> AnyArray:
     """Return an interval for each quantile, shape (..., 2), all true at once.
 
     With edges, values; else the first and the last cell that may hold the quantile.
     """
-    noisy = int((spread.square > 0.0).sum())
-    half = noise_half_widths(spread, miss / max(noisy, 1))
-    totals = _linear_totals(linear, spread)
     first, last = _enclosing(totals - half, totals + half, _as_parts(q))
     edges = domain.attributes[0].edges
     if edges is None:
@@ -159,7 +160,7 @@ def _first_reaching(totals: FloatArray, ranks: FloatArray) -> IntArray:
     return found
 
 
-def _linear_totals(linear: FloatArray, spread: Spread) -> FloatArray:
+def linear_totals(linear: FloatArray, spread: Spread) -> FloatArray:
     """Return running totals; those without noise are whole numbers but for rounding."""
     return without_rounding(np.cumsum(linear), np.sqrt(spread.square), linear)
 
@@ -197,7 +198,7 @@ class SelectedQuantiles:
                 "a quantile is asked for as one part from 0 to 1; received "
                 f"{quoted(part)}. The median is 0.5"
             )
-        self.axis = axis
+        self.grid, self.axis = grid, axis
         self.stretches = [
             _Stretch(grid, axis, cover, float(part)) for cover in grid.axes[axis]
         ]
@@ -208,15 +209,26 @@ class SelectedQuantiles:
         listed = [one.values() for one in self.stretches]
         return np.stack(listed, axis=self.axis).reshape(-1)
 
-    def bounds(self, confidence: float, of: Scope) -> FloatArray:
+    def bounds(self, confidence: float, of: Held) -> FloatArray:
         """Return intervals, (groups, 2), that hold with at least `confidence` each."""
         listed = [one.bounds(confidence, of) for one in self.stretches]
         return np.stack(listed, axis=self.axis).reshape(-1, 2)
 
     def kind(self) -> Scope:
         """Return whether intervals hold the truth: where all running totals do."""
-        known = (one.totals().kind() == "truth" for one in self.stretches)
+        known = (one.kind() == "truth" for one in self.parts())
         return "truth" if all(known) else "noise"
+
+    def parts(self) -> list[GridAnswers]:
+        """Return the running totals, each of which knows whose it is."""
+        shape = [len(groups) for groups in self.grid.axes]
+        groups = np.moveaxis(np.arange(math.prod(shape)).reshape(shape), self.axis, 0)
+        for mine, one in zip(groups, self.stretches, strict=True):
+            whose = np.expand_dims(mine, self.axis)
+            one.totals.owners = np.repeat(
+                whose, one.pieces.ends.size, self.axis
+            ).reshape(-1)
+        return [one.totals for one in self.stretches]
 
 
 class _Stretch:
@@ -244,6 +256,7 @@ class _Stretch:
         found = [_reached(row, part, self.lows, self.highs) for row in rows]
         return np.array(found).reshape(counts.shape[:-1])
 
+    @cached_property
     def totals(self) -> GridAnswers:
         """Return the number of records up to the end of each cell, in each group."""
         ends = self.pieces.ends.tolist()
@@ -256,10 +269,10 @@ class _Stretch:
         prefixes = [intersection(self.cover, ((0.0, end),)) for end in ends]
         return self._grid(prefixes).count()
 
-    def bounds(self, confidence: float, of: Scope) -> FloatArray:
+    def bounds(self, confidence: float, of: Held) -> FloatArray:
         """Return the interval of each group, of the shape of the other axes and 2."""
         many = self.pieces.ends.size
-        each = self.totals().bounds(1.0 - (1.0 - confidence) / many, of)
+        each = self.totals.bounds(1.0 - (1.0 - confidence) / many, of)
         low, high = (self._along(one, many) for one in each.T)
         first, last = _enclosing(low, high, self.part)
         return np.stack([self.lows[first], self.highs[last]], axis=-1)

@@ -30,6 +30,9 @@ MOST_COEFFICIENTS = 2**26
 """Cells under all queries of one question, where they must be listed."""
 
 
+Held = Scope | dict["GridAnswers", FloatArray]
+"""What intervals hold, or what a certificate knows of each part of an answer."""
+
 AnswerSource = Any
 """A release: its domain, estimate, intervals, and what they hold."""
 
@@ -116,9 +119,16 @@ class GridAnswers:
         self.rows = rows
         self._ends = ends
         self.counts = boxes
+        self.owners: IntArray | None = None
+        """The group that each query is a part of, where they are not one by one."""
         self.boxes = boxes and all(
             len(cover) == 1 for groups in grid.axes for cover in groups
         )
+
+    @property
+    def queries(self) -> int:
+        """Number of queries."""
+        return math.prod(rows.shape[0] for rows in self.rows)
 
     @cached_property
     def values(self) -> FloatArray:
@@ -144,25 +154,31 @@ class GridAnswers:
         return SparseRows(domain, product_rows(self.rows))
 
     @cached_property
-    def ends(self) -> tuple[Workload, ...] | None:
+    def ends(self) -> tuple[SparseRows, ...] | None:
         """Queries below and above the true answers, where places in cells matter."""
         if self._ends is None:
             return None
         domain = self.grid.domain
         return tuple(SparseRows(domain, without_zeros(one)) for one in self._ends())
 
-    def bounds(self, confidence: float, of: Scope) -> FloatArray:
+    def bounds(self, confidence: float, of: Held) -> FloatArray:
         """Return intervals, (groups, 2), of the truth where `kind` says so.
 
         Where a record's place in its cell matters, they reach from the lower end of one
         query to the upper end of another; each misses with half the probability.
         """
+        if isinstance(of, dict):
+            return of[self]
         asked = (self.workload,) if of == "noise" or not self.ends else self.ends
         pair: list[FloatArray] = [
             self.grid.release.intervals(one, confidence, of="noise") for one in asked
         ]
         bounds = np.stack([pair[0][:, 0], pair[-1][:, 1]], axis=-1)
         return np.maximum(bounds, 0.0) if self.counts and of != "noise" else bounds
+
+    def parts(self) -> list[GridAnswers]:
+        """Return the linear answers that this one is made of: itself."""
+        return [self]
 
     def kind(self) -> Scope:
         """Return whether intervals can hold the true answers, or the noise alone."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from itertools import chain
@@ -27,6 +27,7 @@ from blowfish_fast.errors import (
 )
 from blowfish_fast.measure.handle import Measurement
 from blowfish_fast.measure.noise import ROUNDED, Spread, largest_rounding
+from blowfish_fast.measure.tails import noise_half_widths
 from blowfish_fast.workloads import Prefixes, Workload
 
 from .certificates import Certificate, release_digest
@@ -37,6 +38,7 @@ from .grants import (
     Bias,
     Scope,
     bias_of,
+    check_scope,
     counts_records,
     holds_truth,
     noise_only_reason,
@@ -46,9 +48,12 @@ from .grants import (
 from .guarantee import Guarantee
 from .quantiles import (
     cdf_bounds,
+    cdf_miss,
     cdf_values,
     check_ordered,
+    linear_totals,
     quantile_bounds,
+    quantile_miss,
     quantile_places,
 )
 from .tabular import Tabular
@@ -291,7 +296,12 @@ class Release(Tabular):
             known = self._certificate_for(workload, confidence)
             if known is not None:
                 return str(known)
-        if kind != "noise":
+        if kind == "certified":
+            raise InputError(
+                "a certificate speaks of the queries that it was bought for",
+                way_out="Say which: interval_sentence(kind, confidence, workload)",
+            )
+        if kind == "truth":
             return (
                 "Each interval holds the true count with probability at least "
                 f"{confidence:g}."
@@ -301,8 +311,7 @@ class Release(Tabular):
 
     def _demand(self, of: Scope | None, workload: Workload) -> bool:
         """Return whether intervals hold the truth; refuse, or warn, where less."""
-        if of not in (None, "truth", "certified", "noise"):
-            raise InputError(f'of must be "truth", "noise" or None; received {of!r}')
+        check_scope(of)
         if of == "noise":
             return False
         granted = self.holds_truth(workload)
@@ -362,8 +371,8 @@ class Release(Tabular):
         self, confidence: float = 0.95, *, of: Scope | None = None
     ) -> FloatArray:
         """Return an interval for each entry of `cdf`, as `intervals` does."""
-        linear, spread = self._running_totals("cdf_intervals", of)
-        bounds = cdf_bounds(linear, spread, 1.0 - as_confidence(confidence))
+        check_ordered(self.domain, "cdf_intervals")
+        bounds = cdf_bounds(*self._running_totals(cdf_miss, confidence, of))
         return with_answers(bounds, self.cdf())
 
     def quantiles(self, q: Any) -> AnyArray:
@@ -384,9 +393,9 @@ class Release(Tabular):
         They hold together, from one band around all running totals. With edges, values;
         otherwise the first and the last cell that may hold the quantile.
         """
-        linear, spread = self._running_totals("quantile_intervals", of)
-        miss = 1.0 - as_confidence(confidence)
-        bounds = quantile_bounds(self.domain, linear, spread, q, miss)
+        check_ordered(self.domain, "quantile_intervals")
+        band = self._running_totals(quantile_miss, confidence, of)
+        bounds = quantile_bounds(self.domain, *band, q)
         return with_answers(bounds, self.quantiles(q))
 
     def where(
@@ -470,12 +479,25 @@ class Release(Tabular):
         """
         return combine([self, *others], workload)
 
-    def _running_totals(self, name: str, of: Scope | None) -> tuple[FloatArray, Spread]:
-        """Return the linear estimate and the spread of each of its running totals."""
-        check_ordered(self.domain, name)
-        self._demand(of, Prefixes(self.domain))
-        linear = self.estimate if self.unfitted is None else self.unfitted
-        return linear, self._spread(Prefixes(self.domain))
+    def _running_totals(
+        self,
+        each: Callable[[Spread, float], float],
+        confidence: float,
+        of: Scope | None,
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return running totals and how far they may be off.
+
+        From a certificate of all of them, or each but for a chance that `each` gives.
+        """
+        asked, totals = as_confidence(confidence), Prefixes(self.domain)
+        if self.certificates and of != "noise":
+            known = self._certificate_for(totals, asked, together=True)
+            if known is not None and known.kind != "shape":
+                return np.cumsum(self.estimate), known.half_widths(totals)
+        self._demand(of, totals)
+        spread = self._spread(totals)
+        half = noise_half_widths(spread, each(spread, 1.0 - asked))
+        return linear_totals(self._linear_sums[0], spread), half
 
     def _spread(self, workload: Workload) -> Spread:
         measurement = self._linear()

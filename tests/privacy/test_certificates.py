@@ -6,6 +6,7 @@ from unittest.mock import patch
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 import blowfish_fast as bf
 from blowfish_fast.accounting.request import DrawnData
@@ -17,7 +18,7 @@ from blowfish_fast.measure.strategies.error_statistics import (
 )
 from blowfish_fast.mechanisms import certifier
 from blowfish_fast.mechanisms.certifier import Certifier
-from blowfish_fast.release import certificates
+from blowfish_fast.release import certificates, joint_rows
 from tests.measure.strategies.test_error_statistics import (
     POLICIES,
     WORKLOADS,
@@ -101,6 +102,28 @@ def other_data_are_refused():
     return False
 
 
+def rows_are_no_answers():
+    """Whether a claim about rows one by one says nothing about answers made of them."""
+    release = bucketed()
+    asked = release.where({0: slice(3, 30)}).relative_count()
+    rows = asked._answers.certifiable()
+    plain = bf.workloads.Linear(rows.domain, rows.matrix)
+    certifier = Certifier(release, plain, epsilon=5, fraction=0.5, kind="quantile")
+    kept = release.certified(certifier.release(SPIKE, 1))
+    again = kept.where({0: slice(3, 30)}).relative_count()
+    return again._answers.interval_kind() == "noise"
+
+
+def rounded_rows_bound():
+    """Whether whole-numbered rows lie below, or above, those they stand for."""
+    rows = sparse.csr_array(np.random.default_rng(1).normal(size=(4, 9)))
+    pairs = [(sign, *joint_rows.whole_rows(rows, sign)) for sign in (-1, 1)]
+    return all(
+        bool((sign * (one - rows * powers[:, None]).toarray() >= 0.0).all())
+        for sign, one, powers in pairs
+    )
+
+
 def sensitivity_of_one_record():
     return patch.object(ErrorCurve, "move", lambda self, policy: PARTS)
 
@@ -139,6 +162,26 @@ def digests_not_compared():
     return patch.object(certificates, "workload_digest", lambda workload: "")
 
 
+def owners_forgotten():
+    whole = certificates.workload_digest
+
+    def digest(workload):
+        return whole(bf.workloads.Linear(workload.domain, workload.matrix.copy()))
+
+    return patch.object(certificates, "workload_digest", digest)
+
+
+def rows_rounded_to_the_nearest():
+    whole = joint_rows.whole_rows
+
+    def nearest(rows, sign):
+        found, powers = whole(rows, sign)
+        found.data = np.rint(rows.data * np.repeat(powers, np.diff(rows.indptr)))
+        return found, powers
+
+    return patch.object(joint_rows, "whole_rows", nearest)
+
+
 def data_not_compared():
     return patch.object(DrawnData, "is_same", lambda self, release, counts: False)
 
@@ -150,6 +193,8 @@ BUGS = [
     (ramps_from_below, curves_are_seldom_false),
     (no_margin, quantiles_are_seldom_false),
     (digests_not_compared, other_queries_are_refused),
+    (owners_forgotten, rows_are_no_answers),
+    (rows_rounded_to_the_nearest, rounded_rows_bound),
     (data_not_compared, other_data_are_refused),
 ]
 

@@ -53,7 +53,7 @@ class AnswerTable:
     columns: dict[str, AnyArray]
     bounds: Callable[..., FloatArray]
     """Takes a confidence, and `of` which scope the intervals are."""
-    holds_truth: Callable[[], bool] = bool
+    holds_truth: Callable[[float], bool] = lambda _: False
     together: bool = False
     cuts_cells: bool = False
     workload: Workload | None = None
@@ -107,7 +107,7 @@ def add_intervals(
     columns = dict(found.columns)
     try:
         asked = found.workload
-        kind: Scope = "truth" if found.holds_truth() else "noise"
+        kind: Scope = "truth" if found.holds_truth(confidence) else "noise"
         if asked is not None:
             kind = release.interval_kind(asked, confidence)
         low, high = BOUND_NAMES[kind]
@@ -148,7 +148,7 @@ def _answer_ranges(release: Release, asked: Question) -> AnswerTable:
     return replace(
         found,
         bounds=partial(_cut_bounds, release, boxes),
-        holds_truth=lambda: all(
+        holds_truth=lambda _: all(
             release.holds_truth(one).all() for one in _cut_boxes(boxes)
         ),
         workload=None,
@@ -218,7 +218,7 @@ def _answer_quantiles(release: Release, asked: Question) -> AnswerTable:
             lambda confidence, of: _in_values(
                 release.quantile_intervals(parts, confidence, of=of), attribute
             ),
-            lambda: bool(release.holds_truth(Prefixes(domain)).all()),
+            lambda _: bool(release.holds_truth(Prefixes(domain)).all()),
             together=True,
         )
     selection, grouped, cut = _select(release, asked)
@@ -249,7 +249,9 @@ def _line_by_line(
         lambda confidence, of: np.concatenate(
             [one.intervals(confidence, of=of) for one in answers]
         ),
-        lambda: all(one.interval_kind() == "truth" for one in answers),
+        lambda confidence: all(
+            one.interval_kind(confidence) == "truth" for one in answers
+        ),
         cuts_cells=cuts_cells,
     )
 

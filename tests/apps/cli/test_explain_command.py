@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
@@ -14,6 +15,7 @@ from blowfish_fast.apps.cli.explanations import (
     attack_section,
     certainties,
     docstring_labels,
+    exactness_section,
     explain_mechanism,
     limits_section,
     strategy_meanings,
@@ -21,6 +23,7 @@ from blowfish_fast.apps.cli.explanations import (
 from blowfish_fast.apps.cli.main import application
 from blowfish_fast.errors import BlowfishError
 from blowfish_fast.measure.strategies.strategy_choice import NAMES
+from blowfish_fast.mechanisms.certifier import Certifier
 from blowfish_fast.mechanisms.registry import MECHANISMS
 
 pytestmark = pytest.mark.usefixtures("empty_folder")
@@ -97,6 +100,17 @@ def test_a_release_is_explained_from_its_file():
     seeded = bf.Dawa(policy, asked, epsilon=1).release([9] * 16, rng=1)
     seeded.save("seeded.blowfish")
     assert "protects nobody" in explained("seeded.blowfish")
+
+
+def test_certified_cells_are_explained_by_what_their_certificate_says():
+    line = bf.Domain(64)
+    cells, policy = bf.workloads.Identity(line), bf.policies.AddRemove(line)
+    counts = np.repeat([0, 40, 0], [30, 4, 30])
+    release = bf.Dawa(policy, cells, epsilon="0.1").release(counts, rng=1)
+    found = Certifier(release, cells, epsilon=1).release(counts, rng=2)
+    told = exactness_section(release.certified(found)).sentences
+    assert str(found) in told
+    assert not any("Each interval holds" in one for one in told)
 
 
 def test_what_is_paid_in_rho_is_explained_without_factors_of_epsilon():
