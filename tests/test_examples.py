@@ -18,10 +18,11 @@ def test_the_example_runs(path, tmp_path):
     if path.stem == "partition_table":
         np.save(tmp_path / "steps.npy", np.repeat([3, 40, 0, 9], 16))
         arguments = [str(tmp_path), "--trials", "1", "--workloads", "1"]
-    if path.stem in ("default_gains", "map_choice"):
+    if path.stem in ("default_gains", "fresh_lines", "map_choice"):
         cells = np.arange(64).reshape(8, 8) % 7 * 30
-        np.save(tmp_path / "map.npy", cells)
-        if path.stem == "default_gains":
+        if path.stem != "fresh_lines":
+            np.save(tmp_path / "map.npy", cells)
+        if path.stem != "map_choice":
             np.save(tmp_path / "line.npy", cells.ravel())
         arguments = [str(tmp_path), "--trials", "1"]
     if path.stem in ("recommend_gain", "partition_share"):
