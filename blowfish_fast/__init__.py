@@ -50,7 +50,7 @@ __getattr__, __dir__, __all__ = attach(
         "mechanisms.kmeans": "KMeans",
         "mechanisms.laplace": "Gaussian Laplace",
         "mechanisms.maps.grids": "AdaptiveGrid",
-        "mechanisms.maps.kd_tree": "KdTree",
+        "mechanisms.maps.trees": "KdTree",
         "mechanisms.ordered": "Ordered",
         "mechanisms.transformed": "Transformed",
         "plotting": "",

@@ -40,7 +40,7 @@ from .mechanisms.kmeans import KMeans as KMeans
 from .mechanisms.laplace import Gaussian as Gaussian
 from .mechanisms.laplace import Laplace as Laplace
 from .mechanisms.maps.grids import AdaptiveGrid as AdaptiveGrid
-from .mechanisms.maps.kd_tree import KdTree as KdTree
+from .mechanisms.maps.trees import KdTree as KdTree
 from .mechanisms.ordered import Ordered as Ordered
 from .mechanisms.transformed import Transformed as Transformed
 from .release.release import Release as Release

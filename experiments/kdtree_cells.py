@@ -25,7 +25,7 @@ from blowfish_fast.advice.experiments.experiment import (
 from blowfish_fast.advice.experiments.mechanism_grid import seeded_release
 from blowfish_fast.advice.experiments.result_files import COLOURS
 from blowfish_fast.advice.usefulness import cells_error
-from blowfish_fast.mechanisms.maps.kd_tree import KdTree
+from blowfish_fast.mechanisms.maps.trees import KdTree
 
 from .drawing import add_legend
 from .kdtree_setup import (

@@ -14,11 +14,10 @@ from blowfish_fast._support.optional import attach
 __getattr__, __dir__, __all__ = attach(
     __name__,
     {
-        "fitting.isotonic": "isotonic_fit",
+        "fitting.isotonic": "isotonic_fit non_negative_with_totals",
         "fitting.multiplicative_weights": "multiplicative_update",
         "fitting.multiscale_fit": "multiscale_cells",
         "fitting.posterior_mean": "shrink_towards_zero",
-        "fitting.sum_constrained_fit": "non_negative_with_totals",
         "graph.graph_tree": "breadth_first_tree lowest_common subtract_children "
         "subtree_totals",
         "partition.dyadic_partition": "sample_dyadic_partition sampling_slack",
@@ -89,11 +88,11 @@ __getattr__, __dir__, __all__ = attach(
         "tree.block_spread": "block_noise hat_diagonal hierarchy_variances "
         "moment_bounds range_cuts",
         "tree.block_trees": "trees_over_blocks worst_block_move",
+        "tree.fit": "lower_bounds pruned_leaves top_down_fit",
         "tree.noise_rows": "tree_noise",
         "tree.shape": "renumber_nodes",
         "tree.paths": "LeafDistances uncrossed_nodes",
         "tree.spread": "spread_pieces spread_ranges",
-        "tree.top_down": "lower_bounds pruned_leaves top_down_fit",
         "tree_scaling.budget_shares": "allocate_budget",
         "tree_scaling.range_queries": "sorted_ranges",
         "tree_scaling.square_root_weights": "design_family design_pieces design_ranges",

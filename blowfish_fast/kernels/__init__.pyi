@@ -1,5 +1,8 @@
 from .capi import c_entries as c_entries
 from .fitting.isotonic import isotonic_fit as isotonic_fit
+from .fitting.isotonic import (
+    non_negative_with_totals as non_negative_with_totals,
+)
 from .fitting.lloyd import assigned_totals as assigned_totals
 from .fitting.lloyd import cell_positions as cell_positions
 from .fitting.lloyd import cluster_totals as cluster_totals
@@ -13,9 +16,6 @@ from .fitting.piecewise_fit import knot_heights as knot_heights
 from .fitting.piecewise_fit import piecewise_linear as piecewise_linear
 from .fitting.posterior_mean import shrink_towards_zero as shrink_towards_zero
 from .fitting.record_exchange import exchange_records as exchange_records
-from .fitting.sum_constrained_fit import (
-    non_negative_with_totals as non_negative_with_totals,
-)
 from .graph.column_distance import column_lengths as column_lengths
 from .graph.column_distance import furthest_in_pairs as furthest_in_pairs
 from .graph.column_distance import furthest_in_windows as furthest_in_windows
@@ -123,6 +123,9 @@ from .tree.block_spread import moment_bounds as moment_bounds
 from .tree.block_spread import range_cuts as range_cuts
 from .tree.block_trees import trees_over_blocks as trees_over_blocks
 from .tree.block_trees import worst_block_move as worst_block_move
+from .tree.fit import lower_bounds as lower_bounds
+from .tree.fit import pruned_leaves as pruned_leaves
+from .tree.fit import top_down_fit as top_down_fit
 from .tree.fit import tree_fit as tree_fit
 from .tree.moments import tree_total_variance as tree_total_variance
 from .tree.noise_rows import tree_noise as tree_noise
@@ -140,9 +143,6 @@ from .tree.spread import spread_pieces as spread_pieces
 from .tree.spread import spread_ranges as spread_ranges
 from .tree.spread import tree_spread_pieces as tree_spread_pieces
 from .tree.spread import tree_spread_ranges as tree_spread_ranges
-from .tree.top_down import lower_bounds as lower_bounds
-from .tree.top_down import pruned_leaves as pruned_leaves
-from .tree.top_down import top_down_fit as top_down_fit
 from .tree_scaling.budget_shares import allocate_budget as allocate_budget
 from .tree_scaling.greedy_weights import greedy_scaling as greedy_scaling
 from .tree_scaling.greedy_weights import (

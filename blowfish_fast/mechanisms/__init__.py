@@ -8,11 +8,14 @@ from blowfish_fast.mechanisms.baselines.bucketed import (
     Php,
     StructureFirst,
 )
-from blowfish_fast.mechanisms.baselines.efpa import Efpa
-from blowfish_fast.mechanisms.baselines.mwem import Mwem
+from blowfish_fast.mechanisms.baselines.by_cost import Efpa, Mwem
 from blowfish_fast.mechanisms.maps.grids import AdaptiveGrid, UniformGrid
-from blowfish_fast.mechanisms.maps.kd_tree import HierarchicalKdTree, KdTree
-from blowfish_fast.mechanisms.maps.quad_tree import HybridTree, QuadTree
+from blowfish_fast.mechanisms.maps.trees import (
+    HierarchicalKdTree,
+    HybridTree,
+    KdTree,
+    QuadTree,
+)
 
 from .base import Mechanism, Outcome
 from .contingency import Contingency

@@ -32,7 +32,7 @@ from blowfish_fast.measure.selectors.partitions import (
 )
 from blowfish_fast.measure.selectors.selections import WorstQuery
 from blowfish_fast.measure.strategies import Fourier
-from blowfish_fast.mechanisms.baselines.mwem import Mwem, _Total
+from blowfish_fast.mechanisms.baselines.by_cost import Mwem, _Total
 
 from .mutants import PLAN, Mutant
 

@@ -14,7 +14,7 @@ from blowfish_fast.audit.invariants import audit_invariants
 from blowfish_fast.audit.witness import WatchedRandomness
 from blowfish_fast.errors import BudgetError
 from blowfish_fast.measure.strategies import Cells
-from blowfish_fast.mechanisms.maps.kd_tree import KdTree
+from blowfish_fast.mechanisms.maps.trees import KdTree
 
 GRID = bf.Domain((3, 4))
 FAMILIES = sorted(policy_families(GRID))

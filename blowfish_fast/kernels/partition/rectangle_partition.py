@@ -22,13 +22,11 @@ from blowfish_fast.kernels.sampling.exponential_choice import weigh_rows
 from blowfish_fast.kernels.window_costs.rectangle_costs import dyadic_rectangle_costs
 
 from .rectangle_prior import (
-    BASE,
     BUCKET,
     COLUMNS,
     QUARTERS,
     ROWS,
     WINDOWS,
-    Base,
     Number,
     RectangleWeights,
     fixed_point_weights,
@@ -369,7 +367,6 @@ def sample_rectangles(
     rate: Number,
     penalty: Number,
     quantile: tuple[int, int] = (3, 4),
-    base: Base = BASE,
     level_weights: list[list[float]] | None = None,
     walk: IntArray | None = None,
     threads: int = 1,
@@ -378,8 +375,8 @@ def sample_rectangles(
 
     Returns (k + 1,) `edges` and (cells,) `order`: bucket b, numbered as `walk` first
     meets it, holds the cells ``order[edges[b] : edges[b + 1]]``. The law is that of
-    `sample_dyadic_partition`; the loss of privacy is at most ``rate * range`` plus
-    `rectangle_slack`.
+    `sample_dyadic_partition`, with the same rate, penalty and quantile; the loss of
+    privacy is at most ``rate * range`` plus `rectangle_slack`.
 
     Parameters
     ----------
@@ -387,14 +384,6 @@ def sample_rectangles(
         True counts, cut to ``[0, count_cap(cells, quantile[1])]``.
     words : callable
         ``words(position, count)``: random words, one per node that decides, from 0 on.
-    rate : number
-        Log-weight lost per unit of pinball cost; rounded down.
-    penalty : number
-        Public cost of a bucket, in the unit of counts.
-    quantile : (int, int)
-        Numerator and denominator of the pinball cost's quantile.
-    base : Base
-        Prior weights of the choices.
     level_weights : list of lists, optional
         Item [i][j]: public factor on the cost of buckets of 2**i by 2**j cells; at most
         1, which keeps the range.
@@ -425,7 +414,6 @@ def sample_rectangles(
         rate=rate,
         penalty=penalty,
         quantile=quantile,
-        base=base,
         level_weights=level_weights,
     )
     settled = choose_windows(lattice_totals(costs, weights), words)

@@ -143,11 +143,7 @@ def fixed_point_weights(
 
 
 def rectangle_slack(
-    shape: Shape,
-    *,
-    rate: Number | None = None,
-    penalty: Number | None = None,
-    base: Base = BASE,
+    shape: Shape, *, rate: Number | None = None, penalty: Number | None = None
 ) -> Fraction:
     """Return what the rounding of totals can add to the privacy loss.
 
@@ -157,7 +153,7 @@ def rectangle_slack(
     tall, wide = lattice_levels(shape)
     if rate is None or penalty is None:
         rate, penalty = LARGEST, 1  # no other pair leaves fewer fraction bits
-    weights = fixed_point_weights(shape, rate=rate, penalty=penalty, base=base)
+    weights = fixed_point_weights(shape, rate=rate, penalty=penalty)
     return 8 * (tall + wide) * total_error(max(tall, wide) + 4, weights.fraction_bits)
 
 

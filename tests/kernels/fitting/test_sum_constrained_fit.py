@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from numba import config
 
 from blowfish_fast.errors import InputError
-from blowfish_fast.kernels.fitting.sum_constrained_fit import non_negative_with_totals
+from blowfish_fast.kernels.fitting.isotonic import non_negative_with_totals
 from tests.reference import sum_constrained_fit as reference
 
 pytestmark = pytest.mark.kernel

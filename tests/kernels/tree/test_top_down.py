@@ -9,7 +9,7 @@ import pytest
 
 from blowfish_fast import kernels
 from blowfish_fast.kernels.tree.shape import regular_tree, tree_of_parents, tree_totals
-from blowfish_fast.kernels.tree.top_down import top_down_fit
+from blowfish_fast.kernels.tree.fit import top_down_fit
 
 pytestmark = pytest.mark.kernel
 
