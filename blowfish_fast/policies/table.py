@@ -222,7 +222,8 @@ class TablePolicy(Policy):
                 "person has"
             )
         parts = [
-            f"in {name}, {moves_words(one)}" for name, one in self.by_attribute.items()
+            f"in {name}, {moves_words(one) if one.has_moves else 'values are public'}"
+            for name, one in self.by_attribute.items()
         ]
         others = [name for name in self.domain.names if name not in self.by_attribute]
         if others:

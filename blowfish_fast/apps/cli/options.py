@@ -28,8 +28,9 @@ POLICIES = (
 )
 POLICY_FORMS = (
     "add_remove, full, line, attribute, threshold:THETA (:value, :l2 or :linf), "
-    "blocks:SIZE, blocks:FILE, graph:FILE or product:POLICY,POLICY, each with "
-    "+known:COLUMN where the totals of a column are public"
+    "blocks:SIZE, blocks:FILE, graph:FILE, attribute:COLUMN=POLICY,COLUMN=public or "
+    "product:POLICY,POLICY, each with +known:COLUMN where the totals of a column are "
+    'public, or +presence:EDGES where it is secret who is there, so far from "absent"'
 )
 WORKLOADS = (
     ("identity", "every cell"),
@@ -43,7 +44,7 @@ WORKLOADS = (
 WORKLOAD_FORMS = (
     "identity, prefixes, all_ranges, total, ranges:NUMBER, rectangles:NUMBER, "
     "ranges:FILE, rectangles:FILE, marginals:COLUMN,COLUMN, tables:WAYS or "
-    "tables:COLUMN,COLUMN+COLUMN; several with | between them"
+    "tables:COLUMN,COLUMN+COLUMN*WEIGHT; several with | between them"
 )
 Offers = list[tuple[str, str]]
 """What the shell offers after Tab, and what each means."""
@@ -264,10 +265,10 @@ def look_here_for(mechanisms: list[str] | None) -> None:
         sys.path.insert(0, here)
 
 
-def refuse_existing(*paths: Path, overwrite: bool) -> None:
+def refuse_existing(*paths: Path | None, overwrite: bool) -> None:
     """Refuse to write over files that are there, unless that is allowed."""
     for path in paths:
-        if path.exists() and not overwrite:
+        if path is not None and path.exists() and not overwrite:
             raise InputError(
                 f"{path} exists already; allow --overwrite, or choose another name"
             )

@@ -23,7 +23,7 @@ from blowfish_fast.accounting.ledger import Ledger
 from blowfish_fast.accounting.series import FORMS, Series, read_epoch
 from blowfish_fast.accounting.statements import Entry, Preview
 from blowfish_fast.data.csv_files import TextForm
-from blowfish_fast.data.domain import Domain
+from blowfish_fast.data.domain import Domain, WideDomain
 from blowfish_fast.data.histogram import Counting, Histogram
 from blowfish_fast.data.records import Rule, domain_with_rules
 from blowfish_fast.errors import (
@@ -44,8 +44,8 @@ from blowfish_fast.workloads import Workload
 from .files.data_source import open_source
 from .files.record_files import DataSource, TableAxes
 from .options import POLICY_FORMS, WORKLOAD_FORMS
-from .parsing.domain import parse_domain, parse_table
-from .parsing.job import KNOWN_TOTALS, Job
+from .parsing.domain import parse_table
+from .parsing.job import Job
 from .parsing.policy import extend_policy, parse_policy, parse_table_policy
 from .parsing.workload import asks_tables, parse_tables, parse_workload
 from .printing import counter, spinner
@@ -57,8 +57,6 @@ BUDGET_FORMS = (
     "somebody may become, or --alpha and --beta, the largest error and the probability "
     "of exceeding it"
 )
-ORDERED = ("line", "threshold")
-"""Policies that speak of neighbours and distances."""
 
 
 @dataclass(frozen=True)
@@ -84,17 +82,6 @@ class Facts:
             for one in self.domain.attributes
             for kind in one.extras
         ]
-
-
-def listed_orders(words: str, domain: Domain) -> list[str]:
-    """Return the columns whose categories a policy takes in the order of their list."""
-    name, _, setting = words.partition(KNOWN_TOTALS)[0].strip().partition(":")
-    several = setting.split(",") if name == "product" else [name] * domain.ndim
-    return [
-        str(one.name)
-        for one, part in zip(domain.attributes, several, strict=False)
-        if one.levels is not None and part.strip().partition(":")[0] in ORDERED
-    ]
 
 
 def check_complete(job: Job, *, with_data: bool = True) -> None:
@@ -153,7 +140,14 @@ def read_facts(job: Job) -> Facts:
     check_complete(job, with_data=False)
     tables = asks_tables(job.workload)
     stated = list(job.domain or ())
-    plain: Any = parse_table(stated) if tables else parse_domain(stated)
+    plain: Any = parse_table(stated)
+    if isinstance(plain, WideDomain) and not tables:
+        raise InputError(
+            f"of {plain.size:,} cells tables are asked, and nothing beside them: each "
+            "holds the total, and answers questions about its columns later",
+            received=f"--workload {job.workload}",
+            way_out="Ask for tables:2, tables:age,age+sex, or several with | between",
+        )
     counting = read_counting(job, plain)
     domain = counting.domain
     policy = _read_policy(job, domain, whole_table=tables)

@@ -11,7 +11,10 @@ from typer.testing import CliRunner
 
 import blowfish_fast as bf
 from blowfish_fast.apps.cli.main import application
+from blowfish_fast.apps.cli.parsing.job import Job
+from blowfish_fast.apps.cli.parsing.policy import parse_policy
 from blowfish_fast.apps.cli.parsing.workload import parse_tables, parse_workload
+from blowfish_fast.apps.cli.release_job import read_facts
 from blowfish_fast.errors import BlowfishError, InputError, ReleaseFileError
 from tests.apps.cli.asking import refused
 
@@ -148,6 +151,146 @@ def test_words_for_tables_and_unions():
     assert isinstance(parse_workload("tables:1", survey), bf.workloads.Tables)
     with pytest.raises(InputError, match="several with"):
         parse_workload("everything", survey)
+
+
+POLICIES_OF_SURVEYS = [
+    ('kind = "full"', "whole records", False),
+    ('kind = "full"\npresence = true', "whole records", 1),
+    ('kind = "attribute"', {}, False),
+    ('kind = "attribute"\npresence = 4', {}, 4),
+    ('kind = "attribute"\npresence = 3.5', {}, 3.5),
+    (
+        'kind = "attribute"\ncolumns = {age = "line", sex = "public"}\npresence = true',
+        {"age": "line", "sex": "public"},
+        1,
+    ),
+    (
+        'kind = "attribute"\n[policy.columns]\nregion = "graph:pairs.csv"',
+        {"region": "graph"},
+        False,
+    ),
+    (
+        'kind = "product"\nfactors = ["threshold:2", "public", "full"]',
+        {"age": "threshold", "sex": "public"},
+        False,
+    ),
+]
+
+
+@pytest.mark.parametrize(("lines", "stated", "far"), POLICIES_OF_SURVEYS)
+def test_a_job_file_states_every_policy_of_tables(lines, stated, far, folder):
+    (folder / "pairs.csv").write_text("category,category\n1,2\n2,3\n")
+    (folder / "jobs").mkdir()
+    text = JOB.replace('kind = "attribute"', lines).replace("pairs", "../pairs")
+    (folder / "jobs" / "job.toml").write_text(text)
+    job = Job.from_file(folder / "jobs" / "job.toml")
+    facts = read_facts(job)
+    survey, policy = facts.domain, facts.policy
+    graphs = {
+        "line": lambda one: bf.policies.Line(one),
+        "threshold": lambda one: bf.policies.Threshold(one, 2),
+        "public": lambda one: bf.policies.Blocks(one, np.arange(one.size)),
+        "graph": lambda one: bf.policies.Graph(one, [[0, 1], [1, 2]]),
+    }
+    by_attribute = None
+    if stated != "whole records":
+        by_attribute = {
+            name: graphs[kind](survey.marginal([name])) for name, kind in stated.items()
+        }
+    expected = bf.policies.TablePolicy(survey, by_attribute, far)
+    assert policy == expected
+    assert policy.implies(expected)
+    assert expected.implies(policy)
+    # Small domains state the same words over all cells.
+    plain = parse_policy(job.policy, survey)
+    assert plain.has_bottom == expected.has_bottom
+    assert plain.distance(0, [6, 1, -1]).tolist() == (
+        expected.through(["age", "sex", "region"]).distance(0, [6, 1, -1]).tolist()
+    )
+
+
+@pytest.mark.parametrize("epsilon", ["1", "1e4"])
+def test_public_columns_are_exact_where_the_number_of_people_is_public(epsilon, folder):
+    words = ("--epsilon", epsilon, "--budget", "1e5", "--overwrite")
+    told("release", "job.toml", "--policy", "attribute:sex=public", *words)
+    out = bf.TablesRelease.load("release.blowfish")
+    with open("people.csv", newline="") as file:
+        women = sum(row["sex"] == "f" for row in csv.DictReader(file))
+    assert out.table("sex").estimate.tolist() == [women, 300 - women]
+    assert "sex" in str(out.guarantee).partition("public, and tables of them alone")[2]
+    assert "in sex, values are public" in str(out.guarantee)
+
+
+def test_presence_at_a_distance_costs_what_it_says(folder):
+    def error(policy):
+        words = ("--dry-run", "--tables", "1", "--policy", policy)
+        return told("release", "job.toml", *words)["expected_error"]
+
+    assert error("attribute+presence") > 1.2 * error("attribute+presence:4")
+    assert error("attribute+presence:4") == pytest.approx(error("attribute"), rel=0.1)
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        ("attribute:age", "each column is named once"),
+        ("attribute:age=line,age=full", "each column is named once"),
+        ("attribute:wage=line", "no column 'wage'"),
+        ("attribute:age=lime", "did you mean 'line'"),
+        ("attribute+presence:0.5", "at least one edge away"),
+        ("attribute+presence:far", "one edge away"),
+        ("attribute+presence4", "one edge away"),
+        ("add_remove+presence:2", "moves alone"),
+        ("product:line,public", "one policy per column"),
+        ("public", "the policy is one of"),
+        ("attribute+known:sex+presence", "moves alone"),
+    ],
+)
+def test_policies_that_mean_nothing_are_refused_before_the_charge(
+    words, reason, folder
+):
+    problem = refused("release", "job.toml", "--policy", words)
+    assert reason in " ".join(str(problem).split())
+    assert not (folder / "survey.ledger").exists()
+
+
+def test_a_ledger_of_more_columns_takes_presence_and_columns(folder):
+    columns = ["age=0:90:10", "sex=categories:f,m"]
+    ages = ("--domain", columns[0], "--workload", "identity", "--epsilon", "0.5")
+    table = (part for one in columns for part in ("--ledger-domain", one))
+    words = ("--data", "people.csv", "--ledger", "two.ledger", "--budget", "1", *table)
+    told("release", *words, *ages, "--policy", "line+presence:2")
+    policy = bf.Ledger("two.ledger").policy
+    assert policy.presence == 2
+    assert list(policy.by_attribute) == ["age"]
+
+
+def test_weights_of_tables_are_said_in_words(folder):
+    survey = bf.Domain((9, 2, 4), names=["age", "sex", "job"])
+    asked = parse_tables("tables:1 | tables:age+sex*9, sex*0.5", survey)
+    assert asked.tables == ((0,), (1,), (2,), (0, 1))
+    assert asked.weights == (1.0, 1.5, 1.0, 9.0)
+    with pytest.raises(InputError, match="positive number"):
+        parse_tables("tables:age*-1", survey)
+
+    def error(*more):
+        kinds = '["tables:2"' + "".join(f', "{one}"' for one in more) + "]"
+        text = JOB.replace('"tables:2"', kinds)
+        (folder / "job.toml").write_text(text)
+        facts = read_facts(Job.from_file(folder / "job.toml"))
+        mechanism = bf.Contingency(facts.policy, facts.workload, epsilon=1)
+        return mechanism.expected_error("age", "sex")[0]
+
+    assert error("tables:age+sex*99") < 0.9 * error()
+
+
+def test_beside_tables_nothing_else_is_asked_of_more_cells_than_memory_holds(folder):
+    wide = [part for at in range(14) for part in ("--domain", f"a{at}=9")]
+    words = ("--data", "people.csv", "--policy", "attribute", "--epsilon", "1", *wide)
+    for workload in ("tables:2 | total", "identity"):
+        problem = refused("release", *words, "--workload", workload)
+        assert "each holds the total" in problem.rule
+        assert problem.received == f"--workload {workload}"
 
 
 def test_only_tables_of_a_former_export_are_replaced(folder):

@@ -84,6 +84,7 @@ def _release(
     from blowfish_fast._support.validation import as_share
     from blowfish_fast.apps.cli import mechanism_choice, release_job
     from blowfish_fast.apps.cli.files.outputs import Outputs
+    from blowfish_fast.apps.cli.parsing.policy import listed_orders
     from blowfish_fast.measure.memory import BASE_BYTES, check_memory
     from blowfish_fast.mechanisms.certifier import predict_extra
     from blowfish_fast.release.guarantee import Guarantee
@@ -118,7 +119,7 @@ def _release(
         "expected_error": choice.error,
         "error": choice.error_sentence,
         "extra_cells": facts.extra_cells,
-        "listed_orders": release_job.listed_orders(job.policy or "", facts.domain),
+        "listed_orders": listed_orders(job.policy or "", facts.domain),
         "private": seed is None,
         "ledger": release_job.preview_charge(job, facts, mechanism),
         "dry_run": dry_run,

@@ -33,6 +33,8 @@ ON_QUERIES = "queries"
 """What tables call noise on the stated queries themselves."""
 KNOWN_TOTALS = "+known:"
 """Parts a policy from the columns whose totals are public."""
+PRESENCE = "+presence"
+"""Parts a policy from how many edges away "absent" is."""
 SUFFIXES = (".csv", ".npy", ".txt")
 """Endings of files of numbers, labels or queries."""
 SETTINGS = ("file", "theta", "size", "number", "unit", "metric", "factors", "columns")
@@ -70,9 +72,10 @@ TAKES: dict[str, Callable[[Any], bool]] = {
     "a text, or a table from columns to texts": lambda one: (
         _is_text(one) or (isinstance(one, Mapping) and _are_texts([*one.values()]))
     ),
+    "true, false or a number": lambda one: isinstance(one, bool) or _is_number(one),
 }
 """What a name of a job file takes, and whether a value is that."""
-TEXT, NUMBER, WHOLE, TRUTH, TEXTS, SEVERAL, RULES = TAKES
+TEXT, NUMBER, WHOLE, TRUTH, TEXTS, SEVERAL, RULES, HOW_FAR = TAKES
 BY_TYPE = {int: WHOLE, float: NUMBER, list[str]: TEXTS, Mapping[str, str]: RULES}
 BY_TYPE |= {bool: TRUTH}
 
@@ -373,7 +376,10 @@ def policy_words(stated: Mapping[str, Any], folder: Path) -> str | None:
     if not stated:
         return None
     words, known = _words(stated, "policy", folder), stated.get("known", ())
-    return f"{words}{KNOWN_TOTALS}{','.join(known)}" if known else words
+    if known:
+        words = f"{words}{KNOWN_TOTALS}{','.join(known)}"
+    far = stated.get("presence", False)
+    return words if far is False else f"{words}{PRESENCE}:{1 if far is True else far}"
 
 
 def workload_words(stated: Mapping[str, Any], folder: Path) -> str | None:
@@ -402,7 +408,13 @@ def _words(stated: Mapping[str, Any], table: str, folder: Path) -> str:
     words = [kind, rest] if apart else [kind]
     for name in SETTINGS:
         value = stated.get(name)
-        if isinstance(value, list):
+        if isinstance(value, Mapping):
+            parts = (
+                (one, _words({"kind": own}, table, folder))
+                for one, own in value.items()
+            )
+            words.append(",".join(f"{one}={own}" for one, own in parts))
+        elif isinstance(value, list):
             words.append(",".join(value))
         elif value is not None:
             words.append(beside(folder, value) if name == "file" else str(value))
@@ -443,7 +455,9 @@ KNOWN: dict[str, dict[str, str]] = {
         "size": WHOLE,
         "file": TEXT,
         "factors": TEXTS,
+        "columns": RULES,
         "known": TEXTS,
+        "presence": HOW_FAR,
     },
     "workload": {"kind": SEVERAL, "number": WHOLE, "file": TEXT, "columns": TEXTS},
 }

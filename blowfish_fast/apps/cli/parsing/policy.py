@@ -17,29 +17,37 @@ import numpy as np
 from blowfish_fast._support.typing import AnyArray, IntArray
 from blowfish_fast.apps.cli.options import POLICY_FORMS
 from blowfish_fast.data.csv_files import is_number
-from blowfish_fast.data.domain import Domain, WideDomain
+from blowfish_fast.data.domain import Attributes, Domain, WideDomain
 from blowfish_fast.errors import InputError, nearest
 from blowfish_fast.policies import (
     POLICIES,
     AddRemove,
     Blocks,
+    Full,
     Graph,
     MarginalConstraints,
     Policy,
     Product,
     TablePolicy,
     Threshold,
+    WithAbsent,
     join_extra_cells,
 )
 
 from .array_files import numbers_from_file, rows_of
 from .domain import find_column
-from .job import KNOWN_TOTALS, names_a_file
+from .job import KNOWN_TOTALS, PRESENCE, names_a_file
 
 METRICS = ("l1", "l2", "linf")
 PLAIN_POLICIES = ("add_remove", "full", "line", "attribute")
 WHOLE_RECORDS = ("add_remove", "full", "attribute")
 """Policies that treat all cells alike, extra cells among them."""
+BY_COLUMN = ("attribute", "product")
+"""Policies that may state one for each column: by name, or all of them in order."""
+ORDERED = ("line", "threshold")
+"""Policies that speak of neighbours and distances."""
+PUBLIC = "public"
+"""Instead of a column's policy: its values are no secret."""
 ABSENT = "absent"
 PAIRS = "edges, two cells per line"
 MEANINGS = ("categor", "cell")
@@ -48,90 +56,124 @@ MEANINGS = ("categor", "cell")
 
 def parse_policy(words: str, domain: Domain) -> Policy:
     """Return the policy of ``full``, ``threshold:10`` or another form."""
-    words, _, known = words.strip().partition(KNOWN_TOTALS)
+    words, far = split_presence(words)
+    if far is not None:
+        return WithAbsent(parse_policy(words, domain), far)
+    words, _, known = words.partition(KNOWN_TOTALS)
     if known:
         columns = [find_column(one, domain) for one in known.split(",")]
         constraints = MarginalConstraints(domain, columns)
         return parse_policy(words, domain).with_constraints(constraints)
     name, _, setting = words.partition(":")
-    makers = {
-        "threshold": _threshold,
-        "blocks": _blocks,
-        "graph": _graph,
-        "product": _product,
-    }
+    makers = {"threshold": _threshold, "blocks": _blocks, "graph": _graph}
     extras = any(one.extras for one in domain.attributes)
     if extras and name not in (*WHOLE_RECORDS, "product"):
         return _beside_extra_cells(words, domain)
     if name in makers and setting:
         return makers[name](setting, domain, words)
+    if name in BY_COLUMN and setting:
+        return Product(*_factors(words, domain), domain=domain)
     if name in PLAIN_POLICIES and not setting:
         made: Any = POLICIES[name]
         policy: Policy = made(domain)
         return policy
     raise InputError(
         f"the policy is one of {POLICY_FORMS}; received {words!r}"
-        f"{nearest(name, [*PLAIN_POLICIES, *makers])}"
+        f"{nearest(name, [*PLAIN_POLICIES, *makers, 'product'])}"
     )
+
+
+def split_presence(words: str) -> tuple[str, str | None]:
+    """Part the moves from how many edges away "absent" is; None where nobody said."""
+    moves, said, far = words.strip().partition(PRESENCE)
+    if far and not (far[0] == ":" and is_number(far[1:])):
+        raise InputError(
+            f'"absent" is one edge away, {PRESENCE}, or some, {PRESENCE}:4',
+            received=repr(words),
+        )
+    return moves.strip(), (far[1:] or "1") if said else None
 
 
 def parse_table_policy(words: str, table: Domain | WideDomain) -> Policy:
     """Return the policy of a ledger: over several columns, one of the whole table."""
-    name, _, setting = words.strip().partition(":")
+    moves, far = split_presence(words)
     if isinstance(table, Domain) and (table.ndim == 1 or None in table.names):
         return parse_policy(words, table)
-    if name in ("full", "attribute") and words.strip() == name:
-        return TablePolicy(table, None if name == "full" else {})
-    if words.strip() == "add_remove":
-        return AddRemove(table)  # type: ignore[arg-type]
-    if name == "product" and KNOWN_TOTALS not in words:
-        columns = [Domain._of([one]) for one in table.attributes]
-        return TablePolicy(table, _named_factors(setting, columns, words))
+    if moves == "add_remove":
+        alone: Policy = AddRemove(table)  # type: ignore[arg-type]
+        return alone if far is None else WithAbsent(alone, far)
+    name = moves.partition(":")[0]
+    if moves == "full" or (name in BY_COLUMN and KNOWN_TOTALS not in moves):
+        stated = None if moves == "full" else _stated(moves, table)
+        return TablePolicy(table, stated, far or False)
     if isinstance(table, WideDomain):
         raise InputError(
-            f"over {table.size:,} cells the policy is full, add_remove, attribute or "
-            f"product:POLICY,POLICY with one policy per column; received {words!r}"
+            f"over {table.size:,} cells the policy is full, add_remove, attribute, "
+            "attribute:COLUMN=POLICY,COLUMN=public or product:POLICY,POLICY with one "
+            f"policy per column, each with {PRESENCE}:NUMBER; received {words!r}"
         )
     return parse_policy(words, table)
 
 
-def extend_policy(
-    words: str, columns: Domain, table: Domain | WideDomain
-) -> TablePolicy | AddRemove:
+def extend_policy(words: str, columns: Domain, table: Domain | WideDomain) -> Policy:
     """Return the policy of a table; columns not under `words` may take any value."""
-    whole = words.strip() in ("full", "attribute", "add_remove")
-    if whole:
-        made: Any = parse_table_policy(words, table)
-        return made if table.ndim > 1 else TablePolicy(table)
-    if columns.ndim == 1:
-        return TablePolicy(table, {str(columns.names[0]): parse_policy(words, columns)})
-    name, _, setting = words.strip().partition(":")
-    if name != "product" or KNOWN_TOTALS in words:
+    moves, far = split_presence(words)
+    name = moves.partition(":")[0]
+    single = columns.ndim == 1 or name in (*WHOLE_RECORDS, "product")
+    if KNOWN_TOTALS in moves or not single:
         raise InputError(
             "a table's policy is full, add_remove, attribute or product:POLICY,POLICY "
             f"with one policy per column; received {words!r}"
         )
-    parts = [columns.marginal(axis) for axis in range(columns.ndim)]
-    return TablePolicy(table, _named_factors(setting, parts, words))
+    if name in WHOLE_RECORDS:
+        return parse_table_policy(words, table)
+    return TablePolicy(table, _stated(moves, columns), far or False)
 
 
-def _named_factors(
-    setting: str, columns: list[Domain], words: str
-) -> dict[str, Policy]:
-    names = [str(one.names[0]) for one in columns]
-    return dict(zip(names, _factors(setting, columns, words), strict=True))
-
-
-def _factors(setting: str, columns: list[Domain], words: str) -> list[Policy]:
-    parts = [one.strip() for one in setting.split(",")]
-    if len(parts) != len(columns):
+def words_by_column(words: str, domain: Attributes) -> list[str]:
+    """Return the words of each column's policy; full for those that nobody names."""
+    moves = split_presence(words)[0].partition(KNOWN_TOTALS)[0].strip()
+    name, _, setting = moves.partition(":")
+    parts = [one.strip() for one in setting.split(",") if setting]
+    if name == "attribute":
+        pairs = [one.partition("=") for one in parts]
+        named = {find_column(one, domain): own.strip() for one, _, own in pairs}
+        if len(named) < len(parts) or not all(named.values()):
+            raise InputError(
+                "each column is named once, with its policy: attribute:age=line,"
+                f"region=public; received {words!r}"
+            )
+        return [named.get(axis, "full") for axis in range(domain.ndim)]
+    if name == "product" and len(parts) != domain.ndim:
         raise InputError(
             f"a product names one policy per column of the domain, which has "
-            f"{len(columns)}; received {words!r}"
+            f"{domain.ndim}; received {words!r}"
         )
+    return parts if name == "product" else [moves] * domain.ndim
+
+
+def listed_orders(words: str, domain: Attributes) -> list[str]:
+    """Return the columns whose categories a policy takes in the order of their list."""
+    pairs = zip(domain.attributes, words_by_column(words, domain), strict=True)
+    ordered = [one for one, own in pairs if own.partition(":")[0] in ORDERED]
+    return [str(one.name) for one in ordered if one.levels is not None]
+
+
+def _factors(words: str, domain: Attributes) -> list[Policy]:
+    """Return the policy of each column."""
+    columns = [Domain._of([one]) for one in domain.attributes]
     return [
-        parse_policy(one, column) for one, column in zip(parts, columns, strict=True)
+        Blocks(column, np.arange(column.size))
+        if stated == PUBLIC
+        else parse_policy(stated, column)
+        for column, stated in zip(columns, words_by_column(words, domain), strict=True)
     ]
+
+
+def _stated(words: str, domain: Attributes) -> dict[str, Policy]:
+    """Return the policies of columns by name, without those that may take any value."""
+    factors = zip(domain.names, _factors(words, domain), strict=True)
+    return {str(name): one for name, one in factors if not isinstance(one, Full)}
 
 
 def _beside_extra_cells(words: str, domain: Domain) -> Policy:
@@ -206,11 +248,6 @@ def _graph(setting: str, domain: Domain, words: str) -> Policy:
             f"per line; received {words!r}"
         )
     return Graph(domain, edges_from_file(Path(setting), domain))
-
-
-def _product(setting: str, domain: Domain, words: str) -> Policy:
-    columns = [domain.marginal(axis) for axis in range(domain.ndim)]
-    return Product(*_factors(setting, columns, words), domain=domain)
 
 
 def labels_from_file(path: Path, domain: Domain) -> AnyArray:

@@ -81,17 +81,16 @@ def asks_tables(words: str | None) -> bool:
 
 
 def parse_tables(words: str, domain: Domain | WideDomain) -> Tables:
-    """Return the tables of ``tables:2`` or ``tables:age,age+sex``."""
+    """Return the tables of ``tables:2`` or ``tables:age,age+sex*4``, with a weight."""
     first, *others = words.split("|")
     if others:
         return reduce(or_, (parse_tables(one, domain) for one in (first, *others)))
     setting = words.strip().partition(":")[2].strip() or "2"
     if re.fullmatch("[0-9]{1,3}", setting):
         return Tables(domain, ways=int(setting))
-    named = [one.split("+") for one in setting.split(",")]
-    return Tables(
-        domain, [[find_column(part, domain) for part in one] for one in named]
-    )
+    parts = [one.partition("*") for one in setting.split(",")]
+    named = [[find_column(one, domain) for one in part[0].split("+")] for part in parts]
+    return Tables(domain, named, weights=[part[2] if part[1] else 1 for part in parts])
 
 
 def _queries_in(path: Path, domain: Domain, *, boxes: bool) -> Workload:
