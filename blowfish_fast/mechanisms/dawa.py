@@ -134,7 +134,12 @@ class Dawa(Mechanism):
         super().__init__(policy, workload, **budget)
         self.tests_scatter = False
         if isinstance(partition, str) and partition == "best":
-            partition = self._best_partition()
+            typical = workload.mean_cells()
+            if self.domain.ndim == 2 and self.domain.size <= MOST_RECTANGLE_CELLS:
+                partition = DyadicRectangles(query_cells=typical)
+            else:
+                dimensions = self.domain.ndim
+                partition = DyadicTree(query_cells=typical, dimensions=dimensions)
             # The rectangles are one of two ways to divide a map; a test chooses.
             on_map = isinstance(partition, DyadicRectangles) and asks_boxes(workload)
             self.tests_scatter = on_map and (policy.has_bottom or policy.has_moves)
@@ -146,7 +151,8 @@ class Dawa(Mechanism):
         if fit == "best":
             self.fit = "non_negative" if asks_ranges(workload) else None
             tuned = strategy in ("greedy", "cells") and self.budget.power == 1
-            if tuned and _shrinks(policy, workload):
+            single = isinstance(workload, Identity) and workload.domain.ndim == 1
+            if tuned and single and isinstance(policy.unconstrained, AddRemove):
                 # A tree that is scaled to single cells measures these alone.
                 strategy, self.fit = "cells", "shrink"
         if fit == "shrink" and strategy != "cells":
@@ -157,12 +163,6 @@ class Dawa(Mechanism):
         self.strategy = strategy
         self.sweeps = sweeps
         self.floor = as_number(floor, "floor", 0, 1)
-
-    def _best_partition(self) -> Partition:
-        typical = self.workload.mean_cells()
-        if self.domain.ndim == 2 and self.domain.size <= MOST_RECTANGLE_CELLS:
-            return DyadicRectangles(query_cells=typical)
-        return DyadicTree(query_cells=typical, dimensions=self.domain.ndim)
 
     def _run(self, private: Handle) -> Outcome:
         if not self.tests_scatter:
@@ -248,12 +248,6 @@ class Dawa(Mechanism):
     def _pieces(self) -> int:
         more = AdaptiveGrid.cell_bytes - self.cell_bytes if self.tests_scatter else 0
         return super()._pieces() + more * self.domain.size // PIECE_BYTES
-
-
-def _shrinks(policy: Policy, workload: Workload) -> bool:
-    """Return whether single cells of one attribute are asked, and no total is known."""
-    single = isinstance(workload, Identity) and workload.domain.ndim == 1
-    return single and isinstance(policy.unconstrained, AddRemove)
 
 
 def _shrink_buckets(measured: Measurement) -> FloatArray:

@@ -216,13 +216,12 @@ def best_fan_out(cells: int) -> int:
     if cells < 3:
         return 2
     offered = {_least_root(cells, levels) for levels in range(1, cells.bit_length())}
-    return min(sorted(offered), key=lambda fan_out: _range_variance(cells, fan_out))
 
+    def variance(fan_out: int) -> int:
+        levels = tree_depth(cells, fan_out)
+        return 3 * (fan_out - 1) * levels**3 - 2 * (fan_out + 1) * levels**2
 
-def _range_variance(cells: int, fan_out: int) -> int:
-    """Return three times the expression of `best_fan_out`, a whole number."""
-    levels = tree_depth(cells, fan_out)
-    return 3 * (fan_out - 1) * levels**3 - 2 * (fan_out + 1) * levels**2
+    return min(sorted(offered), key=variance)
 
 
 def _least_root(cells: int, levels: int) -> int:

@@ -13,7 +13,7 @@ import math
 from abc import ABC, abstractmethod
 from collections import Counter
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
@@ -22,14 +22,12 @@ from blowfish_fast._support.cores import threads_for
 from blowfish_fast._support.typing import AnyArray, BoolArray, FloatArray, IntArray
 from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.errors import EpsilonError, InputError, SizeError, WorkloadError
+from blowfish_fast.measure.randomness import Randomness
 from blowfish_fast.policies import Policy
 from blowfish_fast.workloads import Fractions, Pieces, Workload
 from blowfish_fast.workloads.base import form_matrix, row_moments
 
 from .partitions.kd_cells import Medians
-
-if TYPE_CHECKING:
-    from blowfish_fast.measure.randomness import Randomness
 
 __all__ = ["ByCost", "KeptFrequencies", "Medians", "ScatterTest", "WorstQuery"]
 

@@ -153,7 +153,10 @@ def _absent(policy: Policy, workload: Workload) -> Change:
         how = "closed form: prefixes that hold a cell"
         return Change(count - int(cells[0]), True, how)
     if isinstance(workload, AllRanges):
-        ways = [(cell + 1) * (count - cell) for cell in _central(cells, count)]
+        # The cells next to the middle of the line, on either side.
+        place = int(np.searchsorted(cells, count // 2))
+        central = cells[max(0, place - 1) : place + 1].tolist()
+        ways = [(cell + 1) * (count - cell) for cell in central]
         return Change(max(ways), True, "closed form: ranges that hold a cell")
     if isinstance(workload, Sum):
         value = float(np.abs(workload.weights[cells]).max())
@@ -164,12 +167,6 @@ def _absent(policy: Policy, workload: Workload) -> Change:
     if isinstance(workload, Rectangles):
         return rectangles_over(workload, marked)
     return longest_column(workload_columns(workload), cells)
-
-
-def _central(cells: IntArray, count: int) -> list[int]:
-    """Return the cells next to the middle of the line, on either side."""
-    place = int(np.searchsorted(cells, count // 2))
-    return [int(cell) for cell in cells[max(0, place - 1) : place + 1]]
 
 
 def _moves(policy: Policy, workload: Workload) -> Change:

@@ -219,7 +219,8 @@ def stacked(first: Measurement, fresh: Measurement, *, uniform: bool) -> Measure
     order = slice(None) if buckets.order is None else buckets.order
     parts = fresh.strategy.parts
     above = np.zeros(count, dtype=np.int64) if parts is None else _in_order(parts)
-    seen = slice(None) if parts is None else _order_of_parts(parts)
+    # The parts in the order in which they are met.
+    seen = slice(None) if parts is None else parts[np.diff(above, prepend=-1) != 0]
     tops = int(above[-1]) + 1
     # One part is the root itself; several need a root above them.
     root = [0] * (tops > 1)
@@ -243,12 +244,6 @@ def stacked(first: Measurement, fresh: Measurement, *, uniform: bool) -> Measure
     return Measurement(
         strategy, scales, noisy, Buckets.single_cells(cells, buckets.order)
     )
-
-
-def _order_of_parts(parts: IntArray) -> IntArray:
-    """Return the numbers of the parts in the order in which they are met."""
-    numbers, places = np.unique(parts, return_index=True)
-    return np.asarray(numbers[np.argsort(places, kind="stable")])
 
 
 def _in_order(parts: IntArray) -> IntArray:

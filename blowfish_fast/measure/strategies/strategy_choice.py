@@ -166,7 +166,9 @@ def _choice(
         if isinstance(form, Implicit) and form.kind == "identity":
             if name == "tuned_tree":
                 raise PolicyError("single cells gain nothing from a tree over them")
-        elif rivals is not None and name in SLOW and _has_lines(rivals):
+        elif name in SLOW and any(
+            one.name == "edge_lines" and one.strategy for one in rivals or ()
+        ):
             raise PolicyError(
                 "noise along the lines of a grid serves listed queries better"
             )
@@ -184,10 +186,6 @@ def _choice(
     except BlowfishError as problem:
         return Choice(name, None, math.inf, str(problem))
     return Choice(name, strategy, variance, "")
-
-
-def _has_lines(rivals: list[Choice]) -> bool:
-    return any(one.name == "edge_lines" and one.strategy for one in rivals)
 
 
 def _refuse_detours(

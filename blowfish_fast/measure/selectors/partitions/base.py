@@ -6,7 +6,7 @@ import copy
 import math
 from abc import ABC, abstractmethod
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -20,10 +20,8 @@ from blowfish_fast._support.validation import (
 )
 from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.errors import InputError
+from blowfish_fast.measure.randomness import Randomness
 from blowfish_fast.policies import Policy
-
-if TYPE_CHECKING:
-    from blowfish_fast.measure.randomness import Randomness
 
 
 class Partition(ABC):

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,13 +16,11 @@ from blowfish_fast import kernels
 from blowfish_fast._support.typing import FloatArray, IntArray
 from blowfish_fast._support.validation import as_share, as_whole
 from blowfish_fast.data.buckets import Buckets
+from blowfish_fast.kernels.sampling.draw_arguments import Words
+from blowfish_fast.measure.randomness import Randomness
 from blowfish_fast.policies import Policy
 
 from .base import Partition, record_distance
-
-if TYPE_CHECKING:
-    from blowfish_fast.kernels.sampling.draw_arguments import Words
-    from blowfish_fast.measure.randomness import Randomness
 
 SENSITIVITY = 2
 """How far one record moves the deviation of a bucket; 2 - 2/L on L cells."""
@@ -251,7 +248,8 @@ class KBuckets(Partition):
             np.minimum(counts, self.largest_count), borders, bits
         )
         heads = kernels.best_heads(errors, buckets - 1)
-        log_factorials = _log_factorials(borders.size)
+        logarithms = np.log(np.arange(1.0, borders.size + 1))
+        log_factorials = np.append(0.0, np.cumsum(logarithms))
         words = rng.stream()
         kept = [borders.size - 1]
         for rest in range(buckets - 1, 0, -1):
@@ -272,10 +270,6 @@ class KBuckets(Partition):
 def evenly_spaced(cells: int, stretches: int) -> IntArray:
     """Return borders that cut cells into stretches of nearly the same length."""
     return np.arange(stretches + 1) * cells // stretches
-
-
-def _log_factorials(count: int) -> FloatArray:
-    return np.concatenate([[0.0], np.cumsum(np.log(np.arange(1.0, count + 1)))])
 
 
 def _ways(places: IntArray, chosen: int, log_factorials: FloatArray) -> FloatArray:

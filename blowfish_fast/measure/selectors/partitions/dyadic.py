@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 from math import sqrt
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from blowfish_fast import kernels
 from blowfish_fast._support.cores import threads_for
@@ -17,12 +17,10 @@ from blowfish_fast._support.validation import as_number, as_positive, as_whole
 from blowfish_fast.data.buckets import Buckets, cell_order
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.errors import EpsilonError, InputError
+from blowfish_fast.measure.randomness import Randomness
 from blowfish_fast.policies import Policy
 
 from .base import Partition, record_distance
-
-if TYPE_CHECKING:
-    from blowfish_fast.measure.randomness import Randomness
 
 QUANTILE = (3, 4)
 # Buckets longer than a sixth of a typical query count in full: chosen on the seven

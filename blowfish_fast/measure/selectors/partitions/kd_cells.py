@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, Protocol, get_args
+from typing import ClassVar, Literal, NamedTuple, Protocol, get_args
 
 import numpy as np
 
@@ -21,10 +21,8 @@ from blowfish_fast._support.validation import as_choice, as_positive, as_whole
 from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.errors import DomainError
 from blowfish_fast.measure.noise import laplace_variance, noise_mean_size
+from blowfish_fast.measure.randomness import Randomness
 from blowfish_fast.policies import Policy
-
-if TYPE_CHECKING:
-    from blowfish_fast.measure.randomness import Randomness
 
 Thresholds = Literal["or", "and", "uniformity"]
 

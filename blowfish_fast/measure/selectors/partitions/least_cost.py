@@ -10,7 +10,7 @@ import math
 from collections import Counter
 from collections.abc import Hashable
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -20,12 +20,10 @@ from blowfish_fast._support.typing import FloatArray, IntArray
 from blowfish_fast._support.validation import as_choice, as_number, float_above
 from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.errors import SizeError
+from blowfish_fast.measure.randomness import Randomness
 from blowfish_fast.policies import Policy
 
 from .base import Partition, record_distance
-
-if TYPE_CHECKING:
-    from blowfish_fast.measure.randomness import Randomness
 
 MOST_CELLS_ALL_LENGTHS = 4096
 QUANTILE = (3, 4)

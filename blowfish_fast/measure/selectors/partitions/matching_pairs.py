@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,12 +19,10 @@ from blowfish_fast._support.typing import AnyArray, IntArray
 from blowfish_fast._support.validation import as_whole
 from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.errors import SizeError
+from blowfish_fast.measure.randomness import Randomness
 from blowfish_fast.policies import Policy
 
 from .base import Partition, connected_parts, record_distance
-
-if TYPE_CHECKING:
-    from blowfish_fast.measure.randomness import Randomness
 
 MOST_CELLS = 512
 WIDEST_PROGRAMME = 8

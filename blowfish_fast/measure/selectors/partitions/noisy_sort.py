@@ -9,7 +9,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Callable
 from fractions import Fraction
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,12 +18,10 @@ from blowfish_fast._support.typing import IntArray
 from blowfish_fast._support.validation import as_number, as_whole
 from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.measure.noise import WEIGHT_BITS, Scales, scales_within
+from blowfish_fast.measure.randomness import Randomness
 from blowfish_fast.policies import ABSENT, Policy
 
 from .base import Partition, connected_parts, record_distance
-
-if TYPE_CHECKING:
-    from blowfish_fast.measure.randomness import Randomness
 
 
 class SortedCounts(Partition):

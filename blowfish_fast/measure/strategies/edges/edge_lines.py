@@ -178,7 +178,11 @@ class EdgeLines(LinearStrategy):
             levels = (self._per_level(scales.variances, across), widths**2)
             sums = energies.sums, energies.differences
             moments = [_weigh_levels(*sums, one) for one in (*levels, np.sign(widths))]
-            parts.append((*moments, _loudest(energies, widths)))
+            top = widths.size - 1
+            inner = energies.largest_difference[:, 1 : top + 1] * widths[1:]
+            whole = energies.largest_sum[:, top] * widths[0]
+            loudest = np.maximum(whole, inner.max(axis=1, initial=0.0))
+            parts.append((*moments, loudest))
         one, two = parts
         variance, square, steps = (one[at] + two[at] for at in range(3))
         largest = np.maximum(one[3], two[3])
@@ -296,11 +300,3 @@ def _weigh_levels(
     top = levels.size - 1
     weighed: FloatArray = sums[:, top] * levels[0] + turns[:, 1 : top + 1] @ levels[1:]
     return weighed
-
-
-def _loudest(energies: Any, widths: FloatArray) -> FloatArray:
-    top = widths.size - 1
-    inner = energies.largest_difference[:, 1 : top + 1] * widths[1:]
-    whole = energies.largest_sum[:, top] * widths[0]
-    loud: FloatArray = np.maximum(whole, inner.max(axis=1, initial=0.0))
-    return loud

@@ -97,8 +97,11 @@ def block_plan(
     borders = 2.0 * each * crossed**falls * max(cells - length, 0) / (cells + 1)
     used = (fan_out - 1) * levels * cells / (cells + 1)
     nodes = each * (ways * levels) ** falls * used
-    share = _border_share(borders, nodes, power) * (part if levels else 1.0)
-    node_rate = (1.0 - share) / (ways * levels) if levels else 0.0
+    share, node_rate = 1.0, 0.0
+    if levels:
+        first, second = (one ** (1.0 / (4 - power)) for one in (borders, nodes))
+        share = part * float(first / (first + second))
+        node_rate = (1.0 - share) / (ways * levels)
     return HierarchyPlan(
         length, fan_out, levels, borders, nodes, share / crossed, node_rate, power
     )
@@ -115,13 +118,6 @@ def whole_line_plan(
     return HierarchyPlan(
         cells, fan_out, levels, 0.0, nodes, 1.0 / changed, 1.0 / changed, power
     )
-
-
-def _border_share(borders: float, nodes: float, power: int) -> float:
-    if nodes == 0.0:
-        return 1.0
-    first, second = (one ** (1.0 / (4 - power)) for one in (borders, nodes))
-    return float(first / (first + second))
 
 
 def best_hierarchy(

@@ -98,7 +98,8 @@ class Fourier(LinearStrategy):
         column = heaviest * self._column + alone
         worst = int(weights[0]) + column if policy.has_bottom else 0
         if policy.has_moves:
-            turn = heaviest * self._turn(policy.longest_edge()) + 2 * alone
+            bound = _turn_bound(self.cells, self._waves, policy.longest_edge())
+            turn = heaviest * bound + 2 * alone
             worst = max(worst, min(2 * column, turn))
         return worst
 
@@ -130,9 +131,6 @@ class Fourier(LinearStrategy):
     @property
     def _column(self) -> int:
         return _heaviest_column(self.cells, self._waves)
-
-    def _turn(self, longest: int) -> int:
-        return _turn_bound(self.cells, self._waves, longest)
 
     @property
     def unbiased(self) -> bool:

@@ -361,7 +361,7 @@ def _swept_queries(form: Form, *, every: bool = False) -> Fractions | None:
     if form.kind == "prefixes":
         ends = np.arange(1, cells + 1)
         starts = np.zeros_like(ends)
-    elif every and form.kind in ("identity", "bucket_identity", "total"):
+    elif every and form.kind in ("identity", "total"):
         return _few_queries(form)
     elif every and form.kind == "all_ranges" and cells * (cells + 1) <= EVERY_RANGE:
         starts, ends = np.triu_indices(cells)
@@ -377,14 +377,12 @@ def _swept_queries(form: Form, *, every: bool = False) -> Fractions | None:
 
 
 def _few_queries(form: Implicit) -> Fractions:
-    """List cells, buckets or the total; m cells of a bucket are 1 / sqrt(m) of it."""
+    """List cells or the total; m cells of a bucket are 1 / sqrt(m) of it."""
     each = np.arange(form.edges.size - 1)
-    whole = np.ones(each.size)
     if form.kind == "total":
-        return Fractions(each[:1], whole[:1], each[-1:], whole[:1])
-    if form.kind == "identity":
-        whole = 1.0 / np.sqrt(np.diff(form.edges))
-    return Fractions(each, whole, each, whole)
+        return Fractions(each[:1], np.ones(1), each[-1:], np.ones(1))
+    share = 1.0 / np.sqrt(np.diff(form.edges))
+    return Fractions(each, share, each, share)
 
 
 def _in_threads(
