@@ -310,9 +310,9 @@ class Ledger(Paid):
 
         At least a `fraction` of the answers to `workload` lies within the certified
         intervals, but for a probability of 1 - `confidence`; answers of a selection or
-        of groups may stand for a workload. `kind` is by default that of the least
-        predicted width (see `Certificate`); other data than the release was drawn from
-        are refused where that is known.
+        of groups may stand for a workload, means and the like all of them. `kind` is by
+        default that of the least predicted width (see `Certificate`); other data than
+        the release was drawn from are refused where that is known.
         """
         certifier = Certifier(
             release,
@@ -432,8 +432,8 @@ class Ledger(Paid):
         if granted is not None:
             if granted.power != self.currency.power:
                 raise LedgerError(
-                    f"this ledger counts {self.currency.name}; received "
-                    f"{granted.words()}. Make a new ledger for another currency"
+                    f"this ledger counts {self.currency.name}, for good; received "
+                    f"{granted.words()}. State its budget in {self.currency.name}"
                 )
             total = self.currency.granted(granted.amount)
         _check_policy(policy)

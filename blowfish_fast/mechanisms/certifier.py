@@ -121,11 +121,14 @@ class Certifier(Mechanism):
                 received=type(release).__name__,
             )
         stated = policy_from_dict(dict(release.guarantee.to_dict()["policy"]))
-        super().__init__(policy or stated, _as_workload(workload), **budget)
+        asked, self._joint = _as_rows(workload)
+        super().__init__(policy or stated, asked, **budget)
         refuse_units(self.policy, "a certificate")
         release._check(self.workload)
         as_choice(kind, "kind", [None, *KINDS])
         self.fraction = as_share_of_all(fraction, "fraction")
+        if self._joint:
+            self.fraction = 1 - Fraction(1, 2 * self.workload.queries)
         self.confidence = as_share_of_all(confidence, "confidence")
         as_confidence(float(self.confidence))
         self.about = release.digest
@@ -140,7 +143,7 @@ class Certifier(Mechanism):
         """Return the kinds that apply, with their statistics and predicted widths."""
         if isinstance(self.workload, AllRanges):
             return {"all": self._of_kind("all")}
-        if self._owners is not None:
+        if self._joint:
             return {"quantile": self._of_kind("quantile")}
         found: dict[Any, tuple[ErrorStatistic, float]] = {}
         reasons: list[EpsilonError | IntervalError | SizeError] = []
@@ -181,12 +184,9 @@ class Certifier(Mechanism):
             margin = self._margin(ErrorQuantile(asked, whole, half, 1)) / PARTS
             if noise.mean() <= margin:
                 half = np.zeros_like(half)
-            rank = self._rank(self._groups or asked.queries)
-            statistic = ErrorQuantile(asked, whole, half, rank, self._owners)
+            statistic = ErrorQuantile(asked, whole, half, self._rank(asked.queries))
             width = float(noise.mean()) + (margin if move else 0.0)
             return statistic, width / getattr(asked, "unit", 1)
-        if self._owners is not None:
-            raise IntervalError("curves are those of single queries")
         one = ErrorCurve(asked, whole, half, np.zeros_like(half), [ramp_edges(1)])
         total = one.move(policy) / PARTS
         if total >= 0.02 * asked.queries * max(largest_query_move(policy, asked), 1):
@@ -264,15 +264,6 @@ class Certifier(Mechanism):
         return statistic, float(noise_half_widths(two, miss).mean())
 
     @property
-    def _owners(self) -> IntArray | None:
-        return getattr(self.workload, "owners", None)
-
-    @property
-    def _groups(self) -> int:
-        """Return how many answers are made of several queries; 0 if none is."""
-        return 0 if self._owners is None else int(self._owners.max()) + 1
-
-    @property
     def _drawn_at(self) -> Budget:
         return self.budget.over(self.policy.group_size)
 
@@ -306,7 +297,7 @@ class Certifier(Mechanism):
             rows = [{"axes": self.domain.ndim, "extra": extra}]
             if isinstance(statistic, ErrorQuantile):
                 labels, half = np.zeros_like(statistic.half), statistic.half
-                rows = [{"queries": statistic.half.size, "extra": extra}]
+                rows = [{"queries": self.workload.queries, "extra": extra}]
         return Certificate(
             self.kind,
             self.fraction,
@@ -322,7 +313,7 @@ class Certifier(Mechanism):
             shapes,
             scales,
             _version(),
-            groups=self._groups if listed else 0,
+            {"answers": self._joint} if listed and self._joint else {},
         )
 
     def _read_curve(
@@ -388,8 +379,8 @@ def as_share_of_all(value: Any, name: str) -> Fraction:
     return share
 
 
-def _as_workload(asked: Any) -> Any:
-    """Return the queries behind answers; a workload, or what is none, as it is."""
+def _as_rows(asked: Any) -> tuple[Any, int]:
+    """Return the queries behind answers, and how many these are if they are joint."""
     if isinstance(asked, Questions):
         asked = asked.count()
     if isinstance(asked, Estimate):
@@ -398,7 +389,7 @@ def _as_workload(asked: Any) -> Any:
                 "groups are certified together", way_out="Select the one before"
             )
         asked = asked._answers
-    return asked.certifiable() if isinstance(asked, GroupedAnswers) else asked
+    return asked.certifiable() if isinstance(asked, GroupedAnswers) else (asked, 0)
 
 
 def largest_whole_coefficient(workload: Workload) -> int:

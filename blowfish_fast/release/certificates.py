@@ -93,8 +93,6 @@ class Certificate:
     scales: Scales
     version: str = ""
     details: Mapping[str, Any] = field(default_factory=dict)
-    groups: int = 0
-    """Answers that are made of several queries each; 0 where each is an answer."""
     mechanism: str = field(default="certifier", init=False)
 
     @property
@@ -110,9 +108,8 @@ class Certificate:
     @property
     def per_query(self) -> bool:
         """Whether something is promised of each single answer."""
-        answers = self.groups or self.queries
-        every = self.kind == "quantile" and self.fraction * answers > answers - 1
-        return every or self.kind in ("all", "shape")
+        every = self.fraction * self.queries > self.queries - 1
+        return self.kind in ("all", "shape") or (self.kind == "quantile" and every)
 
     def covers(self, workload: Workload) -> bool:
         """Return whether the claim is about these queries, or all of their kind."""
@@ -175,9 +172,9 @@ class Certificate:
             box = "range" if self.rows[0]["axes"] == 1 else "rectangle"
             return f"Every {box} lies within {self.extra:g} of its true count. {wrong}"
         part = "All" if self.per_query else f"At least {float(100 * self.fraction):g} %"
-        if self.groups:
-            about = f"{part} of these {self.groups:,} intervals hold the true answers."
-            return f"{about} {wrong}"
+        if "answers" in self.details:
+            about = f"All of these {self.details['answers']:,} intervals hold the true"
+            return f"{about} answers. {wrong}"
         sign = "-" if self.extra < 0 else "+"
         room = f"noise {sign} {abs(self.extra):g}"
         if not self.half.any():
@@ -279,8 +276,7 @@ def workload_digest(workload: Workload) -> str:
     """Return a digest of the queries as they stand over single cells."""
     form = workload.explicit_form(Buckets.single_cells(workload.domain.size))
     total = hashlib.sha256(json.dumps(workload.domain.to_dict()).encode())
-    owners = getattr(workload, "owners", None)
-    for one in form if owners is None else (*form, owners):
+    for one in form:
         total.update(np.ascontiguousarray(one).tobytes())
     return total.hexdigest()
 

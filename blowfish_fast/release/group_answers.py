@@ -21,8 +21,7 @@ from blowfish_fast.errors import (
 from blowfish_fast.workloads import Workload
 
 from .grants import BOUND_NAMES, Scope, check_scope
-from .joint_rows import JointParts
-from .query_grid import Held
+from .query_grid import Held, JointRows, RowSource
 from .tabular import Tabular
 
 MOST_PRINTED = 1000
@@ -41,19 +40,31 @@ class Claim(NamedTuple):
     bounds: Bounds
     kind: Callable[[], Scope]
     sentence: Callable[[Scope], str]
-    joint: JointParts | None = None
+    release: Any = None
+
+    def rows(self) -> tuple[Workload, int]:
+        """Return queries that intervals are made of, and of how many they are joint.
+
+        That is 0 where each query is an answer by itself.
+        """
+        answers = len(self.bounds(0.95, source := RowSource()))
+        asked = source.joined()
+        alone = asked.queries == answers and not isinstance(asked, JointRows)
+        return asked, 0 if alone else answers
 
     def known(self, confidence: float) -> tuple[Scope, Held, str]:
         """Return what intervals hold, what they are made from, and the sentence."""
         kind = self.kind()
-        found = None
-        if kind == "noise" and self.joint is not None:
-            found = self.joint.held(confidence)
-        if found is None:
-            return kind, kind, self.sentence(kind)
-        certificate, held = found
-        scope: Scope = "truth" if certificate.per_query else "certified"
-        return scope, held, str(certificate)
+        if kind == "noise" and getattr(self.release, "certificates", None):
+            asked, joint = self.rows()
+            terms = {"together": joint > 0}
+            found = self.release._certificate_for(asked, confidence, **terms)
+            if found is not None:
+                rows = self.release.intervals(asked, confidence, of="truth", **terms)
+                source = RowSource(rows, scaled=isinstance(asked, JointRows))
+                scope: Scope = "truth" if found.per_query else "certified"
+                return scope, source, str(found)
+        return kind, kind, self.sentence(kind)
 
     def intervals(self, confidence: float, of: Scope | None) -> FloatArray:
         """Return intervals of the truth or the noise; warn where it is unexpected."""
@@ -254,13 +265,16 @@ class GroupedAnswers(Tabular, Mapping[Any, Estimate]):
             f"probability at least {confidence:g}."
         )
 
-    def certifiable(self) -> Workload:
-        """Return the queries whose errors decide how far these answers are off."""
-        if self._claim.joint is None:
+    def certifiable(self) -> tuple[Workload, int]:
+        """Return the queries whose errors decide how far these answers are off.
+
+        Where answers are made of several, all must hold together: for how many answers.
+        """
+        if self._claim.release is None:
             raise IntervalError(
                 "answers that were measured themselves need no certificate"
             )
-        return self._claim.joint.asked()
+        return self._claim.rows()
 
     def _known_intervals(self, confidence: float, of: Scope) -> FloatArray:
         key = (as_confidence(confidence), of)

@@ -8,7 +8,6 @@ Intervals are proved in docs/proofs/olap.md.
 from __future__ import annotations
 
 import itertools
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from functools import cached_property, partial
@@ -38,7 +37,6 @@ from .group_answers import (
     Quotient,
     variance_bounds,
 )
-from .joint_rows import JointParts
 from .quantiles import SelectedQuantiles
 from .query_grid import AnswerSource, Grid, GridAnswers, Held, ValueRows, value_rows
 
@@ -180,9 +178,8 @@ class Questions(ABC, Generic[Answer]):
     def _claim(self, bounds: Bounds, *parts: IntervalSource) -> Claim:
         """Return intervals that hold the truth where all their parts do."""
         kind = partial(_common_kind, parts)
-        groups = math.prod(len(one) for one in self._grid.axes)
-        joint = JointParts(self._release, parts, groups)
-        return Claim(bounds, kind, self._release.interval_sentence, joint)
+        release = self._release
+        return Claim(bounds, kind, release.interval_sentence, release)
 
     def _answers(
         self,

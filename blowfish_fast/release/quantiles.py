@@ -8,7 +8,6 @@ rank enclose the true quantile.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from functools import cached_property
 from numbers import Real
@@ -198,7 +197,7 @@ class SelectedQuantiles:
                 "a quantile is asked for as one part from 0 to 1; received "
                 f"{quoted(part)}. The median is 0.5"
             )
-        self.grid, self.axis = grid, axis
+        self.axis = axis
         self.stretches = [
             _Stretch(grid, axis, cover, float(part)) for cover in grid.axes[axis]
         ]
@@ -216,19 +215,8 @@ class SelectedQuantiles:
 
     def kind(self) -> Scope:
         """Return whether intervals hold the truth: where all running totals do."""
-        known = (one.kind() == "truth" for one in self.parts())
+        known = (one.totals().kind() == "truth" for one in self.stretches)
         return "truth" if all(known) else "noise"
-
-    def parts(self) -> list[GridAnswers]:
-        """Return the running totals, each of which knows whose it is."""
-        shape = [len(groups) for groups in self.grid.axes]
-        groups = np.moveaxis(np.arange(math.prod(shape)).reshape(shape), self.axis, 0)
-        for mine, one in zip(groups, self.stretches, strict=True):
-            whose = np.expand_dims(mine, self.axis)
-            one.totals.owners = np.repeat(
-                whose, one.pieces.ends.size, self.axis
-            ).reshape(-1)
-        return [one.totals for one in self.stretches]
 
 
 class _Stretch:
@@ -256,7 +244,6 @@ class _Stretch:
         found = [_reached(row, part, self.lows, self.highs) for row in rows]
         return np.array(found).reshape(counts.shape[:-1])
 
-    @cached_property
     def totals(self) -> GridAnswers:
         """Return the number of records up to the end of each cell, in each group."""
         ends = self.pieces.ends.tolist()
@@ -272,7 +259,7 @@ class _Stretch:
     def bounds(self, confidence: float, of: Held) -> FloatArray:
         """Return the interval of each group, of the shape of the other axes and 2."""
         many = self.pieces.ends.size
-        each = self.totals.bounds(1.0 - (1.0 - confidence) / many, of)
+        each = self.totals().bounds(1.0 - (1.0 - confidence) / many, of)
         low, high = (self._along(one, many) for one in each.T)
         first, last = _enclosing(low, high, self.part)
         return np.stack([self.lows[first], self.highs[last]], axis=-1)

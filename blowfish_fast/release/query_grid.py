@@ -22,16 +22,16 @@ from blowfish_fast.data.domain import Domain
 from blowfish_fast.data.predicates import Cover
 from blowfish_fast.errors import InputError, SizeError
 from blowfish_fast.workloads import Linear, Rectangles, Workload
-from blowfish_fast.workloads.base import Pieces
+from blowfish_fast.workloads.base import Pieces, form_matrix
 
 from .grants import Scope
 
 MOST_COEFFICIENTS = 2**26
 """Cells under all queries of one question, where they must be listed."""
 
+JOINT_BITS = 12
+"""Coefficients of rows that hold together: whole numbers up to 2 to this power."""
 
-Held = Scope | dict["GridAnswers", FloatArray]
-"""What intervals hold, or what a certificate knows of each part of an answer."""
 
 AnswerSource = Any
 """A release: its domain, estimate, intervals, and what they hold."""
@@ -119,16 +119,9 @@ class GridAnswers:
         self.rows = rows
         self._ends = ends
         self.counts = boxes
-        self.owners: IntArray | None = None
-        """The group that each query is a part of, where they are not one by one."""
         self.boxes = boxes and all(
             len(cover) == 1 for groups in grid.axes for cover in groups
         )
-
-    @property
-    def queries(self) -> int:
-        """Number of queries."""
-        return math.prod(rows.shape[0] for rows in self.rows)
 
     @cached_property
     def values(self) -> FloatArray:
@@ -154,7 +147,7 @@ class GridAnswers:
         return SparseRows(domain, product_rows(self.rows))
 
     @cached_property
-    def ends(self) -> tuple[SparseRows, ...] | None:
+    def ends(self) -> tuple[Workload, ...] | None:
         """Queries below and above the true answers, where places in cells matter."""
         if self._ends is None:
             return None
@@ -167,24 +160,81 @@ class GridAnswers:
         Where a record's place in its cell matters, they reach from the lower end of one
         query to the upper end of another; each misses with half the probability.
         """
-        if isinstance(of, dict):
-            return of[self]
         asked = (self.workload,) if of == "noise" or not self.ends else self.ends
-        pair: list[FloatArray] = [
-            self.grid.release.intervals(one, confidence, of="noise") for one in asked
-        ]
+        pair: list[FloatArray]
+        if isinstance(of, RowSource):
+            pair = [of.intervals(*one) for one in zip(asked, (-1, 1), strict=False)]
+        else:
+            release = self.grid.release
+            pair = [release.intervals(one, confidence, of="noise") for one in asked]
         bounds = np.stack([pair[0][:, 0], pair[-1][:, 1]], axis=-1)
         return np.maximum(bounds, 0.0) if self.counts and of != "noise" else bounds
-
-    def parts(self) -> list[GridAnswers]:
-        """Return the linear answers that this one is made of: itself."""
-        return [self]
 
     def kind(self) -> Scope:
         """Return whether intervals can hold the true answers, or the noise alone."""
         asked = (self.workload,) if self.ends is None else self.ends
         known = (self.grid.release.holds_truth(one).all() for one in asked)
         return "truth" if all(known) else "noise"
+
+
+class RowSource:
+    """Hands out intervals of one workload after the other, and lists them.
+
+    `known` are intervals of all their rows, whole-numbered ones where `scaled`; while
+    it is None, the workloads are only listed.
+    """
+
+    def __init__(
+        self, known: FloatArray | None = None, *, scaled: bool = False
+    ) -> None:
+        self.known, self.scaled = known, scaled
+        self.listed: list[tuple[Workload, int]] = []
+
+    def intervals(self, workload: Workload, sign: int) -> FloatArray:
+        """Return intervals of rows that bound answers from below (-1) or above."""
+        start = sum(one.queries for one, _ in self.listed)
+        self.listed.append((workload, sign))
+        if self.known is None:
+            return np.zeros((workload.queries, 2))
+        mine = self.known[start : start + workload.queries]
+        return mine / whole_rows(workload, sign)[1][:, None] if self.scaled else mine
+
+    def joined(self) -> Workload:
+        """Return all rows as one workload: boxes as they are, or whole numbers."""
+        from scipy import sparse
+
+        asked = [one for one, _ in self.listed]
+        boxes = [one for one in asked if isinstance(one, Rectangles)]
+        if len(boxes) == len(asked):
+            lows, highs = (
+                np.concatenate([getattr(one, end) for one in boxes])
+                for end in ("lows", "highs")
+            )
+            return Rectangles(asked[0].domain, lows, highs)
+        rows = sparse.vstack([whole_rows(*one)[0] for one in self.listed])
+        return JointRows(asked[0].domain, rows)
+
+
+Held = Scope | RowSource
+"""What intervals hold, or where those come from that a certificate knows."""
+
+
+def whole_rows(workload: Workload, sign: int) -> tuple[Any, FloatArray]:
+    """Return rows times a power of two each, rounded down (-1) or up; the powers.
+
+    True counts are never negative, so that the new rows still bound: Lemma CE7.
+    """
+    cells = workload.domain.size
+    form = workload.explicit_form(Buckets.single_cells(cells))
+    rows = form_matrix(form, cells, most=MOST_COEFFICIENTS)
+    if rows is None:
+        raise SizeError("at most 2^26 cells under all queries are certified at once")
+    peaks = np.asarray(abs(rows).max(axis=1).toarray()).reshape(-1)
+    sizes = np.maximum(np.frexp(peaks)[1], -1000)
+    powers = np.where(peaks > 0.0, np.ldexp(1.0, JOINT_BITS - sizes), 1.0)
+    scaled = rows.data * np.repeat(powers, np.diff(rows.indptr))
+    rows.data = np.floor(scaled) if sign < 0 else np.ceil(scaled)
+    return rows, powers
 
 
 class SparseRows(Linear):
@@ -194,6 +244,12 @@ class SparseRows(Linear):
         """Average a copy of the rows: merging equal entries works in place."""
         copied = Linear(self.domain, self.matrix.copy())
         return copied.explicit_form(buckets)
+
+
+class JointRows(SparseRows):
+    """Whole-numbered rows that are certified together; counts consist of `unit`."""
+
+    unit = 2 ** (JOINT_BITS - 1)
 
 
 def product_rows(axes: Sequence[Any]) -> Any:

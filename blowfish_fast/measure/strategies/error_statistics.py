@@ -77,23 +77,15 @@ class ErrorStatistic(ABC):
 
 
 class ErrorQuantile(ErrorStatistic):
-    """The k-th smallest excess of all queries, k = `rank`.
-
-    With `owners`, several queries are one answer, whose excess is their largest.
-    """
+    """The k-th smallest excess of all queries, k = `rank`."""
 
     kind = "error_quantile"
 
     def __init__(
-        self,
-        workload: Workload,
-        answers: IntArray,
-        half: IntArray,
-        rank: int,
-        owners: IntArray | None = None,
+        self, workload: Workload, answers: IntArray, half: IntArray, rank: int
     ) -> None:
         self.workload, self.answers, self.half = workload, answers, half
-        self.rank, self.owners = rank, owners
+        self.rank = rank
 
     def excess(self, counts: IntArray) -> IntArray:
         """Return by how much each answer is off beyond its half-width, rounded up."""
@@ -102,12 +94,8 @@ class ErrorQuantile(ErrorStatistic):
 
     def rows(self, counts: IntArray) -> IntArray:
         """Return the order statistic: the supremum norm bounds its change."""
-        at, excess = self.rank - 1, self.excess(counts)
-        if self.owners is not None:
-            largest = np.full(self.owners.max() + 1, np.iinfo(np.int64).min)
-            np.maximum.at(largest, self.owners, excess)
-            excess = largest
-        return np.partition(excess, at)[at : at + 1]
+        at = self.rank - 1
+        return np.partition(self.excess(counts), at)[at : at + 1]
 
     def move(self, policy: Policy) -> int:
         """Return the largest move of one query, in sixteenths."""

@@ -69,21 +69,6 @@ def largest_change(statistic, policy, most=1):
     return worst
 
 
-@pytest.mark.parametrize("policy", POLICIES.values(), ids=POLICIES)
-def test_answers_of_several_queries_move_by_no_more_than_one_of_them(policy):
-    asked, rng = WORKLOADS["weights"], np.random.default_rng(8)
-    double = bf.workloads.Linear(LINE, np.tile(asked.matrix.toarray(), (2, 1)))
-    answers, half = rng.integers(-20, 60, 4), rng.integers(0, 40, 4)
-    whose = np.array([0, 1, 1, 0])
-    for rank in (1, 2):
-        joint = ErrorQuantile(double, answers, half, rank, whose)
-        assert largest_change(joint, policy) <= joint.move(policy)
-        counts = np.array([3, 0, 2, 1])
-        each = joint.excess(counts)
-        both = sorted([max(each[0], each[3]), max(each[1], each[2])])
-        assert joint.rows(counts).tolist() == [both[rank - 1]]
-
-
 @pytest.mark.parametrize("asked", WORKLOADS.values(), ids=WORKLOADS)
 @pytest.mark.parametrize("policy", POLICIES.values(), ids=POLICIES)
 def test_no_edge_moves_a_statistic_by_more_than_is_paid_for(policy, asked):
