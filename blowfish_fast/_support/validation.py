@@ -95,11 +95,6 @@ def quoted(value: Any) -> str:
     return f"a {type(value).__name__}"
 
 
-def is_whole(value: Any) -> bool:
-    """Return whether `value` is a whole number, of Python or of numpy."""
-    return isinstance(value, numbers.Integral) and not isinstance(value, bool)
-
-
 def as_whole(
     value: Any,
     name: str,

@@ -45,6 +45,7 @@ FIRST_HOMES = {
     "mechanisms.maps.kd_tree": "KdTree",
     "mechanisms.maps.quad_tree": "QuadTree",
     "mechanisms.maps.uniform_grid": "UniformGrid",
+    "mechanisms.matching": "Matching",
     "mechanisms.ordered_hierarchical": "OrderedHierarchical",
     "mechanisms.privelet": "Privelet",
     "workloads.identity": "Identity Total",

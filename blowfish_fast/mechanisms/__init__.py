@@ -23,9 +23,8 @@ from .dawa import Dawa
 from .hierarchy import Hierarchy, Privelet
 from .kmeans import KMeans, KMeansRelease
 from .laplace import Gaussian, Laplace
-from .matching import Matching
 from .ordered import Ordered, OrderedHierarchical
-from .transformed import Transformed
+from .transformed import Matching, Transformed
 
 __all__ = [
     "AdaptiveGrid",

@@ -80,10 +80,6 @@ Form = Implicit | Fractions | Pieces
 """What `Workload.form` returns: queries over buckets, in the form that costs least."""
 
 
-WORKLOADS: dict[str, type[Workload]] = {}
-"""Every workload class by its name; a class enters when it is defined."""
-
-
 def _as_numbers(array: AnyArray) -> AnyArray:
     """Return counts as int64 where they are whole by type and fit, else as float64."""
     kind = array.dtype.kind
@@ -121,10 +117,6 @@ class Workload(ABC):
                 way_out="Write workloads.Identity(Domain(n))",
             )
         self.domain = domain
-
-    def __init_subclass__(cls, **options: Any) -> None:
-        super().__init_subclass__(**options)
-        WORKLOADS[cls.__name__] = cls
 
     def _as_sample(self) -> Self:
         self.declared = False

@@ -120,7 +120,7 @@ def test_every_workload_is_answered(workload, policy):
 
 
 def test_queries_too_many_to_follow_leave_the_noise_on_buckets(monkeypatch):
-    from blowfish_fast.mechanisms import matching as module
+    from blowfish_fast.mechanisms import transformed as module
 
     matching = bf.mechanisms.Matching(
         bf.policies.Line(LINE), bf.workloads.AllRanges(LINE), epsilon=1
