@@ -133,22 +133,25 @@ def _frame(table: Any) -> Any:
 
 
 def dictionary_codes(column: Column) -> tuple[IntArray, int] | None:
-    """Return a code per text, -1 if missing, and how many; None without arrow."""
-    known = _categories(column)
-    if known is None:
-        texts = _arrow_texts(column)
-        known = None if texts is None else _arrow_categories(texts.dictionary_encode())
-    return None if known is None else (known[0].astype(np.int64), len(known[1]))
+    """Return a code per text, none missing, and how many; None without arrow."""
+    known = categories(column)
+    if known is not None:
+        return known[0].astype(np.int64), len(known[1])
+    texts = arrow_texts(column)
+    if texts is None:
+        return None
+    encoded = _in_one_piece(texts.dictionary_encode())
+    return np.asarray(encoded.indices).astype(np.int64), len(encoded.dictionary)
 
 
 def level_codes(levels: Sequence[str], column: Column) -> IntArray | None:
     """Return places among levels, -1 for others, -2 for missing; None without arrow."""
-    known = _categories(column)
+    known = categories(column)
     if known is not None:
         place = {level: at for at, level in enumerate(levels)}
         # Missing ones have number -1: the last.
         return np.array([*(place.get(one, -1) for one in known[1]), -2])[known[0]]
-    texts = _arrow_texts(column)
+    texts = arrow_texts(column)
     if texts is None:
         return None
     import pyarrow.compute
@@ -159,7 +162,7 @@ def level_codes(levels: Sequence[str], column: Column) -> IntArray | None:
         longest = column.dtype.itemsize // column.dtype.alignment
         fitting = fitting[[len(one) <= longest for one in levels]]
         short = [levels[at] for at in fitting.tolist()]
-        values = _arrow_texts(np.array(short, column.dtype))
+        values = arrow_texts(np.array(short, column.dtype))
     else:
         values = pyarrow.array(levels, texts.type)
     found = pyarrow.compute.index_in(texts, value_set=values)
@@ -169,7 +172,7 @@ def level_codes(levels: Sequence[str], column: Column) -> IntArray | None:
     return np.where(texts.is_null(), -2, codes) if texts.null_count else codes
 
 
-def _categories(column: Column) -> tuple[IntArray, list[Any]] | None:
+def categories(column: Column) -> tuple[IntArray, list[Any]] | None:
     """Return the numbers and texts of categories; None for other columns."""
     if isinstance(column, np.ndarray):
         return None
@@ -182,17 +185,28 @@ def _categories(column: Column) -> tuple[IntArray, list[Any]] | None:
     if not hasattr(arrow.type, "index_type"):
         return None
     # Encoded anew: a dictionary of arrow may hold one text twice, and nulls.
-    return _arrow_categories(arrow.cast(arrow.type.value_type).dictionary_encode())
+    encoded = _in_one_piece(arrow.cast(arrow.type.value_type).dictionary_encode())
+    codes = np.asarray(encoded.indices.cast("int64").fill_null(-1))
+    return codes, encoded.dictionary.to_pylist()
 
 
-def _arrow_categories(arrow: Any) -> tuple[IntArray, list[Any]]:
-    if hasattr(arrow, "combine_chunks"):
-        arrow = arrow.unify_dictionaries().combine_chunks()
-    codes = np.asarray(arrow.indices.cast("int64").fill_null(-1))
-    return codes, arrow.dictionary.to_pylist()
+def text_bytes(series: Any) -> tuple[AnyArray, IntArray, IntArray]:
+    """Return texts as bytes laid end to end, and where each starts and ends."""
+    arrow = series.to_arrow()
+    for kind in (getattr(arrow.type, "value_type", arrow.type), "large_string"):
+        arrow = arrow.cast(kind)
+    whole = arrow.combine_chunks() if hasattr(arrow, "combine_chunks") else arrow
+    _, places, data = whole.buffers()
+    offsets = np.frombuffer(places, np.int64)[whole.offset :][: len(whole) + 1]
+    return np.frombuffer(data or b"", np.uint8), offsets[:-1], offsets[1:]
 
 
-def _arrow_texts(column: Column) -> Any:
+def _in_one_piece(encoded: Any) -> Any:
+    chunked = hasattr(encoded, "combine_chunks")
+    return encoded.unify_dictionaries().combine_chunks() if chunked else encoded
+
+
+def arrow_texts(column: Column) -> Any:
     """Return texts as an arrow array; None if they are none, or without arrow."""
     if find_spec("pyarrow") is None:
         return None
@@ -209,9 +223,10 @@ def _arrow_texts(column: Column) -> Any:
         return pyarrow.FixedSizeBinaryArray.from_buffers(kind, own.size, [None, data])
     try:
         arrow = pyarrow.array(column, from_pandas=True) if plain else column.to_arrow()
-    except (pyarrow.ArrowException, TypeError, ValueError):
+    except (pyarrow.ArrowException, TypeError, ValueError, OverflowError):
         return None
-    return arrow if "string" in str(arrow.type) else None
+    nested = pyarrow.types.is_nested(arrow.type)
+    return arrow if "string" in str(arrow.type) and not nested else None
 
 
 def as_column(values: Any) -> Column:
@@ -235,8 +250,12 @@ def _from_list(values: Sequence[Any]) -> AnyArray:
         raise InputError("columns must be one-dimensional; received nested ones") from (
             None
         )
-    if array.dtype.kind in "US" and not all(isinstance(one, str) for one in values):
-        # numpy would spell numbers and None out as texts.
+    kind = array.dtype.kind
+    texts = kind in "US" and all(isinstance(one, str) for one in values)
+    lossy = kind in "US" and not (texts and "\0" not in "".join(values))
+    if lossy or (kind == "f" and all(isinstance(one, int) for one in values)):
+        # numpy would spell numbers and None out as texts, drop NUL at their end, and
+        # round whole numbers from 2^63 on.
         return np.array(values, dtype=object)
     return array
 

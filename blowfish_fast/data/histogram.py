@@ -71,6 +71,8 @@ class Counting(NamedTuple, Generic[AnyDomain]):
     ) -> Counting[AnyDomain]:
         """Read the terms; public, before any record is."""
         bound = read_bound(domain, person, record, at_most, count)
+        if key is not None and not isinstance(key, str):
+            raise InputError("key is a text, or left out", received=quoted(key))
         extended, rules = domain_with_rules(domain, outside, missing)
         return cls(extended, rules, RecordKeys(person, record), bound, key)
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 import secrets
 from collections.abc import Callable, Iterable, Iterator
+from importlib.util import find_spec
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
@@ -21,7 +22,15 @@ from blowfish_fast._support.validation import as_whole, quoted
 from blowfish_fast.errors import BlowfishError, CountsError, InputError
 
 from .axes import is_blank
-from .columns import Column, as_column, dictionary_codes, named_column
+from .columns import (
+    Column,
+    arrow_texts,
+    as_column,
+    categories,
+    dictionary_codes,
+    named_column,
+    text_bytes,
+)
 from .domain import Attributes
 
 COUNTED = ("records", "persons")
@@ -122,94 +131,105 @@ def choose_records(
 ) -> IntArray:
     """Return the numbers of the rows that are kept: at most so many of a person.
 
-    `codes` and `groups` are `person_codes`. Rows of one person with equal keys are kept
-    or dropped together; the same `key` keeps the same records, in databases too.
+    `persons` and `records` are `key_column`, `codes` and `groups` are `person_codes`.
+    Rows of one person with equal keys are kept or dropped together; the same `key`
+    keeps the same records, in databases too.
     """
-    starts, rows = kernels.group_rows(codes, groups)
-    if codes.size == 0 or int(np.diff(starts).max()) <= at_most:
-        if records is not None:
-            _refuse_missing(as_column(records), "record")
+    held = np.bincount(codes, minlength=groups)
+    many = held > at_most
+    if not many.any():
         return np.arange(codes.size)
-    large = kernels.rows_of_large_groups(starts, rows, at_most)
+    # Only who has more records than are kept has any to choose from.
+    large = np.flatnonzero(many[codes])
     if records is None:
-        drawn = secrets.token_bytes(16 * large.size)
-        tags = np.frombuffer(drawn, dtype=np.uint64).reshape(-1, 2)
+        tags = np.frombuffer(secrets.token_bytes(8 * large.size), dtype=np.uint64)
     else:
-        if len(records) != codes.size:
-            raise InputError("persons and records are columns of the same length")
         salt = np.frombuffer(key.encode(), dtype=np.uint8)
-        tags = kernels.keyed_tags(
-            salt, _texts(persons, "person"), _texts(records, "record"), large
-        )
-    return np.flatnonzero(kernels.first_by_tag(starts, rows, tags, at_most))
+        texts = [_texts(one, large) for one in (persons, records)]
+        tags = kernels.keyed_tags(salt, *texts)
+    numbers = np.cumsum(many) - 1
+    starts, rows = kernels.group_rows(numbers[codes[large]], int(numbers[-1]) + 1)
+    kept = np.ones(codes.size, dtype=bool)
+    kept[large] = kernels.first_by_tag(starts, rows, tags, at_most)
+    return np.flatnonzero(kept)
 
 
-def person_codes(persons: Any) -> tuple[IntArray, int]:
+def key_column(values: Any, word: str) -> Column:
+    """Read a column of whole numbers or text; refuse others, and missing values.
+
+    What is refused follows from the column alone, never from how many records somebody
+    has. Texts become those of arrow, where it is installed.
+    """
+    column = as_column(values)
+    _refuse_missing(column, word)
+    if isinstance(column, np.ndarray):
+        if column.ndim != 1:
+            raise InputError(f"{word} is one column of whole numbers or text")
+        if column.dtype.kind == "u" and column.size and column.max() >= 2**63:
+            return column.astype(str)
+        if column.dtype.kind in "iuUS":
+            return column
+    else:
+        import narwhals as nw
+
+        kind = column.dtype
+        if kind.is_integer() and kind not in (nw.Int128, nw.UInt128):
+            return key_column(column.to_numpy(), word)
+        grouped = kind in (nw.Categorical, nw.Enum)
+        known = categories(column) if grouped else None
+        if known is not None:
+            _object_texts(np.array(known[1], dtype=object), word)
+            if find_spec("pyarrow") is not None:
+                return column
+        if kind.is_integer() or grouped:
+            column = column.cast(nw.String)
+        elif kind not in (nw.String, nw.Object) and len(column):
+            _refuse_kind(word, str(kind))
+    texts = arrow_texts(column)
+    if texts is not None:
+        return as_column(texts.cast("large_string"))
+    plain = column if isinstance(column, np.ndarray) else column.to_numpy()
+    return _object_texts(plain, word)
+
+
+def person_codes(persons: Column) -> tuple[IntArray, int]:
     """Return the number of each row's person, from 0, and a number above all."""
-    column = as_column(persons)
-    _refuse_missing(column, "person")
-    if not isinstance(column, np.ndarray):
-        if not column.dtype.is_integer():
-            return _text_codes(column)
-        column = column.to_numpy()
-    if column.ndim != 1:
-        raise InputError("persons are one column of whole numbers or text")
-    if column.dtype.kind in "iu":
-        low = int(column.min()) if column.size else 0
-        width = int(column.max()) - low + 1 if column.size else 0
-        if width <= 8 * column.size + 1024:
-            return (column - column.dtype.type(low)).astype(np.int64), width
-    elif column.dtype.kind not in "US":
-        column = _object_texts(column, "person")
-    known = dictionary_codes(column) if column.dtype.kind == "U" else None
+    plain = isinstance(persons, np.ndarray)
+    if plain and persons.dtype.kind in "iu":
+        low = int(persons.min()) if persons.size else 0
+        width = int(persons.max()) - low + 1 if persons.size else 0
+        if width <= 8 * persons.size + 1024:
+            return (persons - persons.dtype.type(low)).astype(np.int64), width
+    known = None if plain and persons.dtype.kind != "U" else dictionary_codes(persons)
     if known is not None:
         return known
-    found, codes = np.unique(column, return_inverse=True)
+    found, codes = np.unique(persons, return_inverse=True)
     return codes.reshape(-1).astype(np.int64), found.size
 
 
-def _text_codes(series: Any) -> tuple[IntArray, int]:
-    """Return numbers of texts, found by the library that holds them."""
-    import narwhals as nw
-
-    if series.dtype not in (nw.String, nw.Categorical, nw.Enum):
-        _refuse_kind("person", str(series.dtype))
-    known = dictionary_codes(series)
-    if known is not None:
-        if known[0].min(initial=0) < 0:
-            refuse_missing_key("person")
-        return known
-    texts = series.cast(nw.String).to_numpy().astype(str)
-    found, codes = np.unique(texts, return_inverse=True)
-    return codes.astype(np.int64), found.size
-
-
-def _texts(values: Any, word: str) -> Any:
-    """Return a column as the texts that a database would make of it."""
-    column = as_column(values)
-    _refuse_missing(column, word)
-    if not isinstance(column, np.ndarray):
-        column = column.to_numpy()
-    if column.dtype.kind == "i" or (
-        column.dtype.kind == "u" and (not column.size or column.max() < 2**63)
-    ):
-        return kernels.decimal_texts(column.astype(np.int64))
-    if column.dtype.kind not in "US":
-        column = _object_texts(column, word)
-    encoded = column if column.dtype.kind == "S" else np.char.encode(column, "utf-8")
-    width = max(encoded.dtype.itemsize, 1)
-    data = np.frombuffer(np.ascontiguousarray(encoded).tobytes(), dtype=np.uint8)
-    starts = np.arange(encoded.size, dtype=np.int64) * width
-    return kernels.Texts(data, starts, starts + np.char.str_len(encoded))
+def _texts(column: Column, rows: IntArray) -> Any:
+    """Return some keys as the texts that a database would make of them."""
+    chosen = column[rows]
+    if not isinstance(chosen, np.ndarray):
+        return kernels.Texts(*text_bytes(chosen))
+    if chosen.dtype.kind in "iu":
+        return kernels.decimal_texts(chosen.astype(np.int64))
+    if chosen.dtype.kind == "U":
+        chosen = np.char.encode(chosen, "utf-8", "surrogatepass")
+    data = np.frombuffer(chosen.tobytes(), dtype=np.uint8)
+    starts = np.arange(chosen.size, dtype=np.int64) * chosen.dtype.itemsize
+    return kernels.Texts(data, starts, starts + np.char.str_len(chosen))
 
 
 def _object_texts(column: Any, word: str) -> Any:
     """Return objects as texts, where all are texts or all are whole numbers."""
     values = column.tolist()
     if all(isinstance(one, str) for one in values):
+        if "\0" in "".join(values):
+            raise InputError(f"texts of {word} hold NUL, which arrays lose")
         return np.array(values, dtype=str) if values else np.empty(0, dtype="U1")
     whole = all(isinstance(one, int) and not isinstance(one, bool) for one in values)
-    if column.dtype.kind not in "Ou" or not whole:
+    if column.dtype.kind != "O" or not whole:
         _refuse_kind(word, str(column.dtype))
     return np.array([str(one) for one in values])
 
@@ -283,22 +303,27 @@ def bounded_cells(
         cells += list(cells_of(chunk))
         read.append(keys.of(chunk))
     placed = np.concatenate(cells)
-    persons = _joined([one for one, _ in read])
-    records = None if keys.record is None else _joined([two for _, two in read])
-    if len(persons) != placed.size:
-        raise InputError("person must be a column as long as the others")
+    persons = key_column(_joined([one for one, _ in read]), "person")
+    records = None
+    if keys.record is not None:
+        records = key_column(_joined([two for _, two in read]), "record")
+    for word, column in (("person", persons), ("record", records)):
+        if column is not None and len(column) != placed.size:
+            raise InputError(f"{word} must be a column as long as the others")
     codes, groups = person_codes(persons)
     kept = choose_records(codes, groups, persons, records, bound.at_most, salt)
     units = None
     if bound.count == "persons":
         mine = codes[kept]
-        units = bound.units // np.bincount(mine, minlength=groups)[mine]
+        left = np.bincount(mine, minlength=groups)
+        units = (bound.units // np.maximum(left, 1))[mine]
     return placed[kept], units
 
 
 def records_per_person(chunks: Iterable[Any], keys: RecordKeys) -> IntArray:
     """Count the records of each person who has any, over all chunks; private."""
-    codes, _ = person_codes(_joined([keys.of(one)[0] for one in chunks]))
+    persons = key_column(_joined([keys.of(one)[0] for one in chunks]), "person")
+    codes, _ = person_codes(persons)
     held = np.bincount(codes)
     return held[held > 0]
 
@@ -306,6 +331,13 @@ def records_per_person(chunks: Iterable[Any], keys: RecordKeys) -> IntArray:
 def _joined(columns: list[Column]) -> Column:
     if len(columns) == 1:
         return columns[0]
+    if columns and not any(isinstance(one, np.ndarray) for one in columns):
+        import narwhals as nw
+
+        # Libraries join what they hold; categories of one chunk are not another's.
+        texts = {one.dtype == nw.String for one in columns} == {True}
+        if texts and len({one.implementation for one in columns}) == 1:
+            return nw.concat([one.alias("key").to_frame() for one in columns])["key"]
     plain = [
         one if isinstance(one, np.ndarray) else np.asarray(one.to_numpy())
         for one in columns

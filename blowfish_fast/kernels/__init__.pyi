@@ -79,7 +79,6 @@ from .space.chosen_records import Texts as Texts
 from .space.chosen_records import decimal_texts as decimal_texts
 from .space.chosen_records import first_by_tag as first_by_tag
 from .space.chosen_records import keyed_tags as keyed_tags
-from .space.chosen_records import rows_of_large_groups as rows_of_large_groups
 from .space.curve_intervals import rectangle_intervals as rectangle_intervals
 from .space.grid_boxes import runs_to_boxes as runs_to_boxes
 from .space.hilbert import hilbert_order as hilbert_order

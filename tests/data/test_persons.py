@@ -10,7 +10,12 @@ import numpy as np
 import pytest
 
 import blowfish_fast as bf
-from blowfish_fast.data.persons import choose_records, person_codes, units_per_person
+from blowfish_fast.data.persons import (
+    choose_records,
+    key_column,
+    person_codes,
+    units_per_person,
+)
 from blowfish_fast.errors import BlowfishError, CountsError, InputError
 from tests.reference.chosen_records import kept_rows
 
@@ -18,7 +23,9 @@ AGES = bf.Domain(6, names=["age"])
 
 
 def chosen(persons, records, at_most, key):
-    return choose_records(*person_codes(persons), persons, records, at_most, key)
+    whose = key_column(persons, "person")
+    which = None if records is None else key_column(records, "record")
+    return choose_records(*person_codes(whose), whose, which, at_most, key)
 
 
 def _visits(rows=60, seed=3):
@@ -311,3 +318,86 @@ def test_a_dictionary_that_holds_a_person_twice_makes_one_person_of_her():
     blank = arrow.DictionaryArray.from_arrays(numbers, arrow.array(["a", None, "b"]))
     with pytest.raises(CountsError, match="do not say whose they are"):
         _count(arrow.table({**visits, "patient": blank}), most=1)
+
+
+@pytest.mark.parametrize("persons", [[0, 0, 0, 1, 1], [0, 1, 2, 3, 4]])
+@pytest.mark.parametrize(
+    ("records", "reason"),
+    [
+        (np.arange(5.0), "record is a column of whole numbers or text"),
+        ([1, "a", 2, 3, 4], "record is a column of whole numbers or text"),
+        ([1, 2], "record must be a column as long as the others"),
+        ([[1], [2], [3], [4], [5]], "record is one column"),
+    ],
+)
+def test_what_is_refused_does_not_depend_on_who_has_how_many_records(
+    persons, records, reason
+):
+    with pytest.raises(InputError, match=reason):
+        bf.Histogram.from_records(
+            AGES, np.arange(5), person=persons, record=records, at_most=2
+        )
+
+
+@pytest.mark.parametrize("library", ["list", "object", "pandas", "polars", "pyarrow"])
+@pytest.mark.parametrize("name", ["patient", "visit"])
+def test_texts_that_end_in_nul_are_not_those_without(library, name):
+    texts = ["a", "a\0", "a\0\0", "b", "b"]
+    visits = {"age": [0, 1, 2, 3, 4], "patient": ["x"] * 5, "visit": list("vwxyz")}
+    visits[name] = texts
+    wanted = _wanted(visits, 1, "k")
+    if library == "object":
+        visits[name] = np.array(texts, dtype=object)
+    elif library != "list":
+        frames = pytest.importorskip(library)
+        make = frames.table if library == "pyarrow" else frames.DataFrame
+        visits = make(visits)
+    np.testing.assert_array_equal(_count(visits, 1, key="k").counts, wanted)
+
+
+def test_texts_of_many_kinds_and_lengths_are_hashed_as_they_are():
+    pl, pa = pytest.importorskip("polars"), pytest.importorskip("pyarrow")
+    texts = ["é", "e\u0301", "", " ", "a" * 70, "A" * 70, "患者", "é", "", "a" * 70] * 3
+    visits = {"age": np.arange(30) % 6, "patient": texts, "visit": np.arange(30)}
+    wanted = _wanted({**visits, "visit": visits["visit"].tolist()}, 2, "k")
+    views = pa.array(texts, pa.string_view())
+    coded = pa.array(texts).dictionary_encode()
+    for column in (texts, np.array(texts), pl.Series(texts), views, coded):
+        found = _count({**visits, "patient": column}, 2, key="k")
+        np.testing.assert_array_equal(found.counts, wanted)
+    halves = [
+        pl.DataFrame({k: v[part] for k, v in visits.items()})
+        for part in (slice(17), slice(17, 30))
+    ]
+    np.testing.assert_array_equal(_count(iter(halves), 2, key="k").counts, wanted)
+
+
+def test_whole_numbers_of_any_size_are_persons():
+    pl = pytest.importorskip("polars")
+    for numbers in ([2**70, -(2**80), 2**70], [2**64 - 1, 0, 2**64 - 1], [-5, 5, -5]):
+        visits = {"age": [0, 1, 2], "patient": numbers, "visit": [7, 8, 9]}
+        wanted = _wanted(visits, 1, "k")
+        np.testing.assert_array_equal(_count(visits, 1, key="k").counts, wanted)
+    wide = pl.Series([-5, 5, -5], dtype=pl.Int128)
+    found = _count({**visits, "patient": wide}, 1, key="k")
+    np.testing.assert_array_equal(found.counts, wanted)
+
+
+def test_one_and_the_text_of_one_are_refused_as_one_column():
+    pd = pytest.importorskip("pandas")
+    mixed = ["1"] * 150 + [1] * 150
+    visits = {"age": [0] * 300, "visit": range(300)}
+    for column in (mixed, pd.Series(mixed, dtype=object), pd.Categorical(mixed)):
+        with pytest.raises(InputError, match="whole numbers or text"):
+            _count({**visits, "patient": column}, 1)
+
+
+def test_an_empty_table_of_a_frame_has_nobody():
+    pd = pytest.importorskip("pandas")
+    empty = pd.DataFrame({"age": [], "patient": [], "visit": []})
+    assert _count(empty, 2, count="persons").counts.sum() == 0
+
+
+def test_a_key_is_a_text():
+    with pytest.raises(InputError, match="key is a text"):
+        _count(_visits(), key=3)

@@ -1,8 +1,8 @@
 """Which records of each person are kept: the first k by a keyed hash of their keys.
 
-The tag of a record is the md5 of "key|person|record", so what is kept of one person
-depends on nothing that others have, nor on the values of records. Databases compute the
-same tag.
+The tag of a record is the first half of the md5 of "key|person|record", so what is kept
+of one person depends on nothing that others have, nor on the values of records.
+Databases compute the same md5.
 """
 
 from __future__ import annotations
@@ -12,12 +12,16 @@ from typing import NamedTuple
 import numpy as np
 
 from blowfish_fast._support.typing import AnyArray, BoolArray, IntArray
-from blowfish_fast.kernels._jit import helper, kernel
+from blowfish_fast.kernels._jit import as_input, helper, kernel
 
-# Bytes of an md5 block, and where the length of the message stands in the last one.
-BLOCK, LENGTH_AT = 64, 56
+# Bytes of an md5 block, and of the length of the message at the end of the last one.
+BLOCK, LENGTH_BYTES = 64, 8
 # Characters of a 64-bit number, its sign included.
 MOST_DIGITS = 20
+# Messages that are hashed side by side: their words stay in the nearest cache.
+LANES = 256
+# Tags of a person that are put in order one by one, which needs no memory.
+FEW = 32
 
 
 class Texts(NamedTuple):
@@ -37,22 +41,19 @@ def _write_digits(
     for row in range(values.size):
         starts[row] = place
         value = values[row]
+        # -2^63 has no opposite.
+        left = (
+            np.uint64(value) if value >= 0 else np.uint64(-(value + 1)) + np.uint64(1)
+        )
         if value < 0:
             data[place] = 45
             place += 1
         length = 0
-        # Remainders of negative numbers are taken one by one: -2^63 has no opposite.
-        while True:
-            quotient = value // 10
-            digit = value - quotient * 10
-            if value < 0 and digit != 0:
-                quotient += 1
-                digit = 10 - digit
-            digits[length] = 48 + digit
+        while length == 0 or left > 0:
+            quotient = left // np.uint64(10)
+            digits[length] = np.uint64(48) + left - quotient * np.uint64(10)
             length += 1
-            value = quotient
-            if value == 0:
-                break
+            left = quotient
         for one in range(length):
             data[place + one] = digits[length - 1 - one]
         place += length
@@ -77,110 +78,108 @@ FIRST_STATE = np.array([0x67452301, 0xEFCDAB89, 0x98BADCFE, 0x10325476], np.uint
 
 
 @helper
-def _turned(total: np.uint64, b: np.uint64, step: int, word: np.uint64) -> np.uint64:
-    """Add the constant and the word of a step, turn by its shift, add b."""
-    mask = np.uint64(0xFFFFFFFF)
-    mixed = (total + np.uint64(SINES[step]) + word) & mask
-    shift = np.uint64(SHIFTS[step])
-    turned = ((mixed << shift) | (mixed >> (np.uint64(32) - shift))) & mask
-    return (b + turned) & mask
+def _turned(total: np.uint64, shift: np.uint32) -> np.uint32:
+    """Turn the last 32 bits of a sum to the left."""
+    mixed = np.uint32(total)
+    return np.uint32((mixed << shift) | (mixed >> (np.uint32(32) - shift)))
 
 
 @kernel
-def _md5_block(state: AnyArray, block: AnyArray, words: AnyArray) -> None:
-    """Work one block of 64 bytes into the state (RFC 1321)."""
-    mask = np.uint64(0xFFFFFFFF)
-    for word in range(16):
-        at = 4 * word
-        words[word] = (
-            np.uint64(block[at])
-            | (np.uint64(block[at + 1]) << np.uint64(8))
-            | (np.uint64(block[at + 2]) << np.uint64(16))
-            | (np.uint64(block[at + 3]) << np.uint64(24))
-        )
-    a, b = np.uint64(state[0]), np.uint64(state[1])
-    c, d = np.uint64(state[2]), np.uint64(state[3])
-    for step in range(16):
-        mixed = (b & c) | ((b ^ mask) & d)
-        a, d, c, b = d, c, b, _turned(a + mixed, b, step, words[step])
-    for step in range(16, 32):
-        mixed = (d & b) | ((d ^ mask) & c)
-        a, d, c, b = d, c, b, _turned(a + mixed, b, step, words[(5 * step + 1) & 15])
-    for step in range(32, 48):
-        mixed = b ^ c ^ d
-        a, d, c, b = d, c, b, _turned(a + mixed, b, step, words[(3 * step + 5) & 15])
-    for step in range(48, 64):
-        mixed = c ^ (b | (d ^ mask))
-        a, d, c, b = d, c, b, _turned(a + mixed, b, step, words[(7 * step) & 15])
-    state[0] = (np.uint64(state[0]) + a) & mask
-    state[1] = (np.uint64(state[1]) + b) & mask
-    state[2] = (np.uint64(state[2]) + c) & mask
-    state[3] = (np.uint64(state[3]) + d) & mask
-
-
-@helper
-def _as_printed(state: AnyArray, first: int) -> np.uint64:
-    """Return half of the digest as a number that sorts as its hexadecimal text."""
-    number = np.uint64(0)
-    for word in range(first, first + 2):
-        part = np.uint64(state[word])
-        for byte in range(4):
-            digit = (part >> np.uint64(8 * byte)) & np.uint64(255)
-            number = (number << np.uint64(8)) | digit
-    return number
+def _md5_blocks(state: AnyArray, words: AnyArray) -> None:
+    """Work a block of each message into its state (RFC 1321): a column per message."""
+    ones = np.uint32(0xFFFFFFFF)
+    for step in range(64):
+        a, b = state[(64 - step) & 3], state[(65 - step) & 3]
+        c, d = state[(66 - step) & 3], state[(67 - step) & 3]
+        sine, shift = SINES[step], SHIFTS[step]
+        if step < 16:
+            word = words[step]
+            for at in range(a.size):
+                mixed = (b[at] & c[at]) | ((b[at] ^ ones) & d[at])
+                a[at] = b[at] + _turned(a[at] + mixed + sine + word[at], shift)
+        elif step < 32:
+            word = words[(5 * step + 1) & 15]
+            for at in range(a.size):
+                mixed = (d[at] & b[at]) | ((d[at] ^ ones) & c[at])
+                a[at] = b[at] + _turned(a[at] + mixed + sine + word[at], shift)
+        elif step < 48:
+            word = words[(3 * step + 5) & 15]
+            for at in range(a.size):
+                mixed = b[at] ^ c[at] ^ d[at]
+                a[at] = b[at] + _turned(a[at] + mixed + sine + word[at], shift)
+        else:
+            word = words[(7 * step) & 15]
+            for at in range(a.size):
+                mixed = c[at] ^ (b[at] | (d[at] ^ ones))
+                a[at] = b[at] + _turned(a[at] + mixed + sine + word[at], shift)
 
 
 @kernel
-def keyed_tags(
-    key: AnyArray, persons: Texts, records: Texts, rows: IntArray
-) -> AnyArray:
-    """Return md5 of "key|person|record" for some rows, (rows, 2) as uint64.
+def _messages(
+    key: AnyArray, persons: Texts, records: Texts, low: int, high: int
+) -> tuple[AnyArray, IntArray]:
+    """Return "key|person|record" of some rows, filled up to whole blocks of md5."""
+    longest = 0
+    for row in range(low, high):
+        own = persons.ends[row] - persons.starts[row]
+        longest = max(longest, own + records.ends[row] - records.starts[row])
+    most = (key.size + longest + 2 + LENGTH_BYTES) // BLOCK + 1
+    messages = np.zeros((high - low, most * BLOCK), dtype=np.uint8)
+    blocks = np.empty(high - low, dtype=np.int64)
+    for lane in range(high - low):
+        message, row = messages[lane], low + lane
+        message[: key.size] = key
+        at = key.size
+        for data, begin, end in (
+            (persons.data, persons.starts[row], persons.ends[row]),
+            (records.data, records.starts[row], records.ends[row]),
+        ):
+            message[at] = 124
+            at += 1
+            for place in range(begin, end):
+                message[at] = data[place]
+                at += 1
+        message[at] = 128
+        blocks[lane] = (at + LENGTH_BYTES) // BLOCK + 1
+        for byte in range(LENGTH_BYTES):
+            place = blocks[lane] * BLOCK - LENGTH_BYTES + byte
+            message[place] = ((8 * at) >> (8 * byte)) & 255
+    return messages, blocks
 
-    The two halves sort as the hexadecimal text does.
+
+def keyed_tags(key: AnyArray, persons: Texts, records: Texts) -> AnyArray:
+    """Return the first half of md5 of "key|person|record" for each row, as uint64.
+
+    It sorts as the hexadecimal text does.
     """
-    tags = np.empty((rows.size, 2), dtype=np.uint64)
-    state = np.empty(4, dtype=np.uint64)
-    words = np.empty(16, dtype=np.uint64)
-    block = np.zeros(BLOCK, dtype=np.uint8)
-    for number in range(rows.size):
-        row = rows[number]
-        for word in range(4):
-            state[word] = FIRST_STATE[word]
-        filled = length = 0
-        for part in range(3):
-            if part == 0:
-                data, begin, end = key, 0, key.size
-            elif part == 1:
-                data, begin, end = persons.data, persons.starts[row], persons.ends[row]
-            else:
-                data, begin, end = records.data, records.starts[row], records.ends[row]
-            for at in range(begin, end + (1 if part < 2 else 0)):
-                block[filled] = data[at] if at < end else 124
-                filled += 1
-                length += 1
-                if filled == BLOCK:
-                    _md5_block(state, block, words)
-                    filled = 0
-        block[filled] = 128
-        filled += 1
-        if filled > LENGTH_AT:
-            block[filled:] = 0
-            _md5_block(state, block, words)
-            filled = 0
-        block[filled:] = 0
-        bits = np.uint64(8 * length)
-        for byte in range(8):
-            block[LENGTH_AT + byte] = (bits >> np.uint64(8 * byte)) & np.uint64(255)
-        _md5_block(state, block, words)
-        tags[number, 0] = _as_printed(state, 0)
-        tags[number, 1] = _as_printed(state, 2)
+    kinds = np.uint8, np.int64, np.int64
+    texts = [Texts(*map(as_input, one, kinds)) for one in (persons, records)]
+    return _tags(as_input(key, np.uint8), *texts)
+
+
+@kernel
+def _tags(key: AnyArray, persons: Texts, records: Texts) -> AnyArray:
+    tags = np.zeros(persons.starts.size, dtype=np.uint64)
+    for low in range(0, tags.size, LANES):
+        high = min(low + LANES, tags.size)
+        messages, blocks = _messages(key, persons, records, low, high)
+        words = np.ascontiguousarray(messages.view(np.uint32).T)
+        state = np.empty((4, high - low), dtype=np.uint32)
+        for part in range(4):
+            state[part] = FIRST_STATE[part]
+        for block in range(words.shape[0] // 16):
+            before = state.copy()
+            _md5_blocks(state, words[16 * block : 16 * block + 16])
+            for part in range(4):
+                for lane in range(high - low):
+                    added = state[part, lane] if block < blocks[lane] else np.uint32(0)
+                    state[part, lane] = before[part, lane] + added
+        for lane in range(high - low):
+            for byte in range(8):
+                part = state[byte // 4, lane] >> np.uint32(8 * (byte % 4))
+                tag = tags[low + lane] << np.uint64(8)
+                tags[low + lane] = tag | np.uint64(part & np.uint32(255))
     return tags
-
-
-def rows_of_large_groups(starts: IntArray, rows: IntArray, most: int) -> IntArray:
-    """Return the rows, group by group, of groups with more than `most` of them."""
-    sizes = np.diff(starts)
-    return rows[np.repeat(sizes > most, sizes)]
 
 
 @kernel
@@ -189,40 +188,22 @@ def first_by_tag(
 ) -> BoolArray:
     """Mark the rows of each group that are among its first `most` by tag.
 
-    `tags` belong to `rows_of_large_groups`. Rows with equal tags stay together.
+    Every group has more rows than that. Its tag of rank `most`, from 0, is the first
+    that is not kept, so rows with equal tags stay together.
     """
-    kept = np.ones(rows.size, dtype=np.bool_)
-    place = 0
+    kept = np.empty(rows.size, dtype=np.bool_)
+    grouped = tags[rows]
     for group in range(starts.size - 1):
-        begin, size = starts[group], starts[group + 1] - starts[group]
-        if size <= most:
-            continue
-        order = np.argsort(tags[place : place + size, 0])
-        # The first halves of md5 do not meet by chance; where they are equal, and the
-        # second halves differ, these decide.
-        for one in range(1, size):
-            moved = order[one]
-            at = one
-            while at > 0 and (
-                tags[place + order[at - 1], 0] == tags[place + moved, 0]
-                and tags[place + order[at - 1], 1] > tags[place + moved, 1]
-            ):
-                order[at] = order[at - 1]
+        begin, end = starts[group], starts[group + 1]
+        own = grouped[begin:end]
+        if own.size > FEW:
+            own.sort()
+        for one in range(1, min(own.size, FEW)):
+            tag, at = own[one], one
+            while at > 0 and own[at - 1] > tag:
+                own[at] = own[at - 1]
                 at -= 1
-            order[at] = moved
-        one = 0
-        while one < size:
-            high, low = tags[place + order[one], 0], tags[place + order[one], 1]
-            after = one
-            while after < size and (
-                tags[place + order[after], 0] == high
-                and tags[place + order[after], 1] == low
-            ):
-                after += 1
-            # Its rank from 0 is `one`, and `after - one` rows share its key.
-            if after > most:
-                for late in range(one, after):
-                    kept[rows[begin + order[late]]] = False
-            one = after
-        place += size
+            own[at] = tag
+        for place in range(begin, end):
+            kept[rows[place]] = tags[rows[place]] < own[most]
     return kept

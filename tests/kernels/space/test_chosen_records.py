@@ -7,22 +7,27 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from blowfish_fast.kernels._jit import COMPILED
 from blowfish_fast.kernels.graph.graph_distance import group_rows
 from blowfish_fast.kernels.space.chosen_records import (
+    FEW,
+    LANES,
+    Texts,
     decimal_texts,
     first_by_tag,
     keyed_tags,
-    rows_of_large_groups,
 )
 from tests.reference.chosen_records import kept_rows, tag
 
-pytestmark = pytest.mark.kernel
+pytestmark = [
+    pytest.mark.kernel,
+    # Words wrap around; plain Python warns of it, compiled code does not.
+    pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning"),
+]
 
 NUMBERS = st.integers(-(2**63), 2**63 - 1)
 
 
-# Words wrap around; plain Python warns of it, compiled code does not.
-@pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")
 @settings(deadline=None, max_examples=50)
 @given(st.lists(NUMBERS, min_size=1, max_size=20))
 def test_decimal_texts_are_those_of_python(values):
@@ -43,12 +48,26 @@ def test_tags_are_md5(length):
         np.frombuffer(key.encode(), dtype=np.uint8),
         decimal_texts(persons),
         decimal_texts(records),
-        np.arange(3),
     )
-    assert [f"{int(high):016x}{int(low):016x}" for high, low in tags] == [
-        tag(key, person, record)
+    assert [f"{int(one):016x}" for one in tags] == [
+        tag(key, person, record)[:16]
         for person, record in zip(persons, records, strict=True)
     ]
+
+
+# Enough rows for two batches, and texts of one to three blocks in each.
+def test_tags_of_short_and_long_texts_side_by_side_are_md5():
+    rows = 2 * LANES - 7 if COMPILED else 9
+    rng = np.random.default_rng(5)
+    sizes = rng.integers(0, 90, (2, rows))
+    words = [["x" * size for size in line] for line in sizes]
+    texts = [
+        Texts(np.frombuffer(b"x" * 200, np.uint8), 3 + 0 * line, 3 + line)
+        for line in sizes
+    ]
+    tags = keyed_tags(np.frombuffer(b"key", np.uint8), *texts)
+    wanted = [tag("key", *pair)[:16] for pair in zip(*words, strict=True)]
+    assert [f"{int(one):016x}" for one in tags] == wanted
 
 
 @settings(deadline=None, max_examples=50)
@@ -59,20 +78,27 @@ def test_tags_are_md5(length):
 )
 def test_keeps_what_the_definition_keeps(rows, most, key):
     persons, records = (np.array(one) for one in zip(*rows, strict=True))
-    starts, order = group_rows(persons, 5)
-    large = rows_of_large_groups(starts, order, most)
+    large = np.flatnonzero(np.bincount(persons)[persons] > most)
+    _, mine = np.unique(persons[large], return_inverse=True)
+    starts, order = group_rows(mine, mine.max(initial=-1) + 1)
     tags = keyed_tags(
         np.frombuffer(str(key).encode(), dtype=np.uint8),
-        decimal_texts(persons),
-        decimal_texts(records),
-        large,
+        decimal_texts(persons[large]),
+        decimal_texts(records[large]),
     )
-    kept = first_by_tag(starts, order, tags, most)
+    kept = np.ones(persons.size, dtype=bool)
+    kept[large] = first_by_tag(starts, order, tags, most)
     wanted = kept_rows(persons.tolist(), records.tolist(), most, key)
     assert np.flatnonzero(kept).tolist() == wanted
 
 
-def test_second_halves_decide_where_first_halves_meet():
-    starts, rows = np.array([0, 3]), np.arange(3)
-    tags = np.array([[5, 9], [5, 2], [5, 4]], dtype=np.uint64)
-    assert first_by_tag(starts, rows, tags, 2).tolist() == [False, True, True]
+@pytest.mark.parametrize("rows", [FEW, FEW + 1, 3 * FEW])
+def test_rows_with_equal_tags_are_kept_or_dropped_together(rows):
+    rng = np.random.default_rng(rows)
+    tags = rng.integers(0, 2**64, rows, dtype=np.uint64)
+    tags[rng.permutation(rows)[:3]] = np.partition(tags, 9)[9]
+    order = np.argsort(tags, kind="stable")
+    for most in range(1, rows):
+        kept = first_by_tag(np.array([0, rows]), np.arange(rows), tags, most)
+        first = [int(one) for one in order if (tags <= tags[one]).sum() <= most]
+        assert np.flatnonzero(kept).tolist() == sorted(first)
