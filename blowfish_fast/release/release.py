@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from itertools import chain
@@ -48,12 +48,10 @@ from .grants import (
 from .guarantee import Guarantee
 from .quantiles import (
     cdf_bounds,
-    cdf_miss,
     cdf_values,
     check_ordered,
     linear_totals,
     quantile_bounds,
-    quantile_miss,
     quantile_places,
 )
 from .tabular import Tabular
@@ -260,10 +258,10 @@ class Release(Tabular):
         if linear and self.holds_truth(workload).all():
             return None
         for kind in ("shape", "quantile", "curve", "all"):
-            for one in self.certificates:
+            for one in sorted(self.certificates, key=lambda one: one.confidence):
                 if one.kind != kind or not math.isfinite(one.extra):
                     continue
-                stated = kind == "shape" or float(one.confidence) == confidence
+                stated = kind == "shape" or float(one.confidence) >= confidence
                 if stated and (one.per_query or not together) and one.covers(workload):
                     return one
         return None
@@ -372,7 +370,7 @@ class Release(Tabular):
     ) -> FloatArray:
         """Return an interval for each entry of `cdf`, as `intervals` does."""
         check_ordered(self.domain, "cdf_intervals")
-        bounds = cdf_bounds(*self._running_totals(cdf_miss, confidence, of))
+        bounds = cdf_bounds(*self._running_totals(confidence, of, at_once=False))
         return with_answers(bounds, self.cdf())
 
     def quantiles(self, q: Any) -> AnyArray:
@@ -394,7 +392,7 @@ class Release(Tabular):
         otherwise the first and the last cell that may hold the quantile.
         """
         check_ordered(self.domain, "quantile_intervals")
-        band = self._running_totals(quantile_miss, confidence, of)
+        band = self._running_totals(confidence, of, at_once=True)
         bounds = quantile_bounds(self.domain, *band, q)
         return with_answers(bounds, self.quantiles(q))
 
@@ -480,15 +478,9 @@ class Release(Tabular):
         return combine([self, *others], workload)
 
     def _running_totals(
-        self,
-        each: Callable[[Spread, float], float],
-        confidence: float,
-        of: Scope | None,
+        self, confidence: float, of: Scope | None, *, at_once: bool
     ) -> tuple[FloatArray, FloatArray]:
-        """Return running totals and how far they may be off.
-
-        From a certificate of all of them, or each but for a chance that `each` gives.
-        """
+        """Return running totals and how far they may be off: all at once, or each."""
         asked, totals = as_confidence(confidence), Prefixes(self.domain)
         if self.certificates and of != "noise":
             known = self._certificate_for(totals, asked, together=True)
@@ -496,7 +488,10 @@ class Release(Tabular):
                 return np.cumsum(self.estimate), known.half_widths(totals)
         self._demand(of, totals)
         spread = self._spread(totals)
-        half = noise_half_widths(spread, each(spread, 1.0 - asked))
+        noisy = spread.square > 0.0
+        # Of a part of all records, a private number of all takes half of the chance.
+        shared = max(int(noisy.sum()), 1) if at_once else 1 + int(noisy[-1])
+        half = noise_half_widths(spread, (1.0 - asked) / shared)
         return linear_totals(self._linear_sums[0], spread), half
 
     def _spread(self, workload: Workload) -> Spread:

@@ -126,8 +126,10 @@ def test_a_fraction_of_many_counts_is_no_promise_of_each():
     with warnings.catch_warnings():
         warnings.simplefilter("error", NoiseOnlyWarning)
         assert answers.intervals().shape == (32, 2)
+    # What holds with 95 % holds with less.
+    np.testing.assert_array_equal(answers.intervals(0.9), answers.intervals())
     with pytest.raises(IntervalError):
-        answers.intervals(0.9, of="truth")
+        answers.intervals(0.99, of="truth")
     with pytest.raises(IntervalError):
         answers.intervals(of="truth", simultaneous=True)
     assert answers.interval_sentence("noise").startswith("Noise only")
