@@ -7,16 +7,19 @@ from typing import Literal, Unpack
 
 import numpy as np
 
-from blowfish_fast import kernels
-from blowfish_fast._support.typing import FloatArray
 from blowfish_fast._support.validation import as_choice, as_whole, read_only
 from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.errors import InputError
 from blowfish_fast.measure.budgets import Budget, BudgetTerms
-from blowfish_fast.measure.handle import Handle, Measurement
+from blowfish_fast.measure.handle import Handle
 from blowfish_fast.measure.strategies import PrefixSums
 from blowfish_fast.measure.strategies.ordered.hierarchy_plan import best_hierarchy
 from blowfish_fast.measure.strategies.ordered.ordered_hierarchy import OrderedHierarchy
+from blowfish_fast.measure.strategies.ordered.prefix_fits import (
+    monotone_buckets,
+    running_totals,
+    straight_pieces,
+)
 from blowfish_fast.policies import Policy
 from blowfish_fast.workloads import Workload
 
@@ -90,25 +93,13 @@ class Ordered(Mechanism):
     def _run(self, private: Handle) -> Outcome:
         strategy = PrefixSums(self.domain.size)
         measured = private.measure(strategy, budget=private.remaining)
-        if self.fit is None or private.dry_run:
+        totals = None if private.dry_run else running_totals(measured)
+        if self.fit is None or totals is None:
             return Outcome.of(measured)
-        totals = strategy.totals(measured.noisy, measured.scales)
-        if self.fit == "piecewise":
-            totals = self._piecewise(totals, measured)
-        known = measured.scales.exact
-        fitted = kernels.isotonic_fit(totals, known, low=0.0)
-        return Outcome.of(measured, fit=lambda linear: np.diff(fitted, prepend=0.0))
-
-    def _piecewise(self, totals: FloatArray, measured: Measurement) -> FloatArray:
-        """Fit each stretch between exact totals; a knot costs ln(cells) variances."""
-        noisy = measured.scales.measured
-        if not noisy.any():
-            return totals
-        ends = np.flatnonzero(measured.scales.exact)
-        starts = np.append(0, ends[:-1] + 1)
-        variance = float(measured.scales.variances[noisy].max())
-        penalties = variance * np.log(ends - starts + 1.0)
-        return kernels.piecewise_linear(totals, starts, ends, penalties)
+        if self.fit == "piecewise" and totals.variance:
+            totals = straight_pieces(totals)
+        cells = monotone_buckets(totals)
+        return Outcome.of(measured, fit=lambda linear: cells)
 
 
 class OrderedHierarchical(Mechanism):
@@ -191,8 +182,7 @@ class OrderedHierarchical(Mechanism):
             "block_edges": strategy.edges,
             "fan_outs": np.unique(strategy.fan_outs).tolist(),
         }
-        fits = self.fit is not None and not private.dry_run
-        if not fits:
+        if self.fit is None or private.dry_run:
             return Outcome.of(measured, details)
         cells = strategy.increasing(measured.noisy, measured.scales)
         return Outcome.of(measured, details, fit=lambda _: cells)

@@ -89,21 +89,17 @@ def smoothed_cells(totals: Totals, query_cells: float) -> FloatArray:
         return monotone_buckets(knotted)
     if query_cells > SHORT_RANGES:
         return monotone_buckets(totals)
-    by_scale = monotone_buckets(_multiscale(totals))
+    cells = kernels.multiscale_cells(totals.values, totals.known, totals.variance)
+    values = np.where(totals.known, totals.values, np.cumsum(cells))
+    by_scale = monotone_buckets(totals._replace(values=values))
     if query_cells <= SINGLE_CELLS and not few:
         return by_scale
-    by_pieces = monotone_buckets(_piecewise(totals))
+    by_pieces = monotone_buckets(straight_pieces(totals))
     both: FloatArray = 0.5 * (by_scale + by_pieces)
     return both
 
 
-def _multiscale(totals: Totals) -> Totals:
-    cells = kernels.multiscale_cells(totals.values, totals.known, totals.variance)
-    values = np.where(totals.known, totals.values, np.cumsum(cells))
-    return totals._replace(values=values)
-
-
-def _piecewise(totals: Totals) -> Totals:
+def straight_pieces(totals: Totals) -> Totals:
     """Fit straight pieces between exact totals; ln(cells) variances per parameter."""
     ends = np.flatnonzero(totals.known)
     starts = np.append(0, ends[:-1] + 1)
@@ -120,7 +116,7 @@ def _knotted(totals: Totals) -> Totals | None:
     error than its two parameters cost, 2 ln(cells) variances, or than one outlier may.
     """
     cells = totals.values.size
-    pieces = _piecewise(totals).values
+    pieces = straight_pieces(totals).values
     bends = np.abs(np.diff(np.diff(pieces, prepend=0.0), append=np.inf))
     bent = bends > 1e-9 * totals.width
     kept = bent | totals.known
