@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from blowfish_fast._support.validation import as_choice, as_positive, as_whole
 from blowfish_fast.errors import EpsilonError, InputError
-from blowfish_fast.measure.budgets import Budget, Paid
+from blowfish_fast.measure.budgets import Budget, Paid, as_delta, epsilon_of
 from blowfish_fast.measure.sensitivity.policy import check_question, sensitivity
 from blowfish_fast.policies import Policy, refuse_units
 from blowfish_fast.workloads import Workload
@@ -33,7 +33,11 @@ class Translation(Paid):
 
     Where no edge of the policy changes any answer, the answers are public, given
     exactly and `free`. `scope` says whether the promise is for all answers together.
+    With a delta, `in_rho` has the same in rho, and `delta` is that of the comparison.
     """
+
+    in_rho: Translation | None = None
+    delta: Fraction | None = None
 
     def __init__(
         self,
@@ -108,6 +112,16 @@ class Translation(Paid):
                 )
             else:
                 lines.append(f"{one.name:{width}}   no promise: {one.reason}")
+        if self.in_rho is not None and self.in_rho.candidates[0].budget is not None:
+            implied = epsilon_of(self.in_rho.rho, self.delta)
+            least = self.candidates[0].amount or math.inf
+            better = "Laplace" if least <= implied else "Gaussian"
+            lines += ["", *str(self.in_rho).splitlines()[1:], ""]
+            lines.append(
+                f"The least rho is epsilon {float(implied):.6g} at delta = "
+                f"{float(self.delta or 0):g}: {better} noise costs less for one such "
+                "release; many from one ledger cost less in rho."
+            )
         return "\n".join(lines)
 
     def __repr__(self) -> str:
@@ -126,6 +140,7 @@ def translate(
     scope: Scope = "simultaneous",
     samples: int = 0,
     currency: Literal["epsilon", "rho"] = "epsilon",
+    delta: Any = None,
 ) -> Translation:
     """Return the least epsilon, or rho, of every mechanism for a wanted accuracy.
 
@@ -144,6 +159,8 @@ def translate(
         Simultaneous promises in epsilon only.
     currency : {"epsilon", "rho"}
         What the accuracy is paid in: Laplace noise, or Gaussian noise.
+    delta : number, optional
+        At which both currencies are set side by side; there is no default.
 
     Examples
     --------
@@ -157,6 +174,13 @@ def translate(
     >>> full.epsilon > 5 * found.epsilon
     True
     """
+    if delta is not None:
+        asked: Any = {"alpha": alpha, "beta": beta, "scope": scope, "samples": samples}
+        pure = translate(policy, workload, **asked)
+        if not pure.free:
+            pure.delta = as_delta(delta)
+            pure.in_rho = translate(policy, workload, **asked, currency="rho")
+        return pure
     check_question(policy, workload)
     refuse_units(policy, "the epsilon for an accuracy")
     wanted = as_positive(alpha, "alpha, the largest error,")

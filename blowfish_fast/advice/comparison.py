@@ -55,10 +55,15 @@ Cells = tuple[str, str, str]
 
 
 class Ranking(ABC, Generic[Ranked]):
-    """Lines by name, best first, as `compare` and `recommend` return them."""
+    """Lines by name, best first, as `compare` and `recommend` return them.
 
-    def __init__(self, lines: Iterable[Ranked], heading: str) -> None:
-        self.lines = tuple(lines)
+    `because` gives the reasons in sentences, where there are any.
+    """
+
+    def __init__(
+        self, lines: Iterable[Ranked], heading: str, because: Iterable[str] = ()
+    ) -> None:
+        self.lines, self.because = tuple(lines), tuple(because)
         self.heading = heading
 
     @property
@@ -94,11 +99,12 @@ class Ranking(ABC, Generic[Ranked]):
         for name, number, rest in (heads, *lines):
             shown.append(f"{name:{width}}   " + (f"{number:>{wide}}   " * bool(number)))
             shown[-1] += rest
-        return "\n".join(shown)
+        return "\n".join([*shown, *([""] if self.because else []), *self.because])
 
     def to_dict(self) -> dict[str, Any]:
-        """Return heading and rows as plain data, for JSON."""
-        return {"heading": self.heading, "rows": self.rows}
+        """Return heading, rows and reasons as plain data, for JSON."""
+        because = {"because": [*self.because]} if self.because else {}
+        return {"heading": self.heading, "rows": self.rows, **because}
 
     def to_pandas(self) -> Any:
         """Return `rows` as a pandas data frame."""
@@ -159,10 +165,12 @@ class Prediction(NamedTuple):
 class Comparison(Ranking[Prediction]):
     """Predicted errors, best first, unknown ones last; ``str()`` gives a table."""
 
-    def __init__(self, predictions: list[Prediction], heading: str) -> None:
+    def __init__(
+        self, predictions: list[Prediction], heading: str, because: Iterable[str] = ()
+    ) -> None:
         # Sums of one value in different orders differ in their last digits.
         by_error = sorted(predictions, key=lambda one: float(f"{one.total:.9e}"))
-        super().__init__(by_error, heading)
+        super().__init__(by_error, heading, because)
 
     @property
     def rows(self) -> list[dict[str, Any]]:
@@ -212,7 +220,9 @@ def compare(
     Parameters
     ----------
     epsilon, rho, delta : number
-        What one release may spend: `epsilon`, or `rho`, or `epsilon` with `delta`.
+        What one release may spend: `epsilon`, or `rho`. With `epsilon` and `delta` both
+        currencies stand side by side, as in `recommend`: Laplace noise at epsilon, and
+        Gaussian noise at the largest rho that implies both, marked "(rho)".
     hurried : bool
         Leave out what takes long to predict and is unlikely to win.
     mechanisms : sequence of str or class, optional
@@ -232,6 +242,17 @@ def compare(
     >>> release = table.best.mechanism.release([3] * 1000)
     """
     granted = Budget.stated(**budget)
+    if granted.delta is not None and granted is not budget["epsilon"]:
+        pure = Budget.stated(epsilon=budget["epsilon"])
+        alike: Any = {"hurried": hurried, "mechanisms": mechanisms}
+        one = compare(policy, workload, epsilon=pure, **alike)
+        two = compare(policy, workload, epsilon=granted, **alike)
+        marked = [line._replace(name=f"{line.name} (rho)") for line in two]
+        known = one.best.total > 0 and two.best.admissible
+        times = two.best.total / one.best.total if known else 1.0
+        heading = f"{one.heading}, or {granted.in_short()}"
+        because = [better_noise(pure, granted, times)]
+        return Comparison([*one, *marked], heading, because)
     # The constructor checks that policy and workload fit each other.
     Transformed(policy, workload, epsilon=granted, partition=None)
     refuse_units(policy, "which mechanism errs least")
@@ -257,9 +278,21 @@ def compare(
             found.append(_predict(name, build, workload))
     if not found:
         raise InputError(f"there is nothing to compare; received {mechanisms!r}")
-    short = "eps" if granted.power == 1 else "rho"
-    heading = f"{workload!r} under {policy!r}, {short} = {float(granted):g}"
-    return Comparison(found, heading)
+    return Comparison(found, f"{workload!r} under {policy!r}, {granted.in_short()}")
+
+
+def better_noise(pure: Budget, granted: Budget, times: float) -> str:
+    """Say which noise errs less, Gaussian so many `times` Laplace, and where not."""
+    rows = float(pure) ** 2 / (4 * float(granted))
+    better, factor = ("Laplace", times) if times >= 1 else ("Gaussian", 1 / times)
+    assert granted.delta is not None
+    return (
+        f"{better} noise is better for this one release: at delta = "
+        f"{float(granted.delta):g} the two differ by {factor:,.3g} times in squared "
+        f"error. Gaussian noise wins where one edge moves more than about {rows:.3g} "
+        "rows alike: many questions or tables from one ledger in rho, long edges, deep "
+        "trees."
+    )
 
 
 def _chosen(mechanisms: Sequence[MechanismName]) -> dict[str, type[Mechanism]]:

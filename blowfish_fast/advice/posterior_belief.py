@@ -51,8 +51,10 @@ class Belief(float):
     `exponent` is the epsilon of all answers times the steps between two values,
     infinite where the policy does not protect; `loose` is the bound as printed, prior *
     e^exponent. For answers paid in rho the bound may be exceeded with probability
-    `delta`.
+    `delta`; `pure` is that of Laplace noise where epsilon was stated beside delta.
     """
+
+    pure: Belief | None = None
 
     prior: Fraction
     exponent: Fraction | float
@@ -75,6 +77,7 @@ class Belief(float):
 
     def __repr__(self) -> str:
         but = "" if self.delta is None else f", but for {float(self.delta):g}"
+        but += "" if self.pure is None else f"; {float(self.pure):.6g} without delta"
         return f"Belief({float(self):.6g}, before: {float(self.prior):g}{but})"
 
 
@@ -121,7 +124,8 @@ def risk(
     rho, delta : number
         Instead, for answers paid in rho: the belief stays below the bound but for a
         probability of `delta`, which has no default. With `epsilon` in place of `rho`,
-        the largest rho that implies (epsilon, delta) is taken.
+        the largest rho that implies (epsilon, delta) is taken, and `pure` says what
+        Laplace noise at that epsilon would allow.
     queries : int
         How many answers the person's record took part in.
     policy : Policy, optional
@@ -148,7 +152,11 @@ def risk(
     times = as_whole(queries, "queries", 1)
     if rho is not None or delta is not None:
         odds = _rho_and_delta(epsilon, rho, delta)
-        return _risk_in_rho(prior, *odds, times, most_steps(policy, steps))
+        apart = most_steps(policy, steps)
+        bound = _risk_in_rho(prior, *odds, times, apart)
+        if epsilon is not None and isinstance(bound, Belief):
+            bound.pure = Belief(bound.prior, as_epsilon(epsilon) * times * apart)
+        return bound
     total = as_epsilon(epsilon) * times
     with malformed_as(InputError, "a prior is a probability, or one for each cell"):
         single = np.ndim(prior) == 0

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
+from operator import attrgetter
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, Unpack
 
@@ -29,7 +30,7 @@ from blowfish_fast.mechanisms.transformed import Transformed, is_grid
 from blowfish_fast.policies import Graph, Policy
 from blowfish_fast.workloads import Identity, Tables, Workload
 
-from .comparison import Cells, Ranking, shorten
+from .comparison import Cells, Ranking, better_noise, shorten
 from .typical_error import geometric_mean, reference_shapes, typical_errors
 
 FEW_QUERIES = 8
@@ -79,13 +80,7 @@ class Advice(NamedTuple):
 
 
 class Recommendation(Ranking[Advice]):
-    """Mechanisms, the advised one first; `because` gives the reasons in sentences."""
-
-    def __init__(
-        self, lines: list[Advice], heading: str, because: Sequence[str] = ()
-    ) -> None:
-        super().__init__(lines, heading)
-        self.because = tuple(because)
+    """Mechanisms, the advised one first."""
 
     @property
     def rows(self) -> list[dict[str, Any]]:
@@ -112,13 +107,6 @@ class Recommendation(Ranking[Advice]):
                 known = ": ".join([one.kind, *([", ".join(shapes)] if shapes else [])])
                 lines.append((one.name, error, known))
         return ("mechanism", "error", "how known"), lines
-
-    def __str__(self) -> str:
-        return "\n".join([super().__str__(), "", *self.because])
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return heading, rows and reasons as plain data, for JSON."""
-        return {**super().to_dict(), "because": [*self.because]}
 
 
 def recommend(
@@ -196,8 +184,9 @@ def recommend(
     if mechanisms is not None:
         lines.sort(key=lambda one: one.error)
     lines.sort(key=lambda one: one.kind == "refused")
+    budgets.sort(key=attrgetter("power"))
     because = [*_reasons(lines, guessed), *_currency_reason(candidates[0], budgets)]
-    spent = granted.words().replace("epsilon", "eps")
+    spent = ", or ".join(one.in_short() for one in budgets)
     return Recommendation(lines, f"{workload!r} under {policy!r}, {spent}", because)
 
 
@@ -411,15 +400,6 @@ def _currency_reason(first: TableEntry, budgets: list[Budget]) -> Iterator[str]:
     """Say which noise is better here, and where the other one would be."""
     if len(budgets) < 2:
         return
-    pure, granted = sorted(budgets, key=lambda one: one.power)
-    rows = float(pure) ** 2 / (4 * float(granted))
+    pure, granted = budgets
     times = (_noise_alone(first, granted) / _noise_alone(first, pure)) ** 2
-    better, factor = ("Laplace", times) if times >= 1 else ("Gaussian", 1 / times)
-    assert granted.delta is not None
-    yield (
-        f"{better} noise is better for this one release: at delta = "
-        f"{float(granted.delta):g} the two differ by {factor:,.3g} times in squared "
-        f"error. Gaussian noise wins where one edge moves more than about {rows:.3g} "
-        "rows alike: many questions or tables from one ledger in rho, long edges, deep "
-        "trees."
-    )
+    yield better_noise(pure, granted, times)

@@ -150,6 +150,10 @@ class Budget:
         """Return it as text, "epsilon = 0.1" or "rho = 0.01"."""
         return f"{self.currency} = {float(self.amount):g}"
 
+    def in_short(self) -> str:
+        """Return it as tables and messages say it, "eps = 0.1" or "rho = 0.01"."""
+        return self.words().replace("epsilon", "eps")
+
     def _with(self, amount: Fraction) -> Budget:
         return Budget(amount, self.power, self.delta)
 

@@ -123,8 +123,7 @@ class Guarantee(Paid):
     @property
     def spent(self) -> str:
         """What was spent, as text: "eps = 0.1" or "rho = 0.01"."""
-        short = "eps" if self.budget.power == 1 else "rho"
-        return f"{short} = {float(self.budget):g}"
+        return self.budget.in_short()
 
     def __str__(self) -> str:
         begin = "With" if self.secure else SEEDED_BEGINNING

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from fractions import Fraction
 
 import numpy as np
@@ -9,10 +10,13 @@ import pytest
 
 import blowfish_fast as bf
 from blowfish_fast.errors import EpsilonError, InputError
+from blowfish_fast.measure.strategies import Answers
+from tests.reference.table_algebra import table_matrix
 
 LINE = bf.Domain(64)
 FULL = bf.policies.Full(LINE)
 RANGES = bf.workloads.AllRanges(LINE)
+FULL_BUDGET = bf.budgets.Budget.stated(epsilon=1, delta="1e-9")
 
 
 def test_comparisons_in_rho_predict_gaussian_noise():
@@ -46,6 +50,47 @@ def test_accuracies_in_rho_hold_at_the_rho_that_is_named():
     assert missed <= 8
     with pytest.raises(InputError, match='currency must be "epsilon" or "rho"'):
         bf.translate(line, asked, alpha=50, beta=0.05, currency="delta")
+
+
+def test_comparisons_set_both_currencies_side_by_side():
+    table = bf.compare(FULL, RANGES, epsilon=1, delta="1e-9")
+    alone = {
+        "vertex": bf.compare(FULL, RANGES, epsilon=1)["vertex"].total,
+        "vertex (rho)": bf.compare(
+            FULL, RANGES, epsilon=FULL_BUDGET, mechanisms=["vertex"]
+        )["vertex"].total,
+    }
+    for name, total in alone.items():
+        assert table[name].total == pytest.approx(total)
+    assert table["vertex (rho)"].mechanism.budget.delta == Fraction(1, 10**9)
+    assert table.best.mechanism.budget.power == 1
+    assert "eps = 1, or rho = 0.0149731" in table.heading
+    assert "Laplace noise is better for this one release" in str(table)
+    assert table.to_dict()["because"] == list(table.because)
+    line = bf.Domain(2048)
+    far = bf.policies.Threshold(line, theta=256)
+    asked = bf.workloads.Prefixes(line)
+    long_edges = bf.compare(far, asked, epsilon=1, delta="1e-9", mechanisms=["ordered"])
+    assert long_edges.best.name == "ordered (rho)"
+    assert "Gaussian noise is better for this one release" in str(long_edges)
+
+
+def test_accuracies_are_priced_in_both_currencies_at_a_delta():
+    asked = bf.workloads.Prefixes(LINE)
+    line = bf.policies.Line(LINE)
+    both = bf.translate(line, asked, alpha=50, beta=0.05, delta="1e-9")
+    assert both.epsilon == bf.translate(line, asked, alpha=50, beta=0.05).epsilon
+    assert both.in_rho.currency == "rho"
+    implied = float(bf.budgets.epsilon_of(both.in_rho.rho, "1e-9"))
+    said = str(both)
+    assert f"epsilon {implied:.6g} at delta = 1e-09: Laplace noise costs less" in said
+    assert said.count("mechanism") == 2
+    with pytest.raises(EpsilonError, match="delta must lie above 0"):
+        bf.translate(line, asked, alpha=50, beta=0.05, delta=2)
+    apart = bf.policies.Blocks(LINE, np.arange(64))
+    free = bf.translate(apart, asked, alpha=50, beta=0.05, delta="1e-9")
+    assert free.free
+    assert free.in_rho is None
 
 
 def test_recommendations_show_both_currencies_and_say_which_is_better():
@@ -95,9 +140,16 @@ def test_a_hundred_questions_from_one_ledger_gain_six_times():
 
 def test_all_tables_up_to_three_ways_gain_five_times():
     """41 tables of 6 attributes: squares add up where absolute moves do."""
-    rho = float(bf.budgets.rho_of(epsilon=1, delta="1e-9"))
-    moves = 2 * 41
-    assert 2 * moves**2 / (moves / (2 * rho)) == pytest.approx(4.91, rel=0.05)
+    domain = bf.Domain((2,) * 6, names=list("abcdef"))
+    policy = bf.policies.Full(domain)
+    ways = [one for n in (1, 2, 3) for one in itertools.combinations(range(6), n)]
+    rows = [table_matrix(domain.shape, one) for one in ways]
+    asked = bf.workloads.Linear(domain, np.concatenate(rows))
+    pure = Answers.under(policy, asked)
+    gaussian = bf.budgets.Budget.stated(epsilon=1, delta="1e-9")
+    each = [pure.scales(policy, one).variances.max() for one in (Fraction(1), gaussian)]
+    assert len(ways) == 41
+    assert each[0] / each[1] == pytest.approx(4.91, rel=0.05)
 
 
 def test_beliefs_in_rho_need_a_delta_and_grow_with_the_square_of_the_distance():
@@ -116,3 +168,14 @@ def test_beliefs_in_rho_need_a_delta_and_grow_with_the_square_of_the_distance():
                      policy=bf.policies.Line(bf.Domain(4)))  # fmt: skip
     assert spread.shape == (4,)
     assert (spread > 0.25).all()
+
+
+def test_beliefs_are_told_for_both_noises_where_epsilon_and_delta_are_stated():
+    both = bf.risk(0.1, epsilon=1, delta="1e-9", queries=2, policy=FULL)
+    assert both.pure == bf.risk(0.1, epsilon=1, queries=2, policy=FULL)
+    assert both < both.pure
+    once = bf.risk(0.1, epsilon=1, delta="1e-9", policy=FULL)
+    assert once > once.pure
+    assert repr(both).endswith(f"but for 1e-09; {float(both.pure):.6g} without delta)")
+    assert bf.risk(0.1, rho="0.01", delta="1e-9").pure is None
+    assert bf.risk([0.5, 0.5], epsilon=1, delta="1e-9").shape == (2,)

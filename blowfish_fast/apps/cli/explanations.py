@@ -114,7 +114,7 @@ def attack_section(policy: Policy, budget: Budget, found: list[Certainty]) -> Se
     sentences = [
         "Someone may know the records of everybody else, the code and the policy. How "
         "likely a person's value seemed to them before, and can seem at most after "
-        f"this release at {budget.words().replace('epsilon', 'eps')}"
+        f"this release at {budget.in_short()}"
         + (
             ":"
             if budget.power == 1

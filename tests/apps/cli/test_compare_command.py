@@ -67,6 +67,17 @@ def test_epsilons_and_policies_are_set_side_by_side(tmp_path):
     assert "<svg" in (tmp_path / "thetas.svg").read_text()
 
 
+def test_both_currencies_are_set_side_by_side():
+    done = typed("--policy", "line", "--epsilon", "1", "--delta", "1e-9", "--json")
+    assert done.exit_code == 0, done.output
+    pure, both = json.loads(done.stdout)["comparisons"]
+    assert (pure["epsilon"], "rho" in pure) == ("1", False)
+    assert both["rho"] == "14973057673/1000000000000"
+    assert both["delta"] == "1/1000000000"
+    done = typed("--policy", "line", "--epsilon", "1", "--rho", "0.01")
+    assert "rho = 0.01" in done.output
+
+
 def test_a_single_epsilon_is_drawn_with_its_surroundings(tmp_path):
     out = tmp_path / "errors.svg"
     words = ("--policy", "line", "--epsilon", "1", "--picture", str(out), "--json")
@@ -86,8 +97,12 @@ def test_a_single_epsilon_is_drawn_with_its_surroundings(tmp_path):
         (["--policy", "line", "--policy", "full", "--epsilon", "1",
           "--picture", "p.png"], "all are thresholds"),
         (["--policy", "lines", "--epsilon", "1"], "did you mean 'line'"),
+        (["--policy", "line", "--rho", "1", "--picture", "p.png"], "along epsilon"),
+        (["--policy", "line", "--delta", "1e-9"], "received none"),
+        (["--policy", "line"], "state the budget"),
     ],
-    ids=["both", "epsilon", "suffix", "folder", "policies", "name"],
+    ids=["both", "epsilon", "suffix", "folder", "policies", "name", "rho", "delta",
+         "none"],
 )  # fmt: skip
 def test_bad_words_are_refused(tmp_path, monkeypatch, words, message):
     monkeypatch.chdir(tmp_path)

@@ -43,6 +43,17 @@ def test_it_speaks_json():
     assert found["because"]
 
 
+def test_both_currencies_stand_side_by_side():
+    words = [one for one in FACTS if one not in ("--trials", "1")]
+    done = RUN.invoke(application, [*words, "--delta", "1e-9", "--json"])
+    assert done.exit_code == 0, done.output
+    found = json.loads(done.stdout)
+    names = {one["name"] for one in found["mechanisms"]}
+    assert {"dawa", "dawa (rho)"} <= names
+    assert "eps = 0.5, or rho = " in found["question"]
+    assert "Laplace noise is better" in found["because"][-1]
+
+
 @pytest.mark.parametrize(
     ("changed", "message"),
     [

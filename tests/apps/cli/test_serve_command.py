@@ -25,7 +25,7 @@ from tests.apps.server.serving import TABLE, make_database
 
 
 def opened(folder, **chosen):
-    plain = {"demo": False, "database": None, "tables": None, "epsilon": 2.0}
+    plain = {"demo": False, "database": None, "tables": None, "budget": {}}
     return open_workspace(folder, **{**plain, **chosen})
 
 
@@ -37,6 +37,11 @@ def test_secrets_are_made_once_and_renewed_on_demand(tmp_path):
     workspace, secrets = opened(tmp_path / "state", **chosen)
     assert workspace.tables == ["people"]
     assert list(secrets) == ["the curator"]
+    assert workspace.explorer("people").ledger.epsilon == 2
+    workspace.close()
+    terms = {"budget": {"epsilon": 1, "delta": "1e-9"}}
+    workspace, _ = opened(tmp_path / "in rho", **chosen, **terms)
+    assert float(workspace.explorer("people").ledger.rho) == 0.014973057673
     workspace.close()
     workspace, none = opened(tmp_path / "state", **chosen)
     assert none == {}
@@ -67,7 +72,8 @@ def test_descriptions_that_cannot_be_read_are_told(tmp_path, content):
         ({"tables": [{**TABLE, "name": "no such"}]}, "named by a letter"),
         ({"tables": [{**TABLE, "source": "nobody"}]}, "no database has a table"),
         ({"tables": [{"name": "people"}]}, "attributes"),
-        ({"epsilon": -1}, "epsilon"),
+        ({"budget": {"epsilon": -1}}, "epsilon"),
+        ({"budget": {"rho": 0}}, "rho must lie"),
     ],
 )
 def test_everything_is_checked_before_a_secret_is_made(tmp_path, change, words):

@@ -113,7 +113,7 @@ def test_a_frozen_snapshot_is_refused_uncharged_once_its_file_is_another(
 
 def test_the_demo_shows_persons_presence_nulls_dates_and_a_population(tmp_path):
     work, _ = open_workspace(
-        tmp_path / "demo", demo=True, database=None, tables=None, epsilon=2.0
+        tmp_path / "demo", demo=True, database=None, tables=None, budget={}
     )
     try:
         visits, tests = (work.explorer(one) for one in ("visits", "tests"))

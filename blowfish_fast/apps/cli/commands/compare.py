@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -31,9 +30,12 @@ from blowfish_fast.apps.cli.printing import (
 )
 from blowfish_fast.errors import InputError
 
+from .ledger import Delta, Rho
+
 if TYPE_CHECKING:
     from blowfish_fast.advice.comparison import Comparison
     from blowfish_fast.advice.recommendation import Recommendation
+    from blowfish_fast.measure.budgets import Budget
     from blowfish_fast.policies import Policy
     from blowfish_fast.workloads import Workload
 
@@ -54,12 +56,17 @@ def run_compare(
     ],
     workload: WorkloadWords,
     epsilon: Annotated[
-        list[str],
+        list[str] | None,
         typer.Option(
             metavar="NUMBER",
             help="What one release may spend; several are set side by side.",
         ),
-    ],
+    ] = None,
+    rho: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NUMBER", help="Or in rho; beside epsilon, if both."),
+    ] = None,
+    delta: Delta = None,
     mechanism: Mechanisms = None,
     top: Top = 12,
     picture: Picture = None,
@@ -71,10 +78,11 @@ def run_compare(
     """
     from blowfish_fast.apps.cli.files.outputs import check_picture, write_picture
 
-    if len(policy) > 1 and len(epsilon) > 1:
+    budgets = _budgets(epsilon or [], rho or [], delta)
+    if len(policy) > 1 and len(budgets) > 1:
         raise InputError(
-            "set several policies side by side, or several epsilons, but not both at "
-            f"once; received {len(policy)} policies and {len(epsilon)} epsilons"
+            "set several policies side by side, or several budgets, but not both at "
+            f"once; received {len(policy)} policies and {len(budgets)} budgets"
         )
     if picture is not None:
         check_picture(picture)
@@ -82,24 +90,24 @@ def run_compare(
     with spinner("predicting") as step:
         tables: list[Comparison] = []
         for one in stated:
-            for amount in epsilon:
-                step(f"eps = {amount} under {type(one).__name__}")
+            for spent in budgets:
+                step(f"{spent.in_short()} under {type(one).__name__}")
                 tables.append(
-                    bf.compare(one, asked, epsilon=amount, mechanisms=mechanism or None)
+                    bf.compare(one, asked, epsilon=spent, mechanisms=mechanism or None)
                 )
         if picture is not None:
             step("drawing")
-            write_picture(lambda: _draw(stated, asked, epsilon), picture)
+            write_picture(lambda: _draw(stated, asked, budgets), picture)
     if as_json:
-        show(_as_plain(tables, stated, epsilon, asked, picture))
+        show(_as_plain(tables, stated, budgets, asked, picture))
         return
     if len(tables) == 1:
         names = ["strategy", "error per query", "mean squared error", "x best"]
         _show_errors(tables, tables[0].heading, names, top)
     else:
-        by = policy if len(policy) > 1 else [f"eps = {one}" for one in epsilon]
-        given = f", eps = {epsilon[0]}" if len(policy) > 1 else f" under {stated[0]!r}"
-        _show_errors(tables, f"{asked!r}{given}", ["error per query", *by], top)
+        by = policy if len(policy) > 1 else [one.in_short() for one in budgets]
+        given = budgets[0].in_short() if len(policy) > 1 else f"under {stated[0]!r}"
+        _show_errors(tables, f"{asked!r}, {given}", ["error per query", *by], top)
         best = [f"{one.best.name} ({at})" for one, at in zip(tables, by, strict=True)]
         show(f"Best: {', '.join(best)}.")
     if picture is not None:
@@ -156,36 +164,35 @@ def _show_rest(table: Comparison) -> None:
 def _as_plain(
     tables: list[Comparison],
     policies: list[Policy],
-    epsilons: Sequence[str],
+    budgets: list[Budget],
     workload: Workload,
     picture: Path | None,
 ) -> dict[str, Any]:
-    from blowfish_fast._support.validation import as_epsilon
-
-    pairs = [(policy, epsilon) for policy in policies for epsilon in epsilons]
+    pairs = [(policy, budget) for policy in policies for budget in budgets]
     return {
         "workload": repr(workload),
         "queries": workload.queries,
         "comparisons": [
             {
                 "policy": repr(policy),
-                "epsilon": str(as_epsilon(epsilon)),
+                **budget.to_dict(),
                 "best": table.best.name,
                 "mechanisms": table.rows,
             }
-            for table, (policy, epsilon) in zip(tables, pairs, strict=True)
+            for table, (policy, budget) in zip(tables, pairs, strict=True)
         ],
         "picture": None if picture is None else str(picture),
     }
 
 
-def _draw(policies: list[Policy], workload: Workload, epsilons: Sequence[str]) -> Any:
-    from blowfish_fast._support.validation import as_epsilon
-
+def _draw(policies: list[Policy], workload: Workload, budgets: list[Budget]) -> Any:
+    epsilons = [one.amount for one in budgets if one.power == 1]
+    if len(epsilons) < len(budgets):
+        raise InputError("errors are drawn along epsilon; leave rho and delta out")
     if len(policies) == 1:
         several: list[Any] = list(epsilons)
         if len(several) == 1:
-            several = [float(as_epsilon(several[0])) * times for times in AROUND]
+            several = [float(several[0]) * times for times in AROUND]
         return bf.plotting.error_against_epsilon(policies[0], workload, several)
     thresholds = [one for one in policies if isinstance(one, bf.policies.Threshold)]
     units = {one.unit for one in thresholds}
@@ -201,6 +208,17 @@ def _draw(policies: list[Policy], workload: Workload, epsilons: Sequence[str]) -
         epsilon=epsilons[0],
         unit="cells" if units == {"cells"} else "value",
     )
+
+
+def _budgets(epsilon: list[str], rho: list[str], delta: str | None) -> list[Budget]:
+    """Read what may be spent; with delta, epsilon alone and the rho of both."""
+    from blowfish_fast.measure.budgets import Budget
+
+    found = [Budget.stated(epsilon=one) for one in epsilon]
+    if delta is not None:
+        found += [Budget.stated(epsilon=one, delta=delta) for one in epsilon]
+    found += [Budget.stated(rho=one) for one in rho]
+    return found or [Budget.stated(delta=delta)]
 
 
 def _read_facts(
@@ -221,10 +239,12 @@ def run_recommend(
     cells: Cells,
     policy: PolicyWords,
     workload: WorkloadWords,
-    epsilon: Annotated[
-        str, typer.Option(metavar="NUMBER", help="What one release may spend.")
-    ],
     records: Annotated[int, typer.Option(help="Roughly how many records there are.")],
+    epsilon: Annotated[
+        str | None, typer.Option(metavar="NUMBER", help="What one release may spend.")
+    ] = None,
+    rho: Rho = None,
+    delta: Delta = None,
     mechanism: Mechanisms = None,
     trials: Annotated[
         int | None,
@@ -240,6 +260,8 @@ def run_recommend(
             stated,
             asked,
             epsilon=epsilon,
+            rho=rho,
+            delta=delta,
             records=records,
             mechanisms=mechanism or None,
             trials=trials,

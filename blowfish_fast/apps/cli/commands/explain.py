@@ -63,7 +63,7 @@ def _job(path: Path) -> tuple[dict[str, Any], list[Section]]:
 
     job = Job.from_file(path)
     facts = read_facts(job)
-    choice = choose_with_progress(facts, job)
+    choice = choose_with_progress(facts, job, dry=True)
     budget = choice.mechanism.budget
     with spinner("computing what can be learnt"):
         attack, sure = say.explain_attack(facts.policy, budget)
@@ -103,7 +103,7 @@ def _job(path: Path) -> tuple[dict[str, Any], list[Section]]:
 
 
 def _cost(job: Job, mechanism: Mechanism) -> tuple[list[str], float | None]:
-    spent = mechanism.budget.words().replace("epsilon", "eps")
+    spent = mechanism.budget.in_short()
     sentences = [f"One release spends {spent}; asking it again is free."]
     if job.ledger is None:
         sentences.append("No ledger is named: what is spent would not be recorded.")

@@ -7,12 +7,17 @@ import os
 import sys
 import threading
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from blowfish_fast._support.optional import require
 from blowfish_fast.errors import InputError
+
+from .ledger import Delta, Rho
+
+if TYPE_CHECKING:
+    from blowfish_fast.measure.budgets import BudgetTerms
 
 
 def run_serve(
@@ -32,7 +37,11 @@ def run_serve(
     tables: Annotated[
         Path | None, typer.Option(help="JSON: a list of tables to describe.")
     ] = None,
-    epsilon: Annotated[float, typer.Option(help="Budget of each new table.")] = 2.0,
+    epsilon: Annotated[
+        float | None, typer.Option(help="Budget of each new table; 2 by default.")
+    ] = None,
+    rho: Rho = None,
+    delta: Delta = None,
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[
         int, typer.Option(help="Port to listen on; 0 finds a free one.")
@@ -71,7 +80,7 @@ def run_serve(
         demo=demo,
         database=_by_name(database or []),
         tables=tables,
-        epsilon=epsilon,
+        budget={"epsilon": epsilon, "rho": rho, "delta": delta},
         new_secret=new_secret,
     )
     config = uvicorn.Config(
@@ -166,7 +175,7 @@ def open_workspace(
     demo: bool,
     database: Any,
     tables: Path | None,
-    epsilon: float,
+    budget: BudgetTerms,
     new_secret: bool = False,
 ) -> tuple[Any, dict[str, str]]:
     """Return a workspace, all of it checked, and the secrets made just now."""
@@ -186,9 +195,9 @@ def open_workspace(
     if folder.exists() and not folder.is_dir():
         raise InputError("--folder names a folder", received=f"the file {folder}")
     # Here, since a help page loads no numpy.
-    from blowfish_fast._support.validation import as_epsilon
+    from blowfish_fast.measure.budgets import Budget, stated_budget
 
-    as_epsilon(epsilon)
+    granted = stated_budget(budget) or Budget.stated(epsilon=2)
     described = [] if tables is None else _read_tables(tables)
     sources = database if isinstance(database, dict) else {MAIN: database}
     sources = {name: one for name, one in sources.items() if one is not None}
@@ -217,10 +226,10 @@ def open_workspace(
         for one in new:
             # Who joins a population shares the budget that it has.
             shared = one.get("population") in workspace.populations
-            terms = {} if shared else {"epsilon": epsilon}
+            terms = {} if shared else {"epsilon": granted}
             explorer = workspace.add_table(one, **terms)
             if demo:
-                explorer.ledger.allot("ann", epsilon / 2)
+                explorer.ledger.allot("ann", explorer.ledger.budget.amount / 2)
     except BaseException:
         workspace.close()
         raise
