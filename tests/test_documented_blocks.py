@@ -34,6 +34,7 @@ PAGES = sorted(
     if page.exists()
 )
 SECONDS = 120
+TRACED = ("COVERAGE_PROCESS_CONFIG", "COVERAGE_PROCESS_START")
 KINDS = ("python", "console", "toml", "json", "sh", "text")
 # Directives of the site hold prose, and code only in blocks of their own.
 # What is included literally is a file that other tests run.
@@ -176,8 +177,9 @@ TALKING = [page for page in PAGES if any(b.kind == "console" for b in blocks_of(
     "page", TALKING, ids=[str(page.relative_to(ROOT)) for page in TALKING]
 )
 def test_commands_of_a_page_run_in_order(page: Path, tmp_path: Path) -> None:
+    # Untraced: tests of the command line run the same lines, and in half the time.
     environment = {
-        **os.environ,
+        **{name: os.environ[name] for name in os.environ if name not in TRACED},
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
         "PYTHONPATH": str(ROOT),
         "MPLBACKEND": "Agg",

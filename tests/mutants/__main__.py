@@ -7,6 +7,10 @@ python -m tests.mutants --package --sample 300     drawn from the whole package
 python -m tests.mutants --rule "dropped check"     those of one rule
 python -m tests.mutants --list FILE                the mutants alone
 python -m tests.mutants --near FILE                by the tests that import from FILE
+python -m tests.mutants --contexts build/coverage/data   by the tests of each line
+
+The last one asks what ``BLOWFISH_CONTEXTS=test_function .ci/run tests without_jit
+coverage`` noted, and takes the tests that run a mutant's line from the whole suite.
 
 Exit code 1 where a mutant survives that `equivalents.toml` does not explain, or where
 fewer than ``--floor`` per cent are noticed. Kernels are tried as plain Python. Each run
@@ -21,11 +25,12 @@ import os
 import secrets
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 from .equivalents import accepted
-from .rules import ROOT, Mutant, mutants
-from .runner import files_with_tests, try_mutants
+from .rules import ROOT, Key, Mutant, mutants
+from .runner import files_with_tests, try_mutants, try_noted
 
 PACKAGE = ROOT / "blowfish_fast"
 ROOMS = (PACKAGE / "measure", PACKAGE / "accounting")
@@ -48,11 +53,17 @@ def main() -> int:
     parser.add_argument(
         "--near", action="store_true", help="survivors do not go on to the whole room"
     )
+    parser.add_argument(
+        "--contexts", type=Path, help="what coverage noted of every test"
+    )
+    parser.add_argument(
+        "--seconds", type=float, default=40.0, help="CPU time for one mutant's tests"
+    )
     parser.add_argument("--numbered", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
     places = options.paths or ([PACKAGE] if options.package else ROOMS)
     if options.numbered:
-        wanted = {tuple(one.split()) for one in sys.stdin}
+        wanted = [tuple(one.split()) for one in sys.stdin]
         places = sorted({ROOT / path for path, _ in wanted})
     files = [
         path
@@ -66,14 +77,15 @@ def main() -> int:
         if options.rule in (None, one.rule)
     ]
     if options.numbered:
-        chosen = [one for one in found if (one.path, str(one.number)) in wanted]
+        named = {(one.path, str(one.number)): one for one in found}
+        chosen = [named[one] for one in wanted]
         return _try_all(chosen, len(chosen), options)
     if options.list:
         sys.stdout.write("".join(f"{one}\n" for one in found))
         return 0
     seed = secrets.randbelow(10**6) if options.seed is None else options.seed
     if options.sample is not None:
-        found = sorted(found, key=lambda one: _rank(one, seed))[: options.sample]
+        found = _drawn(found, seed)[: options.sample]
     sys.stdout.write(f"{len(found):,} mutants, seed {seed}\n")
     known = accepted()
     left = [one for one in found if one.key not in known]
@@ -88,7 +100,12 @@ def _try_all(found: list[Mutant], drawn: int, options: argparse.Namespace) -> in
         code = _without_compiler(kernels, options)
         found = [one for one in found if one not in kernels]
     survivors: list[Mutant] = []
-    for room in sorted({_room(one) for one in found}):
+    if options.contexts is not None and found:
+        outcome = try_noted(found, options.contexts, options.seconds)
+        survivors = outcome.survivors
+        for test in outcome.failed:
+            sys.stdout.write(f"     fails without a mutant: {test}\n")
+    for room in [] if options.contexts else sorted({_room(one) for one in found}):
         picked = [one for one in found if _room(one) == room]
         files = sorted({one.path for one in picked})
         tests = {test for path in files for test in files_with_tests(ROOT / path)}
@@ -112,9 +129,18 @@ def _try_all(found: list[Mutant], drawn: int, options: argparse.Namespace) -> in
     return code or int(100 * (tried - len(survivors)) < options.floor * tried)
 
 
-def _rank(mutant: Mutant, seed: int) -> bytes:
-    """Return a number by which mutants are drawn: other lines do not change it."""
-    return hashlib.sha256(repr((seed, mutant.key)).encode()).digest()
+def _drawn(found: list[Mutant], seed: int) -> list[Mutant]:
+    """Return mutants in a drawn order, which other lines of a file do not change.
+
+    Lines with the same text are told apart by their order.
+    """
+    seen: Counter[Key] = Counter()
+    ranks = {}
+    for one in found:
+        again = (seen[one.key],) if seen[one.key] else ()
+        ranks[one] = hashlib.sha256(repr((seed, one.key, *again)).encode()).digest()
+        seen[one.key] += 1
+    return sorted(found, key=lambda one: ranks[one])
 
 
 def _room(mutant: Mutant) -> str:
@@ -139,6 +165,8 @@ def _without_compiler(found: list[Mutant], options: argparse.Namespace) -> int:
         [
             *(sys.executable, "-m", "tests.mutants", "--numbered"),
             *(f"--floor={options.floor}", *(["--near"] if options.near else [])),
+            *([f"--contexts={options.contexts}"] if options.contexts else []),
+            f"--seconds={options.seconds}",
         ],
         input="".join(f"{one.path} {one.number}\n" for one in found),
         text=True,

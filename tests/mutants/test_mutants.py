@@ -5,10 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from coverage import CoverageData
 
+from .contexts import Contexts
 from .equivalents import accepted
 from .rules import ROOT, mutants, mutated_tree
-from .runner import files_with_tests, try_mutants
+from .runner import files_with_tests, try_mutants, try_noted
 
 CHECKED = '''"""A file."""
 
@@ -78,3 +80,71 @@ def test_a_changed_default_is_tried_in_a_fresh_process() -> None:
     )
     outcome = try_mutants([default], ["tests/accounting/test_composition.py"])
     assert (outcome.survivors, outcome.failed) == ([], [])
+
+
+WATCH = "blowfish_fast/_support/compiler_watch.py"
+TOLD = (
+    "tests._support.test_compiler_watch"
+    ".test_compiling_is_told_once_however_deep_it_goes"
+)
+
+
+def noted(folder: Path, ran: dict[str, dict[str, list[tuple[int, int]]]]) -> Path:
+    """Write what coverage would have noted: the arcs of each file by test."""
+    data = CoverageData(str(folder / "data"))
+    for test, arcs in ran.items():
+        data.set_context(test)
+        data.add_arcs({str(ROOT / path): some for path, some in arcs.items()})
+    data.write()
+    return folder / "data"
+
+
+def test_tests_of_the_whole_suite_are_found_by_what_coverage_noted(
+    tmp_path: Path,
+) -> None:
+    found = mutants(ROOT / WATCH)
+    (first,) = (one for one in found if one.before == "first = self._depth == 1")
+    (after,) = (
+        one for one in found if one.line > first.line and one.after == "tell is None"
+    )
+    data = noted(
+        tmp_path,
+        {
+            "": {WATCH: [(-1, after.line)]},
+            TOLD: {WATCH: [(-1, first.line), (first.line, after.line)]},
+            "tests.test_docs.test_of_no_file": {WATCH: [(-1, after.line)]},
+        },
+    )
+    own = TOLD.replace(".", "/").replace("/test_compiling", ".py::test_compiling")
+    contexts = Contexts(data)
+    assert contexts.tests_of(first) == [own]
+    # The one that ran less comes first.
+    assert contexts.tests_of(after) == ["tests/test_docs.py::test_of_no_file", own]
+    # That one is not there any more. A line that nothing ran has its file's tests.
+    (fine,) = (one for one in found if one.rule == "truth" and one.after == "True")
+    outcome = try_noted([after, fine], data, 20.0)
+    assert (outcome.tried, outcome.survivors, outcome.failed) == (2, [fine], [])
+
+
+def test_what_is_outside_every_body_is_tried_by_what_uses_it(tmp_path: Path) -> None:
+    name = "blowfish_fast/accounting/composition.py"
+    text = (ROOT / name).read_text().splitlines()
+    found = mutants(ROOT / name)
+    (default,) = (one for one in found if "scoped: bool = False" in one.before)
+    # No mutant of its own: its value is a power of two.
+    constant = default._replace(line=_line(text, "MOST_WALKED ="))
+    data = noted(
+        tmp_path,
+        {
+            "tests.x.test_body": {name: [(-1, default.line + 15)]},
+            "tests.x.test_use": {name: [(-1, _line(text, "> MOST_WALKED"))]},
+            "tests.x.test_elsewhere": {WATCH: [(-1, 30)]},
+        },
+    )
+    contexts = Contexts(data)
+    assert contexts.tests_of(default) == ["tests/x.py::test_body"]
+    assert contexts.tests_of(constant) == ["tests/x.py::test_use"]
+
+
+def _line(text: list[str], part: str) -> int:
+    return next(at for at, line in enumerate(text, 1) if part in line)

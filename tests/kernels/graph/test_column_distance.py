@@ -102,6 +102,20 @@ def test_repeats_are_found_along_any_order(matrix, shuffler):
     assert found.tolist() == expected
 
 
+def test_entries_are_read_until_the_budget_is_over():
+    # Each pair costs one, and its entries: here two, with one column of each.
+    parts = compressed(np.diag([1.0, 2.0, 4.0]))
+    lengths, first, second = np.array([1.0, 2.0, 4.0]), np.array([0, 1]), [1, 2]
+    for budget, seen in ((0, (0.0, 6.0, 1)), (1, (3.0, 6.0, 4)), (4, (6.0, 6.0, 6))):
+        pairs = furthest_in_pairs(
+            *parts, lengths, first, np.array(second), budget=budget
+        )
+        windows = furthest_in_windows(
+            *parts, lengths, np.array([1, 2, 2]), budget=budget
+        )
+        assert tuple(pairs) == tuple(windows) == seen
+
+
 def test_a_known_distance_is_kept():
     parts = compressed(np.eye(3))
     seen = furthest_in_pairs(
