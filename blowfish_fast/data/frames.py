@@ -189,6 +189,17 @@ class Table:
         parquet.write_table(self.to_arrow(), os.fspath(path))
 
 
+def write_csv(table: Table, path: str | os.PathLike[str]) -> None:
+    """Write a table so that a spreadsheet shows its letters as they are.
+
+    Without a mark at the beginning of the file Excel garbles umlauts.
+    """
+    texts = (one for one in table.columns.values() if one.dtype.kind in "OU")
+    words = {str(value) for one in texts for value in set(one.tolist())}
+    plainly = "".join({*table.columns, *words}).isascii()
+    table.to_csv(path, encoding="utf-8" if plainly else "utf-8-sig")
+
+
 def write_workbook(
     path: str | os.PathLike[str], sheets: Mapping[str, Table], *, about: str = ""
 ) -> None:

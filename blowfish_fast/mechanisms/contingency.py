@@ -37,6 +37,7 @@ from blowfish_fast.release.guarantee import Guarantee, new_identity
 from blowfish_fast.release.tables.accuracy import TableErrors
 from blowfish_fast.release.tables.tables_release import TablesRelease
 from blowfish_fast.workloads import Tables, Workload
+from blowfish_fast.workloads.tables import places_of
 
 from .base import Mechanism, Outcome, _version
 
@@ -231,14 +232,7 @@ class Contingency(Mechanism):
         measured = self._measured
         tables: Sequence[AxisSet] = self.workload.tables
         if isinstance(workload, Workload):
-            own = self.domain.attributes
-            found = workload.domain.attributes
-            axes = tuple(own.index(one) for one in found if one in own)
-            if len(axes) != len(found) or list(axes) != sorted(axes):
-                raise WorkloadError(
-                    "ask a workload over the attributes of one table, in their order",
-                    received=repr(workload),
-                )
+            axes = places_of(workload, self.domain)
             if not isinstance(workload, Tables):
                 noise = TableNoise.of(measured, axes)
                 buckets = Buckets.single_cells(workload.domain.size)

@@ -276,7 +276,8 @@ def table_errors(errors: TableErrors, *, axes: Axes | None = None) -> Axes:
         if len(table) <= 2:
             row, column = place[table[0]], place[table[-1]]
             field[row, column] = value
-    drawn = axes_for(axes, (6.4, 5.4), "A map of errors")
+    side = max(6.4, 2.4 + 0.58 * len(known))
+    drawn = axes_for(axes, (side, side - 1.0), "A map of errors")
     _draw_errors(drawn, field, [str(one) for one in table_names(errors.domain, known)])
     relative = errors.records is not None
     drawn.set_title(
@@ -296,7 +297,7 @@ def _draw_errors(axes: Axes, field: np.ndarray, names: list[str]) -> None:
         for row, column in np.argwhere(np.isfinite(field)):
             value = field[row, column]
             colour = "white" if shown[row, column] < middle else "black"
-            text = f"{value:.2g}" if value < 100 else f"{value:.0f}"
+            text = f"{value:.2g}" if value < 100 else f"{value:,.0f}"
             axes.text(
                 column, row, text, ha="center", va="center", fontsize=7, color=colour
             )

@@ -362,8 +362,8 @@ class FittedTables:
         kernels.count_tables(counts, cells, self.sizes, [table])
         return counts.reshape(shape).astype(np.float64)
 
-    def misplaced(self, tables: tuple[AxisSet, ...], records: Any) -> list[float]:
-        """Return how far tables of records lie from the fitted ones, as a share."""
+    def place(self, records: Any) -> Cells:
+        """Return the cell numbers of records of any frame."""
         if isinstance(records, Table):
             records = dict(records)
         _, rules = domain_with_rules(self.domain, None, None)
@@ -371,10 +371,13 @@ class FittedTables:
         if not blocks:
             raise InputError("compare at least one record", received="none")
         columns = np.array([np.concatenate(one) for one in zip(*blocks, strict=True)])
-        cells = columns.astype(np.int32)
+        return columns.astype(np.int32)
+
+    def misplaced(self, tables: tuple[AxisSet, ...], cells: Cells) -> list[float]:
+        """Return how far tables of records lie from the fitted ones, as a share."""
         shares = []
         for table in tables:
-            own = self.count(cells, table) / cells.shape[1]
+            own = self.count(cells, table) / max(cells.shape[1], 1)
             fitted = self.table(table) / max(self.total, 1e-9)
             shares.append(0.5 * float(np.abs(own - fitted).sum()))
         return shares

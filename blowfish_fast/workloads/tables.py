@@ -140,6 +140,20 @@ def table_names(domain: Attributes, table: Iterable[int]) -> tuple[Any, ...]:
     return tuple(axis if name is None else name for axis, name in named)
 
 
+def places_of(workload: Any, domain: Attributes) -> tuple[int, ...]:
+    """Return which attributes of a domain a workload is over; refuse others."""
+    attributes = getattr(getattr(workload, "domain", None), "attributes", ())
+    own = domain.attributes
+    axes = [own.index(one) for one in attributes if one in own]
+    if not axes or len(axes) != len(attributes) or axes != sorted(axes):
+        raise DomainError(
+            "ask a workload over the attributes of one table, in their order",
+            received=repr(workload),
+            way_out='Build it over release.table("age", "sex").domain',
+        )
+    return tuple(axes)
+
+
 def _all_tables(domain: Attributes, ways: Any) -> tuple[tuple[int, ...], ...]:
     most = as_whole(ways, "ways", 1)
     if most > domain.ndim:

@@ -124,7 +124,7 @@ def test_errors_of_what_is_no_table_are_refused_and_others_found_by_name():
     expected = [mechanism.expected_error(one) for one in ("region", "size")]
     assert (mechanism.expected_error(some) == np.concatenate(expected)).all()
     other = Tables(bf.WideDomain.product(SURVEY, bf.Domain(2, names=["more"])), ways=1)
-    with pytest.raises(WorkloadError, match="attributes of one table"):
+    with pytest.raises(DomainError, match="attributes of one table"):
         mechanism.expected_error(other)
 
 

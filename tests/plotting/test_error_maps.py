@@ -23,6 +23,21 @@ def test_every_table_has_its_field():
     assert "records" in bf.plotting.table_errors(plan()).get_title()
 
 
+@pytest.mark.parametrize("attributes", [3, 14, 16])
+def test_numbers_stay_inside_their_fields(attributes):
+    sizes = [2 + at for at in range(attributes)]
+    survey = bf.WideDomain.product(
+        *(bf.Domain(size, names=[f"attribute {size}"]) for size in sizes)
+    )
+    asked = bf.workloads.Tables(survey, ways=2)
+    mechanism = bf.Contingency(bf.policies.AddRemove(survey), asked, epsilon=1)
+    axes = bf.plotting.table_errors(mechanism.plan(records=10**6))
+    axes.figure.canvas.draw()
+    field = axes.get_window_extent().width / attributes
+    assert len(axes.texts) == len(asked.tables)
+    assert max(one.get_window_extent().width for one in axes.texts) < 0.95 * field
+
+
 def test_other_things_are_refused():
     with pytest.raises(InputError, match="errors of tables"):
         bf.plotting.table_errors([1, 2])

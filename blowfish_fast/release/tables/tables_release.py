@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import math
 import re
 from collections.abc import Iterator, Mapping
@@ -17,12 +18,8 @@ from blowfish_fast._support.validation import as_confidence, as_generator
 from blowfish_fast.data.axes import as_array
 from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.data.domain import Domain, WideDomain
-from blowfish_fast.data.frames import LONGEST_TITLE, Table, write_workbook
-from blowfish_fast.errors import (
-    DomainError,
-    NoEstimateError,
-    ReleaseFileError,
-)
+from blowfish_fast.data.frames import LONGEST_TITLE, Table, write_csv, write_workbook
+from blowfish_fast.errors import InputError, NoEstimateError, ReleaseFileError
 from blowfish_fast.measure.handle import Measurement
 from blowfish_fast.measure.noise import Scales, without_rounding
 from blowfish_fast.measure.strategies.tables.residuals import (
@@ -44,7 +41,7 @@ from blowfish_fast.release.guarantee import Guarantee
 from blowfish_fast.release.release import Release
 from blowfish_fast.release.synthetic import FittedTables, coins_of
 from blowfish_fast.workloads import Identity, Tables, Workload
-from blowfish_fast.workloads.tables import table_names
+from blowfish_fast.workloads.tables import places_of, table_names
 
 from .accuracy import TableErrors
 
@@ -56,6 +53,8 @@ if TYPE_CHECKING:
 MEMBER = "tables.json"
 """The part of the file that says what it holds."""
 
+EXPORTED = re.compile(r"[0-9]{3,}_[A-Za-z0-9_-]*\.csv")
+"""Names that `save_tables` gives."""
 Kinds = dict[str, bool]
 """Columns beside the estimates, and whether their counts are whole."""
 
@@ -223,7 +222,7 @@ class TablesRelease(Release):
 
     def misplaced(self, records: Any) -> Table:
         """Return, per asked table, the share of records that its fit puts elsewhere."""
-        shares = self._fitted.misplaced(self._asked, records)
+        shares = self._fitted.misplaced(self._asked, self._fitted.place(records))
         names = as_array(tuple(" x ".join(map(str, one)) for one in self.asked))
         return Table({"table": names, "misplaced": np.array(shares)})
 
@@ -250,29 +249,38 @@ class TablesRelease(Release):
         *,
         fitted: bool = False,
         whole: bool = False,
+        confidence: float = 0.95,
+        overwrite: bool = False,
     ) -> None:
         """Write every asked table: a folder of CSV files, or one ``.xlsx``.
 
         Beside the linear estimates stand those without negative counts (`fitted`) and
-        whole numbers that agree to the last record (`whole`), if asked. Workbooks need
-        the extra "excel".
+        whole numbers that agree to the last record (`whole`), if asked; the contents
+        then say which share of the records they put elsewhere than the fitted ones.
+        `overwrite` replaces a workbook, or the files of a former export, and no others.
+        Workbooks need the extra "excel".
         """
-        target = Path(path)
+        target, sure = Path(path), as_confidence(confidence)
+        book = target.suffix.lower() == ".xlsx"
+        refuse_former(target, "table", folder=not book, overwrite=overwrite)
         kinds = {"fitted": False} if fitted else {}
         kinds |= {"whole": True} if whole else {}
         names = [_title(at, one) for at, one in enumerate(self.asked, 1)]
-        if target.suffix.lower() == ".xlsx":
+        if book:
             names = ["contents", *(one[:LONGEST_TITLE] for one in names)]
-            sheets = _contents(self, kinds, "sheet", names[1:])
+            sheets = _contents(self, kinds, "sheet", names[1:], sure)
             paired = dict(zip(names, sheets, strict=True))
-            write_workbook(target, paired, about=_promise(self))
+            write_workbook(target, paired, about=_promise(self, sure))
             return
         target.mkdir(parents=True, exist_ok=True)
-        (target / "promise.txt").write_text(_promise(self) + "\n", encoding="utf-8")
+        for one in former_files(target):
+            one.unlink(missing_ok=True)
+        promise = _promise(self, sure) + "\n"
+        (target / "promise.txt").write_text(promise, encoding="utf-8")
         names = ["contents.csv", *(f"{one}.csv" for one in names)]
-        tables = _contents(self, kinds, "file", names[1:])
+        tables = _contents(self, kinds, "file", names[1:], sure)
         for name, table in zip(names, tables, strict=True):
-            table.to_csv(target / name)
+            write_csv(table, target / name)
 
     def answer(self, workload: Workload) -> AnyArray:
         """Return one estimated answer per query, of tables or of one marginal."""
@@ -318,24 +326,11 @@ class TablesRelease(Release):
         return self._over(workload).standard_errors(workload)
 
     def _over(self, workload: Workload) -> Release:
-        return self._release_of(self._places(workload))
+        return self._release_of(places_of(workload, self.domain))
 
     def _asked_of(self, workload: Tables) -> list[AxisSet]:
-        places = self._places(workload)
+        places = places_of(workload, self.domain)
         return [tuple(places[axis] for axis in one) for one in workload.tables]
-
-    def _places(self, workload: Workload) -> AxisSet:
-        """Return which attributes a workload is over; refuse others."""
-        attributes = getattr(getattr(workload, "domain", None), "attributes", ())
-        own = self.domain.attributes
-        axes = [own.index(one) for one in attributes if one in own]
-        if not axes or len(axes) != len(attributes) or axes != sorted(axes):
-            raise DomainError(
-                "ask a workload over the attributes of one table, in their order",
-                received=repr(workload),
-                way_out='Build it over release.table("age", "sex").domain',
-            )
-        return tuple(axes)
 
     def where(
         self, conditions: Mapping[Any, Any] | None = None, /, **named: Any
@@ -413,32 +408,58 @@ def _rebuild(content: dict[str, Any]) -> tuple[Any, ...]:
 
 
 def _contents(
-    release: TablesRelease, kinds: Kinds, heading: str, names: list[str]
+    release: TablesRelease, kinds: Kinds, heading: str, names: list[str], sure: float
 ) -> Iterator[Table]:
     """Yield the list of all tables, with their names, and then each of them."""
     columns = dict(release.accuracy())
+    if "whole" in kinds:
+        shares = release._fitted.misplaced(release._asked, release._whole_cells)
+        columns["whole_misplaced"] = np.array(shares)
     yield Table({**columns, heading: as_array(tuple(names))})
     for table in release.asked:
-        yield _cells(release, table, kinds)
+        rows = release.table(*table).to_table(sure)
+        columns = dict(rows)
+        for name, whole in kinds.items():
+            columns[name] = release.fitted(*table, whole=whole).estimate.reshape(-1)
+        yield Table(columns, experiment=rows.experiment)
 
 
-def _cells(release: TablesRelease, table: tuple[Any, ...], kinds: Kinds) -> Table:
-    """Return a row per cell: estimate and interval, and the fits that are asked."""
-    rows = release.table(*table).to_table()
-    columns = dict(rows)
-    for name, whole in kinds.items():
-        columns[name] = release.fitted(*table, whole=whole).estimate.reshape(-1)
-    return Table(columns, experiment=rows.experiment)
+def refuse_former(path: Path, kind: str, *, folder: bool, overwrite: bool) -> None:
+    """Refuse to write over what is there, unless that is allowed."""
+    if path.exists() and (path.is_dir() != folder or not overwrite):
+        raise InputError(
+            f"{path} exists already; choose another name for the {kind}, or allow "
+            "overwrite. Nothing was changed"
+        )
+    if path.is_dir():
+        former_files(path)
 
 
-def _promise(release: TablesRelease) -> str:
+def former_files(folder: Path) -> list[Path]:
+    """Return what a former export wrote into a folder; refuse a folder of others."""
+    listed, held = folder / "contents.csv", {one.name for one in folder.iterdir()}
+    text = listed.read_text("utf-8", "replace") if listed.is_file() else ""
+    names = [row.get("file") or "" for row in csv.DictReader(text.splitlines())]
+    # A list by somebody else may name anything: only names that exports give count.
+    tables = {one for one in (*held, *names) if EXPORTED.fullmatch(one)}
+    if held and not (names and tables == set(names) and "promise.txt" in held):
+        raise InputError(
+            "tables replace only tables that were written before, as contents.csv and "
+            "promise.txt of their folder say",
+            received=f"{folder}, which holds other files",
+            way_out="Name a new or an empty folder. Nothing was changed",
+        )
+    return [folder / one for one in (*names, "contents.csv", "promise.txt")]
+
+
+def _promise(release: TablesRelease, sure: float) -> str:
     return (
         f"{release.guarantee}\n"
         "All tables were published together, once, under this promise. They agree: "
         "a table summed over an attribute is the table without it.\n"
-        "Counts carry noise, and may be negative or fractional. Low and high hold "
-        "the true count with a probability of at least 95 %. Counts under fitted "
-        "are not negative; those under whole are those of one set of made-up "
+        "Counts carry noise, and may be negative or fractional. Low and high hold the "
+        f"true count with a probability of at least {100 * sure:g} %. Counts under "
+        "fitted are not negative; those under whole are those of one set of made-up "
         "records, so that they agree to the last one."
     )
 

@@ -97,6 +97,9 @@ def test_whole_tables_agree_to_the_last_record(folder):
         with open(folder / "whole" / name, newline="") as file:
             return list(csv.DictReader(file))
 
+    shares = [float(one["whole_misplaced"]) for one in read("contents.csv")]
+    assert len(shares) == 6
+    assert 0 <= min(shares) < max(shares) < 0.2
     by_sex = {one["sex"]: float(one["whole"]) for one in read("002_sex.csv")}
     both = read("004_age_sex.csv")
     for sex, many in by_sex.items():
@@ -347,16 +350,27 @@ def test_a_file_is_no_folder_and_a_folder_is_no_workbook(name, folder):
     assert not (folder / "survey.ledger").exists()
 
 
-def test_a_confidence_that_tables_would_not_follow_is_refused(folder):
-    problem = refused("release", "job.toml", "--confidence", "0.9")
-    assert problem.received == "--confidence 0.9"
-    assert "blowfish answer" in problem.way_out
-    assert not (folder / "survey.ledger").exists()
-    told("release", "job.toml", "--confidence", "0.95")
+def test_intervals_in_the_files_hold_at_the_confidence_that_is_asked(folder):
+    told("release", "job.toml", "--confidence", "0.5", "--table", "half")
+    out = bf.TablesRelease.load("release.blowfish")
+    assert "at least 50 %" in (folder / "half" / "promise.txt").read_text()
+    with open("half/004_age_sex.csv", newline="") as file:
+        rows = [(float(row["low"]), float(row["high"])) for row in csv.DictReader(file)]
+    table = out.table("age", "sex")
+    cells = bf.workloads.Identity(table.domain)
+    assert np.allclose(rows, table.intervals(cells, 0.5))
+    assert not np.allclose(rows, table.intervals(cells))
+    problem = refused("release", "job.toml", "--confidence", "1.5", "--overwrite")
+    assert "confidence" in str(problem)
     wide = told("answer", "release.blowfish", "--by", "sex")["answers"]
     narrow = told("answer", "release.blowfish", "--by", "sex", "--confidence", "0.5")
     for one, other in zip(wide, narrow["answers"], strict=True):
         assert one["low"] < other["low"] < other["high"] < one["high"]
+
+
+def test_a_report_of_many_tables_is_called_by_their_number(folder):
+    told("release", "job.toml", "--report", "page.html")
+    assert "<h1>6 tables of 3 columns</h1>" in (folder / "page.html").read_text()
 
 
 def test_questions_to_many_tables_are_put_to_the_table_of_their_columns(folder):

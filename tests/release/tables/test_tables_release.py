@@ -8,7 +8,12 @@ import numpy as np
 import pytest
 
 import blowfish_fast as bf
-from blowfish_fast.errors import DomainError, IntervalError, ReleaseFileError
+from blowfish_fast.errors import (
+    DomainError,
+    InputError,
+    IntervalError,
+    ReleaseFileError,
+)
 from blowfish_fast.release.synthetic import coins_of
 from blowfish_fast.workloads import Identity, Prefixes, Tables
 
@@ -236,6 +241,40 @@ def test_all_tables_are_written_to_a_workbook(out, tmp_path):
     assert book.sheetnames[:2] == ["promise", "contents"]
     assert len(book.sheetnames) == 12
     assert "eps = 1" in next(book["promise"].values)[0]
+
+
+def test_files_that_are_there_are_kept_unless_that_is_allowed(out, tmp_path):
+    pytest.importorskip("openpyxl")
+    for target in (tmp_path / "all", tmp_path / "all.xlsx"):
+        out.save_tables(target)
+        with pytest.raises(InputError, match="exists already"):
+            out.save_tables(target)
+        out.save_tables(target, overwrite=True)
+    mine = tmp_path / "all" / "notes.txt"
+    mine.write_text("mine")
+    out.save_tables(tmp_path / "all", confidence=0.5, overwrite=True)
+    assert mine.read_text() == "mine"
+    assert "at least 50 %" in (tmp_path / "all" / "promise.txt").read_text()
+    (tmp_path / "work").mkdir()
+    (tmp_path / "work" / "thesis.txt").write_text("years")
+    with pytest.raises(InputError, match="holds other files"):
+        out.save_tables(tmp_path / "work", overwrite=True)
+    with pytest.raises(bf.BlowfishError, match="confidence"):
+        out.save_tables(tmp_path / "never", confidence=2)
+    assert not (tmp_path / "never").exists()
+
+
+def test_spreadsheets_are_told_of_letters_beyond_ascii(tmp_path):
+    towns = bf.Domain.from_levels(["Bern", "Zürich"], name="town")
+    survey = bf.WideDomain.product(towns, bf.Domain(2, names=["sex"]))
+    asked = Tables(survey, ways=1)
+    mechanism = bf.Contingency(bf.policies.AddRemove(survey), asked, epsilon=1)
+    people = {"town": ["Bern", "Zürich"] * 50, "sex": [0, 1] * 50}
+    out = mechanism.release(bf.TableCounts.from_records(mechanism, people), rng=1)
+    out.save_tables(tmp_path / "all")
+    mark = b"\xef\xbb\xbf"
+    assert (tmp_path / "all" / "001_town.csv").read_bytes().startswith(mark)
+    assert not (tmp_path / "all" / "002_sex.csv").read_bytes().startswith(mark)
 
 
 def test_accuracy_stands_beside_mean_counts(out):

@@ -5,15 +5,13 @@ What fails after the release loses nothing: it can be made again, for free.
 
 from __future__ import annotations
 
-import csv
 import hashlib
 import io
 import json
 import os
-import re
 import tempfile
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from html import escape
 from importlib.util import find_spec
@@ -26,11 +24,11 @@ from blowfish_fast.apps.cli.parsing.job import Job
 from blowfish_fast.apps.cli.parsing.workload import asks_tables
 from blowfish_fast.apps.cli.printing import as_texts, plain, reads_as_number
 from blowfish_fast.data.domain import Domain
-from blowfish_fast.data.frames import Table
+from blowfish_fast.data.frames import Table, write_csv
 from blowfish_fast.errors import InputError, IntervalError, ReleaseFileError
 from blowfish_fast.release.file import write_bytes
 from blowfish_fast.release.release import Release
-from blowfish_fast.release.tables.tables_release import TablesRelease
+from blowfish_fast.release.tables.tables_release import TablesRelease, refuse_former
 from blowfish_fast.release.tabular import recipe_name
 
 if TYPE_CHECKING:
@@ -44,9 +42,10 @@ DOTS = 150
 RELEASE = "release.blowfish"
 FOLDER = "tables"
 """Where many tables are written, if nothing else is said."""
-EXPORTED = re.compile(r"[0-9]{3,}_[A-Za-z0-9_-]*\.csv")
 CONFIDENCE = 0.95
 MOST_ROWS = 50
+FEW = 7
+"""Values of a column up to which each has a line of its own."""
 STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; color: #1a1a1a; background: #fff;
   max-width: 46rem; margin: 2rem auto; padding: 0 1rem }
@@ -57,6 +56,7 @@ th, td { padding: .15rem .8rem .15rem 0; text-align: left;
 td.number, th.number { text-align: right; font-variant-numeric: tabular-nums }
 .warning { border-left: 4px solid #b00020; padding-left: .8rem }
 figure { margin: 1rem 0 } svg { max-width: 100%; max-height: 26rem }
+svg.tables { width: 100%; height: auto; max-height: none }
 @media print { body { margin: 0 } h2 { break-after: avoid } }
 """
 
@@ -97,12 +97,6 @@ class Outputs:
     def check(self, domain: Domain) -> None:
         """Refuse what could not be written; leaves nothing behind."""
         as_confidence(self.confidence)
-        if self.many and self.confidence != CONFIDENCE:
-            raise InputError(
-                "tables are written with intervals at 0.95",
-                received=f"--confidence {self.confidence:.15g}",
-                way_out="Leave it out; blowfish answer RELEASE --by COLUMN takes it",
-            )
         paths = [path.absolute() for path in self.named.values()]
         if len(set(paths)) < len(paths):
             raise InputError(
@@ -117,12 +111,6 @@ class Outputs:
             check_report(self.named["report"])
         if "picture" in self.named:
             check_picture(self.named["picture"])
-            if domain.ndim > 2 and not self.many:
-                raise InputError(
-                    f"a picture shows one or two columns; this domain has "
-                    f"{domain.ndim}. Leave --picture out, and draw a part of the "
-                    "release later"
-                )
 
     def write(self, release: Release) -> Written:
         """Write the release, then what is made from it."""
@@ -148,9 +136,8 @@ class Outputs:
 
     def _write_table(self, release: Release, path: Path) -> None:
         if isinstance(release, TablesRelease):
-            for one in former_files(path) if path.is_dir() else ():
-                one.unlink(missing_ok=True)
-            release.save_tables(path, fitted=True, whole=self.whole)
+            terms: Any = {"confidence": self.confidence, "overwrite": self.overwrite}
+            release.save_tables(path, fitted=True, whole=self.whole, **terms)
             return
         table = cell_table(release, self.confidence, whole=self.whole)
         write_table(table, path, str(release.guarantee))
@@ -182,13 +169,7 @@ class Outputs:
                 "another name"
             )
         folder = self.many and kind == "table" and path.suffix.lower() != ".xlsx"
-        if path.exists() and (path.is_dir() != folder or not self.overwrite):
-            raise InputError(
-                f"{path} exists already; choose another name for the {kind}, or "
-                "allow --overwrite. Nothing was charged"
-            )
-        if path.is_dir():
-            former_files(path)
+        refuse_former(path, kind, folder=folder, overwrite=self.overwrite)
         try:
             handle, probe = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}")
         except OSError as problem:
@@ -198,23 +179,6 @@ class Outputs:
             ) from None
         os.close(handle)
         os.unlink(probe)
-
-
-def former_files(folder: Path) -> list[Path]:
-    """Return what a former export wrote into a folder; refuse a folder of others."""
-    listed, held = folder / "contents.csv", {one.name for one in folder.iterdir()}
-    text = listed.read_text("utf-8", "replace") if listed.is_file() else ""
-    names = [row.get("file") or "" for row in csv.DictReader(text.splitlines())]
-    # A list by somebody else may name anything: only names that exports give count.
-    tables = {one for one in (*held, *names) if EXPORTED.fullmatch(one)}
-    if held and not (names and tables == set(names) and "promise.txt" in held):
-        raise InputError(
-            "tables replace only tables that were written before, as contents.csv and "
-            "promise.txt of their folder say",
-            received=f"{folder}, which holds other files",
-            way_out="Name a new or an empty folder, --table. Nothing was changed",
-        )
-    return [folder / one for one in (*names, "contents.csv", "promise.txt")]
 
 
 def check_table(path: Path, *, many: bool = False) -> None:
@@ -260,21 +224,6 @@ def write_table(table: Table, path: Path, promise: str) -> None:
         table.to_parquet(path)
 
 
-def write_csv(table: Table, path: Path) -> None:
-    """Write a table so that a spreadsheet shows its letters as they are.
-
-    Without a mark at the beginning of the file Excel garbles umlauts.
-    """
-    texts = [
-        str(one)
-        for column in table.columns.values()
-        if column.dtype.kind in "OU"
-        for one in set(column.tolist())
-    ]
-    plainly = all(one.isascii() for one in [*table.columns, *texts])
-    table.to_csv(path, encoding="utf-8" if plainly else "utf-8-sig")
-
-
 def check_picture(out: Path) -> None:
     """Refuse, before any work is done, what could not be drawn or written."""
     if out.suffix.lower() not in PICTURES:
@@ -305,12 +254,26 @@ def write_picture(draw: Callable[[], Axes], out: Path | BinaryIO) -> str:
     return str(out)
 
 
-def release_axes(release: Release, confidence: float) -> Axes:
-    """Draw one or two columns, or the errors of many tables; intervals where known."""
+def release_axes(
+    release: Release, confidence: float, by: Sequence[str | int] = ()
+) -> Axes:
+    """Draw counts, or the errors of many tables; intervals where they are known."""
     from blowfish_fast import plotting
 
-    if isinstance(release, TablesRelease):
+    if isinstance(release, TablesRelease) and not by:
         return plotting.table_errors(release.errors())
+    if release.domain.ndim > 2 and not by:
+        small = [at for at, cells in enumerate(release.domain.shape) if cells <= FEW]
+        by = [0, *[at for at in small if at > 0][:1]]
+    if len(by) > 2:
+        raise InputError(
+            "a picture shows counts by one or two columns",
+            received=f"{len(by)} columns",
+            way_out="Name two of them, --by; blowfish answer RELEASE --by takes more",
+        )
+    if by:
+        counts = release.group_by(*by).count()
+        return plotting.groups(counts, confidence=confidence)
     if release.domain.ndim == 2:
         return plotting.grid_map(release)
     try:
@@ -333,7 +296,11 @@ def write_report(
     from blowfish_fast.apps.cli.explanations import explain_release
 
     _, sections = explain_release(release, name)
-    title = f"Counts by {' and '.join(release.domain.column_names)}"
+    *names, last = release.domain.column_names
+    title = " and ".join([*filter(None, [", ".join(names)]), last])
+    title = f"Counts by {title}"
+    if isinstance(release, TablesRelease):
+        title = f"{len(release.asked):,} tables of {release.domain.ndim} columns"
     parts = [f"<h1>{escape(title)}</h1>", f"<p>{escape(str(release.guarantee))}</p>"]
     if not release.private:
         parts.append(
@@ -356,15 +323,14 @@ def write_report(
 
 def _figure(release: Release, confidence: float, title: str) -> str:
     """Return the picture as part of the page; nothing where none can be drawn."""
-    drawn = release.domain.ndim <= 2 or isinstance(release, TablesRelease)
-    if not drawn or find_spec("matplotlib") is None:
+    if find_spec("matplotlib") is None:
         return ""
     stream = io.BytesIO()
     write_picture(lambda: release_axes(release, confidence), stream)
     svg = stream.getvalue().decode("utf-8")
-    svg = svg[svg.index("<svg") :].replace(
-        "<svg ", f'<svg role="img" aria-label="{escape(title)}, drawn" ', 1
-    )
+    kind = "tables" if isinstance(release, TablesRelease) else "counts"
+    head = f'<svg role="img" aria-label="{escape(title)}, drawn" class="{kind}" '
+    svg = svg[svg.index("<svg") :].replace("<svg ", head, 1)
     return f"<figure>{svg}</figure>"
 
 
