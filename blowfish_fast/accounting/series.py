@@ -41,6 +41,9 @@ FORMS = {
     "year": (r"(\d{4})", "2026"),
 }
 
+NOISE = {1: 2.0, 2: 0.5}
+"""Variance of a counted cell at epsilon 1 and at rho 1."""
+
 
 @dataclass(frozen=True)
 class SeriesTotal:
@@ -76,6 +79,7 @@ class Series:
         ledger's domain, since a date that may move is in two epochs.
     every : {"day", "week", "month", "quarter", "year"}
         Epochs are half-open: "2026-11-15", "2026-W46", "2026-11", "2026-Q4", "2026".
+        Arrivals that name a zone lie in an epoch by their time in UTC.
     level : {"event", "person-epoch", "person"}
         Who is protected at the price of the dearest epoch. "event": one record, on a
         ledger of records. "person-epoch" ("person-week" and so on are the same): all
@@ -280,29 +284,33 @@ class Series:
         )
 
     def plan(self, epochs: int) -> SeriesPlan:
-        """Say what each of so many epochs may cost of what remains. Free."""
+        """Say what each of so many epochs may cost from now on. Free."""
         number = as_whole(epochs, "epochs", 1)
-        left = self.ledger.remaining
+        left, power = self.ledger.remaining, self.ledger.currency.power
         if self.level == "person":
-            each = left / number
+            each, block = left / number, 1
+            mean = (number + 1) / 2 * NOISE[power]
             words = (
                 f"each {self.every} may cost {float(each):g}: a person in all {number} "
                 f"of them loses the sum, {float(left):g}"
             )
-            mean = 2.0 * (number + 1) / 2 / float(each) ** 2 if each else np.inf
-            return SeriesPlan(each, 1, float(mean), words)
-        block, mean = best_block(number)
-        words = (
-            f"each {self.every} may cost {float(left):g}: a record is in one of them"
-            if block == 1
-            else f"{float(left / 2):g} for each {self.every} and as much for each "
-            f"block of {block} in a second series: running totals then add fewer "
-            "releases"
-        )
+        else:
+            # What the dearest epoch has paid, every other one may cost, too.
+            dearest = max(self._units().values(), default=0)
+            each = left + self.ledger.currency.amount(dearest)
+            block, mean = best_block(number, power)
+            words = (
+                f"each {self.every} may cost {float(each):g}: a record is in one of "
+                "them"
+                if block == 1
+                else f"{float(each / 2):g} for each {self.every} and as much for each "
+                f"block of {block} in a second series: running totals then add fewer "
+                "releases"
+            )
         if self.level == "person-epoch":
-            words += f"; a person in w of them is protected at w times {float(left):g}"
-        mean = mean / float(left) ** 2 if left else np.inf
-        return SeriesPlan(left, block, float(mean), words)
+            words += f"; a person in w of them is protected at w times {float(each):g}"
+        mean = mean / float(each) ** (3 - power) if each else np.inf
+        return SeriesPlan(each, block, float(mean), words)
 
     def sentence(self) -> str:
         """Say who is protected at which price so far."""
@@ -330,12 +338,16 @@ class Series:
         return spent
 
 
-def best_block(epochs: int) -> tuple[int, float]:
-    """Return the epochs per block that err least, and their variance at epsilon 1."""
+def best_block(epochs: int, power: int = 1) -> tuple[int, float]:
+    """Return the epochs per block that err least, and their variance at a budget of 1.
+
+    The budget is epsilon, or rho where `power` is 2: half of it errs 4 or 2 times.
+    """
     upto = np.arange(1, epochs + 1)
-    best = 1, float((2.0 * upto).mean())
+    best = 1, float((NOISE[power] * upto).mean())
+    half = NOISE[power] * 2 ** (3 - power)
     for size in range(2, 3 * int(epochs**0.5) + 2):
-        mean = float((8.0 * (upto // size + upto % size)).mean())
+        mean = float((half * (upto // size + upto % size)).mean())
         best = (size, mean) if mean < best[1] else best
     return best
 
@@ -357,7 +369,7 @@ def read_epoch(every: str, name: str) -> Epoch:
         if match is None:
             raise ValueError
         return Epoch(name, *_bounds(every, *map(int, match.groups())))
-    except ValueError:
+    except (ValueError, OverflowError):
         raise InputError(
             f"a {every} is named like {example!r}", received=repr(name)
         ) from None

@@ -8,6 +8,7 @@ extras    ... (outside) (missing)   public cells after all others, with noise
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from datetime import date
@@ -213,7 +214,10 @@ def as_moments(values: AnyArray) -> AnyArray:
         values = _without_blanks(values)
     _refuse_odd_texts(values)
     try:
-        moments = values.astype("datetime64[us]")
+        with warnings.catch_warnings():
+            # Of moments with a zone numpy takes the time in UTC, and warns.
+            warnings.simplefilter("ignore", UserWarning)
+            moments = values.astype("datetime64[us]")
     except (TypeError, ValueError, OverflowError):
         raise DomainError(
             "dates must read like 2024-05-31 or 2024-05-31T12:00; found another form"

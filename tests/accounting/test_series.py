@@ -265,3 +265,46 @@ def test_a_frame_is_read_as_the_same_columns_are(ledger, weeks):
     first = weeks.release("2026-W46", _laplace(), VISITS, rng=1)
     again = framed.release("2026-W46", _laplace(), frame, rng=1)
     assert again.estimate.tolist() == first.estimate.tolist()
+
+
+def test_what_the_dearest_epoch_paid_every_other_one_may_cost(ledger, weeks):
+    before = weeks.plan(4)
+    weeks.release("2026-W46", _laplace(), VISITS, rng=1)
+    assert ledger.remaining < before.each
+    assert weeks.plan(4) == before
+    assert weeks.preview("2026-W47", _laplace()).reason == ""
+
+
+def test_a_plan_in_rho_knows_the_noise_of_rho():
+    policy = bf.policies.AddRemove(AGES)
+    weeks = bf.Series(
+        bf.Ledger(None, rho="0.5", policy=policy), column="received", every="week"
+    )
+    once = bf.Gaussian(policy, bf.workloads.Identity(AGES), rho="0.5")
+    error = once.release([5, 9, 2], rng=1).standard_errors(once.workload)[0]
+    assert weeks.plan(1).variance == pytest.approx(error**2, rel=0.05)
+    # Two releases at half of rho err as four at all of it, not as eight.
+    assert best_block(20, power=2)[0] > 1 == best_block(20)[0]
+    assert best_block(9, power=2)[1] < 9 * 0.5
+
+
+def test_arrivals_with_a_zone_lie_in_the_epoch_of_their_time_in_utc(weeks):
+    pandas = pytest.importorskip("pandas")
+    # In Berlin the hour from two to three is there twice that night.
+    moments = pandas.to_datetime(
+        ["2026-10-25T00:30", "2026-10-25T01:30", "2026-10-25T23:30"], utc=True
+    )
+    for zone in ("UTC", "Europe/Berlin", "America/New_York"):
+        table = pandas.DataFrame(
+            {"age": [0, 1, 2], "received": moments.tz_convert(zone)}
+        )
+        for day, arrived in (("24", 0), ("25", 3), ("26", 0)):
+            days = bf.Series(weeks.ledger, column="received", every="day")
+            epoch = read_epoch("day", f"2026-10-{day}")
+            assert days._counted(epoch, AGES, table).counts.sum() == arrived
+
+
+def test_the_last_day_of_the_calendar_is_refused_as_others_are(weeks):
+    days = bf.Series(weeks.ledger, column="received", every="day")
+    with pytest.raises(InputError, match="a day is named like"):
+        days.release("9999-12-31", _laplace(), VISITS, rng=1)
