@@ -12,12 +12,11 @@ from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.errors import InputError
 from blowfish_fast.measure.budgets import Budget, BudgetTerms
 from blowfish_fast.measure.handle import Handle
-from blowfish_fast.measure.strategies import PrefixSums
 from blowfish_fast.measure.strategies.ordered.hierarchy_plan import best_hierarchy
 from blowfish_fast.measure.strategies.ordered.ordered_hierarchy import OrderedHierarchy
-from blowfish_fast.measure.strategies.ordered.prefix_fits import (
+from blowfish_fast.measure.strategies.ordered.prefix_sums import (
+    PrefixSums,
     monotone_buckets,
-    running_totals,
     straight_pieces,
 )
 from blowfish_fast.policies import Policy
@@ -93,9 +92,9 @@ class Ordered(Mechanism):
     def _run(self, private: Handle) -> Outcome:
         strategy = PrefixSums(self.domain.size)
         measured = private.measure(strategy, budget=private.remaining)
-        totals = None if private.dry_run else running_totals(measured)
-        if self.fit is None or totals is None:
+        if self.fit is None or private.dry_run:
             return Outcome.of(measured)
+        totals = strategy.totals(measured.noisy, measured.scales)
         if self.fit == "piecewise" and totals.variance:
             totals = straight_pieces(totals)
         cells = monotone_buckets(totals)

@@ -33,10 +33,10 @@ from blowfish_fast.measure.strategies.cells import mean_noise
 from blowfish_fast.measure.strategies.edges.edge_lines import grid_shape
 from blowfish_fast.measure.strategies.ordered.prefix_fits import (
     SINGLE_CELLS,
-    monotone_buckets,
     running_totals,
     smoothed_cells,
 )
+from blowfish_fast.measure.strategies.ordered.prefix_sums import monotone_buckets
 from blowfish_fast.measure.strategies.strategy_choice import (
     MOST_WEIGHED,
     NAMES,

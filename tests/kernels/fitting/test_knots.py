@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from numba import config
 
 from blowfish_fast.measure.strategies.ordered.prefix_fits import (
-    Totals,
     _between_knots,
     _running_moments,
 )
+from blowfish_fast.measure.strategies.ordered.prefix_sums import Totals
 
 pytestmark = pytest.mark.kernel
 

@@ -7,16 +7,14 @@ of the noise, and on whether few knots are enough for the noisy totals.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
 from blowfish_fast import kernels
-from blowfish_fast._support.typing import BoolArray, FloatArray, IntArray
+from blowfish_fast._support.typing import FloatArray, IntArray
 from blowfish_fast.measure.handle import Measurement
 
 from .ordered_hierarchy import OrderedHierarchy
-from .prefix_sums import PrefixSums
+from .prefix_sums import PrefixSums, Totals, monotone_buckets, straight_pieces
 
 SINGLE_CELLS = 1.5
 """Up to so many cells per query, each cell counts by itself."""
@@ -36,27 +34,11 @@ LONG = 8
 """Cells of a stretch that counts as even; these must hold half of the records."""
 
 
-class Totals(NamedTuple):
-    """Running totals and noise: with chance 19/20 no row exceeds `outlier`."""
-
-    values: FloatArray
-    known: BoolArray
-    variance: float
-    width: float
-    outlier: float
-
-
 def running_totals(measured: Measurement) -> Totals | None:
     """Return the estimated running totals, if running totals were measured."""
     strategy, scales = measured.strategy, measured.scales
-    noisy = scales.measured
-    variance = float(scales.variances[noisy].max(initial=0.0))
-    width = float(scales.widths.max(initial=0.0))
-    tail = np.log(20.0 * noisy.size)
-    outlier = width * float(tail if scales.power == 1 else np.sqrt(2.0 * tail))
     if isinstance(strategy, PrefixSums):
-        values = strategy.totals(measured.noisy, scales)
-        return Totals(values, scales.exact, variance, width, outlier)
+        return strategy.totals(measured.noisy, scales)
     if not isinstance(strategy, OrderedHierarchy):
         return None
     values = np.cumsum(strategy.infer(measured.noisy, scales))
@@ -66,13 +48,7 @@ def running_totals(measured: Measurement) -> Totals | None:
     known[ends] = True
     # Least squares meets exact totals up to rounding; fits pass through them.
     values[ends] = measured.noisy[: strategy.blocks][exact]
-    return Totals(values, known, variance, width, outlier)
-
-
-def monotone_buckets(totals: Totals) -> FloatArray:
-    """Return the counts whose running totals are closest and never decrease."""
-    fitted = kernels.isotonic_fit(totals.values, totals.known, low=0.0)
-    return np.diff(fitted, prepend=0.0)
+    return Totals.with_noise(values, known, scales)
 
 
 def smoothed_cells(totals: Totals, query_cells: float) -> FloatArray:
@@ -97,16 +73,6 @@ def smoothed_cells(totals: Totals, query_cells: float) -> FloatArray:
     by_pieces = monotone_buckets(straight_pieces(totals))
     both: FloatArray = 0.5 * (by_scale + by_pieces)
     return both
-
-
-def straight_pieces(totals: Totals) -> Totals:
-    """Fit straight pieces between exact totals; ln(cells) variances per parameter."""
-    ends = np.flatnonzero(totals.known)
-    starts = np.append(0, ends[:-1] + 1)
-    penalties = totals.variance * np.log(ends - starts + 1.0)
-    return totals._replace(
-        values=kernels.piecewise_linear(totals.values, starts, ends, penalties)
-    )
 
 
 def _knotted(totals: Totals) -> Totals | None:

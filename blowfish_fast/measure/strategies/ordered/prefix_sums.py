@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from functools import cached_property
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
@@ -71,6 +71,41 @@ class LineReach:
         return starts, ends, np.maximum.reduceat(self.lengths, starts)
 
 
+class Totals(NamedTuple):
+    """Running totals and noise: with chance 19/20 no row exceeds `outlier`."""
+
+    values: FloatArray
+    known: BoolArray
+    variance: float
+    width: float
+    outlier: float
+
+    @classmethod
+    def with_noise(cls, values: FloatArray, known: BoolArray, scales: Scales) -> Self:
+        """Return totals with the noise of their rows."""
+        variance = float(scales.variances[scales.measured].max(initial=0.0))
+        width = float(scales.widths.max(initial=0.0))
+        tail = np.log(20.0 * scales.rates.size)
+        outlier = width * float(tail if scales.power == 1 else np.sqrt(2.0 * tail))
+        return cls(values, known, variance, width, outlier)
+
+
+def monotone_buckets(totals: Totals) -> FloatArray:
+    """Return the counts whose running totals are closest and never decrease."""
+    fitted = kernels.isotonic_fit(totals.values, totals.known, low=0.0)
+    return np.diff(fitted, prepend=0.0)
+
+
+def straight_pieces(totals: Totals) -> Totals:
+    """Fit straight pieces between exact totals; ln(cells) variances per parameter."""
+    ends = np.flatnonzero(totals.known)
+    starts = np.append(0, ends[:-1] + 1)
+    penalties = totals.variance * np.log(ends - starts + 1.0)
+    return totals._replace(
+        values=kernels.piecewise_linear(totals.values, starts, ends, penalties)
+    )
+
+
 class PrefixSums(LinearStrategy):
     """Running totals of `cells` cells.
 
@@ -112,7 +147,11 @@ class PrefixSums(LinearStrategy):
             worst = max(worst, int(before[-1] - before[reach.bottom.argmax()]))
         return worst
 
-    def totals(self, noisy: IntArray, scales: Scales) -> FloatArray:
+    def totals(self, noisy: IntArray, scales: Scales) -> Totals:
+        """Return the noisy running totals with their noise."""
+        return Totals.with_noise(self._values(noisy, scales), scales.exact, scales)
+
+    def _values(self, noisy: IntArray, scales: Scales) -> FloatArray:
         """Return the noisy running totals; those not measured are interpolated."""
         known = scales.measured | scales.exact
         if known.all():
@@ -123,7 +162,7 @@ class PrefixSums(LinearStrategy):
 
     def infer(self, noisy: IntArray, scales: Scales) -> FloatArray:
         """Return the differences of the running totals."""
-        return np.diff(self.totals(noisy, scales), prepend=0.0)
+        return np.diff(self._values(noisy, scales), prepend=0.0)
 
     def _spread(self, form: Fractions | Pieces, scales: Scales) -> Spread:
         """Return the exact law of each query's noise: a few rows per query."""

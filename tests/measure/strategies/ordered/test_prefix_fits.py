@@ -11,11 +11,13 @@ from blowfish_fast.measure.randomness import Randomness
 from blowfish_fast.measure.strategies import Cells, PrefixSums
 from blowfish_fast.measure.strategies.ordered.hierarchy_plan import planned_hierarchy
 from blowfish_fast.measure.strategies.ordered.prefix_fits import (
-    Totals,
     _knotted,
-    monotone_buckets,
     running_totals,
     smoothed_cells,
+)
+from blowfish_fast.measure.strategies.ordered.prefix_sums import (
+    Totals,
+    monotone_buckets,
 )
 
 STEPS = np.repeat([3, 40, 0, 12], 64)
