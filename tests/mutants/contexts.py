@@ -99,10 +99,14 @@ class Contexts:
 
 
 def _function(context: str) -> str:
-    """Return ``tests/room/test_x.py::test_y`` for ``tests.room.test_x.test_y``."""
+    """Return ``tests/room/test_x.py::test_y`` for ``tests.room.test_x.test_y``.
+
+    The tests of this harness try mutants themselves and are left out.
+    """
     module, _, function = context.rpartition(".")
     path = Path(*module.split(".")).with_suffix(".py") if module else Path()
-    return f"{path}::{function}" if module.startswith("tests.") else ""
+    ours = module.startswith("tests.") and not module.startswith("tests.mutants.")
+    return f"{path}::{function}" if ours else ""
 
 
 def _around(tree: ast.AST, line: int) -> Iterator[ast.AST]:
