@@ -146,7 +146,7 @@ def main() -> dict[str, float]:
             f"share by {results[name]:.1%} on average, {np.abs(even - 1).max():.0%} at "
             f"most\n  the median person is in district {low // INCOMES}, income "
             f"{low % INCOMES} .. district {high // INCOMES}, income {high % INCOMES} "
-            f"(95 %)\n  district 6, income 300: the leaf of incomes "
+            f"(holds the truth, 95 %)\n  district 6, income 300: the leaf of incomes "
             f"{leaf.incomes.start} to {leaf.incomes.stop - 1}"
         )
     return results

@@ -38,12 +38,19 @@ from .group_answers import (
     variance_bounds,
 )
 from .quantiles import SelectedQuantiles
-from .query_grid import AnswerSource, Grid, GridAnswers, Held, ValueRows, value_rows
+from .query_grid import (
+    AnswerSource,
+    Grid,
+    GridAnswers,
+    Held,
+    RowSource,
+    ValueRows,
+    value_rows,
+)
 
 Answer = TypeVar("Answer")
 NamedCovers = dict[int, list[tuple[Any, Cover]]]
 """Names and covers of the groups along each axis."""
-IntervalSource = GridAnswers | SelectedQuantiles
 
 
 class Questions(ABC, Generic[Answer]):
@@ -72,7 +79,7 @@ class Questions(ABC, Generic[Answer]):
     def count(self) -> Answer:
         """Return the number of records."""
         counted = self._grid.count()
-        return self._answers("count", counted.values, counted)
+        return self._answers("count", counted.values, counted.bounds)
 
     def relative_count(self, of: Selection | None = None) -> Answer:
         """Return the part of all records, or of another selection, that is selected."""
@@ -89,8 +96,8 @@ class Questions(ABC, Generic[Answer]):
         quotient = Quotient(counted.bounds, base.bounds, (0.0, 1.0))
         total = float(base.values[0])
         parts = counted.values / total if total > 0 else np.zeros(counted.values.size)
-        claim = self._claim(quotient.bounds, counted, base)
-        return self._answers("relative_count", np.clip(parts, 0.0, 1.0), claim)
+        shares = np.clip(parts, 0.0, 1.0)
+        return self._answers("relative_count", shares, quotient.bounds)
 
     def sum(self, name: str | int, values: Any = None) -> Answer:
         """Return the sum of an attribute over the records.
@@ -102,7 +109,7 @@ class Questions(ABC, Generic[Answer]):
         """
         axis, found = self._value_rows(name, values)
         summed = self._grid.value_sums(axis, found.rows(), found.ends())
-        return self._answers("sum", summed.values, summed, axis)
+        return self._answers("sum", summed.values, summed.bounds, axis)
 
     def mean(self, name: str | int, values: Any = None) -> Answer:
         """Return the mean of an attribute; see `sum` for what records count with."""
@@ -116,26 +123,25 @@ class Questions(ABC, Generic[Answer]):
         quotient = Quotient(
             summed.bounds, counted.bounds, (low, high), centre, (least, most)
         )
-        claim = self._claim(quotient.bounds, summed, counted)
-        return self._answers("mean", np.clip(estimate, low, high), claim, axis)
+        means = np.clip(estimate, low, high)
+        return self._answers("mean", means, quotient.bounds, axis)
 
     def variance(self, name: str | int, values: Any = None) -> Answer:
         """Return the variance of an attribute, of records that count as in `sum`."""
-        axis, spread, claim = self._variance(name, values)
-        return self._answers("variance", spread, claim, axis)
+        axis, spread, bounds = self._variance(name, values)
+        return self._answers("variance", spread, bounds, axis)
 
     def std(self, name: str | int, values: Any = None) -> Answer:
         """Return the standard deviation of an attribute: the root of `variance`."""
-        axis, spread, claim = self._variance(name, values)
+        axis, spread, squared = self._variance(name, values)
 
         def bounds(confidence: float, of: Held) -> FloatArray:
-            root: FloatArray = np.sqrt(claim.bounds(confidence, of))
+            root: FloatArray = np.sqrt(squared(confidence, of))
             return root
 
-        rooted = claim._replace(bounds=bounds)
-        return self._answers("std", np.sqrt(spread), rooted, axis)
+        return self._answers("std", np.sqrt(spread), bounds, axis)
 
-    def _variance(self, name: str | int, values: Any) -> tuple[int, FloatArray, Claim]:
+    def _variance(self, name: str | int, values: Any) -> tuple[int, FloatArray, Bounds]:
         axis, found = self._value_rows(name, values)
         along = partial(self._grid.along, axis)
         counted = self._grid.count()
@@ -148,13 +154,13 @@ class Questions(ABC, Generic[Answer]):
         mean = Quotient(first.bounds, counted.bounds, (least, most))
         square = Quotient(second.bounds, counted.bounds, (0.0, farthest**2))
         bounds = partial(variance_bounds, mean, square, ((most - least) / 2) ** 2)
-        return axis, spread, self._claim(bounds, first, second, counted)
+        return axis, spread, bounds
 
     def quantile(self, name: str | int, q: float = 0.5) -> Answer:
         """Return the value below which a part `q` of the records lies, from 0 to 1."""
         axis = self._release.domain.axis(name)
         found = SelectedQuantiles(self._grid, axis, q)
-        return self._answers("quantile", found.values, found, axis)
+        return self._answers("quantile", found.values, found.bounds, axis)
 
     def min(self, name: str | int) -> NoReturn:
         """Refuse: see the error."""
@@ -175,24 +181,16 @@ class Questions(ABC, Generic[Answer]):
         given = None if values is None else _given_values(attribute, values)
         return axis, value_rows(attribute, self._grid.axes[axis], given)
 
-    def _claim(self, bounds: Bounds, *parts: IntervalSource) -> Claim:
-        """Return intervals that hold the truth where all their parts do."""
-        kind = partial(_common_kind, parts)
-        release = self._release
-        return Claim(bounds, kind, release.interval_sentence, release)
-
     def _answers(
         self,
         measure: str,
         values: FloatArray,
-        source: Claim | IntervalSource,
+        bounds: Bounds,
         of: int | None = None,
     ) -> Answer:
         """Name the answers, in the order in which attributes were asked for."""
-        claim = source
-        if not isinstance(claim, Claim):
-            claim = self._claim(claim.bounds, claim)
-        domain, named = self._release.domain, self._named
+        release, named = self._release, self._named
+        domain = release.domain
         shape = [len(groups) for groups in self._grid.axes]
         rest = (axis for axis in range(domain.ndim) if axis not in named)
         axes: list[int] = [*named, *rest]
@@ -203,9 +201,14 @@ class Questions(ABC, Generic[Answer]):
             [[name for name, _ in self._groups[axis]] for axis in named],
             measure,
             found,
-            claim._replace(bounds=partial(_in_order, claim.bounds, order, found)),
+            Claim(
+                partial(_in_order, bounds, order, found),
+                partial(_rows_kind, release, bounds),
+                release.interval_sentence,
+                release,
+            ),
             of=None if of is None else domain.column_names[of],
-            seeded=not getattr(self._release, "private", True),
+            seeded=not getattr(release, "private", True),
         )
         return self._hand_over(answers)
 
@@ -323,8 +326,11 @@ def join_conditions(
     return {**(conditions or {}), **named}
 
 
-def _common_kind(parts: Sequence[IntervalSource]) -> Scope:
-    return "truth" if all(one.kind() == "truth" for one in parts) else "noise"
+def _rows_kind(release: AnswerSource, bounds: Bounds) -> Scope:
+    """Return what intervals hold: the truth where that of all their rows is known."""
+    bounds(0.95, source := RowSource())
+    known = (release.holds_truth(one).all() for one, _ in source.listed)
+    return "truth" if all(known) else "noise"
 
 
 def _in_order(

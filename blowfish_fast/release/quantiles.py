@@ -24,7 +24,6 @@ from blowfish_fast.data.predicates import Cover, intersection
 from blowfish_fast.errors import DomainError, InputError, SizeError
 from blowfish_fast.measure.noise import Spread, without_rounding
 
-from .grants import Scope
 from .query_grid import Grid, GridAnswers, Held, cell_parts, refuse_extras
 
 MOST_TOTALS = 4096
@@ -68,16 +67,6 @@ def cdf_values(estimate: FloatArray) -> FloatArray:
         return np.arange(1, totals.size + 1) / totals.size
     fractions: FloatArray = totals / totals[-1]
     return fractions
-
-
-def cdf_miss(spread: Spread, miss: float) -> float:
-    """Return how often each total may miss: a private one of all takes half."""
-    return 0.5 * miss if spread.square[-1] > 0.0 else miss
-
-
-def quantile_miss(spread: Spread, miss: float) -> float:
-    """Return how often each total may miss where all are to hold at once."""
-    return miss / max(int((spread.square > 0.0).sum()), 1)
 
 
 def cdf_bounds(totals: FloatArray, half: FloatArray) -> FloatArray:
@@ -212,11 +201,6 @@ class SelectedQuantiles:
         """Return intervals, (groups, 2), that hold with at least `confidence` each."""
         listed = [one.bounds(confidence, of) for one in self.stretches]
         return np.stack(listed, axis=self.axis).reshape(-1, 2)
-
-    def kind(self) -> Scope:
-        """Return whether intervals hold the truth: where all running totals do."""
-        known = (one.totals().kind() == "truth" for one in self.stretches)
-        return "truth" if all(known) else "noise"
 
 
 class _Stretch:

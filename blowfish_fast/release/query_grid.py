@@ -155,7 +155,7 @@ class GridAnswers:
         return tuple(SparseRows(domain, without_zeros(one)) for one in self._ends())
 
     def bounds(self, confidence: float, of: Held) -> FloatArray:
-        """Return intervals, (groups, 2), of the truth where `kind` says so.
+        """Return intervals, (groups, 2), of the truth where that is known.
 
         Where a record's place in its cell matters, they reach from the lower end of one
         query to the upper end of another; each misses with half the probability.
@@ -169,12 +169,6 @@ class GridAnswers:
             pair = [release.intervals(one, confidence, of="noise") for one in asked]
         bounds = np.stack([pair[0][:, 0], pair[-1][:, 1]], axis=-1)
         return np.maximum(bounds, 0.0) if self.counts and of != "noise" else bounds
-
-    def kind(self) -> Scope:
-        """Return whether intervals can hold the true answers, or the noise alone."""
-        asked = (self.workload,) if self.ends is None else self.ends
-        known = (self.grid.release.holds_truth(one).all() for one in asked)
-        return "truth" if all(known) else "noise"
 
 
 class RowSource:
@@ -206,10 +200,8 @@ class RowSource:
         asked = [one for one, _ in self.listed]
         boxes = [one for one in asked if isinstance(one, Rectangles)]
         if len(boxes) == len(asked):
-            lows, highs = (
-                np.concatenate([getattr(one, end) for one in boxes])
-                for end in ("lows", "highs")
-            )
+            lows = np.concatenate([one.lows for one in boxes])
+            highs = np.concatenate([one.highs for one in boxes])
             return Rectangles(asked[0].domain, lows, highs)
         rows = sparse.vstack([whole_rows(*one)[0] for one in self.listed])
         return JointRows(asked[0].domain, rows)
