@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable
+from pathlib import Path
 from threading import Lock
 
 
@@ -46,3 +48,13 @@ class CompilerWatch:
 
 
 COMPILER = CompilerWatch()
+
+
+def compiled_before(module: str) -> bool:
+    """Tell whether compiled kernels of a module lie where they are looked for."""
+    ours, named = Path(__file__).parents[1] / "kernels", "NUMBA_CACHE_DIR"
+    usual = [ours, Path.home() / ".cache" / "numba"]
+    places = (
+        [ours / "compiled", Path(os.environ[named])] if named in os.environ else usual
+    )
+    return any(True for one in places for _ in one.rglob(f"{module}.*.nbi"))

@@ -41,8 +41,7 @@ COLUMNS = (
     "result",
 )
 """Heads of the summary: a stop is a policy family on a domain."""
-
-
+FILES = ("audit.json", "audit.html", "audit.md")
 SAMPLED = ("noise", "rho noise", "choice", "release")
 
 GOALS = {
@@ -300,14 +299,11 @@ class Report:
     def write(self, folder: Path) -> list[Path]:
         """Write audit.json, audit.html and audit.md into `folder`."""
         folder.mkdir(parents=True, exist_ok=True)
-        texts = {
-            folder / "audit.json": self.to_json(),
-            folder / "audit.html": self.to_html(),
-            folder / "audit.md": self.to_markdown(),
-        }
-        for path, text in texts.items():
+        texts = (self.to_json(), self.to_html(), self.to_markdown())
+        paths = [folder / name for name in FILES]
+        for path, text in zip(paths, texts, strict=True):
             path.write_text(text, encoding="utf-8")
-        return list(texts)
+        return paths
 
 
 def _sampled(verdicts: Iterable[Verdict]) -> list[Verdict]:

@@ -190,7 +190,7 @@ def test_amending_keeps_the_currency():
     ledger = in_memory(rho="0.01")
     ledger.amend(rho="0.02")
     assert ledger.rho == Fraction(1, 50)
-    with pytest.raises(LedgerError, match="Make a new ledger"):
+    with pytest.raises(LedgerError, match="State its budget in"):
         ledger.amend(epsilon=1)
 
 

@@ -230,3 +230,21 @@ def test_lists_of_texts_are_refused_and_lists_of_numbers_read():
     for wrong in (["1", "1", "5"], [1j, 2, 3], ["a", 1, 2]):
         with pytest.raises(InputError, match="arrays of real numbers"):
             kernels.window_deviations(wrong, 2)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_is_no_array_at_all_is_refused_as_bad_input(name):
+    call = CALLS[name]
+    places = [at for at, one in enumerate(call.arguments) if _is_array(one)]
+    for at in places:
+        for odd in ("abc", {}, [[1], [1, 2]]):
+            given = list(copy.deepcopy(call.arguments))
+            given[at] = odd
+            with pytest.raises(BlowfishError):
+                getattr(kernels, name)(*given, **call.options)
+    with pytest.raises(TypeError, match="argument"):
+        getattr(kernels, name)(*call.arguments, **call.options, no_such_word=1)
+
+
+def _is_array(value):
+    return isinstance(value, np.ndarray)

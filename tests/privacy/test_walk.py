@@ -241,6 +241,8 @@ def test_the_command_writes_its_report(one_process, tmp_path):
     assert json.loads(figures.read_text()).keys() == {"audit", "grey_box"}
     assert (tmp_path / "audit.html").read_text().startswith("<!doctype html>")
     assert (tmp_path / "audit.md").read_text().startswith("| subject |")
+    again = RUN.invoke(application, arguments).exception
+    assert "audit.json exists already" in str(again)
 
 
 def test_the_command_speaks_json_and_tables(one_process):

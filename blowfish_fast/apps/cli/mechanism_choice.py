@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import blowfish_fast
+from blowfish_fast._support.compiler_watch import COMPILER, compiled_before
 from blowfish_fast.advice.comparison import compare
 from blowfish_fast.data.csv_files import is_number
 from blowfish_fast.errors import (
@@ -40,7 +41,7 @@ from blowfish_fast.mechanisms.registry import (
 from blowfish_fast.mechanisms.transformed import Transformed
 from blowfish_fast.policies import Policy
 from blowfish_fast.release.tables.accuracy import TableErrors
-from blowfish_fast.workloads import Tables, Workload
+from blowfish_fast.workloads import Identity, Tables, Workload
 
 from .options import look_here_for
 from .parsing.job import BEST, ON_QUERIES, Job
@@ -48,6 +49,8 @@ from .printing import counter, spinner
 from .release_job import BUDGET_FORMS, Facts
 
 EVERY = {**MECHANISMS, **RHO_MECHANISMS}
+FEW_CELLS, FEW_RANGES, SOME_RANGES = 2**10, 20, 2**9
+"""Predicted without the compiler; some ranges only if it would begin from nothing."""
 MANY_CELLS = 2**12
 """Beyond this, what takes long to predict and seldom wins is left out."""
 MOST_KEPT = 64
@@ -165,13 +168,29 @@ def _tables_together(
     )
 
 
-def choose_with_progress(facts: Facts, job: Job) -> MechanismChoice:
-    """Return `choose_mechanism`, with its progress on the terminal."""
+def choose_with_progress(
+    facts: Facts, job: Job, *, dry: bool = False
+) -> MechanismChoice:
+    """Return `choose_mechanism`, with its progress on the terminal.
+
+    In a `dry` run no noise is drawn: a small prediction does without the compiler.
+    """
+    if dry and COMPILER.alone and job.budget is not None and job.records is None:
+        COMPILER.wanted = not _soon_predicted(facts)
     if job.records is None or (job.mechanism or BEST) != BEST:
         with spinner("choosing a mechanism"):
             return choose_mechanism(facts, job)
     with counter("trying mechanisms") as step:
         return choose_mechanism(facts, job, step)
+
+
+def _soon_predicted(facts: Facts) -> bool:
+    """Tell whether plain Python predicts sooner than the compiler is there."""
+    by_cell = isinstance(facts.workload, Identity)
+    ranges = 0 if by_cell else facts.workload.queries
+    return facts.domain.size <= FEW_CELLS and ranges <= (
+        FEW_RANGES if compiled_before("weight_sweeps") else SOME_RANGES
+    )
 
 
 def _check_accuracy(job: Job) -> None:

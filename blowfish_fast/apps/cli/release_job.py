@@ -150,21 +150,9 @@ def read_facts(job: Job) -> Facts:
         )
     counting = read_counting(job, plain)
     domain = counting.domain
-    policy = _read_policy(job, domain, whole_table=tables)
+    policy, table_policy = _read_policies(job, domain, whole_table=tables)
     read = parse_tables if tables else parse_workload
     workload = read(job.workload or "", domain)
-    table_policy = policy
-    if job.ledger_domain:
-        outside, missing = parse_treatments(job.outside), parse_treatments(job.missing)
-        table, _ = domain_with_rules(parse_table(job.ledger_domain), outside, missing)
-        if table.columns_for(domain) is None:
-            raise InputError(
-                "the columns of a release are among those of its ledger, with the same "
-                f"cells or unions of them; received {domain!r} and, for the ledger, "
-                f"{table!r}"
-            )
-        if job.policy is not None:
-            table_policy = extend_policy(job.policy, domain, table)
     people = counting.bound
     if people is not None:
         terms: Any = {"person": people.person, "count": people.count}
@@ -175,24 +163,40 @@ def read_facts(job: Job) -> Facts:
     return Facts(counting, policy, workload, table_policy)
 
 
-def _read_policy(job: Job, domain: Any, *, whole_table: bool) -> Policy:
-    """Return the stated policy, or what that of the ledger says of these columns."""
-    if job.policy is not None:
+def _read_policies(
+    job: Job, domain: Any, *, whole_table: bool
+) -> tuple[Policy, Policy]:
+    """Return the policy of a release, and that of the ledger that it makes."""
+    if job.policy is not None and not job.ledger_domain:
         read = parse_table_policy if whole_table else parse_policy
-        return read(job.policy, domain)
-    assert job.ledger is not None
-    with Ledger(job.ledger) as ledger:
-        policy = ledger.policy
+        stated: Policy = read(job.policy, domain)
+        return stated, stated
+    if job.policy is not None and job.ledger_domain:
+        outside, missing = parse_treatments(job.outside), parse_treatments(job.missing)
+        table, _ = domain_with_rules(parse_table(job.ledger_domain), outside, missing)
+        if table.columns_for(domain) is None:
+            raise _not_among(table, domain)
+        policy = extend_policy(job.policy, domain, table)
+    else:
+        assert job.ledger is not None
+        with Ledger(job.ledger) as ledger:
+            policy = ledger.policy
     if policy.domain.attributes == domain.attributes:
-        return policy
+        return policy, policy
     columns = policy.domain.columns_for(domain)
     seen = None if columns is None else policy._seen_through(columns, domain)
     if seen is None:
-        raise InputError(
-            f"the ledger {job.ledger} is about {policy.domain!r}; state columns among "
-            f"these, with the same cells or unions of them; received {domain!r}"
-        )
-    return seen
+        raise _not_among(policy.domain, domain)
+    return seen, seen if job.policy is None else policy
+
+
+def _not_among(table: Any, domain: Any) -> InputError:
+    return InputError(
+        "the columns of a release are among those of its ledger, with the same cells "
+        "or unions of them",
+        received=repr(domain),
+        way_out=f"The ledger is about {table!r}",
+    )
 
 
 class EpochWords(NamedTuple):

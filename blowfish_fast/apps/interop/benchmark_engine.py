@@ -17,7 +17,7 @@ from blowfish_fast._support.validation import malformed_as
 from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.data.histogram import Histogram
-from blowfish_fast.errors import DomainError, InputError, WorkloadError
+from blowfish_fast.errors import CountsError, DomainError, InputError, WorkloadError
 from blowfish_fast.mechanisms.registry import MechanismName, find_mechanism
 from blowfish_fast.release.release import Release
 from blowfish_fast.workloads import Identity, Linear, Ranges, Rectangles, Workload
@@ -98,8 +98,9 @@ class Engine:
         seed: int | np.random.Generator | None = None,
     ) -> Release:
         """Return the whole release of a `Run`: guarantee, intervals, details."""
-        domain = domain_of(Q, x)
-        counts = np.asarray(x)
+        with malformed_as(CountsError, "x must be an array of whole numbers"):
+            counts = np.asarray(x)
+        domain = domain_of(Q, counts)
         if counts.size != domain.size:
             raise DomainError(
                 f"x has {counts.size} cells and the queries are over {domain.size}"

@@ -251,6 +251,10 @@ def test_tables_are_written_as_parquet_too(ask, tmp_path):
     assert parquet.read_table(tmp_path / "t.parquet").column_names == [
         *("sex", "count", "low", "high")
     ]
+    again = ask("people", "--by", "sex", "--out", tmp_path / "t.parquet")
+    assert "exists already" in str(again.exception)
+    more = ["--out", tmp_path / "t.parquet", "--overwrite"]
+    assert ask("people", "--count", *more).exit_code == 0
 
 
 @pytest.mark.parametrize(

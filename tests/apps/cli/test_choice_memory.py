@@ -6,11 +6,13 @@ import json
 import os
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
 import blowfish_fast as bf
+from blowfish_fast._support.compiler_watch import COMPILER
 from blowfish_fast.apps.cli import mechanism_choice
 from blowfish_fast.apps.cli.parsing.job import Job
 from blowfish_fast.apps.cli.release_job import read_facts
@@ -138,3 +140,33 @@ def test_a_second_dry_run_loads_no_compiler(tmp_path):
     assert found[0].stdout == found[1].stdout
     assert "numba" in found[0].stderr
     assert found[1].stderr.strip().splitlines()[-1] == "[]"
+
+
+@pytest.mark.parametrize(
+    ("workload", "cold", "warm"),
+    [
+        ("identity", False, False),
+        ("ranges:500", False, True),
+        ("all_ranges", True, True),
+    ],
+)
+def test_a_dry_run_loads_the_compiler_only_where_that_pays(
+    tmp_path, monkeypatch, workload, cold, warm
+):
+    for name in ("alone", "wanted"):
+        monkeypatch.setattr(COMPILER, name, True)
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(mechanism_choice, "choose_mechanism", lambda *words: words)
+    stated = {"data": "demo", "domain": ["100"], "policy": "full", "epsilon": "1"}
+    job = Job(workload=workload, **stated)
+    facts = read_facts(job)
+    mechanism_choice.choose_with_progress(facts, job)
+    assert COMPILER.wanted
+    mechanism_choice.choose_with_progress(facts, job, dry=True)
+    assert COMPILER.wanted is cold
+    # As Numba names what it keeps of the kernels that predictions need.
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "weight_sweeps._sweep-84.py311.nbi").touch()
+    assert find_spec("blowfish_fast.kernels.tree_scaling.weight_sweeps") is not None
+    mechanism_choice.choose_with_progress(facts, job, dry=True)
+    assert COMPILER.wanted is warm

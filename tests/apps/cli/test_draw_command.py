@@ -33,7 +33,7 @@ def draw(*words):
     return CliRunner().invoke(application, ["draw", *map(str, words)])
 
 
-@pytest.mark.parametrize("sizes", [(12,), (6, 5)], ids=str)
+@pytest.mark.parametrize("sizes", [(12,), (6, 5), (6, 5, 2), (5, 8, 9)], ids=str)
 @pytest.mark.parametrize(
     ("suffix", "begin"), [("png", b"\x89PNG"), ("svg", b"<?xml")], ids=["png", "svg"]
 )
@@ -50,10 +50,11 @@ def test_what_cannot_be_drawn_is_refused_with_the_way_out(saved, tmp_path):
     path = saved(4)
     found = json.loads(draw(path, "--out", out, "--json").stdout)
     assert found["picture"] == str(out)
+    three = ["--by", "0", "--by", "1", "--by", "2"]
     refusals = [
         ([path, "--out", out], "--overwrite"),
         ([path, "--out", tmp_path / "picture.jpg"], ".svg"),
-        ([saved(2, 2, 2), "--out", tmp_path / "three.png"], "one or two columns"),
+        ([saved(2, 2, 2), *three, "--out", tmp_path / "three.png"], "received 3"),
         ([tmp_path / "nothing", "--out", tmp_path / "new.png"], "nothing"),
     ]
     for words, reason in refusals:
@@ -61,3 +62,26 @@ def test_what_cannot_be_drawn_is_refused_with_the_way_out(saved, tmp_path):
         assert isinstance(problem, BlowfishError)
         assert reason in str(problem)
     assert draw(path, "--out", out, "--overwrite").exit_code == 0
+
+
+def test_counts_are_drawn_by_the_columns_that_are_named(tmp_path, monkeypatch):
+    ages = bf.Domain.from_edges([0, 20, 40, 60], name="age")
+    towns = bf.Domain.from_levels(["Bern", "Chur"], name="town")
+    domain = bf.Domain.product(ages, towns, bf.Domain.from_levels("fm", name="sex"))
+    laplace = bf.Laplace(
+        bf.policies.AddRemove(domain), bf.workloads.Identity(domain), epsilon=1
+    )
+    path = tmp_path / "people.blowfish"
+    laplace.release(np.ones((3, 2, 2), int)).save(path)
+    drawn = []
+    groups = bf.plotting.groups
+
+    def watched(answers, **more):
+        drawn.append(answers.attributes)
+        return groups(answers, **more)
+
+    monkeypatch.setattr(bf.plotting, "groups", watched)
+    assert draw(path, "--out", tmp_path / "a.png").exit_code == 0
+    by = ["--by", "sex", "--by", "town"]
+    assert draw(path, "--out", tmp_path / "b.png", *by).exit_code == 0
+    assert drawn == [("age", "town"), ("sex", "town")]

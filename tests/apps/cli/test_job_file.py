@@ -14,7 +14,7 @@ from blowfish_fast.apps.cli.release_job import (
     parse_treatments,
     read_facts,
 )
-from blowfish_fast.errors import BlowfishError
+from blowfish_fast.errors import BlowfishError, InputError
 
 
 def stated(text):
@@ -199,3 +199,15 @@ def test_what_is_left_unsaid_is_asked_for(left_out, message):
     del content[left_out]
     with pytest.raises(BlowfishError, match=message):
         read_facts(Job.from_dict(content))
+
+
+def test_everything_odd_in_a_job_file_is_told_at_once():
+    with pytest.raises(InputError) as told:
+        stated('[wrokload]\nkind = "line"\n[budget]\nepsilom = 1\nrho = "lots"\n')
+    for reason in (
+        "3 parts",
+        "did you mean 'workload'",
+        "'epsilom'",
+        "received 'lots'",
+    ):
+        assert reason in str(told.value)

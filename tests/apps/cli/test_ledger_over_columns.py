@@ -94,3 +94,37 @@ def test_a_job_makes_a_ledger_over_more_columns_than_it_releases(empty_folder):
     stated = [*ASKED, *both, "--policy", "full", "--ledger", "new", "--budget", "1"]
     problem = refused(*stated, "--ledger-domain", "age=16:91:1", "--out", "x")
     assert "among those of its ledger" in str(problem)
+
+
+def test_a_job_states_a_policy_for_each_column_of_its_ledger(empty_folder):
+    job = """
+        [data]
+        source = "demo"
+        [domain]
+        age = "16:91:5"
+        [ledger_domain]
+        age = "16:91:1"
+        district = ["centre", "east", "north", "south", "west"]
+        [policy]
+        kind = "product"
+        factors = ["threshold:5", "full"]
+        [workload]
+        kind = "prefixes"
+        [budget]
+        epsilon = 0.5
+        ledger = "book"
+        total = 1.0
+        [output]
+        release = "one"
+        """
+    (empty_folder / "one.toml").write_text(job)
+    assert told("release", "one.toml")["remaining"] == 0.5
+    # The ledger is there by now, and the same words mean the same.
+    again = ["--request", "two", "--out", "two"]
+    assert told("release", "one.toml", *again)["remaining"] == 0
+    with bf.Ledger("book") as book:
+        assert book.policy.through(["age"]) == bf.policies.Threshold(AGES, theta=5)
+    (empty_folder / "two.toml").write_text(
+        job.replace(', "full"]', ', "full", "full"]')
+    )
+    assert "one policy per column" in str(refused("release", "two.toml"))

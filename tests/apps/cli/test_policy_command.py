@@ -61,6 +61,9 @@ def test_a_policy_is_drawn(tmp_path, cells):
     assert done.exit_code == 0, done.output
     assert "cannot be told apart" in done.output
     assert out.read_bytes().startswith(b"\x89PNG")
+    words = ("draw", "--cells", cells, "--policy", "threshold:2", "--out", str(out))
+    assert "exists already" in str(typed(*words).exception)
+    assert typed(*words, "--overwrite").exit_code == 0
 
 
 def test_drawing_speaks_json(tmp_path):

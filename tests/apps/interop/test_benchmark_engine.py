@@ -175,3 +175,11 @@ def test_an_engine_takes_classes_of_the_package_and_from_outside():
     assert np.array_equal(Engine.dpbench(bf.Laplace).Run(ranges, X, 1.0, seed=3), same)
     with pytest.raises(InputError, match="subclass of Mechanism"):
         Engine.dpbench(bf.Domain)
+
+
+@pytest.mark.parametrize("counts", [[[1], [1, 2]], "abc", {}, None, [1j, 2]], ids=str)
+def test_what_holds_no_counts_is_refused_as_bad_input(counts):
+    engine = Engine.dpbench("laplace")
+    for queries in (None, bf.workloads.Identity(bf.Domain(2))):
+        with pytest.raises(InputError):
+            engine.Run(queries, counts, 1.0, seed=1)

@@ -12,8 +12,10 @@ from blowfish_fast._support.compiler_watch import COMPILER
 from blowfish_fast.apps.cli.options import (
     Confidence,
     Json,
+    Overwrite,
     Question,
     ReleaseFile,
+    refuse_existing,
     with_options,
 )
 from blowfish_fast.apps.cli.printing import (
@@ -46,6 +48,7 @@ def run_answer(
         Path | None,
         typer.Option(metavar="FILE", help="Write the table: .csv, .xlsx, .parquet."),
     ] = None,
+    overwrite: Overwrite = False,
     as_json: Json = False,
 ) -> None:
     """Ask a saved release, with intervals. Free.
@@ -64,6 +67,7 @@ def run_answer(
         COMPILER.wanted = path.stat().st_size > SHORT_FILE
     if out is not None:
         outputs.check_table(out)
+    refuse_existing(out, overwrite=overwrite)
     with spinner(f"reading {path.name}") as step:
         loaded = outputs.read_release(path)
         release = questions.asked_table(loaded, asked)

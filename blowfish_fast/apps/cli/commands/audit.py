@@ -11,7 +11,13 @@ import typer
 
 import blowfish_fast as bf
 from blowfish_fast.apps.cli.exit_codes import FOUND
-from blowfish_fast.apps.cli.options import Json, Mechanisms, look_here_for
+from blowfish_fast.apps.cli.options import (
+    Json,
+    Mechanisms,
+    Overwrite,
+    look_here_for,
+    refuse_existing,
+)
 from blowfish_fast.apps.cli.printing import (
     console,
     counter,
@@ -57,14 +63,17 @@ def run_audit(
     table: Annotated[
         bool, typer.Option("--table", help="Print the table of the documentation.")
     ] = False,
+    overwrite: Overwrite = False,
     as_json: Json = False,
 ) -> None:
     """Check every promise of every mechanism; code 1: one is broken.
 
     A progress bar shows what is examined; with --out, an interrupted audit resumes.
     """
-    from blowfish_fast.audit.report import note_figures
+    from blowfish_fast.audit.report import FILES, note_figures
 
+    if out is not None:
+        refuse_existing(*(out / one for one in FILES), overwrite=overwrite)
     look_here_for(mechanism)
     plan = choose_plan(quick, samples)
     report, written = _run(plan, mechanism, out, workers, quick=quick)

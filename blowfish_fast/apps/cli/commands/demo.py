@@ -151,6 +151,8 @@ def _maps(counts: IntArray, release: bf.Release) -> Any:
     figure, (left, right) = pyplot.subplots(
         *(1, 2), figsize=(11, 5), layout="constrained", sharex=True, sharey=True
     )
+    # Without room of its own the title is cut off above.
+    figure.get_layout_engine().set(h_pad=0.15)
     bf.plotting.density(
         counts, axes=left, title="generated records", labels=("north", "east")
     )

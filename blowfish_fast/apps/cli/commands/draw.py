@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -17,7 +18,6 @@ from blowfish_fast.apps.cli.options import (
     refuse_existing,
 )
 from blowfish_fast.apps.cli.printing import show, spinner
-from blowfish_fast.errors import InputError
 
 if TYPE_CHECKING:
     from blowfish_fast.release.release import Release
@@ -29,28 +29,29 @@ def run_draw(
         Path,
         typer.Option(metavar="FILE", help="The picture: .png, .svg or .pdf."),
     ],
+    by: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COLUMN", help="Draw counts by this; at most two."),
+    ] = None,
     confidence: Confidence = 0.95,
     overwrite: Overwrite = False,
     as_json: Json = False,
 ) -> None:
-    """Draw a saved release of one or two columns, or errors of many tables. Free.
+    """Draw a saved release, or the errors of many tables. Free.
+
+    Of more than two columns the first is drawn, with a line for each value of another
+    that has few; --by names others.
 
     Example: blowfish draw ages.blowfish --out ages.svg
     """
     from blowfish_fast.apps.cli.files import outputs
-    from blowfish_fast.release.tables.tables_release import TablesRelease
 
     outputs.check_picture(out)
     with _saved_release(path, out, confidence, overwrite=overwrite) as release:
-        domain = release.domain
-        if domain.ndim > 2 and not isinstance(release, TablesRelease):
-            raise InputError(
-                f"a picture shows one or two columns; this release has {domain.ndim}. "
-                f"`blowfish answer {path} --by {domain.names[0]}` gives a table of some"
-            )
-        outputs.write_picture(lambda: outputs.release_axes(release, confidence), out)
-    found = {"picture": str(out), "mechanism": release.mechanism, "cells": domain.size}
-    show(found if as_json else f"written: {out}")
+        drawn = partial(outputs.release_axes, release, confidence, by or ())
+        outputs.write_picture(drawn, out)
+    about = {"mechanism": release.mechanism, "cells": release.domain.size}
+    show({"picture": str(out), **about} if as_json else f"written: {out}")
 
 
 def run_report(

@@ -9,7 +9,13 @@ from typing import Annotated, Any
 import typer
 
 import blowfish_fast as bf
-from blowfish_fast.apps.cli.options import Cells, Json, PolicyWords
+from blowfish_fast.apps.cli.options import (
+    Cells,
+    Json,
+    Overwrite,
+    PolicyWords,
+    refuse_existing,
+)
 from blowfish_fast.apps.cli.printing import plural, show, show_pairs, spinner
 from blowfish_fast.errors import SizeError
 
@@ -55,12 +61,14 @@ def draw_policy(
     out: Annotated[
         Path, typer.Option(metavar="FILE", help="The picture: .png, .svg or .pdf.")
     ] = Path("policy.png"),
+    overwrite: Overwrite = False,
     as_json: Json = False,
 ) -> None:
     """Draw the graph of a policy; a large one is summarised."""
     from blowfish_fast.apps.cli.files.outputs import write_picture
 
     stated = _stated_policy(cells, words)
+    refuse_existing(out, overwrite=overwrite)
     with spinner("drawing"):
         picture = write_picture(lambda: bf.plotting.policy_graph(stated), out)
     if as_json:

@@ -95,7 +95,7 @@ def _release(
     outputs = Outputs(job, overwrite=overwrite)
     outputs.check(facts.domain)
     release_job.check_ledger(job, seed)
-    choice = mechanism_choice.choose_with_progress(facts, job)
+    choice = mechanism_choice.choose_with_progress(facts, job, dry=dry_run)
     mechanism = choice.mechanism
     if job.certify is not None:
         share = as_share(job.certify, "--certify")
@@ -119,7 +119,9 @@ def _release(
         "expected_error": choice.error,
         "error": choice.error_sentence,
         "extra_cells": facts.extra_cells,
-        "listed_orders": listed_orders(job.policy or "", facts.domain),
+        "listed_orders": listed_orders(
+            job.policy or "", facts.domain, facts.ledger_policy.domain
+        ),
         "private": seed is None,
         "ledger": release_job.preview_charge(job, facts, mechanism),
         "dry_run": dry_run,

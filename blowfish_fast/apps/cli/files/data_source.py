@@ -34,7 +34,8 @@ from .record_files import (
 DATABASES = (".duckdb", ".ddb", ".db", ".sqlite", ".sqlite3")
 FORMS = (
     "a .csv (.tsv, .txt, .csv.gz), .parquet or .npy file, a .duckdb or .sqlite file, "
-    'an address such as postgres://..., or "demo" for made-up people'
+    'an address such as postgres://..., or "demo" for made-up people; a .zip is '
+    "unpacked first"
 )
 SHEETS = (".xlsx", ".xls", ".xlsm", ".ods")
 

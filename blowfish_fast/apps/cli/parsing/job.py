@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import datetime
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Self, get_args, get_type_hints
@@ -467,27 +467,29 @@ for _place in PLACES.values():
 
 
 def _check_names(stated: Mapping[str, Any]) -> None:
+    """Refuse names and values that no job file has, all of them at once."""
+    told = [*_odd_parts(stated)]
+    if told:
+        many = [f"{len(told)} parts of the job file cannot be read:"]
+        raise InputError("\n  ".join(told if len(told) == 1 else many + told))
+
+
+def _odd_parts(stated: Mapping[str, Any]) -> Iterator[str]:
     for table, content in stated.items():
         if table not in KNOWN:
-            raise InputError(
+            yield (
                 f"a job file has no table [{table}]{nearest(table, KNOWN)}; its tables "
                 f"are {', '.join(KNOWN)}"
             )
-        if not isinstance(content, Mapping):
-            raise InputError(
-                f"[{table}] of a job file is a table; received {content!r}"
-            )
-        for name, value in content.items():
-            if table not in ("domain", "ledger_domain"):
-                _check_value(table, name, value)
-
-
-def _check_value(table: str, name: str, value: Any) -> None:
-    known = KNOWN[table]
-    if name not in known:
-        raise InputError(
-            f"[{table}] has no {name!r}{nearest(name, known)}; it takes "
-            f"{', '.join(known)}"
-        )
-    if not TAKES[known[name]](value):
-        raise InputError(f"{name!r} of [{table}] is {known[name]}; received {value!r}")
+        elif not isinstance(content, Mapping):
+            yield f"[{table}] of a job file is a table; received {content!r}"
+        elif table not in ("domain", "ledger_domain"):
+            known = KNOWN[table]
+            for name, value in content.items():
+                if name not in known:
+                    yield (
+                        f"[{table}] has no {name!r}{nearest(name, known)}; it takes "
+                        f"{', '.join(known)}"
+                    )
+                elif not TAKES[known[name]](value):
+                    yield f"{name!r} of [{table}] is {known[name]}; received {value!r}"

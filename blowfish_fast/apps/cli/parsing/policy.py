@@ -116,7 +116,10 @@ def parse_table_policy(words: str, table: Domain | WideDomain) -> Policy:
 
 
 def extend_policy(words: str, columns: Domain, table: Domain | WideDomain) -> Policy:
-    """Return the policy of a table; columns not under `words` may take any value."""
+    """Return the policy of a table; columns not under `words` may take any value.
+
+    A product has a policy for each of the `columns`, or for each of the table.
+    """
     moves, far = split_presence(words)
     name = moves.partition(":")[0]
     single = columns.ndim == 1 or name in (*WHOLE_RECORDS, "product")
@@ -125,9 +128,15 @@ def extend_policy(words: str, columns: Domain, table: Domain | WideDomain) -> Po
             "a table's policy is full, add_remove, attribute or product:POLICY,POLICY "
             f"with one policy per column; received {words!r}"
         )
-    if name in WHOLE_RECORDS:
+    if name in WHOLE_RECORDS or _names_each(moves, table):
         return parse_table_policy(words, table)
     return TablePolicy(table, _stated(moves, columns), far or False)
+
+
+def _names_each(moves: str, domain: Attributes) -> bool:
+    """Return whether a product has a policy for each column of a domain."""
+    name, _, setting = moves.partition(":")
+    return name == "product" and setting.count(",") + 1 == domain.ndim
 
 
 def words_by_column(words: str, domain: Attributes) -> list[str]:
@@ -152,8 +161,13 @@ def words_by_column(words: str, domain: Attributes) -> list[str]:
     return parts if name == "product" else [moves] * domain.ndim
 
 
-def listed_orders(words: str, domain: Attributes) -> list[str]:
-    """Return the columns whose categories a policy takes in the order of their list."""
+def listed_orders(words: str, domain: Attributes, table: Attributes) -> list[str]:
+    """Return the columns whose categories a policy takes in the order of their list.
+
+    The words are about the columns of a release, or about all of its ledger's `table`.
+    """
+    if _names_each(split_presence(words)[0], table):
+        domain = table
     pairs = zip(domain.attributes, words_by_column(words, domain), strict=True)
     ordered = [one for one, own in pairs if own.partition(":")[0] in ORDERED]
     return [str(one.name) for one in ordered if one.levels is not None]
