@@ -152,9 +152,8 @@ class _Laws:
     def worst(self, pairs: list[Pair], steps: int, seed: int) -> bool:
         """Try all pairs, then search on from the worst; False if there is no law."""
         self.pair = self.visible = pairs[0]
-        for pair in pairs:
-            if math.isnan(self._apart(pair)):
-                return False
+        if any(math.isnan(self._apart(pair)) for pair in pairs):
+            return False
         policy, heights = self.case.policy, self.case.heights
         search_worst_pair(self.pair, policy, self._apart, heights, steps, seed)
         return True
