@@ -42,24 +42,14 @@ def typical_errors(
 ) -> dict[str, float]:
     """Return the root mean square error per query, over so many releases of each."""
     seed = secrets.randbits(32) if rng is None else as_whole(rng, "rng")
-    return {
-        shape: _root_mean_square(mechanism, counts, trials, seed)
-        for shape, counts in shapes.items()
-    }
-
-
-def _root_mean_square(
-    mechanism: Mechanism, counts: IntArray, trials: int, seed: int
-) -> float:
-    data = made_up(mechanism.policy, counts)
-    squares = [
-        mean_square(
-            mechanism.workload,
-            mechanism.release(data, rng=SEEDS_APART * seed + trial).estimate - counts,
-        )
-        for trial in range(trials)
-    ]
-    return math.sqrt(sum(squares) / trials)
+    found = {}
+    for shape, counts in shapes.items():
+        data, squares = made_up(mechanism.policy, counts), 0.0
+        for trial in range(trials):
+            release = mechanism.release(data, rng=SEEDS_APART * seed + trial)
+            squares += mean_square(mechanism.workload, release.estimate - counts)
+        found[shape] = math.sqrt(squares / trials)
+    return found
 
 
 def geometric_mean(errors: Iterable[float]) -> float:
