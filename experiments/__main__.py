@@ -4,6 +4,7 @@ python -m experiments dawa-table2 --data FOLDER     one of them
 python -m experiments all --quick                   all, in their short form
 python -m experiments page --out FOLDER             a page from finished runs
 python -m experiments coverage                      the table of docs/coverage.md
+python -m experiments answers                       its table of means and quantiles
 python -m experiments certificates --trials 10000   shares of false certificates
 python -m experiments survey --trials 3             all tables of surveys
 python -m experiments rivals --data FOLDER          the same tables by other packages
@@ -22,6 +23,7 @@ from blowfish_fast.apps.cli.commands.experiment import run_experiments
 from blowfish_fast.apps.cli.printing import remark, show
 from blowfish_fast.errors import BlowfishError
 
+from .answer_coverage import write_answers
 from .certified_widths import width_report
 from .collection import ALL, all_experiments, experiment_named
 from .interval_coverage import certificate_report, write_coverage
@@ -29,7 +31,7 @@ from .results_page import write_page
 from .survey_rivals import rival_report
 from .survey_tables import survey_report
 
-PAGE, COVERAGE, CERTIFICATES = "page", "coverage", "certificates"
+PAGE, COVERAGE, CERTIFICATES, ANSWERS = "page", "coverage", "certificates", "answers"
 SURVEY, RIVALS, WIDTHS = "survey", "rivals", "widths"
 REFUSED = 2
 
@@ -42,8 +44,8 @@ def reproduce(
         str,
         typer.Argument(
             help='A table or figure such as dawa-table2; "all" of them; "page", which '
-            'writes a page from the results in --out; or "coverage", "certificates", '
-            '"survey", "rivals", "widths".',
+            'writes a page from the results in --out; or "coverage", "answers", '
+            '"certificates", "survey", "rivals", "widths".',
             show_default=False,
         ),
     ],
@@ -83,6 +85,10 @@ def reproduce(
     if name == COVERAGE:
         rows = write_coverage(trials=trials or 100)
         show(f"written: docs/coverage.md, {len(rows)} lines")
+        return
+    if name == ANSWERS:
+        found = write_answers(trials=trials or 40)
+        show(f"written: docs/coverage.md, {len(found)} lines of answers")
         return
     if name == CERTIFICATES:
         for kind, share, allowed in certificate_report(trials or 10_000):
