@@ -394,10 +394,10 @@ def _power_verdicts(
     """Say how often an excess is seen, in as few samples as show it often enough."""
     for size in (samples // 16, samples, MORE * samples):
         power = plant(samples=size, trials=trials, confidence=plan.each)
-        if power is None:
-            return
-        if power.share >= PROMISED_POWER:
+        if power is None or power.share >= PROMISED_POWER:
             break
+    if power is None:
+        return
     yield _verdict(
         "power",
         task,
