@@ -38,7 +38,6 @@ from blowfish_fast.measure.handle import (
     Handle,
     Progress,
     Selector,
-    Strategy,
     stated_losses,
 )
 from blowfish_fast.measure.memory import check_memory
@@ -150,7 +149,9 @@ class _Pricing(Handle):
         loss_range, parts = stated_losses(selector, self.buckets.count)
         self._stop(charged.choice_rho(loss_range, parts))
 
-    def measure(self, strategy: Strategy, *, budget: Budget | Fraction) -> NoReturn:
+    def measure(
+        self, strategy: LinearStrategy, *, budget: Budget | Fraction
+    ) -> NoReturn:
         measurement = super().measure(strategy, budget=budget)
         rho = self._read(budget).rho
         if isinstance(strategy, LinearStrategy):

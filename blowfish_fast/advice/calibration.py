@@ -18,10 +18,9 @@ from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.errors import BlowfishError, SizeError
 from blowfish_fast.measure.budgets import Budget
-from blowfish_fast.measure.handle import Strategy
+from blowfish_fast.measure.linear_strategy import LinearStrategy, one_draw
 from blowfish_fast.measure.noise import Scales, Spread
 from blowfish_fast.measure.strategies.answers import Answers
-from blowfish_fast.measure.strategies.base import LinearStrategy, one_draw
 from blowfish_fast.measure.strategies.edges.edge_cuts import cuts_by_query, is_forest
 from blowfish_fast.measure.strategies.edges.edge_noise import EdgeNoise
 from blowfish_fast.measure.strategies.ordered.ordered_hierarchy import OrderedHierarchy
@@ -296,7 +295,7 @@ class Calibration:
 
             return _largest_errors(scales_at(epsilon), answers_of, samples)
 
-        told: Strategy = strategy
+        told: LinearStrategy = strategy
         if isinstance(strategy, OrderedHierarchy):
             # Of blocks of single cells, the law is known.
             told = strategy.as_totals or strategy

@@ -25,8 +25,8 @@ from blowfish_fast.measure.handle import (
     Handle,
     Measurement,
     Selector,
-    Strategy,
 )
+from blowfish_fast.measure.linear_strategy import LinearStrategy
 from blowfish_fast.measure.randomness import Randomness, WordStream
 from blowfish_fast.mechanisms.base import Mechanism, Outcome, made_up
 from blowfish_fast.policies import Policy
@@ -158,7 +158,9 @@ class Witness(Handle):
         self._keep("select", heard.as_it_was, charged, heard.given, chosen, begin)
         return chosen
 
-    def measure(self, strategy: Strategy, *, budget: Budget | Fraction) -> Measurement:
+    def measure(
+        self, strategy: LinearStrategy, *, budget: Budget | Fraction
+    ) -> Measurement:
         """Measure as usual, and note it."""
         begin = len(self.diary)
         measurement = super().measure(strategy, budget=budget)
@@ -202,7 +204,9 @@ class Replay(Handle):
         chosen: Chosen = self._again("select", selector.name, budget)
         return chosen
 
-    def measure(self, strategy: Strategy, *, budget: Budget | Fraction) -> Measurement:
+    def measure(
+        self, strategy: LinearStrategy, *, budget: Budget | Fraction
+    ) -> Measurement:
         """Return what was measured."""
         measurement: Measurement = self._again("measure", strategy.kind, budget)
         return measurement

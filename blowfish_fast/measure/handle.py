@@ -11,7 +11,7 @@ from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self, TypeVar
 
 import numpy as np
 
@@ -24,10 +24,10 @@ from blowfish_fast.errors import (
     PrivacyError,
 )
 from blowfish_fast.policies import Policy
-from blowfish_fast.workloads import Form
 
 from .budgets import Budget
-from .noise import Scales, Spread, measured_rows
+from .linear_strategy import LinearStrategy
+from .noise import Scales, measured_rows
 
 if TYPE_CHECKING:
     from .randomness import Randomness
@@ -49,51 +49,10 @@ class Selector(Protocol[Chosen]):
         """Return a choice that is epsilon-private under `policy`."""
 
 
-class Strategy(Protocol):
-    """Says what is measured, with which noise, and what follows from it.
-
-    Only `rows` touches counts, so the error is known before epsilon is spent.
-    """
-
-    kind: ClassVar[str]
-    refuses_undetermined: ClassVar[bool]
-
-    @property
-    def unbiased(self) -> bool:
-        """Whether answers that the rows determine are off by noise alone."""
-
-    def rows(self, counts: IntArray) -> IntArray:
-        """Return the exact values that are measured."""
-
-    def scales(self, policy: Policy, budget: Budget | Fraction) -> Scales:
-        """Return noise scales whose worst policy edge costs at most `budget`."""
-
-    def cost(self, policy: Policy, scales: Scales) -> Fraction:
-        """Return the exact cost of the worst policy edge (or a bound above it)."""
-
-    def published(self, rows: IntArray, noise: IntArray, scales: Scales) -> IntArray:
-        """Return what leaves the handle: rows with one independent draw per scale."""
-
-    def infer(self, noisy: IntArray, scales: Scales) -> FloatArray:
-        """Return the best linear estimate of the cells."""
-
-    def spread(self, form: Form, scales: Scales) -> Spread:
-        """Return the law of each query's noise, for explicit forms."""
-
-    def half_widths(self, form: Form, scales: Scales, miss: float) -> FloatArray:
-        """Return how far answers may lie off, but for a probability of `miss`."""
-
-    def total_variance(self, form: Form, scales: Scales) -> float:
-        """Return the variance summed over all queries."""
-
-    def pack(self) -> dict[str, Any]:
-        """Return arrays and plain values from which the strategy is rebuilt."""
-
-
 class Measurement(NamedTuple):
     """Noisy rows of a strategy on buckets of the domain's cells; public."""
 
-    strategy: Strategy
+    strategy: LinearStrategy
     scales: Scales
     noisy: IntArray
     buckets: Buckets
@@ -250,7 +209,9 @@ class Handle:
             self._counts, policy=self.policy, epsilon=drawn_at, rng=self._rng
         )
 
-    def measure(self, strategy: Strategy, *, budget: Budget | Fraction) -> Measurement:
+    def measure(
+        self, strategy: LinearStrategy, *, budget: Budget | Fraction
+    ) -> Measurement:
         """Charge, then add noise to the strategy's rows."""
         price = self._read(budget)
         scales = strategy.scales(self.policy, price.over(self._group_size))
@@ -306,7 +267,9 @@ class Handle:
 class Forecast(Handle):
     """A dry run for the law of the noise: nothing is inferred, and no cost checked."""
 
-    def measure(self, strategy: Strategy, *, budget: Budget | Fraction) -> Measurement:
+    def measure(
+        self, strategy: LinearStrategy, *, budget: Budget | Fraction
+    ) -> Measurement:
         """Charge, and return the scales of the noise that would be drawn."""
         price = self._read(budget)
         scales = strategy.scales(self.policy, price.over(self._group_size))

@@ -15,8 +15,8 @@ from typing import Any
 from blowfish_fast import mechanisms
 from blowfish_fast._support.validation import as_truth, quoted
 from blowfish_fast.errors import InputError
+from blowfish_fast.measure.linear_strategy import LinearStrategy
 from blowfish_fast.measure.selectors.partitions.base import Partition
-from blowfish_fast.measure.strategies.base import LinearStrategy
 
 from .base import Mechanism
 from .contingency import Contingency

@@ -16,8 +16,8 @@ from blowfish_fast._support.typing import AnyArray, BoolArray, FloatArray, IntAr
 from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.errors import InputError, IntervalError, NoiseOnlyWarning
 from blowfish_fast.measure.handle import Measurement
+from blowfish_fast.measure.linear_strategy import LinearStrategy
 from blowfish_fast.measure.noise import Scales
-from blowfish_fast.measure.strategies.base import LinearStrategy
 from blowfish_fast.workloads import Identity, Prefixes, Ranges, Rectangles, Workload
 from blowfish_fast.workloads.base import Fractions, row_moments
 

@@ -19,7 +19,7 @@ from blowfish_fast.audit.invariants import (
 from blowfish_fast.audit.witness import Draw, replay, watch
 from blowfish_fast.errors import BlowfishError, PrivacyError
 from blowfish_fast.measure.budgets import Budget
-from blowfish_fast.measure.strategies.base import LinearStrategy
+from blowfish_fast.measure.linear_strategy import LinearStrategy
 
 LINE = bf.Domain(4)
 FULL = bf.policies.Full(LINE)

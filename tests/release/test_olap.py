@@ -210,7 +210,7 @@ def test_intervals_hold_as_often_as_they_say(policy, monkeypatch):
 
     # Half-widths do not depend on data, so they are worked out once.
     monkeypatch.setattr(
-        "blowfish_fast.measure.strategies.base.noise_half_widths", remembered
+        "blowfish_fast.measure.linear_strategy.noise_half_widths", remembered
     )
     rng = np.random.default_rng(3)
     counts = rng.integers(0, 12, PEOPLE.shape)

@@ -247,7 +247,7 @@ def with_options(command: Callable[..., None]) -> Callable[..., None]:
     @functools.wraps(command)
     def spread_command(**values: Any) -> None:
         for name, kind in spread.items():
-            own = {one.name: values.pop(one.name) for one in fields(kind)}
+            own = {one.name: values.pop(one.name, None) for one in fields(kind)}
             # What was not typed keeps the default of the dataclass.
             typed = {field: value for field, value in own.items() if value is not None}
             values[name] = kind(**typed)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from blowfish_fast.measure.linear_strategy import LinearStrategy
 from blowfish_fast.measure.strategies.edges.edge_lines import EdgeLines
 from blowfish_fast.measure.strategies.edges.edge_noise import EdgeNoise, SpanningTree
 from blowfish_fast.measure.strategies.ordered.hierarchy_plan import HTheta
@@ -14,7 +15,6 @@ from blowfish_fast.measure.strategies.transforms.haar import Haar
 from blowfish_fast.measure.strategies.trees.tree import TreeStrategy
 
 from .answers import Answers
-from .base import LinearStrategy
 from .cells import Cells
 from .explicit import Explicit
 from .stacked_buckets import StackedBuckets

@@ -18,6 +18,13 @@ from blowfish_fast._support.typing import BoolArray, FloatArray, IntArray
 from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.errors import EpsilonError, IntervalError, SizeError, WorkloadError
 from blowfish_fast.measure.budgets import Budget
+from blowfish_fast.measure.linear_strategy import (
+    LinearStrategy,
+    listed,
+    one_draw,
+    packed_matrix,
+    unpacked_matrix,
+)
 from blowfish_fast.measure.noise import (
     LARGEST_SCALE_BITS,
     WEIGHT_BITS,
@@ -30,8 +37,6 @@ from blowfish_fast.measure.tails import equal_sum_half_widths
 from blowfish_fast.policies import Policy
 from blowfish_fast.workloads import Form, Fractions, Implicit, Linear, Pieces, Workload
 from blowfish_fast.workloads.base import form_matrix
-
-from .base import LinearStrategy, listed, one_draw, packed_matrix, unpacked_matrix
 
 MOST_COEFFICIENTS = 2**26
 

@@ -21,10 +21,9 @@ from blowfish_fast._support.typing import AnyArray, BoolArray, FloatArray, IntAr
 from blowfish_fast._support.validation import as_parts, as_share, read_only
 from blowfish_fast.data.domain import Axis, Domain
 from blowfish_fast.errors import DomainError, IntervalError, SizeError
+from blowfish_fast.measure.linear_strategy import LinearStrategy
 from blowfish_fast.measure.noise import WEIGHT_BITS, Scales
 from blowfish_fast.policies import ABSENT, Policy
-
-from .base import LinearStrategy
 
 STEP_BITS = 20
 """Steps of the public grid across the whole domain: 2^19 to 2^20."""

@@ -15,13 +15,16 @@ import numpy as np
 from blowfish_fast._support.typing import BoolArray, FloatArray, IntArray
 from blowfish_fast._support.validation import as_parts, malformed_as
 from blowfish_fast.errors import DomainError, InputError, IntervalError, SizeError
+from blowfish_fast.measure.linear_strategy import (
+    LinearStrategy,
+    packed_matrix,
+    unpacked_matrix,
+)
 from blowfish_fast.measure.noise import WEIGHT_BITS, Scales, Spread
 from blowfish_fast.measure.sensitivity.policy import worst_moves
 from blowfish_fast.policies import Policy
 from blowfish_fast.workloads import Fractions, Pieces
 from blowfish_fast.workloads.base import form_matrix
-
-from .base import LinearStrategy, packed_matrix, unpacked_matrix
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array

@@ -17,13 +17,13 @@ from blowfish_fast._support.typing import BoolArray, FloatArray, IntArray
 from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.errors import InputError
 from blowfish_fast.measure.handle import Measurement
+from blowfish_fast.measure.linear_strategy import LinearStrategy, integers
 from blowfish_fast.measure.noise import Scales, Spread, rates_at_common_unit
 from blowfish_fast.measure.strategies.trees.tree import TreeStrategy
 from blowfish_fast.policies import Policy
 from blowfish_fast.workloads import Fractions, Implicit, Pieces
 from blowfish_fast.workloads.base import as_pieces, row_moments
 
-from .base import LinearStrategy, integers
 from .cells import Cells
 
 if TYPE_CHECKING:

@@ -24,6 +24,7 @@ import numpy as np
 
 from blowfish_fast.errors import BlowfishError, EpsilonError, PolicyError, SizeError
 from blowfish_fast.measure.budgets import Budget
+from blowfish_fast.measure.linear_strategy import LinearStrategy
 from blowfish_fast.measure.noise import laplace_variance
 from blowfish_fast.measure.strategies.edges.edge_cuts import cut_variance
 from blowfish_fast.measure.strategies.edges.edge_lines import EdgeLines
@@ -37,7 +38,6 @@ from blowfish_fast.measure.strategies.trees.tree_weights import tuned_tree
 from blowfish_fast.policies import Policy
 from blowfish_fast.workloads import Form, Implicit
 
-from .base import LinearStrategy
 from .cells import Cells
 
 Name = Literal[

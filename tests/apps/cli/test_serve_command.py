@@ -103,7 +103,7 @@ def test_a_proxy_is_an_address(tmp_path, monkeypatch):
     chosen = {"database": None, "tables": None, "epsilon": 2.0, "https": False}
     chosen |= {"host": "127.0.0.1", "port": 0, "new_secret": False}
     with pytest.raises(InputError, match="addresses or networks"):
-        run_serve(tmp_path / "x", demo=True, **chosen)
+        run_serve(folder=tmp_path / "x", demo=True, **chosen)
     assert not (tmp_path / "x").exists()
 
 
@@ -120,7 +120,7 @@ def test_no_secret_is_made_where_nobody_can_listen(port, tmp_path):
         chosen = {"database": None, "tables": None, "epsilon": 2.0, "https": False}
         chosen |= {"host": "127.0.0.1", "port": port, "new_secret": False}
         with pytest.raises(InputError, match="port"):
-            run_serve(tmp_path / "demo", demo=True, **chosen)
+            run_serve(folder=tmp_path / "demo", demo=True, **chosen)
     assert not (tmp_path / "demo").exists()
 
 
@@ -131,7 +131,7 @@ def test_address_and_secrets_are_told_as_json(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("OPENBLAS_NUM_THREADS", "1")
     chosen = {"database": None, "tables": None, "epsilon": 2.0, "host": "127.0.0.1"}
     chosen |= {"port": 0, "https": False, "new_secret": False, "as_json": True}
-    run_serve(tmp_path / "demo", demo=True, **chosen)
+    run_serve(folder=tmp_path / "demo", demo=True, **chosen)
     found = json.loads(capsys.readouterr().out)
     assert re.fullmatch(r"http://127\.0\.0\.1:\d+", found["address"])
     assert set(found["secrets"]) == {"curator", "ann"}

@@ -11,9 +11,9 @@ from blowfish_fast import Domain
 from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.errors import IntervalError, SizeError
 from blowfish_fast.measure.budgets import Budget
+from blowfish_fast.measure.linear_strategy import LinearStrategy
 from blowfish_fast.measure.strategies import Cells
 from blowfish_fast.measure.strategies import cells as cells_module
-from blowfish_fast.measure.strategies.base import LinearStrategy
 from blowfish_fast.policies import AddRemove, Blocks, Full, Graph, Line
 from blowfish_fast.workloads import AllRanges, Identity, Linear, Ranges, Total
 from tests.reference.spread import assert_same_spread, dense_spread

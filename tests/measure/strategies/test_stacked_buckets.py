@@ -170,7 +170,7 @@ def test_totals_over_uniform_buckets_are_those_of_the_list(kind, monkeypatch):
     found = both.strategy.total_variance(asked.form(both.buckets), both.scales)
     listed = asked.explicit_form(both.buckets)
     assert found == pytest.approx(both.strategy.total_variance(listed, both.scales))
-    monkeypatch.setattr("blowfish_fast.measure.strategies.base.MOST_LISTED", 7)
+    monkeypatch.setattr("blowfish_fast.measure.linear_strategy.MOST_LISTED", 7)
     with pytest.raises(SizeError, match="too many to list"):
         both.strategy.total_variance(asked.form(both.buckets), both.scales)
 

@@ -19,6 +19,7 @@ from blowfish_fast.apps.cli.options import (
     WorkloadWords,
     look_here_for,
     offer_policies,
+    with_options,
 )
 from blowfish_fast.apps.cli.printing import (
     counter,
@@ -30,7 +31,7 @@ from blowfish_fast.apps.cli.printing import (
 )
 from blowfish_fast.errors import InputError
 
-from .ledger import Delta, Rho
+from .ledger import Stated
 
 if TYPE_CHECKING:
     from blowfish_fast.advice.comparison import Comparison
@@ -66,7 +67,9 @@ def run_compare(
         list[str] | None,
         typer.Option(metavar="NUMBER", help="Or in rho; beside epsilon, if both."),
     ] = None,
-    delta: Delta = None,
+    delta: Annotated[
+        str | None, typer.Option(metavar="NUMBER", help="Beside --epsilon: in rho.")
+    ] = None,
     mechanism: Mechanisms = None,
     top: Top = 12,
     picture: Picture = None,
@@ -235,16 +238,13 @@ def _read_facts(
     return stated, parse_workload(workload, domain)
 
 
+@with_options
 def run_recommend(
     cells: Cells,
     policy: PolicyWords,
     workload: WorkloadWords,
     records: Annotated[int, typer.Option(help="Roughly how many records there are.")],
-    epsilon: Annotated[
-        str | None, typer.Option(metavar="NUMBER", help="What one release may spend.")
-    ] = None,
-    rho: Rho = None,
-    delta: Delta = None,
+    budget: Stated,
     mechanism: Mechanisms = None,
     trials: Annotated[
         int | None,
@@ -259,9 +259,7 @@ def run_recommend(
         advice = bf.recommend(
             stated,
             asked,
-            epsilon=epsilon,
-            rho=rho,
-            delta=delta,
+            **vars(budget),
             records=records,
             mechanisms=mechanism or None,
             trials=trials,

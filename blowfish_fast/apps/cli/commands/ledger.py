@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import UTC
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -10,7 +11,15 @@ import typer
 
 import blowfish_fast as bf
 from blowfish_fast.apps.cli.exit_codes import FOUND
-from blowfish_fast.apps.cli.options import Cells, Json, Picture, PolicyWords, Treatment
+from blowfish_fast.apps.cli.options import (
+    Cells,
+    Json,
+    Picture,
+    PolicyWords,
+    Treatment,
+    option,
+    with_options,
+)
 from blowfish_fast.apps.cli.printing import (
     plural,
     remark,
@@ -34,30 +43,25 @@ LedgerFile = Annotated[
     typer.Argument(metavar="LEDGER", help="The file of the ledger."),
 ]
 
-Epsilon = Annotated[
-    str | None,
-    typer.Option(metavar="NUMBER", help="The whole budget, in epsilon."),
-]
-Rho = Annotated[
-    str | None,
-    typer.Option(metavar="NUMBER", help="Or in rho, for Gaussian noise."),
-]
-Delta = Annotated[
-    str | None,
-    typer.Option(
-        metavar="NUMBER", help="With --epsilon: the largest rho that implies both."
-    ),
-]
+
+@dataclass(frozen=True)
+class Stated:
+    """What may be spent, as `Budget.stated` takes it."""
+
+    epsilon: str | None = option("NUMBER", "What may be spent, in epsilon.")
+    rho: str | None = option("NUMBER", "Or in rho, for Gaussian noise.")
+    delta: str | None = option(
+        "NUMBER", "With --epsilon: the largest rho that implies both."
+    )
 
 
 @ledger.command()
+@with_options
 def create(
     path: LedgerFile,
     cells: Cells,
     policy: PolicyWords,
-    epsilon: Epsilon = None,
-    rho: Rho = None,
-    delta: Delta = None,
+    budget: Stated,
     missing: Treatment = None,
     outside: Treatment = None,
     as_json: Json = False,
@@ -80,23 +84,23 @@ def create(
         parse_table(cells), parse_treatments(outside), parse_treatments(missing)
     )
     stated = parse_table_policy(policy, table)
-    bf.Ledger(path, epsilon=epsilon, rho=rho, delta=delta, policy=stated).close()
+    bf.Ledger(path, **vars(budget), policy=stated).close()
     _show_status(path, as_json=as_json)
 
 
 @ledger.command()
+@with_options
 def allot(
     path: LedgerFile,
     analyst: Annotated[str, typer.Argument(metavar="ANALYST", help="Their name.")],
-    epsilon: Epsilon = None,
-    rho: Rho = None,
+    budget: Stated,
     as_json: Json = False,
 ) -> None:
     """Set what an analyst may spend of the budget in all, in its currency."""
     from blowfish_fast.measure.budgets import Budget
 
     with open_ledger(path) as book:
-        stated = Budget.stated(epsilon=epsilon, rho=rho)
+        stated = Budget.stated(**vars(budget))
         if stated.power != book.currency.power:
             raise LedgerError(
                 f"{path} counts {book.currency.name}; received {stated.words()}. State "

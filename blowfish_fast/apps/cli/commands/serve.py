@@ -7,20 +7,20 @@ import os
 import sys
 import threading
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from blowfish_fast._support.optional import require
+from blowfish_fast.apps.cli.options import with_options
 from blowfish_fast.errors import InputError
 
-from .ledger import Delta, Rho
-
-if TYPE_CHECKING:
-    from blowfish_fast.measure.budgets import BudgetTerms
+from .ledger import Stated
 
 
+@with_options
 def run_serve(
+    budget: Stated,
     folder: Annotated[
         Path | None, typer.Option(help="Where ledgers, secrets and added data live.")
     ] = None,
@@ -37,11 +37,6 @@ def run_serve(
     tables: Annotated[
         Path | None, typer.Option(help="JSON: a list of tables to describe.")
     ] = None,
-    epsilon: Annotated[
-        float | None, typer.Option(help="Budget of each new table; 2 by default.")
-    ] = None,
-    rho: Rho = None,
-    delta: Delta = None,
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[
         int, typer.Option(help="Port to listen on; 0 finds a free one.")
@@ -62,7 +57,10 @@ def run_serve(
         typer.Option("--json", help="Print address and new secrets as plain JSON."),
     ] = False,
 ) -> None:
-    """Serve the explorer to a curator and analysts."""
+    """Serve the explorer to a curator and analysts.
+
+    Each new table gets the budget that is stated, or epsilon 2.
+    """
     # Read when numpy is loaded, below. Questions take turns in threads of the server:
     # products of small matrices in more threads would wait longer than they work.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -80,7 +78,7 @@ def run_serve(
         demo=demo,
         database=_by_name(database or []),
         tables=tables,
-        budget={"epsilon": epsilon, "rho": rho, "delta": delta},
+        budget=vars(budget),
         new_secret=new_secret,
     )
     config = uvicorn.Config(
@@ -175,7 +173,7 @@ def open_workspace(
     demo: bool,
     database: Any,
     tables: Path | None,
-    budget: BudgetTerms,
+    budget: Any,
     new_secret: bool = False,
 ) -> tuple[Any, dict[str, str]]:
     """Return a workspace, all of it checked, and the secrets made just now."""

@@ -11,8 +11,8 @@ import numpy as np
 from blowfish_fast import kernels
 from blowfish_fast._support.typing import FloatArray, IntArray
 from blowfish_fast.errors import SizeError
+from blowfish_fast.measure.linear_strategy import LinearStrategy
 from blowfish_fast.measure.noise import Scales, Spread
-from blowfish_fast.measure.strategies.base import LinearStrategy
 from blowfish_fast.policies import ABSENT, Policy
 from blowfish_fast.workloads import Form, Fractions, Implicit, Pieces
 from blowfish_fast.workloads.base import as_pieces, covers_whole

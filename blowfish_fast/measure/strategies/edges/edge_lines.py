@@ -22,8 +22,8 @@ from blowfish_fast.errors import (
     SizeError,
 )
 from blowfish_fast.measure.budgets import Budget
+from blowfish_fast.measure.linear_strategy import LinearStrategy
 from blowfish_fast.measure.noise import Scales, Spread, integer_weights
-from blowfish_fast.measure.strategies.base import LinearStrategy
 from blowfish_fast.policies import Policy, Threshold
 from blowfish_fast.workloads import Form, Fractions, Implicit, Pieces
 

@@ -22,8 +22,8 @@ from blowfish_fast.errors import (
     SizeError,
 )
 from blowfish_fast.measure.budgets import Budget
+from blowfish_fast.measure.linear_strategy import integers
 from blowfish_fast.measure.noise import WEIGHT_BITS, Scales
-from blowfish_fast.measure.strategies.base import integers
 from blowfish_fast.policies import ABSENT, Graph, Policy
 
 from .edge_cuts import EdgeDraws, ends_of_edges

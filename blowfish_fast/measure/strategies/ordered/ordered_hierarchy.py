@@ -14,13 +14,13 @@ import numpy as np
 
 from blowfish_fast import kernels
 from blowfish_fast._support.typing import BoolArray, FloatArray, IntArray
-from blowfish_fast.measure.noise import Scales, Spread, integer_weights
-from blowfish_fast.measure.strategies.base import (
+from blowfish_fast.measure.linear_strategy import (
     UNKNOWN_SCALE,
     LinearStrategy,
     integers,
     numbers,
 )
+from blowfish_fast.measure.noise import Scales, Spread, integer_weights
 from blowfish_fast.policies import Policy
 from blowfish_fast.workloads import Form, Fractions, Implicit, Pieces
 from blowfish_fast.workloads.base import row_moments

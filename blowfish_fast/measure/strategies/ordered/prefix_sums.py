@@ -15,12 +15,12 @@ import numpy as np
 
 from blowfish_fast import kernels
 from blowfish_fast._support.typing import BoolArray, FloatArray, IntArray
+from blowfish_fast.measure.linear_strategy import LinearStrategy, known_noise
 from blowfish_fast.measure.noise import (
     WEIGHT_BITS,
     Scales,
     Spread,
 )
-from blowfish_fast.measure.strategies.base import LinearStrategy, known_noise
 from blowfish_fast.measure.tails import equal_sum_half_widths
 from blowfish_fast.policies import Policy
 from blowfish_fast.workloads import Form, Fractions, Implicit, Pieces

@@ -20,8 +20,8 @@ import numpy as np
 
 from blowfish_fast._support.typing import BoolArray, FloatArray, IntArray
 from blowfish_fast.errors import IntervalError, ReleaseFileError, SizeError
+from blowfish_fast.measure.linear_strategy import LinearStrategy
 from blowfish_fast.measure.noise import Scales, Spread
-from blowfish_fast.measure.strategies.base import LinearStrategy
 from blowfish_fast.policies import Policy
 from blowfish_fast.workloads import Fractions, Implicit, Pieces
 from blowfish_fast.workloads.base import form_matrix, row_moments

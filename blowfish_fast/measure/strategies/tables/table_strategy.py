@@ -20,8 +20,8 @@ from blowfish_fast.errors import (
     PolicyError,
     ReleaseFileError,
 )
+from blowfish_fast.measure.linear_strategy import LinearStrategy
 from blowfish_fast.measure.noise import Scales, integer_weights
-from blowfish_fast.measure.strategies.base import LinearStrategy
 from blowfish_fast.policies import (
     Attribute,
     Full,

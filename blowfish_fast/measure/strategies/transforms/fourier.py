@@ -17,8 +17,8 @@ import numpy as np
 from blowfish_fast import kernels
 from blowfish_fast._support.typing import AnyArray, BoolArray, FloatArray, IntArray
 from blowfish_fast.errors import SizeError
+from blowfish_fast.measure.linear_strategy import LinearStrategy, known_noise
 from blowfish_fast.measure.noise import WEIGHT_BITS, Scales, Spread
-from blowfish_fast.measure.strategies.base import LinearStrategy, known_noise
 from blowfish_fast.policies import Policy
 from blowfish_fast.workloads import Fractions, Implicit, Pieces
 from blowfish_fast.workloads.base import as_pieces

@@ -17,8 +17,8 @@ from blowfish_fast import kernels
 from blowfish_fast._support.typing import BoolArray, FloatArray, IntArray
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.errors import InputError
+from blowfish_fast.measure.linear_strategy import LinearStrategy
 from blowfish_fast.measure.noise import Scales, Spread, integer_weights
-from blowfish_fast.measure.strategies.base import LinearStrategy
 from blowfish_fast.policies import (
     AddRemove,
     Attribute,
