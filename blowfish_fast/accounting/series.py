@@ -235,11 +235,7 @@ class Series:
                 "were bounded: Histogram.from_records(..., person=, at_most=)"
             )
         names = [self.column, *map(str, domain.names)]
-        read = {one: named_column(table, one, "column") for one in names}
-        plain = {
-            one: column if isinstance(column, np.ndarray) else column.to_numpy()
-            for one, column in read.items()
-        }
+        plain = {one: np.asarray(named_column(table, one, "column")) for one in names}
         arrived = as_moments(plain.pop(self.column))
         if np.isnat(arrived).any():
             raise CountsError(

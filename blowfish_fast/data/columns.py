@@ -190,9 +190,17 @@ def categories(column: Column) -> tuple[IntArray, list[Any]] | None:
     return codes, encoded.dictionary.to_pylist()
 
 
-def text_bytes(series: Any) -> tuple[AnyArray, IntArray, IntArray]:
-    """Return texts as bytes laid end to end, and where each starts and ends."""
-    arrow = series.to_arrow()
+def text_bytes(column: Column) -> tuple[AnyArray, IntArray, IntArray] | None:
+    """Return texts, or numbers as texts, as bytes laid end to end, and their places.
+
+    These are where each starts and where it ends. None without arrow.
+    """
+    if find_spec("pyarrow") is None:
+        return None
+    import pyarrow
+
+    plain = isinstance(column, np.ndarray)
+    arrow = pyarrow.array(column) if plain else column.to_arrow()
     for kind in (getattr(arrow.type, "value_type", arrow.type), "large_string"):
         arrow = arrow.cast(kind)
     whole = arrow.combine_chunks() if hasattr(arrow, "combine_chunks") else arrow

@@ -135,8 +135,7 @@ def choose_records(
     Rows of one person with equal keys are kept or dropped together; the same `key`
     keeps the same records, in databases too.
     """
-    held = np.bincount(codes, minlength=groups)
-    many = held > at_most
+    many = np.bincount(codes, minlength=groups) > at_most
     if not many.any():
         return np.arange(codes.size)
     # Only who has more records than are kept has any to choose from.
@@ -161,12 +160,16 @@ def key_column(values: Any, word: str) -> Column:
     has. Texts become those of arrow, where it is installed.
     """
     column = as_column(values)
-    _refuse_missing(column, word)
+    if isinstance(column, np.ndarray):
+        missing = column.dtype.kind == "O" and any(map(is_blank, column.tolist()))
+        missing |= column.dtype.kind == "f" and bool(np.isnan(column).any())
+    else:
+        missing = bool(column.is_null().any())
+    if missing:
+        refuse_missing_key(word)
     if isinstance(column, np.ndarray):
         if column.ndim != 1:
             raise InputError(f"{word} is one column of whole numbers or text")
-        if column.dtype.kind == "u" and column.size and column.max() >= 2**63:
-            return column.astype(str)
         if column.dtype.kind in "iuUS":
             return column
     else:
@@ -184,7 +187,7 @@ def key_column(values: Any, word: str) -> Column:
         if kind.is_integer() or grouped:
             column = column.cast(nw.String)
         elif kind not in (nw.String, nw.Object) and len(column):
-            _refuse_kind(word, str(kind))
+            refuse_kind(word, str(kind))
     texts = arrow_texts(column)
     if texts is not None:
         return as_column(texts.cast("large_string"))
@@ -210,10 +213,11 @@ def person_codes(persons: Column) -> tuple[IntArray, int]:
 def _texts(column: Column, rows: IntArray) -> Any:
     """Return some keys as the texts that a database would make of them."""
     chosen = column[rows]
-    if not isinstance(chosen, np.ndarray):
-        return kernels.Texts(*text_bytes(chosen))
-    if chosen.dtype.kind in "iu":
-        return kernels.decimal_texts(chosen.astype(np.int64))
+    if not isinstance(chosen, np.ndarray) or chosen.dtype.kind in "iu":
+        found = text_bytes(chosen)
+        if found is not None:
+            return kernels.Texts(*found)
+        chosen = chosen.astype("S")
     if chosen.dtype.kind == "U":
         chosen = np.char.encode(chosen, "utf-8", "surrogatepass")
     data = np.frombuffer(chosen.tobytes(), dtype=np.uint8)
@@ -230,27 +234,17 @@ def _object_texts(column: Any, word: str) -> Any:
         return np.array(values, dtype=str) if values else np.empty(0, dtype="U1")
     whole = all(isinstance(one, int) and not isinstance(one, bool) for one in values)
     if column.dtype.kind != "O" or not whole:
-        _refuse_kind(word, str(column.dtype))
+        refuse_kind(word, str(column.dtype))
     return np.array([str(one) for one in values])
 
 
-def _refuse_kind(word: str, received: str) -> NoReturn:
+def refuse_kind(word: str, received: str) -> NoReturn:
+    """Refuse keys that engines would write in ways of their own."""
     raise InputError(
         f"{word} is a column of whole numbers or text",
         received=quoted(received),
         way_out="Cast it to text first: every engine must write it the same way",
     )
-
-
-def _refuse_missing(column: Any, word: str) -> None:
-    """Refuse missing keys, without saying how many there are."""
-    if isinstance(column, np.ndarray):
-        missing = column.dtype.kind == "O" and any(map(is_blank, column.tolist()))
-        missing |= column.dtype.kind == "f" and bool(np.isnan(column).any())
-    else:
-        missing = bool(column.is_null().any())
-    if missing:
-        refuse_missing_key(word)
 
 
 def refuse_missing_key(word: str) -> NoReturn:
@@ -338,10 +332,7 @@ def _joined(columns: list[Column]) -> Column:
         texts = {one.dtype == nw.String for one in columns} == {True}
         if texts and len({one.implementation for one in columns}) == 1:
             return nw.concat([one.alias("key").to_frame() for one in columns])["key"]
-    plain = [
-        one if isinstance(one, np.ndarray) else np.asarray(one.to_numpy())
-        for one in columns
-    ]
+    plain = [np.asarray(one) for one in columns]
     if len({one.dtype.kind for one in plain if one.size}) > 1:
         plain = [one.astype(object) for one in plain]
     return np.concatenate(plain) if plain else np.empty(0, dtype=np.int64)

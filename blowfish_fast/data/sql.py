@@ -22,7 +22,7 @@ from blowfish_fast.errors import BlowfishError, EngineError, InputError
 
 from .axes import Axis
 from .domain import Attributes
-from .persons import Bound, RecordKeys, new_key, refuse_missing_key
+from .persons import Bound, RecordKeys, new_key, refuse_kind, refuse_missing_key
 from .records import (
     Rule,
     raise_together,
@@ -388,8 +388,4 @@ def _check_columns(
             )
         kind = table[name].type()
         if not (kind.is_integer() or kind.is_string()):
-            raise InputError(
-                f"{name} is a column of whole numbers or text",
-                received=str(kind),
-                way_out="Cast it to text: every engine must write it the same way",
-            )
+            refuse_kind(name, str(kind))

@@ -75,7 +75,7 @@ __getattr__, __dir__, __all__ = attach(
         "sampling.exponential_choice": "ABSENT NO_CANDIDATE",
         "sampling.half_width_bounds": "GAUSSIAN_OFFSETS gaussian_half_widths "
         "interval_bounds laplace_half_widths",
-        "space.chosen_records": "Texts decimal_texts first_by_tag keyed_tags",
+        "space.chosen_records": "Texts first_by_tag keyed_tags",
         "space.interval_pieces": "bucket_landmarks end_buckets",
         "space.record_cells": "Targets cells_between_edges count_into count_tables "
         "edge_guide",

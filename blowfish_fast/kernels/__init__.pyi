@@ -76,7 +76,6 @@ from .space.box_buckets import bucket_boxes as bucket_boxes
 from .space.box_buckets import cells_of_boxes as cells_of_boxes
 from .space.box_buckets import divide_boxes as divide_boxes
 from .space.chosen_records import Texts as Texts
-from .space.chosen_records import decimal_texts as decimal_texts
 from .space.chosen_records import first_by_tag as first_by_tag
 from .space.chosen_records import keyed_tags as keyed_tags
 from .space.curve_intervals import rectangle_intervals as rectangle_intervals

@@ -378,6 +378,10 @@ def test_whole_numbers_of_any_size_are_persons():
         visits = {"age": [0, 1, 2], "patient": numbers, "visit": [7, 8, 9]}
         wanted = _wanted(visits, 1, "k")
         np.testing.assert_array_equal(_count(visits, 1, key="k").counts, wanted)
+    ends = np.array([-(2**63), 2**63 - 1, -(2**63)])
+    found = _count({**visits, "patient": ends}, 1, key="k")
+    wanted_ends = _wanted({**visits, "patient": ends.tolist()}, 1, "k")
+    np.testing.assert_array_equal(found.counts, wanted_ends)
     wide = pl.Series([-5, 5, -5], dtype=pl.Int128)
     found = _count({**visits, "patient": wide}, 1, key="k")
     np.testing.assert_array_equal(found.counts, wanted)
@@ -401,3 +405,21 @@ def test_an_empty_table_of_a_frame_has_nobody():
 def test_a_key_is_a_text():
     with pytest.raises(InputError, match="key is a text"):
         _count(_visits(), key=3)
+
+
+@pytest.mark.parametrize("texts", [False, True])
+def test_the_same_records_are_kept_without_arrow(monkeypatch, texts):
+    pd, pl = pytest.importorskip("pandas"), pytest.importorskip("polars")
+    visits = _visits()
+    if texts:
+        visits["patient"] = [f"p{one}" for one in visits["patient"].tolist()]
+    wanted = _wanted(visits, 2, "k")
+    monkeypatch.setattr("blowfish_fast.data.columns.find_spec", lambda _: None)
+    monkeypatch.setattr("blowfish_fast.data.persons.find_spec", lambda _: None)
+    columns = [visits["patient"], np.array(visits["patient"], dtype=object)]
+    columns += [pd.Categorical(columns[0]), pl.Series(columns[0])]
+    for column in columns:
+        found = _count({**visits, "patient": column}, 2, key="k")
+        np.testing.assert_array_equal(found.counts, wanted)
+    with pytest.raises(InputError, match="hold NUL"):
+        _count({**visits, "patient": ["a\0"] * 60}, 2)

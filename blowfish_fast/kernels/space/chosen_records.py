@@ -16,8 +16,6 @@ from blowfish_fast.kernels._jit import as_input, helper, kernel
 
 # Bytes of an md5 block, and of the length of the message at the end of the last one.
 BLOCK, LENGTH_BYTES = 64, 8
-# Characters of a 64-bit number, its sign included.
-MOST_DIGITS = 20
 # Messages that are hashed side by side: their words stay in the nearest cache.
 LANES = 256
 # Tags of a person that are put in order one by one, which needs no memory.
@@ -30,45 +28,6 @@ class Texts(NamedTuple):
     data: AnyArray
     starts: IntArray
     ends: IntArray
-
-
-@kernel
-def _write_digits(
-    values: IntArray, data: AnyArray, starts: IntArray, ends: IntArray
-) -> None:
-    digits = np.empty(MOST_DIGITS, dtype=np.uint8)
-    place = 0
-    for row in range(values.size):
-        starts[row] = place
-        value = values[row]
-        # -2^63 has no opposite.
-        left = (
-            np.uint64(value) if value >= 0 else np.uint64(-(value + 1)) + np.uint64(1)
-        )
-        if value < 0:
-            data[place] = 45
-            place += 1
-        length = 0
-        while length == 0 or left > 0:
-            quotient = left // np.uint64(10)
-            digits[length] = np.uint64(48) + left - quotient * np.uint64(10)
-            length += 1
-            left = quotient
-        for one in range(length):
-            data[place + one] = digits[length - 1 - one]
-        place += length
-        ends[row] = place
-
-
-def decimal_texts(values: IntArray) -> Texts:
-    """Return whole numbers as decimal texts. O(rows)."""
-    whole = np.ascontiguousarray(values, dtype=np.int64)
-    largest = 0 if whole.size == 0 else max(abs(int(whole.min())), int(whole.max()))
-    width = len(str(largest)) + 1
-    data = np.empty(whole.size * width, dtype=np.uint8)
-    starts, ends = np.empty_like(whole), np.empty_like(whole)
-    _write_digits(whole, data, starts, ends)
-    return Texts(data, starts, ends)
 
 
 ROUNDS = [[7, 12, 17, 22], [5, 9, 14, 20], [4, 11, 16, 23], [6, 10, 15, 21]]
