@@ -40,6 +40,7 @@ def test_steps_rise_by_every_charge_up_to_what_is_spent(texts):
     shown = texts(axes)
     assert {"ages", "towns", "budget 1", "spent 0.3"} <= set(shown)
     assert axes.get_xlabel() == "charges"
+    assert [one for one in axes.get_xticks() if not one.is_integer()] == []
 
 
 def test_requests_without_a_name_go_by_their_mechanism(texts):
