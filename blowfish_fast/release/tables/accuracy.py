@@ -94,13 +94,9 @@ class TableErrors:
         heads = ["ways", "tables", "cells", "rms error"]
         if self.records is not None:
             heads += ["mean count by table", "by cell"]
-        texts = [
-            [
-                f"{value:,.4g}" if name == "rms_error" else _shown(value)
-                for name, value in zip(rows, values, strict=True)
-            ]
-            for values in zip(*(rows[name] for name in rows), strict=True)
-        ]
+        forms = [",", ",", ",", ",.4g", ",.3f", ",.3f"][: len(heads)]
+        values = zip(*(rows[name].tolist() for name in rows), strict=True)
+        texts = [list(map(format, row, forms)) for row in values]
         lines = [heads, *texts]
         widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
         return "\n".join(
@@ -113,9 +109,3 @@ class TableErrors:
         )
 
     __repr__ = __str__
-
-
-def _shown(value: Any) -> str:
-    if isinstance(value, int | np.integer):
-        return f"{int(value):,}"
-    return f"{float(value):,.3f}"
