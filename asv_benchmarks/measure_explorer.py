@@ -3,7 +3,8 @@
     python asv_benchmarks/measure_explorer.py [--seconds 60] [--postgres] [--json]
 
 Answers: questions on 4096 bins of 100,000 records, after the first of each kind, and
-the trade-off curve of 256 cells, in the processor's time. Load: a server of its own and
+the trade-off curve of 256 cells, in the processor's time. Parts: what one answer on 256
+bins is made of, without HTTP. Load: a server of its own, requests that ask nothing, and
 32 analysts over HTTP, each with new questions on 256 bins for `--seconds`, in answers
 per second and per second of the server's processor; with `--postgres` the database is
 stopped and started twice meanwhile, and what is charged is held against what arrived.
@@ -22,14 +23,18 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
-from blowfish_fast.apps.explorer import Database, Explorer
+from blowfish_fast.accounting import ledger
+from blowfish_fast.accounting.journal import Journal
+from blowfish_fast.apps.explorer import Database, Explorer, exploration
 from blowfish_fast.apps.server.keys import CURATOR
 from blowfish_fast.apps.server.workspace import Workspace
+from blowfish_fast.release.release import Release
 
 RECORDS = 100_000
 ANALYSTS = 32
@@ -86,6 +91,49 @@ def answer_times(engine: Database, folder: Path) -> Iterator[dict[str, Any]]:
             asked.ledger.close()
 
 
+PARTS = {
+    "draw": (ledger, "draw_parts"),
+    "write the release": (Release, "to_bytes"),
+    "numbers and intervals": (exploration, "answer_from"),
+    "charge": (Journal, "reserve"),
+    "store": (Journal, "store"),
+    "look up": (Journal, "find"),
+}
+"""Functions that take most of an answer, none of which calls another one."""
+
+
+def answer_parts(engine: Database, folder: Path, answers: int = 300) -> dict[str, Any]:
+    """Return the milliseconds of one answer on 256 bins, and of its parts."""
+    path, spent = folder / "parts.ledger", Counter[str]()
+    asked = Explorer(described("narrow", 256), engine, epsilon=1000, ledger=path)
+    one = question("histogram", "narrow", epsilon=float(PRICE))
+
+    def timed(name: str, action: Callable[..., Any]) -> Callable[..., Any]:
+        def run(*given: Any, **named: Any) -> Any:
+            start = time.process_time()
+            result = action(*given, **named)
+            spent[name] += time.process_time() - start
+            return result
+
+        return run
+
+    def ask(round_: str) -> float:
+        return processor_time(
+            lambda: [asked.ask(one, request=f"{round_}{at}") for at in range(answers)]
+        )
+
+    ask("warm")
+    whole = ask("whole")
+    with ExitStack() as patches:
+        for name, (owner, function) in PARTS.items():
+            watched = timed(name, getattr(owner, function))
+            patches.enter_context(mock.patch.object(owner, function, watched))
+        ask("parts")
+    asked.ledger.close()
+    each = {name: round(1000 * spent[name] / answers, 2) for name in PARTS}
+    return {"one answer on 256 bins, ms": round(1000 * whole / answers, 2), **each}
+
+
 def curve_times(engine: Database) -> Iterator[dict[str, Any]]:
     for kind in ("histogram", "cumulative"):
         asked = Explorer(described("narrow", 256, 5), engine, epsilon=1000)
@@ -134,6 +182,15 @@ def ask_until(place: str, secret: str, ends: float, found: Counter[int]) -> None
         time.sleep(max(0.0, begins + 0.026 - time.monotonic()))
 
 
+def who_am_i(place: str, secret: str) -> None:
+    """Send a request that asks nothing: what every request takes at least."""
+    connection = http.client.HTTPConnection(place, timeout=180)
+    headers = {"Authorization": f"Bearer {secret}"}
+    connection.request("GET", "/api/session", None, headers)
+    connection.getresponse().read()
+    connection.close()
+
+
 def load(folder: Path, address: str, seconds: float, upset: Any) -> dict[str, Any]:
     """Return what 32 analysts got; `upset` is called at a third and at two thirds."""
     found = [Counter[int]() for _ in range(ANALYSTS)]
@@ -144,6 +201,12 @@ def load(folder: Path, address: str, seconds: float, upset: Any) -> dict[str, An
                 ask_until(place, secrets[0], time.monotonic() + 0.1, warm)
             except ConnectionRefusedError:
                 time.sleep(0.1)
+        idle = used_by(server.pid)
+        for _ in range(100):
+            # Slower than the limit of 40 a second.
+            who_am_i(place, secrets[0])
+            time.sleep(0.03)
+        idle = used_by(server.pid) - idle
         ends, work = time.monotonic() + seconds, used_by(server.pid)
         threads = [
             threading.Thread(target=ask_until, args=(place, secret, ends, one))
@@ -168,6 +231,7 @@ def load(folder: Path, address: str, seconds: float, upset: Any) -> dict[str, An
     return {
         "32 analysts": "PostgreSQL, restarted twice" if upset else "DuckDB",
         "statuses": dict(statuses),
+        "ms of a request without a question": round(1000 * idle / 100, 2),
         "answers a second": round(given / seconds, 1),
         "answers per second of the processor": round(given / work, 1),
         "charged without an answer": int(charged) - statuses[200],
@@ -213,6 +277,7 @@ def measured(folder: Path, seconds: float, with_postgres: bool) -> Iterator[dict
     engine = Database.connect(path)
     yield from answer_times(engine, folder)
     yield from curve_times(engine)
+    yield answer_parts(engine, folder)
     engine.close()
     yield load(folder / "state", str(path), seconds, None)
     if with_postgres:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from blowfish_fast._support.typing import FloatArray, IntArray
+from blowfish_fast.accounting.statements import Entry
 from blowfish_fast.errors import IntervalError
 from blowfish_fast.measure.budgets import Budget, Paid
 from blowfish_fast.release.grants import Scope
@@ -17,6 +18,7 @@ from blowfish_fast.release.release import Release
 from blowfish_fast.workloads import Workload
 
 from .layout import Layout
+from .planning import Plan
 from .questions import Accuracy, QuantilesQuestion, Spending
 
 CONFIDENCE = 0.95
@@ -70,19 +72,18 @@ class Answer(Paid):
 
 
 def answer_from(
+    plan: Plan,
     release: Release,
-    layout: Layout,
-    workload: Workload,
-    budget: Budget,
     request: str,
+    paid: Entry | None = None,
     *,
-    replayed: bool,
-    exact: bool,
-    as_of: str = "",
+    replayed: bool = False,
 ) -> Answer:
-    """Read the answer to a question off a release."""
-    question, shape = layout.question, layout.asked_shape
-    cost = question.cost
+    """Read the answer to a question off a release, for which a charge was `paid`."""
+    layout, workload, exact = plan.layout, plan.workload, plan.free
+    stated = Budget(plan.cost, plan.mechanism.budget.power)
+    budget = stated if paid is None else paid.budget
+    question, shape, cost = layout.question, layout.asked_shape, layout.question.cost
     confidence = 1.0 - cost.beta if isinstance(cost, Accuracy) else CONFIDENCE
     values, intervals = _numbers(release, workload, confidence)
     known = exact or intervals is None
@@ -115,7 +116,7 @@ def answer_from(
         promise=_promise(budget, layout, exact=exact),
         request=request,
         replayed=replayed,
-        as_of=as_of,
+        as_of="" if paid is None else paid.time.isoformat(),
     )
 
 

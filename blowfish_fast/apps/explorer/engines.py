@@ -53,11 +53,11 @@ class Database:
     """
 
     def __init__(self, backend: Any, name: str = "the database") -> None:
-        self._source = backend if isinstance(backend, Source) else None
-        self.name = name if self._source is None else self._source.name
-        self._idle: list[Any] = [] if self._source is not None else [backend]
-        most = 1 if self._source is None else self._source.side_by_side
-        self._turns = threading.BoundedSemaphore(most)
+        known = isinstance(backend, Source)
+        self._source = backend if known else Source(name, lambda: backend)
+        self.name = self._source.name
+        self._idle: list[Any] = []
+        self._turns = threading.BoundedSemaphore(self._source.side_by_side)
         self._lock = threading.Lock()
         self._away = False
         self._compiled: OrderedDict[int, _PreparedQuery] = OrderedDict()
@@ -133,62 +133,42 @@ class Database:
 
     def counts(self, layout: Layout) -> IntArray:
         """Count the records of every bin of a question."""
+        problem = "the question could not be counted"
+        known = self._compiled.get(id(layout.axes))
+        if known is None:
+            # Where records of persons are drawn anew, no two counts are the same.
+            drawn = layout.table.person is not None and layout.table.record is None
+            lasting = self._source.unchanging and not drawn
+            known = self._use(problem, lambda one: _PreparedQuery(layout, one, lasting))
+            with self._lock:
+                self._compiled[id(layout.axes)] = known
+                while len(self._compiled) > KEPT_QUERIES:
+                    self._compiled.popitem(last=False)
+        try:
+            planned = known.connection is not None
+            found = known.run() if planned else self._use(problem, known.counted_by)
+        except BlowfishError:
+            raise
+        except Exception as error:
+            raise self._plain(problem, error) from None
         counts = np.zeros(layout.coarse, dtype=np.int64)
-        for batch in self._batches(layout):
-            counts[batch.cells] = batch.records
+        counts[found.cells] = found.records
         if layout.labels is None:
             return counts
         bins = np.zeros(layout.bins, dtype=np.int64)
         np.add.at(bins, layout.labels, counts)
         return bins
 
-    def _batches(self, layout: Layout) -> list[CellCounts]:
-        """Return the coarse cells that hold records, and how many each holds."""
-        problem = "the question could not be counted"
-        known = self._compiled.get(id(layout.axes))
-        if known is None:
-            spec = layout.table
-            # Where records of persons are drawn anew, no two counts are the same.
-            drawn = spec.person is not None and spec.record is None
-            lasting = self._source is not None and self._source.unchanging and not drawn
-
-            def compiled(backend: Any) -> list[CellCounts] | _PreparedQuery:
-                table = _table(backend, layout.table.source or layout.table.name)
-                query = _query(table, layout)
-                if backend.name not in ("duckdb", "postgres"):
-                    return list(query.batches())
-                text = str(backend.compile(query.expression))
-                lent = backend.con if backend.name == "duckdb" else None
-                return _PreparedQuery(layout, text, query, lent, lasting)
-
-            made = self._use(problem, compiled)
-            if not isinstance(made, _PreparedQuery):
-                return made
-            known = made
-            with self._lock:
-                self._compiled[id(layout.axes)] = known
-                while len(self._compiled) > KEPT_QUERIES:
-                    self._compiled.popitem(last=False)
-        try:
-            if known.connection is None:
-                return [self._use(problem, known.counted_by)]
-            return [known.run()]
-        except BlowfishError:
-            raise
-        except Exception as error:
-            raise self._plain(problem, error) from None
-
     def close(self) -> None:
         """Close the connections."""
         with self._lock:
             self._compiled.clear()
             self._disconnect(*self._idle)
-            if self._source is not None:
-                self._idle.clear()
+            self._idle.clear()
 
     def version(self) -> str | None:
         """Return the state of the files that hold the records; None for a database."""
-        return None if self._source is None else self._source.version()
+        return self._source.version()
 
     @staticmethod
     def _disconnect(*backends: Any) -> None:
@@ -222,14 +202,15 @@ class Database:
                     backend = self._idle.pop() if self._idle else self._opened()
                     result = action(backend)
                 except Exception as error:
-                    lost = backend is not None and _is_lost(backend)
+                    # Whether it was ended from the other side.
+                    lost = bool(getattr(getattr(backend, "con", 0), "closed", False))
                     if lost:
                         # The others were made before it, and are lost too.
                         self._disconnect(backend, *self._idle)
                         self._idle.clear()
                     elif backend is not None:
                         self._idle.append(backend)
-                    if lost and attempt == 1 and self._source is not None:
+                    if lost and attempt == 1:
                         continue
                     if isinstance(error, BlowfishError):
                         raise
@@ -239,8 +220,6 @@ class Database:
         raise AssertionError("the second attempt returns or raises")
 
     def _opened(self) -> Any:
-        if self._source is None:
-            raise EngineError(f"{self.name}: the connection was lost")
         try:
             opened = self._source.open()
             self._away = False
@@ -270,17 +249,11 @@ class _PreparedQuery:
     Records that nobody can change are counted once: `lasting`.
     """
 
-    def __init__(
-        self,
-        layout: Layout,
-        query: str,
-        counting: CellQuery,
-        connection: Any,
-        lasting: bool,
-    ) -> None:
+    def __init__(self, layout: Layout, backend: Any, lasting: bool) -> None:
         # The layout is kept because the id of its axes is the key of this.
-        self.layout, self.query, self.counting = layout, query, counting
-        self.connection = connection
+        self.layout, self.counting = layout, _query(backend, layout)
+        self.query = str(backend.compile(self.counting.expression))
+        self.connection: Any = backend.con if backend.name == "duckdb" else None
         self._lasting = lasting and layout.coarse <= MOST_KEPT
         self._counted: CellCounts | None = None
         self._idle: list[Any] = []
@@ -315,7 +288,10 @@ class _PreparedQuery:
         return found
 
     def counted_by(self, backend: Any) -> CellCounts:
-        """Count on a connection to PostgreSQL that was lent."""
+        """Count on a connection that was lent."""
+        if backend.name != "postgres":
+            found = [np.stack(one) for one in _query(backend, self.layout).batches()]
+            return CellCounts(*np.hstack([np.zeros((2, 0), np.int64), *found]))
         with backend.con.transaction():
             rows = backend.con.execute(self.query).fetchall()
         cells, records = np.array(rows).reshape(-1, 2).astype(np.int64).T
@@ -323,10 +299,10 @@ class _PreparedQuery:
         return CellCounts(cells, records)
 
 
-def _query(table: Any, layout: Layout) -> CellQuery:
+def _query(backend: Any, layout: Layout) -> CellQuery:
     """Return the query of a question; the records of persons are bounded first."""
-    columns = [_cell_column(one) for one in layout.axes]
-    spec = layout.table
+    columns, spec = [_cell_column(one) for one in layout.axes], layout.table
+    table = _table(backend, spec.source or spec.name)
     if spec.person is None:
         return CellQuery(table, columns)
     bound = Bound.stated(spec.at_most, "records", spec.person)
@@ -352,8 +328,3 @@ def _table(backend: Any, name: str) -> Any:
     if dot and backend.name == "postgres" and name not in backend.list_tables():
         return backend.table(inside, database=schema)
     return backend.table(name)
-
-
-def _is_lost(backend: Any) -> bool:
-    """Return whether a connection was ended from the other side."""
-    return bool(getattr(getattr(backend, "con", None), "closed", False))

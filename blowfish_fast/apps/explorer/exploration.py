@@ -22,7 +22,7 @@ from typing import Any, Unpack, cast
 
 import numpy as np
 
-from blowfish_fast._support.typing import FloatArray, IntArray
+from blowfish_fast._support.typing import FloatArray
 from blowfish_fast.accounting.ledger import Ledger
 from blowfish_fast.accounting.population import Population
 from blowfish_fast.accounting.request import price_in
@@ -34,7 +34,7 @@ from blowfish_fast.errors import (
     LedgerError,
     QuestionError,
 )
-from blowfish_fast.measure.budgets import Budget, BudgetTerms
+from blowfish_fast.measure.budgets import BudgetTerms
 from blowfish_fast.mechanisms.base import Mechanism
 from blowfish_fast.mechanisms.certifier import Certifier
 from blowfish_fast.mechanisms.registry import MechanismName, find_mechanism
@@ -214,45 +214,51 @@ class Explorer:
         if release is None:
             if entry is None and not self.closed:
                 self._check_affordable(name, plan.cost, analyst)
-            counts = self._counts(layout)
-            data = layout.table.bounded(counts, plan.policy.domain)
-            release = self._release(plan.mechanism, data, name, analyst, note)
+            release = self._release(plan, plan.mechanism, name, analyst, note)
         charged = self.ledger.entry(name) if entry is None else entry
-        return self._answer(plan, release, name, charged, replayed)
+        return answer_from(plan, release, name, charged, replayed=replayed)
 
     def _note(self, about: dict[str, Any]) -> dict[str, Any]:
         """Return what the log keeps with a charge; which table, where several share."""
         return about if self.people is None else {**about, "tables": [self.table.name]}
 
     def _release(
-        self, mechanism: Mechanism, data: Any, name: str, analyst: str | None, note: Any
+        self,
+        plan: Plan,
+        mechanism: Mechanism,
+        name: str,
+        analyst: str | None,
+        note: Any,
     ) -> Release:
-        """Charge the table's own ledger, or that of its people."""
+        """Count the bins of a question, and charge the table's ledger or its people's.
+
+        A table that was closed, or whose records are others by now, is not counted.
+        """
+        table = plan.layout.table
+        if self.closed:
+            raise LedgerError(
+                f"{table.name!r} was closed: answers that were given before stay, and "
+                "new ones are not given; nothing was charged"
+            )
+        if self.seen is not None and self.engine.version() != self.seen:
+            raise LedgerError(
+                f"the records of {table.name!r} are no longer those of the frozen "
+                f"snapshot {table.snapshot!r}; nothing was charged. Put them back, or "
+                "clone the table without a snapshot"
+            )
+        self._check_columns(table)
+        counts = self.engine.counts(plan.layout)
+        data = table.bounded(counts, plan.policy.domain)
         of: dict[str, Any] = {
             "request": name,
             "analyst": analyst,
             "note": note,
-            "snapshot": self.table.snapshot,
+            "snapshot": table.snapshot,
             "vouched": mechanism.name in self.vouched,
         }
         if self.people is not None:
-            return self.people.release(self.table.name, mechanism, data, **of)
+            return self.people.release(table.name, mechanism, data, **of)
         return self.ledger.release(mechanism, data, **of)
-
-    def _answer(
-        self, plan: Plan, release: Release, name: str, paid: Entry | None, again: bool
-    ) -> Answer:
-        stated = Budget(plan.cost, self.ledger.currency.power)
-        return answer_from(
-            release,
-            plan.layout,
-            plan.workload,
-            stated if paid is None else paid.budget,
-            name,
-            replayed=again,
-            exact=plan.free,
-            as_of="" if paid is None else paid.time.isoformat(),
-        )
 
     def _check_affordable(self, name: str, cost: Fraction, analyst: str | None) -> None:
         """Refuse what cannot be paid, before the database is asked.
@@ -281,7 +287,7 @@ class Explorer:
         if found is None:
             return None
         plan, release, entry = found
-        return self._answer(plan, release, request, entry, True)
+        return answer_from(plan, release, request, entry, replayed=True)
 
     def _stored(self, request: str) -> tuple[Plan, Release, Entry] | None:
         """Return the plan, the release and the charge of an answer of this table."""
@@ -322,27 +328,9 @@ class Explorer:
         if found is None:
             cost = price_in(certifier, self.ledger.currency)
             self._check_affordable(name, cost, analyst)
-            counts = self._counts(plan.layout)
-            data = plan.layout.table.bounded(counts, plan.policy.domain)
             note = self._note({"certifies": request})
-            found = self._release(certifier, data, name, analyst, note)
+            found = self._release(plan, certifier, name, analyst, note)
         return cast(Certificate, found)
-
-    def _counts(self, layout: Layout) -> IntArray:
-        """Count the bins of a question, unless the table was closed."""
-        if self.closed:
-            raise LedgerError(
-                f"{layout.table.name!r} was closed: answers that were given before "
-                "stay, and new ones are not given; nothing was charged"
-            )
-        if self.seen is not None and self.engine.version() != self.seen:
-            raise LedgerError(
-                f"the records of {layout.table.name!r} are no longer those of the "
-                f"frozen snapshot {layout.table.snapshot!r}; nothing was charged. Put "
-                "them back, or clone the table without a snapshot"
-            )
-        self._check_columns(layout.table)
-        return self.engine.counts(layout)
 
     def history(self, analyst: str | None = None) -> list[Entry]:
         """Return all charges, or those of one analyst, oldest first."""
@@ -401,10 +389,8 @@ class Explorer:
         private = []
         for plan in plans:
             data = plan.layout.table.bounded(counts, plan.policy.domain)
-            release = plan.mechanism.release(data)
-            private.append(
-                self._answer(plan, release, "preview", None, False).to_dict()
-            )
+            answer = answer_from(plan, plan.mechanism.release(data), "preview")
+            private.append(answer.to_dict())
         shape = plans[0].policy.domain.shape
         truth: FloatArray = np.asarray(
             plans[0].workload.answer(counts.reshape(shape)), dtype=np.float64

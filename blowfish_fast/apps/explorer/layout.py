@@ -195,19 +195,12 @@ class Layout:
         """Return the first bins and the ends of stated stretches or rectangles."""
         question = self.question
         if isinstance(question, RectanglesQuestion):
-            stated: list[Any] = [
-                [box[at] for box in question.rectangles] for at in range(self.shown)
-            ]
+            boxes = question.rectangles
         else:
             assert isinstance(question, RangesQuestion)
-            stated = [question.ranges]
-        sides = np.stack(
-            [
-                _stretches(axis, pairs)
-                for axis, pairs in zip(self.axes, stated, strict=False)
-            ],
-            axis=1,
-        )
+            boxes = [[one] for one in question.ranges]
+        stated = zip(self.axes, zip(*boxes, strict=True), strict=False)
+        sides = np.stack([_stretches(*one) for one in stated], axis=1)
         return sides[:, :, 0], sides[:, :, 1]
 
     def _rectangles(self, domain: Domain) -> Workload:
@@ -225,13 +218,11 @@ class Layout:
         from scipy import sparse
 
         # Bins beyond the grid stay out of every box.
-        pointers, columns = [0], []
         grid = np.arange(math.prod(shape)).reshape(shape)
-        for low, high in zip(lows, highs, strict=True):
-            inside = grid[tuple(map(slice, low, high))].reshape(-1)
-            columns.append(inside)
-            pointers.append(pointers[-1] + inside.size)
-        flat = np.concatenate(columns)
+        sides = zip(lows, highs, strict=True)
+        inside = [grid[tuple(map(slice, *one))].reshape(-1) for one in sides]
+        pointers = np.cumsum([0, *map(len, inside)])
+        flat = np.concatenate(inside)
         matrix = sparse.csr_array(
             (np.ones(flat.size), flat, pointers), shape=(len(lows), domain.size)
         )

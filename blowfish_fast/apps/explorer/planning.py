@@ -90,15 +90,11 @@ class Plan:
 
     Examples
     --------
-    >>> from blowfish_fast.apps.explorer import Explorer
-    >>> import ibis
-    >>> database = ibis.duckdb.connect()
-    >>> visits = database.raw_sql("create table visits as select 41 as age")
     >>> age = {"name": "age", "cells": {"start": 0, "stop": 100, "width": 10}}
-    >>> table = {"name": "visits", "attributes": [age]}
+    >>> table = as_table({"name": "visits", "attributes": [age]})
     >>> asked = {"kind": "histogram", "table": "visits", "attribute": "age"}
-    >>> cost = {"alpha": 20, "beta": 0.05}
-    >>> plan = Explorer(table, database, epsilon=1).plan({**asked, "cost": cost})
+    >>> question = read_question({**asked, "cost": {"alpha": 20, "beta": 0.05}})
+    >>> plan = Planner(EPSILON).plan(table, question)
     >>> plan.mechanism.name, plan.free, 0 < plan.cost < 1
     ('transformed', False, True)
     """
@@ -233,7 +229,9 @@ class Planner:
         if spec.kind == "category":
             raise QuestionError(f"{name!r} is a category: it has no thresholds")
         regular = spec.domain().attributes[0].regular
-        grid = _log_grid(regular - 1) if thetas is None else list(thetas)
+        # Evenly on a logarithmic scale, unless they are stated.
+        steps = np.rint(np.geomspace(1, max(regular - 1, 1), CURVE_POINTS))
+        grid = steps.astype(int).tolist() if thetas is None else thetas
         before: Shape | None = None
         best, drawn = math.inf, dict[Hashable, Fraction]()
         for theta in (None, *sorted(set(grid), reverse=True)):
@@ -336,9 +334,3 @@ def _policies_key(table: TableSpec) -> str:
         return ""
     stated = {name: one.model_dump() for name, one in table.policies.items()}
     return json.dumps(stated, sort_keys=True)
-
-
-def _log_grid(largest: int) -> list[int]:
-    """Return thresholds from 1 to the largest, evenly on a logarithmic scale."""
-    steps = np.geomspace(1, max(largest, 1), CURVE_POINTS)
-    return [int(one) for one in np.unique(np.rint(steps).astype(int))]

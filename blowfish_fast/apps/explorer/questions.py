@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Self, cast
 
@@ -127,16 +126,6 @@ class _Question(Model):
             raise ValueError(f"filter each attribute once; received {names}")
         return self
 
-    @property
-    @abstractmethod
-    def axes(self) -> list[str]:
-        """The attributes whose bins are counted."""
-
-    @property
-    @abstractmethod
-    def widths(self) -> list[int]:
-        """Cells of a bin, for each of them."""
-
 
 class _OneAxis(_Question):
     attribute: Name
@@ -144,10 +133,12 @@ class _OneAxis(_Question):
 
     @property
     def axes(self) -> list[str]:
+        """The attribute whose bins are counted."""
         return [self.attribute]
 
     @property
     def widths(self) -> list[int]:
+        """Cells of a bin."""
         return [self.width]
 
 

@@ -76,7 +76,7 @@ def read_address(address: str | Path) -> Source:
         raise EngineError(
             "a database is a .csv, .parquet, .duckdb or .sqlite file, a folder of "
             "Parquet files, a postgres:// address or an ibis backend",
-            received=repr(path.suffix or "something else"),
+            received=repr(path.suffix) if path.suffix else "something else",
         )
     if not path.is_file():
         raise EngineError(f"there is no database {path.name!r}; check the path")
@@ -84,7 +84,11 @@ def read_address(address: str | Path) -> Source:
         is_sqlite = file.read(16) == SQLITE_HEAD
     if is_sqlite:
         return Source("SQLite", lambda: _sqlite(path))
-    return Source("DuckDB", lambda: _duckdb(path), 1, True, pattern)
+
+    def opened() -> Any:
+        return ibis_module().duckdb.connect(str(path), read_only=True)
+
+    return Source("DuckDB", opened, 1, True, pattern)
 
 
 def _parquet_parts(path: Path) -> Source:
@@ -99,10 +103,6 @@ def _parquet_parts(path: Path) -> Source:
         )
     name = path.name if path.is_dir() else path.parent.name or "records"
     return Source("DuckDB", lambda: _file(name, pattern), files=str(pattern))
-
-
-def _duckdb(path: Path) -> Any:
-    return ibis_module().duckdb.connect(str(path), read_only=True)
 
 
 def _sqlite(path: Path) -> Any:

@@ -11,7 +11,9 @@ import os
 import threading
 from collections import defaultdict
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
+from functools import partial
 from ipaddress import ip_address, ip_network
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
@@ -20,7 +22,7 @@ from fastapi import Depends, HTTPException, Request
 
 from blowfish_fast.apps.explorer.exploration import Explorer
 
-from .keys import Caller, Login, Logins, RateLimit
+from .keys import ROLES, Caller, Login, Logins, RateLimit, Role
 from .workspace import Workspace
 
 COOKIE = "blowfish_session"
@@ -36,7 +38,6 @@ HELP = {
     "blowfish_charged_total": "Charged to a table so far.",
     "blowfish_databases_away": "Databases that do not answer.",
 }
-GAUGES = ("blowfish_budget", "blowfish_databases_away")
 
 
 class EventLog:
@@ -54,16 +55,10 @@ class EventLog:
             if one is not None
         }
         line = json.dumps({"time": now, **plain}) + "\n"
-        try:
-            # Opened anew, so that whoever moves the file away gets a new one.
-            mode = os.O_WRONLY | os.O_CREAT | os.O_APPEND
-            handle = os.open(self.path, mode, 0o600)
-            try:
-                os.write(handle, line.encode())
-            finally:
-                os.close(handle)
-        except OSError:
-            return
+        own = partial(os.open, mode=0o600)
+        # Opened anew, so that whoever moves the file away gets a new one.
+        with suppress(OSError), open(self.path, "ab", 0, opener=own) as file:
+            file.write(line.encode())
 
 
 class Metrics:
@@ -90,7 +85,7 @@ class Metrics:
         rows["blowfish_databases_away", ""] = len(work.away())
         lines = []
         for name, words in HELP.items():
-            kind = "gauge" if name in GAUGES else "counter"
+            kind = "counter" if name.endswith(("_total", "_sum")) else "gauge"
             lines += [f"# HELP {name} {words}", f"# TYPE {name} {kind}"]
             lines += [
                 f"{key}{labels} {value:.10g}"
@@ -139,10 +134,9 @@ class Gate:
         """
         nearest = request.client.host if request.client else "unknown"
         stated = request.headers.get("x-forwarded-for", "").split(",")
-        for one in reversed([each.strip() for each in stated if each.strip()]):
-            if not self._is_proxy(nearest):
-                break
-            nearest = one
+        passed = [one.strip() for one in stated if one.strip()]
+        while passed and self._is_proxy(nearest):
+            nearest = passed.pop()
         return nearest
 
     def _is_proxy(self, address: str) -> bool:
@@ -185,11 +179,10 @@ class Gate:
 
     def is_curator(self, request: Request) -> bool:
         """Return whether a request comes with the curator's secret or session."""
-        secret = _bearer_secret(request)
+        secret, session = _bearer_secret(request), self.session(request)
         if secret is not None:
             who = self.workspace.keys.identify(secret)
         else:
-            session = self.session(request)
             who = None if session is None else session.identity
         return who is not None and who.role == "curator"
 
@@ -227,29 +220,25 @@ class Visit(NamedTuple):
         return self.gate.workspace.explorer(table)
 
 
-# Awaited where they are asked for: one that is not would be sent to a thread and back.
-async def anyone(request: Request) -> Visit:
-    """Require somebody who is known."""
-    gate: Gate = request.app.state.gate
-    return Visit(gate.identify(request), gate)
+def _required(refusal: str, *roles: Role) -> Any:
+    """Require somebody who is known, in one of some roles."""
+
+    # Awaited where it is asked for: else it would be sent to a thread and back.
+    async def visit(request: Request) -> Visit:
+        gate: Gate = request.app.state.gate
+        who = gate.identify(request)
+        if who.role not in roles:
+            raise HTTPException(403, refusal)
+        return Visit(who, gate)
+
+    return Depends(visit)
 
 
-async def person(request: Request) -> Visit:
-    """Require an analyst or a curator."""
-    visit = await anyone(request)
-    if visit.who.role == "monitor":
-        raise HTTPException(403, "this is for people; a monitor reads /metrics")
-    return visit
-
-
-async def curator(request: Request) -> Visit:
-    """Require a curator."""
-    visit = await anyone(request)
-    if visit.who.role != "curator":
-        raise HTTPException(403, "this is for the curator alone")
-    return visit
-
-
-Anyone = Annotated[Visit, Depends(anyone)]
-Person = Annotated[Visit, Depends(person)]
-Curator = Annotated[Visit, Depends(curator)]
+FOR_PEOPLE = "this is for people; a monitor reads /metrics"
+CURATOR_ONLY = _required("this is for the curator alone", "curator")
+Anyone = Annotated[Visit, _required("", *ROLES)]
+Person = Annotated[Visit, _required(FOR_PEOPLE, "analyst", "curator")]
+Operator = Annotated[
+    Visit, _required("this is for monitors and curators", "monitor", "curator")
+]
+Curator = Annotated[Visit, CURATOR_ONLY]

@@ -10,8 +10,8 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
-from collections.abc import Iterator
 from datetime import UTC, datetime
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,8 @@ from blowfish_fast._support.validation import malformed_as
 from blowfish_fast.accounting.journal_file import copy_file
 from blowfish_fast.accounting.ledger import Ledger
 from blowfish_fast.errors import InputError
+
+from .keys import write_privately
 
 MANIFEST = "backup.json"
 LEDGERS = ("ledgers", "deleted")
@@ -40,7 +42,9 @@ def back_up(folder: Path, target: Path) -> dict[str, Any]:
             copied = target / part / path.name
             copy_file(path, copied)
             heads[f"{part}/{path.name}"] = _verified(copied)
-    for path in _plain_files(folder):
+    parts = (sorted((folder / one).glob("*")) for one in ("data", "logs"))
+    files = chain([folder / "keys.json", folder / "tables.json"], *parts)
+    for path in filter(Path.is_file, files):
         copied = target / path.relative_to(folder)
         copied.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         shutil.copy2(path, copied)
@@ -79,7 +83,7 @@ def restore(backup: Path, folder: Path, *, nothing_since: bool) -> dict[str, Any
         kept = json.loads(tables.read_text())
         for one in kept["tables"].values():
             one["closed"] = True
-        tables.write_text(json.dumps(kept, indent=1))
+        write_privately(tables, kept)
     return dict(manifest)
 
 
@@ -89,14 +93,6 @@ def _check_empty(path: Path, what: str) -> None:
             f"{what} needs a new or an empty folder, and {path} holds something",
             way_out="Name another one: nothing is overwritten",
         )
-
-
-def _plain_files(folder: Path) -> Iterator[Path]:
-    for name in ("keys.json", "tables.json"):
-        if (folder / name).is_file():
-            yield folder / name
-    for part in ("data", "logs"):
-        yield from sorted(one for one in (folder / part).glob("*") if one.is_file())
 
 
 def _verified(path: Path) -> str:

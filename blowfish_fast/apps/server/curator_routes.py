@@ -7,7 +7,7 @@ import json
 from fractions import Fraction
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Depends, File, Form, HTTPException, UploadFile
+from fastapi import APIRouter, File, Form, HTTPException, UploadFile
 from fastapi.responses import StreamingResponse
 from pydantic import Field
 
@@ -18,17 +18,16 @@ from blowfish_fast.apps.explorer.catalog import Model, Name, PolicySpec, TableSp
 from blowfish_fast.apps.explorer.questions import Amount, Question, StatedBudget
 from blowfish_fast.errors import LedgerError
 
-from .access import Curator, curator
+from .access import CURATOR_ONLY, Curator
 from .analyst_routes import describe_table
 from .keys import ROLES, Role
 from .policy_pictures import question_picture
 from .workspace import MOST_UPLOADED
 
-router = APIRouter(
-    prefix="/api/curator", tags=["curator"], dependencies=[Depends(curator)]
-)
+router = APIRouter(prefix="/api/curator", tags=["curator"], dependencies=[CURATOR_ONLY])
 
 People = Literal["analysts", "curators", "monitors"]
+ONE_OF: dict[str, Role] = {f"{one}s": one for one in ROLES}
 
 
 class Drawing(Model):
@@ -200,7 +199,7 @@ def add_person(people: People, name: str, visit: Curator) -> dict[str, str]:
 
     Monitors read /metrics and nothing else.
     """
-    secret = visit.work.keys.make(_role(people), name)
+    secret = visit.work.keys.make(ONE_OF[people], name)
     visit.gate.sessions.close_all_of(name)
     return {"name": name, "secret": secret}
 
@@ -208,7 +207,7 @@ def add_person(people: People, name: str, visit: Curator) -> dict[str, str]:
 @router.delete("/{people}/{name}", status_code=204)
 def revoke_person(people: People, name: str, visit: Curator) -> None:
     """Revoke somebody's secret and end the sessions; the last curator stays."""
-    visit.work.keys.revoke(_role(people), name)
+    visit.work.keys.revoke(ONE_OF[people], name)
     visit.gate.sessions.close_all_of(name)
 
 
@@ -222,11 +221,6 @@ def allot(
     ledger = visit.explorer(table).ledger
     ledger.allot(name, amount_in(ledger, budget))
     return plain_share(ledger, ledger.allotments()[name])
-
-
-def _role(people: People) -> Role:
-    """Return the role of some people: one of them is an analyst."""
-    return next(one for one in ROLES if people == f"{one}s")
 
 
 def amount_in(ledger: Ledger, stated: StatedBudget) -> Fraction:

@@ -19,8 +19,9 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from blowfish_fast.errors import InputError
 
@@ -67,7 +68,7 @@ class Keys:
         salt = secrets.token_hex(16)
         with self._lock:
             self._hashes[role][name] = f"{salt}${_hash(salt, secret)}"
-            self._write()
+            write_privately(self.path, self._hashes)
         return secret
 
     def revoke(self, role: Role, name: str) -> None:
@@ -77,7 +78,7 @@ class Keys:
             if role == "curator" and name in known and len(known) == 1:
                 raise InputError("this is the only curator; add another one first")
             known.pop(name, None)
-            self._write()
+            write_privately(self.path, self._hashes)
 
     def names(self, role: Role) -> list[str]:
         """Return the names of all in a role."""
@@ -93,14 +94,15 @@ class Keys:
                     found = Caller(role, name)
         return found
 
-    def _write(self) -> None:
-        draft = self.path.with_suffix(".new")
-        handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        with os.fdopen(handle, "w") as file:
-            json.dump(self._hashes, file)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(draft, self.path)
+
+def write_privately(path: Path, plain: Any) -> None:
+    """Replace a file of JSON in one step; only its owner reads it."""
+    draft = path.with_suffix(".new")
+    with open(draft, "w", opener=partial(os.open, mode=0o600)) as file:
+        json.dump(plain, file, indent=1)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(draft, path)
 
 
 @dataclass(frozen=True)

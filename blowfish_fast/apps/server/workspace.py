@@ -35,7 +35,7 @@ from blowfish_fast.data.csv_files import duckdb_module, load_csv
 from blowfish_fast.errors import CatalogError, EngineError, InputError, LedgerError
 from blowfish_fast.measure.budgets import BudgetTerms
 
-from .keys import Keys
+from .keys import Keys, write_privately
 
 PLAIN_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
 MOST_UPLOADED = 2**28
@@ -362,9 +362,7 @@ class Workspace:
         with self._lock:
             kept = self._kept()
             yield kept
-            draft = self.folder / "tables.new"
-            draft.write_text(json.dumps(kept, indent=1))
-            os.replace(draft, self.folder / "tables.json")
+            write_privately(self.folder / "tables.json", kept)
 
 
 def _check_name(name: str, what: str) -> None:

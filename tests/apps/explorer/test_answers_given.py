@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import itertools
+from fractions import Fraction
 
 import numpy as np
 import pytest
 
 import blowfish_fast as bf
-from blowfish_fast.apps.explorer import TableSpec, read_question
+from blowfish_fast.apps.explorer import Plan, TableSpec, read_question
 from blowfish_fast.apps.explorer.answers_given import (
     _alpha_of_all,
     _never_falling,
@@ -85,15 +86,9 @@ def test_all_totals_lie_within_alpha_at_once(question, miss):
 def test_exact_totals_have_exact_quantiles():
     release, asked = release_of(10**6)
     layout = lay_out(SMALL, read_question(SPENDING))
-    answer = answer_from(
-        release,
-        layout,
-        asked,
-        release.guarantee.epsilon,
-        "x",
-        replayed=False,
-        exact=True,
-    )
+    exact = bf.Laplace(bf.policies.AddRemove(asked.domain), asked, epsilon=10**6)
+    plan = Plan(layout, exact.policy, asked, exact, Fraction(0), True, [])
+    answer = answer_from(plan, release, "x")
     truth = places_reached([300, 900, 40], [0, 1, 4, 5])
     np.testing.assert_allclose(answer.values, truth)
     assert (answer.intervals[:, 0] <= truth).all()

@@ -268,7 +268,7 @@ def test_unforeseen_errors_say_nothing_about_data(own_server, caplog, monkeypatc
         raise RuntimeError(f"row ({SECRET_VALUE!r}, 12345)")
 
     explorer = own_server.workspace.explorer("people")
-    monkeypatch.setattr(explorer.engine, "_batches", broken)
+    monkeypatch.setattr(explorer.engine, "counts", broken)
     with own_server.client("ann") as ann, caplog.at_level(logging.DEBUG):
         found = ann.post("/api/ask", json=asking(AGES))
     assert found.status_code == 500
