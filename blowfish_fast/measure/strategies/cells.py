@@ -33,11 +33,33 @@ from blowfish_fast.workloads.base import RowMoments, form_matrix, row_moments
 MOST_COEFFICIENTS = 2**26
 
 
-class Cells(LinearStrategy):
-    """Independent noise of one scale on each of `cells` cells.
+class PartTotals(LinearStrategy):
+    """Rows of one scale, then the totals of connected parts: exact or not measured.
 
     `parts` numbers, from 0, the connected part of the policy that each cell belongs to;
     None when there is just one.
+    """
+
+    def __init__(self, measured: int, cells: int, parts: IntArray | None) -> None:
+        self.measured_rows, self.cells, self.parts = measured, cells, parts
+        self.part_sizes = np.array([cells]) if parts is None else np.bincount(parts)
+
+    def _with_totals(self, rows: IntArray, counts: IntArray) -> IntArray:
+        if self.parts is None:
+            return np.append(rows, counts.sum())
+        totals = np.zeros(self.part_sizes.size, dtype=np.int64)
+        np.add.at(totals, self.parts, counts)
+        return np.concatenate([rows, totals])
+
+    def weights(self) -> IntArray:
+        """Give every row the same weight, the totals none."""
+        weights = np.zeros(self.measured_rows + self.part_sizes.size, dtype=np.int64)
+        weights[: self.measured_rows] = 2**WEIGHT_BITS
+        return weights
+
+
+class Cells(PartTotals):
+    """Independent noise of one scale on each of `cells` cells.
 
     Examples
     --------
@@ -53,9 +75,7 @@ class Cells(LinearStrategy):
     kind = "cells"
 
     def __init__(self, cells: int, parts: IntArray | None = None) -> None:
-        self.cells = cells
-        self.parts = parts
-        self.part_sizes = np.array([cells]) if parts is None else np.bincount(parts)
+        super().__init__(cells, cells, parts)
 
     @classmethod
     def under(cls, policy: Policy) -> Self:
@@ -66,17 +86,7 @@ class Cells(LinearStrategy):
 
     def rows(self, counts: IntArray) -> IntArray:
         """Return the cells, then the total of each part."""
-        if self.parts is None:
-            return np.append(counts, counts.sum())
-        totals = np.zeros(self.part_sizes.size, dtype=np.int64)
-        np.add.at(totals, self.parts, counts)
-        return np.concatenate([counts, totals])
-
-    def weights(self) -> IntArray:
-        """Give every cell the same weight, the totals none."""
-        weights = np.zeros(self.cells + self.part_sizes.size, dtype=np.int64)
-        weights[: self.cells] = 2**WEIGHT_BITS
-        return weights
+        return self._with_totals(counts, counts)
 
     def exact_rows(self, policy: Policy) -> BoolArray:
         """Mark public totals, and cells that no edge touches."""

@@ -15,16 +15,14 @@ import numpy as np
 from blowfish_fast._support.typing import BoolArray, FloatArray, IntArray
 from blowfish_fast._support.validation import as_parts, malformed_as
 from blowfish_fast.errors import DomainError, InputError, IntervalError, SizeError
-from blowfish_fast.measure.linear_strategy import (
-    LinearStrategy,
-    packed_matrix,
-    unpacked_matrix,
-)
-from blowfish_fast.measure.noise import WEIGHT_BITS, Scales, Spread
+from blowfish_fast.measure.linear_strategy import packed_matrix, unpacked_matrix
+from blowfish_fast.measure.noise import Scales, Spread
 from blowfish_fast.measure.sensitivity.policy import worst_moves
 from blowfish_fast.policies import Policy
 from blowfish_fast.workloads import Fractions, Pieces
 from blowfish_fast.workloads.base import form_matrix
+
+from .cells import PartTotals
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -36,7 +34,7 @@ TOLERANCE = 1e-8
 """How far, relative to its size, a query may lie outside what was measured."""
 
 
-class Explicit(LinearStrategy):
+class Explicit(PartTotals):
     """Noise of one scale on every row of a matrix, then the totals of `parts`.
 
     Noise lives on the integers: entries that are not whole numbers are first rounded to
@@ -63,11 +61,7 @@ class Explicit(LinearStrategy):
         self, matrix: Any, *, step: float | None = None, parts: IntArray | None = None
     ) -> None:
         self.matrix = _whole(matrix, step)
-        self.measured_rows, self.cells = self.matrix.shape
-        self.parts = parts
-        self.part_sizes = (
-            np.array([self.cells]) if parts is None else np.bincount(parts)
-        )
+        super().__init__(*self.matrix.shape, parts)
         entries = self.cells * (self.measured_rows + self.part_sizes.size)
         if entries > MOST_ENTRIES:
             raise SizeError(
@@ -97,18 +91,7 @@ class Explicit(LinearStrategy):
 
     def rows(self, counts: IntArray) -> IntArray:
         """Return the matrix times the counts, then the total of each part."""
-        if self.parts is None:
-            totals = np.array([counts.sum()])
-        else:
-            totals = np.zeros(self.part_sizes.size, dtype=np.int64)
-            np.add.at(totals, self.parts, counts)
-        return np.concatenate([self.matrix @ counts, totals])
-
-    def weights(self) -> IntArray:
-        """Give every row of the matrix the same weight, the totals none."""
-        weights = np.zeros(self.measured_rows + self.part_sizes.size, dtype=np.int64)
-        weights[: self.measured_rows] = 2**WEIGHT_BITS
-        return weights
+        return self._with_totals(self.matrix @ counts, counts)
 
     def exact_rows(self, policy: Policy) -> BoolArray:
         """Mark the rows that are constant on each part, with 0 at "absent"."""
