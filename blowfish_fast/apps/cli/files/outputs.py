@@ -169,7 +169,8 @@ class Outputs:
                 "another name"
             )
         folder = self.many and kind == "table" and path.suffix.lower() != ".xlsx"
-        refuse_former(path, kind, folder=folder, overwrite=self.overwrite)
+        if path.exists():
+            refuse_former(path, kind, folder=folder, overwrite=self.overwrite)
         try:
             handle, probe = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}")
         except OSError as problem:
