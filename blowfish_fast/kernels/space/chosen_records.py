@@ -87,7 +87,8 @@ def _messages(
     blocks = np.empty(high - low, dtype=np.int64)
     for lane in range(high - low):
         message, row = messages[lane], low + lane
-        message[: key.size] = key
+        for at in range(key.size):
+            message[at] = key[at]
         at = key.size
         for data, begin, end in (
             (persons.data, persons.starts[row], persons.ends[row]),
@@ -125,7 +126,8 @@ def _tags(key: AnyArray, persons: Texts, records: Texts) -> AnyArray:
         words = np.ascontiguousarray(messages.view(np.uint32).T)
         state = np.empty((4, high - low), dtype=np.uint32)
         for part in range(4):
-            state[part] = FIRST_STATE[part]
+            for lane in range(high - low):
+                state[part, lane] = FIRST_STATE[part]
         for block in range(words.shape[0] // 16):
             before = state.copy()
             _md5_blocks(state, words[16 * block : 16 * block + 16])
