@@ -49,8 +49,8 @@ NOT_RUN_HERE: dict[str, str] = {
     "python3 -m venv .venv && .venv/bin/pip install -q -e '.[plot,files]' && "
     ".venv/bin/blowfish demo": INSTALLS,
     "python3 -m venv .venv && .venv/bin/pip install -e '.[dev]'": INSTALLS,
-    "pip install 'blowfish_fast[plot,files]'": INSTALLS,
-    "pip install 'blowfish_fast[web]'": SERVES,
+    "pip install '.[plot,files]'": INSTALLS,
+    "pip install '.[web]'": SERVES,
     ".venv/bin/pip install -q -e '.[web]' && .venv/bin/blowfish serve --demo": SERVES,
     "blowfish serve --folder /srv/explorer --database postgres://reader@db/clinic "
     "--tables tables.json": "needs a database; tests/explorer runs PostgreSQL",

@@ -176,21 +176,15 @@ def choose_with_progress(
     In a `dry` run no noise is drawn: a small prediction does without the compiler.
     """
     if dry and COMPILER.alone and job.budget is not None and job.records is None:
-        COMPILER.wanted = not _soon_predicted(facts)
+        most = FEW_RANGES if compiled_before("weight_sweeps") else SOME_RANGES
+        by_cell = isinstance(facts.workload, Identity)
+        many = facts.workload.queries > most and not by_cell
+        COMPILER.wanted = many or facts.domain.size > FEW_CELLS
     if job.records is None or (job.mechanism or BEST) != BEST:
         with spinner("choosing a mechanism"):
             return choose_mechanism(facts, job)
     with counter("trying mechanisms") as step:
         return choose_mechanism(facts, job, step)
-
-
-def _soon_predicted(facts: Facts) -> bool:
-    """Tell whether plain Python predicts sooner than the compiler is there."""
-    by_cell = isinstance(facts.workload, Identity)
-    ranges = 0 if by_cell else facts.workload.queries
-    return facts.domain.size <= FEW_CELLS and ranges <= (
-        FEW_RANGES if compiled_before("weight_sweeps") else SOME_RANGES
-    )
 
 
 def _check_accuracy(job: Job) -> None:

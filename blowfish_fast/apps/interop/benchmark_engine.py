@@ -137,7 +137,8 @@ def workload_of(queries: Any, domain: Domain) -> Workload:
     if isinstance(queries, Workload):
         return queries
     listed = getattr(queries, "query_list", None)
-    if listed is None and _holds_queries(queries):
+    several = isinstance(queries, list | tuple) and len(queries) > 0
+    if listed is None and several and all(hasattr(one, "ranges") for one in queries):
         listed = queries
     if listed is not None:
         return _from_ranges([list(query.ranges) for query in listed], domain)
@@ -151,14 +152,6 @@ def workload_of(queries: Any, domain: Domain) -> Workload:
             "a matrix of queries holds real numbers", received=f"dtype {kind!r}"
         )
     return Linear(domain, matrix)
-
-
-def _holds_queries(queries: Any) -> bool:
-    return (
-        isinstance(queries, list | tuple)
-        and len(queries) > 0
-        and all(hasattr(query, "ranges") for query in queries)
-    )
 
 
 def _from_ranges(listed: list[list[Any]], domain: Domain) -> Workload:
