@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numba import config
 
-from blowfish_fast.kernels.tree.shape import tree_of_parents
 from blowfish_fast.kernels.tree.fit import pruned_leaves
+from blowfish_fast.kernels.tree.shape import tree_of_parents
 from tests.reference.trees import leaf_sets, random_parents
 
 pytestmark = pytest.mark.kernel

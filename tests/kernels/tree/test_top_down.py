@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from blowfish_fast import kernels
-from blowfish_fast.kernels.tree.shape import regular_tree, tree_of_parents, tree_totals
 from blowfish_fast.kernels.tree.fit import top_down_fit
+from blowfish_fast.kernels.tree.shape import regular_tree, tree_of_parents, tree_totals
 
 pytestmark = pytest.mark.kernel
 
