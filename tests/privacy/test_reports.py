@@ -210,6 +210,13 @@ def test_sides_without_samples_say_nothing():
     assert evidence_from_counts(some, some).events > 0
 
 
+def test_the_ratio_that_was_seen_is_that_of_both_sides():
+    sides = (Counter(a=9000, b=1000), Counter(a=1000, b=9000))
+    bound, _, events, seen = evidence_from_counts(sides, sides)
+    assert seen == pytest.approx(np.log(9))
+    assert (events, 2.0 < bound < seen) == (2, True)
+
+
 def test_an_edge_that_moves_an_exact_row_has_no_price():
     mechanism, data = bf.Laplace.example(
         LINE, bf.policies.Blocks(LINE, [0, 0, 1, 1]), 1
