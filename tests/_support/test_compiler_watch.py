@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numba
 import pytest
 
+from blowfish_fast._support import compiler_watch
 from blowfish_fast._support.compiler_watch import COMPILER, CompilerWatch
 from blowfish_fast.apps.cli.main import run_command
 from blowfish_fast.kernels import _jit
@@ -24,6 +27,19 @@ def test_compiling_is_told_once_however_deep_it_goes():
     watch.begin()
     assert watch.seconds > before
     watch.end()
+
+
+def test_seconds_run_from_the_first_beginning_to_the_last_end(monkeypatch):
+    now = [5.0]
+    clock = SimpleNamespace(perf_counter=lambda: now[0])
+    monkeypatch.setattr(compiler_watch, "time", clock)
+    watch, seen = CompilerWatch(), []
+    for step in (watch.begin, watch.begin, watch.end, watch.end, watch.begin):
+        now[0] += 1.0
+        step()
+        seen.append(watch.seconds)
+    now[0] += 0.5
+    assert [*seen, watch.seconds] == [0.0, 1.0, 2.0, 3.0, 3.0, 3.5]
 
 
 @pytest.mark.skipif(not _jit.COMPILED, reason="nothing is compiled")
