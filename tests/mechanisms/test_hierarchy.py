@@ -143,3 +143,14 @@ def test_all_ranges_of_a_million_cells_are_predicted():
 def test_fan_outs_that_make_no_tree_are_refused(fan_out):
     with pytest.raises(InputError, match="fan_out"):
         bf.Hierarchy(bf.policies.Full(LINE), RANGES, epsilon=1, fan_out=fan_out)
+
+
+def test_noise_that_differs_below_one_node_is_kept_row_by_row():
+    def kept(policy):
+        return bf.Hierarchy(policy, RANGES, epsilon=1)._kept_bytes()
+
+    # One part may lose a record and the other may not: its total is public.
+    some = bf.policies.Graph(LINE, [[0, -1], [0, 1], [2, 3]])
+    assert sorted(set(some.components().private.tolist())) == [False, True]
+    alike = kept(bf.policies.AddRemove(LINE))
+    assert kept(some) == kept(bf.policies.Blocks(LINE, [0] * 13 + [1] * 14)) > alike
