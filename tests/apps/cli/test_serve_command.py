@@ -69,6 +69,7 @@ def test_descriptions_that_cannot_be_read_are_told(tmp_path, content):
         ({"database": "nothing/*.parquet"}, "Parquet files"),
         ({"database": "postgres://reader@db"}, "names a database"),
         ({"database": "nothing.duckdb"}, "there is no database"),
+        ({"database": "damaged.duckdb"}, "could not be opened"),
         ({"tables": [{**TABLE, "name": "no such"}]}, "named by a letter"),
         ({"tables": [{**TABLE, "source": "nobody"}]}, "no database has a table"),
         ({"tables": [{"name": "people"}]}, "attributes"),
@@ -76,7 +77,11 @@ def test_descriptions_that_cannot_be_read_are_told(tmp_path, content):
         ({"budget": {"rho": 0}}, "rho must lie"),
     ],
 )
-def test_everything_is_checked_before_a_secret_is_made(tmp_path, change, words):
+def test_everything_is_checked_before_a_secret_is_made(
+    tmp_path, monkeypatch, change, words
+):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "damaged.duckdb").write_text("no database")
     make_database(tmp_path / "people.duckdb")
     chosen = {"database": str(tmp_path / "people.duckdb"), **change}
     if isinstance(chosen.get("tables"), list):
