@@ -297,8 +297,8 @@ def _finish_groups(
     plain_numbers(axes.yaxis)
     axes.grid(True, axis="y", color="0.9")
     axes.set_axisbelow(True)
-    kind = answers.interval_kind(confidence)
-    title = interval_label(kind, confidence) if covered else ""
+    kind = answers.interval_kind(confidence) if covered else None
+    title = "" if kind is None else interval_label(kind, confidence)
     seeded = "(seeded: an experiment)" if answers.seeded else ""
     axes.set_title(f"{title} {seeded}".strip(), fontsize="medium")
     if len(lines) > 1:

@@ -147,6 +147,7 @@ def test_the_epsilon_of_equal_noise_is_twice_the_root_of_rho():
 
 
 SCALES_BY_A_GROUP = {
+    "audit/grey_box.py": "raised to the power of the budget in the next line",
     "measure/budgets.py": "the two methods",
     "measure/sensitivity/policy.py": "distances between answers, not amounts",
     "policies/constrained.py": "distances between answers, not amounts",

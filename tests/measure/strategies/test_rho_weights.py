@@ -23,7 +23,7 @@ from blowfish_fast.measure.strategies.ordered.hierarchy_plan import (
 from blowfish_fast.measure.strategies.trees import tree_weights
 from blowfish_fast.measure.strategies.trees.box_tree import BoxTree
 from blowfish_fast.measure.strategies.trees.tree_weights import level_tree, tuned_tree
-from blowfish_fast.mechanisms.maps import kd_tree
+from blowfish_fast.mechanisms.maps import trees
 
 RHO = Budget(Fraction(1, 100), 2)
 
@@ -180,7 +180,7 @@ def test_rules_of_kd_trees_know_the_law_of_gaussian_noise(rule):
     assert cells.variance == 9.0
     assert cells.mean_noise == pytest.approx(3.0 * np.sqrt(2 / np.pi))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(kd_tree, "NoisyCells", lambda *given: NoisyCells(*given[:3]))
+        patch.setattr(trees, "NoisyCells", lambda *given: NoisyCells(*given[:3]))
         coarse = tree.release(counts, rng=1)
     assert release.details["buckets"] > coarse.details["buckets"]
 
