@@ -391,7 +391,8 @@ def _functions(path: Path) -> dict[tuple[str, int], list[FunctionType]]:
     """Return the functions that came from a file, by name and first line."""
     found: dict[tuple[str, int], list[FunctionType]] = {}
     for one in gc.get_objects():
-        if isinstance(one, FunctionType) and one.__code__.co_filename == str(path):
+        # Not isinstance: it would ask weak references to what is gone for their class.
+        if type(one) is FunctionType and one.__code__.co_filename == str(path):
             key = (one.__code__.co_qualname, one.__code__.co_firstlineno)
             found.setdefault(key, []).append(one)
     return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ from coverage import CoverageData
 from .contexts import Contexts
 from .equivalents import accepted
 from .rules import ROOT, mutants, mutated_tree
-from .runner import files_with_tests, try_mutants, try_noted
+from .runner import _functions, files_with_tests, try_mutants, try_noted
 
 CHECKED = '''"""A file."""
 
@@ -59,6 +60,13 @@ def test_equivalents_are_mutants_that_exist_and_are_explained() -> None:
     }
     assert sorted(set(known) - found) == []
     assert [key for key, why in known.items() if len(why.split()) < 4] == []
+
+
+def test_functions_are_found_beside_weak_references_to_what_is_gone() -> None:
+    gone = weakref.proxy({1, 2})
+    with pytest.raises(ReferenceError):
+        len(gone)
+    assert _functions(Path(__file__))
 
 
 def test_a_dropped_check_of_the_ledger_is_noticed() -> None:
