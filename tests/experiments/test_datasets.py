@@ -8,6 +8,8 @@ import pytest
 from blowfish_fast.advice.experiments.datasets import (
     check_data,
     fingerprint,
+    read_set,
+    sets_in,
     sum_cells,
 )
 from blowfish_fast.errors import InputError
@@ -79,7 +81,7 @@ def test_a_folder_without_the_sets_is_refused(folder):
         (np.ones((4, 4), dtype=np.int64), "1 axes"),
         (np.array([1, -2, 3]), "not hold counts"),
         (np.array([0.5, 1.0]), "not hold counts"),
-        (np.array(["a", "b"]), "not hold counts"),
+        (np.array(["a", "b"]), "must hold numbers"),
         (np.array([5]), "at least 2 cells"),
     ],
     ids=["axes", "negative", "fractions", "text", "one cell"],
@@ -93,14 +95,40 @@ def test_malformed_files_are_refused(folder, content, match):
 @pytest.mark.parametrize("content", [b"", b"no array at all"])
 def test_files_of_other_kinds_are_refused(folder, content):
     (folder / "1d" / "adult.npy").write_bytes(content)
-    with pytest.raises(InputError, match="not a readable"):
+    with pytest.raises(InputError, match="cannot be read"):
         check_data(folder, ["1d/adult"])
+
+
+@pytest.mark.parametrize(
+    ("text", "shape"),
+    [
+        ("3\n5\n7\n", (3,)),
+        ("count\n3\n5\n", (2,)),
+        ("3,5,7\n", (3,)),
+        ("1,2\n3,4\n", (2, 2)),
+    ],
+    ids=["a column", "with a name", "a row", "a map"],
+)
+def test_counts_lie_plainly_in_a_folder(tmp_path, text, shape):
+    (tmp_path / "ages.csv").write_text(text)
+    np.save(tmp_path / "map.npy", np.ones((3, 4), dtype=np.int64))
+    (tmp_path / "notes.txt").write_text("nothing to count")
+    assert sets_in(tmp_path) == ["ages.csv", "map"]
+    assert read_set("ages.csv", tmp_path).shape == shape
+    assert read_set("map", tmp_path).shape == read_set("map.npy", tmp_path).shape
+    check_data(tmp_path, ["ages.csv", "map"])
+
+
+def test_columns_with_names_are_not_taken_for_a_map(tmp_path):
+    (tmp_path / "ages.csv").write_text("age,count\n0,3\n1,5\n")
+    with pytest.raises(InputError, match="Leave only the counts"):
+        read_set("ages.csv", tmp_path)
 
 
 def test_pickled_objects_are_never_loaded(folder):
     objects = np.array([{}, {}], dtype=object)
     np.save(folder / "1d" / "adult.npy", objects, allow_pickle=True)
-    with pytest.raises(InputError, match="not a readable"):
+    with pytest.raises(InputError, match="cannot be read"):
         check_data(folder, ["1d/adult"])
 
 

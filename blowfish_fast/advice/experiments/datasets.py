@@ -1,4 +1,7 @@
-"""Data sets by name: from a folder of ``1d/*.npy`` and ``2d/*.npy``, or generated."""
+"""Data sets by name: counts in ``.npy`` and ``.csv`` files of a folder, or generated.
+
+A CSV holds one count per line, or the rows of a map.
+"""
 
 from __future__ import annotations
 
@@ -9,9 +12,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from blowfish_fast._support.typing import AnyArray, IntArray
+from blowfish_fast._support.typing import IntArray
 from blowfish_fast._support.validation import as_counts
 from blowfish_fast.advice.typical_error import DENSITIES, reference_shapes
+from blowfish_fast.data.array_files import loaded_array, numbers_from_file, rows_of
+from blowfish_fast.data.csv_files import is_number
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.errors import CountsError, InputError
 
@@ -19,6 +24,7 @@ GENERATED = "generated"
 GENERATED_RECORDS = 100_000
 SIDES = {"1d": (4096,), "2d": (256, 256)}
 """Cells along each axis of the sets that are generated."""
+COUNTS = "counts, one per line, or the rows of a map"
 
 
 class DataSet(NamedTuple):
@@ -55,17 +61,20 @@ def sets_in(data: Path | None) -> list[str]:
     """Return the sets of a folder, or the generated ones."""
     if data is None:
         return [f"{kind}/{name}" for kind in SIDES for name in DENSITIES]
+    paths = [path for kind in ("", *SIDES) for path in sorted((data / kind).glob("*"))]
     found = [
-        f"{kind}/{path.stem}"
-        for kind in SIDES
-        for path in sorted((data / kind).glob("*.npy"))
+        (path.with_suffix("") if path.suffix == ".npy" else path).relative_to(data)
+        for path in paths
+        if path.suffix in (".npy", ".csv")
     ]
     if not found:
         raise InputError(
-            f"the data folder {data} holds no 1d/*.npy and no 2d/*.npy; save counts "
-            "there with numpy.save, or leave --data out for generated data"
+            "a data folder holds counts, as .npy or .csv, in itself or in its folders "
+            "1d and 2d",
+            received=f"{data}, which holds none",
+            way_out="Save counts there, or leave --data out for generated data",
         )
-    return found
+    return [one.as_posix() for one in found]
 
 
 def sum_cells(counts: IntArray, shape: tuple[int, ...]) -> IntArray:
@@ -83,14 +92,15 @@ def check_data(data: Path | None, needs: Iterable[str]) -> None:
         return
     if not data.is_dir():
         raise InputError(
-            f"the data folder {data} does not exist; give one that holds 1d/*.npy and "
-            "2d/*.npy, or leave --data out for generated data"
+            f"the data folder {data} does not exist; give one that holds counts as "
+            ".npy or .csv, or leave --data out for generated data"
         )
-    missing = [need for need in needs if not _file(need, data).is_file()]
+    files = [_file(need, data) for need in needs]
+    missing = [str(one.relative_to(data)) for one in files if not one.is_file()]
     if missing:
         raise InputError(
-            f"the data folder {data} lacks {', '.join(f'{one}.npy' for one in missing)}"
-            "; add them, or leave --data out for generated data"
+            f"the data folder {data} lacks {', '.join(missing)}; add them, or leave "
+            "--data out for generated data"
         )
     for need in needs:
         read_set(need, data)
@@ -107,24 +117,30 @@ def fingerprint(data: Path | None, needs: Iterable[str]) -> str:
 
 
 def _file(need: str, data: Path) -> Path:
-    return data / f"{need}.npy"
+    return data / (need if need.endswith((".csv", ".npy")) else f"{need}.npy")
 
 
 def read_set(need: str, data: Path) -> IntArray:
     """Return the counts of a set in a folder; refused where they are none."""
     path = _file(need, data)
-    axes = 1 if need.startswith("1d") else 2
-    try:
-        array: AnyArray = np.load(path, allow_pickle=False)
-    except (OSError, ValueError, EOFError) as problem:
+    if path.suffix == ".npy":
+        array = loaded_array(path, COUNTS)
+    else:
+        array = numbers_from_file(path, COUNTS)
+        if 1 in array.shape:
+            array = array.reshape(-1)
+        elif not all(map(is_number, rows_of(path, COUNTS)[0])):
+            raise InputError(
+                "a CSV of counts has one column, or is a map and has no names",
+                received=f"{path}, whose columns have names",
+                way_out="Leave only the counts",
+            )
+    axes = {"1d": (1,), "2d": (2,)}.get(need.partition("/")[0], (1, 2))
+    if array.ndim not in axes or array.size < 2:
+        several = " or ".join(map(str, axes))
         raise InputError(
-            f"{path} is not a readable .npy file of numbers ({problem}); save counts "
-            "with numpy.save"
-        ) from None
-    if not isinstance(array, np.ndarray) or array.ndim != axes or array.size < 2:
-        raise InputError(
-            f"{path} must hold counts with {axes} axes and at least 2 cells; received "
-            f"shape {np.shape(array)}"
+            f"{path} must hold counts with {several} axes and at least 2 cells; "
+            f"received shape {array.shape}"
         )
     try:
         return as_counts(array, array.shape)

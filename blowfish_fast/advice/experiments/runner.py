@@ -158,6 +158,9 @@ def _journal(
         out.mkdir(parents=True, exist_ok=True)
         if not os.access(out, os.W_OK):
             raise PermissionError(f"no permission to write in {out}")
+        results = out / f"{experiment.name}.csv"
+        if results.exists() and not (anew or _journal_path(experiment, out).exists()):
+            raise FileExistsError(f"{results} is there, and not from such a run")
         return TaskJournal(_journal_path(experiment, out), header, anew=anew)
     except OSError as problem:
         raise InputError(

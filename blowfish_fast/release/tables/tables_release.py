@@ -282,6 +282,14 @@ class TablesRelease(Release):
         for name, table in zip(names, tables, strict=True):
             write_csv(table, target / name)
 
+    def lines_of(self, table: tuple[Any, ...], kinds: Kinds, sure: float) -> Table:
+        """Return a line per cell of a table, with columns for the `kinds` of fits."""
+        lines = self.table(*table).to_table(sure)
+        columns = dict(lines)
+        for name, whole in kinds.items():
+            columns[name] = self.fitted(*table, whole=whole).estimate.reshape(-1)
+        return Table(columns, experiment=lines.experiment)
+
     def answer(self, workload: Workload) -> AnyArray:
         """Return one estimated answer per query, of tables or of one marginal."""
         if isinstance(workload, Tables):
@@ -417,11 +425,7 @@ def _contents(
         columns["whole_misplaced"] = np.array(shares)
     yield Table({**columns, heading: as_array(tuple(names))})
     for table in release.asked:
-        rows = release.table(*table).to_table(sure)
-        columns = dict(rows)
-        for name, whole in kinds.items():
-            columns[name] = release.fitted(*table, whole=whole).estimate.reshape(-1)
-        yield Table(columns, experiment=rows.experiment)
+        yield release.lines_of(table, kinds, sure)
 
 
 def refuse_former(path: Path, kind: str, *, folder: bool, overwrite: bool) -> None:

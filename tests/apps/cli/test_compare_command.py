@@ -84,6 +84,25 @@ def test_a_single_epsilon_is_drawn_with_its_surroundings(tmp_path):
     done = typed(*words)
     assert json.loads(done.stdout)["picture"] == str(out)
     assert out.exists()
+    out.write_text("mine")
+    done = typed(*words)
+    assert "exists already" in str(done.exception)
+    assert out.read_text() == "mine"
+    assert typed(*words, "--overwrite").exit_code == 0
+    assert "<svg" in out.read_text()
+
+
+@pytest.mark.parametrize("epsilons", [["1"], ["1", "2"]], ids=["one", "several"])
+def test_where_all_errors_depend_on_data_it_is_said_and_no_table_is_empty(epsilons):
+    words = [word for one in epsilons for word in ("--epsilon", one)]
+    words += ["--policy", "full", "--mechanism", "dawa"]
+    said = " ".join(typed(*words).output.split())
+    assert "no error is known before data are read" in said
+    assert "recommend`, with --records" in said
+    assert "Best:" not in said
+    assert "error per query" not in said
+    found = json.loads(typed(*words, "--json").stdout)["comparisons"]
+    assert [one["best"] for one in found] == [None] * len(epsilons)
 
 
 @pytest.mark.parametrize(

@@ -62,6 +62,27 @@ def test_every_set_of_a_folder_is_compared_at_every_epsilon(tmp_path, folder):
     }
 
 
+def test_a_plain_folder_is_taken_and_what_was_found_is_said(tmp_path):
+    (tmp_path / "ages.csv").write_text("count\n" + "4\n" * 16)
+    np.save(tmp_path / "incomes.npy", np.arange(16))
+    words = [*mechanisms("laplace"), "--data", tmp_path, "--trials", 1]
+    done = typed(tmp_path / "out", *words)
+    assert done.exit_code == 0, (done.output, done.exception)
+    said = " ".join(done.stderr.split())
+    assert "2 data sets in" in said
+    assert "ages.csv, incomes" in said
+    assert "ages.csv" in done.stdout
+
+
+def test_results_of_others_are_not_replaced(tmp_path):
+    (tmp_path / "comparison.csv").write_text("mine")
+    words = [*mechanisms("laplace"), "--set", "1d/steps", "--max-cells", 8]
+    done = typed(tmp_path, *words, "--trials", 1)
+    assert "not from such a run" in str(done.exception)
+    assert (tmp_path / "comparison.csv").read_text() == "mine"
+    assert typed(tmp_path, *words, "--trials", 1, "--anew").exit_code == 0
+
+
 def test_the_table_names_the_lowest_error(tmp_path):
     words = [*mechanisms("laplace", "ordered"), "--set", "1d/steps", "--max-cells", 64]
     done = typed(tmp_path, *words, "--seed", 3, policy="line", workload="prefixes")
@@ -104,7 +125,7 @@ def test_a_seed_is_drawn_noted_and_kept_by_the_next_run(tmp_path, folder):
         (mechanisms("laplace", "laplace"), "each named once"),
         (["--set", "1d/nothing"], "there is no generated data set"),
         (["--data", "no-such-folder"], "does not exist"),
-        (["--data", "."], "holds no 1d/"),
+        (["--data", "."], "which holds none"),
         (["--set", "2d/bells"], "Ranges asks for one ordered attribute"),
         ([*mechanisms("laplace"), "--trials", 0], "trials must lie"),
     ],

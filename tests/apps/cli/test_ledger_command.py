@@ -78,7 +78,10 @@ def test_the_budget_over_time_is_drawn(path, tmp_path):
     assert done.exit_code == 0, done.output
     assert json.loads(done.stdout)["picture"] == str(picture)
     assert picture.read_bytes().startswith(b"\x89PNG")
-    assert "written:" in run("history", path, "--picture", picture).stderr
+    done = run("history", path, "--picture", picture)
+    assert "exists already" in str(done.exception)
+    done = run("history", path, "--picture", picture, "--overwrite")
+    assert "written:" in done.stderr
 
 
 def test_a_ledger_is_made_allotted_and_shown(tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import html.parser
 import json
 
@@ -10,6 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 import blowfish_fast as bf
+from blowfish_fast.apps.cli.files import outputs
 from blowfish_fast.apps.cli.main import application
 from blowfish_fast.errors import InputError
 
@@ -83,7 +85,24 @@ def test_a_seeded_release_of_many_tables_is_marked(folder):
     told("tables", "--out", "tables.html")
     text = (folder / "tables.html").read_text()
     assert "protects nobody" in text
-    assert "How accurate the tables are" in Page(text).headings
+    assert {"How accurate the tables are", "The tables"} <= set(Page(text).headings)
+
+
+def test_the_first_tables_stand_on_the_page_with_their_first_cells(folder, monkeypatch):
+    monkeypatch.setattr(outputs, "FIRST_TABLES", 2)
+    monkeypatch.setattr(outputs, "FIRST_ROWS", 5)
+    told("tables", "--out", "tables.html", "--round")
+    text = (folder / "tables.html").read_text()
+    assert Page(text).open == []
+    saved = bf.TablesRelease.load("tables")
+    for names in saved.asked[:2]:
+        assert f"<h3>{html.escape(' x '.join(names))}</h3>" in text
+    assert "<h3>age &lt;b&gt; x sex</h3>" not in text
+    assert text.count(">fitted</th>") == text.count(">whole</th>") == 2
+    assert "And 3 more cells" in text
+    assert "And 1 more table." in text
+    first = saved.table(*saved.asked[0]).to_table(0.95)
+    assert f"{float(first['low'][0]):,.1f}"[:4] in text
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,12 +14,15 @@ from blowfish_fast.apps.cli.options import (
     Cells,
     Json,
     Mechanisms,
+    Overwrite,
     Picture,
     PolicyWords,
     Top,
     WorkloadWords,
     look_here_for,
     offer_policies,
+    option,
+    refuse_existing,
     with_options,
 )
 from blowfish_fast.apps.cli.printing import (
@@ -44,6 +48,32 @@ AROUND = (0.1, 0.3, 1.0, 3.0, 10.0)
 """Where a picture of a single epsilon looks: these times as much."""
 
 
+@dataclass(frozen=True)
+class Budgets:
+    """What one release may spend, in one way or several."""
+
+    epsilon: list[str] = option(
+        "NUMBER",
+        "What one release may spend; several are set side by side.",
+        default=[],
+    )
+    rho: list[str] = option("NUMBER", "Or in rho; beside epsilon, if both.", default=[])
+    delta: str | None = option("NUMBER", "Beside --epsilon: in rho.")
+
+    def stated(self) -> list[Budget]:
+        """Read them; with delta, epsilon alone and the rho of both."""
+        from blowfish_fast.measure.budgets import Budget
+
+        found = [Budget.stated(epsilon=one) for one in self.epsilon]
+        if self.delta is not None:
+            found += [
+                Budget.stated(epsilon=one, delta=self.delta) for one in self.epsilon
+            ]
+        found += [Budget.stated(rho=one) for one in self.rho]
+        return found or [Budget.stated(delta=self.delta)]
+
+
+@with_options
 def run_compare(
     cells: Cells,
     policy: Annotated[
@@ -56,23 +86,11 @@ def run_compare(
         ),
     ],
     workload: WorkloadWords,
-    epsilon: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NUMBER",
-            help="What one release may spend; several are set side by side.",
-        ),
-    ] = None,
-    rho: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NUMBER", help="Or in rho; beside epsilon, if both."),
-    ] = None,
-    delta: Annotated[
-        str | None, typer.Option(metavar="NUMBER", help="Beside --epsilon: in rho.")
-    ] = None,
+    spending: Budgets,
     mechanism: Mechanisms = None,
     top: Top = 12,
     picture: Picture = None,
+    overwrite: Overwrite = False,
     as_json: Json = False,
 ) -> None:
     """Predict the error of every mechanism, best first. Free.
@@ -81,7 +99,7 @@ def run_compare(
     """
     from blowfish_fast.apps.cli.files.outputs import check_picture, write_picture
 
-    budgets = _budgets(epsilon or [], rho or [], delta)
+    budgets = spending.stated()
     if len(policy) > 1 and len(budgets) > 1:
         raise InputError(
             "set several policies side by side, or several budgets, but not both at "
@@ -89,6 +107,7 @@ def run_compare(
         )
     if picture is not None:
         check_picture(picture)
+        refuse_existing(picture, overwrite=overwrite)
     stated, asked = _read_facts(cells, policy, workload, mechanism)
     with spinner("predicting") as step:
         tables: list[Comparison] = []
@@ -111,8 +130,13 @@ def run_compare(
         by = policy if len(policy) > 1 else [one.in_short() for one in budgets]
         given = budgets[0].in_short() if len(policy) > 1 else f"under {stated[0]!r}"
         _show_errors(tables, f"{asked!r}, {given}", ["error per query", *by], top)
-        best = [f"{one.best.name} ({at})" for one, at in zip(tables, by, strict=True)]
-        show(f"Best: {', '.join(best)}.")
+        best = [
+            f"{one.best.name} ({at})"
+            for one, at in zip(tables, by, strict=True)
+            if one.best.admissible
+        ]
+        if best:
+            show(f"Best: {', '.join(best)}.")
     if picture is not None:
         remark(f"written: {picture}")
 
@@ -141,21 +165,25 @@ def _show_errors(
     if len(tables) == 1:
         for row in rows:
             row += [four_digits(tables[0][row[0]].mean), f"{best_rank[row[0]]:,.2f}"]
-    show_table(names, rows, title=heading)
+    if rows:
+        show_table(names, rows, title=heading)
+        show(
+            "Errors are root mean squares, in records, and hold for any data: no data "
+            "was read and nothing was spent."
+        )
+    else:
+        show(f"{heading}: no error is known before data are read.")
     _show_rest(tables[0])
 
 
 def _show_rest(table: Comparison) -> None:
     """Say of which mechanisms no number is known, and why."""
-    show(
-        "Errors are root mean squares, in records, and hold for any data: no data "
-        "was read and nothing was spent."
-    )
     depends = [one.name for one in table if one.data_dependent]
     if depends:
         show(
             f"The error of these depends on the data: {', '.join(depends)}. `blowfish "
-            "recommend` tries them on generated data."
+            "recommend`, with --records, tries them on generated data, `blowfish "
+            "experiment` on public data of your own."
         )
     refused = [
         one.name for one in table if not one.admissible and not one.data_dependent
@@ -179,7 +207,7 @@ def _as_plain(
             {
                 "policy": repr(policy),
                 **budget.to_dict(),
-                "best": table.best.name,
+                "best": table.best.name if table.best.admissible else None,
                 "mechanisms": table.rows,
             }
             for table, (policy, budget) in zip(tables, pairs, strict=True)
@@ -211,17 +239,6 @@ def _draw(policies: list[Policy], workload: Workload, budgets: list[Budget]) -> 
         epsilon=epsilons[0],
         unit="cells" if units == {"cells"} else "value",
     )
-
-
-def _budgets(epsilon: list[str], rho: list[str], delta: str | None) -> list[Budget]:
-    """Read what may be spent; with delta, epsilon alone and the rho of both."""
-    from blowfish_fast.measure.budgets import Budget
-
-    found = [Budget.stated(epsilon=one) for one in epsilon]
-    if delta is not None:
-        found += [Budget.stated(epsilon=one, delta=delta) for one in epsilon]
-    found += [Budget.stated(rho=one) for one in rho]
-    return found or [Budget.stated(delta=delta)]
 
 
 def _read_facts(

@@ -22,7 +22,7 @@ from blowfish_fast.apps.cli.options import (
     option,
     with_options,
 )
-from blowfish_fast.apps.cli.printing import console, counter, remark, show
+from blowfish_fast.apps.cli.printing import console, counter, plural, remark, show
 
 if TYPE_CHECKING:
     from blowfish_fast.advice.experiments.experiment import Experiment
@@ -46,11 +46,11 @@ class ExperimentOptions:
         autocompletion=offer_mechanisms,
     )
     data: Path | None = option(
-        None, "Folder with 1d/*.npy and 2d/*.npy; generated data if left out."
+        None, "Folder of counts, .npy or .csv; generated data if left out."
     )
     sets: list[str] | None = option(
         "NAME",
-        "One data set, such as 1d/adult; may be repeated; all if left out.",
+        "One data set, such as ages.csv; may be repeated; all if left out.",
         "--set",
     )
     max_cells: int | None = option(
@@ -86,9 +86,12 @@ def run_experiment(asked: ExperimentOptions, as_json: Json = False) -> None:
 
     look_here_for(asked.mechanism)
     check_data(asked.data, asked.sets or ())
+    sets = asked.sets or sets_in(asked.data)
+    if asked.data is not None:
+        remark(f"{plural(len(sets), 'data set')} in {asked.data}: {', '.join(sets)}")
     comparison = MechanismGrid(
         asked.mechanism or list(MECHANISMS),
-        asked.sets or sets_in(asked.data),
+        sets,
         asked.epsilon,
         partial(parse_policy, asked.policy),
         partial(parse_workload, asked.workload),

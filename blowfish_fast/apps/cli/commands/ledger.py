@@ -14,10 +14,12 @@ from blowfish_fast.apps.cli.exit_codes import FOUND
 from blowfish_fast.apps.cli.options import (
     Cells,
     Json,
+    Overwrite,
     Picture,
     PolicyWords,
     Treatment,
     option,
+    refuse_existing,
     with_options,
 )
 from blowfish_fast.apps.cli.printing import (
@@ -120,11 +122,13 @@ def status(path: LedgerFile, as_json: Json = False) -> None:
 def history(
     path: LedgerFile,
     picture: Picture = None,
+    overwrite: Overwrite = False,
     as_json: Json = False,
 ) -> None:
     """Print every charge, oldest first; draw the budget over time."""
     from blowfish_fast.apps.cli.files.outputs import write_picture
 
+    refuse_existing(picture, overwrite=overwrite)
     with open_ledger(path) as book:
         entries = book.history()
         if picture is not None:

@@ -22,7 +22,7 @@ from blowfish_fast._support.optional import check_installed
 from blowfish_fast._support.validation import as_confidence
 from blowfish_fast.apps.cli.parsing.job import Job
 from blowfish_fast.apps.cli.parsing.workload import asks_tables
-from blowfish_fast.apps.cli.printing import as_texts, plain, reads_as_number
+from blowfish_fast.apps.cli.printing import as_texts, plain, plural, reads_as_number
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.data.frames import Table, write_csv
 from blowfish_fast.errors import InputError, IntervalError, ReleaseFileError
@@ -44,6 +44,8 @@ FOLDER = "tables"
 """Where many tables are written, if nothing else is said."""
 CONFIDENCE = 0.95
 MOST_ROWS = 50
+FIRST_TABLES, FIRST_ROWS = 12, 15
+"""What a page shows of many tables."""
 FEW = 7
 """Values of a column up to which each has a line of its own."""
 STYLE = """
@@ -310,8 +312,12 @@ def write_report(
         )
     parts.append(_figure(release, confidence, title))
     parts += [_section(one) for one in sections]
-    if not isinstance(release, TablesRelease):
-        parts.append(_numbers(cell_table(release, confidence, whole=whole)))
+    if isinstance(release, TablesRelease):
+        parts += _first_tables(release, confidence, whole=whole)
+    else:
+        parts.append("<h2>The numbers</h2>")
+        table = cell_table(release, confidence, whole=whole)
+        parts.append(_numbers(table, "The numbers", MOST_ROWS))
     parts += ["<h2>How to cite it</h2>", *_citation(release, title, name)]
     head = (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
@@ -344,12 +350,31 @@ def _section(section: Section) -> str:
     return "\n".join(lines)
 
 
-def _numbers(table: Table) -> str:
-    names, rows = as_texts(table.columns, MOST_ROWS)
+def _first_tables(
+    release: TablesRelease, confidence: float, *, whole: bool
+) -> list[str]:
+    """Return the head of each of the first tables, and where all of them are."""
+    kinds = {"fitted": False} | ({"whole": True} if whole else {})
+    parts, more = ["<h2>The tables</h2>"], len(release.asked) - FIRST_TABLES
+    for names in release.asked[:FIRST_TABLES]:
+        title = " x ".join(map(str, names))
+        parts.append(f"<h3>{escape(title)}</h3>")
+        table = release.lines_of(names, kinds, confidence)
+        parts.append(_numbers(table, title, FIRST_ROWS))
+    rest = f"And {plural(more, 'more table')}. " if more > 0 else ""
+    parts.append(
+        f"<p>{rest}All of them stand whole in the folder or workbook that "
+        "<code>blowfish release</code> wrote; in Python "
+        "<code>release.save_tables</code> writes it again.</p>"
+    )
+    return parts
+
+
+def _numbers(table: Table, label: str, most: int) -> str:
+    names, rows = as_texts(table.columns, most)
     more = len(table) - len(rows)
-    rest = f"<p>And {more:,} more cells, in the release.</p>" if more > 0 else ""
-    heading = "The numbers"
-    return f"<h2>{heading}</h2>\n{_table(names, rows, heading)}\n{rest}"
+    rest = f"\n<p>And {plural(more, 'more cell')}, in the release.</p>"
+    return _table(names, rows, label) + (rest if more > 0 else "")
 
 
 def _table(names: list[str], rows: list[list[str]], label: str) -> str:

@@ -17,6 +17,7 @@ from datetime import date, timedelta
 from fractions import Fraction
 from pathlib import Path
 
+from blowfish_fast.data.array_files import lines_of
 from blowfish_fast.data.csv_files import is_number
 from blowfish_fast.data.domain import (
     LARGEST_DOMAIN,
@@ -26,8 +27,6 @@ from blowfish_fast.data.domain import (
     narrow,
 )
 from blowfish_fast.errors import InputError, nearest
-
-from .array_files import lines_of
 
 STEPS = ("day", "week", "month", "quarter", "year")
 MONTHS = {"month": 1, "quarter": 3, "year": 12}

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from blowfish_fast._support.typing import AnyArray
+from blowfish_fast.data.array_files import rows_of
 from blowfish_fast.data.axes import Axis
 from blowfish_fast.data.csv_files import is_number
 from blowfish_fast.data.domain import Domain
@@ -24,7 +25,6 @@ from blowfish_fast.data.predicates import Cover, attribute_cover, everything, ex
 from blowfish_fast.errors import InputError, nearest
 from blowfish_fast.workloads import Rectangles
 
-from .array_files import rows_of
 from .domain import find_column
 
 ENDS = (("from", "to"), ("start", "end"), ("low", "high"))

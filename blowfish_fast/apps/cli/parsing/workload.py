@@ -10,6 +10,7 @@ from typing import Any
 
 from blowfish_fast._support.typing import FloatArray
 from blowfish_fast.apps.cli.options import WORKLOAD_FORMS
+from blowfish_fast.data.array_files import numbers_from_file
 from blowfish_fast.data.domain import Domain, WideDomain
 from blowfish_fast.errors import InputError, nearest
 from blowfish_fast.workloads import (
@@ -25,7 +26,6 @@ from blowfish_fast.workloads import (
     Workload,
 )
 
-from .array_files import numbers_from_file
 from .domain import find_column
 from .job import names_a_file
 
