@@ -31,12 +31,12 @@ from blowfish_fast.measure.selectors.partitions.matching_pairs import MOST_CELLS
 from blowfish_fast.measure.strategies import Cells, Explicit, LinearStrategy, PrefixSums
 from blowfish_fast.measure.strategies.cells import mean_noise
 from blowfish_fast.measure.strategies.edges.edge_lines import grid_shape
-from blowfish_fast.measure.strategies.ordered.prefix_fits import (
+from blowfish_fast.measure.strategies.ordered.ordered_hierarchy import OrderedHierarchy
+from blowfish_fast.measure.strategies.ordered.prefix_sums import (
     SINGLE_CELLS,
-    running_totals,
+    monotone_buckets,
     smoothed_cells,
 )
-from blowfish_fast.measure.strategies.ordered.prefix_sums import monotone_buckets
 from blowfish_fast.measure.strategies.strategy_choice import (
     MOST_WEIGHED,
     NAMES,
@@ -288,8 +288,9 @@ class Transformed(Mechanism):
     def _fitted(
         self, private: Handle, measured: Measurement, linear: FloatArray
     ) -> FloatArray:
-        totals = running_totals(measured)
-        if totals is not None:
+        strategy, scales, noisy, _ = measured
+        if isinstance(strategy, PrefixSums | OrderedHierarchy):
+            totals = strategy.totals(noisy, scales)
             buckets = (
                 smoothed_cells(totals, self.workload.mean_cells())
                 if self.smoothed

@@ -8,11 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numba import config
 
-from blowfish_fast.measure.strategies.ordered.prefix_fits import (
+from blowfish_fast.measure.strategies.ordered.prefix_sums import (
+    Totals,
     _between_knots,
     _running_moments,
 )
-from blowfish_fast.measure.strategies.ordered.prefix_sums import Totals
 
 pytestmark = pytest.mark.kernel
 

@@ -25,7 +25,7 @@ from blowfish_fast.policies import Policy
 from blowfish_fast.workloads import Form, Fractions, Implicit, Pieces
 from blowfish_fast.workloads.base import row_moments
 
-from .prefix_sums import LineReach, PrefixSums
+from .prefix_sums import LineReach, PrefixSums, Totals
 
 if TYPE_CHECKING:
     from blowfish_fast.kernels.tree.block_spread import LoudestNoise, NodeNoise
@@ -138,6 +138,17 @@ class OrderedHierarchy(LinearStrategy):
         """Return the least-squares estimate of the cells. O(cells)."""
         fit = kernels.tree_fit(*self._measured(noisy, scales))
         return fit[self.trees.tree.leaf_nodes]
+
+    def totals(self, noisy: IntArray, scales: Scales) -> Totals:
+        """Return the estimated running totals of the cells with their noise."""
+        values = np.cumsum(self.infer(noisy, scales))
+        exact = scales.exact[: self.blocks]
+        ends = self.edges[1:][exact] - 1
+        known = np.zeros(self.cells, dtype=np.bool_)
+        known[ends] = True
+        # Least squares meets exact totals up to rounding; fits pass through them.
+        values[ends] = noisy[: self.blocks][exact]
+        return Totals.with_noise(values, known, scales)
 
     def increasing(self, noisy: IntArray, scales: Scales) -> FloatArray:
         """Return cells of 0 or more: monotone borders, then family by family inside.

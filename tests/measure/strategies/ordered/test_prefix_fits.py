@@ -8,16 +8,13 @@ import pytest
 import blowfish_fast as bf
 from blowfish_fast.measure.handle import Account, Handle
 from blowfish_fast.measure.randomness import Randomness
-from blowfish_fast.measure.strategies import Cells, PrefixSums
+from blowfish_fast.measure.strategies import PrefixSums
 from blowfish_fast.measure.strategies.ordered.hierarchy_plan import planned_hierarchy
-from blowfish_fast.measure.strategies.ordered.prefix_fits import (
-    _knotted,
-    running_totals,
-    smoothed_cells,
-)
 from blowfish_fast.measure.strategies.ordered.prefix_sums import (
     Totals,
+    _knotted,
     monotone_buckets,
+    smoothed_cells,
 )
 
 STEPS = np.repeat([3, 40, 0, 12], 64)
@@ -38,7 +35,7 @@ def noisy_line(counts, epsilon, seed):
     return Totals(totals, known, 2 / epsilon**2, 1 / epsilon, outlier)
 
 
-def test_running_totals_are_read_where_they_were_measured():
+def test_running_totals_come_from_either_strategy_that_measures_them():
     from fractions import Fraction
 
     domain = bf.Domain(12)
@@ -46,12 +43,11 @@ def test_running_totals_are_read_where_they_were_measured():
     counts = np.arange(12)
     epsilon = Fraction(1000)
     for strategy in (PrefixSums(12), planned_hierarchy(policy)):
-        totals = running_totals(measured(strategy, policy, counts, epsilon))
-        assert totals is not None
+        _, scales, noisy, _ = measured(strategy, policy, counts, epsilon)
+        totals = strategy.totals(noisy, scales)
         np.testing.assert_allclose(totals.values, np.cumsum(counts), atol=1e-6)
         assert totals.known[-1]
         assert totals.values[-1] == counts.sum()
-    assert running_totals(measured(Cells(12), policy, counts, epsilon)) is None
 
 
 @pytest.mark.parametrize("query_cells", [1.0, 10.0, 100.0])
