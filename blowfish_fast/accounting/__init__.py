@@ -12,7 +12,4 @@ __all__ = [
     "parallel_by_ids",
     "parallel_by_regions",
 ]
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__dir__ = sorted(__all__).copy

@@ -27,7 +27,4 @@ __all__ = [
     "edge_cost",
     "policy_families",
 ]
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__dir__ = sorted(__all__).copy

@@ -23,6 +23,7 @@ from blowfish_fast._support.typing import IntArray
 from blowfish_fast.errors import SizeError
 from blowfish_fast.measure.randomness import Randomness
 from blowfish_fast.measure.selectors.many_draws import (
+    ChoiceTerms,
     Law,
     exact_law,
     public_key,
@@ -59,6 +60,11 @@ class Case:
         return Case(self.selector, self.policy, epsilon)
 
     @property
+    def terms(self) -> ChoiceTerms:
+        """Policy and epsilon, as selectors take them."""
+        return {"policy": self.policy, "epsilon": self.epsilon}
+
+    @property
     def heights(self) -> tuple[int, ...]:
         """Counts that tell: about as high as a bucket is dear."""
         price = min(max(round(getattr(self.selector, "bucket_cost", 8.0)), 1), 1000)
@@ -66,9 +72,7 @@ class Case:
 
     def select(self, counts: IntArray, rng: Randomness) -> Any:
         """Return what the selector chooses."""
-        return self.selector.select(
-            counts, policy=self.policy, epsilon=self.epsilon, rng=rng
-        )
+        return self.selector.select(counts, rng=rng, **self.terms)
 
     def law(self, counts: IntArray) -> Law | None:
         """Return the exact law of the choice; None where nobody writes it out."""
@@ -76,9 +80,7 @@ class Case:
         if key not in self.laws:
             self.laws[key] = None
             with suppress(SizeError):
-                self.laws[key] = exact_law(
-                    self.selector, counts, policy=self.policy, epsilon=self.epsilon
-                )
+                self.laws[key] = exact_law(self.selector, counts, **self.terms)
         return self.laws[key]
 
 
@@ -90,14 +92,7 @@ def in_batches(
     case: Case, counts: IntArray, samples: int, rng: Randomness
 ) -> Counter[Hashable]:
     """Choose so many times from one preparation."""
-    return select_many(
-        case.selector,
-        counts,
-        policy=case.policy,
-        epsilon=case.epsilon,
-        draws=samples,
-        rng=rng,
-    )
+    return select_many(case.selector, counts, draws=samples, rng=rng, **case.terms)
 
 
 def one_by_one(

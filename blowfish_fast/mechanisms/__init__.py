@@ -54,7 +54,4 @@ __all__ = [
     "Transformed",
     "UniformGrid",
 ]
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__dir__ = sorted(__all__).copy

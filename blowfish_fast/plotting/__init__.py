@@ -28,7 +28,4 @@ __all__ = [
     "table_errors",
     "tradeoff_over_theta",
 ]
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__dir__ = sorted(__all__).copy

@@ -48,7 +48,4 @@ __all__ = [
     "WithAbsent",
     "from_dict",
 ]
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__dir__ = sorted(__all__).copy

@@ -26,7 +26,4 @@ __all__ = [
     "Workload",
     "random_boxes",
 ]
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__dir__ = sorted(__all__).copy

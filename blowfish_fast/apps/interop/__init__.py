@@ -17,7 +17,4 @@ __all__ = [
     "as_measurement",
     "as_opendp",
 ]
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__dir__ = sorted(__all__).copy

@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 import numpy as np
 
@@ -32,6 +32,13 @@ MOST_LEAVES = 50_000
 CHUNK = 2**16
 
 Law = dict[Hashable, float]
+
+
+class ChoiceTerms(TypedDict):
+    """The policy and the epsilon under which a selector chooses."""
+
+    policy: Policy
+    epsilon: Fraction
 
 
 class _NoiseDrawnError(Exception):
@@ -86,12 +93,12 @@ class _Steered(Randomness):
 
 
 def exact_law(
-    selector: Any, counts: IntArray, *, policy: Policy, epsilon: Fraction
+    selector: Any, counts: IntArray, **terms: Unpack[ChoiceTerms]
 ) -> Law | None:
     """Return the probability of every choice; None if the selector draws noise."""
     law: Law = {}
     try:
-        for choice, steering in _leaves(selector, counts, policy, epsilon):
+        for choice, steering in _leaves(selector, counts, terms):
             chance = 1.0
             for (row, bits), taken in zip(steering.rows, steering.path, strict=True):
                 chance *= float(_chances(row, bits)[taken])
@@ -105,9 +112,8 @@ def path_log_ratio(
     selector: Any,
     sides: tuple[IntArray, IntArray],
     *,
-    policy: Policy,
-    epsilon: Fraction,
     generator: np.random.Generator,
+    **terms: Unpack[ChoiceTerms],
 ) -> float | None:
     """Return the log of how much likelier one side makes a random run; None as above.
 
@@ -120,9 +126,7 @@ def path_log_ratio(
         steering = _Steering(list(path), generator=None if met else generator)
         try:
             with _steer(steering):
-                selector.select(
-                    counts, policy=policy, epsilon=epsilon, rng=_Steered(steering)
-                )
+                selector.select(counts, rng=_Steered(steering), **terms)
         except _NoiseDrawnError:
             return None
         met.append(steering)
@@ -143,22 +147,19 @@ def select_many(
     selector: Any,
     counts: IntArray,
     *,
-    policy: Policy,
-    epsilon: Fraction,
     draws: int,
     rng: Randomness,
+    **terms: Unpack[ChoiceTerms],
 ) -> Counter[Hashable]:
     """Return how often each `public_key` is chosen in `draws` independent choices."""
-    case: dict[str, Any] = {"policy": policy, "epsilon": epsilon, "rng": rng}
     own = getattr(selector, "select_many", None)
-    made = None if own is None else own(counts, draws=draws, **case)
+    made = None if own is None else own(counts, draws=draws, rng=rng, **terms)
     if made is None:
-        made = sample_choices(selector, counts, samples=draws, **case)
+        made = sample_choices(selector, counts, samples=draws, rng=rng, **terms)
     if made is None:
         # One source for all runs: every call opens streams of its own.
-        made = Counter(
-            public_key(selector.select(counts, **case)) for _ in range(draws)
-        )
+        runs = (selector.select(counts, rng=rng, **terms) for _ in range(draws))
+        made = Counter(map(public_key, runs))
     return made
 
 
@@ -166,10 +167,9 @@ def sample_choices(
     selector: Any,
     counts: IntArray,
     *,
-    policy: Policy,
-    epsilon: Fraction,
     samples: int,
     rng: Randomness,
+    **terms: Unpack[ChoiceTerms],
 ) -> Counter[Hashable] | None:
     """Return how often each choice is made in `samples` runs; None as above."""
     made: Counter[Hashable] = Counter()
@@ -182,7 +182,7 @@ def sample_choices(
             runs[(*path, taken)] = number
 
     try:
-        for choice, steering in _leaves(selector, counts, policy, epsilon, split):
+        for choice, steering in _leaves(selector, counts, terms, split):
             made[choice] += runs.pop(tuple(steering.path), 0)
     except _NoiseDrawnError:
         return None
@@ -203,8 +203,7 @@ def _decide_row(row: IntArray, bits: int, runs: int, rng: Randomness) -> Counter
 def _leaves(
     selector: Any,
     counts: IntArray,
-    policy: Policy,
-    epsilon: Fraction,
+    terms: ChoiceTerms,
     split: Callable[[tuple[int, ...], IntArray, int], None] | None = None,
 ) -> Iterator[tuple[Hashable, _Steering]]:
     """Run the selector once for every path of decisions, depth first."""
@@ -212,9 +211,7 @@ def _leaves(
     for _ in range(MOST_LEAVES):
         steering = _Steering(list(path))
         with _steer(steering):
-            chosen = selector.select(
-                counts, policy=policy, epsilon=epsilon, rng=_Steered(steering)
-            )
+            chosen = selector.select(counts, rng=_Steered(steering), **terms)
         if split is not None:
             for place, (row, bits) in enumerate(steering.rows):
                 split(tuple(steering.path[:place]), row, bits)

@@ -30,6 +30,7 @@ from blowfish_fast.workloads.base import form_matrix, row_moments
 from .partitions.kd_cells import Medians
 
 __all__ = ["ByCost", "KeptFrequencies", "Medians", "ScatterTest", "WorstQuery"]
+__dir__ = sorted(__all__).copy
 
 COST_BITS = 6
 """Costs are whole numbers of 2^-6."""
@@ -445,7 +446,3 @@ class FirstBelow(NoisyComparison):
         below = tails + noise[:, 1:] <= self.bar + noise[:, :1]
         first = np.where(below.any(axis=1), below.argmax(axis=1), tails.size - 1)
         return +Counter(dict(enumerate(np.bincount(first).tolist())))
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)

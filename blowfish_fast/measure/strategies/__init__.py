@@ -45,7 +45,4 @@ __all__ = [
     "TableStrategy",
     "TreeStrategy",
 ]
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__dir__ = sorted(__all__).copy

@@ -25,7 +25,4 @@ __all__ = [
     "cost_bound",
     "partition_cost",
 ]
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__dir__ = sorted(__all__).copy
