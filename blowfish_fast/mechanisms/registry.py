@@ -6,15 +6,13 @@ only with the curator's word, for nobody here has proved them.
 
 from __future__ import annotations
 
-import difflib
-import importlib
 from collections.abc import Iterable, Iterator, Mapping
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
 from blowfish_fast import mechanisms
 from blowfish_fast._support.validation import as_truth, quoted
-from blowfish_fast.errors import InputError
+from blowfish_fast.errors import InputError, nearest
 from blowfish_fast.measure.linear_strategy import LinearStrategy
 from blowfish_fast.measure.selectors.partitions.base import Partition
 
@@ -34,6 +32,9 @@ MECHANISMS: dict[str, type[Mechanism]] = {
     if issubclass(kind, Mechanism) and kind not in (Mechanism, Contingency, Gaussian)
 }
 
+OWN = {**MECHANISMS, **TABLE_MECHANISMS, **RHO_MECHANISMS}
+"""Every mechanism that the package defines, and has proved."""
+
 GROUP = "blowfish_fast.mechanisms"
 """Entry points under which installed packages offer mechanisms."""
 
@@ -48,18 +49,22 @@ def offered_mechanisms() -> dict[str, EntryPoint]:
     return {one.name: one for one in entry_points(group=GROUP)}
 
 
+def is_outside(name: str) -> bool:
+    """Return whether a name is that of a mechanism of another package."""
+    return name not in OWN and (":" in name or name in offered_mechanisms())
+
+
 def find_mechanism(named: Any) -> type[Mechanism]:
     """Return the class of a mechanism of the package or from outside."""
     found = named
     if isinstance(named, str):
-        known = {**MECHANISMS, **TABLE_MECHANISMS, **RHO_MECHANISMS}
-        found = known.get(named) or _imported(named)
+        found = OWN.get(named) or _imported(named)
     if not isinstance(found, type) or not issubclass(found, Mechanism):
         raise InputError(
             f"a mechanism is a subclass of Mechanism; received {quoted(named)}"
         )
     name = getattr(found, "name", None)
-    if not isinstance(name, str) or MECHANISMS.get(name, found) is not found:
+    if not isinstance(name, str) or OWN.get(name, found) is not found:
         raise InputError(
             "a mechanism from outside needs a name of its own, a class attribute that "
             f"no mechanism of the package has; {found.__name__} has {name!r}"
@@ -68,24 +73,22 @@ def find_mechanism(named: Any) -> type[Mechanism]:
 
 
 def _imported(named: str) -> Any:
-    offered = offered_mechanisms()
-    if named in offered:
-        return offered[named].load()
-    module, colon, attribute = named.partition(":")
-    if not colon:
-        known = [*MECHANISMS, *offered]
-        close = difflib.get_close_matches(named, known, n=1)
-        hint = f". Did you mean {close[0]}?" if close else ""
+    if not is_outside(named):
+        known = [*OWN, *offered_mechanisms()]
         raise InputError(
-            f"there is no mechanism {named!r}{hint}; there are {', '.join(known)}, and "
-            "package:Class for one of your own"
+            f"there is no mechanism {named!r}{nearest(named, known)}; there are "
+            f"{', '.join(known)}, and package:Class for one of your own"
         )
+    place = offered_mechanisms().get(named) or EntryPoint(named, named, GROUP)
     try:
-        return getattr(importlib.import_module(module), attribute)
-    except (ImportError, ValueError) as problem:
-        raise InputError(f"{named!r} cannot be imported: {problem}") from None
-    except AttributeError:
-        raise InputError(f"the module {module} has no class {attribute!r}") from None
+        return place.load()
+    except Exception as problem:
+        # What fails while somebody else's module is run may be anything.
+        raise InputError(
+            "a mechanism from outside is a class in a module that can be imported",
+            received=f"{place.value!r}: {type(problem).__name__}, {problem}",
+            way_out="Install its package, or run the command in the folder of the file",
+        ) from problem
 
 
 def outside_parts(mechanism: Mechanism) -> list[str]:

@@ -22,6 +22,7 @@ from blowfish_fast.advice.typical_error import (
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.errors import DataDependentError, InputError
 from blowfish_fast.mechanisms import Mechanism, Transformed
+from blowfish_fast.mechanisms.registry import MechanismName
 from blowfish_fast.policies import Full, Policy, Threshold
 from blowfish_fast.release.tabular import strategy_name
 from blowfish_fast.workloads import Workload
@@ -57,7 +58,7 @@ def error_against_epsilon(
     policy: Policy,
     workload: Workload,
     epsilons: Sequence[Any] = EPSILONS,
-    mechanisms: Sequence[str | Mechanism] | None = None,
+    mechanisms: Sequence[MechanismName | Mechanism] | None = None,
     *,
     records: int | None = None,
     trials: int = 3,
@@ -74,9 +75,9 @@ def error_against_epsilon(
     epsilons : sequence of numbers
         At least two.
     mechanisms : sequence of names or mechanisms, optional
-        Names are those of `blowfish_fast.compare`. Left out: the four of least error,
-        and with `records` the first two of `recommend` that choose from the data or are
-        fitted to it.
+        Names and classes are those of `blowfish_fast.compare`. Left out: the four of
+        least error, and with `records` the first two of `recommend` that choose from
+        the data or are fitted to it.
     records : int, optional
         A public guess of their number, on which typical errors depend. Without it,
         mechanisms that choose from the data are left out.
@@ -151,25 +152,23 @@ def _choose_candidates(
     policy: Policy,
     workload: Workload,
     epsilon: Fraction,
-    mechanisms: Sequence[str | Mechanism] | None,
+    mechanisms: Sequence[MechanismName | Mechanism] | None,
     records: int | None,
 ) -> Candidates:
     if mechanisms is None:
         return _best(policy, workload, epsilon, records)
-    found: Candidates = {}
-    ready: dict[str, Mechanism] = {}
-    if any(isinstance(one, str) for one in mechanisms):
-        table = compare(policy, workload, epsilon=epsilon)
-        ready = {one.name: one.mechanism for one in table if one.mechanism is not None}
-    for one in mechanisms:
-        if isinstance(one, str) and one not in ready:
-            raise InputError(f"{one!r} cannot be used here; there are {sorted(ready)}")
-        made = ready[one] if isinstance(one, str) else one
+    found: Candidates = {
+        one.name: (one, False) for one in mechanisms if isinstance(one, Mechanism)
+    }
+    for made, _ in found.values():
         if made.domain != policy.domain or made.workload.domain != policy.domain:
-            raise InputError(f"{one!r} lies over another domain than the policy")
-        found[one if isinstance(one, str) else one.name] = made, False
-    if not found:
-        raise InputError("name at least one mechanism; received none")
+            raise InputError(f"{made!r} lies over another domain than the policy")
+    named = [one for one in mechanisms if not isinstance(one, Mechanism)]
+    if named or not found:
+        for line in compare(policy, workload, epsilon=epsilon, mechanisms=named):
+            if line.mechanism is None:
+                raise InputError(f"{line.name} cannot be used here: {line.reason}")
+            found[line.name] = line.mechanism, False
     return found
 
 

@@ -38,6 +38,10 @@ class ShadowsLaplace(EqualWidths):
     name = "laplace"
 
 
+class ShadowsGaussian(EqualWidths):
+    name = "gaussian"
+
+
 class LeaksWithEpsilon(EqualWidths):
     """Planted: spends its budget and measures the same cells again, beside it."""
 
@@ -58,16 +62,42 @@ def test_a_mechanism_is_found_by_every_kind_of_name(monkeypatch):
     assert registry.find_mechanism("dawa") is bf.Dawa
 
 
+def test_a_package_that_is_broken_is_refused_with_its_reason(monkeypatch, tmp_path):
+    (tmp_path / "broken_mechanism.py").write_text("1 / 0")
+    monkeypatch.syspath_prepend(tmp_path)
+    entry = EntryPoint("broken", "broken_mechanism:Mine", registry.GROUP)
+    monkeypatch.setattr(registry, "entry_points", lambda group: [entry])
+    for named in ("broken", "broken_mechanism:Mine"):
+        with pytest.raises(InputError, match="ZeroDivisionError"):
+            registry.find_mechanism(named)
+
+
+def test_the_command_line_explains_it_and_says_who_vouched(monkeypatch, tmp_path):
+    entry = EntryPoint("equal_widths", PATH, registry.GROUP)
+    monkeypatch.setattr(registry, "entry_points", lambda group: [entry])
+    monkeypatch.chdir(tmp_path)
+    EqualWidths(POLICY, CELLS, epsilon=1).release(COUNTS).save("mine.blowfish")
+    for subject in ("equal_widths", PATH, "mine.blowfish"):
+        done = CliRunner().invoke(application, ["explain", subject])
+        said = " ".join(done.output.split())
+        assert "outside blowfish_fast, which has not proved its privacy" in said
+        assert ("vouched for it" in said) == (subject == "mine.blowfish")
+
+
 @pytest.mark.parametrize(
     ("named", "reason"),
     [
-        ("daw", "Did you mean dawa"),
-        ("no_such_package:Mine", "cannot be imported"),
-        ("examples.outside_mechanism.equal_widths:Mine", "has no class 'Mine'"),
-        (":Mine", "cannot be imported"),
+        ("daw", "did you mean 'dawa'"),
+        (
+            "no_such_package:Mine",
+            "ModuleNotFoundError, No module named 'no_such_package'",
+        ),
+        ("examples.outside_mechanism.equal_widths:Mine", "has no attribute 'Mine'"),
+        (":Mine", "can be imported"),
         ("blowfish_fast:Domain", "is a subclass of Mechanism"),
         (3, "is a subclass of Mechanism"),
         (ShadowsLaplace, "needs a name of its own"),
+        (ShadowsGaussian, "needs a name of its own"),
         (bf.mechanisms.Mechanism, "needs a name of its own"),
     ],
     ids=str,

@@ -78,13 +78,23 @@ def test_mechanisms_of_ones_own_are_drawn():
         ([1], ["vertex"], "at least two epsilons"),
         ([0.1, 1], ["dawa"], "depends on the data"),
         ([0.1, 1], ["edge_lines"], "cannot be used here"),
-        ([0.1, 1], [], "at least one mechanism"),
+        ([0.1, 1], [], "nothing to compare"),
     ],
     ids=["one", "typical", "refused", "none"],
 )
 def test_what_gives_no_curve_is_refused(epsilons, mechanisms, words):
     with pytest.raises(InputError, match=words):
         bf.plotting.error_against_epsilon(POLICY, RANGES, epsilons, mechanisms)
+
+
+def test_a_class_from_outside_is_drawn_by_its_name():
+    class Twice(bf.Laplace):
+        name = "twice"
+
+    drawn = curves(
+        bf.plotting.error_against_epsilon(POLICY, RANGES, [0.5, 1], [Twice, "laplace"])
+    )
+    assert drawn["twice"] == pytest.approx(drawn["laplace"])
 
 
 def test_a_mechanism_over_another_domain_is_refused():

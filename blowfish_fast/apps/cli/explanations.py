@@ -15,7 +15,13 @@ from blowfish_fast.advice.posterior_belief import most_steps, risk
 from blowfish_fast.errors import BlowfishError, InputError, nearest
 from blowfish_fast.measure.budgets import Budget, left_out
 from blowfish_fast.measure.strategies import strategy_choice
-from blowfish_fast.mechanisms.registry import MECHANISMS
+from blowfish_fast.mechanisms.base import Mechanism
+from blowfish_fast.mechanisms.registry import (
+    OWN,
+    RHO_MECHANISMS,
+    find_mechanism,
+    is_outside,
+)
 from blowfish_fast.policies import Policy
 from blowfish_fast.release.guarantee import promise_words
 from blowfish_fast.release.release import Release
@@ -37,6 +43,7 @@ LABELS = {
 """Labels in the docstring of a mechanism, and what each tells."""
 SECURE = "Its noise came from the system's secure generator."
 SEEDED = "Its noise was seeded: it is an experiment, and protects nobody."
+OUTSIDE = "It was defined outside blowfish_fast, which has not proved its privacy"
 PRIORS = ("0.01", "0.1", "0.5")
 MEANING = (
     "Epsilon-Blowfish means: whatever is published is at most e^epsilon times as "
@@ -236,6 +243,8 @@ def explain_release(
         SECURE if release.private else SEEDED,
         *promise.notes,
     ]
+    if release.mechanism not in OWN:
+        made.append(f"{OUTSIDE}: whoever released it vouched for it.")
     about: dict[str, Any] = {
         "kind": "tables" if many else "release",
         "mechanism": name,
@@ -284,9 +293,9 @@ def half_width(release: Release) -> float | None:
     return float(np.median(bounds[:, 1] - bounds[:, 0])) / 2
 
 
-def docstring_labels(name: str) -> dict[str, str]:
+def docstring_labels(kind: type[Mechanism]) -> dict[str, str]:
     """Return the summary and the six labels of a mechanism, as plain text."""
-    text = inspect.getdoc(MECHANISMS[name]) or ""
+    text = inspect.getdoc(kind) or kind.__name__
     notes = re.search(r"^Notes\n-+\n(.*?)(?=\n\n\w+\n-+\n|\Z)", text, re.S | re.M)
     found = {"Summary": text.splitlines()[0]}
     body = "" if notes is None else notes[1]
@@ -307,15 +316,20 @@ def explain_mechanism(name: str) -> tuple[dict[str, Any], list[Section]]:
     strategies = strategy_meanings()
     facts: dict[str, Any] = {"kind": "mechanism", "name": name, "labels": {}}
     name = OTHER_NAMES.get(name, name)
-    if name in MECHANISMS:
-        found = facts["labels"] = docstring_labels(name)
-        sections = [Section(f"{name}", [found["Summary"]])]
+    if name in OWN or is_outside(name):
+        kind = find_mechanism(name)
+        found = facts["labels"] = docstring_labels(kind)
+        sections = [Section(kind.name, [found["Summary"]])]
         sections += [
             Section(title, [_sentence(found[label])])
             for label, title in LABELS.items()
             if label in found
         ]
-        sections[1].sentences.append(MEANING)
+        if name not in OWN:
+            sections[0].sentences.append(f"{OUTSIDE}.")
+            return facts, sections
+        if kind.name not in RHO_MECHANISMS:
+            sections[1].sentences.append(MEANING)
         if "Paper" in found:
             sections[-1].sentences.append(f"[1] {found['Paper']}")
         if "docs/proofs" not in found.get("Source", ""):
@@ -333,11 +347,11 @@ def explain_mechanism(name: str) -> tuple[dict[str, Any], list[Section]]:
             ),
             *explain_mechanism("transformed")[1][1:],
         ]
-    known = [*MECHANISMS, *strategies]
+    known = [*OWN, *strategies]
     raise InputError(
         "explain takes a job file (.toml), the file of a release, or the name of a "
         f"mechanism; received {name!r}{nearest(name, known)}. Mechanisms are "
-        f"{', '.join(MECHANISMS)}"
+        f"{', '.join(OWN)}"
     )
 
 

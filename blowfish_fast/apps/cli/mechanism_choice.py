@@ -36,7 +36,7 @@ from blowfish_fast.mechanisms.registry import (
     MECHANISMS,
     RHO_MECHANISMS,
     find_mechanism,
-    offered_mechanisms,
+    is_outside,
 )
 from blowfish_fast.mechanisms.transformed import Transformed
 from blowfish_fast.policies import Policy
@@ -124,7 +124,8 @@ def _predicted(facts: Facts, name: str, budget: Budget) -> MechanismChoice:
         choice = _least_predicted_error(facts, budget)
     else:
         mechanism = _make_mechanism(facts, name, budget)
-        choice = _with_prediction(mechanism, name, (f"{name} was asked for.",))
+        own_name = mechanism.name if is_outside(name) else name
+        choice = _with_prediction(mechanism, own_name, (f"{name} was asked for.",))
     found = choice._asdict() | {"recipe": choice.mechanism.name}
     del found["mechanism"], found["plan"]
     remember(key, found)
@@ -199,7 +200,7 @@ def _check_accuracy(job: Job) -> None:
 
 def _make_mechanism(facts: Facts, name: str, budget: Budget) -> Mechanism:
     kind: Any = EVERY.get(name)
-    if kind is None and (":" in name or name in offered_mechanisms()):
+    if kind is None and is_outside(name):
         look_here_for([name])
         kind = find_mechanism(name)
     if kind is not None and "workload" not in inspect.signature(kind).parameters:

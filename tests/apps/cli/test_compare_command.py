@@ -92,6 +92,22 @@ def test_a_single_epsilon_is_drawn_with_its_surroundings(tmp_path):
     assert "<svg" in out.read_text()
 
 
+def test_only_what_was_named_is_drawn(tmp_path, monkeypatch):
+    drawn = []
+    original = bf.plotting.error_against_epsilon
+
+    def draw(*given):
+        axes = original(*given)
+        drawn.extend(one.get_label() for one in axes.lines)
+        return axes
+
+    monkeypatch.setattr(bf.plotting, "error_against_epsilon", draw)
+    words = ["--mechanism", "laplace", "--mechanism", "dawa"]
+    words += ["--picture", str(tmp_path / "errors.png")]
+    assert typed("--policy", "full", "--epsilon", "1", *words).exit_code == 0
+    assert drawn == ["laplace"]
+
+
 @pytest.mark.parametrize("epsilons", [["1"], ["1", "2"]], ids=["one", "several"])
 def test_where_all_errors_depend_on_data_it_is_said_and_no_table_is_empty(epsilons):
     words = [word for one in epsilons for word in ("--epsilon", one)]
@@ -101,6 +117,7 @@ def test_where_all_errors_depend_on_data_it_is_said_and_no_table_is_empty(epsilo
     assert "recommend`, with --records" in said
     assert "Best:" not in said
     assert "error per query" not in said
+    assert "not drawn" in str(typed(*words, "--picture", "never.png").exception)
     found = json.loads(typed(*words, "--json").stdout)["comparisons"]
     assert [one["best"] for one in found] == [None] * len(epsilons)
 

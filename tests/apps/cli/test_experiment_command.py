@@ -9,9 +9,9 @@ import pytest
 from typer.testing import CliRunner
 
 from blowfish_fast.advice.experiments import runner
-from blowfish_fast.advice.experiments.result_files import read_csv
 from blowfish_fast.apps.cli.main import application
 from blowfish_fast.errors import InputError
+from experiments.row_statistics import read_csv
 
 FOLDERS = ("1d", "2d")
 
@@ -121,7 +121,7 @@ def test_a_seed_is_drawn_noted_and_kept_by_the_next_run(tmp_path, folder):
 @pytest.mark.parametrize(
     ("words", "match"),
     [
-        (mechanisms("laplase"), "Did you mean laplace"),
+        (mechanisms("laplase"), "did you mean 'laplace'"),
         (mechanisms("laplace", "laplace"), "each named once"),
         (["--set", "1d/nothing"], "there is no generated data set"),
         (["--data", "no-such-folder"], "does not exist"),

@@ -119,7 +119,9 @@ def run_compare(
                 )
         if picture is not None:
             step("drawing")
-            write_picture(lambda: _draw(stated, asked, budgets), picture)
+            known = [one.name for one in tables[0] if one.admissible]
+            shown = known if mechanism else None
+            write_picture(lambda: _draw(stated, asked, budgets, shown), picture)
     if as_json:
         show(_as_plain(tables, stated, budgets, asked, picture))
         return
@@ -216,15 +218,24 @@ def _as_plain(
     }
 
 
-def _draw(policies: list[Policy], workload: Workload, budgets: list[Budget]) -> Any:
+def _draw(
+    policies: list[Policy],
+    workload: Workload,
+    budgets: list[Budget],
+    mechanisms: list[str] | None,
+) -> Any:
     epsilons = [one.amount for one in budgets if one.power == 1]
     if len(epsilons) < len(budgets):
         raise InputError("errors are drawn along epsilon; leave rho and delta out")
+    if mechanisms == []:
+        raise InputError("errors that depend on the data are not drawn; name another")
     if len(policies) == 1:
         several: list[Any] = list(epsilons)
         if len(several) == 1:
             several = [float(several[0]) * times for times in AROUND]
-        return bf.plotting.error_against_epsilon(policies[0], workload, several)
+        return bf.plotting.error_against_epsilon(
+            policies[0], workload, several, mechanisms
+        )
     thresholds = [one for one in policies if isinstance(one, bf.policies.Threshold)]
     units = {one.unit for one in thresholds}
     if len(thresholds) < len(policies) or len(units) > 1:

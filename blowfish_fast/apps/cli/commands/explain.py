@@ -10,7 +10,7 @@ from rich.padding import Padding
 from rich.text import Text
 
 import blowfish_fast as bf
-from blowfish_fast.apps.cli.options import Json, offer_mechanisms
+from blowfish_fast.apps.cli.options import Json, look_here_for, offer_mechanisms
 from blowfish_fast.apps.cli.printing import (
     console,
     escape_control,
@@ -42,11 +42,12 @@ def run_explain(
     path = Path(subject)
     if path.suffix.lower() == ".toml":
         facts, sections = _job(path)
-    elif path.is_file() or path.suffix:
+    elif path.is_file() or (path.suffix and ":" not in subject):
         release = read_release(path)
         with spinner("computing what can be learnt"):
             facts, sections = explanations.explain_release(release, subject)
     else:
+        look_here_for([subject])
         facts, sections = explanations.explain_mechanism(subject)
     if as_json:
         show({**facts, "sections": [one.to_dict() for one in sections]})
