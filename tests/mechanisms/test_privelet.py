@@ -8,8 +8,7 @@ import pytest
 import blowfish_fast as bf
 from blowfish_fast.audit import audit_measurements, policy_families
 from blowfish_fast.errors import SizeError
-from blowfish_fast.measure.strategies import Haar
-from blowfish_fast.measure.strategies.transforms import haar
+from blowfish_fast.measure.strategies import Haar, haar
 
 POLICIES = [bf.policies.AddRemove, bf.policies.Full]
 DOMAINS = [bf.Domain(21), bf.Domain((4, 6))]

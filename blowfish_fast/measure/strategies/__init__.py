@@ -10,13 +10,13 @@ from blowfish_fast.measure.strategies.ordered.ordered_hierarchy import OrderedHi
 from blowfish_fast.measure.strategies.ordered.prefix_sums import PrefixSums
 from blowfish_fast.measure.strategies.tables.residuals import TableNoise
 from blowfish_fast.measure.strategies.tables.table_strategy import TableStrategy
-from blowfish_fast.measure.strategies.transforms.fourier import Fourier
-from blowfish_fast.measure.strategies.transforms.haar import Haar
 from blowfish_fast.measure.strategies.trees.tree import TreeStrategy
 
 from .answers import Answers
 from .cells import Cells
 from .explicit import Explicit
+from .fourier import Fourier
+from .haar import Haar
 from .stacked_buckets import StackedBuckets
 
 STRATEGIES: dict[str, type[LinearStrategy]] = {

@@ -22,9 +22,9 @@ from blowfish_fast.measure.strategies import (
     OrderedHierarchy,
     PrefixSums,
     SpanningTree,
+    haar,
 )
 from blowfish_fast.measure.strategies.cluster_sums import CellGrid, ClusterSums
-from blowfish_fast.measure.strategies.transforms import haar
 from blowfish_fast.measure.strategies.trees.tree_weights import level_tree
 from blowfish_fast.policies import AddRemove, Full, Line
 from blowfish_fast.workloads import Identity, Linear, Ranges, Sum

@@ -7,9 +7,8 @@ import pytest
 
 from blowfish_fast.errors import PrivacyError
 from blowfish_fast.kernels.transform.haar_transform import haar_path_sums
-from blowfish_fast.measure.strategies import Haar
-from blowfish_fast.measure.strategies.transforms import haar
-from blowfish_fast.measure.strategies.transforms.haar import worst_grid_move
+from blowfish_fast.measure.strategies import Haar, haar
+from blowfish_fast.measure.strategies.haar import worst_grid_move
 from tests.reference.haar_transform import worst_move
 
 

@@ -19,7 +19,7 @@ from blowfish_fast.kernels.transform.fourier_rows import (
 )
 from blowfish_fast.measure.handle import Measurement
 from blowfish_fast.measure.strategies import STRATEGIES, Fourier
-from blowfish_fast.measure.strategies.transforms.fourier import (
+from blowfish_fast.measure.strategies.fourier import (
     _turn_bound,
     most_frequencies,
     typical_reach,

@@ -13,7 +13,7 @@ from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.errors import DomainError, IntervalError
 from blowfish_fast.measure.noise import laplace_variance
 from blowfish_fast.measure.strategies import STRATEGIES, Haar
-from blowfish_fast.measure.strategies.transforms.haar import _axis_weights
+from blowfish_fast.measure.strategies.haar import _axis_weights
 from blowfish_fast.policies import AddRemove, Full
 from blowfish_fast.workloads import (
     AllRanges,

@@ -1,1 +1,0 @@
-"""Strategies that measure transformed cells: Haar and Fourier."""
