@@ -21,9 +21,9 @@ from blowfish_fast.measure.budgets import Budget
 from blowfish_fast.measure.linear_strategy import LinearStrategy, one_draw
 from blowfish_fast.measure.noise import Scales, Spread
 from blowfish_fast.measure.strategies.answers import Answers
-from blowfish_fast.measure.strategies.edges.edge_cuts import cuts_by_query, is_forest
-from blowfish_fast.measure.strategies.edges.edge_noise import EdgeNoise
-from blowfish_fast.measure.strategies.ordered.ordered_hierarchy import OrderedHierarchy
+from blowfish_fast.measure.strategies.edge_cuts import cuts_by_query, is_forest
+from blowfish_fast.measure.strategies.edge_noise import EdgeNoise
+from blowfish_fast.measure.strategies.ordered_hierarchy import OrderedHierarchy
 from blowfish_fast.measure.tails import noise_half_widths
 from blowfish_fast.mechanisms.base import Mechanism
 from blowfish_fast.policies import Line, Policy

@@ -23,8 +23,8 @@ from blowfish_fast.errors import (
     WorkloadError,
 )
 from blowfish_fast.measure.budgets import Budget, BudgetTerms
-from blowfish_fast.measure.strategies.edges.edge_cuts import cut_edges, is_forest
-from blowfish_fast.measure.strategies.edges.edge_noise import MOST_EDGES, EdgeNoise
+from blowfish_fast.measure.strategies.edge_cuts import cut_edges, is_forest
+from blowfish_fast.measure.strategies.edge_noise import MOST_EDGES, EdgeNoise
 from blowfish_fast.measure.strategies.strategy_choice import (
     NAMES,
     Choice,

@@ -16,7 +16,7 @@ from blowfish_fast.measure.budgets import BudgetTerms
 from blowfish_fast.measure.handle import Handle, Measurement
 from blowfish_fast.measure.memory import kept_noise_bytes
 from blowfish_fast.measure.strategies import Haar, TreeStrategy
-from blowfish_fast.measure.strategies.ordered.hierarchy_plan import tree_depth
+from blowfish_fast.measure.strategies.hierarchy_plan import tree_depth
 from blowfish_fast.measure.strategies.trees.tree_weights import (
     FLOOR,
     level_tree,

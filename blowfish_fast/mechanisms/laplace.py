@@ -12,7 +12,7 @@ from blowfish_fast.errors import EpsilonError
 from blowfish_fast.measure.budgets import Budget, BudgetTerms
 from blowfish_fast.measure.handle import Handle
 from blowfish_fast.measure.strategies import Answers, Cells, EdgeNoise, LinearStrategy
-from blowfish_fast.measure.strategies.edges.edge_noise import refuse_too_many
+from blowfish_fast.measure.strategies.edge_noise import refuse_too_many
 from blowfish_fast.policies import Policy
 from blowfish_fast.workloads import Identity, Linear, Workload
 

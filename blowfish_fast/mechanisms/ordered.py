@@ -12,9 +12,9 @@ from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.errors import InputError
 from blowfish_fast.measure.budgets import Budget, BudgetTerms
 from blowfish_fast.measure.handle import Handle
-from blowfish_fast.measure.strategies.ordered.hierarchy_plan import best_hierarchy
-from blowfish_fast.measure.strategies.ordered.ordered_hierarchy import OrderedHierarchy
-from blowfish_fast.measure.strategies.ordered.prefix_sums import (
+from blowfish_fast.measure.strategies.hierarchy_plan import best_hierarchy
+from blowfish_fast.measure.strategies.ordered_hierarchy import OrderedHierarchy
+from blowfish_fast.measure.strategies.prefix_sums import (
     PrefixSums,
     monotone_buckets,
     straight_pieces,

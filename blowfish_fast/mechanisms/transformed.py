@@ -30,9 +30,9 @@ from blowfish_fast.measure.selectors.partitions import (
 from blowfish_fast.measure.selectors.partitions.matching_pairs import MOST_CELLS
 from blowfish_fast.measure.strategies import Cells, Explicit, LinearStrategy, PrefixSums
 from blowfish_fast.measure.strategies.cells import mean_noise
-from blowfish_fast.measure.strategies.edges.edge_lines import grid_shape
-from blowfish_fast.measure.strategies.ordered.ordered_hierarchy import OrderedHierarchy
-from blowfish_fast.measure.strategies.ordered.prefix_sums import (
+from blowfish_fast.measure.strategies.edge_lines import grid_shape
+from blowfish_fast.measure.strategies.ordered_hierarchy import OrderedHierarchy
+from blowfish_fast.measure.strategies.prefix_sums import (
     SINGLE_CELLS,
     monotone_buckets,
     smoothed_cells,

@@ -10,7 +10,7 @@ import pytest
 import blowfish_fast as bf
 from blowfish_fast.audit import audit_measurements, policy_families
 from blowfish_fast.errors import InputError
-from blowfish_fast.measure.strategies.ordered.hierarchy_plan import tree_depth
+from blowfish_fast.measure.strategies.hierarchy_plan import tree_depth
 from blowfish_fast.mechanisms.hierarchy import best_fan_out
 
 POLICIES = [bf.policies.AddRemove, bf.policies.Full]

@@ -232,7 +232,7 @@ def printed_hierarchy_noise():
 
 def tree_depth(strategy):
     """Levels below the root of a block, the first one."""
-    from blowfish_fast.measure.strategies.ordered.hierarchy_plan import (
+    from blowfish_fast.measure.strategies.hierarchy_plan import (
         tree_depth as depth,
     )
 

@@ -24,7 +24,7 @@ from blowfish_fast.measure.selectors.partitions import (
 from blowfish_fast.measure.selectors.partitions.base import record_distance
 from blowfish_fast.measure.selectors.partitions.noisy_sort import SortedCounts, on_cells
 from blowfish_fast.measure.selectors.selections import KeptFrequencies, WorstQuery
-from blowfish_fast.measure.strategies.ordered.hierarchy_plan import tree_depth
+from blowfish_fast.measure.strategies.hierarchy_plan import tree_depth
 from blowfish_fast.mechanisms.hierarchy import best_fan_out
 from blowfish_fast.policies import ABSENT
 from tests.reference import selection_laws as reference

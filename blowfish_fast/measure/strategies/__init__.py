@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from blowfish_fast.measure.linear_strategy import LinearStrategy
-from blowfish_fast.measure.strategies.edges.edge_lines import EdgeLines
-from blowfish_fast.measure.strategies.edges.edge_noise import EdgeNoise, SpanningTree
-from blowfish_fast.measure.strategies.ordered.hierarchy_plan import HTheta
-from blowfish_fast.measure.strategies.ordered.ordered_hierarchy import OrderedHierarchy
-from blowfish_fast.measure.strategies.ordered.prefix_sums import PrefixSums
 from blowfish_fast.measure.strategies.tables.residuals import TableNoise
 from blowfish_fast.measure.strategies.tables.table_strategy import TableStrategy
 from blowfish_fast.measure.strategies.trees.tree import TreeStrategy
 
 from .answers import Answers
 from .cells import Cells
+from .edge_lines import EdgeLines
+from .edge_noise import EdgeNoise, SpanningTree
 from .explicit import Explicit
 from .fourier import Fourier
 from .haar import Haar
+from .hierarchy_plan import HTheta
+from .ordered_hierarchy import OrderedHierarchy
+from .prefix_sums import PrefixSums
 from .stacked_buckets import StackedBuckets
 
 STRATEGIES: dict[str, type[LinearStrategy]] = {

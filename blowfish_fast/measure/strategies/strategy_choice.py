@@ -26,19 +26,19 @@ from blowfish_fast.errors import BlowfishError, EpsilonError, PolicyError, SizeE
 from blowfish_fast.measure.budgets import Budget
 from blowfish_fast.measure.linear_strategy import LinearStrategy
 from blowfish_fast.measure.noise import laplace_variance
-from blowfish_fast.measure.strategies.edges.edge_cuts import cut_variance
-from blowfish_fast.measure.strategies.edges.edge_lines import EdgeLines
-from blowfish_fast.measure.strategies.edges.edge_noise import EdgeNoise, SpanningTree
-from blowfish_fast.measure.strategies.ordered.hierarchy_plan import (
-    HTheta,
-    best_hierarchy,
-)
-from blowfish_fast.measure.strategies.ordered.prefix_sums import PrefixSums
 from blowfish_fast.measure.strategies.trees.tree_weights import tuned_tree
 from blowfish_fast.policies import Policy
 from blowfish_fast.workloads import Form, Implicit
 
 from .cells import Cells
+from .edge_cuts import cut_variance
+from .edge_lines import EdgeLines
+from .edge_noise import EdgeNoise, SpanningTree
+from .hierarchy_plan import (
+    HTheta,
+    best_hierarchy,
+)
+from .prefix_sums import PrefixSums
 
 Name = Literal[
     "ordered",

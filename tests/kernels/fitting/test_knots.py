@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numba import config
 
-from blowfish_fast.measure.strategies.ordered.prefix_sums import (
+from blowfish_fast.measure.strategies.prefix_sums import (
     Totals,
     _between_knots,
     _running_moments,

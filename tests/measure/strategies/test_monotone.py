@@ -34,7 +34,7 @@ from blowfish_fast.measure.strategies import (
     TableStrategy,
     TreeStrategy,
 )
-from blowfish_fast.measure.strategies.ordered.hierarchy_plan import planned_hierarchy
+from blowfish_fast.measure.strategies.hierarchy_plan import planned_hierarchy
 from tests.reference.trees import random_parents
 
 

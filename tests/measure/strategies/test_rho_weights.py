@@ -14,8 +14,8 @@ from blowfish_fast.measure.budgets import Budget
 from blowfish_fast.measure.noise import Scales, scales_within
 from blowfish_fast.measure.selectors.partitions.kd_cells import NoisyCells
 from blowfish_fast.measure.strategies import Haar
-from blowfish_fast.measure.strategies.edges.edge_lines import EdgeLines
-from blowfish_fast.measure.strategies.ordered.hierarchy_plan import (
+from blowfish_fast.measure.strategies.edge_lines import EdgeLines
+from blowfish_fast.measure.strategies.hierarchy_plan import (
     best_hierarchy,
     block_plan,
     planned_hierarchy,

@@ -12,7 +12,7 @@ from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.errors import DomainError, IntervalError
 from blowfish_fast.measure.noise import Scales
 from blowfish_fast.measure.strategies import OrderedHierarchy
-from blowfish_fast.measure.strategies.ordered.hierarchy_plan import planned_hierarchy
+from blowfish_fast.measure.strategies.hierarchy_plan import planned_hierarchy
 from blowfish_fast.policies import AddRemove, Blocks, Full, Graph, Line, Threshold
 from blowfish_fast.workloads import AllRanges, Identity, Linear, Ranges
 from tests.measure.strategies.implicit_totals import assert_totals_equal_their_list

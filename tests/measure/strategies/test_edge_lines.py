@@ -20,8 +20,8 @@ from blowfish_fast.errors import (
 )
 from blowfish_fast.kernels.graph.edge_line_noise import line_levels
 from blowfish_fast.measure.strategies import EdgeLines, EdgeNoise
-from blowfish_fast.measure.strategies.edges.edge_cuts import cut_variance
-from blowfish_fast.measure.strategies.edges.edge_lines import _best_weights
+from blowfish_fast.measure.strategies.edge_cuts import cut_variance
+from blowfish_fast.measure.strategies.edge_lines import _best_weights
 from blowfish_fast.workloads import Implicit
 from tests.reference.draws import spread_by_draws
 from tests.reference.shifts import worst_price

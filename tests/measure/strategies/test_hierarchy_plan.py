@@ -10,7 +10,7 @@ import pytest
 from blowfish_fast import Domain
 from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.measure.strategies import Cells, OrderedHierarchy
-from blowfish_fast.measure.strategies.ordered.hierarchy_plan import (
+from blowfish_fast.measure.strategies.hierarchy_plan import (
     block_plan,
     planned_hierarchy,
     tree_depth,

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given, settings
 
 import blowfish_fast as bf
-import blowfish_fast.measure.strategies.edges.edge_cuts as edge_cuts
+import blowfish_fast.measure.strategies.edge_cuts as edge_cuts
 from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.errors import SizeError
 from blowfish_fast.measure.strategies import EdgeNoise
-from blowfish_fast.measure.strategies.edges.edge_cuts import (
+from blowfish_fast.measure.strategies.edge_cuts import (
     as_runs,
     cut_spread,
     cut_variance,

@@ -7,7 +7,7 @@ import pytest
 
 import blowfish_fast as bf
 from blowfish_fast.data.buckets import Buckets
-from blowfish_fast.measure.strategies.edges.edge_cuts import cut_edges, is_forest
+from blowfish_fast.measure.strategies.edge_cuts import cut_edges, is_forest
 from blowfish_fast.policies import ABSENT
 
 LINE = bf.Domain(9)

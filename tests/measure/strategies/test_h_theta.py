@@ -12,7 +12,7 @@ from blowfish_fast.audit import audit_measurements
 from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.errors import InputError, PolicyError
 from blowfish_fast.measure.strategies import HTheta, SpanningTree
-from blowfish_fast.measure.strategies.ordered.hierarchy_plan import (
+from blowfish_fast.measure.strategies.hierarchy_plan import (
     block_plan,
     construction_error,
     planned_hierarchy,

@@ -12,7 +12,7 @@ from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.errors import DomainError, IntervalError
 from blowfish_fast.measure.noise import Scales
 from blowfish_fast.measure.strategies import PrefixSums
-from blowfish_fast.measure.strategies.ordered.prefix_sums import LineReach
+from blowfish_fast.measure.strategies.prefix_sums import LineReach
 from blowfish_fast.policies import AddRemove, Blocks, Full, Graph, Line, Threshold
 from blowfish_fast.workloads import AllRanges, Identity, Linear, Ranges
 from tests.measure.strategies.implicit_totals import assert_totals_equal_their_list

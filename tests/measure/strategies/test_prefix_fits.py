@@ -9,8 +9,8 @@ import blowfish_fast as bf
 from blowfish_fast.measure.handle import Account, Handle
 from blowfish_fast.measure.randomness import Randomness
 from blowfish_fast.measure.strategies import PrefixSums
-from blowfish_fast.measure.strategies.ordered.hierarchy_plan import planned_hierarchy
-from blowfish_fast.measure.strategies.ordered.prefix_sums import (
+from blowfish_fast.measure.strategies.hierarchy_plan import planned_hierarchy
+from blowfish_fast.measure.strategies.prefix_sums import (
     Totals,
     _knotted,
     monotone_buckets,
@@ -121,6 +121,12 @@ def test_data_that_are_nowhere_even_keep_the_other_fits():
     rough = np.random.default_rng(4).poisson(30, 1024) * np.arange(1, 1025) // 64
     totals = noisy_line(rough, 1.0, 1)
     assert (smoothed_cells(totals, 100.0) == monotone_buckets(totals)).all()
+    # Queries of the stated lengths belong to the shorter ones.
+    cells, both, long = (smoothed_cells(totals, one) for one in (1.5, 64.0, 64.01))
+    assert (cells == smoothed_cells(totals, 1.0)).all()
+    assert (both == smoothed_cells(totals, 1.51)).all()
+    assert (cells != both).any()
+    assert (both != long).any()
 
 
 def test_exact_totals_keep_the_monotone_fit():

@@ -1,1 +1,0 @@
-"""Strategies that put noise on the edges of the policy."""

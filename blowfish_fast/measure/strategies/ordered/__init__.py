@@ -1,1 +1,0 @@
-"""Strategies that measure running totals along a line."""
