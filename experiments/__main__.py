@@ -9,6 +9,7 @@ python -m experiments certificates --trials 10000   shares of false certificates
 python -m experiments survey --trials 3             all tables of surveys
 python -m experiments rivals --data FOLDER          the same tables by other packages
 python -m experiments widths --data FOLDER          half-widths of certified intervals
+python -m experiments sharpness                     half-widths of noise over exact ones
 """
 
 from __future__ import annotations
@@ -28,11 +29,13 @@ from .certified_widths import width_report
 from .collection import ALL, all_experiments, experiment_named
 from .interval_coverage import certificate_report, write_coverage
 from .results_page import write_page
+from .sharp_widths import sharpness_report
 from .survey_rivals import rival_report
 from .survey_tables import survey_report
 
 PAGE, COVERAGE, CERTIFICATES, ANSWERS = "page", "coverage", "certificates", "answers"
 SURVEY, RIVALS, WIDTHS = "survey", "rivals", "widths"
+SHARPNESS = "sharpness"
 REFUSED = 2
 
 application = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
@@ -45,7 +48,7 @@ def reproduce(
         typer.Argument(
             help='A table or figure such as dawa-table2; "all" of them; "page", which '
             'writes a page from the results in --out; or "coverage", "answers", '
-            '"certificates", "survey", "rivals", "widths".',
+            '"certificates", "survey", "rivals", "widths", "sharpness".',
             show_default=False,
         ),
     ],
@@ -103,6 +106,10 @@ def reproduce(
         return
     if name == WIDTHS:
         for line in width_report(data, trials or 3):
+            show(line)
+        return
+    if name == SHARPNESS:
+        for line in sharpness_report(trials):
             show(line)
         return
     run_experiments(

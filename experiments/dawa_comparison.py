@@ -20,7 +20,6 @@ from blowfish_fast.advice.experiments.experiment import (
     Summary,
     Task,
     Value,
-    by_method,
     distinct,
     means,
     skipped_notes,
@@ -39,7 +38,7 @@ from .dawa_setup import (
     grid_of_tasks,
 )
 from .drawing import curves
-from .row_statistics import geometric_mean
+from .row_statistics import by_method, geometric_mean
 
 if TYPE_CHECKING:
     from matplotlib.figure import FigureBase

@@ -18,7 +18,6 @@ from blowfish_fast.advice.experiments.experiment import (
     Settings,
     Summary,
     Task,
-    by_method,
     distinct,
     means,
     seed_of,
@@ -32,7 +31,7 @@ from blowfish_fast.workloads import Rectangles
 
 from .dawa_setup import EPSILONS, OURS, PAPER
 from .paper_sets import map_set
-from .row_statistics import geometric_mean
+from .row_statistics import by_method, geometric_mean
 
 if TYPE_CHECKING:
     from matplotlib.figure import FigureBase

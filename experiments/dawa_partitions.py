@@ -21,7 +21,6 @@ from blowfish_fast.advice.experiments.experiment import (
     Settings,
     Summary,
     Task,
-    by_method,
     distinct,
     means,
     seed_of,
@@ -41,7 +40,7 @@ from blowfish_fast.policies import AddRemove
 
 from .dawa_setup import NEEDS, PAPER, cells_of, sets_of
 from .paper_sets import line_set
-from .row_statistics import geometric_mean
+from .row_statistics import by_method, geometric_mean
 
 if TYPE_CHECKING:
     from matplotlib.figure import FigureBase

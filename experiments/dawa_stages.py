@@ -18,7 +18,6 @@ from blowfish_fast.advice.experiments.experiment import (
     Settings,
     Summary,
     Task,
-    by_method,
     distinct,
     means,
 )
@@ -26,7 +25,7 @@ from blowfish_fast.advice.experiments.mechanism_grid import Contender
 from blowfish_fast.advice.experiments.result_files import grouped_bars, legend_above
 
 from .dawa_setup import KINDS, NEEDS, OURS, PAPER, PROTOCOL, errors_of, grid_of_tasks
-from .row_statistics import geometric_mean
+from .row_statistics import by_method, geometric_mean
 
 if TYPE_CHECKING:
     from matplotlib.figure import FigureBase

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from blowfish_fast.advice.experiments.result_files import COLOURS
+from blowfish_fast._support.palette import BARS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -27,7 +27,7 @@ def curves(
 ) -> None:
     """Draw a line per series on a logarithmic scale, with bands where there are any."""
     for number, (name, points) in enumerate(series.items()):
-        colour = COLOURS[number % len(COLOURS)]
+        colour = BARS[number % len(BARS)]
         places = sorted(points)
         axes.plot(
             places,

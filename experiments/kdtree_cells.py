@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from blowfish_fast._support.palette import BARS
 from blowfish_fast._support.typing import FloatArray
 from blowfish_fast.advice.experiments.experiment import (
     Experiment,
@@ -23,7 +24,6 @@ from blowfish_fast.advice.experiments.experiment import (
     seed_of,
 )
 from blowfish_fast.advice.experiments.mechanism_grid import seeded_release
-from blowfish_fast.advice.experiments.result_files import COLOURS
 from blowfish_fast.advice.usefulness import cells_error
 from blowfish_fast.mechanisms.maps.trees import KdTree
 
@@ -129,7 +129,7 @@ class IncomeFigure(Experiment):
         axes = figure.subplots()
         places = [float(row["income"] or 0) for row in rows]
         heights = [float(row[self.shown] or 0) for row in rows]
-        axes.bar(places, heights, width=0.9, color=COLOURS[0])
+        axes.bar(places, heights, width=0.9, color=BARS[0])
         axes.set_xlabel("income cell")
         axes.set_ylabel({"noise": "noise"}.get(self.shown, "records"))
 
@@ -243,7 +243,7 @@ class ErrorFigure(Experiment):
             (np.arange(BINS) + 0.5) * width,
             counted.sum(axis=0) / total,
             width,
-            color=COLOURS[0],
+            color=BARS[0],
             label="errors",
         )
         if self.bounded:
@@ -254,7 +254,7 @@ class ErrorFigure(Experiment):
                     delta=DELTA,
                     bound="exact" if bound == "exact" else "printed",
                 )
-                axes.axvline(place, color=COLOURS[number], label=f"{bound} bound")
+                axes.axvline(place, color=BARS[number], label=f"{bound} bound")
             axes.set_xscale("log")
             axes.set_xlim(left=width / 2.0)
         axes.set_xlabel("error")
@@ -334,7 +334,7 @@ class Figure8(Experiment):
             axes.plot(
                 [float(row["income"] or 0) for row in first],
                 [float(row[column] or 0) for row in first],
-                color=COLOURS[number],
+                color=BARS[number],
                 linewidth=1.0,
                 label={"before": "true", "after": "released"}[column],
             )

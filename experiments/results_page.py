@@ -15,7 +15,6 @@ from pathlib import Path
 from blowfish_fast.advice.experiments.experiment import Experiment, Settings, Summary
 from blowfish_fast.advice.experiments.result_files import (
     markdown_row,
-    read_csv,
     summary_paragraphs,
     verdict_line,
     with_errors,
@@ -24,6 +23,7 @@ from blowfish_fast.advice.experiments.runner import journal_header
 from blowfish_fast.errors import InputError
 
 from .collection import all_experiments
+from .row_statistics import read_csv
 
 OPENING = """\
 # Results

@@ -19,7 +19,6 @@ from blowfish_fast.advice.experiments.experiment import (
     Settings,
     Summary,
     Task,
-    by_method,
     distinct,
     means,
     seed_of,
@@ -34,7 +33,7 @@ from blowfish_fast.workloads import Rectangles
 from .dawa_maps import MAPS as PAPER_MAPS
 from .dawa_maps import SHAPES, sides_of
 from .paper_sets import map_set
-from .row_statistics import geometric_mean
+from .row_statistics import by_method, geometric_mean
 from .space_maps import draw_world_maps
 from .world_places import NAME as WORLD
 from .world_places import missing_note, world_set

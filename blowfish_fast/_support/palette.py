@@ -24,6 +24,9 @@ LIMIT = VERMILLION
 SERIES = (BLUE, VERMILLION, GREEN, PURPLE, ORANGE, SKY, BLACK)
 """Colours of lines side by side, in order; Okabe's yellow is too pale for a line."""
 
+BARS = (*SERIES, GREY, "#8C6D1F", "#7A4EAB")
+"""Colours of bars side by side, of which there may be more."""
+
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 DASHES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (1, 1)), (0, (7, 2)))
 

@@ -27,7 +27,7 @@ from blowfish_fast.errors import ReleaseFileError
 from blowfish_fast.measure.noise import Scales, Spread, laplace_variance
 from blowfish_fast.measure.strategies.error_statistics import PARTS
 from blowfish_fast.measure.tails import noise_half_widths
-from blowfish_fast.workloads import Identity, Rectangles, Workload
+from blowfish_fast.workloads import Identity, Ranges, Rectangles, Workload
 from blowfish_fast.workloads.base import Fractions
 
 from .file import read_archive, read_scales, write_archive
@@ -162,7 +162,7 @@ class Certificate:
             return (
                 "Each interval of a range that was chosen without looking at the "
                 "release holds the true count with probability at least "
-                f"{float(self.confidence):g}."
+                f"{float(self.confidence):.15g}."
             )
         if not math.isfinite(self.extra):
             return (
@@ -257,7 +257,7 @@ def spread_with(spread: Spread, squares: IntArray, scales: Scales) -> Spread:
 def whole_boxes(workload: Workload) -> tuple[IntArray, IntArray] | None:
     """Return both ends of queries that are all boxes of whole cells, or None."""
     domain = workload.domain
-    if domain.ndim == 2 and isinstance(workload, Rectangles) and workload.whole_cells:
+    if domain.ndim <= 2 and isinstance(workload, Rectangles) and workload.whole_cells:
         return workload.lows.astype(np.int64), workload.highs.astype(np.int64)
     if domain.ndim == 2 and isinstance(workload, Identity):
         lows = np.stack(np.unravel_index(np.arange(domain.size), domain.shape), axis=-1)
@@ -274,6 +274,11 @@ def whole_boxes(workload: Workload) -> tuple[IntArray, IntArray] | None:
 
 def workload_digest(workload: Workload) -> str:
     """Return a digest of the queries as they stand over single cells."""
+    if workload.domain.ndim == 1 and isinstance(workload, Rectangles):
+        # The same ranges have the same digest, whoever asked for them.
+        ends = whole_boxes(workload)
+        if ends is not None:
+            workload = Ranges(workload.domain, *(one[:, 0] for one in ends))
     form = workload.explicit_form(Buckets.single_cells(workload.domain.size))
     total = hashlib.sha256(json.dumps(workload.domain.to_dict()).encode())
     for one in form:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import functools
 import operator
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -21,6 +21,9 @@ from blowfish_fast.workloads import Identity, Workload
 from .grants import Scope, counts_records, with_answers
 from .guarantee import Guarantee
 from .tabular import Tabular
+
+if TYPE_CHECKING:
+    from .olap import Groups, Selection
 
 Part = Any
 """A `Release`, whose module uses this one."""
@@ -138,6 +141,31 @@ class CombinedRelease(Tabular):
         if all(granted) and (self.weights >= 0.0).all() and counts_records(workload):
             np.maximum(bounds, 0.0, out=bounds)
         return with_answers(bounds, self.answer(workload))
+
+    def interval_sentence(self, kind: Scope, confidence: float = 0.95) -> str:
+        """Say what intervals of a kind hold, as the part does that knows least."""
+        least = min(
+            self.parts, key=lambda one: (one.fresh, one._linear().buckets.count)
+        )
+        return str(least.interval_sentence(kind, confidence))
+
+    def where(
+        self, conditions: Mapping[Any, Any] | None = None, /, **named: Any
+    ) -> Selection:
+        """Select records of sums and averages, as `Release.where` does."""
+        if (self.weights < 0.0).any():
+            raise InputError(
+                "records are selected from sums and averages of releases",
+                received="a difference, which counts no records",
+                way_out="Ask where(...) of each release, and subtract the answers",
+            )
+        from .olap import Selection, join_conditions
+
+        return Selection.of(self, join_conditions(conditions, named))
+
+    def group_by(self, *names: Any, **bins: Any) -> Groups:
+        """Break all records down by attributes: ``where().group_by(...)`` in short."""
+        return self.where().group_by(*names, **bins)
 
     def _spread(self, workload: Workload) -> Spread:
         spreads = [one._spread(workload) for one in self.parts]

@@ -145,25 +145,19 @@ def noise_only_reason(mechanism: str, measurement: Measurement, fresh: bool) -> 
     return "records are taken as even inside cells that are cut or not measured"
 
 
-def say_noise_only(
-    reason: str, lacking: IntArray, queries: int, *, refuse: bool
-) -> None:
+def say_noise_only(sentence: str, *, refuse: bool, **lacking: IntArray) -> None:
     """Refuse, or warn, that some of the intervals hold the noise alone."""
     if refuse:
         raise IntervalError(
-            f"{reason}, so {lacking.size:,} of {queries:,} intervals hold the noise "
-            "and not the true answer",
-            way_out='Ask of="noise", buy a certificate with ledger.certify, or release '
-            "with bf.Hierarchy or bf.Dawa(..., partition=None), whose intervals hold "
-            "the truth",
+            sentence,
+            way_out='Ask of="noise", buy a certificate of these answers with '
+            "ledger.certify, or release with bf.Hierarchy or bf.Dawa(..., "
+            "partition=None), whose intervals hold the truth",
             code="intervals_hold_noise_only",
-            queries=lacking,
+            **lacking,
         )
     warnings.warn(
-        f"noise only: {reason}, and what that is off by is not covered by these "
-        'intervals. Ask of="noise" if that is meant',
-        NoiseOnlyWarning,
-        stacklevel=4,
+        f'{sentence} Ask of="noise" if that is meant', NoiseOnlyWarning, stacklevel=4
     )
 
 
@@ -171,4 +165,4 @@ def interval_label(kind: Scope, confidence: float) -> str:
     """Return what intervals are, for a legend: "noise only, 95 %"."""
     held = {"truth": "holds the truth", "noise": "noise only"}
     held["certified"] = "most hold the truth, certified"
-    return f"{held[kind]}, {100 * confidence:g} %"
+    return f"{held[kind]}, {100 * confidence:.15g} %"

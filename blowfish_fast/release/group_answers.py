@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -12,15 +11,11 @@ import numpy as np
 from blowfish_fast._support.typing import FloatArray
 from blowfish_fast._support.validation import as_confidence
 from blowfish_fast.data.frames import Table
-from blowfish_fast.errors import (
-    InputError,
-    IntervalError,
-    NoiseOnlyWarning,
-    SizeError,
-)
+from blowfish_fast.errors import InputError, IntervalError, SizeError
 from blowfish_fast.workloads import Workload
 
-from .grants import BOUND_NAMES, Scope, check_scope
+from .grants import BOUND_NAMES, Scope, check_scope, say_noise_only
+from .quantiles import in_values
 from .query_grid import Held, JointRows, RowSource
 from .tabular import Tabular
 
@@ -72,20 +67,8 @@ class Claim(NamedTuple):
             return self.bounds(confidence, of)
         check_scope(of)
         known, held, sentence = self.known(confidence)
-        if known == "noise" and of is not None:
-            raise IntervalError(
-                sentence,
-                way_out='Ask of="noise"; buy a certificate of these answers with '
-                "ledger.certify; or release with bf.Hierarchy or "
-                "bf.Dawa(..., partition=None)",
-                code="intervals_hold_noise_only",
-            )
         if known == "noise":
-            warnings.warn(
-                f'{sentence} Ask of="noise" if that is meant',
-                NoiseOnlyWarning,
-                stacklevel=4,
-            )
+            say_noise_only(sentence, refuse=of is not None)
         return self.bounds(confidence, held)
 
 
@@ -188,7 +171,8 @@ class GroupedAnswers(Tabular, Mapping[Any, Estimate]):
 
     A name is a level, a pair (low, high) of values or a cell number; a tuple of names
     where there are several `attributes`. `measure` says what was asked ("mean"), `of`
-    of which attribute, `seeded` whether the release is an experiment.
+    of which attribute, `seeded` whether the release is an experiment. Answers that are
+    dates count a `unit` since 1970, "D" or "h", and are shown as dates.
     """
 
     def __init__(
@@ -201,8 +185,10 @@ class GroupedAnswers(Tabular, Mapping[Any, Estimate]):
         *,
         of: str | None = None,
         seeded: bool = False,
+        unit: str | None = None,
     ) -> None:
         self.attributes = tuple(attributes)
+        self.unit = unit
         self.measure = measure
         self.of = of
         self.seeded = seeded
@@ -262,7 +248,7 @@ class GroupedAnswers(Tabular, Mapping[Any, Estimate]):
             return sentence
         return (
             f"Each interval holds the true {self.measure.replace('_', ' ')} with "
-            f"probability at least {confidence:g}."
+            f"probability at least {confidence:.15g}."
         )
 
     def certifiable(self) -> tuple[Workload, int]:
@@ -307,11 +293,12 @@ class GroupedAnswers(Tabular, Mapping[Any, Estimate]):
                 for place, name in enumerate(names):
                     column[place] = name
                 columns[attribute] = column
-        columns[self.measure] = self.values_array
+        columns[self.measure] = in_values(self.values_array, self.unit)
         if confidence is not None:
             kind = self.interval_kind(confidence)
             low, high = BOUND_NAMES[kind]
-            columns[low], columns[high] = self._known_intervals(confidence, kind).T
+            bounds = self._known_intervals(confidence, kind)
+            columns[low], columns[high] = in_values(bounds, self.unit).T
         return Table(columns, experiment=self.seeded)
 
     def __repr__(self) -> str:

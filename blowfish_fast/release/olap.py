@@ -157,7 +157,10 @@ class Questions(ABC, Generic[Answer]):
         return axis, spread, bounds
 
     def quantile(self, name: str | int, q: float = 0.5) -> Answer:
-        """Return the value below which a part `q` of the records lies, from 0 to 1."""
+        """Return the value below which a part `q` of the records lies, from 0 to 1.
+
+        Dates count their unit since 1970: days, hours; tables show them as dates.
+        """
         axis = self._release.domain.axis(name)
         found = SelectedQuantiles(self._grid, axis, q)
         return self._answers("quantile", found.values, found.bounds, axis)
@@ -209,6 +212,7 @@ class Questions(ABC, Generic[Answer]):
             ),
             of=None if of is None else domain.column_names[of],
             seeded=not getattr(release, "private", True),
+            unit=None if of is None else domain.attributes[of].unit,
         )
         return self._hand_over(answers)
 
@@ -329,8 +333,9 @@ def join_conditions(
 def _rows_kind(release: AnswerSource, bounds: Bounds) -> Scope:
     """Return what intervals hold: the truth where that of all their rows is known."""
     bounds(0.95, source := RowSource())
-    known = (release.holds_truth(one).all() for one, _ in source.listed)
-    return "truth" if all(known) else "noise"
+    linear = release.interval_scope == "noise"
+    known = linear and all(release.holds_truth(one).all() for one, _ in source.listed)
+    return "truth" if known else "noise"
 
 
 def _in_order(

@@ -91,7 +91,8 @@ def quantile_places(domain: Domain, estimate: FloatArray, q: Any) -> AnyArray:
         cells = np.arange(domain.size)
         return _reached(estimate, parts, cells, cells)
     cuts = np.asarray(edges, dtype=np.float64)
-    return _in_values(domain, _reached(estimate, parts, cuts[:-1], cuts[1:]))
+    places = _reached(estimate, parts, cuts[:-1], cuts[1:])
+    return in_values(places, domain.attributes[0].unit)
 
 
 def _reached(
@@ -123,7 +124,8 @@ def quantile_bounds(
     if edges is None:
         return np.stack([first, last], axis=-1)
     cuts = np.asarray(edges, dtype=np.float64)
-    return _in_values(domain, np.stack([cuts[first], cuts[last + 1]], axis=-1))
+    ends = np.stack([cuts[first], cuts[last + 1]], axis=-1)
+    return in_values(ends, domain.attributes[0].unit)
 
 
 def _enclosing(
@@ -153,8 +155,8 @@ def linear_totals(linear: FloatArray, spread: Spread) -> FloatArray:
     return without_rounding(np.cumsum(linear), np.sqrt(spread.square), linear)
 
 
-def _in_values(domain: Domain, places: FloatArray) -> AnyArray:
-    unit = domain.attributes[0].unit
+def in_values(places: FloatArray, unit: str | None) -> AnyArray:
+    """Return places along an axis, as dates where they count a unit of time."""
     if unit is None:
         return places
     return np.floor(places).astype(np.int64).astype(f"M8[{unit}]")
@@ -267,10 +269,5 @@ def _check_order(attribute: Axis, groups: Sequence[Cover]) -> None:
         raise DomainError(
             f"{called} has levels, which are in no order, so it has no quantiles; "
             "count them, or group by them"
-        )
-    if attribute.unit is not None:
-        raise DomainError(
-            f"{called} holds dates; ask quantiles of a release over it alone, or count "
-            "by group_by"
         )
     refuse_extras(attribute, groups)

@@ -302,7 +302,7 @@ class Release(Tabular):
         if kind == "truth":
             return (
                 "Each interval holds the true count with probability at least "
-                f"{confidence:g}."
+                f"{confidence:.15g}."
             )
         reason = noise_only_reason(self.mechanism, self._linear(), self.fresh)
         return f"Noise only: {reason}, and what that is off by is not covered."
@@ -316,8 +316,11 @@ class Release(Tabular):
         every = bool(granted.all())
         if not every:
             lacking = np.flatnonzero(~granted)
-            reason = noise_only_reason(self.mechanism, self._linear(), self.fresh)
-            say_noise_only(reason, lacking, workload.queries, refuse=of is not None)
+            sentence = self.interval_sentence("noise")
+            if of is not None:
+                some = f"{lacking.size:,} of {workload.queries:,} intervals"
+                sentence += f" So {some} hold the noise and not the true answer"
+            say_noise_only(sentence, refuse=of is not None, queries=lacking)
         return every
 
     @cached_property
@@ -395,6 +398,18 @@ class Release(Tabular):
         band = self._running_totals(confidence, of, at_once=True)
         bounds = quantile_bounds(self.domain, *band, q)
         return with_answers(bounds, self.quantiles(q))
+
+    def knows_totals(self, confidence: float = 0.95) -> bool:
+        """Return whether intervals of all quantiles hold the truth together."""
+        known = self._certified_totals(confidence) is not None
+        return known or bool(self.holds_truth(Prefixes(self.domain)).all())
+
+    def _certified_totals(self, confidence: float) -> Certificate | None:
+        if not self.certificates:
+            return None
+        totals = Prefixes(self.domain)
+        known = self._certificate_for(totals, confidence, together=True)
+        return None if known is None or known.kind == "shape" else known
 
     def where(
         self, conditions: Mapping[Any, Any] | None = None, /, **named: Any
@@ -482,10 +497,9 @@ class Release(Tabular):
     ) -> tuple[FloatArray, FloatArray]:
         """Return running totals and how far they may be off: all at once, or each."""
         asked, totals = as_confidence(confidence), Prefixes(self.domain)
-        if self.certificates and of != "noise":
-            known = self._certificate_for(totals, asked, together=True)
-            if known is not None and known.kind != "shape":
-                return np.cumsum(self.estimate), known.half_widths(totals)
+        known = None if of == "noise" else self._certified_totals(asked)
+        if known is not None:
+            return np.cumsum(self.estimate), known.half_widths(totals)
         self._demand(of, totals)
         spread = self._spread(totals)
         noisy = spread.square > 0.0

@@ -8,7 +8,6 @@ from blowfish_fast.advice.experiments.experiment import PaperVerdict, Settings, 
 from blowfish_fast.advice.experiments.result_files import (
     format_value,
     markdown_table,
-    read_csv,
     run_line,
     verdict_line,
     write_csv,
@@ -17,6 +16,7 @@ from blowfish_fast.advice.experiments.runner import run_experiment
 from blowfish_fast.errors import InputError
 from experiments.collection import experiment_named
 from experiments.results_page import write_page
+from experiments.row_statistics import read_csv
 
 SUMMARY = Summary(
     ["set", "error"], [["a", 1234.5], ["b", None]], PaperVerdict("beaten", "x")

@@ -8,10 +8,10 @@ import pytest
 
 from blowfish_fast.advice.experiments import runner
 from blowfish_fast.advice.experiments.experiment import Settings, Task, seed_of
-from blowfish_fast.advice.experiments.result_files import read_csv
 from blowfish_fast.advice.experiments.runner import TaskJournal
 from blowfish_fast.errors import InputError
 from experiments.collection import experiment_named
+from experiments.row_statistics import read_csv
 
 # Six tasks without noise: they run in no time.
 LIGHT = "dawa-table1"

@@ -9,9 +9,9 @@ import pytest
 pytest.importorskip("matplotlib")
 
 from blowfish_fast.advice.experiments.experiment import Settings
-from blowfish_fast.advice.experiments.result_files import read_csv
 from blowfish_fast.advice.experiments.runner import run_experiment
 from experiments.collection import all_experiments
+from experiments.row_statistics import read_csv
 
 REQUIRED = {
     "dawa-table1",

@@ -12,10 +12,10 @@ pytest.importorskip("matplotlib")
 
 from blowfish_fast import Domain
 from blowfish_fast.advice.experiments.experiment import Settings
-from blowfish_fast.advice.experiments.result_files import read_csv
 from blowfish_fast.advice.experiments.runner import run_experiment
 from experiments import world_places
 from experiments.collection import experiment_named
+from experiments.row_statistics import read_csv
 from experiments.space import rectangles, shape_name
 from experiments.space_maps import blocks
 from experiments.world_places import gridded, missing_note, world_set

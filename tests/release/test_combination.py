@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import blowfish_fast as bf
-from blowfish_fast.errors import DomainError, InputError, PolicyError
+from blowfish_fast.errors import DomainError, InputError, IntervalError, PolicyError
 from blowfish_fast.release.combination import CombinedRelease
 
 LINE = bf.Domain.from_edges(range(9), name="age")
@@ -145,3 +145,50 @@ def test_true_sums_of_counts_are_not_below_zero_and_differences_may_be():
         assert (low == np.minimum(joined.answer(CELLS), 0.0)).any()
         assert (low >= np.minimum(joined.answer(CELLS), 0.0)).all()
     assert ((a - b).intervals(CELLS, of="truth")[:, 0] < 0).all()
+
+
+AGED = bf.Domain.product(LINE, bf.Domain.from_levels(["F", "M"], name="sex"))
+
+
+def released(kind, epsilon, counts, seed, **options):
+    asked = bf.workloads.Identity(AGED)
+    made = kind(bf.policies.AddRemove(AGED), asked, epsilon=epsilon, **options)
+    return made.release(counts, rng=seed)
+
+
+def test_records_are_selected_from_sums_and_averages():
+    rng = np.random.default_rng(3)
+    one, two = rng.integers(0, 50, (2, *AGED.shape))
+    added = released(bf.Laplace, 2, one, 1) + released(bf.Laplace, 1, two, 2)
+    averaged = released(bf.Laplace, 2, one, 1).combine(released(bf.Laplace, 1, one, 2))
+    ages = np.arange(8) + 0.5
+    for found, counts in ((added, one + two), (averaged, one)):
+        women = found.where(sex="F", age=slice(2, 7))
+        truth = counts[2:7, 0]
+        low, high = women.count().interval(0.999)
+        assert low <= truth.sum() <= high
+        assert women.count() == pytest.approx(found.estimate[2:7, 0].sum())
+        mean = women.mean("age")
+        low, high = mean.interval(0.999, of="truth")
+        assert low <= (ages[2:7] @ truth) / truth.sum() <= high
+        assert list(found.group_by("sex").count()) == ["F", "M"]
+
+
+def test_selections_of_sums_say_what_the_least_sure_part_knows():
+    counts = np.zeros(AGED.shape, dtype=np.int64)
+    counts[3, 0] = 500
+    sure = released(bf.Laplace, 1, counts, 1)
+    merged = released(bf.Dawa, "0.1", counts, 2)
+    for both in (sure + merged, merged + sure):
+        some = both.where(age=slice(2, 5)).count()
+        assert not some.holds_truth
+        with pytest.raises(IntervalError, match="dawa takes records as even"):
+            some.interval(of="truth")
+
+
+def test_no_records_are_selected_from_a_difference():
+    change = laplace().release(ONE) - laplace(2).release(TWO)
+    for ask in (change.where, lambda: change.group_by("age")):
+        with pytest.raises(InputError, match="counts no records") as refused:
+            ask()
+        assert "each release" in refused.value.way_out

@@ -211,3 +211,17 @@ def test_rows_in_whole_numbers_lie_beyond_the_rows_they_stand_for(values, sign):
     assert np.abs(found).max() <= 2**JOINT_BITS
     assert (sign * (found - rows * powers[:, None]) >= 0.0).all()
     assert (np.abs(found - rows * powers[:, None]) <= 1.0).all()
+
+
+def test_answers_without_intervals_of_their_own_have_certified_ones():
+    policy = bf.policies.Full(PEOPLE)
+    made = bf.mechanisms.Mwem(policy, CELLS, epsilon=1)
+    release = made.release(COUNTS, rng=1)
+    asked = release.group_by("sex").mean("age")
+    with pytest.raises(IntervalError, match="not linear"):
+        asked.intervals(of="noise")
+    found = Certifier(release, asked, epsilon=20).release(COUNTS, rng=2)
+    sure = release.certified(found).group_by("sex").mean("age")
+    low, high = sure.intervals(of="truth").T
+    true = np.array(true_parts(np.mean))
+    assert ((low <= true) & (true <= high)).all()

@@ -18,6 +18,7 @@ import math
 import subprocess
 import sys
 import tempfile
+import warnings
 from pathlib import Path
 
 from blowfish_fast.audit import LONG, QUICK, Report
@@ -25,7 +26,9 @@ from blowfish_fast.audit.plan import AuditTask, tasks
 from blowfish_fast.audit.report import note_figures
 from blowfish_fast.audit.verdicts import Verdict, rho_verdicts
 from blowfish_fast.audit.walk import examine
+from blowfish_fast.errors import NoiseOnlyWarning
 from blowfish_fast.mechanisms.registry import MECHANISMS
+from experiments.answer_coverage import answer_coverage
 from experiments.interval_coverage import certificate_report
 
 from . import bad_inputs, coverage, ledger_stress
@@ -34,6 +37,7 @@ ROOT = Path(__file__).parents[2]
 FIGURES = ROOT / "docs" / "trust.json"
 RELEASES, FIRST = 10_000, 1_000
 TRUE_RELEASES, CERTIFICATES = 200, 10_000
+GROUP_RELEASES = 200
 KILLS, QUESTIONS = 1000, 4_000
 CHARGES = 100_000
 IMPORT_SECONDS, CALL_SECONDS = 0.3, 2.0
@@ -86,6 +90,29 @@ def measure_truth(releases=TRUE_RELEASES, data=None, names=None):
         f"{shares[worst]:.4f} ({worst}), allowed {coverage.allowed(said[worst]):.4f}",
         "passed": all(shares[one] <= coverage.allowed(said[one]) for one in shares),
         "misses": shares,
+    }
+
+
+def measure_groups(releases=GROUP_RELEASES, names=None):
+    """Count misses of counts, sums, means, variances and medians of groups."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", NoiseOnlyWarning)
+        rows = [one for one in answer_coverage(releases, names) if one.said]
+    found = {
+        f"{one.measure}, {one.mechanism}": (1.0 - one.held, round(one.said * releases))
+        for one in rows
+    }
+    excess = {name: miss - coverage.allowed(n) for name, (miss, n) in found.items()}
+    worst = max(excess, key=excess.get)
+    miss, said = found[worst]
+    return {
+        "goal": 'misses of 95 % intervals that say "truth" of counts, shares, sums, '
+        "means, variances and medians of groups at most beta + 3 sigma",
+        "measured": f"{sum(n for _, n in found.values()):,} answers by group of "
+        f"{len({one.mechanism for one in rows})} mechanisms, on records: at most "
+        f"{miss:.4f} ({worst}), allowed {coverage.allowed(said):.4f}",
+        "passed": max(excess.values()) <= 0.0,
+        "misses": {name: miss for name, (miss, _) in found.items()},
     }
 
 
@@ -272,6 +299,7 @@ MEASURES = {
     "mutants": measure_mutants,
     "coverage": measure_coverage,
     "truth": measure_truth,
+    "groups": measure_groups,
     "certificates": measure_certificates,
     "rho": measure_rho,
     "selections": measure_selections,

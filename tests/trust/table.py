@@ -36,6 +36,7 @@ ROWS = {
     "selections": "private choices",
     "coverage": "intervals of the noise",
     "truth": "intervals of the truth",
+    "groups": "means and the like of groups",
     "certificates": "certificates",
     "kills": "ledger, kill -9",
     "concurrency": "concurrency",

@@ -75,6 +75,21 @@ def test_intervals_that_say_truth_and_are_too_short_are_seen():
     assert not entry["passed"]
 
 
+def test_misses_of_means_and_medians_of_groups_are_counted():
+    entry = measure.measure_groups(6, names=["laplace", "dawa"])
+    assert entry["passed"]
+    assert "mean, laplace" in entry["misses"]
+    right = bf.Release.intervals
+
+    def short(self, workload, confidence=0.95, **how):
+        return right(self, workload, confidence=0.1, **how)
+
+    with patch.object(bf.Release, "intervals", short):
+        entry = measure.measure_groups(12, names=["laplace"])
+    assert not entry["passed"]
+    assert entry["misses"]["count, laplace"] > 0.5
+
+
 def test_false_certificates_are_counted_by_kind():
     entry = measure.measure_certificates(20)
     assert entry["passed"]

@@ -182,20 +182,6 @@ def distinct(rows: Iterable[Row], column: str) -> list[Value]:
     return list(dict.fromkeys(row.get(column) for row in rows))
 
 
-def by_method(
-    rows: Iterable[Row], *columns: str, value: str = "error"
-) -> tuple[dict[Key, float], list[str], list[list[Value]]]:
-    """Return means by columns and method, the methods, and a line for each place."""
-    rows = list(rows)
-    found = means(rows, *columns, "method", value=value)
-    methods = [str(one) for one in distinct(rows, "method") if one is not None]
-    lines: list[list[Value]] = [
-        [*place, *(found.get((*place, method)) for method in methods)]
-        for place in dict.fromkeys(key[:-1] for key in found)
-    ]
-    return found, methods, lines
-
-
 def skipped_notes(rows: Iterable[Row]) -> list[str]:
     """Say which methods did not run, and why, once each."""
     found = {

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from blowfish_fast._support.optional import require
+from blowfish_fast._support.palette import BARS
 
 from .experiment import Experiment, Key, Row, Settings, Summary, Value
 
@@ -33,15 +34,6 @@ def write_csv(path: Path, rows: Sequence[Row]) -> None:
     writer.writeheader()
     writer.writerows(rows)
     _write(path, text.getvalue().encode())
-
-
-def read_csv(path: Path) -> list[Row]:
-    """Read rows back: numbers as numbers, empty cells as None."""
-    with path.open(newline="") as file:
-        return [
-            {name: _value(text) for name, text in row.items()}
-            for row in csv.DictReader(file)
-        ]
 
 
 def write_figure(
@@ -160,19 +152,6 @@ def format_value(value: Value) -> str:
     return f"{value:.2e}"
 
 
-def _value(text: str | None) -> Value:
-    if text is None or text == "":
-        return None
-    if text in ("True", "False"):
-        return text == "True"
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            continue
-    return text
-
-
 def _write(path: Path, content: bytes) -> None:
     beside = path.with_name(f".{path.name}.{os.getpid()}")
     beside.write_bytes(content)
@@ -230,21 +209,6 @@ def _with_error(value: Value, line: int, column: int, drawn: list[Summary]) -> V
     return f"{format_value(value)} ± {format_value(error)}"
 
 
-COLOURS = (
-    "#0072B2",
-    "#D55E00",
-    "#009E73",
-    "#CC79A7",
-    "#E69F00",
-    "#56B4E9",
-    "#999999",
-    "#8C6D1F",
-    "#000000",
-    "#7A4EAB",
-)
-"""Colours that people who see few of them can tell apart."""
-
-
 def grouped_bars(
     axes: Axes,
     found: Mapping[Key, float],
@@ -264,7 +228,7 @@ def grouped_bars(
             [h for _, h in shown],
             width,
             label=str(method),
-            color=COLOURS[number % len(COLOURS)],
+            color=BARS[number % len(BARS)],
         )
     axes.set_yscale("log")
     names = [str(place) for place in places]

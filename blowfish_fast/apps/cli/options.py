@@ -171,8 +171,8 @@ def option(
 
 
 @dataclass(frozen=True)
-class Question:
-    """What ``blowfish answer`` is asked, in words that are not read yet."""
+class Selected:
+    """Records and what is asked of them, in words that are not read yet."""
 
     ranges: list[str] = option(
         "LOW:HIGH",
@@ -192,9 +192,6 @@ class Question:
         "age=20:40 or town=Bern,Chur; of several, all must hold.",
         default=[],
     )
-    count: bool = option(
-        None, "Count the records; this is the default.", "--count", default=False
-    )
     sum_of: str | None = option("COLUMN", "Sum a column.", "--sum")
     mean_of: str | None = option("COLUMN", "Mean of a column.", "--mean")
     std_of: str | None = option("COLUMN", "Standard deviation of a column.", "--std")
@@ -211,6 +208,15 @@ class Question:
     )
     quantile_of: str | None = option(
         "COLUMN", "Of which column, where there are several.", "--of"
+    )
+
+
+@dataclass(frozen=True)
+class Question(Selected):
+    """What ``blowfish answer`` is asked, in words that are not read yet."""
+
+    count: bool = option(
+        None, "Count the records; this is the default.", "--count", default=False
     )
     workload: str | None = option(
         "WORKLOAD",

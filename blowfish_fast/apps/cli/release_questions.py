@@ -20,7 +20,6 @@ from blowfish_fast.apps.cli.parsing.where import (
     read_queries,
 )
 from blowfish_fast.apps.cli.parsing.workload import parse_workload
-from blowfish_fast.data.axes import Axis, as_dates
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.data.frames import cell_columns
 from blowfish_fast.data.predicates import attribute_cover
@@ -29,6 +28,7 @@ from blowfish_fast.measure.strategies.answers import Answers
 from blowfish_fast.release.grants import BOUND_NAMES, Scope
 from blowfish_fast.release.group_answers import GroupedAnswers
 from blowfish_fast.release.olap import Groups, Selection
+from blowfish_fast.release.quantiles import in_values
 from blowfish_fast.release.release import Release
 from blowfish_fast.release.tables.tables_release import TablesRelease
 from blowfish_fast.workloads import Identity, Prefixes, Ranges, Rectangles, Workload
@@ -48,16 +48,16 @@ UNMEASURED = (
 
 @dataclass(frozen=True)
 class AnswerTable:
-    """A table, whether its intervals hold together, and whether cells are cut."""
+    """A table, what its intervals hold at a confidence, and whether cells are cut."""
 
     columns: dict[str, AnyArray]
     bounds: Callable[..., FloatArray]
     """Takes a confidence, and `of` which scope the intervals are."""
-    holds_truth: Callable[[float], bool] = lambda _: False
-    together: bool = False
+    kind: Callable[[float], Scope]
+    sentence: Callable[[Scope, float], str]
+    asked: tuple[Workload | GroupedAnswers, ...]
+    """Whose errors a certificate is about."""
     cuts_cells: bool = False
-    workload: Workload | None = None
-    """The queries, where the release says of them what their intervals hold."""
 
 
 def answer_question(release: Release, asked: Question) -> AnswerTable:
@@ -106,31 +106,15 @@ def add_intervals(
     """Add the columns of intervals; say what they hold, or why there are none."""
     columns = dict(found.columns)
     try:
-        asked = found.workload
-        kind: Scope = "truth" if found.holds_truth(confidence) else "noise"
-        if asked is not None:
-            kind = release.interval_kind(asked, confidence)
+        kind = found.kind(confidence)
         low, high = BOUND_NAMES[kind]
         columns[low], columns[high] = found.bounds(confidence, of=kind).T
     except IntervalError as problem:
         if measures_answers(release):
             return columns, UNMEASURED
         return columns, f"No intervals: {reword(problem)['message']}."
-    if kind != "noise" and asked is not None and release.certificates:
-        return columns, release.interval_sentence(kind, confidence, asked)
-    if kind == "truth":
-        held = (
-            "All intervals together hold" if found.together else "Each interval holds"
-        )
-        what = "counts" if "count" in found.columns else "values"
-        true = what if found.together else what[:-1]
-        return columns, (
-            f"{held} the true {true} with probability at least {confidence:.15g}."
-        )
-    sentences = [release.interval_sentence("noise")]
-    if found.cuts_cells:
-        sentences.append(PARTS)
-    return columns, " ".join(sentences)
+    said = found.sentence(kind, confidence)
+    return columns, f"{said} {PARTS}" if found.cuts_cells and kind == "noise" else said
 
 
 def _answer_ranges(release: Release, asked: Question) -> AnswerTable:
@@ -148,11 +132,15 @@ def _answer_ranges(release: Release, asked: Question) -> AnswerTable:
     return replace(
         found,
         bounds=partial(_cut_bounds, release, boxes),
-        holds_truth=lambda _: all(
-            release.holds_truth(one).all() for one in _cut_boxes(boxes)
+        kind=lambda _: _truth_if(
+            all(release.holds_truth(one).all() for one in _cut_boxes(boxes))
         ),
-        workload=None,
+        sentence=release.interval_sentence,
     )
+
+
+def _truth_if(held: bool) -> Scope:
+    return "truth" if held else "noise"
 
 
 def _cut_boxes(boxes: Rectangles) -> tuple[Rectangles, Rectangles]:
@@ -188,7 +176,9 @@ def _answer_workload(
     return AnswerTable(
         {**beside, "count": release.answer(asked)},
         partial(release.intervals, asked),
-        workload=asked,
+        partial(release.interval_kind, asked),
+        partial(release.interval_sentence, workload=asked),
+        (asked,),
         cuts_cells=isinstance(asked, Rectangles) and not asked.whole_cells,
     )
 
@@ -213,13 +203,12 @@ def _answer_quantiles(release: Release, asked: Question) -> AnswerTable:
         return AnswerTable(
             {
                 "quantile": np.array(parts),
-                name: _in_values(release.quantiles(parts), attribute),
+                name: release.quantiles(parts),
             },
-            lambda confidence, of: _in_values(
-                release.quantile_intervals(parts, confidence, of=of), attribute
-            ),
-            lambda _: bool(release.holds_truth(Prefixes(domain)).all()),
-            together=True,
+            partial(release.quantile_intervals, parts),
+            lambda confidence: _truth_if(release.knows_totals(confidence)),
+            partial(_say_together, release),
+            (release.where().quantile(axis, parts[0])._answers,),
         )
     selection, grouped, cut = _select(release, asked)
     if attribute.extras:
@@ -229,7 +218,8 @@ def _answer_quantiles(release: Release, asked: Question) -> AnswerTable:
         one_by_one = [selection.quantile(axis, part) for part in parts]
         everyone = f"all with a value of {name}" if attribute.extras else "all records"
         beside = {"where": _words(" and ".join(asked.where) or everyone, parts)}
-        values = np.array([float(one) for one in one_by_one])
+        numbers = np.array([float(one) for one in one_by_one])
+        values = in_values(numbers, attribute.unit)
         columns = {**beside, "quantile": np.array(parts), name: values}
         return _line_by_line(columns, [one._answers for one in one_by_one], cut)
     groups = grouped(selection)
@@ -247,12 +237,25 @@ def _line_by_line(
     return AnswerTable(
         columns,
         lambda confidence, of: np.concatenate(
-            [one.intervals(confidence, of=of) for one in answers]
+            [in_values(one.intervals(confidence, of=of), one.unit) for one in answers]
         ),
-        lambda confidence: all(
-            one.interval_kind(confidence) == "truth" for one in answers
+        lambda confidence: max(
+            (one.interval_kind(confidence) for one in answers), key=[*BOUND_NAMES].index
         ),
+        lambda kind, confidence: " ".join(
+            dict.fromkeys(one.interval_sentence(kind, confidence) for one in answers)
+        ),
+        tuple(answers),
         cuts_cells=cuts_cells,
+    )
+
+
+def _say_together(release: Release, kind: Scope, confidence: float) -> str:
+    if kind == "noise":
+        return release.interval_sentence(kind)
+    return (
+        "All intervals together hold the true values with probability at least "
+        f"{confidence:.15g}."
     )
 
 
@@ -270,14 +273,6 @@ def _group_names(asked: Question) -> list[str]:
 
 def _words(text: str, beside: Sequence[Any]) -> AnyArray:
     return np.array([text] * len(beside), dtype=object)
-
-
-def _in_values(places: AnyArray, attribute: Axis) -> AnyArray:
-    """Turn places along an axis of time into dates."""
-    if attribute.unit is None:
-        return places
-    flat = np.floor(np.asarray(places, dtype=np.float64)).reshape(-1)
-    return as_dates(tuple(flat.tolist()), attribute.unit).reshape(places.shape)
 
 
 def _query_columns(workload: Workload) -> dict[str, AnyArray]:

@@ -89,3 +89,105 @@ def test_a_range_that_cuts_cells_lies_between_those_inside_and_around(type_in):
     whole = type_in(*asked[:2], "--range", "20:30", "--range", "19:30")["answers"]
     assert (cut["low"], cut["high"]) == (whole[0]["low"], whole[1]["high"])
     assert inside["low"] == 0.0 < 400 <= inside["high"] + 20
+
+
+PEOPLE = [
+    *("release", "--data", "people.npy", "--domain", "age=0:32:1"),
+    *("--domain", "sex=categories:f,m", "--policy", "add_remove"),
+    *("--workload", "identity", "--mechanism", "dawa", "--epsilon", "0.2"),
+]
+AGES = np.zeros((32, 2), dtype=np.int64)
+AGES[3] = 900, 30
+AGES[20] = 10, 800
+
+
+@pytest.fixture
+def people(type_in):
+    """Return what types words beside a release of ages and sexes, merged widely."""
+    np.save("people.npy", AGES)
+    type_in(*PEOPLE, "--ledger", "book", "--budget", "9")
+    return type_in
+
+
+def certify(*words, confidence="0.999999999"):
+    return [
+        *("certify", "release.blowfish", "--data", "people.npy", "--epsilon", "4"),
+        *("--ledger", "book", "--confidence", confidence, *words),
+    ]
+
+
+def test_means_of_groups_are_certified_in_the_words_of_answers(people):
+    words = ["--by", "sex", "--mean", "age"]
+    before = people("answer", "release.blowfish", *words)
+    assert "Noise only" in before["interval"]
+    assert "All of these 2 intervals" in people(*certify(*words))["claim"]
+    sure = people("answer", "release.blowfish", *words)
+    assert sure["interval"].startswith("All of these 2 intervals hold the true answers")
+    ages = np.arange(32) + 0.5
+    for row, counts in zip(sure["answers"], AGES.T, strict=True):
+        assert row["low"] <= ages @ counts / counts.sum() <= row["high"]
+    other = people(
+        "answer",
+        "release.blowfish",
+        "--by",
+        "sex",
+        "--mean",
+        "age",
+        "--where",
+        "age=0:9",
+    )
+    assert "Noise only" in other["interval"]
+
+
+def test_what_is_known_of_a_fraction_is_not_shown_as_noise(people):
+    words = ["--by", "age", "--where", "sex=f"]
+    claim = people(*certify(*words, "--fraction", "0.9"))["claim"]
+    assert claim.startswith("At least 90 % of these 32 answers")
+    found = people("answer", "release.blowfish", *words)
+    assert found["interval"] == claim
+    inside = [
+        row["certified_low"] <= count <= row["certified_high"]
+        for row, count in zip(found["answers"], AGES[:, 0], strict=True)
+    ]
+    assert np.mean(inside) >= 0.9
+    # Beside answers of which nothing is known, the table promises nothing.
+    both = people(
+        "answer", "release.blowfish", "--where", "age=0:4", "--count", "--mean", "age"
+    )
+    assert "noise_low" in both["answers"][0]
+
+
+def test_one_measure_is_certified_at_a_time(people):
+    with pytest.raises(InputError, match="one measure at a time"):
+        people(*certify("--where", "sex=f", "--mean", "age", "--std", "age"))
+    with pytest.raises(InputError, match="whose answers"):
+        people(*certify())
+
+
+def test_a_certificate_of_totals_serves_ranges_and_quantiles(type_in):
+    type_in(*RELEASE, "--epsilon", "1", "--seed", "1")
+    words = ["--data", "counts.npy", "--epsilon", "5", "--seed", "2"]
+    type_in("certify", "release.blowfish", *words, "--quantile", "0.5")
+    found = type_in(
+        "answer", "release.blowfish", "--quantile", "0.5", "--quantile", "0.9"
+    )
+    assert found["interval"].startswith("All intervals together hold the true values")
+    for row in found["answers"]:
+        assert row["low"] <= 20 <= row["high"]
+    totals = type_in("answer", "release.blowfish", "--workload", "prefixes")
+    assert totals["interval"].startswith("All of these")
+    # Nearly sure is not said as sure.
+    type_in(*RELEASE, "--mechanism", "laplace", "--epsilon", "1", "--out", "cells")
+    sure = ["--confidence", "0.9999999999"]
+    said = type_in("answer", "cells", "--workload", "identity", *sure)["interval"]
+    assert said.endswith("at least 0.9999999999.")
+
+
+def test_a_certificate_of_every_range_serves_ranges_in_words(type_in):
+    type_in(*RELEASE, "--epsilon", "1", "--seed", "1")
+    words = ["--data", "counts.npy", "--epsilon", "5", "--seed", "2"]
+    type_in("certify", "release.blowfish", *words, "--workload", "all_ranges")
+    found = type_in("answer", "release.blowfish", "--range", "18:25", "--range", "2:19")
+    assert found["interval"].startswith("Every range lies within")
+    for row, true in zip(found["answers"], (400, 0), strict=True):
+        assert row["low"] <= true <= row["high"]

@@ -11,8 +11,10 @@ from blowfish_fast.apps.cli.options import (
     DryRun,
     JobFile,
     Json,
+    Question,
     ReleaseFile,
     Seed,
+    Selected,
     with_options,
 )
 from blowfish_fast.apps.cli.parsing.job import Job
@@ -23,11 +25,13 @@ if TYPE_CHECKING:
     from blowfish_fast.apps.cli.release_job import Facts
     from blowfish_fast.mechanisms.certifier import Certifier
     from blowfish_fast.release.release import Release
+    from blowfish_fast.workloads import Workload
 
 
 @with_options
 def run_certify(
     path: ReleaseFile,
+    asked: Selected,
     typed: Job,
     job_file: JobFile = None,
     fraction: Annotated[
@@ -48,7 +52,9 @@ def run_certify(
 ) -> None:
     """Find out how far a release is off the truth, for a little more budget.
 
-    Example: blowfish certify ages.blowfish ages.toml --epsilon 0.01
+    The queries of --workload, or answers that `blowfish answer` gives in these words.
+
+    Example: blowfish certify ages.blowfish ages.toml --epsilon 0.01 --by sex --mean age
     """
     import blowfish_fast as bf
     from blowfish_fast.apps.cli import release_job
@@ -60,7 +66,7 @@ def run_certify(
     if job.data is None and not dry_run:
         raise InputError("state the data that the release was drawn from: --data FILE")
     release = bf.Release.load(path)
-    facts = _facts(job, release)
+    answers = _answers(job, release, asked)
     release_job.check_ledger(job, seed)
     terms: Any = {
         "epsilon": job.budget,
@@ -68,7 +74,8 @@ def run_certify(
         "confidence": str(job.confidence or 0.95),
         "kind": kind,
     }
-    certifier = Certifier(release, facts.workload, **terms)
+    certifier = Certifier(release, answers, **terms)
+    facts = _facts(job, release, certifier.workload)
     report: dict[str, Any] = {
         "release": str(path),
         "kind": certifier.kind,
@@ -86,7 +93,7 @@ def run_certify(
         found: Any = (
             certifier.release(data, seed)
             if ledger is None
-            else ledger.certify(release, data, facts.workload, job.request, **terms)
+            else ledger.certify(release, data, answers, job.request, **terms)
         )
     release.certified(found).save(path)
     report |= {"claim": str(found), "extra": found.extra, "private": found.private}
@@ -97,13 +104,26 @@ def run_certify(
     remark(f"written into {path}: blowfish answer says it of these queries")
 
 
-def _facts(job: Job, release: Release) -> Facts:
+def _answers(job: Job, release: Release, asked: Selected) -> Any:
+    """Return the answers that are asked for, else the workload of the job."""
     from blowfish_fast.apps.cli.parsing.workload import parse_workload
+    from blowfish_fast.apps.cli.release_questions import answer_question
+
+    question = Question(**vars(asked))
+    if question.anything:
+        found = answer_question(release, question).asked
+        if len(found) > 1:
+            raise InputError("a certificate is about one measure at a time")
+        return found[0]
+    if job.workload is None:
+        raise InputError("state whose answers are checked: --workload identity, --by")
+    return parse_workload(job.workload, release.domain)
+
+
+def _facts(job: Job, release: Release, workload: Workload) -> Facts:
     from blowfish_fast.apps.cli.release_job import Facts, read_counting
     from blowfish_fast.policies import from_dict
 
-    if job.workload is None:
-        raise InputError("state whose answers are checked: --workload identity, ...")
     counting = read_counting(job, release.domain)
     if counting.domain != release.domain:
         raise InputError(
@@ -111,8 +131,7 @@ def _facts(job: Job, release: Release) -> Facts:
             "and --outside as they were"
         )
     policy = from_dict(release.guarantee.to_dict()["policy"])
-    asked = parse_workload(job.workload, release.domain)
-    return Facts(counting, policy, asked, policy)
+    return Facts(counting, policy, workload, policy)
 
 
 def _show_prediction(certifier: Certifier) -> None:
