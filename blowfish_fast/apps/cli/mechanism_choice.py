@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 import blowfish_fast
 from blowfish_fast._support.compiler_watch import COMPILER, compiled_before
-from blowfish_fast.advice.comparison import compare
+from blowfish_fast.advice.comparison import COVERED, ON_MAPS, compare
 from blowfish_fast.data.csv_files import is_number
 from blowfish_fast.errors import (
     BlowfishError,
@@ -27,7 +27,7 @@ from blowfish_fast.errors import (
     InputError,
     nearest,
 )
-from blowfish_fast.measure.budgets import Budget
+from blowfish_fast.measure.budgets import Budget, epsilon_of
 from blowfish_fast.measure.strategies.strategy_choice import NAMES
 from blowfish_fast.mechanisms.base import Mechanism
 from blowfish_fast.mechanisms.contingency import Contingency
@@ -49,8 +49,8 @@ from .printing import counter, spinner
 from .release_job import BUDGET_FORMS, Facts
 
 EVERY = {**MECHANISMS, **RHO_MECHANISMS}
-FEW_CELLS, FEW_RANGES, SOME_RANGES = 2**10, 20, 2**9
-"""Predicted without the compiler; some ranges only if it would begin from nothing."""
+FEW, SOME = (2**8, 2**7), (2**10, 2**9)
+"""Cells and ranges predicted without the compiler; some if it begins from nothing."""
 MANY_CELLS = 2**12
 """Beyond this, what takes long to predict and seldom wins is left out."""
 MOST_KEPT = 64
@@ -177,10 +177,10 @@ def choose_with_progress(
     In a `dry` run no noise is drawn: a small prediction does without the compiler.
     """
     if dry and COMPILER.alone and job.budget is not None and job.records is None:
-        most = FEW_RANGES if compiled_before("weight_sweeps") else SOME_RANGES
+        cells, ranges = FEW if compiled_before("weight_sweeps") else SOME
         by_cell = isinstance(facts.workload, Identity)
-        many = facts.workload.queries > most and not by_cell
-        COMPILER.wanted = many or facts.domain.size > FEW_CELLS
+        many = facts.workload.queries > ranges and not by_cell
+        COMPILER.wanted = many or facts.domain.size > cells
     if job.records is None or (job.mechanism or BEST) != BEST:
         with spinner("choosing a mechanism"):
             return choose_mechanism(facts, job)
@@ -191,8 +191,10 @@ def choose_with_progress(
 def _check_accuracy(job: Job) -> None:
     names = ("epsilon", "rho", "delta", "risk", "alpha", "beta")
     given = {name: getattr(job, name) for name in names if getattr(job, name)}
+    accuracy = {"alpha", "beta"} <= set(given)
+    named = set(given) - {"delta"} if accuracy else set(given)
     ways = [{"epsilon", "rho", "delta"}, {"risk"}, {"alpha", "beta"}]
-    stated = [way & set(given) for way in ways if way & set(given)]
+    stated = [way & named for way in ways if way & named]
     if len(stated) != 1 or stated[0] in ({"alpha"}, {"beta"}, {"delta"}):
         said = ", ".join(f"{name} {one}" for name, one in given.items())
         raise InputError(f"state {BUDGET_FORMS}; received {said or 'neither'}")
@@ -250,7 +252,13 @@ def _with_prediction(
 
 def _least_predicted_error(facts: Facts, budget: Budget) -> MechanismChoice:
     hurried = facts.domain.size > MANY_CELLS
-    table = compare(facts.policy, facts.workload, epsilon=budget, hurried=hurried)
+    asked: list[str] | None = None
+    if isinstance(facts.workload, Identity) and not facts.policy.has_constraints:
+        # Noise on every cell that is asked for is noise on the cells: weighed once.
+        left_out = COVERED if facts.domain.ndim > 1 else (*COVERED, *ON_MAPS)
+        asked = [*NAMES, *(one for one in MECHANISMS if one not in left_out)]
+    terms: Any = {"epsilon": budget, "hurried": hurried, "mechanisms": asked}
+    table = compare(facts.policy, facts.workload, **terms)
     best = table.best
     if best.mechanism is None or not best.admissible:
         raise InputError(
@@ -307,14 +315,17 @@ def _least_epsilon(facts: Facts, name: str, job: Job) -> MechanismChoice:
         if not is_number(text):
             raise InputError(f"{one} must be a number; received {text!r}")
     alpha, beta = map(float, stated.values())
-    found = translate(facts.policy, facts.workload, alpha=alpha, beta=beta)
+    wanted_in: Any = "epsilon" if job.delta is None else "rho"
+    found = translate(
+        facts.policy, facts.workload, alpha=alpha, beta=beta, currency=wanted_in
+    )
     wanted = f"all answers within {alpha:g}, but for a probability of {beta:g}"
     if found.free:
         raise InputError(
             "no edge of the policy changes what is asked: the answers are public, and "
             "need no mechanism. Ask something else, or state --epsilon"
         )
-    promising = [one for one in found if one.epsilon is not None]
+    promising = [one for one in found if one.amount is not None]
     if name == BEST:
         best = found.best
     else:
@@ -326,11 +337,15 @@ def _least_epsilon(facts: Facts, name: str, job: Job) -> MechanismChoice:
             )
         best = by_name[name]
     assert best.mechanism is not None
-    assert best.epsilon is not None
-    because = [f"{best.name} promises {wanted}, at eps = {float(best.epsilon):.6g}."]
+    assert best.budget is not None
+    implied = best.budget.in_short()
+    if job.delta is not None:
+        epsilon = epsilon_of(best.budget.amount, job.delta)
+        implied += f", which is eps = {float(epsilon):.6g} at delta = {job.delta}"
+    because = [f"{best.name} promises {wanted}, at {implied}."]
     others = [one for one in promising if one.name != best.name]
     if name == BEST and others:
-        other = others[0].epsilon
+        other = others[0].amount
         assert other is not None
         because.append(
             f"It is the cheapest of {len(promising)}; {others[0].name} would need "

@@ -143,9 +143,33 @@ def test_a_second_dry_run_loads_no_compiler(tmp_path):
 
 
 @pytest.mark.parametrize(
+    "stated",
+    [
+        {"policy": "full"},
+        {"policy": "add_remove"},
+        {"policy": "line"},
+        {"policy": "blocks:4"},
+        {"policy": "threshold:3", "rho": "0.1"},
+        {"policy": "full", "domain": ["6x7"]},
+        {"policy": "attribute", "domain": ["a=0:4:1", "b=0:5:1"]},
+    ],
+    ids=lambda one: "-".join(map(str, one.values())),
+)
+def test_of_cells_noise_on_the_queries_need_not_be_weighed(stated):
+    spent = {"rho": "0.1"} if "rho" in stated else {"epsilon": "1"}
+    job = Job(**{"domain": ["32"], "workload": "identity", **spent, **stated})
+    facts = read_facts(job)
+    found = mechanism_choice.choose_mechanism(facts, job)
+    whole = bf.compare(facts.policy, facts.workload, **spent)
+    assert found.name == whole.best.name
+    assert found.error == pytest.approx(whole.best.mean**0.5)
+
+
+@pytest.mark.parametrize(
     ("workload", "cold", "warm"),
     [
         ("identity", False, False),
+        ("ranges:100", False, False),
         ("ranges:500", False, True),
         ("all_ranges", True, True),
     ],
