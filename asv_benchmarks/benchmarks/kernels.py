@@ -201,13 +201,17 @@ class DiscreteLaplace(Timed):
 
 
 class DiscreteGaussian(Timed):
-    params: ClassVar[list[Any]] = [sizes(), ["shared", "few values", "own"]]
+    params: ClassVar[list[Any]] = [
+        sizes(),
+        ["shared", "few values", "own", "own, few values"],
+    ]
 
     def prepare(self, draws: int, variances: str) -> Call:
         source = words()
-        if variances == "own":
+        if variances.startswith("own"):
             below = np.random.default_rng(6).integers(1, 1000, size=draws)
-            return lambda: kernels.gaussian(source, 0, 10**9, below)
+            above = 10**9 if variances == "own" else 50
+            return lambda: kernels.gaussian(source, 0, above, below)
         above = 10**6 if variances == "shared" else 9
         return lambda: kernels.gaussian(source, 0, above, 1, draws)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self, Unpack
 
 import numpy as np
 
@@ -12,16 +12,16 @@ from blowfish_fast._support.typing import IntArray
 from blowfish_fast._support.validation import (
     as_confidence,
     as_counts,
-    as_epsilon,
     as_integers,
     as_whole,
     malformed_as,
 )
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.errors import CountsError, InputError
+from blowfish_fast.measure.budgets import Budget, BudgetTerms, Paid
 from blowfish_fast.measure.handle import Handle
 from blowfish_fast.measure.selectors.selections import FirstBelow
-from blowfish_fast.mechanisms import Laplace, Mechanism
+from blowfish_fast.mechanisms import Gaussian, Laplace, Mechanism
 from blowfish_fast.mechanisms.base import Outcome, made_up, stepped
 from blowfish_fast.policies import AddRemove, Policy
 from blowfish_fast.release.release import Release
@@ -41,16 +41,16 @@ def candidates() -> IntArray:
     return np.unique(np.rint(STEP ** np.arange(steps)).astype(np.int64))
 
 
-class AtMost(int):
+class AtMost(Paid, int):
     """A number of records of a person; what it cost, and who is protected as what."""
 
-    epsilon: Fraction
+    budget: Budget
     sentence: str
 
-    def __new__(cls, value: int, epsilon: Fraction, sentence: str) -> Self:
+    def __new__(cls, value: int, budget: Budget, sentence: str) -> Self:
         """Keep how a number was found beside it."""
         own = super().__new__(cls, value)
-        own.epsilon = epsilon
+        own.budget = budget
         own.sentence = sentence
         return own
 
@@ -83,8 +83,10 @@ class ContributionChoice(Mechanism):
 
     name = "choose_at_most"
 
-    def __init__(self, policy: Policy, *, bar: int, epsilon: Any) -> None:
-        super().__init__(policy, Identity(policy.domain), epsilon=epsilon)
+    def __init__(
+        self, policy: Policy, *, bar: int, **budget: Unpack[BudgetTerms]
+    ) -> None:
+        super().__init__(policy, Identity(policy.domain), **budget)
         self.bar = as_whole(bar, "bar", 0)
 
     def _run(self, private: Handle) -> Outcome:
@@ -104,12 +106,12 @@ def choose_at_most(
     records_per_person: Any,
     *,
     cells: int,
-    epsilon: Any,
     then: Any,
     policy: Policy | None = None,
     ledger: Ledger | None = None,
     request: str | None = None,
     rng: RandomLike | None = None,
+    **price: Unpack[BudgetTerms],
 ) -> AtMost:
     """Choose privately how many records of a person to count.
 
@@ -119,10 +121,12 @@ def choose_at_most(
     `truncation_loss` estimates it, for a charge of its own.
 
     `cells` is the size of the domain that will be released, never taken from the data;
-    `then` is what the release that follows will cost. The policy is that of the
-    `ledger`, which is kept under a policy of persons and pays, or is stated. Where no
-    edge leads to "absent", the number of a person's records is no secret: the choice is
-    exact and free, and says so.
+    `then` is what the release that follows will cost, stated as the price is: beside
+    ``epsilon=`` in epsilon, beside ``rho=`` in rho, where ``sqrt(pi then)`` takes its
+    place above: noise of either kind is as far off on average. The policy is that of
+    the `ledger`, which is kept under a policy of persons and pays, or is stated. Where
+    no edge leads to "absent", the number of a person's records is no secret: the choice
+    is exact and free, and says so.
 
     Examples
     --------
@@ -139,7 +143,11 @@ def choose_at_most(
     (3, 0.0)
     """
     held = _as_held(records_per_person)
-    bar = math.ceil(as_whole(cells, "cells", 1) / as_epsilon(then))
+    budget = Budget.stated(**price)
+    named: Any = {"epsilon" if price.get("rho") is None else "rho": then}
+    spent = Budget.stated(**{**price, **named})
+    rate = spent.amount if spent.power == 1 else math.sqrt(math.pi * spent.amount)
+    bar = math.ceil(as_whole(cells, "cells", 1) / rate)
     grid = candidates()
     profile = Domain(grid.size + 1)
     counts = np.bincount(np.searchsorted(grid, held), minlength=profile.size)
@@ -149,20 +157,20 @@ def choose_at_most(
         chosen = int(grid[below[0]]) if below.size else int(grid[-1])
         return AtMost(
             chosen,
-            Fraction(0),
+            budget * 0,
             f"at most {chosen} records of a person are counted: chosen from the data, "
             "free, because how many records a person has is no secret of the policy",
         )
     # Each person is one record of the profile, whatever records she has.
     asked = _payable(AddRemove(profile), 1, ledger)
-    choice = ContributionChoice(asked, bar=bar, epsilon=epsilon)
+    choice = ContributionChoice(asked, bar=bar, epsilon=budget)
     release = _pay(choice, counts, ledger, request, rng)
     chosen = int(grid[int(release.details["place"])])
     return AtMost(
         chosen,
-        as_epsilon(epsilon),
-        f"at most {chosen} records of a person are counted: chosen privately, at eps = "
-        f"{float(as_epsilon(epsilon)):g} for one person",
+        budget,
+        f"at most {chosen} records of a person are counted: chosen privately, at "
+        f"{budget.in_short()} for one person",
     )
 
 
@@ -170,7 +178,7 @@ class LostRecords(NamedTuple):
     """How many records are not counted with at most so many of a person.
 
     Records after a person's `up_to`-th are nowhere in it. The interval holds the true
-    number with at least the stated `confidence`; `epsilon` was paid once for all
+    number with at least the stated `confidence`; `budget` was paid once for all
     numbers that were asked together, and is 0 where the answer is exact.
     """
 
@@ -180,7 +188,12 @@ class LostRecords(NamedTuple):
     low: float
     high: float
     confidence: float
-    epsilon: Fraction
+    budget: Budget
+
+    @property
+    def epsilon(self) -> Fraction:
+        """What was paid, where it is epsilon."""
+        return self.budget.epsilon
 
     @property
     def sentence(self) -> str:
@@ -189,14 +202,14 @@ class LostRecords(NamedTuple):
             f"at most {self.at_most:,} records of a person are counted; of those up to "
             f"a person's number {self.up_to:,}"
         )
-        if self.epsilon == 0:
+        if self.budget.amount == 0:
             return (
                 f"{counted}, {self.estimate:,.0f} are not: exact and free, because how "
                 "many records a person has is no secret of the policy"
             )
         return (
             f"{counted}, between {self.low:,.0f} and {self.high:,.0f} are not "
-            f"(confidence {self.confidence:g}; eps = {float(self.epsilon):g} for one "
+            f"(confidence {self.confidence:g}; {self.budget.in_short()} for one "
             "person)"
         )
 
@@ -206,12 +219,12 @@ def truncation_loss(
     *,
     at_most: Any,
     up_to: int,
-    epsilon: Any,
     confidence: float = 0.95,
     policy: Policy | None = None,
     ledger: Ledger | None = None,
     request: str | None = None,
     rng: RandomLike | None = None,
+    **budget: Unpack[BudgetTerms],
 ) -> tuple[LostRecords, ...]:
     """Estimate privately how many records are lost by counting at most k of a person.
 
@@ -235,7 +248,7 @@ def truncation_loss(
     """
     held = _as_held(records_per_person)
     kept = np.atleast_1d(as_integers(at_most, "at_most", InputError))
-    last, price = as_whole(up_to, "up_to", 1), as_epsilon(epsilon)
+    last, price = as_whole(up_to, "up_to", 1), Budget.stated(**budget)
     sure = as_confidence(confidence)
     if kept.ndim != 1 or not kept.size or kept.min() < 1 or kept.max() >= last:
         raise InputError(
@@ -250,11 +263,13 @@ def truncation_loss(
     if _is_public(policy, ledger):
         found = tails.answer(counts)
         bounds = np.column_stack([found, found])
-        price = Fraction(0)
+        price *= 0
     else:
         asked = _payable(AddRemove(ranks), last - int(borders[0]), ledger)
-        laplace = Laplace(asked, Identity(ranks), epsilon=price)
-        release = _pay(laplace, counts, ledger, request, rng)
+        noise = Laplace if price.power == 1 else Gaussian
+        release = _pay(
+            noise(asked, Identity(ranks), epsilon=price), counts, ledger, request, rng
+        )
         found = release.answer(tails)
         bounds = release.intervals(tails, sure, of="truth")
     return tuple(

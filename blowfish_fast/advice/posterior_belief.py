@@ -150,6 +150,11 @@ def risk(
     """
     _check_policy(policy)
     times = as_whole(queries, "queries", 1)
+    with malformed_as(InputError, "a prior is a probability, or one for each cell"):
+        single = np.ndim(prior) == 0
+        cells = np.zeros(0) if single else np.asarray(prior, dtype=np.float64)
+    if not single:
+        _check_distribution(cells, policy)
     if rho is not None or delta is not None:
         odds = _rho_and_delta(epsilon, rho, delta)
         apart = most_steps(policy, steps)
@@ -158,9 +163,6 @@ def risk(
             bound.pure = Belief(bound.prior, as_epsilon(epsilon) * times * apart)
         return bound
     total = as_epsilon(epsilon) * times
-    with malformed_as(InputError, "a prior is a probability, or one for each cell"):
-        single = np.ndim(prior) == 0
-        cells = np.zeros(0) if single else np.asarray(prior, dtype=np.float64)
     if single:
         return Belief(_as_belief(prior, "prior"), total * most_steps(policy, steps))
     if policy is None:
@@ -168,7 +170,19 @@ def risk(
             "a distribution over cells needs the policy that says how far they are "
             "apart: risk(prior, epsilon=..., policy=...)"
         )
-    return _by_cell(cells, total, policy)
+    return _by_cell(cells.reshape(-1), total, policy)
+
+
+def _check_distribution(prior: FloatArray, policy: Policy | None) -> None:
+    """Refuse beliefs that are no distribution over the cells of the policy."""
+    cells = prior.size if policy is None else policy.domain.size
+    shapes = [(cells,), *([] if policy is None else [policy.domain.shape])]
+    valid = prior.shape in shapes and (prior >= 0).all()
+    if not valid or abs(float(prior.sum()) - 1.0) > 1e-9:
+        raise InputError(
+            f"a prior over cells has one belief, 0 or more, for each of the {cells} "
+            "cells, and they add up to 1"
+        )
 
 
 def _rho_and_delta(epsilon: Any, rho: Any, delta: Any) -> tuple[Fraction, Fraction]:
@@ -282,17 +296,10 @@ def _loose(prior: Fraction, exponent: Fraction | float) -> float:
     return float(prior) * math.exp(exponent) if exponent < limit else math.inf
 
 
-def _by_cell(prior: FloatArray, total: Fraction, policy: Policy) -> FloatArray:
+def _by_cell(weights: FloatArray, total: Fraction, policy: Policy) -> FloatArray:
     """Bound the belief in each cell by the distances to all others."""
-    weights = prior.reshape(-1)
     cells = policy.domain.size
     _check_size(cells)
-    valid = prior.shape in (policy.domain.shape, (cells,)) and (weights >= 0).all()
-    if not valid or abs(float(weights.sum()) - 1.0) > 1e-9:
-        raise InputError(
-            f"a prior over cells has one belief, 0 or more, for each of the {cells} "
-            "cells, and they add up to 1"
-        )
     bounds = np.zeros(cells)
     numbers = np.arange(cells)
     apart = None if policy.person_rule is None else float(most_steps(policy))

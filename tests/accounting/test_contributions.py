@@ -12,7 +12,7 @@ import pytest
 import blowfish_fast as bf
 from blowfish_fast.accounting import contributions
 from blowfish_fast.accounting.contributions import ContributionChoice, candidates
-from blowfish_fast.errors import BudgetError, InputError
+from blowfish_fast.errors import BudgetError, EpsilonError, InputError
 from blowfish_fast.measure.randomness import Randomness
 from blowfish_fast.measure.selectors.selections import FirstBelow
 
@@ -83,6 +83,47 @@ def test_the_bar_is_the_cells_over_the_epsilon_that_follows():
         free = bf.choose_at_most(held, cells=cells, epsilon=1, then=then, policy=line)
         assert (free, free.epsilon) == (wanted, 0)
         assert "no secret" in free.sentence
+
+
+@pytest.mark.parametrize(
+    ("price", "then", "rate"),
+    [
+        ({"rho": "0.2"}, "0.04", math.sqrt(math.pi * 0.04)),
+        ({"epsilon": 1, "delta": "1e-9"}, 2, None),
+    ],
+)
+def test_in_rho_the_bar_is_that_of_equal_mean_noise(price, then, rate):
+    rate = rate or math.sqrt(math.pi * float(bf.budgets.rho_of(then, "1e-9")))
+    line = bf.policies.Line(bf.Domain(9)).per_person()
+    for above, wanted in ((0, 2), (1, 1)):
+        # As many persons have two records as may have, or one fewer.
+        two = math.ceil(100 / rate) + 1 - above
+        held = np.repeat([1, 2, 3], [900, two - 1, 1])
+        free = bf.choose_at_most(held, cells=100, then=then, policy=line, **price)
+        assert (int(free), free.rho) == (wanted, 0)
+
+
+def test_in_rho_both_questions_cost_what_they_say():
+    hidden = bf.policies.AddRemove(bf.Domain(9)).per_person(person="patient")
+    ledger = bf.Ledger(None, rho="0.5", policy=hidden)
+    held = np.repeat([1, 2, 3, 20], [5000, 2000, 900, 5])
+    k = bf.choose_at_most(held, cells=9, rho="0.2", then="0.1", ledger=ledger, rng=1)
+    assert "chosen privately, at rho = 0.2 for one person" in k.sentence
+    assert (k.rho, ledger.spent) == (Fraction(1, 5), Fraction(1, 5))
+    options = {"at_most": 2, "up_to": 6, "rho": "0.3", "ledger": ledger, "rng": 1}
+    (lost,) = bf.truncation_loss(held, **options)
+    assert "rho = 0.3 for one person" in lost.sentence
+    assert lost.low <= 900 + 5 * 4 <= lost.high
+    assert ledger.spent == Fraction(1, 2)
+    with pytest.raises(EpsilonError, match="no epsilon of its own"):
+        float(lost.epsilon)
+    # One person with six records moves a count by four: sixteen times the rho of one.
+    noisy = bf.Gaussian(
+        bf.policies.AddRemove(bf.Domain(1)).per_person(4),
+        bf.workloads.Identity(bf.Domain(1)),
+        rho="0.3",
+    )
+    assert noisy.expected_total_error() == pytest.approx(16 / (2 * 0.3), rel=1e-6)
 
 
 def test_nobody_below_the_bar_takes_the_last_candidate():

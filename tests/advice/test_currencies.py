@@ -179,3 +179,24 @@ def test_beliefs_are_told_for_both_noises_where_epsilon_and_delta_are_stated():
     assert repr(both).endswith(f"but for 1e-09; {float(both.pure):.6g} without delta)")
     assert bf.risk(0.1, rho="0.01", delta="1e-9").pure is None
     assert bf.risk([0.5, 0.5], epsilon=1, delta="1e-9").shape == (2,)
+
+
+@pytest.mark.parametrize(
+    ("prior", "over"),
+    [
+        ([0.5, 0.6], 2),
+        ([1.5, -0.5], 2),
+        ([float("nan"), 1.0], 2),
+        ([0.5, 0.5], 3),
+        ([[0.5], [0.5]], 2),
+        ([], None),
+        ([0.5, 0.1], None),
+    ],
+)
+def test_beliefs_that_are_no_distribution_are_refused_in_rho_too(prior, over):
+    policy = None if over is None else bf.policies.Full(bf.Domain(over))
+    for budget in ({"rho": "0.01"}, {"epsilon": 1}):
+        with pytest.raises(InputError, match="add up to 1"):
+            bf.risk(prior, **budget, delta="1e-9", policy=policy)
+    with pytest.raises(InputError, match="one for each cell"):
+        bf.risk(["many"], rho="0.01", delta="1e-9", policy=policy)

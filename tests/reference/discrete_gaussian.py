@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
+import math
+from functools import lru_cache
+
 from mpmath import floor, mp, mpf
 
 from blowfish_fast.kernels.sampling.gaussian_strips import BORDER, ENDS, HEIGHTS, RATE
@@ -47,3 +51,17 @@ def probabilities(variance, most):
         for k in range(-9 * most - 99, 9 * most + 100)
     )
     return [float(one / whole) for one in weights]
+
+
+@lru_cache(maxsize=1000)
+def _tails(variance):
+    """Return P(|Z| >= k) for k = 1, 2, .., down to about 10^-60."""
+    last = math.isqrt(math.ceil(280 * variance)) + 2
+    weights = [mp.exp(-(mpf(k) ** 2) / (2 * _ratio(variance))) for k in range(last)]
+    sums = list(itertools.accumulate(2 * one for one in reversed(weights[1:])))[::-1]
+    return [one / (sums[0] + weights[0]) for one in sums]
+
+
+def size(uniform, variance):
+    """Return how many k have P(|Z| >= k) above a number in [0, 1)."""
+    return sum(tail > _ratio(uniform) for tail in _tails(variance))

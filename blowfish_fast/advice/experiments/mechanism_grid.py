@@ -1,4 +1,4 @@
-"""Errors of every mechanism on every data set of a folder, at every epsilon.
+"""Errors of every mechanism on every data set of a folder, at every budget.
 
 True counts are compared with noisy answers, which nobody may do with private data.
 """
@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from blowfish_fast._support.typing import AnyArray, FloatArray
-from blowfish_fast._support.validation import as_epsilon
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.errors import BlowfishError, InputError
+from blowfish_fast.measure.budgets import Budget
 from blowfish_fast.mechanisms.base import Mechanism
 from blowfish_fast.mechanisms.registry import find_mechanism
 from blowfish_fast.policies import Policy
@@ -50,7 +50,8 @@ class MechanismGrid(Experiment):
     ----------
     mechanisms, sets, epsilons : sequence of str
         Names, ``"package:Class"`` for a mechanism from outside, ``"1d/steps"`` for a
-        set (``datasets.sets_in`` lists those of a folder), and exact decimals.
+        set (``datasets.sets_in`` lists those of a folder), and exact decimals, or
+        ``"rho=0.01"``.
     policy, workload : callable
         Make the policy and the workload of a domain. They are pickled, so they stand
         in a module: classes, or ``functools.partial`` of functions.
@@ -175,7 +176,7 @@ class MechanismGrid(Experiment):
             panel.set_visible(False)
         for panel, epsilon in zip(panels, epsilons, strict=False):
             grouped_bars(panel, found, sets, self.mechanisms, at=(epsilon,))
-            panel.set_title(f"epsilon {epsilon}", fontsize=9)
+            panel.set_title(_budget(epsilon).words(), fontsize=9)
         legend_above(figure, panels[0])
 
     def _problem(
@@ -184,6 +185,12 @@ class MechanismGrid(Experiment):
         data = data_set(name, settings.data, self.max_cells)
         domain = Domain(data.counts.shape)
         return data, self.policy(domain), self.workload(domain)
+
+
+def _budget(words: Any) -> Budget:
+    """Read an epsilon, or the rho of "rho=0.01"."""
+    named, _, amount = str(words).rpartition("=")
+    return Budget.stated(rho=amount) if named else Budget.stated(epsilon=words)
 
 
 Measure = Literal["absolute", "squared"]
@@ -207,7 +214,7 @@ class Contender:
         return find_mechanism(self.mechanism)(
             policy,
             workload,
-            epsilon=as_epsilon(epsilon) / self.divisor,
+            epsilon=_budget(epsilon).over(self.divisor),
             **self.options,
         )
 

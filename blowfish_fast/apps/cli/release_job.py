@@ -55,7 +55,7 @@ PARTS = 100
 BUDGET_FORMS = (
     "either --epsilon or --rho, what may be spent, or --risk 0.1:0.3, how sure "
     "somebody may become, or --alpha and --beta, the largest error and the probability "
-    "of exceeding it"
+    "of exceeding it, with --delta in rho"
 )
 
 

@@ -7,19 +7,26 @@ A ziggurat over the integers: one random word a draw, and in most draws nothing 
 with s a double above sqrt(v). Points surely under the curve are settled at a first
 look; the others are looked at again with more words, and what floating point leaves
 open there is decided in fractions. So each draw is the exact function of the words, on
-any machine. Shared variances below 64 are drawn by inversion.
+any machine. Variances below 64 are drawn by inversion: the first bits of variance and
+word settle most draws by a table, a sum of the law from 0 on nearly all others.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
 
-from blowfish_fast._support.typing import FloatArray, IntArray, WordArray
+from blowfish_fast._support.typing import (
+    ByteArray,
+    FloatArray,
+    IntArray,
+    WordArray,
+)
 from blowfish_fast.errors import InputError
 from blowfish_fast.kernels._jit import kernel
 
@@ -48,10 +55,22 @@ CHUNK = 1 << 15
 
 LARGEST_VARIANCE = 1 << 90
 FEW_VALUES = 64
-"""Below this variance a shared law is drawn by its thresholds."""
+"""Variances below this one are drawn by inversion."""
+
+# The table for own variances, 160 KiB: 32 rows for each octave from 2^-4 on, smaller
+# ones in the first, a column for each 512th of the uniform number. A shared variance
+# has a row of its own, of 4096 columns.
+_ROW_BITS, _COLUMN_BITS, _SHARED_BITS = 5, 9, 12
+_LEAST_OCTAVE = -4
+_ROWS = (6 - _LEAST_OCTAVE) << _ROW_BITS
+_FIRST_ROW = (1023 + _LEAST_OCTAVE) << _ROW_BITS
+_LEAST_VARIANCE = 2.0**-60
+"""Smaller variances have the same doubles exp(-k^2 / 2v): 1 and 0."""
+_MARGIN = 2.0**-40
+"""More than floats are off in sums of a law; Lemma EN7."""
 
 # Second looks of chunk c, round n, read from LOOKS + c 2^47 + n 2^17 on; fractions read
-# from FRACTIONS on. First words lie below 2^74, the thresholds' resolver below 2^91.
+# from FRACTIONS on. First words lie below 2^74, the inversion's resolver below 2^91.
 _LOOKS = 1 << 92
 _FRACTIONS = 1 << 100
 _CHUNK_BITS, _ROUND_BITS = 47, 17
@@ -159,23 +178,64 @@ def _second_look(
 
 
 @kernel
-def _count_thresholds(
-    words: WordArray, limits: WordArray, guide: IntArray, out: IntArray, left: IntArray
-) -> int:
-    """Return draws by inversion: how many thresholds lie above the word's uniform.
+def _size(share: float, variance: float) -> int:
+    """Return how many k have P(|Z| < k) below `share`; -1 where floats cannot tell."""
+    variance = max(variance, _LEAST_VARIANCE)
+    base = math.exp(-0.5 / variance)
+    step = base * base
+    term, ratio = 2.0 * base, base * step
+    # Poisson's sum: sqrt(2 pi v) (1 + 2 exp(-2 pi^2 v) + ..), from 2 on the first term.
+    total = math.sqrt(2.0 * math.pi * variance)
+    if variance < 2.0:
+        total = 1.0
+        while term > 2.0**-60:
+            total += term
+            term *= ratio
+            ratio *= step
+        term, ratio = 2.0 * base, base * step
+    goal, margin = share * total, _MARGIN * total
+    size, reach = 0, 1.0
+    while goal > reach + margin and term > 0.0:
+        size += 1
+        reach += term
+        term *= ratio
+        ratio *= step
+    return size if goal < reach - margin else -1
 
-    `limits` falls, its last entry is 0; ``guide[top byte]`` is where to begin.
+
+@kernel
+def _invert(
+    words: WordArray,
+    variances: FloatArray,
+    guide: ByteArray,
+    out: IntArray,
+    left: IntArray,
+) -> int:
+    """Draw by inversion where the variance is small; list what stays open in `left`.
+
+    The size of a draw is the number of k with P(|Z| >= k) above the word's uniform.
     """
     found = 0
+    shared = guide.shape[0] == 1
+    bits = variances.view(np.int64)
+    variance = variances[0]
+    row = 0
+    shift = np.uint64(64 - (_SHARED_BITS if shared else _COLUMN_BITS))
     for j in range(words.size):
-        uniform = words[j] >> np.uint64(1)
-        size = guide[np.int64(words[j] >> np.uint64(56))]
-        while uniform < limits[size]:
-            size += 1
-        if uniform == limits[size]:
-            left[found] = j
-            found += 1
-        negative = np.int64(words[j] & np.uint64(1))
+        if not shared:
+            variance = variances[j]
+            row = max((bits[j] >> (52 - _ROW_BITS)) - _FIRST_ROW, 0)
+            if row >= _ROWS:
+                continue
+        word = words[j]
+        size = int(np.int64(guide[row, np.int64(word >> shift)]))
+        if size < 0:
+            share = (np.float64(~word >> np.uint64(1)) + 0.5) * 2.0**-63
+            size = _size(share, variance)
+            if size < 0:
+                left[found] = j
+                found += 1
+        negative = np.int64(word & np.uint64(1))
         out[j] = (size ^ -negative) + negative
     return found
 
@@ -223,18 +283,32 @@ def gaussian(
     if out.size == 0:
         return out
     variances = Ratios(numerators, denominators, out.size, "variance", LARGEST_VARIANCE)
-    if variances.shared and Fraction(*variances.exact(0)) < FEW_VALUES:
-        _fill_by_thresholds(words, start, Fraction(*variances.exact(0)), out)
-        return out
     # One room for all chunks: fresh memory would cost more than what is put there.
     most = min(CHUNK, out.size)
     laws = np.empty((3, 1 if variances.shared else most))
     lists = np.empty((2, most), dtype=np.int64)
     for first in range(0, out.size, CHUNK):
         part = out[first : first + CHUNK]
-        if first == 0 or not variances.shared:
-            _laws(variances.doubles(first, first + part.size), laws)
-        _fill_chunk(words, start + first, variances, first, laws, lists, part)
+        drawn = words(start + first, part.size)
+        doubles = variances.doubles(first, first + part.size)
+
+        def exact(draw: int, first: int = first) -> Fraction:
+            return Fraction(*variances.exact(first + draw))
+
+        if doubles.max() >= FEW_VALUES:
+            _laws(doubles, laws)
+            todo = lists[0, : _first_look(drawn, laws, part, lists[0])].copy()
+            if not variances.shared:
+                todo = todo[doubles[todo] >= FEW_VALUES]
+            _look_again(words, start + first, drawn, todo, exact, laws, lists, part)
+        if doubles.min() < FEW_VALUES:
+            guide = _guide(float(doubles[0]) if variances.shared else None)
+            found = _invert(drawn, doubles, guide, part, lists[0])
+            for j in lists[0, :found].tolist():
+                word = int(drawn[j])
+                place = RESOLVER_BASE + ((start + first + j) << RESOLVER_BITS)
+                size = _resolve_inversion(word >> 1, exact(j), _more(words, place))
+                part[j] = -size if word & 1 else size
     return out
 
 
@@ -255,18 +329,17 @@ def _laws(variance: FloatArray, laws: FloatArray) -> FloatArray:
     return laws
 
 
-def _fill_chunk(
+def _look_again(
     words: Words,
     position: int,
-    variances: Ratios,
-    first: int,
+    drawn: WordArray,
+    todo: IntArray,
+    exact: Callable[[int], Fraction],
     laws: FloatArray,
     lists: IntArray,
     out: IntArray,
 ) -> None:
-    """Draw one chunk: a first look, then second looks until all draws are settled."""
-    drawn = words(position, out.size)
-    todo = lists[0, : _first_look(drawn, laws, out, lists[0])].copy()
+    """Settle the listed draws of a chunk by second looks."""
     stretch_of_words = (position // CHUNK) << _CHUNK_BITS
     turn = 0
     while todo.size:
@@ -281,8 +354,8 @@ def _fill_chunk(
             draw = int(todo[t])
             point = resolve_point(
                 (int(fresh[t, 0]), int(fresh[t, 1]), int(fresh[t, 2])),
-                float(laws[0, 0 if variances.shared else draw]),
-                Fraction(*variances.exact(first + draw)),
+                float(laws[0, 0 if laws.shape[1] == 1 else draw]),
+                exact(draw),
                 _more(words, _FRACTIONS + ((place + t) << RESOLVER_BITS)),
             )
             if point is None:
@@ -301,43 +374,30 @@ def _more(words: Words, place: int) -> Iterator[int]:
         place += 1
 
 
-def _fill_by_thresholds(
-    words: Words, start: int, variance: Fraction, out: IntArray
-) -> None:
-    """Draw from a law of few values by inversion."""
-    limits, guide = _thresholds(variance)
-    left = np.empty(min(CHUNK, out.size), dtype=np.int64)
-    for first in range(0, out.size, CHUNK):
-        part = out[first : first + CHUNK]
-        drawn = words(start + first, part.size)
-        for j in left[: _count_thresholds(drawn, limits, guide, part, left)].tolist():
-            place = RESOLVER_BASE + ((start + first + j) << RESOLVER_BITS)
-            size = _resolve_inversion(int(drawn[j]) >> 1, variance, _more(words, place))
-            part[j] = -size if int(drawn[j]) & 1 else size
-
-
 @lru_cache(maxsize=64)
-def _thresholds(variance: Fraction) -> tuple[WordArray, IntArray]:
-    """Return floor(2^63 P(|Z| >= k)), k = 1, 2, ..., and where each top byte begins."""
-    digits = 40
-    while (found := _decided_thresholds(variance, digits)) is None:
-        digits += 20
-    limits = np.array(found, dtype=np.uint64)
-    tops = (np.arange(256, dtype=np.uint64) + np.uint64(1)) << np.uint64(55)
-    guide = np.searchsorted(-limits.astype(np.float64), -tops.astype(np.float64))
-    return limits, guide.astype(np.int64)
+def _guide(shared: float | None) -> ByteArray:
+    """Return the size that the first bits of variance and uniform settle, or -1.
 
-
-def _decided_thresholds(variance: Fraction, digits: int) -> list[int] | None:
-    """Return the thresholds down to 0; None where so many digits leave one open."""
-    found: list[int] = []
-    for low, high in _tail_bounds(variance, digits):
-        found.append(math.floor(2**63 * low))
-        if found[-1] != math.floor(2**63 * high):
-            return None
-        if found[-1] == 0:
-            break
-    return found
+    P(|Z| >= k) grows with the variance: a place of the table is settled where its
+    lowest variance and largest uniform give the size of the other corner.
+    """
+    place = np.arange(_ROWS + 1)
+    octave, part = place >> _ROW_BITS, place % (1 << _ROW_BITS)
+    edges = np.ldexp(1.0 + part / (1 << _ROW_BITS), octave + _LEAST_OCTAVE)
+    edges[0] = _LEAST_VARIANCE
+    wide = 1 << _COLUMN_BITS
+    if shared is not None:
+        edges, wide = np.full(2, max(shared, _LEAST_VARIANCE)), 1 << _SHARED_BITS
+    sizes = np.arange(1.0, 2.0 * FEW_VALUES)
+    tails = np.cumsum(2.0 * np.exp(-(sizes**2) / (2.0 * edges[:, None]))[:, ::-1], 1)
+    falling = -tails[:, ::-1] / (1.0 + tails[:, -1:])
+    columns = -np.arange(wide + 1) / wide
+    guide = np.empty((edges.size - 1, wide), dtype=np.int8)
+    for row, (lower, upper) in enumerate(itertools.pairwise(falling)):
+        least = np.searchsorted(lower + _MARGIN, columns[1:], side="right")
+        most = np.searchsorted(upper - _MARGIN, columns[:-1])
+        guide[row] = np.where(least == most, least, -1)
+    return guide
 
 
 def _tail_bounds(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from fractions import Fraction
 
 import pytest
 from typer.testing import CliRunner
@@ -22,6 +23,17 @@ def test_the_demo_prints_error_cost_time_and_promise(tmp_path):
     for word in ("cost", "time", "error", "promise", "one record is added or removed"):
         assert word in " ".join(done.output.split())
     assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_demo_is_paid_in_rho_too(tmp_path):
+    arguments = [
+        *("demo", "--side", "32", "--queries", "20", "--json", "--draws", "2"),
+        *("--epsilon", "1", "--delta", "1e-9", "--out", str(tmp_path / "map.png")),
+    ]
+    found = json.loads(RUN.invoke(application, arguments).stdout)
+    assert Fraction(found["rho"]) == Fraction("0.014973057673")
+    assert "rho = 0.0149731" in found["promise"]
+    assert min(found["mean_error_gaussian"], found["mean_error"]) > 0
 
 
 def test_the_demo_speaks_json(tmp_path):
@@ -58,7 +70,8 @@ def test_warmup_says_that_kernels_are_ready():
 
 
 @pytest.mark.parametrize(
-    "arguments", [["demo", "--epsilon", "0"], ["demo", "--draws", "0"]]
+    "arguments",
+    [["demo", "--epsilon", "0"], ["demo", "--draws", "0"], ["demo", "--delta", "1e-9"]],
 )
 def test_refusals_come_without_a_traceback(arguments):
     done = subprocess.run(

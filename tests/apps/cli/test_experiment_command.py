@@ -62,6 +62,29 @@ def test_every_set_of_a_folder_is_compared_at_every_epsilon(tmp_path, folder):
     }
 
 
+def test_budgets_in_rho_are_compared_beside_epsilons(tmp_path):
+    words = [*mechanisms("laplace", "gaussian", "ordered"), "--set", "1d/steps"]
+    words += ["--max-cells", 16, "--seed", 3, "--trials", 2, "--rho", "0.01"]
+    done = typed(tmp_path, *words, "--delta", "1e-9", "--json")
+    assert done.exit_code == 0, (done.output, done.exception)
+    table = json.loads(done.stdout)["results"][0]["table"]
+    implied = "rho=0.014973057673"
+    asked = ["1", "0.1", implied, "rho=0.000177138447", "rho=0.01"]
+    assert [line["epsilon"] for line in table] == asked
+    for line in table:
+        in_rho = line["epsilon"].startswith("rho")
+        assert (line["laplace"] is None, line["gaussian"] is None) == (
+            in_rho,
+            not in_rho,
+        )
+        assert line["ordered"] is not None
+    bare = CliRunner().invoke(
+        application,
+        ["experiment", "--policy", "full", "--workload", "identity"],
+    )
+    assert "state the budget" in str(bare.exception)
+
+
 def test_a_plain_folder_is_taken_and_what_was_found_is_said(tmp_path):
     (tmp_path / "ages.csv").write_text("count\n" + "4\n" * 16)
     np.save(tmp_path / "incomes.npy", np.arange(16))

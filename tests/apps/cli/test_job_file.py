@@ -104,6 +104,10 @@ def test_flags_override_the_file():
     changed = job.overridden(Job(policy="full", alpha="10"))
     assert changed.policy == "full"
     assert (changed.epsilon, changed.alpha) == (None, "10")
+    in_rho = Job(alpha="40", beta="0.1", delta="1e-9")
+    assert in_rho.budget is None
+    assert in_rho.overridden(Job(alpha="10")).delta == "1e-9"
+    assert in_rho.overridden(Job(epsilon="1")).delta is None
     assert changed.workload == job.workload
     back = changed.overridden(Job(epsilon="1", domain=["age=0:10:1"]))
     assert (back.epsilon, back.alpha, back.beta) == ("1", None, None)

@@ -48,13 +48,40 @@ def test_the_choice_is_charged_under_a_name_and_given_again():
     assert _spent()[0] == 40
 
 
+@pytest.mark.parametrize(
+    ("terms", "price", "cost"),
+    [
+        (["--rho", "0.5"], "200", 200),
+        (["--epsilon", "2", "--delta", "1e-6"], "40", None),
+    ],
+)
+def test_beside_a_release_in_rho_the_price_is_in_rho(terms, price, cost):
+    book = ["--ledger", "book", "--budget", "900"]
+    choose = [*("persons", *VISITS, *terms, "--price", price), *book]
+    assert told(*choose, "--dry-run")["answers"] == []
+    said = told(*choose, "--request", "visits")
+    cost = cost or bf.budgets.rho_of(price, "1e-6")
+    # 10 cells over sqrt(pi rho): at most 8 persons may have more, or 50.
+    assert said["answers"][0]["at_most"] in (2, 3)
+    assert Fraction(said["rho"]) == Fraction(said["answers"][0]["rho"]) == cost
+    assert said["ledger"]["currency"] == "rho"
+    assert _spent()[0] == cost
+    assert "rho = " in run(*choose[:-4], "--seed", "3")
+    lost = ["--at-most", "2", "--up-to", "12"]
+    (few,) = told(*choose, *lost)["answers"]
+    assert few["low"] <= 30 + 10 <= few["high"]
+    assert Fraction(few["rho"]) == cost
+
+
 def test_what_several_bounds_lose_shares_one_price():
-    said = told(*LOST, "--also", "5", "--price", "80", *BOOK)
+    # The intervals are single numbers, which secure noise leaves with e^-80.
+    book = ["--ledger", "book", "--budget", "900"]
+    said = told(*LOST, "--also", "5", "--price", "800", *book)
     few, more = said["answers"]
     assert few["low"] <= 30 + 10 <= few["high"]
     assert more["low"] <= 7 <= more["high"]
     assert [few["at_most"], more["at_most"]] == [2, 5]
-    assert _spent()[0] == 80
+    assert _spent()[0] == 800
 
 
 @pytest.mark.parametrize("words", [CHOOSE, LOST])

@@ -252,6 +252,20 @@ def test_a_seed_marks_an_experiment():
     assert "no ledger pays for" in str(refused(*paid))
 
 
+def test_accuracy_beside_a_delta_becomes_the_least_rho():
+    words = [*FACTS[:-2], "--alpha", "40", "--beta", "0.05", "--delta", "1e-9"]
+    found = told(*words, "--seed", "1", "--out", "r.blowfish")
+    asked = bf.policies.Line(AGES), bf.workloads.Prefixes(AGES)
+    least = bf.translate(*asked, alpha=40, beta=0.05, currency="rho")
+    assert found["rho"] == str(least.rho)
+    assert bf.Release.load("r.blowfish").guarantee.rho == least.rho
+    implied = float(bf.budgets.epsilon_of(least.rho, "1e-9"))
+    said = " ".join(found["because"])
+    assert f"which is eps = {implied:.6g} at delta = 1e-9" in said
+    for wrong in (["--epsilon", "1"], ["--risk", "0.1:0.3"]):
+        assert "state either --epsilon" in str(refused(*words, *wrong, "--out", "d"))
+
+
 def test_accuracy_becomes_the_least_epsilon():
     words = [*FACTS[:-2], "--alpha", "40", "--beta", "0.05"]
     found = told(*words)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import decimal
 import inspect
+import itertools
 import math
 import textwrap
 from fractions import Fraction
+from functools import lru_cache
 
 import numpy as np
 import pytest
@@ -23,6 +25,16 @@ pytestmark = pytest.mark.kernel
 VARIANCES = [Fraction(1, 400), Fraction(1, 4), Fraction(1), Fraction(9, 2),
              Fraction(100), Fraction(12345, 7), Fraction(10**6)]  # fmt: skip
 DRAWS = 40_000 if ours._first_look.__class__.__name__ != "function" else 3_000
+
+
+def _mutated(name, old, new):
+    """Return a kernel as plain Python with one expression replaced."""
+    function = getattr(ours, name)
+    source = textwrap.dedent(inspect.getsource(getattr(function, "py_func", function)))
+    assert old in source
+    names = {**vars(ours), "kernel": lambda function: function}
+    exec(source.replace(old, new), names)
+    return names[name]
 
 
 @pytest.mark.parametrize("variance", VARIANCES, ids=str)
@@ -101,47 +113,139 @@ def test_parts_that_begin_at_chunks_give_the_same_draws():
     assert (whole == parts).all()
 
 
-def test_own_variances_are_those_of_each_draw():
-    below = np.repeat([1, 10**6], 2000)
+@pytest.mark.parametrize("rows", ["in turn", "in stretches"])
+def test_own_variances_are_those_of_each_draw(rows):
+    kinds = [1, 10**6, 10**8]
+    below = np.repeat(kinds, 2000) if rows == "in stretches" else np.tile(kinds, 2000)
     draws = ours.gaussian(Randomness(5).stream(), 0, 10**8, below)
-    assert 7_000 < draws[:2000].std() < 13_000
-    assert 8 < draws[2000:].std() < 12
+    assert 7_000 < draws[below == 1].std() < 13_000
+    assert 8 < draws[below == 10**6].std() < 12
+    assert 0.8 < draws[below == 10**8].std() < 1.2
+
+
+@pytest.mark.parametrize("variance", [Fraction(1, 400), Fraction(7, 2), Fraction(63)])
+def test_small_variances_draw_the_same_shared_and_own(variance):
+    words = Randomness(8).stream()
+    above, below = variance.numerator, variance.denominator
+    # One more than a chunk holds: a last chunk of one draw has no shared variance.
+    size = ours.CHUNK + 1
+    shared = ours.gaussian(words, 0, above, below, size)
+    own = ours.gaussian(words, 0, np.full(size, above), np.full(size, below))
+    assert np.array_equal(shared, own)
 
 
 def test_results_do_not_depend_on_the_callers_decimals():
-    words = Randomness(9).stream()
-    plain = ours.gaussian(words, 0, 7, 2, 500)
-    ours._thresholds.cache_clear()
+    def resolved():
+        return [
+            ours._resolve_inversion(known << 55, Fraction(7, 2), iter([known]))
+            for known in range(1, 256, 17)
+        ]
+
+    plain = resolved()
     with decimal.localcontext(prec=3):
-        assert (ours.gaussian(words, 0, 7, 2, 500) == plain).all()
+        assert resolved() == plain
         bounds = strips.exponential_bounds(Fraction(1), 40)
     assert float(bounds[1] - bounds[0]) < 1e-37
-    ours._thresholds.cache_clear()
 
 
-@pytest.mark.parametrize("variance", [Fraction(1, 50), Fraction(2), Fraction(31, 2)])
-def test_thresholds_are_the_tails_of_the_law(variance):
-    limits, guide = ours._thresholds(variance)
-    exact = reference.probabilities(variance, 60)
-    for k in range(1, min(limits.size, 12)):
-        tail = 2 * math.fsum(exact[60 + k :])
-        assert int(limits[k - 1]) / 2**63 == pytest.approx(tail, rel=1e-9, abs=1e-15)
-    assert limits[-1] == 0
-    for top in range(256):
-        assert guide[top] == 0 or int(limits[guide[top] - 1]) >= (top + 1) << 55
+SMALL = [Fraction(1, 50), Fraction(1, 3), Fraction(2), Fraction(31, 2), Fraction(63)]
 
 
-def test_a_uniform_on_a_threshold_is_decided_by_further_words():
-    limits, _ = ours._thresholds(Fraction(2))
-    for k, following in ((0, 0), (0, 2**64 - 1)):
-        word = int(limits[k]) << 1
+@lru_cache
+def _threshold(variance, k):
+    """Return floor(2^63 P(|Z| >= k))."""
+    bounds = itertools.islice(ours._tail_bounds(variance, 60), k - 1, None)
+    return math.floor(2**63 * next(bounds)[0])
 
-        def words(position, count, word=word, following=following):
+
+def _beside_thresholds(variance):
+    """Return uniforms of 63 bits at all distances from the first thresholds."""
+    return [
+        min(max(_threshold(variance, k) + sign * (1 << bits), 0), 2**63 - 1)
+        for k in range(1, 4)
+        for bits in (3, 12, 18, 26, 30, 45, 58)
+        for sign in (-1, 1)
+    ]
+
+
+def _wrong_sizes(function, variance, uniforms):
+    """Count sizes that are decided otherwise than by the definition; and open ones."""
+    wrong, left = 0, 0
+    for known in uniforms:
+        share = (float(2**63 - 1 - known) + 0.5) * 2.0**-63
+        size = function(share, float(variance))
+        left += size < 0
+        wanted = reference.size(Fraction(2 * known + 1, 2**64), variance)
+        wrong += size >= 0 and size != wanted
+    return wrong, left
+
+
+@pytest.mark.parametrize("variance", SMALL, ids=str)
+def test_sizes_are_those_of_the_definition_or_left_open(generator, variance):
+    drawn = generator.integers(0, 2**63, 40).tolist()
+    assert _wrong_sizes(ours._size, variance, drawn) == (0, 0)
+    wrong, left = _wrong_sizes(ours._size, variance, _beside_thresholds(variance))
+    assert wrong == 0
+    assert 0 < left < 30
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("goal, margin = share * total, _MARGIN * total",
+         "goal, margin = share * total, 0.0"),
+        ("size, reach = 0, 1.0", "size, reach = 0, 1.0 + 2.0**-33"),
+        ("base = math.exp(-0.5 / variance)", "base = math.exp(-0.5 / variance - 1e-9)"),
+    ],
+    ids=["no margin", "a first value too likely", "another law"],
+)  # fmt: skip
+def test_planted_bugs_decide_sizes_otherwise(old, new):
+    wrong = [
+        sum(_wrong_sizes(one, law, _beside_thresholds(law))[0] for law in SMALL)
+        for one in (_mutated("_size", old, old), _mutated("_size", old, new))
+    ]
+    assert wrong[0] == 0 < wrong[1]
+
+
+def _corners_that_differ(guide, generator):
+    """Count places of the table whose corners have another size than it says."""
+    wrong = 0
+    rows, columns = np.nonzero(guide >= 0)
+    for place in generator.integers(0, rows.size, 150).tolist():
+        row, column = int(rows[place]), int(columns[place])
+        ends = [
+            Fraction(2) ** (at // 32 - 4) * Fraction(32 + at % 32, 32)
+            for at in (row, row + 1)
+        ]
+        first = Fraction(1, 10**4) if row == 0 else ends[0]
+        for variance in (first, ends[1]):
+            for bit in (column, column + 1 - Fraction(1, 2**40)):
+                found = reference.size(Fraction(bit) / 512, variance)
+                wrong += found != guide[row, column]
+    return wrong
+
+
+def test_what_the_table_settles_holds_at_every_corner(generator):
+    guide = ours._guide(None)
+    assert guide.nbytes == 160 * 1024
+    assert np.mean(guide >= 0) > 0.9
+    assert _corners_that_differ(guide, generator) == 0
+    one_up = np.maximum(guide, np.roll(guide, 1, axis=0))
+    assert _corners_that_differ(one_up, generator) > 0
+
+
+@pytest.mark.parametrize("own", [False, True], ids=["shared", "own"])
+def test_a_uniform_on_a_threshold_is_decided_by_further_words(own):
+    above, below = (np.full(2, 2), np.ones(2, np.int64)) if own else (2, 1)
+    word = _threshold(Fraction(2), 1) << 1
+    for following in (0, 2**64 - 1):
+
+        def words(position, count, following=following):
             given = word if position < 2**74 else following
             return np.full(count, given, dtype=np.uint64)
 
-        (draw,) = ours.gaussian(words, 0, 2, 1, 1)
-        assert draw == (k if following else k + 1)
+        draws = ours.gaussian(words, 0, above, below, 2)
+        assert draws.tolist() == [0 if following else 1] * 2
 
 
 @pytest.mark.parametrize(
@@ -163,16 +267,6 @@ def test_draws_begin_at_chunks():
         ours.gaussian(Randomness(1).stream(), 5, 100, 1, 2)
 
 
-def _mutated(old, new, **constants):
-    """Return the second look with one expression, or a constant, replaced."""
-    look = getattr(ours._second_look, "py_func", ours._second_look)
-    source = textwrap.dedent(inspect.getsource(look))
-    assert old in source
-    names = {**vars(ours), **constants, "kernel": lambda function: function}
-    exec(source.replace(old, new), names)
-    return names["_second_look"]
-
-
 def _disagreements(look, variance, words):
     """Count the points that a second look decides otherwise than the definition."""
     laws = ours._laws(np.array([float(variance)]), np.empty((3, 1)))
@@ -191,18 +285,19 @@ def _disagreements(look, variance, words):
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "constants", "variance"),
+    ("old", "new", "variance"),
     [
-        ("laws[1, law] + laws[2, law]", "laws[1, law]", {}, Fraction(2)),
-        ("place = stretch * x + 0.5", "place = stretch * x", {}, Fraction(30)),
-        ("far / _RATE", "far / (_RATE + 0.01)", {}, Fraction(10**8)),
+        ("laws[1, law] + laws[2, law]", "laws[1, law]", Fraction(2)),
+        ("place = stretch * x + 0.5", "place = stretch * x", Fraction(30)),
+        ("far / _RATE", "far / (_RATE + 0.01)", Fraction(10**8)),
     ],
     ids=["no allowance for rounding", "rounded down", "another rate of the tail"],
 )
-def test_planted_bugs_decide_points_otherwise(generator, old, new, constants, variance):
+def test_planted_bugs_decide_points_otherwise(generator, old, new, variance):
     words = _points(generator, 300)
-    assert _disagreements(_mutated(old, old), variance, words) == 0
-    assert _disagreements(_mutated(old, new, **constants), variance, words) > 0
+    same, other = (_mutated("_second_look", old, one) for one in (old, new))
+    assert _disagreements(same, variance, words) == 0
+    assert _disagreements(other, variance, words) > 0
 
 
 def test_randomness_draws_the_same_with_any_number_of_threads():

@@ -12,9 +12,11 @@ import typer
 
 import blowfish_fast as bf
 from blowfish_fast._support.compiler_watch import COMPILER
-from blowfish_fast.apps.cli.options import Json
+from blowfish_fast.apps.cli.options import Json, with_options
 from blowfish_fast.apps.cli.printing import Report, show, show_pairs, spinner
 from blowfish_fast.errors import InputError
+
+from .ledger import Stated
 
 if TYPE_CHECKING:
     from blowfish_fast._support.typing import IntArray
@@ -22,10 +24,9 @@ if TYPE_CHECKING:
 RECORDS = 2_000_000
 
 
+@with_options
 def run_demo(
-    epsilon: Annotated[
-        str, typer.Option(metavar="NUMBER", help="What the release may spend.")
-    ] = "0.1",
+    stated: Stated,
     side: Annotated[int, typer.Option(help="Cells per side of the grid.")] = 1024,
     queries: Annotated[int, typer.Option(help="Random rectangles asked.")] = 2000,
     draws: Annotated[int, typer.Option(help="Releases that are compared.")] = 5,
@@ -34,9 +35,16 @@ def run_demo(
     ] = Path("blowfish-demo.png"),
     as_json: Json = False,
 ) -> None:
-    """Release a made-up map of 2^20 cells several times: error, time and promise."""
-    from blowfish_fast.apps.cli.files.outputs import write_picture
+    """Release a made-up map of 2^20 cells several times: error, time and promise.
 
+    At epsilon 0.1 unless a budget is stated.
+    """
+    from blowfish_fast.apps.cli.files.outputs import write_picture
+    from blowfish_fast.measure.budgets import Budget
+
+    named = any(one is not None for one in vars(stated).values())
+    spent = Budget.stated(**(vars(stated) if named else {"epsilon": "0.1"}))
+    by_cell = bf.Laplace if spent.power == 1 else bf.Gaussian
     if not 2 <= side <= 2**13:
         raise InputError(f"side must lie between 2 and 8192 cells; received {side}")
     if not 1 <= draws <= 1000:
@@ -49,10 +57,8 @@ def run_demo(
     data = bf.Histogram(grid, counts)
     with spinner("demo") as step:
         (made, seconds), (plainly_made, _) = (
-            _release_often(
-                recipe(policy, rectangles, epsilon=epsilon), data, draws, step
-            )
-            for recipe in (bf.Dawa, bf.Laplace)
+            _release_often(recipe(policy, rectangles, epsilon=spent), data, draws, step)
+            for recipe in (bf.Dawa, by_cell)
         )
         step("drawing")
         release, picture = made[-1], None
@@ -67,13 +73,13 @@ def run_demo(
         "records": int(counts.sum()),
         "queries": queries,
         "draws": draws,
-        "epsilon": str(release.guarantee.epsilon),
+        **spent.to_dict(),
         "buckets": int(release.details["buckets"]),
         "seconds": seconds,
         "mean_error": error,
         "mean_error_spread": spread,
-        "mean_error_laplace": plain,
-        "mean_error_laplace_spread": plain_spread,
+        f"mean_error_{by_cell.name}": plain,
+        f"mean_error_{by_cell.name}_spread": plain_spread,
         "promise": str(release.guarantee),
         "picture": picture,
     }
@@ -84,7 +90,7 @@ def run_demo(
         f"A private map of {grid.size:,} cells (generated city, "
         f"{found['records']:,} records)",
         [
-            ("cost", f"eps = {float(release.guarantee.epsilon):g} for one release"),
+            ("cost", f"{spent.in_short()} for one release"),
             ("time", f"{seconds:.2f} s for one release, once its kernels are compiled"),
             ("buckets", f"{found['buckets']:,} chosen privately"),
             (

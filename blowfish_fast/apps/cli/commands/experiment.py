@@ -8,9 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from blowfish_fast.apps.cli.exit_codes import INTERRUPTED
 from blowfish_fast.apps.cli.options import (
@@ -24,6 +22,8 @@ from blowfish_fast.apps.cli.options import (
 )
 from blowfish_fast.apps.cli.printing import console, counter, plural, remark, show
 
+from .compare import Budgets
+
 if TYPE_CHECKING:
     from blowfish_fast.advice.experiments.experiment import Experiment
     from blowfish_fast.advice.experiments.runner import Finished
@@ -35,10 +35,6 @@ class ExperimentOptions:
 
     policy: PolicyWords
     workload: WorkloadWords
-    epsilon: Annotated[
-        list[str],
-        typer.Option(metavar="NUMBER", help="May be repeated."),
-    ]
     mechanism: list[str] | None = option(
         "NAME",
         "May be repeated; package:Class for one of your own; every mechanism if left "
@@ -72,7 +68,9 @@ class ExperimentOptions:
 
 
 @with_options
-def run_experiment(asked: ExperimentOptions, as_json: Json = False) -> None:
+def run_experiment(
+    asked: ExperimentOptions, spending: Budgets, as_json: Json = False
+) -> None:
     """Compare mechanisms by their error on data that are not secret.
 
     Releases are seeded experiments: errors come from the true counts.
@@ -82,17 +80,19 @@ def run_experiment(asked: ExperimentOptions, as_json: Json = False) -> None:
     from blowfish_fast.advice.experiments.runner import settings_for
     from blowfish_fast.apps.cli.parsing.policy import parse_policy
     from blowfish_fast.apps.cli.parsing.workload import parse_workload
-    from blowfish_fast.mechanisms.registry import MECHANISMS
+    from blowfish_fast.mechanisms.registry import MECHANISMS, RHO_MECHANISMS
 
+    in_rho = [one.amount for one in spending.stated() if one.power == 2]
+    every = MECHANISMS | RHO_MECHANISMS if in_rho else MECHANISMS
     look_here_for(asked.mechanism)
     check_data(asked.data, asked.sets or ())
     sets = asked.sets or sets_in(asked.data)
     if asked.data is not None:
         remark(f"{plural(len(sets), 'data set')} in {asked.data}: {', '.join(sets)}")
     comparison = MechanismGrid(
-        asked.mechanism or list(MECHANISMS),
+        asked.mechanism or list(every),
         sets,
-        asked.epsilon,
+        [*spending.epsilon, *(f"rho={float(one):.12g}" for one in in_rho)],
         partial(parse_policy, asked.policy),
         partial(parse_workload, asked.workload),
         asked.max_cells,

@@ -22,7 +22,9 @@ def run_persons(
     typed: Job,
     price: Annotated[
         str,
-        typer.Option(metavar="NUMBER", help="What the answer may cost, in epsilon."),
+        typer.Option(
+            metavar="NUMBER", help="What the answer may cost: in rho beside --rho."
+        ),
     ],
     job_file: JobFile = None,
     up_to: Annotated[
@@ -48,9 +50,11 @@ def run_persons(
     """
     from blowfish_fast.accounting import contributions
     from blowfish_fast.apps.cli import release_job
+    from blowfish_fast.measure.budgets import Budget
 
     job = Job.stated(job_file, typed)
-    then = job.epsilon
+    name = "epsilon" if job.rho is None else "rho"
+    then = getattr(job, name)
     if job.person is None or job.count == "persons":
         raise InputError(
             "state whose records they are, --person; where each person counts once, "
@@ -59,10 +63,12 @@ def run_persons(
     if then is None and up_to is None:
         raise InputError(
             "the choice is weighed against the noise of the release that follows; "
-            "state what that may cost, --epsilon"
+            "state what that may cost, --epsilon or --rho"
         )
     kept = [job.at_most or 1, *(also or ())]
-    paid = Job(workload=job.workload or "identity", at_most=kept[0], epsilon=price)
+    priced: Any = {name: price, "delta": job.delta}
+    spent = Budget.stated(**priced)
+    paid = Job(workload=job.workload or "identity", at_most=kept[0], **priced)
     job = job.overridden(paid)
     facts = release_job.read_facts(job)
     source = release_job.open_data(job, facts)
@@ -72,21 +78,23 @@ def run_persons(
 
     def ask(held: Any, **payer: Any) -> list[dict[str, Any]]:
         terms: dict[str, Any] = {"policy": facts.ledger_policy, "rng": seed}
-        terms |= {"epsilon": price} | payer
+        terms |= priced | payer
         if up_to is not None:
             terms |= {"at_most": kept, "confidence": job.confidence or 0.95}
             lost = contributions.truncation_loss(held, up_to=up_to, **terms)
-            return [one._asdict() | {"sentence": one.sentence} for one in lost]
-        k = contributions.choose_at_most(held, cells=cells, then=then, **terms)
-        use = f"{k.sentence}. State --at-most {k}"
-        return [{"at_most": int(k), "epsilon": k.epsilon, "sentence": use}]
+            found = [one._asdict() | {"sentence": one.sentence} for one in lost]
+        else:
+            k = contributions.choose_at_most(held, cells=cells, then=then, **terms)
+            use = f"{k.sentence}. State --at-most {k}"
+            found = [{"at_most": int(k), "budget": k.budget, "sentence": use}]
+        return [one | {spent.currency: one.pop("budget").amount} for one in found]
 
     # Asked about nobody first, which refuses what is wrong.
-    free = ask([])[0]["epsilon"] == 0
+    free = ask([])[0][spent.currency] == 0
     asked = "at_most" if up_to is None else "lost"
     request = None if job.request is None else f"{job.request}, {asked}"
     report: dict[str, Any] = {
-        "epsilon": "0" if free else price,
+        spent.currency: "0" if free else str(spent.amount),
         "answers": [],
         "private": seed is None,
         "request": request,

@@ -175,7 +175,9 @@ class Job:
     epsilon: str | None = _in("budget", "NUMBER", "What may be spent.")
     rho: str | None = _in("budget", "NUMBER", "Or in rho: Gaussian noise (zCDP).")
     delta: str | None = _in(
-        "budget", "NUMBER", "With --epsilon: the largest rho that implies both."
+        "budget",
+        "NUMBER",
+        "With --epsilon: the largest rho that implies both; with --alpha: in rho.",
     )
     alpha: str | None = _in(
         "budget", "NUMBER", "Instead: the largest error; the least epsilon is found."
@@ -292,9 +294,8 @@ class Job:
         """What may be spent, where it is stated: in epsilon or in rho."""
         from blowfish_fast.measure.budgets import stated_budget
 
-        return stated_budget(
-            {"epsilon": self.epsilon, "rho": self.rho, "delta": self.delta}
-        )
+        delta = self.delta if self.alpha is None else None
+        return stated_budget({"epsilon": self.epsilon, "rho": self.rho, "delta": delta})
 
     @property
     def ledger_terms(self) -> BudgetTerms:
@@ -315,7 +316,9 @@ class Job:
         if {"epsilon", "rho", "risk"} & set(given):
             changed.update(alpha=None, beta=None)
         if {"epsilon", "rho", "risk", "alpha", "beta"} & set(given):
-            changed.update(epsilon=None, rho=None, delta=None, risk=None)
+            changed.update(epsilon=None, rho=None, risk=None)
+            if self.alpha is None or "alpha" in changed:
+                changed.update(delta=None)
         if "data" in given:
             changed.update(data_table=None)
         return replace(self, **changed | given)
