@@ -92,9 +92,7 @@ def _small(policy: Policy, axes: Axes | None) -> Axes:
         away = (0, -8 if layout.form == "line" else -10)
         style = {"ha": "center", "va": "top", "color": palette.ABSENT}
         note(drawn, "absent", tuple(layout.absent), away, fontsize=None, **style)
-    drawn.plot(
-        *layout.nodes.T, "o", color=palette.BLACK, markersize=7, zorder=3, clip_on=False
-    )
+    drawn.plot(*layout.nodes.T, "o", color=palette.BLACK, markersize=7, zorder=3)
     _frame(drawn, policy, layout)
     return drawn
 

@@ -69,6 +69,7 @@ def test_charges_days_apart_lie_along_time(monkeypatch, texts):
     axes = bf.plotting.budget_over_time(ledger)
     places = axes.lines[0].get_xdata()
     assert places[2] - places[1] == pytest.approx(30)
+    assert axes.get_xlim() == pytest.approx((places[1] - 1.8, places[2] + 3.6))
     assert axes.get_xlabel() == "time (UTC)"
     counted = bf.plotting.budget_over_time(ledger, along="charges")
     assert counted.get_xlabel() == "charges"

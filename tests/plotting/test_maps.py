@@ -142,6 +142,10 @@ def test_maps_side_by_side_share_axes_and_a_largest_value(plain):
     assert left.images[0].get_clim() == right.images[0].get_clim()
     assert left.images[0].get_clim() == (0.0, pytest.approx(np.log1p(100)))
     assert len(figure.axes) == 2
+    # Cells look square, unless the box would be a thin strip.
+    assert left.get_box_aspect() == right.get_box_aspect() == pytest.approx(6 / 9)
+    strip = bf.plotting.density(np.ones((1, 9)), axes=left)
+    assert strip.get_box_aspect() == 0.4
     bf.plotting.grid_map(plain(GRID), axes=right, colour_bar=True)
     assert len(figure.axes) == 3
 

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from blowfish_fast import Domain, policies
-from blowfish_fast.errors import PolicyError
+from blowfish_fast.errors import PolicyError, SizeError
+from blowfish_fast.policies import graph
 from tests.reference import policy_graphs as reference
 
 
@@ -99,3 +100,17 @@ def test_a_threshold_beside_extra_cells_is_told_as_one(theta, words):
     for edges in (pairs + joined[1:], pairs[1:] + joined):
         told = policies.Graph(ages, edges).describe()
         assert "edges of the policy graph" in told
+
+
+def test_a_cell_for_missing_values_is_joined_to_all_where_edges_can_be_listed(
+    monkeypatch,
+):
+    ages = Domain.from_edges([0, 1, 2, 3, 4], name="age").with_extra_cells(missing=True)
+    inner = policies.Line(ages.without_extra_cells())
+    monkeypatch.setattr(graph, "MOST_JOINED_EDGES", 3)
+    joined = graph.join_extra_cells(inner, ages)
+    assert joined.edge_count == 3 + 4
+    assert joined.distance(0, 3) == 2
+    monkeypatch.setattr(graph, "MOST_JOINED_EDGES", 2)
+    with pytest.raises(SizeError, match="policy of 'age' has 3 edges"):
+        graph.join_extra_cells(inner, ages)
