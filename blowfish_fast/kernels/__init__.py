@@ -101,5 +101,5 @@ __getattr__, __dir__, __all__ = attach(
         "window_costs.count_grid": "step_exponent",
         "window_costs.rectangle_costs": "counts_within least_even_cost price_within",
     },
-    guard="_guard:refuse_odd_arguments",
+    guard="_arguments:refuse_odd_arguments",
 )

@@ -1,38 +1,69 @@
-"""What public kernels take: arrays of whole numbers, floats and truth values."""
+"""What kernels are given: arrays of real numbers, corners, random words and ratios.
+
+A draw takes one word below `POSITION_LIMIT`. If it stays undecided, its uniform number
+goes on with the words from ``RESOLVER_BASE + position * 2^16``, which no draw begins
+with.
+"""
 
 from __future__ import annotations
 
 import functools
+import inspect
+import operator
 from collections.abc import Callable
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
 
-from blowfish_fast._support.typing import AnyArray
-from blowfish_fast.errors import InputError
+from blowfish_fast._support.typing import AnyArray, FloatArray, IntArray, WordArray
+from blowfish_fast.errors import BlowfishError, InputError
 
 NUMBERS = "biuf"
 """Kinds of numpy dtypes that hold real numbers."""
 
+FAILURES = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
+"""What a text, None or a ragged list in the place of an array provokes."""
 
-def refuse_other_arrays(kernel: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a kernel that refuses arrays of objects, texts, dates and complex numbers.
+Ratio = int | IntArray
 
-    A cast would read some of them silently, and fail on others with an error of numpy.
+Words: TypeAlias = Callable[[int, int], WordArray]
+"""``words(position, count)``: consecutive random words, a pure function of both."""
+
+RESOLVER_BASE = 1 << 90
+RESOLVER_BITS = 16
+POSITION_LIMIT = 1 << 74
+
+
+def refuse_odd_arguments(kernel: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a kernel that raises `InputError` for what it cannot read.
+
+    Arrays of objects, texts, dates and complex numbers are refused beforehand: a cast
+    would read some of them silently. Wrong names and numbers of arguments stay a
+    TypeError.
     """
+    signature = inspect.signature(kernel)
 
     @functools.wraps(kernel)
-    def checked(*given: Any, **named: Any) -> Any:
-        # A microsecond counts here: small domains ask for a kernel thousands of times.
-        for one in (*given, *named.values()) if named else given:
-            if isinstance(one, np.ndarray):
-                if one.dtype.kind not in NUMBERS:
-                    _refuse(one.dtype)
-            elif type(one) is list or type(one) is tuple:
-                _check_list(one)
-        return kernel(*given, **named)
+    def guarded(*given: Any, **named: Any) -> Any:
+        try:
+            # A microsecond counts: small domains ask for a kernel thousands of times.
+            for one in (*given, *named.values()) if named else given:
+                if isinstance(one, np.ndarray):
+                    if one.dtype.kind not in NUMBERS:
+                        _refuse(one.dtype)
+                elif type(one) is list or type(one) is tuple:
+                    _check_list(one)
+            return kernel(*given, **named)
+        except BlowfishError:
+            raise
+        except FAILURES as problem:
+            signature.bind(*given, **named)
+            raise InputError(
+                f"{kernel.__name__} takes numbers and arrays of real numbers as its "
+                f"docstring says; received something else ({problem})"
+            ) from problem
 
-    return checked
+    return guarded
 
 
 def _refuse(dtype: Any) -> NoReturn:
@@ -73,3 +104,81 @@ def check_corners(lows: AnyArray, highs: AnyArray, axes: int) -> None:
             f"corners must have shape (boxes, {axes}), one column per axis; received "
             f"{lows.shape} and {highs.shape}"
         )
+
+
+def draw_target(
+    numerators: Ratio, denominators: Ratio, size: int | None, out: IntArray | None
+) -> IntArray:
+    """Return the array that the draws go to: `out`, or a new one of the right size."""
+    if out is None:
+        own = max(np.size(numerators), np.size(denominators))
+        return np.empty(own if size is None else size, dtype=np.int64)
+    if out.ndim != 1 or out.dtype != np.int64 or not out.flags.carray:
+        raise InputError(
+            "draws go to a contiguous, writable, one-dimensional int64 array; "
+            f"received {out.dtype} of shape {out.shape}"
+        )
+    if size is not None and size != out.size:
+        raise InputError(f"{size} draws need as many places; received {out.size}")
+    return out
+
+
+def check_start(start: int, draws: int) -> None:
+    """Refuse words beyond the places that belong to first words."""
+    if not 0 <= start <= POSITION_LIMIT - draws:
+        raise InputError(f"positions lie between 0 and 2^74; received {start}")
+
+
+class Ratios:
+    """Ratios of positive integers, shared by all draws or one for each.
+
+    One number may be any Python integer. Ratios above `largest`, a power of two, are
+    refused: draws would not fit 64 bits.
+    """
+
+    def __init__(
+        self, above: Ratio, below: Ratio, size: int, name: str, largest: int
+    ) -> None:
+        self._above, self._below = (_as_row(one, size, name) for one in (above, below))
+        self.shared = self._above.size == self._below.size == 1
+        high, low = self._above, self._below
+        if high.min() <= 0 or low.min() <= 0:
+            raise InputError(
+                f"a {name} must be a ratio of positive integers; "
+                f"received {high.min()} / {low.min()} among them"
+            )
+        if high.max() > largest and ((high - 1) // largest >= low).any():
+            raise InputError(
+                f"a {name} must be at most 2^{largest.bit_length() - 1}, so that draws "
+                f"fit 64 bits; received {high.max()} / {low.min()} among them"
+            )
+
+    def exact(self, draw: int) -> tuple[int, int]:
+        """Return numerator and denominator of one draw."""
+        above, below = (_own(one, draw, draw + 1) for one in (self._above, self._below))
+        return int(above[0]), int(below[0])
+
+    def doubles(self, first: int, last: int) -> FloatArray:
+        """Return the ratios of some draws: one where it is shared."""
+        high, low = _own(self._above, first, last), _own(self._below, first, last)
+        if self.shared:
+            # Python's division rounds once, and underflows where it has to.
+            return np.array([int(high[0]) / int(low[0])])
+        ratios: FloatArray = high.astype(np.float64) / low.astype(np.float64)
+        return ratios
+
+
+def _own(row: AnyArray, first: int, last: int) -> AnyArray:
+    return row if row.size == 1 else row[first:last]
+
+
+def _as_row(given: Ratio, size: int, name: str) -> AnyArray:
+    if np.ndim(given) == 0:
+        return np.array([operator.index(given)], dtype=object)
+    row = np.asarray(given)
+    if row.dtype.kind not in "iu" or row.shape != (size,):
+        raise InputError(
+            f"{size} {name}s need integers, one or {size} of them; "
+            f"received {row.dtype} of shape {row.shape}"
+        )
+    return row.astype(np.int64, copy=False)

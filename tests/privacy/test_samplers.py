@@ -23,6 +23,7 @@ import pytest
 from scipy import stats
 
 import blowfish_fast as bf
+from blowfish_fast.kernels._arguments import RESOLVER_BASE
 from blowfish_fast.kernels.partition.dyadic_partition import sample_dyadic_partition
 from blowfish_fast.kernels.sampling import discrete_laplace as kernels
 from blowfish_fast.kernels.sampling.discrete_laplace import (
@@ -30,7 +31,6 @@ from blowfish_fast.kernels.sampling.discrete_laplace import (
     CHUNK,
     subtract_geometric,
 )
-from blowfish_fast.kernels.sampling.draw_arguments import RESOLVER_BASE
 from blowfish_fast.kernels.sampling.exponential_choice import choose, choose_by_cost
 from blowfish_fast.measure import randomness
 from blowfish_fast.measure.randomness import Randomness

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import mpmath
 
-from blowfish_fast.kernels.sampling.draw_arguments import RESOLVER_BASE
+from blowfish_fast.kernels._arguments import RESOLVER_BASE
 from blowfish_fast.kernels.sampling.exponential_choice import ABSENT
 
 PRECISION = 2000  # bits, far beyond what any test needs to tell two numbers apart

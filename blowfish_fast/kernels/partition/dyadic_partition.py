@@ -20,8 +20,8 @@ import numpy as np
 
 from blowfish_fast._support.typing import ByteArray, IntArray, WordArray
 from blowfish_fast.errors import InputError
+from blowfish_fast.kernels._arguments import Words
 from blowfish_fast.kernels._jit import kernel
-from blowfish_fast.kernels.sampling.draw_arguments import Words
 from blowfish_fast.kernels.sampling.exponential_choice import total_error, weigh_block
 from blowfish_fast.kernels.window_costs.rectangle_costs import dyadic_quantile_costs
 

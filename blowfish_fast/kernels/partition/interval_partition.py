@@ -15,15 +15,14 @@ from collections.abc import Callable
 import numpy as np
 
 from blowfish_fast._support.typing import AnyArray, ByteArray, FloatArray, IntArray
+from blowfish_fast._support.workers import buffers_needed, run_blocks
 from blowfish_fast.errors import InputError
-from blowfish_fast.kernels._arguments import rises
+from blowfish_fast.kernels._arguments import Words, rises
 from blowfish_fast.kernels._jit import kernel
 from blowfish_fast.kernels.sampling.discrete_laplace import (
     geometric,
     subtract_geometric,
 )
-from blowfish_fast.kernels.sampling.draw_arguments import Words
-from blowfish_fast.kernels.tree.block_schedule import buffers_needed, run_blocks
 from blowfish_fast.kernels.window_costs.count_grid import (
     IMPOSSIBLE,
     counts_on_grid,

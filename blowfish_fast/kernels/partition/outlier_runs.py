@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from blowfish_fast._support.typing import IntArray
-from blowfish_fast.kernels.sampling.draw_arguments import Words
+from blowfish_fast.kernels._arguments import Words
 from blowfish_fast.kernels.sampling.exponential_choice import choose, weigh_rows
 
 from .rectangle_prior import FixedPoint, logarithm

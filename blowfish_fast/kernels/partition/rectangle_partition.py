@@ -15,9 +15,9 @@ import numpy as np
 
 from blowfish_fast._support.typing import IntArray
 from blowfish_fast.errors import InputError
+from blowfish_fast.kernels._arguments import Words
 from blowfish_fast.kernels._jit import kernel
 from blowfish_fast.kernels.sampling import exponential_choice
-from blowfish_fast.kernels.sampling.draw_arguments import Words
 from blowfish_fast.kernels.sampling.exponential_choice import weigh_rows
 from blowfish_fast.kernels.window_costs.rectangle_costs import dyadic_rectangle_costs
 

@@ -28,9 +28,7 @@ from blowfish_fast._support.typing import (
     WordArray,
 )
 from blowfish_fast.errors import InputError
-from blowfish_fast.kernels._jit import kernel
-
-from .draw_arguments import (
+from blowfish_fast.kernels._arguments import (
     RESOLVER_BASE,
     RESOLVER_BITS,
     Ratio,
@@ -39,6 +37,8 @@ from .draw_arguments import (
     check_start,
     draw_target,
 )
+from blowfish_fast.kernels._jit import kernel
+
 from .gaussian_strips import (
     BORDER,
     ENDS,

@@ -22,9 +22,7 @@ import numpy as np
 
 from blowfish_fast._support.typing import FloatArray, IntArray, WordArray
 from blowfish_fast.errors import InputError
-from blowfish_fast.kernels._jit import exact_kernel, helper
-
-from .draw_arguments import (
+from blowfish_fast.kernels._arguments import (
     RESOLVER_BASE,
     RESOLVER_BITS,
     Ratio,
@@ -33,6 +31,7 @@ from .draw_arguments import (
     check_start,
     draw_target,
 )
+from blowfish_fast.kernels._jit import exact_kernel, helper
 
 # At this scale a draw leaves 64 bits with probability exp(-128).
 LARGEST_SCALE = 1 << 56

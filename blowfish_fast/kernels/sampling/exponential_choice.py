@@ -18,9 +18,8 @@ import numpy as np
 
 from blowfish_fast._support.typing import FloatArray, IntArray, WordArray
 from blowfish_fast.errors import InputError
+from blowfish_fast.kernels._arguments import RESOLVER_BASE, RESOLVER_BITS, Words
 from blowfish_fast.kernels._jit import kernel
-
-from .draw_arguments import RESOLVER_BASE, RESOLVER_BITS, Words
 
 ABSENT = int(np.iinfo(np.int64).min)
 """The log-weight of a candidate that is not there."""

@@ -11,9 +11,9 @@ import numpy as np
 
 from blowfish_fast._support.typing import AnyArray, FloatArray, IntArray
 from blowfish_fast.errors import InputError, SizeError
+from blowfish_fast.kernels._arguments import Words
 from blowfish_fast.kernels._jit import kernel
 from blowfish_fast.kernels.sampling.discrete_laplace import subtract_geometric
-from blowfish_fast.kernels.sampling.draw_arguments import Words
 
 from .count_grid import IMPOSSIBLE, counts_on_grid
 from .moving_pointer import (

@@ -15,9 +15,9 @@ import numpy as np
 
 from blowfish_fast._support.typing import ByteArray, IntArray
 from blowfish_fast.errors import InputError, SizeError
+from blowfish_fast.kernels._arguments import Words
 from blowfish_fast.kernels._jit import kernel
 from blowfish_fast.kernels.sampling.discrete_laplace import geometric
-from blowfish_fast.kernels.sampling.draw_arguments import Words
 
 WIDEST = 8
 # Choices of all cells and states, a byte each.

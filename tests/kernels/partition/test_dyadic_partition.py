@@ -14,6 +14,7 @@ from numba import config
 from scipy import stats
 
 from blowfish_fast.errors import InputError
+from blowfish_fast.kernels._arguments import RESOLVER_BASE
 from blowfish_fast.kernels.partition import dyadic_partition
 from blowfish_fast.kernels.partition.dyadic_partition import (
     choose_blocks,
@@ -21,7 +22,6 @@ from blowfish_fast.kernels.partition.dyadic_partition import (
     sampling_slack,
     tree_weights,
 )
-from blowfish_fast.kernels.sampling.draw_arguments import RESOLVER_BASE
 from blowfish_fast.kernels.sampling.exponential_choice import total_error
 from blowfish_fast.kernels.window_costs.rectangle_costs import dyadic_quantile_costs
 from tests.reference import dyadic_partition as reference

@@ -12,13 +12,13 @@ from numba import config
 from scipy import stats
 
 from blowfish_fast.errors import InputError
+from blowfish_fast.kernels._arguments import RESOLVER_BASE
 from blowfish_fast.kernels.sampling import discrete_laplace as kernels
 from blowfish_fast.kernels.sampling.discrete_laplace import (
     geometric,
     laplace,
     subtract_geometric,
 )
-from blowfish_fast.kernels.sampling.draw_arguments import RESOLVER_BASE
 from blowfish_fast.measure.randomness import Randomness
 from tests.reference import discrete_laplace as reference
 

@@ -7,12 +7,12 @@ import mpmath
 import numpy as np
 import pytest
 
-from blowfish_fast.kernels.sampling.discrete_laplace import resolve
-from blowfish_fast.kernels.sampling.draw_arguments import (
+from blowfish_fast.kernels._arguments import (
     POSITION_LIMIT,
     RESOLVER_BASE,
     RESOLVER_BITS,
 )
+from blowfish_fast.kernels.sampling.discrete_laplace import resolve
 from tests.reference import discrete_laplace as reference
 
 SCALES = [(1, 100), (1, 3), (5, 2), (1000, 7), (10**9 + 7, 1), (2**56, 1), (1, 10**30)]

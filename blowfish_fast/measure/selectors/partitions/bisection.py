@@ -16,7 +16,7 @@ from blowfish_fast import kernels
 from blowfish_fast._support.typing import FloatArray, IntArray
 from blowfish_fast._support.validation import as_share, as_whole
 from blowfish_fast.data.buckets import Buckets
-from blowfish_fast.kernels.sampling.draw_arguments import Words
+from blowfish_fast.kernels._arguments import Words
 from blowfish_fast.measure.randomness import Randomness
 from blowfish_fast.policies import Policy
 

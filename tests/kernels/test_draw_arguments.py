@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from blowfish_fast.errors import InputError
-from blowfish_fast.kernels.sampling.draw_arguments import (
+from blowfish_fast.kernels._arguments import (
     POSITION_LIMIT,
     check_start,
     draw_target,

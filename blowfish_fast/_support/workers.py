@@ -1,20 +1,59 @@
-"""Jobs of consecutive blocks on a few threads, in an order no thread can change.
+"""How many cores this process may use, and work that is shared among them.
 
-A job waits for the same job of the block before and for its buffer, a closing step for
-its jobs and the step before. All wait only for tasks earlier in one fixed list, so
-nothing locks up, and results do not depend on which thread does what.
+Blocks are worked off by a few threads in an order that none of them can change: a job
+waits for the same job of the block before and for its buffer, a closing step for its
+jobs and the step before. All wait only for tasks earlier in one fixed list, so nothing
+locks up, and results do not depend on which thread does what.
 """
 
 from __future__ import annotations
 
+import os
+import signal
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager, suppress
 from functools import partial
+from multiprocessing import get_context
 from typing import TypeVar
 
 Room = TypeVar("Room")
 
 CLOSE = -1
+
+MANY_CELLS = 2**16
+"""Below, starting a thread takes longer than its work."""
+
+
+def usable_cores(most: int = 8) -> int:
+    """Return how many threads are worth starting, where a process is bound to cores."""
+    if hasattr(os, "sched_getaffinity"):
+        cores = len(os.sched_getaffinity(0))
+    else:
+        cores = os.cpu_count() or 1
+    return max(1, min(cores, most))
+
+
+def threads_for(cells: int) -> int:
+    """Return the threads for work over so many cells."""
+    return usable_cores() if cells >= MANY_CELLS else 1
+
+
+@contextmanager
+def worker_processes(count: int) -> Iterator[ProcessPoolExecutor]:
+    """Offer a pool of fresh processes; what has not begun is dropped at the end."""
+    pool = ProcessPoolExecutor(count, get_context("spawn"), initializer=_be_quiet)
+    try:
+        yield pool
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _be_quiet() -> None:
+    """Leave interruptions to the parent, which knows what is finished."""
+    with suppress(ValueError):
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def buffers_needed(blocks: int, threads: int) -> int:
