@@ -15,7 +15,6 @@ from blowfish_fast.apps.cli.options import (
     Overwrite,
     Question,
     ReleaseFile,
-    refuse_existing,
     with_options,
 )
 from blowfish_fast.apps.cli.printing import (
@@ -65,9 +64,7 @@ def run_answer(
     many = asked.file or asked.workload or len(asked.ranges) > SHORT_LIST
     if COMPILER.alone and not many and path.is_file():
         COMPILER.wanted = path.stat().st_size > SHORT_FILE
-    if out is not None:
-        outputs.check_table(out)
-    refuse_existing(out, overwrite=overwrite)
+    outputs.check_file("table", out, overwrite=overwrite)
     with spinner(f"reading {path.name}") as step:
         loaded = outputs.read_release(path)
         release = questions.asked_table(loaded, asked)

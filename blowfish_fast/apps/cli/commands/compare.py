@@ -22,7 +22,6 @@ from blowfish_fast.apps.cli.options import (
     look_here_for,
     offer_policies,
     option,
-    refuse_existing,
     with_options,
 )
 from blowfish_fast.apps.cli.printing import (
@@ -97,7 +96,7 @@ def run_compare(
 
     Example: blowfish compare --cells 99 --policy line --workload ranges --epsilon 1
     """
-    from blowfish_fast.apps.cli.files.outputs import check_picture, write_picture
+    from blowfish_fast.apps.cli.files.outputs import check_file, write_picture
 
     budgets = spending.stated()
     if len(policy) > 1 and len(budgets) > 1:
@@ -105,9 +104,7 @@ def run_compare(
             "set several policies side by side, or several budgets, but not both at "
             f"once; received {len(policy)} policies and {len(budgets)} budgets"
         )
-    if picture is not None:
-        check_picture(picture)
-        refuse_existing(picture, overwrite=overwrite)
+    check_file("picture", picture, overwrite=overwrite)
     stated, asked = _read_facts(cells, policy, workload, mechanism)
     with spinner("predicting") as step:
         tables: list[Comparison] = []

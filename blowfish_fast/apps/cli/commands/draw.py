@@ -10,13 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from blowfish_fast.apps.cli.options import (
-    Confidence,
-    Json,
-    Overwrite,
-    ReleaseFile,
-    refuse_existing,
-)
+from blowfish_fast.apps.cli.options import Confidence, Json, Overwrite, ReleaseFile
 from blowfish_fast.apps.cli.printing import show, spinner
 
 if TYPE_CHECKING:
@@ -46,8 +40,8 @@ def run_draw(
     """
     from blowfish_fast.apps.cli.files import outputs
 
-    outputs.check_picture(out)
-    with _saved_release(path, out, confidence, overwrite=overwrite) as release:
+    outputs.check_file("picture", out, overwrite=overwrite)
+    with _saved_release(path, out, confidence) as release:
         drawn = partial(outputs.release_axes, release, confidence, by or ())
         outputs.write_picture(drawn, out)
     about = {"mechanism": release.mechanism, "cells": release.domain.size}
@@ -68,24 +62,21 @@ def run_report(
 
     Example: blowfish report ages.blowfish --out ages.html
     """
-    from blowfish_fast.apps.cli.files.outputs import check_report, write_report
+    from blowfish_fast.apps.cli.files.outputs import check_file, write_report
 
-    check_report(out)
-    with _saved_release(path, out, confidence, overwrite=overwrite) as release:
+    check_file("report", out, overwrite=overwrite)
+    with _saved_release(path, out, confidence) as release:
         write_report(release, out, confidence, name=str(path), whole=rounded)
     show({"report": str(out)} if as_json else f"written: {out}")
 
 
 @contextmanager
-def _saved_release(
-    path: Path, out: Path, confidence: float, *, overwrite: bool
-) -> Iterator[Release]:
+def _saved_release(path: Path, out: Path, confidence: float) -> Iterator[Release]:
     """Yield a release for which `out` is written, under a spinner."""
     from blowfish_fast._support.validation import as_confidence
     from blowfish_fast.apps.cli.files.outputs import read_release
 
     as_confidence(confidence)
-    refuse_existing(out, overwrite=overwrite)
     with spinner(f"reading {path.name}") as step:
         release = read_release(path)
         step(f"writing {out.name}")

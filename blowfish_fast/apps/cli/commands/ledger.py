@@ -19,7 +19,6 @@ from blowfish_fast.apps.cli.options import (
     PolicyWords,
     Treatment,
     option,
-    refuse_existing,
     with_options,
 )
 from blowfish_fast.apps.cli.printing import (
@@ -126,9 +125,9 @@ def history(
     as_json: Json = False,
 ) -> None:
     """Print every charge, oldest first; draw the budget over time."""
-    from blowfish_fast.apps.cli.files.outputs import write_picture
+    from blowfish_fast.apps.cli.files.outputs import check_file, write_picture
 
-    refuse_existing(picture, overwrite=overwrite)
+    check_file("picture", picture, overwrite=overwrite)
     with open_ledger(path) as book:
         entries = book.history()
         if picture is not None:

@@ -9,13 +9,7 @@ from typing import Annotated, Any
 import typer
 
 import blowfish_fast as bf
-from blowfish_fast.apps.cli.options import (
-    Cells,
-    Json,
-    Overwrite,
-    PolicyWords,
-    refuse_existing,
-)
+from blowfish_fast.apps.cli.options import Cells, Json, Overwrite, PolicyWords
 from blowfish_fast.apps.cli.printing import plural, show, show_pairs, spinner
 from blowfish_fast.errors import SizeError
 
@@ -65,10 +59,10 @@ def draw_policy(
     as_json: Json = False,
 ) -> None:
     """Draw the graph of a policy; a large one is summarised."""
-    from blowfish_fast.apps.cli.files.outputs import write_picture
+    from blowfish_fast.apps.cli.files.outputs import check_file, write_picture
 
     stated = _stated_policy(cells, words)
-    refuse_existing(out, overwrite=overwrite)
+    check_file("picture", out, overwrite=overwrite)
     with spinner("drawing"):
         picture = write_picture(lambda: bf.plotting.policy_graph(stated), out)
     if as_json:

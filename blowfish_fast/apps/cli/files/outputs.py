@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 from blowfish_fast._support.optional import check_installed
 from blowfish_fast._support.validation import as_confidence
+from blowfish_fast.apps.cli.options import refuse_existing
 from blowfish_fast.apps.cli.parsing.job import Job
 from blowfish_fast.apps.cli.parsing.workload import asks_tables
 from blowfish_fast.apps.cli.printing import as_texts, plain, plural, reads_as_number
@@ -36,8 +37,18 @@ if TYPE_CHECKING:
 
     from blowfish_fast.apps.cli.explanations import Section
 
-TABLES = (".csv", ".xlsx", ".parquet", ".pq", ".json")
-PICTURES = (".png", ".svg", ".pdf")
+ENDINGS = {
+    "table": (".csv", ".xlsx", ".parquet", ".pq", ".json"),
+    "picture": (".png", ".svg", ".pdf"),
+    "report": (".html", ".htm"),
+}
+PACKAGES = {
+    ".parquet": ("pyarrow", "frames"),
+    ".pq": ("pyarrow", "frames"),
+    ".xlsx": ("openpyxl", "excel"),
+    **dict.fromkeys(ENDINGS["picture"], ("matplotlib", "plot")),
+}
+"""What is needed to write a file of some ending, and the extra that brings it."""
 DOTS = 150
 RELEASE = "release.blowfish"
 FOLDER = "tables"
@@ -107,12 +118,10 @@ class Outputs:
             )
         for kind, path in self.named.items():
             self._check_place(kind, path)
-        if "table" in self.named:
-            check_table(self.named["table"], many=self.many)
-        if "report" in self.named:
-            check_report(self.named["report"])
-        if "picture" in self.named:
-            check_picture(self.named["picture"])
+            if kind == "table" and self.many:
+                check_tables(path)
+            elif kind in ENDINGS:
+                check_file(kind, path)
 
     def write(self, release: Release) -> Written:
         """Write the release, then what is made from it."""
@@ -184,21 +193,33 @@ class Outputs:
         os.unlink(probe)
 
 
-def check_table(path: Path, *, many: bool = False) -> None:
-    """Refuse a table that could not be written."""
-    suffix = path.suffix.lower()
-    if many and suffix not in ("", ".xlsx"):
+def check_tables(path: Path) -> None:
+    """Refuse a place where many tables could not be written."""
+    if path.suffix.lower() not in ("", ".xlsx"):
         raise InputError(
             f"tables are written to a folder, or to one .xlsx; received --table {path}"
         )
-    if not many and suffix not in TABLES:
+    _check_package(path)
+
+
+def check_file(kind: str, path: Path | None, *, overwrite: bool = True) -> None:
+    """Refuse, before any work is done, a file that could not be written."""
+    if path is None:
+        return
+    if path.suffix.lower() not in ENDINGS[kind]:
         raise InputError(
-            f"a table is written as {', '.join(TABLES)}; received {path.name!r}"
+            f"a {kind} is written as {', '.join(ENDINGS[kind])}; received {path.name!r}"
         )
-    if suffix in (".parquet", ".pq"):
-        check_installed("pyarrow", extra="frames", purpose="A Parquet table")
-    if suffix == ".xlsx":
-        check_installed("openpyxl", extra="excel", purpose="A workbook")
+    if not path.parent.is_dir():
+        raise InputError(f"there is no folder {path.parent} to write {path.name} to")
+    _check_package(path)
+    refuse_existing(path, overwrite=overwrite)
+
+
+def _check_package(path: Path) -> None:
+    if path.suffix.lower() in PACKAGES:
+        package, extra = PACKAGES[path.suffix.lower()]
+        check_installed(package, extra=extra, purpose=f"A {path.suffix} file")
 
 
 def cell_table(release: Release, confidence: float, *, whole: bool) -> Table:
@@ -227,21 +248,10 @@ def write_table(table: Table, path: Path, promise: str) -> None:
         table.to_parquet(path)
 
 
-def check_picture(out: Path) -> None:
-    """Refuse, before any work is done, what could not be drawn or written."""
-    if out.suffix.lower() not in PICTURES:
-        raise InputError(
-            f"a picture is written as {', '.join(PICTURES)}; received {out.name!r}"
-        )
-    if not out.parent.is_dir():
-        raise InputError(f"there is no folder {out.parent} to write {out.name} to")
-    check_installed("matplotlib", extra="plot", purpose="A picture")
-
-
 def write_picture(draw: Callable[[], Axes], out: Path | BinaryIO) -> str:
     """Draw, write, and return the name of the file; into a stream as SVG."""
     if isinstance(out, Path):
-        check_picture(out)
+        check_file("picture", out)
     import matplotlib
 
     matplotlib.use("Agg")
@@ -283,12 +293,6 @@ def release_axes(
         return plotting.histogram(release, confidence=confidence)
     except IntervalError:
         return plotting.histogram(replace(release, interval_scope="nothing"))
-
-
-def check_report(path: Path) -> None:
-    """Refuse a report that could not be written."""
-    if path.suffix.lower() not in (".html", ".htm"):
-        raise InputError(f"a report is written as .html; received {path.name!r}")
 
 
 def write_report(
