@@ -14,7 +14,7 @@ import pytest
 
 import blowfish_fast as bf
 from blowfish_fast.advice.posterior_belief import most_steps
-from blowfish_fast.apps.interop.opendp_style import as_measurement
+from blowfish_fast.apps.interop.other_libraries import as_measurement
 
 CELLS = bf.Domain(4)
 EPSILON = 1.5

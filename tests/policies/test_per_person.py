@@ -124,7 +124,7 @@ def test_guarantees_say_who_is_protected_as_what():
 
 def test_opendp_knows_no_persons():
     pytest.importorskip("opendp")
-    from blowfish_fast.apps.interop.opendp_style import as_measurement, as_opendp
+    from blowfish_fast.apps.interop.other_libraries import as_measurement, as_opendp
 
     policy = bf.policies.AddRemove(LINE).per_person(2)
     mechanism = bf.Laplace(policy, bf.workloads.Identity(LINE), epsilon=1)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from .benchmark_engine import Engine
 from .estimator import NotFittedError, RepeatedFitWarning
-from .opendp_style import OpenDPMeasurement, as_measurement, as_opendp
+from .other_libraries import Engine, OpenDPMeasurement, as_measurement, as_opendp
 from .private_estimators import PrivateHistogram, PrivateKMeans
 
 __all__ = [

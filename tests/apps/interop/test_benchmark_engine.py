@@ -11,7 +11,7 @@ from scipy import sparse
 
 import blowfish_fast as bf
 from blowfish_fast.apps.interop import Engine
-from blowfish_fast.apps.interop.benchmark_engine import domain_of, workload_of
+from blowfish_fast.apps.interop.other_libraries import domain_of, workload_of
 from blowfish_fast.errors import (
     BlowfishError,
     DomainError,
