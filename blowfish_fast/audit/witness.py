@@ -85,15 +85,9 @@ class WatchedRandomness(Randomness):
         self.diary.append(Opened(words(0, FINGERPRINT_WORDS).tobytes()))
         return words
 
-    def _draw(
-        self,
-        kind: Callable[..., IntArray],
-        numerators: int | IntArray,
-        denominators: int | IntArray,
-        size: int | None,
-        threads: int | None,
-    ) -> IntArray:
-        values = super()._draw(kind, numerators, denominators, size, threads)
+    def _draw(self, kind: Callable[..., IntArray], *asked: Any) -> IntArray:
+        values = super()._draw(kind, *asked)
+        numerators, denominators, *_ = asked
         self.diary.append(Draw(kind.__name__, numerators, denominators, values))
         return values
 

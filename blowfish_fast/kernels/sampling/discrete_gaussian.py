@@ -39,16 +39,8 @@ from blowfish_fast.kernels._arguments import (
 )
 from blowfish_fast.kernels._jit import kernel
 
-from .gaussian_strips import (
-    BORDER,
-    ENDS,
-    HEIGHTS,
-    RATE,
-    _context,
-    _decimal,
-    exponential_bounds,
-    resolve_point,
-)
+from .exponential_choice import decimal_of, exponential_bounds, own_context
+from .gaussian_strips import BORDER, ENDS, HEIGHTS, RATE, resolve_point
 
 CHUNK = 1 << 15
 """Draws that share their second looks; threads begin at multiples of it."""
@@ -82,9 +74,9 @@ _RATE = float(RATE)
 
 def _quick_limits() -> FloatArray:
     """Return -2 ln f_(i+1), rounded down by more than all errors of the first look."""
-    context = _context(40)
+    context = own_context(40)
     limits = [
-        -2.0 * float(context.ln(_decimal(min(height, Fraction(1)), context)))
+        -2.0 * float(context.ln(decimal_of(min(height, Fraction(1)), context)))
         for height in HEIGHTS[1:]
     ]
     return np.array(limits) * (1.0 - 1e-13) - 1e-13
@@ -400,34 +392,25 @@ def _guide(shared: float | None) -> ByteArray:
     return guide
 
 
-def _tail_bounds(
-    variance: Fraction, digits: int
-) -> Iterator[tuple[Fraction, Fraction]]:
-    """Yield numbers below and above P(|Z| >= k) for k = 1, 2, ..."""
-    # What is asked ends before half of this; what lies beyond is next to nothing.
-    last = 2 * math.isqrt(math.ceil(6 * variance * digits)) + 2
-    ends = [
-        exponential_bounds(Fraction(k * k) / (2 * variance), digits)
-        for k in range(last + 1)
-    ]
-    # What was left out falls by more than a half with each k.
-    tails = [(Fraction(0), 4 * ends[last][1])]
-    for low, high in reversed(ends[1:]):
-        tails.append((tails[-1][0] + 2 * low, tails[-1][1] + 2 * high))
-    head = ends[0]
-    for (low, high), tail in zip(ends[1:], reversed(tails), strict=False):
-        yield tail[0] / (tail[0] + head[1]), tail[1] / (tail[1] + head[0])
-        head = (head[0] + 2 * low, head[1] + 2 * high)
-
-
 def _resolve_inversion(known: int, variance: Fraction, more: Iterator[int]) -> int:
     """Return the size of a draw whose uniform number begins with 63 known bits."""
     bits, digits = 63, 60
     while True:
         known, bits, digits = (known << 64) | next(more), bits + 64, digits + 20
-        low, high = Fraction(known, 1 << bits), Fraction(known + 1, 1 << bits)
-        for size, (below, above) in enumerate(_tail_bounds(variance, digits)):
-            if low >= above:
-                return size
-            if high > below:
-                break
+        # What is asked ends before half of this; beyond, terms fall by more than half.
+        last = 2 * math.isqrt(math.ceil(6 * variance * digits)) + 2
+        ends = [
+            exponential_bounds(Fraction(k * k) / (2 * variance), digits)
+            for k in range(last + 1)
+        ]
+        # Sums over |z| < k, from below and above, each times 2^bits; then the goal,
+        # what of all of the law lies before the draw.
+        below, above = (
+            list(itertools.accumulate((2 * one for one in side[1:]), initial=side[0]))
+            for side in zip(*ends, strict=True)
+        )
+        least = below[-1] * ((1 << bits) - known - 1)
+        most = (above[-1] + 4 * ends[-1][1]) * ((1 << bits) - known)
+        fewest: int = sum(one * (1 << bits) < least for one in above)
+        if fewest == sum(one * (1 << bits) < most for one in below):
+            return fewest

@@ -3,15 +3,15 @@
 A random 64-bit word and its unlimited continuation spell a number U, uniform in [0, 1);
 the choice is the part of the unit interval that holds it. A floating-point filter
 places the word within `margin`; a word too close to a border goes to the resolver,
-which reads further words and compares big integers: no probability is rounded, not even
-to zero. The filter uses ``+ - *``, conversions and two tables, no library logarithm and
+which reads further words and compares fractions: no probability is rounded, not even to
+zero. The filter uses ``+ - *``, conversions and two tables, no library logarithm and
 no fused operations, so that every machine agrees.
 """
 
 from __future__ import annotations
 
 import math
-from decimal import Context, Decimal
+from decimal import MAX_EMAX, MIN_EMIN, ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 
 import numpy as np
@@ -138,57 +138,50 @@ def total_error(candidates: int, fraction_bits: int) -> Fraction:
     return Fraction(1, 2 << fraction_bits) + Fraction(6 * candidates + 17, 1 << 53)
 
 
-def exp_bounds(exponent: int, fraction_bits: int, precision: int) -> tuple[int, int]:
-    """Return integers around ``2**precision * exp(-exponent / 2**fraction_bits)``.
+def own_context(digits: int, rounding: str = ROUND_FLOOR) -> Context:
+    """Return a context of our own: operators would read the caller's."""
+    return Context(digits, rounding, MIN_EMIN, MAX_EMAX, traps=[])
 
-    Both bounds are certain; they differ by a few units. `exponent` is not negative.
+
+def decimal_of(value: Fraction, context: Context) -> Decimal:
+    """Return a fraction as a decimal, rounded as the context says."""
+    return context.divide(Decimal(value.numerator), Decimal(value.denominator))
+
+
+def exponential_bounds(exponent: Fraction, digits: int) -> tuple[Fraction, Fraction]:
+    """Return numbers below and above ``exp(-exponent)``, about `digits` digits apart.
+
+    Far out 0 and ``10^-(2 digits)`` are near enough, and fractions stay short.
     """
-    if exponent == 0:
-        return 1 << precision, 1 << precision
-    nats = exponent >> fraction_bits
-    if nats >= precision:  # exp(-nats) is below 2**-precision
-        return 0, 1
-    halvings = nats.bit_length() + 1
-    digits = max(precision + halvings + 8, fraction_bits + halvings)
-    argument = exponent << (digits - fraction_bits - halvings)  # exact, below 1/2
-    # The floored terms add up to no more than exp(argument); each falls short by less
-    # than two units, and so do, together, all after the first that is zero.
-    term = low = 1 << digits
-    order = 0
-    while term:
-        order += 1
-        term = ((term * argument) >> digits) // order
-        low += term
-    high = low + 2 * order + 2
-    one = 1 << (2 * digits)
-    low, high = one // high, -(-one // low)
-    for _ in range(halvings):
-        low = (low * low) >> digits
-        high = -((-high * high) >> digits)
-    spare = digits - precision
-    return low >> spare, -((-high) >> spare)
+    if exponent > 5 * digits:
+        return Fraction(0), Fraction(1, 10 ** (2 * digits))
+    ends = []
+    for rounding, sign in ((ROUND_CEILING, -1), (ROUND_FLOOR, 1)):
+        context = own_context(digits, rounding)
+        power = context.exp(decimal_of(exponent, context).copy_negate())
+        ends.append(Fraction(power) * (1 + sign * Fraction(2, 10 ** (digits - 1))))
+    return ends[0], ends[1]
 
 
 def resolve_choice(
     words: Words, position: int, log_weights: list[int], fraction_bits: int
 ) -> int:
-    """Choose one candidate with big integers, reading words until it is certain."""
+    """Choose one candidate with fractions, reading words until it is certain."""
     present = [i for i, weight in enumerate(log_weights) if weight != ABSENT]
     best = max(log_weights[i] for i in present)
     uniform = int(words(position, 1)[0])
     bits = 64
     further = RESOLVER_BASE + (position << RESOLVER_BITS)
     while True:
-        bounds = [
-            exp_bounds(best - log_weights[i], fraction_bits, bits + 16) for i in present
-        ]
-        # The place U * total, times 2**(2 * bits + 16), lies in [at_least, below).
+        gaps = [Fraction(best - log_weights[i], 1 << fraction_bits) for i in present]
+        bounds = [exponential_bounds(gap, bits // 3 + 8) for gap in gaps]
+        # The place U * total, times 2**bits, lies in [at_least, below).
         at_least = uniform * sum(low for low, _ in bounds)
         below = (uniform + 1) * sum(high for _, high in bounds)
-        low_border = high_border = 0
+        low_border = high_border = Fraction(0)
         for candidate, (low, high) in zip(present, bounds, strict=True):
-            low_border += low << bits
-            high_border += high << bits
+            low_border += low * (1 << bits)
+            high_border += high * (1 << bits)
             if below <= low_border or candidate == present[-1]:
                 return candidate
             if at_least < high_border:

@@ -11,8 +11,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from decimal import MAX_EMAX, MIN_EMIN, ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+from decimal import Decimal
 from fractions import Fraction
+
+from .exponential_choice import decimal_of, exponential_bounds, own_context
 
 STRIPS = 256
 STRIP_BITS = 8
@@ -24,37 +26,12 @@ RATE = Fraction(BORDER - 2.0**-20)
 """Rate of the tail: below the slope of the curve's logarithm beyond the border."""
 
 
-def _context(digits: int, rounding: str = ROUND_FLOOR) -> Context:
-    """Return a context of our own: operators would read the caller's."""
-    return Context(digits, rounding, MIN_EMIN, MAX_EMAX, traps=[])
-
-
-def _decimal(value: Fraction, context: Context) -> Decimal:
-    """Return a fraction as a decimal, rounded as the context says."""
-    return context.divide(Decimal(value.numerator), Decimal(value.denominator))
-
-
-def exponential_bounds(exponent: Fraction, digits: int) -> tuple[Fraction, Fraction]:
-    """Return numbers below and above ``exp(-exponent)``, about `digits` digits apart.
-
-    Far out 0 and ``10^-(2 digits)`` are near enough, and fractions stay short.
-    """
-    if exponent > 5 * digits:
-        return Fraction(0), Fraction(1, 10 ** (2 * digits))
-    ends = []
-    for rounding, sign in ((ROUND_CEILING, -1), (ROUND_FLOOR, 1)):
-        context = _context(digits, rounding)
-        power = context.exp(_decimal(exponent, context).copy_negate())
-        ends.append(Fraction(power) * (1 + sign * Fraction(2, 10 ** (digits - 1))))
-    return ends[0], ends[1]
-
-
 def _build() -> tuple[list[Fraction], list[Fraction]]:
     """Return the ends x_i and heights f_i of all strips, all above the curve.
 
     All from decimals of 50 digits, so that every machine gets the same strips.
     """
-    context = _context(50)
+    context = own_context(50)
     border = Fraction(BORDER)
     height = exponential_bounds(border * border / 2, 50)[1]
     # A little more area than the curve needs pays for the roundings of the x_i.
@@ -63,7 +40,7 @@ def _build() -> tuple[list[Fraction], list[Fraction]]:
     heights = [Fraction(0), area / ends[0]]
     while len(ends) < STRIPS:
         heights.append(heights[-1] + area / ends[-1])
-        logarithm = context.ln(_decimal(heights[-1], context))
+        logarithm = context.ln(decimal_of(heights[-1], context))
         root = context.sqrt(context.multiply(Decimal(-2), logarithm))
         ends.append(Fraction(float(root) * (1.0 + 2.0**-50)))
     heights.append(heights[-1] + area / ends[-1])
@@ -158,10 +135,10 @@ def _tail_size(beyond: _Uniform, scale: Fraction) -> int:
     while True:
         low, high = beyond.ends()
         if low > 0:
-            context = _context(digits)
+            context = own_context(digits)
             slack = Fraction(1, 10 ** (digits - 6))
             places = [
-                Fraction(BORDER) - Fraction(context.ln(_decimal(one, context))) / RATE
+                Fraction(BORDER) - Fraction(context.ln(decimal_of(one, context))) / RATE
                 for one in (high, low)
             ]
             least = math.floor((places[0] - slack) * scale + Fraction(1, 2))

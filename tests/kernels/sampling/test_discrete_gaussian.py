@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import decimal
 import inspect
-import itertools
 import math
 import textwrap
 from fractions import Fraction
@@ -154,8 +153,7 @@ SMALL = [Fraction(1, 50), Fraction(1, 3), Fraction(2), Fraction(31, 2), Fraction
 @lru_cache
 def _threshold(variance, k):
     """Return floor(2^63 P(|Z| >= k))."""
-    bounds = itertools.islice(ours._tail_bounds(variance, 60), k - 1, None)
-    return math.floor(2**63 * next(bounds)[0])
+    return int(reference._tails(variance)[k - 1] * 2**63)
 
 
 def _beside_thresholds(variance):
