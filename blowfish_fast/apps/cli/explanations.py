@@ -25,8 +25,8 @@ from blowfish_fast.mechanisms.registry import (
 from blowfish_fast.policies import Policy
 from blowfish_fast.release.guarantee import promise_words
 from blowfish_fast.release.release import Release
-from blowfish_fast.release.tables.accuracy import TableErrors
-from blowfish_fast.release.tables.tables_release import TablesRelease
+from blowfish_fast.release.table_errors import TableErrors
+from blowfish_fast.release.tables_release import TablesRelease
 from blowfish_fast.release.tabular import recipe_name
 from blowfish_fast.workloads import Identity
 
@@ -304,7 +304,8 @@ def docstring_labels(kind: type[Mechanism]) -> dict[str, str]:
             rf"^{label}: (.*?)(?=^\w+: |^\S+\n|\n\n|\Z)", body, re.S | re.M
         )
         if entry is not None:
-            found[label] = _without_marks(entry[1])
+            plain = entry[1].replace("`", "").replace("[1]_", "[1]")
+            found[label] = " ".join(plain.split())
     reference = re.search(r"\.\. \[1\] (.*?)(?=\n\n|\n\.\. |\Z)", text, re.S)
     if reference is not None:
         found["Paper"] = " ".join(reference[1].split())
@@ -366,11 +367,6 @@ def strategy_meanings() -> dict[str, str]:
 def _sentence(text: str) -> str:
     plain = text[:1].upper() + text[1:]
     return plain if plain.endswith(".") else f"{plain}."
-
-
-def _without_marks(text: str) -> str:
-    """Return docstring text on one line, without its marks."""
-    return " ".join(text.replace("`", "").replace("[1]_", "[1]").split())
 
 
 def _percent(belief: float) -> str:

@@ -172,21 +172,16 @@ def _show_errors(
         )
     else:
         show(f"{heading}: no error is known before data are read.")
-    _show_rest(tables[0])
-
-
-def _show_rest(table: Comparison) -> None:
-    """Say of which mechanisms no number is known, and why."""
-    depends = [one.name for one in table if one.data_dependent]
+    # Of which mechanisms no number is known, and why.
+    depends = [one.name for one in tables[0] if one.data_dependent]
     if depends:
         show(
             f"The error of these depends on the data: {', '.join(depends)}. `blowfish "
             "recommend`, with --records, tries them on generated data, `blowfish "
             "experiment` on public data of your own."
         )
-    refused = [
-        one.name for one in table if not one.admissible and not one.data_dependent
-    ]
+    unknown = [one for one in tables[0] if not one.admissible]
+    refused = [one.name for one in unknown if not one.data_dependent]
     if refused:
         show(f"Not possible under this policy: {', '.join(refused)}; --json says why.")
 

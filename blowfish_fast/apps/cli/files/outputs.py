@@ -29,7 +29,7 @@ from blowfish_fast.data.frames import Table, write_csv
 from blowfish_fast.errors import InputError, IntervalError, ReleaseFileError
 from blowfish_fast.release.file import write_bytes
 from blowfish_fast.release.release import Release
-from blowfish_fast.release.tables.tables_release import TablesRelease, refuse_former
+from blowfish_fast.release.tables_release import TablesRelease, refuse_former
 from blowfish_fast.release.tabular import recipe_name
 
 if TYPE_CHECKING:
@@ -39,13 +39,13 @@ if TYPE_CHECKING:
 
 ENDINGS = {
     "table": (".csv", ".xlsx", ".parquet", ".pq", ".json"),
+    "tables": ("", ".xlsx"),
     "picture": (".png", ".svg", ".pdf"),
     "report": (".html", ".htm"),
 }
 PACKAGES = {
-    ".parquet": ("pyarrow", "frames"),
-    ".pq": ("pyarrow", "frames"),
     ".xlsx": ("openpyxl", "excel"),
+    **dict.fromkeys((".parquet", ".pq"), ("pyarrow", "frames")),
     **dict.fromkeys(ENDINGS["picture"], ("matplotlib", "plot")),
 }
 """What is needed to write a file of some ending, and the extra that brings it."""
@@ -118,10 +118,8 @@ class Outputs:
             )
         for kind, path in self.named.items():
             self._check_place(kind, path)
-            if kind == "table" and self.many:
-                check_tables(path)
-            elif kind in ENDINGS:
-                check_file(kind, path)
+            if kind != "release":
+                check_file("tables" if kind == "table" and self.many else kind, path)
 
     def write(self, release: Release) -> Written:
         """Write the release, then what is made from it."""
@@ -193,33 +191,22 @@ class Outputs:
         os.unlink(probe)
 
 
-def check_tables(path: Path) -> None:
-    """Refuse a place where many tables could not be written."""
-    if path.suffix.lower() not in ("", ".xlsx"):
-        raise InputError(
-            f"tables are written to a folder, or to one .xlsx; received --table {path}"
-        )
-    _check_package(path)
-
-
 def check_file(kind: str, path: Path | None, *, overwrite: bool = True) -> None:
     """Refuse, before any work is done, a file that could not be written."""
     if path is None:
         return
-    if path.suffix.lower() not in ENDINGS[kind]:
-        raise InputError(
-            f"a {kind} is written as {', '.join(ENDINGS[kind])}; received {path.name!r}"
-        )
+    suffix, endings = path.suffix.lower(), ENDINGS[kind]
+    if suffix not in endings:
+        rule = f"a {kind} is written as {', '.join(endings)}"
+        if "" in endings:
+            rule = f"{kind} are written to a folder, or to one .xlsx"
+        raise InputError(f"{rule}; received {path.name!r}")
     if not path.parent.is_dir():
         raise InputError(f"there is no folder {path.parent} to write {path.name} to")
-    _check_package(path)
+    if suffix in PACKAGES:
+        package, extra = PACKAGES[suffix]
+        check_installed(package, extra=extra, purpose=f"A {suffix} file")
     refuse_existing(path, overwrite=overwrite)
-
-
-def _check_package(path: Path) -> None:
-    if path.suffix.lower() in PACKAGES:
-        package, extra = PACKAGES[path.suffix.lower()]
-        check_installed(package, extra=extra, purpose=f"A {path.suffix} file")
 
 
 def cell_table(release: Release, confidence: float, *, whole: bool) -> Table:
