@@ -56,7 +56,7 @@ __getattr__, __dir__, __all__ = attach(
         "plotting": "",
         "policies": "",
         "release.release": "Release",
-        "release.tables.tables_release": "TablesRelease",
+        "release.tables_release": "TablesRelease",
         "workloads": "",
     },
 )

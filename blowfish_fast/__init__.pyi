@@ -44,4 +44,4 @@ from .mechanisms.maps.trees import KdTree as KdTree
 from .mechanisms.ordered import Ordered as Ordered
 from .mechanisms.transformed import Transformed as Transformed
 from .release.release import Release as Release
-from .release.tables.tables_release import TablesRelease as TablesRelease
+from .release.tables_release import TablesRelease as TablesRelease

@@ -48,7 +48,7 @@ from blowfish_fast.mechanisms.registry import outside_parts
 from blowfish_fast.policies import Policy
 from blowfish_fast.release.certificates import Certificate
 from blowfish_fast.release.release import Release
-from blowfish_fast.release.tables.tables_release import TablesRelease
+from blowfish_fast.release.tables_release import TablesRelease
 
 from .composition import Currency
 from .fingerprint import question_digest

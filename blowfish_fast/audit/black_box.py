@@ -29,7 +29,7 @@ from blowfish_fast.measure.randomness import Randomness
 from blowfish_fast.mechanisms.base import Mechanism
 from blowfish_fast.policies import ABSENT, Policy
 from blowfish_fast.release.release import Release
-from blowfish_fast.release.tables.tables_release import TablesRelease
+from blowfish_fast.release.tables_release import TablesRelease
 
 from .confidence import (
     Finding,

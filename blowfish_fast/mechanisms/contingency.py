@@ -34,8 +34,8 @@ from blowfish_fast.measure.strategies.tables.table_strategy import (
 )
 from blowfish_fast.policies import Policy, check_bound
 from blowfish_fast.release.guarantee import Guarantee, new_identity
-from blowfish_fast.release.tables.accuracy import TableErrors
-from blowfish_fast.release.tables.tables_release import TablesRelease
+from blowfish_fast.release.table_errors import TableErrors
+from blowfish_fast.release.tables_release import TablesRelease
 from blowfish_fast.workloads import Tables, Workload
 from blowfish_fast.workloads.tables import places_of
 

@@ -12,7 +12,7 @@ from blowfish_fast._support.typing import AnyArray, FloatArray
 from blowfish_fast._support.validation import as_choice, malformed_as
 from blowfish_fast.errors import InputError, IntervalError
 from blowfish_fast.release.release import Release
-from blowfish_fast.release.tables.accuracy import TableErrors
+from blowfish_fast.release.table_errors import TableErrors
 from blowfish_fast.workloads import Identity
 from blowfish_fast.workloads.tables import table_names
 

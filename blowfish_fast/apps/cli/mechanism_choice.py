@@ -40,7 +40,7 @@ from blowfish_fast.mechanisms.registry import (
 )
 from blowfish_fast.mechanisms.transformed import Transformed
 from blowfish_fast.policies import Policy
-from blowfish_fast.release.tables.accuracy import TableErrors
+from blowfish_fast.release.table_errors import TableErrors
 from blowfish_fast.workloads import Identity, Tables, Workload
 
 from .options import look_here_for

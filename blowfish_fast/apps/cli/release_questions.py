@@ -30,7 +30,7 @@ from blowfish_fast.release.group_answers import GroupedAnswers
 from blowfish_fast.release.olap import Groups, Selection
 from blowfish_fast.release.quantiles import in_values
 from blowfish_fast.release.release import Release
-from blowfish_fast.release.tables.tables_release import TablesRelease
+from blowfish_fast.release.tables_release import TablesRelease
 from blowfish_fast.workloads import Identity, Prefixes, Ranges, Rectangles, Workload
 
 ANSWERED = ("count", *(end for ends in BOUND_NAMES.values() for end in ends))

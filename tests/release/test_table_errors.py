@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import blowfish_fast as bf
-from blowfish_fast.release.tables.accuracy import TableErrors
+from blowfish_fast.release.table_errors import TableErrors
 
 SURVEY = bf.Domain((4, 2), names=["age", "sex"])
 ERRORS = TableErrors(

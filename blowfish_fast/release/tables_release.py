@@ -43,7 +43,7 @@ from blowfish_fast.release.synthetic import FittedTables, coins_of
 from blowfish_fast.workloads import Identity, Tables, Workload
 from blowfish_fast.workloads.tables import places_of, table_names
 
-from .accuracy import TableErrors
+from .table_errors import TableErrors
 
 if TYPE_CHECKING:
     import os

@@ -1,1 +1,0 @@
-"""Releases of many contingency tables: answers, fits, synthetic records, files."""
