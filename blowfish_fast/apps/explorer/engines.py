@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -20,7 +20,7 @@ from blowfish_fast._support.typing import IntArray
 from blowfish_fast.data.persons import Bound, RecordKeys
 from blowfish_fast.data.records import Rule
 from blowfish_fast.data.sql import CellColumn, CellCounts, CellQuery, bounded_table
-from blowfish_fast.data.sql_cells import Bins, type_problem
+from blowfish_fast.data.sql_cells import Bins, ibis_module, type_problem
 from blowfish_fast.errors import BlowfishError, CatalogError, EngineError
 
 from .sources import STATEMENT_SECONDS, Source, read_address
@@ -38,7 +38,13 @@ MOST_KEPT = 2**16
 """Cells of a question whose counts are kept, where they cannot change."""
 KEPT_CURSORS = 4
 """How often the same question is counted at the same time."""
-SYSTEM_SCHEMAS = ("information_schema", "pg_catalog", "pg_toast")
+POSTGRES_TABLES = """
+SELECT n.nspname, c.relname FROM pg_catalog.pg_class c
+JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f')
+AND n.nspname !~ '^(pg_|information_schema$)'
+AND has_schema_privilege(n.oid, 'USAGE')
+AND has_any_column_privilege(c.oid, 'SELECT')"""
 Result = TypeVar("Result")
 
 
@@ -87,13 +93,10 @@ class Database:
         """Return the names of all tables; those of other schemas as schema.table."""
 
         def listed(backend: Any) -> list[str]:
-            names = set(backend.list_tables())
-            if backend.name == "postgres":
-                hidden = {*SYSTEM_SCHEMAS, backend.current_database}
-                for schema in sorted({*backend.list_databases()} - hidden):
-                    inside = backend.list_tables(database=schema)
-                    names |= {f"{schema}.{one}" for one in inside}
-            return sorted(names)
+            if backend.name != "postgres":
+                return sorted(backend.list_tables())
+            short = {place: name for name, place in _places(backend).items()}
+            return sorted(short.values())
 
         return self._use("its tables could not be listed", listed)
 
@@ -176,12 +179,14 @@ class Database:
             with suppress(Exception):
                 one.disconnect()
 
+    def table(self, name: str) -> Any:
+        """Return a table as ibis has it, by a name that `tables` lists."""
+        problem = f"there is no table {name!r}, or it cannot be read"
+        return self._use(problem, lambda backend: _table(backend, name))
+
     def schema(self, table: str) -> Any:
         """Return the columns of a table and their ibis types."""
-        return self._use(
-            f"there is no table {table!r}, or it cannot be read",
-            lambda backend: _table(backend, table).schema(),
-        )
+        return self.table(table).schema()
 
     def _may_hold_null(self, table: TableSpec, one: AttributeSpec, kind: Any) -> bool:
         def nullable(backend: Any) -> bool:
@@ -322,9 +327,31 @@ def _cell_column(axis: AxisBins) -> CellColumn:
     return CellColumn(spec.source, attribute, rule, Bins(axis.labels, axis.stretch))
 
 
+def _places(backend: Any) -> dict[str, tuple[str, str]]:
+    """Return schema and table by name, long names first; PostgreSQL alone has several.
+
+    A table is named as schema.table, and without the schema where that is the first of
+    the search path. A name that two tables share is neither's.
+    """
+    with backend.con.transaction():
+        rows = backend.con.execute(POSTGRES_TABLES).fetchall()
+    home = backend.current_database
+    named = [(f"{schema}.{table}", (schema, table)) for schema, table in rows]
+    named += [(table, (schema, table)) for schema, table in rows if schema == home]
+    shared = Counter(name for name, _ in named)
+    return {name: place for name, place in named if shared[name] == 1}
+
+
 def _table(backend: Any, name: str) -> Any:
-    """Return a table by its name, or by schema.table."""
-    schema, dot, inside = name.partition(".")
-    if dot and backend.name == "postgres" and name not in backend.list_tables():
-        return backend.table(inside, database=schema)
-    return backend.table(name)
+    """Return a table by its name; types of one's own, such as enums, as their text."""
+    if backend.name != "postgres":
+        return backend.table(name)
+    schema, inside = _places(backend)[name]
+    # In two parts: by itself a schema with a dot would be read as two.
+    found = backend.table(inside, database=(backend.current_catalog, schema))
+    own = {
+        one: found[one].cast(ibis_module().dtype("string", nullable=kind.nullable))
+        for one, kind in found.schema().items()
+        if kind.is_unknown()
+    }
+    return found.mutate(**own) if own else found

