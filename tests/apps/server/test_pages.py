@@ -7,7 +7,7 @@ import pytest
 from blowfish_fast.apps.server.keys import CURATOR
 
 from .serving import AGES
-from .test_browser import SIZES, Visit, browser, playwright, site  # noqa: F401  fixtures
+from .test_browser import SIZES, Visit, browser, lines, playwright, site  # noqa: F401  fixtures
 
 pytestmark = pytest.mark.browser
 
@@ -192,3 +192,36 @@ def test_many_analysts_keep_the_page_short(browser, site):  # noqa: F811
         assert page.locator("#analysts tbody tr:visible").count() == 12
         page.fill("#analyst-search", "analyst 5")
         assert page.locator("#analysts tbody tr:visible").count() == 10
+
+
+def test_what_a_curator_sees_is_about_what_the_form_says(browser, site):  # noqa: F811
+    rows = "".join(f"{at},{at % 40}\n" for at in range(200))
+    site.workspace.add_csv("visits", f"patient,years\n{rows}".encode())
+    years = {"name": "years", "cells": {"start": 0, "stop": 64, "width": 1}}
+    whose = {"population": "patients", "person": "patient", "at_most": 1}
+    visits = {"name": "visits", "attributes": [years], **whose}
+    site.workspace.add_table(visits, epsilon=1)
+    with Visit(browser, site, CURATOR) as visit:
+        page = visit.page
+        page.wait_for_selector("#truth-title:has-text('histogram of age, by 2 cells')")
+        page.select_option("#policy-kind", "threshold")
+        page.fill("#theta", "9")
+        page.click("#draw-trade-off")
+        page.wait_for_selector("#draw-trade-off:not([disabled])")
+        assert page.is_visible("#trade-off-table")
+        # Another question: the curve goes, and the policy that was chosen stays.
+        page.select_option("#kind", "cumulative")
+        assert page.is_hidden("#trade-off-table")
+        assert lines(page, "#trade-off .trace") == 0
+        page.wait_for_selector("#graph-words:has-text('at most 9.')")
+        assert page.input_value("#policy-kind") == "threshold"
+        page.select_option("#kind", "histogram2d")
+        page.select_option("#second", "pay")
+        assert "pay from 0 to 4000; 3 bins." in visit.text("#bins-words")
+        page.select_option("#kind", "histogram")
+        assert page.is_visible("#clone-form")
+        # Another table: its own answers, which nobody has to ask for.
+        page.select_option("#table", "visits")
+        page.wait_for_selector("#truth-title:has-text('histogram of years')")
+        assert page.is_hidden("#clone-form")
+        assert page.is_hidden("#delete-table")

@@ -7,7 +7,7 @@ import { draw, drawBudget, drawTradeOff, scaleOf } from "./plots.js";
 
 let form;
 // The policy of the attribute as it is in force, and whether another one was chosen since.
-let inForce = { kind: "full" }, edited = false;
+let inForce = { kind: "full" }, edited = false, offered = "";
 let curve = null;
 let listed = [];
 const FEW = 12;
@@ -43,6 +43,8 @@ function showBoth(shown, title) {
   // Quantiles are read off running totals; those are the truth.
   if (truth.question.kind === "quantiles") truth.question = { ...truth.question, kind: "cumulative" };
   const flat = comparable(shown), scale = flat ? scaleOf([truth, shown.private]) : undefined;
+  // The form below may say something else by now.
+  byId("truth-title").textContent = `True answer: ${inWords(shown.private.question).replace(/ \([^()]*\)$/, "")}`;
   byId("private-title").textContent = title;
   draw(byId("truth"), [truth], [], scale);
   draw(byId("private"), [shown.private], [], scale);
@@ -95,9 +97,16 @@ function offer() {
   const wide = inForce.unit === "value" ? attribute.cells?.width ?? 1 : 1;
   if (inForce.theta) byId("theta").value = Math.max(1, Math.floor(inForce.theta / wide));
   byId("blocks").value = (inForce.blocks ?? [attribute.levels ?? []]).map((one) => one.join(", ")).join("; ");
+  byId("draw-trade-off").disabled = !ordered();
+  offered = chosen();
+}
+const chosen = () => `${form.table.name} ${form.attribute?.name}`;
+
+// A curve is about one question and one accuracy: it goes when they change.
+function forget() {
   curve = null;
   draw(byId("trade-off"), []);
-  byId("draw-trade-off").disabled = !ordered();
+  byId("trade-off-table").hidden = true;
 }
 
 async function graph() {
@@ -139,6 +148,8 @@ function state() {
     + (table.clone_of ? ` A clone of ${table.clone_of}, where ${table.currency_before} ${number(table.spent_before)} was spent on the same people: the two add up.` : "")
     + shared(table) + (table.closed ? " Closed: stored answers only." : "");
   byId("close-table").textContent = table.closed ? "Open the table again" : "Close the table";
+  // What shares its budget is neither cloned nor deleted.
+  byId("clone-form").hidden = byId("delete-table").hidden = table.population !== null;
   done("describe", true);
   done("policy", table.frozen || Object.keys(table.policies).length > 0);
   done("budget", table.budget > 0);
@@ -198,11 +209,11 @@ async function tradeOff() {
   button.disabled = true;
   byId("trade-off").setAttribute("aria-busy", "true");
   byId("trade-off-words").textContent = "working out the curve …";
-  curve = [];
-  const body = byId("trade-off-table").tBodies[0];
+  const own = curve = [], body = byId("trade-off-table").tBodies[0];
   body.replaceChildren();
   try {
     await stream("/api/curator/trade-off", { question: asked() }, (one) => {
+      if (curve !== own) return;
       curve.push(one);
       body.prepend(element("tr", {}, element("td", {}, one.theta === null ? "whole records" : String(one.theta)), element("td", {}, number(one.cost)),
         element("td", {}, one.theta === null ? "" : element("button", { class: "plain small", type: "button", "aria-label": `preview under threshold ${one.theta}`, onclick: () => pick(one.theta) }, "Preview"))));
@@ -216,10 +227,11 @@ async function tradeOff() {
   }
 }
 
-const policies = (chosen) => trying(async () => {
-  await put(path("policies"), chosen());
+const policies = (wanted) => trying(async () => {
+  await put(path("policies"), wanted());
   notice("the policy is set");
   await refresh();
+  forget();
   offer();
   await graph();
   await preview();
@@ -238,6 +250,7 @@ function listen() {
   byId("blocks").addEventListener("input", afterPause(redraw));
   byId("preview-policy").addEventListener("click", () => trying(previewStated));
   byId("draw-trade-off").addEventListener("click", () => trying(tradeOff));
+  for (const id of ["alpha", "beta"]) byId(id).addEventListener("input", forget);
   byId("set-policy").addEventListener("click", () => policies(() => stating(stated())));
   byId("reset-policy").addEventListener("click", () => policies(() => ({})));
   byId("analyst-search").addEventListener("input", sift);
@@ -302,10 +315,10 @@ trying(async () => {
     return;
   }
   form = new QuestionForm(tables, (id) => {
-    if (id !== "table" && id !== "attribute" && id !== "kind") { redraw(); return; }
-    offer();
+    forget();
+    if (chosen() !== offered) offer();
     redraw();
-    if (id === "table") trying(refresh);
+    if (id === "table") trying(async () => { await refresh(); await preview(); });
   });
   listen();
   offer();

@@ -1,6 +1,6 @@
 // The form of a question: tables, attributes, granularity, stretches, filters.
 
-import { byId, element, options } from "./api.js";
+import { byId, element, number, options } from "./api.js";
 import { day, titleOf } from "./numbers.js";
 
 const SEVERAL = ["histogram2d", "rectangles"];
@@ -126,12 +126,16 @@ export class QuestionForm {
     }));
   }
 
-  // How wide a bin is, in the attribute's own values.
+  // From where to where bins go, and how wide they are, in the attribute's own values.
   words() {
-    const first = this.attribute, kind = byId("kind").value;
-    const many = first?.cells && kind !== "marginal" ? this.widthOf(first) : 0;
-    byId("bins-words").textContent = many
-      ? `${titleOf({ ...first, attribute: first.name })} from ${first.cells.start} to ${first.cells.stop}; each bin covers ${many * first.cells.width}.` : "";
+    const kind = byId("kind").value, second = SEVERAL.includes(kind) && this.find(byId("second").value);
+    const said = ([one, id]) => {
+      const [low, high] = ends(one).map(day), many = this.widthOf(one, id);
+      const wide = one.cells ? `each bin covers ${number(many * one.cells.width)}` : `${Math.ceil(one.regular / many)} bins`;
+      return `${titleOf({ ...one, attribute: one.name })} from ${low} to ${high}; ${wide}. `;
+    };
+    const shown = kind === "marginal" ? [] : [[this.attribute, "width"], [second, "second-width"]];
+    byId("bins-words").textContent = shown.filter(([one]) => one && one.kind !== "category").map(said).join("");
   }
 
   widthOf(attribute, id = "width") {

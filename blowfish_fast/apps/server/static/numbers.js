@@ -74,6 +74,9 @@ export function headsOf(answer) {
 export function fillNumbers(table, answer, truth = null, most = 2000) {
   const rows = rowsOf(answer), ends = answer.intervals ? ["low", "high"] : [];
   const heads = [...headsOf(answer), ...(truth ? ["true"] : [])];
+  // The list is cut where the next row would stand: how many there are is said.
+  const title = table.closest("details")?.querySelector("summary");
+  if (title) title.textContent = `The numbers: ${rows.length} rows`;
   table.tHead.replaceChildren(element("tr", {}, ...heads.map((one) => element("th", { scope: "col" }, one))));
   table.tBodies[0].replaceChildren(...rows.slice(0, most).map((row, at) => element("tr", {},
     ...row.places.map((one) => element("td", {}, String(one))), ...["value", ...ends].map((one) => element("td", {}, row[one] === undefined ? "" : readable(row[one], fraction(row)))),

@@ -23,6 +23,9 @@ const middles = (axis) => axis.kind === "number"
   ? axis.edges.slice(0, -1).map((low, at) => (low + axis.edges[at + 1]) / 2)
   : axis.kind === "date" ? axis.edges.slice(0, -1) : axis.edges.map(plain);
 
+// Levels are set aslant where they would overlap: room is made for the longest.
+const named = (category) => category ? { type: "category", automargin: true } : {};
+
 // Light or dark, as the page is.
 const shade = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
@@ -95,8 +98,8 @@ function drawMap(box, answer, scale) {
   return put(box, [{ type: "heatmap", z: answer.values, x: sides(across), y: sides(down), text,
     hovertemplate: `%{z:.4g}${text ? `<br>${answer.intervals_hold === "truth" ? "interval" : "noise only:"} %{text}` : ""}<extra></extra>`,
     colorscale: "Viridis", zmin: scale?.[0], zmax: scale?.[1], colorbar: { thickness: 10 } }],
-  { xaxis: { title: { text: plain(titleOf(across)) }, type: across.kind === "category" ? "category" : undefined },
-    yaxis: { title: { text: plain(titleOf(down)) }, type: down.kind === "category" ? "category" : undefined } }, textOf(answer));
+  { xaxis: { title: { text: plain(titleOf(across)) }, ...named(across.kind === "category") },
+    yaxis: { title: { text: plain(titleOf(down)) }, ...named(down.kind === "category") } }, textOf(answer));
 }
 
 // One range of heights, or of colours, for several pictures.
@@ -122,7 +125,7 @@ export function draw(box, answers, names = [], scale = undefined) {
   return put(box, traces, {
     showlegend: many, legend: { orientation: "h", y: -0.25 },
     barmode: many ? "group" : "overlay",
-    xaxis: { title: { text: kind === "quantiles" ? "part of all records" : attribute }, type: category ? "category" : undefined },
+    xaxis: { title: { text: kind === "quantiles" ? "part of all records" : attribute }, ...named(category) },
     yaxis: { title: { text: kind === "quantiles" ? attribute : "records" }, range: scale,
       ...(kind === "quantiles" && first.axes[0].kind === "date" ? { type: "date", automargin: true } : kind === "quantiles" ? {} : { rangemode: "tozero" }) },
   }, answers.map(textOf).join(". "));
