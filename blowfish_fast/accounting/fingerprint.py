@@ -24,7 +24,8 @@ DEEPEST = 40
 """Objects within objects, at most: a cycle would never end."""
 
 
-_KNOWN: WeakKeyDictionary[Mechanism, tuple[dict[str, Any], bytes]] = WeakKeyDictionary()
+Facts = dict[str, Any]
+_KNOWN: WeakKeyDictionary[Mechanism, tuple[dict[str, Any], Facts]] = WeakKeyDictionary()
 
 FIRST_HOMES = {
     "measure.selectors.partitions.dyadic_rectangles": "DyadicRectangles",
@@ -70,22 +71,24 @@ def question_digest(*question: Any) -> str:
 def _digest(value: Any, depth: int) -> bytes:
     if type(value) in PLAIN:
         return _plain_digest(type(value).__name__, repr(value))
-    if isinstance(value, Mechanism):
-        return _mechanism_digest(value, depth)
-    return _whole_digest(value, depth)
-
-
-def _mechanism_digest(mechanism: Mechanism, depth: int) -> bytes:
-    """Return the digest of a mechanism, remembered while it holds the same objects."""
-    parts = _attributes(mechanism) or {}
-    known = _KNOWN.get(mechanism)
-    if known is not None and known[0].keys() == parts.keys():
-        before = known[0]
-        if all(before[name] is one for name, one in parts.items()):
-            return known[1]
-    digest = _whole_digest(mechanism, depth)
-    _KNOWN[mechanism] = parts, digest
+    if not isinstance(value, Mechanism):
+        return _whole_digest(value, depth)
+    facts = facts_of(value)
+    if "digest" not in facts:
+        facts["digest"] = _whole_digest(value, depth)
+    digest: bytes = facts["digest"]
     return digest
+
+
+def facts_of(mechanism: Mechanism) -> Facts:
+    """Return what is remembered of a mechanism while it holds the same objects."""
+    parts = _attributes(mechanism) or {}
+    before, facts = _KNOWN.get(mechanism, ({}, {}))
+    same = before.keys() == parts.keys()
+    if not (same and all(before[name] is one for name, one in parts.items())):
+        facts = {}
+        _KNOWN[mechanism] = parts, facts
+    return facts
 
 
 def _whole_digest(value: Any, depth: int) -> bytes:

@@ -51,7 +51,7 @@ from blowfish_fast.release.release import Release
 from blowfish_fast.release.tables_release import TablesRelease
 
 from .composition import Currency
-from .fingerprint import question_digest
+from .fingerprint import facts_of, question_digest
 from .journal import Charge
 from .statements import Entry
 
@@ -236,22 +236,26 @@ def is_public(part: RequestPart) -> bool:
 
 def describe_parts(parts: list[RequestPart], together: str | None) -> dict[str, Any]:
     """Describe a request for the log, without a word about its data."""
-    asked = [(one.mechanism, one.cells) for one in parts]
-    outside = [outside_parts(one.mechanism) for one in parts]
-    return {
-        "fingerprint": question_digest(together, asked),
-        "together": together,
-        "parts": [
-            {
-                "mechanism": one.mechanism.name,
-                **one.mechanism.budget.to_dict(),
-                "policy": one.mechanism.policy.describe(),
-                **({"vouched": strange} if strange else {}),
-            }
-            # What was defined outside the package, which a curator vouched for.
-            for one, strange in zip(parts, outside, strict=True)
-        ],
-    }
+    alone = together is None and len(parts) == 1 and parts[0].cells is None
+    facts = facts_of(parts[0].mechanism) if alone else {}
+    if "request" not in facts:
+        asked = [(one.mechanism, one.cells) for one in parts]
+        outside = [outside_parts(one.mechanism) for one in parts]
+        facts["request"] = {
+            "fingerprint": question_digest(together, asked),
+            "together": together,
+            "parts": [
+                {
+                    "mechanism": one.mechanism.name,
+                    **one.mechanism.budget.to_dict(),
+                    "policy": one.mechanism.policy.describe(),
+                    **({"vouched": strange} if strange else {}),
+                }
+                # What was defined outside the package, which a curator vouched for.
+                for one, strange in zip(parts, outside, strict=True)
+            ],
+        }
+    return dict(facts["request"])
 
 
 def people_of(parts: list[RequestPart], together: str | None) -> str | None:

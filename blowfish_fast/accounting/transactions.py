@@ -12,7 +12,7 @@ import sqlite3
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -49,8 +49,6 @@ class FileWatch:
         self._file = _number(self.path)
         self._recent: FileNumber | None = None
         self._newest: LogEntry | None = None
-        self._written: LogEntry | None = None
-        self._marking: sqlite3.Connection | None = None
 
     def attach(self, connection: sqlite3.Connection) -> None:
         """Watch a new connection, in this process or after a fork."""
@@ -89,20 +87,17 @@ class FileWatch:
                 "forgets charges; restore nothing older than the last one"
             )
 
-    def before_commit(self, connection: sqlite3.Connection) -> None:
-        """Read the newest entry, which the commit is about to make last."""
-        self._written = _newest(connection)
+    @contextmanager
+    def committing(self, connection: sqlite3.Connection) -> Iterator[None]:
+        """Remember, once it is committed, the newest entry: all must find it then."""
+        written = _newest(connection)
         marked = connection.execute("UPDATE in_use SET mark = 1 WHERE mark = 0")
-        self._marking = connection if marked.rowcount else None
-
-    def after_commit(self) -> None:
-        """Remember it: whoever opens this file must find it from now on."""
-        self._newest = self._written
-        if self._marking is not None:
+        yield
+        self._newest = written
+        if marked.rowcount:
             # The mark belongs into the file itself, where a copy of it shows it.
             with suppress(sqlite3.Error):
-                self._marking.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
-            self._marking = None
+                connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
 
 
 def was_in_use(connection: sqlite3.Connection) -> bool:
@@ -225,11 +220,8 @@ def _transaction(
         if guard is not None:
             guard.after_begin(connection)
         yield
-        if write and guard is not None:
-            guard.before_commit(connection)
-        connection.execute("COMMIT")
-        if write and guard is not None:
-            guard.after_commit()
+        with guard.committing(connection) if guard and write else nullcontext():
+            connection.execute("COMMIT")
     finally:
         if connection.in_transaction:
             with suppress(sqlite3.Error):

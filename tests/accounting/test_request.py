@@ -197,6 +197,21 @@ def test_a_description_does_not_depend_on_data():
     assert describe_parts([RequestPart(laplace(), COUNTS)], "ids") != one
 
 
+def test_a_description_follows_what_a_mechanism_holds():
+    mechanism = laplace()
+    part = RequestPart(mechanism, COUNTS)
+    one = describe_parts([part], None)
+    # What a request adds to it is not remembered.
+    one["note"] = "mine"
+    assert "note" not in describe_parts([part], None)
+    twice = describe_parts([RequestPart(mechanism, COUNTS, [1])], None)
+    assert twice["fingerprint"] != one["fingerprint"]
+    mechanism.budget *= 2
+    other = describe_parts([part], None)
+    assert other["fingerprint"] != one["fingerprint"]
+    assert other["parts"][0]["epsilon"] != one["parts"][0]["epsilon"]
+
+
 @pytest.mark.parametrize("fit", [None, "non_negative"])
 def test_bytes_are_those_of_a_release_file(tmp_path, fit):
     asked = bf.workloads.Ranges(LINE, [0], [3])

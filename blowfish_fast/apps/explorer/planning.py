@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import threading
 from collections import OrderedDict
@@ -126,7 +125,7 @@ class Planner:
 
     def plan(self, table: TableSpec, asked: Question) -> Plan:
         """Return the plan of a question; whoever asks the same waits for one plan."""
-        key = (_policies_key(table), asked.model_dump_json())
+        key = (_policies(table), asked.model_dump_json())
         known = self._plans.get(key)
         if known is not None:
             return known
@@ -142,7 +141,7 @@ class Planner:
 
     def shape(self, table: TableSpec, asked: Question) -> Shape:
         """Return bins, policy and queries of a question, whatever it may cost."""
-        key = (_policies_key(table), asked.model_dump_json(exclude={"cost"}))
+        key = (_policies(table), asked.model_dump_json(exclude={"cost"}))
         known = self._shapes.get(key)
         if known is None:
             layout = lay_out(table, asked)
@@ -329,8 +328,5 @@ def _joined_to_all(plan: Plan) -> str | None:
     )
 
 
-def _policies_key(table: TableSpec) -> str:
-    if not table.policies:
-        return ""
-    stated = {name: one.model_dump() for name, one in table.policies.items()}
-    return json.dumps(stated, sort_keys=True)
+def _policies(table: TableSpec) -> str:
+    return table.model_dump_json(include={"policies"}) if table.policies else ""

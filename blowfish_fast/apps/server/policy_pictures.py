@@ -49,7 +49,10 @@ def question_picture(layout: Layout, policy: Policy) -> dict[str, Any]:
     # Of a third attribute, and further ones, the first bin.
     rest = np.zeros((len(shape) - len(drawn), corner.shape[1]), dtype=np.int64)
     cells = np.ravel_multi_index(tuple(np.concatenate([corner, rest])), shape)
-    names = [_bin_names(one) for one in layout.described]
+    names = [
+        [f"{one:g}" if isinstance(one, float) else str(one) for one in axis["edges"]]
+        for axis in layout.described
+    ]
     labels = [
         ", ".join(name[place] for name, place in zip(names, places, strict=False))
         for places in corner.T
@@ -90,10 +93,6 @@ def _picture(
 def _words(spec: AttributeSpec, stated: PolicySpec | None) -> str:
     """Say which values are joined; any two, those missing too, if none is stated."""
     return "any two values" if stated is None else stated.words(spec)
-
-
-def _bin_names(axis: dict[str, Any]) -> list[str]:
-    return [f"{one:g}" if isinstance(one, float) else str(one) for one in axis["edges"]]
 
 
 def _labels(domain: Domain) -> list[str]:

@@ -255,7 +255,14 @@ def test_keys_are_kept_as_hashes_that_only_the_owner_reads(tmp_path):
     assert stat.S_IMODE((tmp_path / "keys.json").stat().st_mode) == 0o600
     again = Keys(tmp_path / "keys.json")
     assert again.identify(secret) == Caller("analyst", "ann")
+    # A secret that was right is remembered until somebody's changes.
+    assert again.identify(secret) == ("analyst", "ann")
+    assert again.identify(secret) == ("analyst", "ann")
+    new = again.make("analyst", "ann")
+    assert again.identify(secret) is None
+    assert again.identify(new) == ("analyst", "ann")
     again.revoke("analyst", "ann")
+    assert again.identify(new) is None
     assert Keys(tmp_path / "keys.json").identify(secret) is None
     assert json.loads((tmp_path / "keys.json").read_text())["analyst"] == {}
 
