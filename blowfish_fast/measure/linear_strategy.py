@@ -16,12 +16,7 @@ import numpy as np
 from blowfish_fast._support.typing import BoolArray, FloatArray, IntArray
 from blowfish_fast.errors import DomainError, IntervalError, SizeError
 from blowfish_fast.measure.budgets import Budget
-from blowfish_fast.measure.noise import (
-    WEIGHT_BITS,
-    Scales,
-    Spread,
-    scales_within,
-)
+from blowfish_fast.measure.noise import WEIGHT_BITS, Scales, Spread, scales_within
 from blowfish_fast.measure.tails import noise_half_widths
 from blowfish_fast.policies import Policy
 from blowfish_fast.workloads import Form, Fractions, Implicit, Pieces

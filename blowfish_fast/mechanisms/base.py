@@ -9,15 +9,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cache, cached_property
 from types import MappingProxyType
-from typing import (
-    TYPE_CHECKING,
-    Any,
-    ClassVar,
-    NamedTuple,
-    Self,
-    Unpack,
-    final,
-)
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self, Unpack, final
 
 import numpy as np
 

@@ -22,15 +22,7 @@ from blowfish_fast.data.persons import Bound, read_at_most, units_per_person
 from blowfish_fast.errors import PolicyError
 
 from .base import OverAnyGraph, Policy, moves_words
-from .protocol import (
-    ABSENT,
-    CHUNK,
-    Bandwidth,
-    Change,
-    PersonRule,
-    PolicyGraph,
-    implies,
-)
+from .protocol import ABSENT, CHUNK, Bandwidth, Change, PersonRule, PolicyGraph, implies
 
 
 class AddRemove(Policy):

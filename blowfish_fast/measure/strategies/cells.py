@@ -19,12 +19,7 @@ from blowfish_fast.errors import SizeError
 from blowfish_fast.measure.budgets import Budget
 from blowfish_fast.measure.handle import Handle, Measurement
 from blowfish_fast.measure.linear_strategy import LinearStrategy, one_draw
-from blowfish_fast.measure.noise import (
-    WEIGHT_BITS,
-    Scales,
-    Spread,
-    noise_mean_size,
-)
+from blowfish_fast.measure.noise import WEIGHT_BITS, Scales, Spread, noise_mean_size
 from blowfish_fast.measure.tails import equal_sum_half_widths
 from blowfish_fast.policies import Policy
 from blowfish_fast.workloads import Form, Fractions, Implicit, Pieces

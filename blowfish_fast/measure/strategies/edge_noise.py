@@ -15,12 +15,7 @@ import numpy as np
 
 from blowfish_fast import kernels
 from blowfish_fast._support.typing import BoolArray, FloatArray, IntArray
-from blowfish_fast.errors import (
-    EpsilonError,
-    PrivacyError,
-    ReleaseFileError,
-    SizeError,
-)
+from blowfish_fast.errors import EpsilonError, PrivacyError, ReleaseFileError, SizeError
 from blowfish_fast.measure.budgets import Budget
 from blowfish_fast.measure.linear_strategy import integers
 from blowfish_fast.measure.noise import WEIGHT_BITS, Scales

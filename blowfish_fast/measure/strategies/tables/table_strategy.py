@@ -15,11 +15,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from blowfish_fast._support.typing import BoolArray, FloatArray, IntArray
-from blowfish_fast.errors import (
-    DomainError,
-    PolicyError,
-    ReleaseFileError,
-)
+from blowfish_fast.errors import DomainError, PolicyError, ReleaseFileError
 from blowfish_fast.measure.linear_strategy import LinearStrategy
 from blowfish_fast.measure.noise import Scales, integer_weights
 from blowfish_fast.policies import (
