@@ -80,9 +80,14 @@ class Explorer:
     >>> explorer = Explorer(table, database, epsilon=1)
     >>> asked = {"kind": "histogram", "table": "visits", "attribute": "age"}
     >>> question = {**asked, "cost": {"alpha": 20, "beta": 0.05}}
+    >>> plan = explorer.plan(question)
+    >>> plan.mechanism.name, plan.free, 0 < plan.cost < 1
+    ('transformed', False, True)
     >>> answer = explorer.ask(question)
     >>> answer.values.shape, answer.intervals.shape
     ((10,), (10, 2))
+    >>> answer.confidence, answer.replayed, sorted(answer.to_dict())[:3]
+    (0.95, False, ['as_of', 'axes', 'confidence'])
     >>> explorer.ask(question).replayed, explorer.ledger.spent == answer.epsilon
     (True, True)
     """
