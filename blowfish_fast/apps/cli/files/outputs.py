@@ -63,6 +63,8 @@ STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; color: #1a1a1a; background: #fff;
   max-width: 46rem; margin: 2rem auto; padding: 0 1rem }
 h1 { font-size: 1.6rem; line-height: 1.2 } h2 { font-size: 1.15rem; margin-top: 2rem }
+h3 { font-size: 1rem; margin: 1.5rem 0 0 } p { overflow-wrap: anywhere }
+.wide { overflow-x: auto }
 table { border-collapse: collapse; margin: .5rem 0 }
 th, td { padding: .15rem .8rem .15rem 0; text-align: left;
   border-bottom: 1px solid #bbb }
@@ -346,7 +348,12 @@ def _first_tables(
 ) -> list[str]:
     """Return the head of each of the first tables, and where all of them are."""
     kinds = {"fitted": False} | ({"whole": True} if whole else {})
-    parts, more = ["<h2>The tables</h2>"], len(release.asked) - FIRST_TABLES
+    told = "Fitted counts are not negative" + "; whole ones add up exactly" * whole
+    parts = [
+        "<h2>The tables</h2>",
+        f"<p>{told}. Intervals are around the estimate.</p>",
+    ]
+    more = len(release.asked) - FIRST_TABLES
     for names in release.asked[:FIRST_TABLES]:
         title = " x ".join(map(str, names))
         parts.append(f"<h3>{escape(title)}</h3>")
@@ -384,8 +391,9 @@ def _table(names: list[str], rows: list[list[str]], label: str) -> str:
     head = line('th scope="col"', names)
     body = "\n".join(line("td", row) for row in rows)
     return (
+        f'<div class="wide" role="group" aria-label="{escape(label)}" tabindex="0">'
         f'<table aria-label="{escape(label)}">\n<thead>{head}</thead>\n'
-        f"<tbody>\n{body}\n</tbody>\n</table>"
+        f"<tbody>\n{body}\n</tbody>\n</table></div>"
     )
 
 
