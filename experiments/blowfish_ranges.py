@@ -24,12 +24,12 @@ from blowfish_fast.advice.experiments.experiment import (
     means,
     seed_of,
 )
-from blowfish_fast.advice.experiments.mechanism_grid import Contender, release_errors
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.policies import Full, Line, Policy, Threshold
 from blowfish_fast.workloads import Ranges
 
 from .blowfish_clusters import EPSILONS, PAPER, SHOWN
+from .contenders import Contender, contender_errors
 from .drawing import add_legend, curves
 from .paper_sets import line_set, map_set
 from .row_statistics import geometric_mean, quartiles
@@ -103,7 +103,7 @@ class Figure2(Experiment):
                 for trial in range(settings.trials)
             ]
             predicted = way.build(policy, ranges, str(epsilon)).expected_error().mean()
-            for row in release_errors(
+            for row in contender_errors(
                 way, policy, ranges, str(epsilon), data.counts, seeds, measure="squared"
             ):
                 rows.append(

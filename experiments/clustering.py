@@ -15,13 +15,13 @@ from typing import NamedTuple
 import numpy as np
 
 from blowfish_fast._support.typing import AnyArray, FloatArray, IntArray
-from blowfish_fast.advice.experiments.mechanism_grid import seeded_release
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.mechanisms.dawa import Dawa
 from blowfish_fast.mechanisms.kmeans import KMeans, KMeansRelease
 from blowfish_fast.policies import Full, Policy
 from blowfish_fast.workloads import Rectangles
 
+from .contenders import seeded_release
 from .point_sets import PointSet
 
 CLUSTERS = 4

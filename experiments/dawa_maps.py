@@ -23,12 +23,12 @@ from blowfish_fast.advice.experiments.experiment import (
     seed_of,
     skipped_notes,
 )
-from blowfish_fast.advice.experiments.mechanism_grid import Contender, release_errors
 from blowfish_fast.advice.experiments.result_files import grouped_bars, legend_above
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.policies import AddRemove
 from blowfish_fast.workloads import Rectangles
 
+from .contenders import Contender, contender_errors
 from .dawa_setup import EPSILONS, OURS, PAPER
 from .paper_sets import map_set
 from .row_statistics import by_method, geometric_mean
@@ -133,7 +133,7 @@ class Figure7(Experiment):
                 **row,
             }
             for contender in CONTENDERS
-            for row in release_errors(
+            for row in contender_errors(
                 contender,
                 policy,
                 rectangles,

@@ -13,12 +13,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from blowfish_fast.advice.experiments.experiment import Row, Settings, Task, seed_of
-from blowfish_fast.advice.experiments.mechanism_grid import Contender, release_errors
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.measure.selectors.partitions import LeastCost
 from blowfish_fast.policies import AddRemove
 from blowfish_fast.workloads import Identity, Ranges, Workload
 
+from .contenders import Contender, contender_errors
 from .paper_sets import LINE_CELLS, LINE_SETS, line_set
 
 PAPER = "DAWA (Li, Hay, Miklau, Wang 2014)"
@@ -118,7 +118,7 @@ def errors_of(
             **row,
         }
         for contender in contenders
-        for row in release_errors(
+        for row in contender_errors(
             contender,
             policy,
             workload,

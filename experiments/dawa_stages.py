@@ -21,9 +21,9 @@ from blowfish_fast.advice.experiments.experiment import (
     distinct,
     means,
 )
-from blowfish_fast.advice.experiments.mechanism_grid import Contender
 from blowfish_fast.advice.experiments.result_files import grouped_bars, legend_above
 
+from .contenders import Contender
 from .dawa_setup import KINDS, NEEDS, OURS, PAPER, PROTOCOL, errors_of, grid_of_tasks
 from .row_statistics import by_method, geometric_mean
 

@@ -23,10 +23,10 @@ from blowfish_fast.advice.experiments.experiment import (
     Task,
     seed_of,
 )
-from blowfish_fast.advice.experiments.mechanism_grid import seeded_release
 from blowfish_fast.advice.usefulness import cells_error
 from blowfish_fast.mechanisms.maps.trees import KdTree
 
+from .contenders import seeded_release
 from .drawing import add_legend
 from .kdtree_setup import (
     ALPHA,

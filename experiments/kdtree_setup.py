@@ -17,11 +17,11 @@ import numpy as np
 
 from blowfish_fast._support.typing import AnyArray, IntArray
 from blowfish_fast.advice.experiments.experiment import Row, Settings, seed_of
-from blowfish_fast.advice.experiments.mechanism_grid import Contender, seeded_release
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.policies import AddRemove
 from blowfish_fast.workloads import Ranges, Rectangles, Workload
 
+from .contenders import Contender, seeded_release
 from .stand_ins import generator_of
 
 PAPER = "Xiao, Xiong, Yuan, multidimensional partitioning (DPCube)"

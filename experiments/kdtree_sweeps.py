@@ -28,10 +28,10 @@ from blowfish_fast.advice.experiments.experiment import (
     means,
     seed_of,
 )
-from blowfish_fast.advice.experiments.mechanism_grid import Contender
 from blowfish_fast.measure.randomness import Randomness
 from blowfish_fast.measure.selectors.partitions import UniformityRule
 
+from .contenders import Contender
 from .drawing import add_legend, curves
 from .kdtree_setup import (
     ALPHA,

@@ -24,12 +24,12 @@ from blowfish_fast.advice.experiments.experiment import (
     seed_of,
     skipped_notes,
 )
-from blowfish_fast.advice.experiments.mechanism_grid import Contender, release_errors
 from blowfish_fast.advice.experiments.result_files import grouped_bars, legend_above
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.policies import AddRemove
 from blowfish_fast.workloads import Rectangles
 
+from .contenders import Contender, contender_errors
 from .dawa_maps import MAPS as PAPER_MAPS
 from .dawa_maps import SHAPES, sides_of
 from .paper_sets import map_set
@@ -128,7 +128,7 @@ class Space(Experiment):
                 seed_of(settings, task.key, contender.label, trial)
                 for trial in range(settings.trials)
             ]
-            found = release_errors(
+            found = contender_errors(
                 contender,
                 AddRemove(domain),
                 asked,

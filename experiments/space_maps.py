@@ -17,12 +17,12 @@ import numpy as np
 
 from blowfish_fast._support.typing import AnyArray, FloatArray
 from blowfish_fast.advice.experiments.experiment import Row, distinct
-from blowfish_fast.advice.experiments.mechanism_grid import Contender, seeded_release
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.errors import BlowfishError
 from blowfish_fast.policies import AddRemove
 from blowfish_fast.workloads import Rectangles
 
+from .contenders import Contender, seeded_release
 from .world_places import world_set
 
 if TYPE_CHECKING:

@@ -21,10 +21,10 @@ from blowfish_fast.advice.experiments.experiment import (
     distinct,
     means,
 )
-from blowfish_fast.advice.experiments.mechanism_grid import Contender
 from blowfish_fast.advice.experiments.result_files import grouped_bars, legend_above
 from blowfish_fast.measure.selectors.partitions import DyadicTree, LeastCost
 
+from .contenders import Contender
 from .dawa_setup import NEEDS, cells_of, sets_of
 from .drawing import add_legend, curves
 from .paper_sets import line_set

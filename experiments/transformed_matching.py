@@ -18,10 +18,10 @@ from blowfish_fast.advice.experiments.experiment import (
     distinct,
     means,
 )
-from blowfish_fast.advice.experiments.mechanism_grid import Contender
 from blowfish_fast.advice.experiments.result_files import grouped_bars, legend_above
 from blowfish_fast.measure.selectors.partitions import MatchingPairs, NoisySort
 
+from .contenders import Contender
 from .dawa_setup import cells_of
 from .paper_sets import line_set
 from .row_statistics import geometric_mean

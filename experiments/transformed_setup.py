@@ -21,12 +21,12 @@ from blowfish_fast.advice.experiments.experiment import (
     seed_of,
     skipped_notes,
 )
-from blowfish_fast.advice.experiments.mechanism_grid import Contender, release_errors
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.measure.selectors.partitions import DyadicTree, LeastCost
 from blowfish_fast.policies import AddRemove, Line
 from blowfish_fast.workloads import Identity
 
+from .contenders import Contender, contender_errors
 from .row_statistics import geometric_mean
 
 PAPER = "Data-dependent Blowfish (Anuarbek)"
@@ -76,7 +76,7 @@ def cell_errors(
         ]
         rows += [
             {"set": data.label, "epsilon": epsilon, **row}
-            for row in release_errors(
+            for row in contender_errors(
                 one,
                 policy,
                 cells,

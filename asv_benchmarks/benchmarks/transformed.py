@@ -22,7 +22,7 @@ from blowfish_fast.measure.selectors.partitions import (
     NoisySort,
 )
 from blowfish_fast.measure.strategies.strategy_choice import all_choices
-from blowfish_fast.policies import Graph, Line, Policy, Threshold
+from blowfish_fast.policies import Full, Graph, Line, Policy, Threshold
 from blowfish_fast.workloads import AllRanges, Identity, Workload
 
 from .common import (
@@ -58,6 +58,8 @@ POLICIES: dict[str, Callable[[int], Policy]] = {
     "ring": lambda cells: _ring(Domain(cells)),
     "grid": _grid,
 }
+DENSE: dict[str, Callable[[int], Policy]] = {"full": lambda cells: Full(Domain(cells))}
+"""Policies of too many edges for the benchmarks that list them."""
 
 
 class QuotientOfBuckets(Timed):
@@ -117,7 +119,7 @@ class Translate(Timed):
     params: ClassVar[list[Any]] = [[2**12], list(POLICIES)]
 
     def prepare(self, cells: int, policy: str) -> Call:
-        stated = POLICIES[policy](cells)
+        stated = {**POLICIES, **DENSE}[policy](cells)
         one_axis = stated.domain.ndim == 1
         asked = ranges(stated.domain) if one_axis else rectangles(stated.domain)
         return lambda: translate(stated, asked, alpha=1000.0, beta=0.05)
@@ -128,7 +130,7 @@ class TranslateAnew(Translate):
 
     params: ClassVar[list[Any]] = [
         [2**12] if SMALL else [2**18, 2**20],
-        ["line", "threshold"],
+        ["line", "threshold", "full"],
     ]
 
     def prepare(self, cells: int, policy: str) -> Call:

@@ -11,14 +11,10 @@ from blowfish_fast.advice.experiments.experiment import (
     skipped_notes,
     values_by,
 )
-from blowfish_fast.advice.experiments.mechanism_grid import (
-    Contender,
-    mean_error,
-    release_errors,
-)
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.policies import AddRemove
 from blowfish_fast.workloads import Identity
+from experiments.contenders import Contender, contender_errors
 from experiments.row_statistics import geometric_mean, quartiles
 
 ROWS = [
@@ -53,14 +49,18 @@ def test_the_geometric_mean_of_nothing_is_not_a_number():
 
 
 def test_errors_are_absolute_or_squared():
-    answers, truth = np.array([1.0, 4.0]), np.array([2, 2])
-    assert mean_error(answers, truth, "absolute") == 1.5
-    assert mean_error(answers, truth, "squared") == 2.5
+    one = Domain(1)
+    asked = (Contender("noise", "laplace"), AddRemove(one), Identity(one), "0.1", [7])
+    plain = contender_errors(*asked, range(5))
+    squared = contender_errors(*asked, range(5), measure="squared")
+    errors = np.array([row["error"] for row in plain])
+    assert errors.any()
+    assert [row["error"] for row in squared] == pytest.approx(errors**2)
 
 
 def test_a_contender_is_measured_once_per_seed():
     domain = Domain(64)
-    rows = release_errors(
+    rows = contender_errors(
         Contender("noise", "laplace", divisor=2),
         AddRemove(domain),
         Identity(domain),
@@ -77,7 +77,7 @@ def test_a_contender_is_measured_once_per_seed():
 
 def test_a_refusal_is_a_row_with_its_reason():
     grid = Domain((8, 8))
-    rows = release_errors(
+    rows = contender_errors(
         Contender("P-HP", "php"),
         AddRemove(grid),
         Identity(grid),

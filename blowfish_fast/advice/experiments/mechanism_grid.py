@@ -6,19 +6,18 @@ True counts are compared with noisy answers, which nobody may do with private da
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from blowfish_fast._support.typing import AnyArray, FloatArray
+from blowfish_fast._support.typing import AnyArray
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.errors import BlowfishError, InputError
 from blowfish_fast.measure.budgets import Budget
 from blowfish_fast.mechanisms.base import Mechanism
 from blowfish_fast.mechanisms.registry import find_mechanism
 from blowfish_fast.policies import Policy
-from blowfish_fast.release.release import Release
 from blowfish_fast.workloads import Workload
 
 from .datasets import DataSet, data_set
@@ -134,10 +133,11 @@ class MechanismGrid(Experiment):
             {"set": data.label, "epsilon": epsilon, **row}
             for name in self.mechanisms
             for row in release_errors(
-                Contender(name, name),
-                policy,
+                name,
+                partial(
+                    find_mechanism(name), policy, workload, epsilon=read_budget(epsilon)
+                ),
                 workload,
-                epsilon,
                 data.counts,
                 [
                     seed_of(settings, task.key, name, trial)
@@ -176,7 +176,7 @@ class MechanismGrid(Experiment):
             panel.set_visible(False)
         for panel, epsilon in zip(panels, epsilons, strict=False):
             grouped_bars(panel, found, sets, self.mechanisms, at=(epsilon,))
-            panel.set_title(_budget(epsilon).words(), fontsize=9)
+            panel.set_title(read_budget(epsilon).words(), fontsize=9)
         legend_above(figure, panels[0])
 
     def _problem(
@@ -187,71 +187,30 @@ class MechanismGrid(Experiment):
         return data, self.policy(domain), self.workload(domain)
 
 
-def _budget(words: Any) -> Budget:
+def read_budget(words: Any) -> Budget:
     """Read an epsilon, or the rho of "rho=0.01"."""
     named, _, amount = str(words).rpartition("=")
     return Budget.stated(rho=amount) if named else Budget.stated(epsilon=words)
 
 
-Measure = Literal["absolute", "squared"]
-
-
-@dataclass(frozen=True)
-class Contender:
-    """A mechanism with its `options`, under the name that a table gives it.
-
-    Epsilon is divided by `divisor`: 2 where a method for added or removed records meets
-    a policy with moves.
-    """
-
-    label: str
-    mechanism: str
-    options: Mapping[str, Any] = field(default_factory=dict)
-    divisor: int = 1
-
-    def build(self, policy: Policy, workload: Workload, epsilon: Any) -> Mechanism:
-        """Return the mechanism, ready to release."""
-        return find_mechanism(self.mechanism)(
-            policy,
-            workload,
-            epsilon=_budget(epsilon).over(self.divisor),
-            **self.options,
-        )
-
-
-def seeded_release(mechanism: Mechanism, data: Any, seed: int) -> Release:
-    """Release with seeded noise, which the release itself calls an experiment."""
-    release = mechanism.release(data, rng=seed)
-    assert not release.private, "a seeded release is never private"
-    return release
-
-
 def release_errors(
-    contender: Contender,
-    policy: Policy,
+    label: str,
+    build: Callable[[], Mechanism],
     workload: Workload,
-    epsilon: Any,
     counts: AnyArray,
     seeds: Iterable[int],
     *,
-    measure: Measure = "absolute",
+    lost: Callable[[AnyArray], AnyArray] = np.abs,
 ) -> list[Row]:
-    """Return mean errors per query, a release per seed, or one row with a refusal."""
+    """Return mean losses per query, a release per seed, or one row with a refusal."""
     truth = workload.answer(counts)
     rows: list[Row] = []
     try:
-        mechanism = contender.build(policy, workload, epsilon)
+        mechanism = build()
         for trial, seed in enumerate(seeds):
-            answers = seeded_release(mechanism, counts, seed).answer(workload)
-            error = mean_error(answers, truth, measure)
+            answers = mechanism.release(counts, rng=seed).answer(workload)
+            error = float(np.mean(lost(answers - truth)))
             rows.append({"trial": trial, "error": error, "skipped": None})
     except BlowfishError as refusal:
         rows = [{"trial": None, "error": None, "skipped": str(refusal)}]
-    return [{"method": contender.label, **row} for row in rows]
-
-
-def mean_error(answers: AnyArray, truth: AnyArray, measure: Measure) -> float:
-    """Return the mean absolute or squared difference."""
-    difference: FloatArray = np.asarray(answers - truth, dtype=np.float64)
-    lost = difference**2 if measure == "squared" else np.abs(difference)
-    return float(np.mean(lost))
+    return [{"method": label, **row} for row in rows]

@@ -18,6 +18,7 @@ from blowfish_fast.measure.linear_strategy import (
     UNKNOWN_SCALE,
     LinearStrategy,
     integers,
+    known_noise,
     numbers,
 )
 from blowfish_fast.measure.noise import Scales, Spread, integer_weights
@@ -26,12 +27,16 @@ from blowfish_fast.workloads import Form, Fractions, Implicit, Pieces
 from blowfish_fast.workloads.base import row_moments
 
 from .prefix_sums import LineReach, PrefixSums, Totals
+from .trees.tree import noise_of
 
 if TYPE_CHECKING:
     from blowfish_fast.kernels.tree.block_spread import LoudestNoise, NodeNoise
     from blowfish_fast.kernels.tree.block_trees import BlockTrees
+    from blowfish_fast.kernels.tree.noise_rows import NodeRows
     from blowfish_fast.kernels.tree.shape import Tree
 
+
+FEW_BLOCKS = 8
 
 Cuts = tuple[IntArray, IntArray, FloatArray, FloatArray]
 """Queries as sums of cuts, in the layout of `hierarchy_variances`."""
@@ -176,8 +181,12 @@ class OrderedHierarchy(LinearStrategy):
     def _spread(self, form: Fractions | Pieces, scales: Scales) -> Spread:
         """Return the law of each query's noise; the variance is exact.
 
-        `square` and `largest` are bounds above: Lemma OH11.
+        `square` and `largest` are bounds above: Lemma OH11. A few blocks are walked
+        like any tree, which gives them exactly.
         """
+        if self.blocks <= FEW_BLOCKS:
+            noise = self._kept(scales, self._tree_noise)
+            return Spread(*noise_of(form, noise, self.trees.tree), scales.least)
         loudest, least = self._kept(scales, self._noise)
         cuts, size, variation = _cuts(form, self.cells)
         variance = self._variance(cuts, scales)
@@ -209,6 +218,12 @@ class OrderedHierarchy(LinearStrategy):
         )
         return loudest, scales.least
 
+    def _tree_noise(self, scales: Scales) -> NodeRows:
+        variances, widths = known_noise(scales)
+        variances = self.trees.by_node(variances, np.inf)
+        widths = self.trees.by_node(widths, 0.0)
+        return kernels.tree_noise(variances, widths, self.trees.tree)
+
     def _node_noise(self, scales: Scales) -> NodeNoise:
         return kernels.block_noise(scales.variances, self.trees)
 
@@ -221,6 +236,8 @@ class OrderedHierarchy(LinearStrategy):
         if self.as_totals is not None:
             return self.as_totals.total_variance(form, scales)
         if not isinstance(form, Implicit):
+            if self.blocks <= FEW_BLOCKS:
+                return float(self._spread(form, scales).variance.sum())
             return float(self._variance(_cuts(form, self.cells)[0], scales).sum())
         return kernels.tree_total_variance(
             self.trees.by_node(scales.variances, np.inf),

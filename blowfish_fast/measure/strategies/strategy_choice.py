@@ -27,8 +27,8 @@ from blowfish_fast.measure.budgets import Budget
 from blowfish_fast.measure.linear_strategy import LinearStrategy
 from blowfish_fast.measure.noise import laplace_variance
 from blowfish_fast.measure.strategies.trees.tree_weights import tuned_tree
-from blowfish_fast.policies import Policy
-from blowfish_fast.workloads import Form, Implicit
+from blowfish_fast.policies import Line, Policy
+from blowfish_fast.workloads import Form, Fractions, Implicit
 
 from .cells import Cells
 from .edge_cuts import cut_variance
@@ -62,6 +62,9 @@ MOST_WEIGHED = 2**22
 
 FEW_EDGES = 2**16
 """Up to here a spanning tree is followed along every edge at once."""
+
+FEW_CELLS = 2**12
+"""Up to here a tree is tuned even if it can hardly gain."""
 
 SMALL = Fraction(1, 100)
 """An epsilon or rho at which the law of the noise is nearly the continuous one."""
@@ -172,6 +175,8 @@ def _choice(
             raise PolicyError(
                 "noise along the lines of a grid serves listed queries better"
             )
+        if name == "tuned_tree" and rivals and _totals_suffice(policy, form):
+            raise PolicyError("no tree serves ranges under a line better than totals")
         many = rivals is not None and name in ("edge", "tree")
         if many and policy.edge_count > MOST_WEIGHED:
             raise SizeError(
@@ -186,6 +191,16 @@ def _choice(
     except BlowfishError as problem:
         return Choice(name, None, math.inf, str(problem))
     return Choice(name, strategy, variance, "")
+
+
+def _totals_suffice(policy: Policy, form: Form) -> bool:
+    """Return whether no tree gains on running totals, but for single nodes: HI10."""
+    if not isinstance(policy, Line) or policy.domain.size <= FEW_CELLS:
+        return False
+    if not isinstance(form, Fractions):
+        return isinstance(form, Implicit) and form.kind in ("prefixes", "all_ranges")
+    nodes = form.first % (form.last - form.first + 1) == 0
+    return bool(np.count_nonzero(nodes) <= form.first.size // 8)
 
 
 def _refuse_detours(

@@ -11,7 +11,7 @@ from blowfish_fast import Domain
 from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.errors import DomainError, IntervalError
 from blowfish_fast.measure.noise import Scales
-from blowfish_fast.measure.strategies import OrderedHierarchy
+from blowfish_fast.measure.strategies import OrderedHierarchy, ordered_hierarchy
 from blowfish_fast.measure.strategies.hierarchy_plan import planned_hierarchy
 from blowfish_fast.policies import AddRemove, Blocks, Full, Graph, Line, Threshold
 from blowfish_fast.workloads import AllRanges, Identity, Linear, Ranges
@@ -72,7 +72,11 @@ def test_o6_uniform_noise_spends_epsilon_on_the_worst_edge(cells, fan_out):
 
 
 @pytest.mark.parametrize("name", POLICIES)
-def test_spread_equals_dense_least_squares_or_bounds_it(name, generator):
+@pytest.mark.parametrize("few", [0, 8])
+def test_spread_equals_dense_least_squares_or_bounds_it(
+    name, few, generator, monkeypatch
+):
+    monkeypatch.setattr(ordered_hierarchy, "FEW_BLOCKS", few)
     policy = POLICIES[name]
     matrix = generator.integers(-2, 3, (10, CELLS)).astype(float)
     single, pairs = Buckets.single_cells(CELLS), Buckets(np.arange(0, 27, 2))
@@ -92,9 +96,15 @@ def test_spread_equals_dense_least_squares_or_bounds_it(name, generator):
                 )
                 assert (got.square >= want.square * (1 - 1e-5) - 1e-6).all()
                 assert (got.largest >= want.largest * (1 - 1e-5) - 1e-6).all()
+                if strategy.blocks <= few:
+                    # A few blocks are walked like any tree: nothing is bounded.
+                    for one in ("square", "largest", "steps"):
+                        known, exact = getattr(got, one), getattr(want, one)
+                        np.testing.assert_allclose(known, exact, rtol=2e-4, atol=1e-6)
 
 
-def test_bounds_on_the_spread_are_close():
+def test_bounds_on_the_spread_are_close(monkeypatch):
+    monkeypatch.setattr(ordered_hierarchy, "FEW_BLOCKS", 0)
     strategy = planned_hierarchy(Threshold(DOMAIN, theta=4))
     scales = strategy.scales(Threshold(DOMAIN, theta=4), Fraction(1, 2))
     form = AllRanges(DOMAIN).explicit_form(Buckets.single_cells(CELLS))
@@ -125,7 +135,9 @@ def test_rows_without_noise_give_back_the_cells(name, generator):
     np.testing.assert_allclose(strategy.infer(strategy.rows(counts), scales), counts)
 
 
-def test_rows_too_noisy_to_measure_promise_nothing():
+@pytest.mark.parametrize("few", [0, 8])
+def test_rows_too_noisy_to_measure_promise_nothing(few, monkeypatch):
+    monkeypatch.setattr(ordered_hierarchy, "FEW_BLOCKS", few)
     strategy = by_hand(4, 2, 0.5, 0.1)
     nothing = np.zeros(strategy.trees.rows, dtype=np.int64)
     exact = np.zeros(strategy.trees.rows, dtype=bool)

@@ -174,3 +174,45 @@ def test_a_tree_is_refused_for_its_detours_only_where_they_lose(monkeypatch):
     strategy_choice._refuse_detours(tree, ring, form, one, 2.0 * true)
     with pytest.raises(EpsilonError, match="a detour of 5 edges along the tree"):
         strategy_choice._refuse_detours(tree, ring, form, one, 1.0)
+
+
+@pytest.mark.parametrize("epsilon", [Fraction(1, 10), Fraction(4)])
+def test_no_tree_beats_running_totals_under_a_line_but_on_its_nodes(epsilon):
+    line = bf.Domain(27)
+    policy = bf.policies.Line(line)
+    rng = np.random.default_rng(2)
+    cells = Buckets.single_cells(27)
+    form = bf.workloads.AllRanges(line).explicit_form(cells)
+    nodes = form.first % (form.last - form.first + 1) == 0
+    ends = (form.first > 0) * 1 + (form.last < 26)
+    one = float(laplace_variance(1.0 / float(epsilon)))
+    for fan_out in (2, 3, 5):
+        tree = bf.kernels.regular_tree(27, fan_out)
+        for _ in range(4):
+            weights = rng.random(tree.nodes) ** 3
+            strategy = bf.strategies.TreeStrategy(tree, weights)
+            spread = strategy.spread(form, strategy.scales(policy, epsilon))
+            assert (spread.variance[~nodes] >= one * ends[~nodes] * (1 - 1e-6)).all()
+
+
+def test_in_a_hurry_no_tree_is_tuned_where_totals_suffice(monkeypatch):
+    monkeypatch.setattr(strategy_choice, "FEW_CELLS", 32)
+    line = bf.Domain(64)
+    policy, cells = bf.policies.Line(line), Buckets.single_cells(64)
+    asked = {
+        "ranges": bf.workloads.Ranges.random(line, 100, rng=1).form(cells),
+        "all": bf.workloads.AllRanges(line).form(cells),
+        "nodes": bf.workloads.Ranges(line, [0, 32], [16, 48]).form(cells),
+    }
+
+    def tree(policy, kind, hurried=True):
+        found = all_choices(policy, asked[kind], EPSILON, hurried=hurried)
+        return next(one for one in found if one.name == "tuned_tree")
+
+    for kind in ("ranges", "all"):
+        assert "better than totals" in tree(policy, kind).reason
+        kept = tree(policy, kind, hurried=False)
+        totals = min(one.variance for one in all_choices(policy, asked[kind], EPSILON))
+        assert kept.variance > totals
+    assert tree(policy, "nodes").strategy is not None
+    assert tree(bf.policies.Full(line), "ranges").strategy is not None

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from blowfish_fast.kernels.tree.noise_rows import NodeRows
     from blowfish_fast.kernels.tree.paths import LeafDistances
     from blowfish_fast.kernels.tree.shape import Tree
+    from blowfish_fast.kernels.tree.spread import Moments
 
 
 def worst_edge(rates: IntArray, tree: Tree, policy: Policy) -> int:
@@ -138,6 +139,13 @@ def _turned(grid: IntArray) -> IntArray:
     return turned
 
 
+def noise_of(form: Fractions | Pieces, noise: NodeRows, tree: Tree) -> Moments:
+    """Return the moments of each query's noise, from what the nodes let through."""
+    if isinstance(form, Fractions):
+        return kernels.spread_ranges(noise, tree, *form)
+    return kernels.spread_pieces(noise, tree, *form)
+
+
 class TreeStrategy(LinearStrategy):
     """Totals of all nodes of a tree whose leaves are the cells, in their order.
 
@@ -216,14 +224,11 @@ class TreeStrategy(LinearStrategy):
         return fit[: self.leaves].copy()
 
     def _spread(self, form: Fractions | Pieces, scales: Scales) -> Spread:
-        noise, least = self._kept(scales, self._noise)
-        if isinstance(form, Fractions):
-            return Spread(*kernels.spread_ranges(noise, self.tree, *form), least)
-        return Spread(*kernels.spread_pieces(noise, self.tree, *form), least)
+        noise = self._kept(scales, self._noise)
+        return Spread(*noise_of(form, noise, self.tree), scales.least)
 
-    def _noise(self, scales: Scales) -> tuple[NodeRows, float]:
-        noise = kernels.tree_noise(scales.variances, scales.widths, self.tree)
-        return noise, scales.least
+    def _noise(self, scales: Scales) -> NodeRows:
+        return kernels.tree_noise(scales.variances, scales.widths, self.tree)
 
     def _implicit_variance(self, form: Implicit, scales: Scales) -> float:
         return kernels.tree_total_variance(
