@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 import math
+import operator
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator
 from fractions import Fraction
@@ -166,7 +167,7 @@ class _Laws:
         if ratio > self.ratio:
             self.ratio, self.pair, self.choices = ratio, pair, len(first)
         # A rare choice may tell most, and not be seen in any number of samples.
-        _, seen = _most_visible(first, second, self.samples) or (math.inf, math.inf)
+        seen = _best_bound(first, second, self.samples)
         if seen > self.visibility:
             self.visibility, self.visible = seen, pair
         return ratio
@@ -178,17 +179,18 @@ def _largest_log_ratio(first: Law, second: Law) -> float:
     return max(abs(math.log(first[one] / second[one])) for one in first)
 
 
-def _most_visible(first: Law, second: Law, samples: int) -> tuple[float, float] | None:
-    """Return the log-ratio that so many samples would show best, and their bound."""
-    return max(
-        (
-            (abs(math.log(chance / second[one])), _bound(chance, second[one], samples))
-            for one, chance in first.items()
-            if second.get(one)
-        ),
-        key=lambda found: found[1],
-        default=None,
-    )
+def _best_bound(first: Law, second: Law, samples: int) -> float:
+    """Return the best lower bound on a log-ratio that so many samples would give."""
+    errors = BOUND_ERRORS / math.sqrt(max(samples - pilot_size(samples), 1))
+    found = _log_ratios(first, second)
+    return max((ratio - errors * spread for ratio, spread in found), default=math.inf)
+
+
+def _log_ratios(first: Law, second: Law) -> Iterator[tuple[float, float]]:
+    """Yield the log-ratio of each common choice, and its error in a single draw."""
+    for one in first.keys() & second.keys():
+        chance, other = first[one], second[one]
+        yield abs(math.log(chance / other)), math.sqrt(1 / chance + 1 / other)
 
 
 def _pilots(
@@ -245,29 +247,21 @@ def batch_tally(case: Case) -> Tally | None:
     return None if case.law(some) is None else in_batches
 
 
-def visible_loss(
-    case: Case, pair: Pair, samples: int, pilot: int
-) -> tuple[float, float]:
-    """Return the log-ratio that so many samples would show best, and their bound."""
-    first, second = (_law_or_pilot(case, side, pilot) for side in pair.sides)
-    return _most_visible(first, second, samples) or (0.0, 0.0)
+def visible_loss(case: Case, pair: Pair, pilot: int) -> tuple[float, float]:
+    """Return the log-ratio that stands out most from chance, and how far it does."""
+    first, second = map(case.law, pair.sides)
+    if first is not None and second is not None:
+        ratio = _largest_log_ratio(first, second)
+        return ratio, ratio
+    found = _log_ratios(*(_pilot_law(case, side, pilot) for side in pair.sides))
+    standing = ((ratio, ratio / spread) for ratio, spread in found)
+    return max(standing, key=operator.itemgetter(1), default=(0.0, 0.0))
 
 
-def _law_or_pilot(case: Case, side: IntArray, pilot: int) -> Law:
-    law = case.law(side)
-    if law is not None:
-        return law
+def _pilot_law(case: Case, side: IntArray, pilot: int) -> Law:
     tally = batch_tally(case) or one_by_one
     made = tally(case, side, pilot, Randomness(_seed(7, side, 3)))
     return {one: number / pilot for one, number in made.items() if number > FEW_SEEN}
-
-
-def _bound(chance: float, other: float, samples: int) -> float:
-    """Return the lower bound on a log-ratio that so many samples would give."""
-    counted = max(samples - pilot_size(samples), 1)
-    return abs(math.log(chance / other)) - BOUND_ERRORS * math.sqrt(
-        (1 / chance + 1 / other) / counted
-    )
 
 
 STEPS = 40
@@ -298,12 +292,12 @@ def selector_power(
         return None
 
     def apart(pair: Pair) -> float:
-        return visible_loss(case, pair, samples, PILOT // 20)[1]
+        return visible_loss(case, pair, PILOT // 20)[1]
 
     best = max(pairs, key=apart)
     pair = search_worst_pair(best, policy, apart, case.heights, STEPS)
     goal = float(epsilon * (1 + excess))
-    bad = case.at(_planted_epsilon(case, pair, goal, samples))
+    bad = case.at(_planted_epsilon(case, pair, goal))
     first, second = map(bad.law, pair.sides)
     if first is not None and second is not None:
         caught = _largest_log_ratio(first, second) > float(epsilon)
@@ -316,15 +310,17 @@ def selector_power(
     return Power(seen, trials, samples, excess)
 
 
-def _planted_epsilon(case: Case, pair: Pair, goal: float, samples: int) -> Fraction:
+def _planted_epsilon(case: Case, pair: Pair, goal: float) -> Fraction:
     """Return an epsilon at which the visible loss is `goal`, by the rule of three."""
     planted = case.epsilon
     for _ in range(ROUNDS):
-        loss, _ = visible_loss(case.at(planted), pair, samples, PILOT)
+        loss, _ = visible_loss(case.at(planted), pair, PILOT)
         if loss <= 0 or abs(loss / goal - 1) < 0.002:
             break
         step = min(max(goal / loss, 0.5), 2.0)
-        planted = Fraction(float(planted) * step).limit_denominator(10**6)
+        # What a pilot shows above epsilon is chance.
+        raised = max(float(planted) * step, goal)
+        planted = Fraction(raised).limit_denominator(10**6)
     return planted
 
 

@@ -150,8 +150,9 @@ def tasks(plan: AuditPlan, mechanisms: Iterable[str] | None = None) -> list[Audi
         ]
     if plan.excesses and mechanisms is None:
         listed += [
-            AuditTask("selector power", name, (2, 2), family)
+            AuditTask("selector power", name, shape, family)
             for name in selector_names()
+            for shape in plan.sampled
             for family in plan.thorough
         ]
     if plan.timing and mechanisms is None:

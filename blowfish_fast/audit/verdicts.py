@@ -379,7 +379,8 @@ def power_verdicts(
 
 def selector_power_verdicts(task: AuditTask, plan: AuditPlan) -> Iterator[Verdict]:
     """Plant an excess in a selector, on the worst pair known, and count who sees it."""
-    for selector in instances(task.name, task.policy)[:1]:
+    if _is_sampled(task, plan, _selects):
+        selector = instances(task.name, task.policy)[0]
         plant = functools.partial(selector_power, selector, task.policy)
         yield from _power_verdicts(task, plan, plan.batch, plan.excesses, plant)
 

@@ -155,6 +155,8 @@ class ProgressFile:
             known.extend(map(json.loads, lines))
         if not known or known[0] != head:
             return False
+        whole = [f"{line}\n" for line in lines[: len(known)]]
+        self.path.write_text("".join(whole), encoding="utf-8")
         for one in known[1:]:
             self.seconds += one.get("seconds", 0.0)
             kind, name, shape, family = one["task"]

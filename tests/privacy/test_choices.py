@@ -19,6 +19,7 @@ from blowfish_fast.audit.choice_twins import (
     covers_of,
     groups_offered,
     inexact_matchings,
+    intervals_offered,
     noisy_count_choices,
 )
 from blowfish_fast.audit.choices import (
@@ -26,6 +27,7 @@ from blowfish_fast.audit.choices import (
     instances,
     selector_names,
     selector_power,
+    visible_loss,
 )
 from blowfish_fast.audit.neighbours import (
     Pair,
@@ -35,6 +37,8 @@ from blowfish_fast.audit.neighbours import (
     search_worst_pair,
     standard_pairs,
 )
+from blowfish_fast.audit.plan import LONG, tasks
+from blowfish_fast.audit.verdicts import _is_sampled, _selects
 from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.errors import SizeError
 from blowfish_fast.kernels.sampling import exponential_choice
@@ -53,6 +57,7 @@ from blowfish_fast.measure.selectors.partitions import (
     ThresholdedSort,
 )
 from blowfish_fast.measure.selectors.partitions.matching_pairs import MatchingPairs
+from blowfish_fast.measure.selectors.selections import FirstBelow
 from tests.reference.constraints import neighbours
 from tests.reference.dyadic_partition import intended_law
 
@@ -236,6 +241,20 @@ def test_pairings_stay_inside_connected_parts():
     assert set(cheapest_choices(case, STEP, 1000, Randomness(3))) == {0, 1, 2, 3}
 
 
+@pytest.mark.parametrize("cost", ["deviation", "pinball"])
+def test_costs_of_the_twin_are_those_of_the_best_centre(cost):
+    partition = LeastCost(cost=cost, offset=0).priced(1.0)
+    offered = intervals_offered(Case(partition, ADD_REMOVE, Fraction(1)), STEP)
+    step = partition.noise(4, Fraction(1)).step
+    for cells, found in zip(offered.candidates, offered.costs, strict=True):
+        values = STEP[list(cells)]
+        off = values - np.linspace(0, 10, 2001)[:, None]
+        above, below = np.maximum(off, 0).sum(axis=1), np.maximum(-off, 0).sum(axis=1)
+        exact = np.abs(values - values.mean()).sum()
+        wanted = exact if cost == "deviation" else (0.75 * above + 0.25 * below).min()
+        assert (found * step - 1.0) == pytest.approx(wanted, abs=1e-6)
+
+
 def test_findings_say_how_they_were_made():
     settings = {"epsilon": Fraction(1), "samples": 2000, "runs": 50, "steps": 3}
     found = list(audit_selector(DyadicTree(), ADD_REMOVE, **settings))
@@ -243,6 +262,7 @@ def test_findings_say_how_they_were_made():
         "dyadic_tree, enumerated",
         "dyadic_tree, in batches",
     ]
+    assert [one.samples for one in found] == [0, 2000]
     found = list(audit_selector(LeastCost(), ADD_REMOVE, **settings))
     assert [str(one).split(":")[0] for one in found] == [
         "least_cost, in batches",
@@ -328,20 +348,29 @@ def test_many_choices_differ_from_each_other_and_repeat_with_their_seed():
     assert len(first) > 1
 
 
+@pytest.mark.parametrize("name", selector_names())
+def test_an_excess_is_planted_where_a_selector_has_a_choice(name):
+    stops = [
+        one
+        for one in tasks(LONG)
+        if (one.kind, one.name) == ("selector power", name)
+        and _is_sampled(one, LONG, _selects)
+    ]
+    assert [one.family for one in stops] == list(LONG.thorough)
+    for stop in stops:
+        case = Case(instances(name, stop.policy)[0], stop.policy, Fraction(1))
+        pairs = standard_pairs(stop.policy, case.heights)
+        assert any(visible_loss(case, one, 1000)[0] > 0 for one in pairs)
+
+
 @pytest.mark.audit
 @pytest.mark.parametrize(
-    "selector", [DyadicTree().priced(8.0), LeastCost(offset=0).priced(8.0)]
+    "selector",
+    [DyadicTree().priced(8.0), LeastCost(offset=0).priced(8.0), FirstBelow(bar=8)],
 )
-def test_an_excess_planted_in_a_choice_is_seen(selector):
+def test_an_excess_of_five_percent_planted_in_a_choice_is_seen(selector):
     # Where a law is enumerated at once; where noise is drawn, in enough draws.
-    power = selector_power(
-        selector,
-        ADD_REMOVE,
-        samples=1_000_000,
-        trials=2,
-        excess=Fraction(1, 4),
-        confidence=0.99,
-    )
+    power = selector_power(selector, ADD_REMOVE, samples=1_000_000, trials=2)
     assert power.share == 1
     fair = selector_power(
         selector, ADD_REMOVE, samples=100_000, trials=2, excess=Fraction(-1, 10)

@@ -8,11 +8,13 @@ from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from fractions import Fraction
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import blowfish_fast as bf
+from blowfish_fast.apps.cli.commands import audit as audit_command
 from blowfish_fast.audit import QUICK, Report, Verdict, audit_everything, walk
 from blowfish_fast.audit.black_box import (
     EXCESS,
@@ -26,6 +28,7 @@ from blowfish_fast.audit.confidence import evidence_from_counts
 from blowfish_fast.audit.grey_box import edge_cost, observe_choice
 from blowfish_fast.audit.neighbours import all_edges, joint_moves
 from blowfish_fast.audit.plan import AuditTask
+from blowfish_fast.audit.report import COLUMNS
 from blowfish_fast.audit.verdicts import MORE, PROMISED_POWER, _power_verdicts
 from blowfish_fast.audit.walk import examine
 from blowfish_fast.audit.witness import watch
@@ -64,6 +67,24 @@ BAD = replace(
 )
 
 
+@pytest.mark.parametrize(
+    ("wide", "left_out"), [(119, audit_command.LEFT_OUT), (120, ())]
+)
+def test_a_narrow_screen_leaves_out_what_sentences_tell(monkeypatch, wide, left_out):
+    shown = {}
+    monkeypatch.setattr(audit_command, "console", SimpleNamespace(width=wide))
+    monkeypatch.setattr(audit_command, "show", lambda line: None)
+    monkeypatch.setattr(
+        audit_command,
+        "show_table",
+        lambda heads, rows, *, title, styles: shown.update(heads=heads, first=rows[0]),
+    )
+    audit_command._show_report(GOOD)
+    every = zip(COLUMNS, GOOD.rows()[0], strict=True)
+    kept = [one for one in every if one[0] not in left_out]
+    assert list(zip(shown["heads"], shown["first"], strict=True)) == kept
+
+
 def test_a_row_sums_up_a_subject():
     one, two = GOOD.rows()
     passed = "3 checks passed"
@@ -71,6 +92,9 @@ def test_a_row_sums_up_a_subject():
     assert two[2:4] == ("3", "0.500")
     assert two[7:] == ("1.00", "2 checks passed")
     assert BAD.rows()[0][-1] == "1 VIOLATIONS"
+    fewer = verdict("choice", samples=10)
+    measured = replace(GOOD, verdicts=(*GOOD.verdicts, fewer)).figures()["audit"]
+    assert "(up to 1e+03 per side)" in measured["measured"]
     table = GOOD.to_markdown().splitlines()
     assert table[2] == "| " + " | ".join(one) + " |"
     assert any(line.startswith("- Power: an excess of 5 %") for line in table)

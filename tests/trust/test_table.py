@@ -79,6 +79,7 @@ def test_the_tool_prints_writes_and_judges(tmp_path, capsys):
 
 
 STOP = AuditTask("mechanism", "laplace", (2, 2), "full")
+OTHER = STOP._replace(family="line")
 FOUND = Verdict("prices", "laplace", "full", "d", 1.0, 1.0, 0, 3, True, "")
 
 
@@ -91,6 +92,8 @@ def test_an_audit_that_was_broken_off_goes_on(tmp_path):
         file.write('{"task": ["mecha')
     again = ProgressFile(tmp_path, tiny, "1")
     assert again.found == {STOP: [FOUND]}
+    again.add(OTHER, [FOUND])
+    assert ProgressFile(tmp_path, tiny, "1").found == {STOP: [FOUND], OTHER: [FOUND]}
     assert ProgressFile(tmp_path, tiny, "2").found == {}
 
 
