@@ -109,7 +109,7 @@ def maximal_boxes(shape: tuple[int, ...], ball: Ball) -> IntArray:
 def half_ball(shape: tuple[int, ...], ball: Ball, most: int) -> IntArray | None:
     """Return one of each step and its opposite; None if there are more than `most`."""
     weights = [np.where(np.arange(side) > 0, 2, 1) for side in shape]
-    if (ball.weigh(weights) - 1) // 2 > most:
+    if ball.weigh(weights) // 2 > most:
         return None
     sides = [min(side - 1, ball.radius()) for side in shape]
     steps = np.zeros((1, 0), dtype=np.int64)

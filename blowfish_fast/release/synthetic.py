@@ -177,7 +177,8 @@ def draw_values(
         drawn = np.minimum(low + share * (high - low), np.nextafter(high, low))
         return _numbers(attribute, place, drawn)
     length = (high - low).astype(np.int64)
-    step = np.minimum((share * length).astype(np.int64), length - 1)
+    # A share below 1 of a whole number is below it, rounded too.
+    step = (share * length).astype(np.int64)
     dates: AnyArray = low + step.astype(f"timedelta64[{attribute.unit}]")
     dates[place == attribute.extra_cell(OUTSIDE)] = cuts[-1]
     dates[place == attribute.extra_cell(MISSING)] = "NaT"

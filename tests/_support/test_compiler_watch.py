@@ -60,3 +60,19 @@ def test_a_command_says_why_it_takes_longer_but_not_to_programs(capsys, words, s
     COMPILER.end()
     assert ("compiling, once" in capsys.readouterr().err) is said
     COMPILER.tell = None
+
+
+def test_compiled_kernels_are_looked_for_where_numba_keeps_them(tmp_path, monkeypatch):
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "named"))
+    monkeypatch.setenv("HOME", str(tmp_path))
+    usual = tmp_path / ".cache" / "numba"
+    for place in (usual, tmp_path / "named"):
+        place.mkdir(parents=True)
+    (usual / "unheard_of.loop-1.nbi").touch()
+    assert not compiler_watch.compiled_before("unheard_of")
+    (usual / "unheard_of.loop-1.nbi").rename(tmp_path / "named" / "unheard_of.loop.nbi")
+    assert compiler_watch.compiled_before("unheard_of")
+    monkeypatch.delenv("NUMBA_CACHE_DIR")
+    assert not compiler_watch.compiled_before("unheard_of")
+    (usual / "unheard_of.loop-1.nbi").touch()
+    assert compiler_watch.compiled_before("unheard_of")

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import blowfish_fast as bf
+from blowfish_fast.advice import comparison
 from blowfish_fast.advice.comparison import Comparison, Prediction
 from blowfish_fast.errors import DomainError, EpsilonError, PolicyError, SizeError
 from blowfish_fast.measure.strategies.strategy_choice import NAMES
@@ -186,6 +187,20 @@ def test_noise_on_the_queries_alone_wins_only_if_a_person_listed_them():
     assert np.isfinite(answered.intervals(other, of="noise")).all()
     named = bf.compare(policy, sample, epsilon=1, mechanisms=["queries", "vertex"])
     assert named["queries"].admissible
+
+
+def test_queries_are_weighed_in_a_hurry_where_they_hold_few_cells(monkeypatch):
+    asked = bf.workloads.Ranges(LINE, [0, 10], [10, 30])
+
+    def weighed(**options):
+        terms = {"epsilon": 1, "mechanisms": ["queries"], **options}
+        return bf.compare(bf.policies.Full(LINE), asked, **terms)["queries"]
+
+    monkeypatch.setattr(comparison, "FEW_COEFFICIENTS", 30)
+    assert weighed(hurried=True).admissible
+    monkeypatch.setattr(comparison, "FEW_COEFFICIENTS", 29)
+    assert "too many cells to be weighed in a hurry" in weighed(hurried=True).reason
+    assert weighed().admissible
 
 
 def test_a_union_with_a_sample_is_a_sample():

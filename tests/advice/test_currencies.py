@@ -36,6 +36,9 @@ def test_accuracies_in_rho_hold_at_the_rho_that_is_named():
     assert found.currency == "rho"
     assert found.best.name == "ordered"
     assert 0.0015 < float(found.rho) < 0.003
+    # Draws lower a price in epsilon alone.
+    drawn = bf.translate(line, asked, alpha=50, beta=0.05, currency="rho", samples=200)
+    assert drawn.rho == found.rho
     with pytest.raises(EpsilonError, match="has no epsilon of its own"):
         _ = found.epsilon
     recipe = found.best.mechanism

@@ -193,6 +193,16 @@ def test_the_points_of_geopandas_become_a_map():
         Histogram.from_records(BOX, table.to_crs(3857))
 
 
+def test_columns_of_a_frame_are_never_guessed_where_one_attribute_has_a_name():
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"other": [2, 2], "age": [0, 1]})
+    half_named = Domain((2, 3), names=("age", None))
+    with pytest.raises(InputError, match=r"lack the attributes \[None\]"):
+        Histogram.from_records(half_named, frame)
+    counted = Histogram.from_records(Domain((3, 2)), frame).counts
+    assert counted.tolist() == [[0, 0], [0, 0], [1, 1]]
+
+
 class Points:
     """What geopandas calls a geometry."""
 

@@ -64,9 +64,12 @@ def test_ranges_are_named_by_what_cells_stand_for(plain, domain, start, end, nam
 
 def test_rectangles_totals_and_the_rest_have_names(plain):
     grid = bf.Domain.product(AGES, bf.Domain.from_levels(["F", "M"], name="sex"))
-    boxes = bf.workloads.Rectangles(grid, [[0, 0]], [[2.5, 1]])
+    boxes = bf.workloads.Rectangles(grid, [[0, 0], [0, 0.5]], [[2.5, 1], [1, 1.5]])
     release = plain(grid)
-    assert names(bf.plotting.answers(release, boxes)) == ["age 0 to 25, sex F"]
+    assert names(bf.plotting.answers(release, boxes)) == [
+        "age 0 to 25, sex F",
+        "age 0 to 10, sex F to M",
+    ]
     assert names(bf.plotting.answers(release, bf.workloads.Total(grid))) == [
         "all records"
     ]

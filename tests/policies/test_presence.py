@@ -94,6 +94,10 @@ def test_distances_go_through_absent_where_that_is_nearer():
 def test_what_cannot_be_joined_to_absent_is_refused():
     with pytest.raises(PolicyError, match="policy of moves alone"):
         WithAbsent(bf.policies.AddRemove(CELLS))
+    known = bf.policies.CountConstraints(CELLS, [np.arange(CELLS.size) < 2])
+    for other in (MOVES["line"].with_constraints(known), "line"):
+        with pytest.raises(PolicyError, match="policy of moves alone"):
+            WithAbsent(other)
     with pytest.raises(PolicyError, match="policy of moves alone"):
         WithAbsent(MOVES["line"].per_person(2))
     with pytest.raises(PolicyError, match="at least one edge away"):

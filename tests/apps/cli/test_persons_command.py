@@ -67,7 +67,7 @@ def test_beside_a_release_in_rho_the_price_is_in_rho(terms, price, cost):
     assert said["ledger"]["currency"] == "rho"
     assert _spent()[0] == cost
     assert "rho = " in run(*choose[:-4], "--seed", "3")
-    lost = ["--at-most", "2", "--up-to", "12"]
+    lost = ["--at-most", "2", "--up-to", "12", "--confidence", "0.999999999"]
     (few,) = told(*choose, *lost)["answers"]
     assert few["low"] <= 30 + 10 <= few["high"]
     assert Fraction(few["rho"]) == cost
