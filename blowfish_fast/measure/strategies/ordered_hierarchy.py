@@ -27,7 +27,7 @@ from blowfish_fast.workloads import Form, Fractions, Implicit, Pieces
 from blowfish_fast.workloads.base import row_moments
 
 from .prefix_sums import LineReach, PrefixSums, Totals
-from .trees.tree import noise_of
+from .trees.tree import tree_spread
 
 if TYPE_CHECKING:
     from blowfish_fast.kernels.tree.block_spread import LoudestNoise, NodeNoise
@@ -186,7 +186,7 @@ class OrderedHierarchy(LinearStrategy):
         """
         if self.blocks <= FEW_BLOCKS:
             noise = self._kept(scales, self._tree_noise)
-            return Spread(*noise_of(form, noise, self.trees.tree), scales.least)
+            return tree_spread(form, self.trees.tree, *noise)
         loudest, least = self._kept(scales, self._noise)
         cuts, size, variation = _cuts(form, self.cells)
         variance = self._variance(cuts, scales)
@@ -218,11 +218,11 @@ class OrderedHierarchy(LinearStrategy):
         )
         return loudest, scales.least
 
-    def _tree_noise(self, scales: Scales) -> NodeRows:
+    def _tree_noise(self, scales: Scales) -> tuple[NodeRows, float]:
         variances, widths = known_noise(scales)
         variances = self.trees.by_node(variances, np.inf)
         widths = self.trees.by_node(widths, 0.0)
-        return kernels.tree_noise(variances, widths, self.trees.tree)
+        return kernels.tree_noise(variances, widths, self.trees.tree), scales.least
 
     def _node_noise(self, scales: Scales) -> NodeNoise:
         return kernels.block_noise(scales.variances, self.trees)

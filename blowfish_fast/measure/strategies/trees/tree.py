@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from blowfish_fast.kernels.tree.noise_rows import NodeRows
     from blowfish_fast.kernels.tree.paths import LeafDistances
     from blowfish_fast.kernels.tree.shape import Tree
-    from blowfish_fast.kernels.tree.spread import Moments
 
 
 def worst_edge(rates: IntArray, tree: Tree, policy: Policy) -> int:
@@ -139,11 +138,13 @@ def _turned(grid: IntArray) -> IntArray:
     return turned
 
 
-def noise_of(form: Fractions | Pieces, noise: NodeRows, tree: Tree) -> Moments:
-    """Return the moments of each query's noise, from what the nodes let through."""
+def tree_spread(
+    form: Fractions | Pieces, tree: Tree, noise: NodeRows, least: float
+) -> Spread:
+    """Return the law of each query's noise, from what the nodes let through."""
     if isinstance(form, Fractions):
-        return kernels.spread_ranges(noise, tree, *form)
-    return kernels.spread_pieces(noise, tree, *form)
+        return Spread(*kernels.spread_ranges(noise, tree, *form), least)
+    return Spread(*kernels.spread_pieces(noise, tree, *form), least)
 
 
 class TreeStrategy(LinearStrategy):
@@ -224,11 +225,11 @@ class TreeStrategy(LinearStrategy):
         return fit[: self.leaves].copy()
 
     def _spread(self, form: Fractions | Pieces, scales: Scales) -> Spread:
-        noise = self._kept(scales, self._noise)
-        return Spread(*noise_of(form, noise, self.tree), scales.least)
+        return tree_spread(form, self.tree, *self._kept(scales, self._noise))
 
-    def _noise(self, scales: Scales) -> NodeRows:
-        return kernels.tree_noise(scales.variances, scales.widths, self.tree)
+    def _noise(self, scales: Scales) -> tuple[NodeRows, float]:
+        noise = kernels.tree_noise(scales.variances, scales.widths, self.tree)
+        return noise, scales.least
 
     def _implicit_variance(self, form: Implicit, scales: Scales) -> float:
         return kernels.tree_total_variance(
