@@ -7,8 +7,6 @@ import pytest
 
 from blowfish_fast._support.workers import buffers_needed, run_blocks
 
-pytestmark = pytest.mark.kernel
-
 
 def record(blocks, jobs, threads):
     """Run jobs that note what they do, and what had been done before them."""
