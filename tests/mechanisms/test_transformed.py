@@ -20,6 +20,7 @@ from blowfish_fast.measure.selectors.partitions.matching_pairs import MatchingPa
 from blowfish_fast.measure.selectors.partitions.noisy_sort import NoisySort
 from blowfish_fast.measure.strategies import Explicit
 from blowfish_fast.measure.strategies.strategy_choice import NAMES, mean_difference_size
+from blowfish_fast.mechanisms import transformed
 from blowfish_fast.mechanisms.transformed import SHARES
 from tests.reference.policy_examples import any_policy, bins_over
 from tests.reference.policy_graphs import edges_of
@@ -313,7 +314,7 @@ def test_shares_are_spent_as_stated():
     assert str(half.share) == "1/2"
 
 
-def test_rectangles_on_a_grid_need_no_buckets_when_records_are_many():
+def test_rectangles_on_a_grid_need_no_buckets_when_records_are_many(monkeypatch):
     grid = bf.Domain((16, 16))
     policy = bf.policies.Threshold(grid, 1)
     asked = bf.workloads.Rectangles.random(grid, 20, rng=1)
@@ -322,6 +323,12 @@ def test_rectangles_on_a_grid_need_no_buckets_when_records_are_many():
     assert many.details["strategy"] == "edge_lines"
     few = mechanism.release(np.full((16, 16), 1), rng=1)
     assert few.details["strategy"] != "edge_lines"
+    # An error of 2 beside 256 records is small where the limit is a 128th of them.
+    monkeypatch.setattr(transformed, "predicted_variance", lambda *_: 4.0 * 20)
+    for part, kept in ((2 / 256, True), (1.9 / 256, False)):
+        monkeypatch.setattr(transformed, "SMALL_PART", part)
+        release = mechanism.release(np.full((16, 16), 1), rng=1)
+        assert (release.details["strategy"] == "edge_lines") == kept
     with pytest.raises(DataDependentError):
         mechanism.expected_error()
     kept = bf.Transformed(policy, asked, epsilon="0.1", partition=LeastCost())

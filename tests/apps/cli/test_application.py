@@ -10,7 +10,7 @@ import sys
 import pytest
 from typer.testing import CliRunner
 
-from blowfish_fast.apps.cli import options
+from blowfish_fast.apps.cli import main, options
 from blowfish_fast.apps.cli.main import (
     ORDER,
     PANELS,
@@ -129,6 +129,21 @@ def test_a_script_for_the_shell_that_is_named_is_printed(shell):
     assert "_BLOWFISH_COMPLETE" in done.stdout
     marks = {"bash": "COMPREPLY", "zsh": "#compdef", "fish": "--command blowfish"}
     assert [name for name in marks if marks[name] in done.stdout] == [shell]
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["--show-completion", "bash"], True),
+        (["--show-completion"], False),
+        (["--show-completion", "--json"], False),
+        (["release", "job.toml"], False),
+    ],
+)
+def test_a_shell_that_is_named_is_not_looked_for(monkeypatch, words, told):
+    monkeypatch.setattr(main.os, "environ", found := {})
+    main._take_named_shell(words)
+    assert bool(found) == told
 
 
 @pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash")

@@ -312,3 +312,15 @@ def test_a_rehearsal_draws_a_curve_of_either_kind_over_made_up_cells(monkeypatch
     monkeypatch.setattr(planning.Planner, "trade_off", drawn)
     planning.rehearse()
     assert found == [("small", "histogram"), ("small", "cumulative")]
+
+
+def test_a_question_that_fails_is_not_asked_of_the_database_again(engine):
+    asked = []
+
+    def fail(backend):
+        asked.append(backend)
+        raise ValueError
+
+    with pytest.raises(EngineError, match="the answer was lost"):
+        engine._use("the answer was lost", fail)
+    assert len(asked) == 1

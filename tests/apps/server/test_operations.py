@@ -262,6 +262,9 @@ def test_backups_that_were_changed_or_are_none_are_refused(tmp_path, capsys):
     assert run_command(["backup", str(state), str(backup)]) == 0
     assert run_command(["backup", str(state), str(backup)]) != 0
     assert "nothing is overwritten" in capsys.readouterr().err
+    # What was spent since the backup would be forgotten.
+    assert run_command(["restore", str(backup), str(state)]) != 0
+    assert "the restored server needs a new or an empty" in capsys.readouterr().err
     (backup / "keys.json").write_text("{}") if (backup / "keys.json").exists() else (
         backup / "tables.json"
     ).write_text("{}")
