@@ -180,3 +180,15 @@ def test_offered_policies_and_workloads_are_understood():
     assert plain == set(PLAIN_POLICIES)
     plain = {name for name, _ in options.offer_workloads("") if not name.endswith(":")}
     assert plain == set(PLAIN_WORKLOADS)
+
+
+def test_modules_of_the_folder_are_found_only_where_one_is_named(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", before := list(sys.path))
+    for named in (None, [], ["laplace"]):
+        options.look_here_for(named)
+        assert str(tmp_path) not in sys.path
+    for _ in range(2):
+        options.look_here_for(["laplace", "own:Class"])
+    assert sys.path.count(str(tmp_path)) == 1
+    assert sys.path is before
