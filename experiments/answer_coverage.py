@@ -83,8 +83,13 @@ class AnswerRow(NamedTuple):
     bought: float
 
 
-def answer_coverage(trials: int, names: list[str] | None = None) -> Iterator[AnswerRow]:
-    """Yield a row for each mechanism over two attributes, and each measure."""
+def answer_coverage(
+    trials: int, names: list[str] | None = None, *, certified: bool = True
+) -> Iterator[AnswerRow]:
+    """Yield a row for each mechanism over two attributes, and each measure.
+
+    Unless `certified`, nothing is bought where the truth is not known.
+    """
     records = made_up_records()
     counts, policy = counted(records), bf.policies.AddRemove(DOMAIN)
     for name in MECHANISMS if names is None else names:
@@ -97,7 +102,9 @@ def answer_coverage(trials: int, names: list[str] | None = None) -> Iterator[Ans
         seed = zlib.crc32(name.encode())
         made = [mechanism.release(counts, rng=seed + at) for at in range(trials)]
         for measure in MEASURES:
-            yield _row(name, measure, made, records, counts, seed)
+            yield _row(
+                name, measure, made, records, counts, seed if certified else None
+            )
 
 
 def _row(
@@ -106,7 +113,7 @@ def _row(
     made: list[Any],
     records: list[FloatArray],
     counts: IntArray,
-    seed: int,
+    seed: int | None,
 ) -> AnswerRow:
     ask, known = MEASURES[measure]
     # A group without records has no mean, variance or median.
@@ -124,6 +131,8 @@ def _row(
             low, high = answers.intervals(of="truth")[some].T
             shares.append(((true >= low - 1e-9) & (true <= high + 1e-9)).mean())
             widths.append((high - low).mean())
+            continue
+        if seed is None:
             continue
         found = Certifier(release, answers, epsilon="0.5").release(
             counts, seed + 2**32 + at
