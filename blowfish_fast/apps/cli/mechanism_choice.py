@@ -325,17 +325,13 @@ def _least_epsilon(facts: Facts, name: str, job: Job) -> MechanismChoice:
             "no edge of the policy changes what is asked: the answers are public, and "
             "need no mechanism. Ask something else, or state --epsilon"
         )
-    promising = [one for one in found if one.amount is not None]
-    if name == BEST:
-        best = found.best
-    else:
-        by_name = {one.name: one for one in promising}
-        if name not in by_name:
-            raise InputError(
-                f"{name!r} promises no such accuracy{nearest(name, by_name)}; these "
-                f"do: {', '.join(by_name) or 'none'}"
-            )
-        best = by_name[name]
+    promising = {one.name: one for one in found if one.amount is not None}
+    if name not in (BEST, *promising):
+        raise InputError(
+            f"{name!r} promises no such accuracy{nearest(name, promising)}; these do: "
+            f"{', '.join(promising) or 'none'}"
+        )
+    best = found.best if name == BEST else promising[name]
     assert best.mechanism is not None
     assert best.budget is not None
     implied = best.budget.in_short()
@@ -343,13 +339,11 @@ def _least_epsilon(facts: Facts, name: str, job: Job) -> MechanismChoice:
         epsilon = epsilon_of(best.budget.amount, job.delta)
         implied += f", which is eps = {float(epsilon):.6g} at delta = {job.delta}"
     because = [f"{best.name} promises {wanted}, at {implied}."]
-    others = [one for one in promising if one.name != best.name]
+    others = [one for one in promising.values() if one.name != best.name]
     if name == BEST and others:
-        other = others[0].amount
-        assert other is not None
         because.append(
             f"It is the cheapest of {len(promising)}; {others[0].name} would need "
-            f"{float(other):.6g}."
+            f"{float(others[0].amount or 0):.6g}."
         )
     return _with_prediction(best.mechanism, best.name, tuple(because))
 
