@@ -7,8 +7,10 @@ import sqlite3
 import numpy as np
 import pytest
 
+import blowfish_fast as bf
 from blowfish_fast.apps.cli.files.data_source import open_source
 from blowfish_fast.apps.cli.files.demo_people import made_up_people, write_demo_people
+from blowfish_fast.apps.cli.files.record_files import domain_as_stored
 from blowfish_fast.apps.cli.parsing.domain import parse_domain
 from blowfish_fast.data.histogram import Counting
 from blowfish_fast.errors import BlowfishError
@@ -351,3 +353,12 @@ def test_what_is_wrong_with_the_data_is_told_at_once(tmp_path):
         BlowfishError, match=r"(?s)problems.*outside age.*no level of sex"
     ):
         counts(path, ["age=0:101:1", "sex=categories:f,m"], None, {"age": "cell"})
+
+
+def test_only_columns_of_truths_are_spelt_as_truths():
+    said = bf.Domain.from_levels(["true", "false"], name="said")
+    domain = bf.Domain.product(said, bf.Domain.from_edges([0, 1, 2], name="flag"))
+    assert domain_as_stored(domain, texts=[], truths=["flag"]) == domain
+    spelt = domain_as_stored(domain, texts=[], truths=["said"])
+    assert spelt.attributes[0].levels == (True, False)
+    assert spelt.attributes[1] == domain.attributes[1]
