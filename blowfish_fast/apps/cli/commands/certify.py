@@ -54,7 +54,7 @@ def run_certify(
 
     The queries of --workload, or answers that `blowfish answer` gives in these words.
 
-    Example: blowfish certify ages.blowfish ages.toml --epsilon 0.01 --by sex --mean age
+    Example: blowfish certify ages.blowfish ages.toml --epsilon 0.01 --mean age
     """
     import blowfish_fast as bf
     from blowfish_fast.apps.cli import release_job
