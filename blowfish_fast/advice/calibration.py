@@ -51,7 +51,8 @@ GAINED_AT_MOST = 2.0
 """A candidate whose bound is so many times the best is not simulated."""
 
 NEAR = 1.05
-"""Candidates within this factor of the cheapest are worked out in full."""
+"""Candidates within this factor of the cheapest are worked out in full, as are those
+that are simulated."""
 
 MOST_COEFFICIENTS = 2**22
 """Edges times queries up to which edges are listed even if they need not be."""
@@ -174,9 +175,12 @@ class Calibration:
         found: list[tuple[_Calibrated, Candidate]] = []
         least: dict[ErrorLaw, Fraction] = {}
         starts, refused = self._starts(wanted)
+        drawn = samples if scope == "simultaneous" and self.power == 1 else 0
+        in_full = MOST_SIMULATED if drawn else 1
         for start, one in starts:
-            # Until one is found, the next may still be within reach.
-            if least and start > near * starts[0][0]:
+            # Until some are found, the next may still be within reach; of two that are
+            # simulated, the one of the larger bound may be the better.
+            if len(found) >= in_full and start > near * starts[0][0]:
                 budget = self.budget_at(round_up(start))
                 scaled = Candidate(one.name, budget, None, "scaling", "")
                 found.append((one, scaled))
@@ -191,13 +195,13 @@ class Calibration:
             ready = one.mechanism.at(budget)
             found.append((one, Candidate(one.name, budget, ready, "bound", "")))
         found.sort(key=lambda pair: _worth(pair[1]))
-        if samples and scope == "simultaneous" and self.power == 1:
+        if drawn:
             cheapest = np.inf
             for at, (one, candidate) in enumerate(found[:MOST_SIMULATED]):
                 bound = float(candidate.epsilon or 0)
                 if candidate.mechanism is None or bound > GAINED_AT_MOST * cheapest:
                     continue
-                cheaper = self._simulate(one, candidate, wanted, samples, checked)
+                cheaper = self._simulate(one, candidate, wanted, drawn, checked)
                 found[at] = one, cheaper
                 cheapest = min(cheapest, float(cheaper.epsilon or np.inf))
         ranked = sorted((candidate for _, candidate in found), key=_worth)

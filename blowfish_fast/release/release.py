@@ -400,7 +400,15 @@ class Release(Tabular):
         return with_answers(bounds, self.quantiles(q))
 
     def knows_totals(self, confidence: float = 0.95) -> bool:
-        """Return whether intervals of all quantiles hold the truth together."""
+        """Return whether intervals of all quantiles hold the truth together.
+
+        >>> import blowfish_fast as bf
+        >>> policy = bf.policies.AddRemove(bf.Domain(4))
+        >>> asked = bf.workloads.Identity(policy.domain)
+        >>> made = bf.Laplace(policy, asked, epsilon=1)
+        >>> made.release([10, 20, 30, 40]).knows_totals()
+        True
+        """
         known = self._certified_totals(confidence) is not None
         return known or bool(self.holds_truth(Prefixes(self.domain)).all())
 

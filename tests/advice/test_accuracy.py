@@ -77,6 +77,15 @@ def test_simulation_never_costs_more_than_the_bound():
     ), "the same whoever asks"
 
 
+def test_two_are_simulated_however_far_apart_their_bounds():
+    known = translation.Calibration(bf.policies.Full(LINE), PREFIXES)
+    bounds = known.least(20, 0.05, near=1.0)
+    assert [one.found_by for one in bounds[:2]] == ["bound", "scaling"]
+    drawn = known.least(20, 0.05, samples=1500, near=1.0)
+    found_by = [one.found_by for one in drawn if one.budget is not None]
+    assert found_by[:3] == ["simulation", "simulation", "scaling"]
+
+
 def test_costs_fall_with_the_policy():
     costs = [
         bf.translate(policy, PREFIXES, alpha=20, beta=0.05).epsilon

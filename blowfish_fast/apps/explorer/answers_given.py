@@ -32,7 +32,21 @@ class Answer(Paid):
     `values` has one number per bin (of the question's shape), stretch, box or quantile;
     `intervals`, where a mechanism knows any, hold the true answers or the noise alone.
     The `budget` was charged once, at the time `as_of`, whose data it is about.
-    `request` is the name under which the answer is replayed; example: `Explorer`.
+    `request` is the name under which the answer is replayed.
+
+    Examples
+    --------
+    >>> from blowfish_fast.apps.explorer import Explorer
+    >>> import ibis
+    >>> database = ibis.duckdb.connect()
+    >>> visits = database.raw_sql("create table visits as select 41 as age")
+    >>> age = {"name": "age", "cells": {"start": 0, "stop": 100, "width": 10}}
+    >>> table = {"name": "visits", "attributes": [age]}
+    >>> explorer = Explorer(table, database, epsilon=1)
+    >>> asked = {"kind": "histogram", "table": "visits", "attribute": "age"}
+    >>> answer = explorer.ask({**asked, "cost": {"alpha": 20, "beta": 0.05}})
+    >>> answer.confidence, answer.replayed, sorted(answer.to_dict())[:3]
+    (0.95, False, ['as_of', 'axes', 'confidence'])
     """
 
     question: dict[str, Any]

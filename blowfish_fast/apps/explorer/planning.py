@@ -85,8 +85,17 @@ class Shape:
 class Plan:
     """How a question would be answered, and at which price; nothing is private.
 
-    `cost` is in the ledger's currency; `free` answers are public and exact; example:
-    `Explorer`.
+    `cost` is in the ledger's currency; `free` answers are public and exact.
+
+    Examples
+    --------
+    >>> age = {"name": "age", "cells": {"start": 0, "stop": 100, "width": 10}}
+    >>> table = as_table({"name": "visits", "attributes": [age]})
+    >>> asked = {"kind": "histogram", "table": "visits", "attribute": "age"}
+    >>> question = read_question({**asked, "cost": {"alpha": 20, "beta": 0.05}})
+    >>> plan = Planner(EPSILON).plan(table, question)
+    >>> plan.mechanism.name, plan.free, 0 < plan.cost < 1
+    ('transformed', False, True)
     """
 
     layout: Layout

@@ -15,6 +15,7 @@ import numpy as np
 from blowfish_fast import kernels
 from blowfish_fast._support.typing import BoolArray, FloatArray, IntArray
 from blowfish_fast.data.buckets import Buckets
+from blowfish_fast.data.domain import Domain
 from blowfish_fast.errors import SizeError
 from blowfish_fast.policies import ABSENT, Change, Full, Policy
 from blowfish_fast.workloads import Linear, Rectangles, Workload
@@ -34,13 +35,20 @@ ROUNDS = 16
 class Columns(NamedTuple):
     """A workload by columns: one for each class of cells that it treats alike.
 
-    `labels` names the class of each cell; None when every cell is its own.
+    `labels` names the class of each cell; None when every cell is its own. Values are
+    off by at most `roundings` times 2^-53 of their size.
     """
 
     labels: IntArray | None
     pointers: IntArray
     rows: IntArray
     values: FloatArray
+    roundings: int
+
+    @property
+    def entries(self) -> tuple[IntArray, IntArray, FloatArray]:
+        """The columns as kernels take them."""
+        return self.pointers, self.rows, self.values
 
     @property
     def classes(self) -> int:
@@ -54,11 +62,24 @@ class Columns(NamedTuple):
     def round_up(self, value: float) -> float:
         """Return a number that is not below the exact sum behind `value`."""
         # Sums of multiples of 2^-20 are exact as long as they are not too large.
-        steps = self.values * 2.0**20
-        if value * 2.0**20 < 2.0**53 and (np.floor(steps) == steps).all():
+        small = not self.roundings and value * 2.0**20 < 2.0**53
+        if small and _are_multiples(self.values, 2.0**-20):
             return value
         longest = int(np.diff(self.pointers).max(initial=0))
-        return math.nextafter(value * (1.0 + (2 * longest + 8) * 2.0**-52), math.inf)
+        raised = value * (1.0 + (2 * longest + 8) * 2.0**-52)
+        # Values that nearly cancel leave only what they are off by.
+        raised += self.roundings * 2.0**-52 * float(self.lengths().max(initial=0.0))
+        return math.nextafter(raised, math.inf)
+
+
+def _are_multiples(values: FloatArray, unit: float) -> bool:
+    steps = values / unit
+    return bool((np.floor(steps) == steps).all())
+
+
+def _most_roundings(domain: Domain, parts: FloatArray, unit: float) -> int:
+    """Return the roundings behind a value: a difference and a product for each axis."""
+    return 0 if _are_multiples(parts, unit) else 2 * domain.ndim + 1
 
 
 def workload_columns(workload: Workload) -> Columns:
@@ -77,11 +98,14 @@ def workload_columns(workload: Workload) -> Columns:
     matrix = rows.tocsc()
     matrix.sum_duplicates()
     matrix.sort_indices()
+    values = matrix.data.astype(np.float64)
+    given = isinstance(workload, Linear)
     return Columns(
         None,
         matrix.indptr.astype(np.int64),
         matrix.indices.astype(np.int64),
-        matrix.data.astype(np.float64),
+        values,
+        0 if given else _most_roundings(workload.domain, values, 1.0),
     )
 
 
@@ -133,7 +157,8 @@ def _pick_columns(columns: Columns, chosen: IntArray) -> Columns:
     pointers = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     within = np.arange(pointers[-1]) - np.repeat(pointers[:-1], sizes)
     entries = np.repeat(columns.pointers[chosen], sizes) + within
-    return Columns(None, pointers, columns.rows[entries], columns.values[entries])
+    rows, values = columns.rows[entries], columns.values[entries]
+    return Columns(None, pointers, rows, values, columns.roundings)
 
 
 def _furthest(policy: Policy, columns: Columns) -> Change:
@@ -144,13 +169,17 @@ def _furthest(policy: Policy, columns: Columns) -> Change:
         longest_first = _pick_columns(columns, order)
         far = np.full(lengths.size, lengths.size - 1, dtype=np.int64)
         seen = kernels.furthest_in_windows(
-            *longest_first[1:], lengths[order], far, descending=True, budget=MOST_WORK
+            *longest_first.entries,
+            lengths[order],
+            far,
+            descending=True,
+            budget=MOST_WORK,
         )
         return _as_change(seen.found, seen.ceiling, "all pairs of columns")
     band = policy.bandwidth()
     if band is not None and band.all_between:
         seen = kernels.furthest_in_windows(
-            *columns[1:], lengths, band.far, budget=MOST_WORK
+            *columns.entries, lengths, band.far, budget=MOST_WORK
         )
         return _as_change(
             seen.found, seen.ceiling, "columns within reach of each other"
@@ -161,7 +190,7 @@ def _furthest(policy: Policy, columns: Columns) -> Change:
     for chunk in policy.edges():
         cells = chunk[(chunk != ABSENT).all(axis=1)]
         seen = kernels.furthest_in_pairs(
-            *columns[1:],
+            *columns.entries,
             lengths,
             np.ascontiguousarray(cells[:, 0]),
             np.ascontiguousarray(cells[:, 1]),
@@ -192,6 +221,7 @@ class Slabs(NamedTuple):
     last: IntArray
     first_part: FloatArray
     last_part: FloatArray
+    roundings: int
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -216,7 +246,8 @@ class Slabs(NamedTuple):
         parts = (self.first_part, self.last_part)
         columns = kernels.box_columns(self.shape, self.first, self.last, *parts)
         whole = self.shape == tuple(int(cut[-1]) for cut in self.cuts)
-        return Columns(None if whole else self.labels(), *columns)
+        labels = None if whole else self.labels()
+        return Columns(labels, *columns, self.roundings)
 
 
 def cut_grid(workload: Rectangles) -> Slabs:
@@ -236,7 +267,10 @@ def cut_grid(workload: Rectangles) -> Slabs:
             low, high = cut[slab[:, axis]], cut[slab[:, axis] + 1]
             held = np.minimum(highs[:, axis], high) - np.maximum(lows[:, axis], low)
             part[:, axis] = held / (high - low)
-    return Slabs(cuts, first, last, first_part, last_part)
+    # Products of parts that have 50 binary digits together are exact.
+    sides = np.stack([lows, highs])
+    roundings = _most_roundings(workload.domain, sides, 2.0 ** -(50 // lows.shape[1]))
+    return Slabs(cuts, first, last, first_part, last_part, roundings)
 
 
 def rectangles_over(workload: Rectangles, cells: BoolArray) -> Change:

@@ -102,6 +102,19 @@ def test_rectangles_equal_the_definition(policy, data):
     assert found == pytest.approx(float(expected), rel=1e-12)
 
 
+@pytest.mark.parametrize("part", [0.25, 0.4, 2.0**-60])
+def test_parts_of_cells_that_cancel_leave_what_they_are_rounded_by(part):
+    # Of 1 - 0.4 and 3 - 0.4 - 2 the products with 0.6 differ in their last digits.
+    grid = Domain((3, 3))
+    workload = workloads.Rectangles(grid, [[0.0, part]], [[3 - part, 3 - part]])
+    for edge in ([6, 8], [2, 8], [0, 1]):
+        policy = policies.Graph(grid, [edge])
+        found, expected = sensitivity(policy, workload), brute(policy, workload)
+        assert expected <= found <= expected + 1e-14
+    if part == 0.25:
+        assert found == expected
+
+
 @settings(max_examples=150)
 @given(examples.on_a_grid(), st.data(), st.sampled_from([0, 40, 300]))
 def test_small_budgets_never_go_below_the_truth(policy, data, budget):
