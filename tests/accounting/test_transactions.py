@@ -215,3 +215,17 @@ def test_a_forked_process_starts_with_nobody_waiting(commits, connection):
     commits._queue.append(object())
     commits.forget()
     assert commits.run(adding(3)) == 30
+
+
+def test_whoever_closes_while_another_reads_leaves_the_mark(journal):
+    with closing(sqlite3.connect(journal.path)) as reader:
+        reader.execute("BEGIN")
+        assert reader.execute("SELECT count(*) FROM log").fetchone()
+        journal.reserve("b", 10, 1, {"n": 2})
+        journal.close()
+        # What the reader holds cannot be moved into the file, so it does not say that
+        # it holds everything.
+        with closing(sqlite3.connect(journal.path)) as other:
+            assert other.execute("SELECT mark FROM in_use").fetchone() == (1,)
+    with closing(Journal(journal.path, 100, TERMS)) as opened:
+        assert len(opened.history()) == 2
