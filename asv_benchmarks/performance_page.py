@@ -31,6 +31,13 @@ PAGE = DOCS / "performance.md"
 RECORDED = HERE / "recorded"
 SIZE_NAMES = ("cells", "draws", "leaves", "rows", "buckets")
 SHOWN = (2**12, 2**16, 2**20)
+WAITS = (
+    *("mechanisms.LaplaceRelease", "mechanisms.DawaRelease"),
+    *("mechanisms.DawaGridRelease", "mechanisms.DawaAllRanges"),
+    *("mechanisms.ReleaseReading", "intervals.RangeIntervals"),
+    *("transformed.Translate", "transformed.TranslateAnew"),
+    *("transformed.Compare", "transformed.Recommend"),
+)
 REFERENCES = {
     "sort": "`numpy.sort` of as many floats",
     "log": "`numpy.log` of as many floats",
@@ -67,6 +74,14 @@ draw or leaf at the largest size; data that is *dense*, *sparse*, *distinct* or
 that others shared, and ratios to its architecture: they do not carry over to another.
 """
 
+WAITED = """\
+### What people wait for
+
+Whole releases with exact noise, and questions asked of a release or before one: the
+median of two calls and more. Releases and what is read of them are wall time, other
+intervals and what advises CPU time, all on two cores.
+"""
+
 BESIDE_OTHERS = """\
 ## Beside other code
 
@@ -86,8 +101,9 @@ python asv_benchmarks/ratio_check.py --record   # for another machine or other v
 cd asv_benchmarks
 asv machine --yes
 commit=$(git rev-parse HEAD)
-asv run --environment existing:python --set-commit-hash $commit --bench '^kernels' \\
-    -a 'repeat=(3, 10, 0.5)' -a rounds=1        # ten minutes
+asv run --environment existing:python --set-commit-hash $commit \\
+    --bench '^(kernels|mechanisms|intervals|transformed)' \\
+    -a 'repeat=(2, 6, 0.25)' -a rounds=1        # half an hour
 python performance_page.py --results results    # this page anew
 asv publish && asv preview                      # graphs over commits, in html/
 ```
@@ -95,7 +111,7 @@ asv publish && asv preview                      # graphs over commits, in html/
 
 
 def figures_of(results: Path) -> dict[str, Any]:
-    """Return the CPU times of the kernels in a results folder of asv.
+    """Return the times of kernels and waits in a results folder of asv.
 
     The newest file of the folder counts; a benchmark that did not run is left out.
     """
@@ -105,17 +121,19 @@ def figures_of(results: Path) -> dict[str, Any]:
         raise SystemExit(f"{results}: no results; run asv with --set-commit-hash")
     newest = json.loads(max(files, key=lambda one: one.stat().st_mtime).read_text())
     columns = newest["result_columns"]
-    kept = {}
+    kernels, waits = {}, {}
     for name, values in sorted(newest["results"].items()):
         found = dict(zip(columns, values, strict=False))
-        if not name.startswith("kernels.") or not any(found["result"] or []):
+        room, label, _ = name.split(".")
+        waited = f"{room}.{label}" in WAITS
+        if (room != "kernels" and not waited) or not any(found["result"] or []):
             continue
-        kept[name.split(".")[1]] = {
+        (waits if waited else kernels)[label] = {
             "names": benchmarks[name]["param_names"],
             "parameters": [[_plain(one) for one in axis] for axis in found["params"]],
             "seconds": [_rounded(one) for one in found["result"]],
         }
-    return {"kernels": kept}
+    return {"kernels": kernels, "waits": waits}
 
 
 def _plain(parameter: str) -> str:
@@ -139,8 +157,9 @@ def page() -> str:
         ]
         figures = folder / "performance.json"
         if figures.exists():
-            kernels = json.loads(figures.read_text())["kernels"]
-            measured += [BY_SIZE, _size_table(kernels)]
+            kept = json.loads(figures.read_text())
+            measured += [BY_SIZE, _size_table(kept["kernels"])]
+            measured += [WAITED, _wait_table(kept["waits"])]
     return "\n".join(
         [
             OPENING,
@@ -187,6 +206,28 @@ def _size_table(kernels: dict[str, dict[str, Any]]) -> str:
                 rows.append((f"`{name}`", setting, *shown, each))
     heads = ("benchmark", "data or form", *(_power(size) for size in SHOWN), "each")
     return _table(heads, rows)
+
+
+def _wait_table(waits: dict[str, dict[str, Any]]) -> str:
+    """Return a row for each setting, with a time for each size that was tried."""
+    rows = []
+    for name, one in waits.items():
+        sized = one if "cells" in one["names"] else _at_one_size(one)
+        for setting, times in _by_setting(sized).items():
+            shown = [_time(times[size]) if size in times else "" for size in SHOWN]
+            if any(shown):
+                rows.append((f"`{name}`", setting, *shown))
+    heads = ("benchmark", "data, policy or question", *(_power(one) for one in SHOWN))
+    return _table(heads, rows)
+
+
+def _at_one_size(one: dict[str, Any]) -> dict[str, Any]:
+    """Return a benchmark that has one size with that size among its parameters."""
+    return {
+        "names": ["cells", *one["names"]],
+        "parameters": [[str(SHOWN[-1])], *one["parameters"]],
+        "seconds": one["seconds"],
+    }
 
 
 def _by_setting(one: dict[str, Any]) -> dict[str, dict[int, float]]:
