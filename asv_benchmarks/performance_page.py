@@ -48,8 +48,8 @@ OPENING = """\
 # Performance
 
 How long the core takes, by size, beside numpy and beside other code. Everything here is
-CPU time of one core; this page is made by `asv_benchmarks/performance_page.py` from
-measurements, and not edited by hand. What each benchmark does is told in
+CPU time of one core, unless it is said otherwise; this page is made by
+`asv_benchmarks/performance_page.py` from measurements, and not edited by hand. What each benchmark does is told in
 [benchmarks.md](benchmarks.md), and how errors compare in [accuracy.md](accuracy.md).
 """
 
