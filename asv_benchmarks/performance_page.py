@@ -49,8 +49,9 @@ OPENING = """\
 
 How long the core takes, by size, beside numpy and beside other code. Everything here is
 CPU time of one core, unless it is said otherwise; this page is made by
-`asv_benchmarks/performance_page.py` from measurements, and not edited by hand. What each benchmark does is told in
-[benchmarks.md](benchmarks.md), and how errors compare in [accuracy.md](accuracy.md).
+`asv_benchmarks/performance_page.py` from measurements, and not edited by hand. What
+each benchmark does is told in [benchmarks.md](benchmarks.md), and how errors compare in
+[accuracy.md](accuracy.md).
 """
 
 AGAINST_NUMPY = """\
