@@ -142,7 +142,7 @@ class Figure2(Experiment):
                 "reproduced" if min(gains) >= 10 else "not reproduced",
                 f"at theta = 1 the error is {min(gains):,.0f} to {max(gains):,.0f} "
                 "times lower than under differential privacy; measured errors are "
-                f"{exact:.3f} of those predicted from the noise alone (geometric mean), "
+                f"{exact:.3f} of those predicted from noise alone (geometric mean), "
                 "because the fit knows that running totals never fall",
             )
         return Summary(
