@@ -63,7 +63,8 @@ __getattr__, __dir__, __all__ = attach(
         "furthest_in_windows repeated_columns",
         "graph.constraint_cycles": "SEVERAL edge_changes longest_cycle "
         "longest_open_path",
-        "graph.edge_line_noise": "Energies cut_variances line_energies line_levels",
+        "graph.edge_line_noise": "Energies border_moments cut_variances line_energies "
+        "line_levels range_borders",
         "graph.graph_distance": "adjacency band_distances clique_pairs "
         "component_labels corner_distances group_members group_rows pair_distances "
         "upper_pairs",
@@ -83,7 +84,6 @@ __getattr__, __dir__, __all__ = attach(
         "largest_rectangle_sum step_slices",
         "transform.fourier_rows": "STEP_BITS circle_sums heaviest_column largest_turn",
         "transform.haar_spread": "haar_noise spread_boxes",
-        "transform.prefix_noise": "border_moments range_borders",
         "tree.block_spread": "block_noise hat_diagonal hierarchy_variances "
         "moment_bounds range_cuts",
         "tree.block_trees": "trees_over_blocks worst_block_move",

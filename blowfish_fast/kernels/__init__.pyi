@@ -25,9 +25,11 @@ from .graph.constraint_cycles import edge_changes as edge_changes
 from .graph.constraint_cycles import longest_cycle as longest_cycle
 from .graph.constraint_cycles import longest_open_path as longest_open_path
 from .graph.edge_line_noise import Energies as Energies
+from .graph.edge_line_noise import border_moments as border_moments
 from .graph.edge_line_noise import cut_variances as cut_variances
 from .graph.edge_line_noise import line_energies as line_energies
 from .graph.edge_line_noise import line_levels as line_levels
+from .graph.edge_line_noise import range_borders as range_borders
 from .graph.graph_distance import adjacency as adjacency
 from .graph.graph_distance import band_distances as band_distances
 from .graph.graph_distance import clique_pairs as clique_pairs
@@ -112,8 +114,6 @@ from .transform.haar_transform import haar_coefficients as haar_coefficients
 from .transform.haar_transform import haar_path_sums as haar_path_sums
 from .transform.haar_transform import haar_rows as haar_rows
 from .transform.haar_transform import haar_worst_move as haar_worst_move
-from .transform.prefix_noise import border_moments as border_moments
-from .transform.prefix_noise import range_borders as range_borders
 from .tree.block_spread import block_noise as block_noise
 from .tree.block_spread import hat_diagonal as hat_diagonal
 from .tree.block_spread import hierarchy_variances as hierarchy_variances

@@ -86,6 +86,17 @@ def _check_list(values: list[Any] | tuple[Any, ...]) -> None:
             _refuse(dtype)
 
 
+def as_input(values: Any, dtype: Any) -> Any:
+    """Return a contiguous array of `dtype` that cannot be written to, without a copy.
+
+    Numba compiles anew for arrays that may be written to; with this each kernel is
+    compiled for one kind, whatever its callers bring.
+    """
+    array = np.ascontiguousarray(values, dtype=dtype).view()
+    array.flags.writeable = False
+    return array
+
+
 def rises(edges: AnyArray, last: int, step: int = 0) -> bool:
     """Return whether edges or pointers rise from 0 to `last`, by `step` at least."""
     return (

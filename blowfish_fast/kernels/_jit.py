@@ -14,8 +14,6 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, TypeVar
 
-import numpy as np
-
 from blowfish_fast._support.compiler_watch import COMPILER
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -60,17 +58,6 @@ def kernel(function: F) -> F:
 def exact_kernel(function: F) -> F:
     """Like `kernel`, with fused multiply-add allowed: it only removes roundings."""
     return _compile(function, fastmath={"contract"})
-
-
-def as_input(values: Any, dtype: Any) -> Any:
-    """Return a contiguous array of `dtype` that cannot be written to, without a copy.
-
-    Numba compiles anew for arrays that may be written to; with this each kernel is
-    compiled for one kind, whatever its callers bring.
-    """
-    array = np.ascontiguousarray(values, dtype=dtype).view()
-    array.flags.writeable = False
-    return array
 
 
 def helper(function: F) -> F:

@@ -14,8 +14,8 @@ import blowfish_fast as bf
 import blowfish_fast.measure.selectors.partitions.dyadic as dyadic_tree
 from blowfish_fast.audit import audit_release
 from blowfish_fast.audit.choice_twins import Case, cheapest_choices
-from blowfish_fast.kernels.partition import dyadic_partition
-from blowfish_fast.kernels.partition.outlier_runs import Outliers
+from blowfish_fast.kernels.partition import dyadic_partition, tree_prior
+from blowfish_fast.kernels.partition.tree_prior import Outliers
 from blowfish_fast.measure.randomness import Randomness
 from blowfish_fast.measure.selectors.many_draws import exact_law, select_many
 from blowfish_fast.measure.selectors.partitions import DyadicTree, LeastCost
@@ -232,18 +232,18 @@ def test_runs_with_outliers_stay_within_epsilon(policy, pair, monkeypatch):
 def test_runs_that_charge_the_whole_rate_for_a_record_are_caught(monkeypatch):
     # Planted: the quantile is left out, so that the range of a cost is 5/4.
     monkeypatch.setattr(dyadic_partition, "OUTLIERS", SMALL_RUNS)
-    genuine = dyadic_partition.outlier_weights
+    genuine = tree_prior.outlier_weights
 
     def whole(outliers, fixed, quantile):
         weights = genuine(outliers, fixed, quantile)
         return weights._replace(record=weights.record // quantile[0] * quantile[1])
 
-    dyadic_partition._tree_weights.cache_clear()
-    monkeypatch.setattr(dyadic_partition, "outlier_weights", whole)
+    tree_prior.fixed_point_tree.cache_clear()
+    monkeypatch.setattr(tree_prior, "outlier_weights", whole)
     pair = (np.array([2, 9, 9, 9]), np.array([3, 9, 9, 9]))
     try:
         assert runs_ratio(pair, ADD_REMOVE, 0.5) > 4
     finally:
-        dyadic_partition._tree_weights.cache_clear()
-    monkeypatch.setattr(dyadic_partition, "outlier_weights", genuine)
+        tree_prior.fixed_point_tree.cache_clear()
+    monkeypatch.setattr(tree_prior, "outlier_weights", genuine)
     assert runs_ratio(pair, ADD_REMOVE, 0.5) <= 4

@@ -12,7 +12,8 @@ import numpy as np
 
 from blowfish_fast._support.typing import AnyArray, BoolArray, FloatArray, IntArray
 from blowfish_fast.errors import InputError
-from blowfish_fast.kernels._jit import as_input, kernel
+from blowfish_fast.kernels._arguments import as_input
+from blowfish_fast.kernels._jit import kernel
 
 
 @kernel

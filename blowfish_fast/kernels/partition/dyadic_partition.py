@@ -1,7 +1,7 @@
 """Exact sample of an aligned dyadic partition, by the exponential mechanism.
 
 A node of a binary tree over the cells becomes one bucket, or is split, or is cut into
-equal windows of 2**k cells, or is a run with outliers (`outlier_runs`). One pass from
+equal windows of 2**k cells, or is a run with outliers (`tree_prior`). One pass from
 the bottom weighs the choices of every node and draws one; the walk from the root reads
 the draws. Log-weights are int64 multiples of 2**-f relative to single cells; only
 totals are rounded (`sampling_slack`).
@@ -12,9 +12,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
-from functools import lru_cache, partial
-from math import ceil
-from typing import NamedTuple, TypeAlias
+from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
@@ -22,44 +21,28 @@ from blowfish_fast._support.typing import ByteArray, IntArray, WordArray
 from blowfish_fast.errors import InputError
 from blowfish_fast.kernels._arguments import Words
 from blowfish_fast.kernels._jit import kernel
-from blowfish_fast.kernels.sampling.exponential_choice import total_error, weigh_block
+from blowfish_fast.kernels.sampling.exponential_choice import (
+    choose,
+    total_error,
+    weigh_block,
+    weigh_rows,
+)
 from blowfish_fast.kernels.window_costs.rectangle_costs import dyadic_quantile_costs
 
-from .outlier_runs import (
+from .rectangle_prior import LARGEST, Number
+from .tree_prior import (
+    BASE,
     OUTLIERS,
-    Outliers,
+    Base,
     OutlierWeights,
-    cut_out,
-    deepest_sum,
-    outlier_weights,
-    run_totals,
+    TreeWeights,
+    fixed_point_tree,
 )
-from .rectangle_prior import LARGEST, Number, cut_to_one, fixed_point, logarithm
-
-Base: TypeAlias = tuple[float, float, float]
-
-BASE: Base = (0.49, 0.49, 0.02)
-"""Prior weight of one bucket, of a split, and of all equal cuts together."""
 
 # At height h a choice of _CUT + k means windows of 2**k cells, or a run for k >= h.
 _BUCKET, _SPLIT, _CUT = 0, 1, 2
+_KEPT, _ALONE = 0, 1  # in a run
 _ROWS = 1 << 13  # nodes per block
-
-
-class TreeWeights(NamedTuple):
-    """The public numbers of the tree, in units of ``2**-fraction_bits`` nats.
-
-    By level what a unit of integer cost takes from a bucket's log-weight; what a bucket
-    costs; what log-weights of a bucket or an equal cut do not fall below (negative); by
-    height the log prior weight of one bucket, a split, windows of 1, 2, 4 ..., runs.
-    """
-
-    fraction_bits: int
-    coefficients: tuple[int, ...]
-    penalty: int
-    floor: int
-    bases: tuple[IntArray, ...]
-    outliers: OutlierWeights | None = None
 
 
 def tree_weights(
@@ -81,76 +64,7 @@ def tree_weights(
             f"not {len(given)}"
         )
     runs = OUTLIERS if outliers and levels >= OUTLIERS.height else None
-    return _tree_weights(given, rate, penalty, tuple(quantile), tuple(base), runs)
-
-
-@lru_cache(maxsize=64)
-def _tree_weights(
-    length_weights: tuple[Number, ...],
-    rate: Number,
-    penalty: Number,
-    quantile: tuple[int, int],
-    base: Base,
-    runs: Outliers | None,
-) -> TreeWeights:
-    """Return the constants: public, and the same for every release of a mechanism."""
-    levels = len(length_weights) - 1
-    weights = [cut_to_one(weight) for weight in length_weights]
-    floor = _floor(levels, base) if min(base) > 0 else 0
-    room = 4 * floor + (0 if runs is None else deepest_sum(levels, runs))
-    fixed = fixed_point(rate, penalty, base, levels, room)
-    bits = fixed.fraction_bits
-    bases, alone = _base_logarithms(levels, base, bits), None
-    if runs is not None:
-        alone = outlier_weights(runs, fixed, quantile)
-        more = np.full(len(alone.kept), alone.prior)
-        bases = (
-            *bases[: alone.height],
-            *(np.concatenate([one, more]) for one in bases[alone.height :]),
-        )
-    return TreeWeights(
-        bits,
-        tuple(int(fixed.unit * weight / quantile[1]) for weight in weights),
-        fixed.penalty,
-        -(floor << bits),
-        bases,
-        alone,
-    )
-
-
-@lru_cache(maxsize=64)
-def _floor(levels: int, base: Base) -> int:
-    """Return how many nats below single cells a candidate is beyond hope.
-
-    Isolating one bad window takes at most `levels` splits and a choice at each sibling;
-    64 nats below the price of that nothing is ever drawn.
-    """
-    bucket, split, cuts = (-logarithm(share) for share in _shares(base))
-    cut = cuts + levels * logarithm(Fraction(2))
-    return 64 + ceil(levels * (split + max(cut, bucket)) + cut)
-
-
-def _shares(base: Base) -> list[Fraction]:
-    """Return the base weights, made to sum to 1."""
-    whole = sum(Fraction(weight) for weight in base)
-    return [Fraction(weight) / whole for weight in base]
-
-
-@lru_cache(maxsize=64)
-def _base_logarithms(levels: int, base: Base, bits: int) -> tuple[IntArray, ...]:
-    """Return the logarithms of the base measure, an array per height."""
-    bucket, split, cuts = _shares(base)
-    table = [np.empty(0, dtype=np.int64)]
-    for height in range(1, levels + 1):
-        if height == 1:  # a split and a cut into cells are the same here
-            shares = [bucket, split + cuts]
-        else:
-            first = cuts * (1 << (height - 1)) / ((1 << height) - 1)
-            shares = [bucket, split, *(first / (1 << k) for k in range(height))]
-        logarithms = [round(logarithm(share) * (1 << bits)) for share in shares]
-        table.append(np.array(logarithms, dtype=np.int64))
-        table[-1].flags.writeable = False
-    return tuple(table)
+    return fixed_point_tree(given, rate, penalty, tuple(quantile), tuple(base), runs)
 
 
 def sampling_slack(
@@ -298,6 +212,37 @@ def _bucket_weights(
     return limited
 
 
+def _cell_rows(x: IntArray, weights: OutlierWeights, share: int) -> IntArray:
+    """Return the log-weights of each cell, kept and alone."""
+    rows = np.empty((x.size, 2), dtype=np.int64)
+    records = np.clip(x, 0, weights.most)
+    np.subtract(weights.kept[share], weights.record * records, out=rows[:, _KEPT])
+    rows[:, _ALONE] = weights.alone[share]
+    return rows
+
+
+def run_totals(x: IntArray, weights: OutlierWeights, fraction_bits: int) -> IntArray:
+    """Return logarithms of what cells weigh in runs, either way, added up by node.
+
+    (nodes, shares), for the nodes that are halves of the smallest runs.
+    """
+    # Equal counts weigh the same: most histograms have few different ones.
+    most = min(weights.most, int(x.max()))
+    listed = most < x.size
+    counts = np.arange(most + 1) if listed else x
+    places = np.clip(x, 0, most) if listed else None
+    silent = np.zeros(counts.size, dtype=np.uint64)
+    scratch = np.empty((3, counts.size), dtype=np.int64)
+    nodes = np.arange(0, x.size, 1 << (weights.height - 1))
+    totals = np.empty((nodes.size, len(weights.kept)), dtype=np.int64)
+    for share in range(totals.shape[1]):
+        rows = _cell_rows(counts, weights, share)
+        weigh_rows(rows, silent, fraction_bits, *scratch)
+        each = scratch[1] if places is None else scratch[1][places]
+        totals[:, share] = np.add.reduceat(each, nodes)
+    return totals
+
+
 @kernel
 def _boundaries(decisions: ByteArray, cells: int) -> tuple[IntArray, IntArray]:
     """Walk from the root; return where buckets begin, and the end; and the runs.
@@ -340,6 +285,28 @@ def _boundaries(decisions: ByteArray, cells: int) -> tuple[IntArray, IntArray]:
                 buckets += 1
     starts[buckets] = cells
     return starts[: buckets + 1].copy(), runs[:found].copy()
+
+
+def cut_out(
+    boundaries: IntArray,
+    runs: IntArray,
+    x: IntArray,
+    weights: OutlierWeights,
+    words: Words,
+    fraction_bits: int,
+) -> IntArray:
+    """Draw the outliers of every run (start, end, share), and cut around them.
+
+    Cell i reads the word at its number in the heap, 2**levels + i.
+    """
+    leaves = 1 << (x.size - 1).bit_length()
+    places = [boundaries]
+    for start, end, share in runs.tolist():
+        rows = _cell_rows(x[start:end], weights, share)
+        drawn = choose(words, leaves + start, rows, fraction_bits)
+        found = start + np.flatnonzero(drawn == _ALONE)
+        places += [found, found + 1]
+    return np.unique(np.concatenate(places)) if runs.size else boundaries
 
 
 def sample_dyadic_partition(

@@ -12,7 +12,8 @@ from typing import NamedTuple
 import numpy as np
 
 from blowfish_fast._support.typing import AnyArray, BoolArray, IntArray
-from blowfish_fast.kernels._jit import as_input, helper, kernel
+from blowfish_fast.kernels._arguments import as_input
+from blowfish_fast.kernels._jit import helper, kernel
 
 # Bytes of an md5 block, and of the length of the message at the end of the last one.
 BLOCK, LENGTH_BYTES = 64, 8

@@ -12,8 +12,8 @@ import numpy as np
 
 from blowfish_fast._support.typing import FloatArray, IntArray
 from blowfish_fast.errors import InputError
-from blowfish_fast.kernels._arguments import rises
-from blowfish_fast.kernels._jit import as_input, kernel
+from blowfish_fast.kernels._arguments import as_input, rises
+from blowfish_fast.kernels._jit import kernel
 
 
 def _sorted_within_rows(pointers: IntArray, starts: IntArray, ends: IntArray) -> bool:

@@ -15,8 +15,8 @@ import numpy as np
 
 from blowfish_fast._support.typing import AnyArray, FloatArray, IntArray
 from blowfish_fast.errors import InputError
-from blowfish_fast.kernels._arguments import check_corners
-from blowfish_fast.kernels._jit import as_input, kernel
+from blowfish_fast.kernels._arguments import as_input, check_corners
+from blowfish_fast.kernels._jit import kernel
 
 
 @kernel

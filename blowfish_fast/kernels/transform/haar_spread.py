@@ -15,7 +15,8 @@ import numpy as np
 
 from blowfish_fast._support.typing import FloatArray, IntArray
 from blowfish_fast.errors import InputError
-from blowfish_fast.kernels._jit import as_input, kernel
+from blowfish_fast.kernels._arguments import as_input
+from blowfish_fast.kernels._jit import kernel
 
 from .haar_transform import deepest_leaves
 

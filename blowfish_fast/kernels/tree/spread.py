@@ -18,7 +18,8 @@ import numpy as np
 
 from blowfish_fast._support.typing import BoolArray, FloatArray, IntArray
 from blowfish_fast.errors import InputError
-from blowfish_fast.kernels._jit import as_input, helper, kernel
+from blowfish_fast.kernels._arguments import as_input
+from blowfish_fast.kernels._jit import helper, kernel
 from blowfish_fast.kernels.space.interval_pieces import check_pieces
 
 from .noise_rows import (

@@ -13,18 +13,15 @@ from hypothesis import strategies as st
 from numba import config
 from scipy import stats
 
-from blowfish_fast.kernels.partition import dyadic_partition, outlier_runs
+from blowfish_fast.kernels.partition import dyadic_partition
 from blowfish_fast.kernels.partition.dyadic_partition import (
     choose_blocks,
+    run_totals,
     sample_dyadic_partition,
     sampling_slack,
     tree_weights,
 )
-from blowfish_fast.kernels.partition.outlier_runs import (
-    OUTLIERS,
-    Outliers,
-    run_totals,
-)
+from blowfish_fast.kernels.partition.tree_prior import OUTLIERS, Outliers
 from blowfish_fast.kernels.sampling.exponential_choice import total_error
 from blowfish_fast.kernels.window_costs.rectangle_costs import dyadic_quantile_costs
 from tests.reference import dyadic_partition as reference
@@ -55,7 +52,7 @@ def stored_law(x, weights):
     for first, table, _ in choose_blocks(costs, weights, silent, 1, totals):
         rows.update(enumerate(table.tolist(), first))
     runs = [
-        outlier_runs._cell_rows(counts, weights.outliers, share).tolist()
+        dyadic_partition._cell_rows(counts, weights.outliers, share).tolist()
         for share in range(len(weights.outliers.kept))
     ]
     return reference.stored_law(rows, len(x), weights.fraction_bits, runs)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from blowfish_fast.kernels.transform.prefix_noise import border_moments, range_borders
+from blowfish_fast.kernels.graph.edge_line_noise import border_moments, range_borders
 
 pytestmark = pytest.mark.kernel
 

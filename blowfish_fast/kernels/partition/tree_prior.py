@@ -1,0 +1,176 @@
+"""Prior weights of a dyadic tree, in fixed point: of its buckets, cuts and runs.
+
+What a node of 2**h cells may become, and with which prior weight, depends on h alone,
+never on counts: one bucket, two halves, equal windows of 2**k cells, or a run of nearly
+empty cells, the few others of which stand alone. A spike between zeros takes a split at
+every height to isolate, and each costs a little of the prior and a bucket. In a run
+each cell is one of the rest, at the price of its records, or an outlier with a bucket
+of its own, whatever its neighbours are:
+
+    . . . . 9 . . . . . . 7 . .      one run, two outliers
+    [     ][ ][         ][ ][  ]     five buckets
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from functools import lru_cache
+from math import ceil
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+
+from blowfish_fast._support.typing import IntArray
+
+from .rectangle_prior import FixedPoint, Number, cut_to_one, fixed_point, logarithm
+
+Base: TypeAlias = tuple[float, float, float]
+
+BASE: Base = (0.49, 0.49, 0.02)
+"""Prior weight of one bucket, of a split, and of all equal cuts together."""
+
+_HOPELESS = 64  # nats; a cell that far below standing alone is never kept
+
+
+class Outliers(NamedTuple):
+    """Which part of a run's cells may stand alone; public.
+
+    A run of each share has the prior `weight`, in addition to those of other choices,
+    from nodes of 2**height cells on; `height` is at least 2.
+    """
+
+    shares: tuple[Fraction, ...] = (
+        Fraction(1, 16),
+        Fraction(1, 128),
+        Fraction(1, 1024),
+    )
+    weight: float = 0.02
+    height: int = 4
+
+
+OUTLIERS = Outliers()
+"""Weighed as all equal cuts together; shares chosen on generated histograms."""
+
+
+class OutlierWeights(NamedTuple):
+    """What a cell weighs in runs, in the units of `TreeWeights`, by share."""
+
+    height: int
+    prior: int
+    kept: tuple[int, ...]
+    alone: tuple[int, ...]
+    record: int
+    """Taken from the log-weight of a cell that is kept, for each of its records."""
+    most: int
+    """More records of a cell change nothing."""
+
+
+def deepest_sum(levels: int, outliers: Outliers) -> int:
+    """Return how many nats the cells of a run add up to at most, prices apart."""
+    return (1 << levels) * (ceil(-logarithm(min(outliers.shares))) + 1)
+
+
+def outlier_weights(
+    outliers: Outliers, fixed: FixedPoint, quantile: tuple[int, int]
+) -> OutlierWeights:
+    """Return the fixed-point constants of runs; a record's part is rounded down."""
+    bits, unit, penalty = fixed
+    scale = 1 << bits
+    record = int(unit / quantile[1]) * quantile[0]
+    # Relative to single cells: a kept cell saves a bucket, and one alone cuts its run.
+    kept = [penalty + round(logarithm(1 - one) * scale) for one in outliers.shares]
+    alone = [round(logarithm(one) * scale) - penalty for one in outliers.shares]
+    farthest = kept[-1] - min(alone) + _HOPELESS * scale
+    return OutlierWeights(
+        outliers.height,
+        round(logarithm(Fraction(outliers.weight)) * scale) - penalty,
+        tuple(kept),
+        tuple(alone),
+        record,
+        farthest // record + 1 if record else 0,
+    )
+
+
+class TreeWeights(NamedTuple):
+    """The public numbers of the tree, in units of ``2**-fraction_bits`` nats.
+
+    By level what a unit of integer cost takes from a bucket's log-weight; what a bucket
+    costs; what log-weights of a bucket or an equal cut do not fall below (negative); by
+    height the log prior weight of one bucket, a split, windows of 1, 2, 4 ..., runs.
+    """
+
+    fraction_bits: int
+    coefficients: tuple[int, ...]
+    penalty: int
+    floor: int
+    bases: tuple[IntArray, ...]
+    outliers: OutlierWeights | None = None
+
+
+@lru_cache(maxsize=64)
+def fixed_point_tree(
+    length_weights: tuple[Number, ...],
+    rate: Number,
+    penalty: Number,
+    quantile: tuple[int, int],
+    base: Base,
+    runs: Outliers | None,
+) -> TreeWeights:
+    """Return the constants: public, and the same for every release of a mechanism."""
+    levels = len(length_weights) - 1
+    weights = [cut_to_one(weight) for weight in length_weights]
+    floor = _floor(levels, base) if min(base) > 0 else 0
+    room = 4 * floor + (0 if runs is None else deepest_sum(levels, runs))
+    fixed = fixed_point(rate, penalty, base, levels, room)
+    bits = fixed.fraction_bits
+    bases, alone = _base_logarithms(levels, base, bits), None
+    if runs is not None:
+        alone = outlier_weights(runs, fixed, quantile)
+        more = np.full(len(alone.kept), alone.prior)
+        bases = (
+            *bases[: alone.height],
+            *(np.concatenate([one, more]) for one in bases[alone.height :]),
+        )
+    return TreeWeights(
+        bits,
+        tuple(int(fixed.unit * weight / quantile[1]) for weight in weights),
+        fixed.penalty,
+        -(floor << bits),
+        bases,
+        alone,
+    )
+
+
+@lru_cache(maxsize=64)
+def _floor(levels: int, base: Base) -> int:
+    """Return how many nats below single cells a candidate is beyond hope.
+
+    Isolating one bad window takes at most `levels` splits and a choice at each sibling;
+    64 nats below the price of that nothing is ever drawn.
+    """
+    bucket, split, cuts = (-logarithm(share) for share in _shares(base))
+    cut = cuts + levels * logarithm(Fraction(2))
+    return 64 + ceil(levels * (split + max(cut, bucket)) + cut)
+
+
+def _shares(base: Base) -> list[Fraction]:
+    """Return the base weights, made to sum to 1."""
+    whole = sum(Fraction(weight) for weight in base)
+    return [Fraction(weight) / whole for weight in base]
+
+
+@lru_cache(maxsize=64)
+def _base_logarithms(levels: int, base: Base, bits: int) -> tuple[IntArray, ...]:
+    """Return the logarithms of the base measure, an array per height."""
+    bucket, split, cuts = _shares(base)
+    table = [np.empty(0, dtype=np.int64)]
+    for height in range(1, levels + 1):
+        if height == 1:  # a split and a cut into cells are the same here
+            shares = [bucket, split + cuts]
+        else:
+            first = cuts * (1 << (height - 1)) / ((1 << height) - 1)
+            shares = [bucket, split, *(first / (1 << k) for k in range(height))]
+        logarithms = [round(logarithm(share) * (1 << bits)) for share in shares]
+        table.append(np.array(logarithms, dtype=np.int64))
+        table[-1].flags.writeable = False
+    return tuple(table)
