@@ -183,11 +183,8 @@ def _best(
         if line.admissible and line.mechanism and len(found) < MOST_PREDICTED:
             found[line.name] = line.mechanism, False
     if records is not None:
-        advised = [
-            one
-            for one in recommend(policy, workload, epsilon=epsilon)
-            if one.mechanism is not None and one.kind == "untried"
-        ]
+        every = recommend(policy, workload, epsilon=epsilon)
+        advised = [one for one in every if one.kind == "untried"]
         for one in advised[:MOST_TYPICAL]:
             assert one.mechanism is not None
             found[f"{one.name}, fitted"] = one.mechanism, True

@@ -194,3 +194,29 @@ def test_a_dry_run_loads_the_compiler_only_where_that_pays(
     assert find_spec("blowfish_fast.kernels.tree_scaling.weight_sweeps") is not None
     mechanism_choice.choose_with_progress(facts, job, dry=True)
     assert COMPILER.wanted is warm
+
+
+@pytest.mark.parametrize(
+    ("stated", "shown"),
+    [
+        ({}, "spinner"),
+        ({"records": 300}, "counter"),
+        ({"records": 300, "mechanism": "best"}, "counter"),
+        ({"records": 300, "mechanism": "laplace"}, "spinner"),
+    ],
+    ids=["facts", "records", "best", "named"],
+)
+def test_steps_are_counted_where_several_mechanisms_are_tried(
+    stated, shown, monkeypatch
+):
+    asked = []
+
+    def noted(name):
+        original = getattr(mechanism_choice, name)
+        return lambda text: asked.append(name) or original(text)
+
+    for name in ("spinner", "counter"):
+        monkeypatch.setattr(mechanism_choice, name, noted(name))
+    job = STATED.overridden(Job(**stated))
+    mechanism_choice.choose_with_progress(read_facts(job), job)
+    assert asked == [shown]
