@@ -197,6 +197,7 @@ ARRAYS = {
     "marks": np.array([True, False]),
     "levels": np.array(["f", "männlich"]),
     "swapped": np.arange(6, dtype=">i4"),
+    "pairs": np.zeros(2, dtype=[("a", "i4"), ("b", "f8")]),
 }
 
 
@@ -206,6 +207,19 @@ def test_an_array_is_written_as_numpy_writes_it(name):
     with zipfile.ZipFile(io.BytesIO(written)) as archive:
         assert json.loads(archive.read("x.json")) == {"own": {"array": "array0"}}
         assert archive.read("array0.npy") == saved(ARRAYS[name])
+
+
+def test_a_small_archive_is_the_one_that_zipfile_writes():
+    made = release_file.write_archive("x.json", {"format": 1, **ARRAYS})
+    with zipfile.ZipFile(io.BytesIO(made)) as archive:
+        parts = [(one, archive.read(one)) for one in archive.namelist()]
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        for name, content in parts:
+            info = zipfile.ZipInfo(name)
+            info.create_system = 3
+            archive.writestr(info, content)
+    assert made == file.getvalue()
 
 
 @pytest.mark.parametrize("cells", [4, 2**13])
