@@ -238,7 +238,8 @@ def _coverings(
 def _cover(
     sizes: tuple[int, ...], tables: Sequence[AxisSet], most: int
 ) -> list[AxisSet]:
-    holds = np.zeros((len(tables), len(sizes)), dtype=np.int64)
+    # Whole numbers, held as floats: their products are exact, and faster.
+    holds = np.zeros((len(tables), len(sizes)))
     for number, table in enumerate(tables):
         holds[number, list(table)] = 1
     cost = np.log(np.array(sizes) + 1.0)
@@ -257,8 +258,12 @@ def _cover(
 
 
 def _grow(
-    uncovered: IntArray, start: IntArray, cost: FloatArray, logs: FloatArray, most: int
-) -> IntArray:
+    uncovered: FloatArray,
+    start: FloatArray,
+    cost: FloatArray,
+    logs: FloatArray,
+    most: int,
+) -> FloatArray:
     """Add attributes to a block while it fits, those that cover most tables first."""
     block = start.copy()
     room = np.log(most) + 1e-9
@@ -267,8 +272,8 @@ def _grow(
         lacking = uncovered @ outside
         # Tables that lack one attribute are covered as soon as it is added; the rest
         # count a little, so that a block of pairs grows from a single attribute too.
-        near = uncovered[lacking == 1].sum(axis=0) * outside
-        later = uncovered[lacking > 1].sum(axis=0) * outside
+        near = ((lacking == 1) @ uncovered) * outside
+        later = ((lacking > 1) @ uncovered) * outside
         gain = (near + 1e-3 * later) / cost
         gain[block @ logs + logs > room] = 0.0
         if gain.max() <= 0:
