@@ -20,6 +20,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from blowfish_fast._support.machine import check_memory
 from blowfish_fast._support.validation import quoted
 from blowfish_fast.data.histogram import Histogram
 from blowfish_fast.errors import (
@@ -40,7 +41,6 @@ from blowfish_fast.measure.handle import (
     Selector,
     stated_losses,
 )
-from blowfish_fast.measure.memory import check_memory
 from blowfish_fast.measure.strategies import LinearStrategy
 from blowfish_fast.mechanisms import Mechanism
 from blowfish_fast.mechanisms.kmeans import KMeansRelease

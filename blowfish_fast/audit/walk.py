@@ -14,7 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from blowfish_fast._support.workers import worker_processes
+from blowfish_fast._support.machine import worker_processes
 from blowfish_fast.errors import BlowfishError
 from blowfish_fast.mechanisms.registry import find_mechanism
 

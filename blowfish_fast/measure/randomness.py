@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from blowfish_fast import kernels
+from blowfish_fast._support.machine import usable_cores
 from blowfish_fast._support.typing import IntArray, WordArray
-from blowfish_fast._support.workers import usable_cores
 from blowfish_fast.errors import InputError, RandomnessError
 
 if TYPE_CHECKING:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self, Unpack, final
 
 import numpy as np
 
+from blowfish_fast._support.machine import check_memory
 from blowfish_fast._support.typing import FloatArray
 from blowfish_fast._support.validation import (
     as_counts,
@@ -38,7 +39,6 @@ from blowfish_fast.measure.handle import (
     Measurement,
     Progress,
 )
-from blowfish_fast.measure.memory import PIECE_BYTES, check_memory, query_pieces
 from blowfish_fast.measure.selectors.partitions.base import Partition
 from blowfish_fast.policies import PerPerson, Policy, check_bound
 from blowfish_fast.release.guarantee import Guarantee, new_identity
@@ -47,6 +47,10 @@ from blowfish_fast.workloads import Identity, Workload, random_boxes
 
 if TYPE_CHECKING:
     from blowfish_fast.measure.randomness import Randomness
+
+
+PIECE_BYTES = 128
+"""What one piece of a query, or one edge of a policy, takes in a release."""
 
 
 class Example(NamedTuple):
@@ -243,7 +247,7 @@ class Mechanism(Paid, ABC):
 
     def _pieces(self) -> int:
         """Bound the pieces of queries, and edges, that a release holds at a time."""
-        return query_pieces(self.workload) if self.reads_workload else 0
+        return self.workload._pieces() if self.reads_workload else 0
 
     def _kept_bytes(self) -> int:
         """Bound what a release keeps beside its rows once intervals were asked for."""
@@ -253,7 +257,7 @@ class Mechanism(Paid, ABC):
     def memory_needed(self) -> int:
         """Return how many bytes a release may take, from public sizes alone.
 
-        Beyond what a small one takes (``memory.BASE_BYTES``). `release` does not start
+        Beyond what a small one takes (``machine.BASE_BYTES``). `release` does not start
         where there is less; a ledger, which keeps the answer, asks for twice as much.
         """
         drawn = self.cell_bytes * self._cells() + PIECE_BYTES * self._pieces()

@@ -20,7 +20,6 @@ from blowfish_fast.data.buckets import Buckets, cell_order
 from blowfish_fast.errors import InputError
 from blowfish_fast.measure.budgets import BudgetTerms
 from blowfish_fast.measure.handle import Handle, Measurement
-from blowfish_fast.measure.memory import PIECE_BYTES
 from blowfish_fast.measure.selectors.partitions import (
     DyadicRectangles,
     DyadicTree,
@@ -30,16 +29,31 @@ from blowfish_fast.measure.selectors.selections import ScatterTest
 from blowfish_fast.measure.strategies import Cells, LinearStrategy, TreeStrategy
 from blowfish_fast.measure.strategies.cells import mean_noise
 from blowfish_fast.measure.strategies.trees.box_tree import count_epsilon, rough_total
-from blowfish_fast.measure.strategies.trees.tree_weights import FLOOR
-from blowfish_fast.policies import AddRemove, Policy
-from blowfish_fast.workloads import Identity, Rectangles, Union, Workload
-
-from .base import Example, Mechanism, Outcome, read_partition, striped
-from .hierarchy import (
-    asks_ranges,
+from blowfish_fast.measure.strategies.trees.tree import (
     halved_non_negative,
     non_negative_cells,
-    weighted_tree,
+)
+from blowfish_fast.measure.strategies.trees.tree_weights import (
+    FLOOR,
+    level_tree,
+    tuned_tree,
+)
+from blowfish_fast.policies import AddRemove, Policy
+from blowfish_fast.workloads import (
+    Identity,
+    Rectangles,
+    Union,
+    Workload,
+    asks_ranges,
+)
+
+from .base import (
+    PIECE_BYTES,
+    Example,
+    Mechanism,
+    Outcome,
+    read_partition,
+    striped,
 )
 from .maps.grids import AdaptiveGrid
 
@@ -223,13 +237,18 @@ class Dawa(Mechanism):
     def _strategy(self, bucketed: Handle) -> LinearStrategy:
         if self.strategy == "cells":
             return Cells.under(bucketed.policy)
-        return weighted_tree(
-            bucketed,
-            self.workload,
-            self.strategy,
-            fan_out=None if self.strategy == "greedy" else 2,
-            sweeps=self.sweeps,
-            floor=self.floor,
+        policy, budget = bucketed.policy, bucketed.remaining
+        if self.strategy == "greedy":
+            form = self.workload.form(bucketed.buckets)
+            return tuned_tree(
+                form, policy, budget=budget, sweeps=self.sweeps, floor=self.floor
+            )
+        return level_tree(
+            policy.domain.size,
+            2,
+            root_exact=not policy.has_bottom,
+            geometric=self.strategy == "geometric",
+            power=budget.power,
         )
 
     def _fit(self, measured: Measurement) -> Callable[[FloatArray], FloatArray] | None:

@@ -5,30 +5,34 @@ from __future__ import annotations
 from functools import partial
 from typing import Any, Literal, Unpack, get_args
 
-import numpy as np
-
-from blowfish_fast import kernels
-from blowfish_fast._support.typing import FloatArray
 from blowfish_fast._support.validation import as_choice, as_number, as_whole
 from blowfish_fast.data.buckets import cell_order
-from blowfish_fast.data.domain import Domain
 from blowfish_fast.measure.budgets import BudgetTerms
-from blowfish_fast.measure.handle import Handle, Measurement
-from blowfish_fast.measure.memory import kept_noise_bytes
-from blowfish_fast.measure.strategies import Haar, TreeStrategy
+from blowfish_fast.measure.handle import Handle
+from blowfish_fast.measure.strategies import Haar
 from blowfish_fast.measure.strategies.hierarchy_plan import tree_depth
+from blowfish_fast.measure.strategies.trees.tree import (
+    halved_non_negative,
+    non_negative_cells,
+)
 from blowfish_fast.measure.strategies.trees.tree_weights import (
     FLOOR,
     level_tree,
     tuned_tree,
 )
 from blowfish_fast.policies import Policy
-from blowfish_fast.workloads import AllRanges, Identity, Ranges, Union, Workload
+from blowfish_fast.workloads import Workload, asks_ranges
 
 from .base import Example, Mechanism, Outcome, repeated, striped
 
 Weights = Literal["uniform", "geometric", "greedy"]
 Fit = Literal["best", "non_negative"]
+
+NODE_BYTES = 128
+"""What a node of a tree takes while intervals are asked for the first time."""
+
+ROW_BYTES = 192
+"""What is kept of a node besides, unless nodes that are alike share it."""
 
 
 class Hierarchy(Mechanism):
@@ -111,14 +115,30 @@ class Hierarchy(Mechanism):
         # Totals that are public have no noise, and make their subtrees unlike others.
         parts = self.policy.components()
         alike = parts.count == 1 or bool(parts.private.all())
-        return kept_noise_bytes(self.domain.size, self.fan_out or 3, alike=alike)
+        fan_out = self.fan_out or 3
+        nodes = self.domain.size * fan_out // (fan_out - 1) + 64
+        return nodes * (NODE_BYTES if alike else NODE_BYTES + ROW_BYTES)
 
     def _run(self, private: Handle) -> Outcome:
         along = private.coarsened(cell_order(self.domain))
-        strategy = weighted_tree(
-            along, self.workload, self.weights, fan_out=self.fan_out, floor=self.floor
-        )
-        measurement = along.measure(strategy, budget=private.remaining)
+        policy, budget, cells = along.policy, along.remaining, self.domain.size
+        if self.weights == "greedy":
+            strategy = tuned_tree(
+                self.workload.form(along.buckets),
+                policy,
+                budget=budget,
+                fan_out=self.fan_out,
+                floor=self.floor,
+            )
+        else:
+            strategy = level_tree(
+                cells,
+                self.fan_out or best_fan_out(cells),
+                root_exact=not policy.has_bottom,
+                geometric=self.weights == "geometric",
+                power=budget.power,
+            )
+        measurement = along.measure(strategy, budget=budget)
         details = {"fan_out": strategy.fan_out, "fit": self.fit}
         fits = self.fit is not None and not private.dry_run
         fit = partial(non_negative_cells, measurement) if fits else None
@@ -185,31 +205,6 @@ class Privelet(Mechanism):
         return Outcome.of(measurement, {"fit": self.fit}, fit=fit)
 
 
-def weighted_tree(
-    along: Handle,
-    workload: Workload,
-    weights: Weights,
-    *,
-    fan_out: int | None,
-    sweeps: bool = True,
-    floor: float,
-) -> TreeStrategy:
-    """Return a tree of levels, or one tuned to the workload; None: the best one."""
-    policy, budget, cells = along.policy, along.remaining, along.policy.domain.size
-    if weights == "greedy":
-        form = workload.form(along.buckets)
-        return tuned_tree(
-            form, policy, budget=budget, fan_out=fan_out, sweeps=sweeps, floor=floor
-        )
-    return level_tree(
-        cells,
-        fan_out or best_fan_out(cells),
-        root_exact=not policy.has_bottom,
-        geometric=weights == "geometric",
-        power=budget.power,
-    )
-
-
 def best_fan_out(cells: int) -> int:
     """Return the fan-out f that makes (f - 1) h^3 - 2 (f + 1) h^2 / 3 least."""
     if cells < 3:
@@ -234,43 +229,9 @@ def _least_root(cells: int, levels: int) -> int:
     return root
 
 
-def asks_ranges(workload: Workload) -> bool:
-    """Return whether cells or ranges of a line are asked, for which a fit is best."""
-    if workload.domain.ndim != 1:
-        return False
-    if isinstance(workload, Union):
-        return all(asks_ranges(one) for one in workload.parts)
-    if isinstance(workload, Ranges):
-        return bool((workload.starts > 0).any())
-    return isinstance(workload, AllRanges | Identity)
-
-
 def best_fit(fit: Any, workload: Workload) -> Any:
     """Read `fit` where "non_negative" is offered, and is best for ranges and cells."""
     known = as_choice(fit, "fit", ("best", None, "non_negative"))
     if known == "best":
         return "non_negative" if asks_ranges(workload) else None
     return known
-
-
-def non_negative_cells(measured: Measurement, linear: FloatArray) -> FloatArray:
-    """Return cells of 0 or more: families of a regular tree, or halves of the line."""
-    strategy, scales, noisy, buckets = measured
-    if isinstance(strategy, TreeStrategy):
-        return buckets.expand(strategy.non_negative(noisy, scales))
-    return halved_non_negative(linear, Domain(linear.size))
-
-
-def halved_non_negative(linear: FloatArray, domain: Domain) -> FloatArray:
-    """Return cells of 0 or more: the grid halved along every axis, all cells alike.
-
-    The parts are those of a Hilbert curve; see docs/proofs/top_down.md. O(cells).
-    """
-    along = cell_order(domain)
-    tree = kernels.regular_tree(linear.size, 2**domain.ndim)
-    variances = np.full(tree.nodes, np.inf)
-    variances[: linear.size] = 1.0
-    values = np.zeros(tree.nodes)
-    values[: linear.size] = linear if along.order is None else linear[along.order]
-    fit = kernels.top_down_fit(values, variances, tree)[: linear.size]
-    return along.expand(fit.copy())

@@ -47,11 +47,11 @@ from blowfish_fast.measure.strategies.strategy_choice import (
     mean_difference_size,
     predicted_variance,
 )
+from blowfish_fast.measure.strategies.trees.tree import halved_non_negative
 from blowfish_fast.policies import Policy
 from blowfish_fast.workloads import Workload
 
 from .base import Example, Mechanism, Outcome, read_partition, repeated, striped
-from .hierarchy import halved_non_negative
 
 ON_GRIDS: tuple[Name, ...] = ("vertex", "edge", "tree", "edge_lines")
 """Strategies that need no order of the cells."""

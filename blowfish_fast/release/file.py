@@ -16,13 +16,13 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from blowfish_fast._support.machine import memory_room
 from blowfish_fast._support.typing import AnyArray
 from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.data.persons import MOST_COUNTED_ONCE, units_per_person
 from blowfish_fast.errors import BlowfishError, ReleaseFileError
 from blowfish_fast.measure.handle import Measurement
-from blowfish_fast.measure.memory import memory_room
 from blowfish_fast.measure.noise import Scales
 from blowfish_fast.measure.strategies import STRATEGIES
 

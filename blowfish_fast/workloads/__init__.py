@@ -5,6 +5,7 @@ from __future__ import annotations
 from .base import Form, Fractions, Implicit, Pieces, Union, Workload
 from .linear import Identity, Linear, Marginals, Sum, Total
 from .ranges import AllRanges, Prefixes, Ranges, Rectangles, random_boxes
+from .ranges import asks_ranges as asks_ranges
 from .tables import Tables
 
 __all__ = [

@@ -187,6 +187,10 @@ class Workload(ABC):
         covered = np.abs(row_moments(form, self.domain.size).total)
         return max(1.0, float(covered.mean())) if covered.size else 1.0
 
+    def _pieces(self) -> int:
+        """Bound the runs of cells, along a curve, that the queries consist of."""
+        return self.queries if self.closed_form is None else 0
+
     def _refuse_too_many(self) -> None:
         if self.queries > MOST_QUERIES:
             raise SizeError(
@@ -270,6 +274,10 @@ class Union(Workload):
     def queries(self) -> int:
         """Those of all parts."""
         return sum(one.queries for one in self.parts)
+
+    def _pieces(self) -> int:
+        # Listed, whatever formulas the parts have by themselves.
+        return sum(max(one._pieces(), one.queries) for one in self.parts)
 
     def _answer(self, counts: AnyArray) -> AnyArray:
         return np.concatenate([one.answer(counts) for one in self.parts])

@@ -107,6 +107,9 @@ class Linear(Workload):
         """One per row."""
         return int(self.matrix.shape[0])
 
+    def _pieces(self) -> int:
+        return int(self.matrix.nnz)
+
     def _answer(self, counts: AnyArray) -> AnyArray:
         answers: AnyArray = self.matrix @ counts.reshape(-1)
         return answers
@@ -161,6 +164,9 @@ class Sum(Workload):
         self.weights = array.reshape(-1)
         self.weights.flags.writeable = False
 
+    def _pieces(self) -> int:
+        return self.domain.size
+
     def _answer(self, counts: AnyArray) -> AnyArray:
         return np.array([self.weights @ counts.reshape(-1)])
 
@@ -193,6 +199,9 @@ class Marginals(Workload):
     def queries(self) -> int:
         """One per cell of the table."""
         return math.prod(self.shape)
+
+    def _pieces(self) -> int:
+        return self.domain.size
 
     @cached_property
     def labels(self) -> IntArray:

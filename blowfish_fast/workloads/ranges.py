@@ -18,6 +18,7 @@ from .base import (
     Fractions,
     Pieces,
     RandomLike,
+    Union,
     Workload,
     on_a_line,
     prefix_sums,
@@ -236,6 +237,11 @@ class Rectangles(Workload):
         """As listed."""
         return len(self.lows)
 
+    def _pieces(self) -> int:
+        # A curve enters a box at most as often as half its surface has cells.
+        sides = np.maximum(np.ceil(self.highs - self.lows), 1.0)
+        return int((sides.prod(axis=1) * (1.0 / sides).sum(axis=1)).sum())
+
     @property
     def whole_cells(self) -> bool:
         """Whether every corner lies between cells."""
@@ -347,3 +353,14 @@ def random_boxes(domain: Domain, queries: int, rng: RandomLike) -> Workload:
     """
     kind = Ranges if domain.ndim == 1 else Rectangles
     return kind.random(domain, queries, rng=rng)
+
+
+def asks_ranges(workload: Workload) -> bool:
+    """Return whether cells or ranges of a line are asked, for which a fit is best."""
+    if workload.domain.ndim != 1:
+        return False
+    if isinstance(workload, Union):
+        return all(asks_ranges(one) for one in workload.parts)
+    if isinstance(workload, Ranges):
+        return bool((workload.starts > 0).any())
+    return workload.closed_form in ("all_ranges", "identity")

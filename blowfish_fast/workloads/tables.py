@@ -91,6 +91,9 @@ class Tables(Workload):
         """One per cell of every table."""
         return sum(math.prod(one) for one in self.shapes)
 
+    def _pieces(self) -> int:
+        return len(self.tables) * int(self.domain.size)
+
     def names(self, table: int) -> tuple[Any, ...]:
         """Return the attributes of a table, named; numbered where they have no name."""
         return table_names(self.domain, self.tables[table])

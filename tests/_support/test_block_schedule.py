@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from blowfish_fast._support.workers import buffers_needed, run_blocks
+from blowfish_fast._support.machine import buffers_needed, run_blocks
 
 
 def record(blocks, jobs, threads):

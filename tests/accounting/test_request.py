@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import blowfish_fast as bf
+from blowfish_fast._support import machine
 from blowfish_fast.accounting.composition import RHO
 from blowfish_fast.accounting.request import (
     RequestPart,
@@ -37,8 +38,7 @@ from blowfish_fast.errors import (
     RandomnessError,
     SizeError,
 )
-from blowfish_fast.measure import memory
-from blowfish_fast.mechanisms.hierarchy import weighted_tree
+from blowfish_fast.measure.strategies.trees.tree_weights import level_tree
 from blowfish_fast.mechanisms.registry import MECHANISMS
 
 LINE = bf.Domain(6)
@@ -160,7 +160,7 @@ def test_seeds_are_for_memory_only():
 def test_too_little_memory_is_a_public_refusal(mechanism, monkeypatch):
     made = mechanism(FULL, bf.workloads.Ranges(LINE, [0], [3]), epsilon=1)
     check_room([RequestPart(made, None)])
-    monkeypatch.setattr(memory, "memory_room", lambda: 2.0**20)
+    monkeypatch.setattr(machine, "memory_room", lambda: 2.0**20)
     with pytest.raises(SizeError, match="nothing was charged"):
         check_room([RequestPart(made, None)])
 
@@ -276,9 +276,9 @@ def test_a_strategy_that_states_no_price_in_rho_pays_half_the_square(monkeypatch
     assert price_in(bf.Hierarchy(policy, ranges, **levels), RHO) < most / 9
 
     def foreign(*given, **terms):
-        return Opaque(weighted_tree(*given, **terms))
+        return Opaque(level_tree(*given, **terms))
 
-    monkeypatch.setattr("blowfish_fast.mechanisms.hierarchy.weighted_tree", foreign)
+    monkeypatch.setattr("blowfish_fast.mechanisms.hierarchy.level_tree", foreign)
     assert price_in(bf.Hierarchy(policy, ranges, **levels), RHO) == most
 
 

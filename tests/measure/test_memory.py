@@ -10,9 +10,11 @@ import numpy as np
 import pytest
 
 import blowfish_fast as bf
+from blowfish_fast._support import machine
 from blowfish_fast.data.buckets import cell_order
 from blowfish_fast.errors import SizeError
-from blowfish_fast.measure import memory
+from blowfish_fast.mechanisms.base import PIECE_BYTES
+from blowfish_fast.mechanisms.hierarchy import NODE_BYTES, ROW_BYTES
 from blowfish_fast.mechanisms.registry import MECHANISMS
 from tests import measuring
 from tests.own_process import found_by
@@ -34,15 +36,15 @@ def test_releases_take_no_more_than_was_declared(used, name):
     sizes = [one for one in used if one[0] == name]
     assert sizes
     for _, _, needed, alone, kept in sizes:
-        assert alone <= memory.BASE_BYTES + needed
-        assert kept <= memory.BASE_BYTES + 2 * needed
+        assert alone <= machine.BASE_BYTES + needed
+        assert kept <= machine.BASE_BYTES + 2 * needed
 
 
 @linux
 @pytest.mark.parametrize("name", MEASURED)
 def test_what_is_declared_is_no_fancy(used, name):
     _, _, needed, alone, kept = [one for one in used if one[0] == name][-1]
-    assert needed <= 10 * max(alone, kept) + memory.BASE_BYTES
+    assert needed <= 10 * max(alone, kept) + machine.BASE_BYTES
 
 
 @linux
@@ -62,7 +64,7 @@ def laplace(domain=LINE, **options):
 
 
 def test_the_need_is_stated_with_what_there_is(monkeypatch):
-    monkeypatch.setattr(memory, "memory_room", lambda: 2.0**20)
+    monkeypatch.setattr(machine, "memory_room", lambda: 2.0**20)
     with pytest.raises(SizeError, match=r"need \d+ MiB .* and 1 MiB can be had; noth"):
         laplace().release(np.ones(64))
     ledger = bf.Ledger(None, epsilon=1, policy=bf.policies.Full(LINE))
@@ -79,9 +81,9 @@ def test_a_ledger_asks_for_twice_as_much(monkeypatch):
     made = laplace(line)
     made.release(np.ones(2**20))
     needed = made.memory_needed()
-    room = memory.BASE_BYTES + 1.5 * needed
-    monkeypatch.setattr(memory, "memory_room", lambda: room)
-    memory.check_memory(needed, "a release", "nothing happened")
+    room = machine.BASE_BYTES + 1.5 * needed
+    monkeypatch.setattr(machine, "memory_room", lambda: room)
+    machine.check_memory(needed, "a release", "nothing happened")
     ledger = bf.Ledger(None, epsilon=1, policy=made.policy)
     with pytest.raises(SizeError, match="for a dry run, the draw and a copy"):
         ledger.release(made, np.ones(2**20))
@@ -91,8 +93,8 @@ def test_a_ledger_asks_for_twice_as_much(monkeypatch):
 def test_parts_of_one_request_add_up(monkeypatch):
     made = laplace(bf.Domain(2**20))
     needed = made.memory_needed()
-    room = memory.BASE_BYTES + 5.0 * needed
-    monkeypatch.setattr(memory, "memory_room", lambda: room)
+    room = machine.BASE_BYTES + 5.0 * needed
+    monkeypatch.setattr(machine, "memory_room", lambda: room)
     ledger = bf.Ledger(None, epsilon=1, policy=made.policy)
     with pytest.raises(SizeError, match="on 3,145,728 cells"):
         ledger.release_disjoint([(made, np.ones(2**20))] * 3)
@@ -100,12 +102,12 @@ def test_parts_of_one_request_add_up(monkeypatch):
 
 
 def test_an_unused_compiler_needs_room_too(monkeypatch):
-    monkeypatch.setattr(memory, "memory_room", lambda: 2.0**28)
-    monkeypatch.setattr(memory, "sys", SimpleNamespace(modules={"numba": None}))
-    memory.check_memory(0, "a release", "nothing happened")
-    monkeypatch.setattr(memory, "sys", SimpleNamespace(modules={}))
+    monkeypatch.setattr(machine, "memory_room", lambda: 2.0**28)
+    monkeypatch.setattr(machine, "sys", SimpleNamespace(modules={"numba": None}))
+    machine.check_memory(0, "a release", "nothing happened")
+    monkeypatch.setattr(machine, "sys", SimpleNamespace(modules={}))
     with pytest.raises(SizeError, match="704 MiB"):
-        memory.check_memory(0, "a release", "nothing happened")
+        machine.check_memory(0, "a release", "nothing happened")
 
 
 @pytest.mark.parametrize("shape", [(64,), (16, 16), (13, 29), (6, 7, 8)])
@@ -113,41 +115,38 @@ def test_pieces_of_rectangles_are_bounded(shape):
     domain = bf.Domain(shape)
     asked = bf.workloads.Rectangles.random(domain, 100, rng=3)
     form = asked.explicit_form(cell_order(domain))
-    assert form.pointers[-1] <= memory.query_pieces(asked)
+    assert form.pointers[-1] <= asked._pieces()
 
 
 def test_pieces_of_other_queries():
     grid = bf.Domain((4, 4))
     workloads = bf.workloads
     for formula in (workloads.AllRanges(LINE), workloads.Identity(grid)):
-        assert memory.query_pieces(formula) == 0
-    assert memory.query_pieces(workloads.Ranges(LINE, [0, 2], [5, 9])) == 2
-    assert memory.query_pieces(workloads.Linear(LINE, np.eye(64)[:3])) == 3
-    assert memory.query_pieces(workloads.Marginals(grid, [0])) == 16
+        assert formula._pieces() == 0
+    assert workloads.Ranges(LINE, [0, 2], [5, 9])._pieces() == 2
+    assert workloads.Linear(LINE, np.eye(64)[:3])._pieces() == 3
+    assert workloads.Marginals(grid, [0])._pieces() == 16
 
 
 def test_sizes_and_no_data_decide():
     small, large = laplace().memory_needed(), laplace(bf.Domain(128)).memory_needed()
     assert large == 2 * small
-    assert (
-        laplace(strategy="edges").memory_needed() - small
-        == memory.PIECE_BYTES * 63 * 32
-    )
+    assert laplace(strategy="edges").memory_needed() - small == PIECE_BYTES * 63 * 32
 
 
 def test_limits_of_container_and_system_are_read(tmp_path):
-    assert memory._container_room(str(tmp_path)) == float("inf")
+    assert machine._container_room(str(tmp_path)) == float("inf")
     (tmp_path / "memory.max").write_text("1000\n")
     (tmp_path / "memory.current").write_text("900\n")
     (tmp_path / "memory.stat").write_text("anon 700\ninactive_file 150\n")
-    assert memory._container_room(str(tmp_path)) == 250
+    assert machine._container_room(str(tmp_path)) == 250
     (tmp_path / "memory.max").write_text("max\n")
-    assert memory._container_room(str(tmp_path)) == float("inf")
+    assert machine._container_room(str(tmp_path)) == float("inf")
     table = tmp_path / "meminfo"
-    assert memory._free_memory(str(table)) == float("inf")
+    assert machine._free_memory(str(table)) == float("inf")
     table.write_text("MemTotal:  9 kB\nMemAvailable:  5 kB\n")
-    assert memory._free_memory(str(table)) == 5 * 1024
-    assert memory.memory_room() > 0
+    assert machine._free_memory(str(table)) == 5 * 1024
+    assert machine.memory_room() > 0
 
 
 @linux
@@ -165,8 +164,8 @@ def test_the_noise_that_a_tree_keeps_for_intervals_is_counted():
     kept, most = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     # Two nodes for each cell, of which all of a level are alike: a few numbers each.
-    assert kept - before < 0.5 * memory.NODE_BYTES * 2 * cells
-    assert most - before < memory.NODE_BYTES * 2 * cells
+    assert kept - before < 0.5 * NODE_BYTES * 2 * cells
+    assert most - before < NODE_BYTES * 2 * cells
     assert most <= made.memory_needed()
     assert most > made.cell_bytes * cells
 
@@ -179,31 +178,31 @@ def test_only_nodes_that_may_differ_are_counted_with_rows_of_their_own():
         bf.Hierarchy(policy, cells, epsilon=1).memory_needed()
         for policy in (bf.policies.Full(line), blocks, bf.policies.AddRemove(line))
     )
-    assert one == private == several - memory.ROW_BYTES * (64 * 3 // 2 + 64)
+    assert one == private == several - ROW_BYTES * (64 * 3 // 2 + 64)
 
 
 def test_every_table_of_a_workload_may_touch_every_cell():
     domain = bf.Domain((3, 2, 4), names=["age", "sex", "town"])
     asked = bf.workloads.Tables(domain, [("age",), ("age", "sex")])
-    assert memory.query_pieces(asked) == 2 * 24
+    assert asked._pieces() == 2 * 24
 
 
 def test_an_address_limit_without_a_reading_leaves_infinite_room(monkeypatch):
     import resource
 
     monkeypatch.setattr(resource, "getrlimit", lambda _which: (2**40, 2**40))
-    assert memory._address_room() < 2**40
+    assert machine._address_room() < 2**40
 
     def unread(path):
         raise OSError(path)
 
-    monkeypatch.setattr(memory, "_contents", unread)
-    assert memory._address_room() == float("inf")
+    monkeypatch.setattr(machine, "_contents", unread)
+    assert machine._address_room() == float("inf")
 
 
 def test_a_table_without_free_memory_leaves_infinite_room(tmp_path):
     table = tmp_path / "meminfo"
     table.write_text("MemTotal:  1024 kB\n")
-    assert memory._free_memory(str(table)) == float("inf")
+    assert machine._free_memory(str(table)) == float("inf")
     table.write_text("MemTotal:  1024 kB\nMemAvailable:  7 kB\n")
-    assert memory._free_memory(str(table)) == 7 * 1024
+    assert machine._free_memory(str(table)) == 7 * 1024

@@ -7,7 +7,8 @@ import pytest
 
 import blowfish_fast as bf
 from blowfish_fast.errors import ShrunkCellsWarning
-from blowfish_fast.mechanisms.hierarchy import asks_ranges, halved_non_negative
+from blowfish_fast.measure.strategies.trees.tree import halved_non_negative
+from blowfish_fast.workloads import asks_ranges
 
 LINE = bf.Domain(256)
 RANGES = bf.workloads.Ranges.random(LINE, 200, rng=1)

@@ -70,7 +70,7 @@ def test_functions_are_found_beside_weak_references_to_what_is_gone() -> None:
 
 
 def test_a_dropped_check_of_the_ledger_is_noticed() -> None:
-    unnamed = files_with_tests(ROOT / "blowfish_fast/_support/workers.py")
+    unnamed = files_with_tests(ROOT / "blowfish_fast/_support/machine.py")
     assert "tests/privacy/test_walk.py" in unnamed
     check = "blowfish_fast/accounting/journal_file.py"
     dropped = [one for one in mutants(ROOT / check) if one.rule == "dropped check"]

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 import blowfish_fast as bf
 import blowfish_fast.apps.cli.commands.audit as audit_command
 import tests.privacy.mutants_beyond_noise as beyond_noise
-from blowfish_fast._support.workers import usable_cores
+from blowfish_fast._support.machine import usable_cores
 from blowfish_fast.apps.cli.main import application
 from blowfish_fast.audit import LONG, QUICK, Report, Verdict, audit_everything, walk
 from blowfish_fast.audit.black_box import EXCESS, detection_power
@@ -225,7 +225,7 @@ def test_unpayable_prices_survive_json():
 
 @pytest.fixture
 def one_process(monkeypatch):
-    monkeypatch.setattr("blowfish_fast._support.workers.usable_cores", lambda: 1)
+    monkeypatch.setattr("blowfish_fast._support.machine.usable_cores", lambda: 1)
     monkeypatch.setattr("blowfish_fast.audit.plan.QUICK", TINY)
 
 

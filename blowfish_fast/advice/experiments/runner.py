@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from blowfish_fast._support.workers import worker_processes
+from blowfish_fast._support.machine import worker_processes
 from blowfish_fast.errors import InputError
 from blowfish_fast.mechanisms.base import _version
 

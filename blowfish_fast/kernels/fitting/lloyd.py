@@ -13,8 +13,8 @@ from typing import TypeVar
 
 import numpy as np
 
+from blowfish_fast._support.machine import usable_cores
 from blowfish_fast._support.typing import AnyArray, FloatArray, IntArray
-from blowfish_fast._support.workers import usable_cores
 from blowfish_fast.errors import InputError
 from blowfish_fast.kernels._jit import helper, kernel
 from blowfish_fast.kernels.space.record_cells import (

@@ -14,8 +14,8 @@ from collections.abc import Callable
 
 import numpy as np
 
+from blowfish_fast._support.machine import buffers_needed, run_blocks
 from blowfish_fast._support.typing import AnyArray, ByteArray, FloatArray, IntArray
-from blowfish_fast._support.workers import buffers_needed, run_blocks
 from blowfish_fast.errors import InputError
 from blowfish_fast.kernels._arguments import Words, rises
 from blowfish_fast.kernels._jit import kernel

@@ -18,8 +18,8 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 
 from blowfish_fast import kernels
+from blowfish_fast._support.machine import threads_for
 from blowfish_fast._support.typing import AnyArray, BoolArray, FloatArray, IntArray
-from blowfish_fast._support.workers import threads_for
 from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.errors import EpsilonError, InputError, SizeError, WorkloadError
 from blowfish_fast.measure.randomness import Randomness

@@ -23,9 +23,11 @@ from blowfish_fast.measure.strategies.trees.box_tree import (
     parts_per_axis,
     rough_total,
 )
-from blowfish_fast.measure.strategies.trees.tree import TreeStrategy
+from blowfish_fast.measure.strategies.trees.tree import (
+    TreeStrategy,
+    halved_non_negative,
+)
 from blowfish_fast.mechanisms.base import Example, Mechanism, Outcome, stepped
-from blowfish_fast.mechanisms.hierarchy import halved_non_negative
 from blowfish_fast.policies import Policy
 from blowfish_fast.workloads import Workload
 

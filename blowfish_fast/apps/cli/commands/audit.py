@@ -127,7 +127,7 @@ def _run(
     quick: bool,
 ) -> tuple[Report, list[Path]]:
     """Walk; return the report, and the files that it was written to."""
-    from blowfish_fast._support.workers import usable_cores
+    from blowfish_fast._support.machine import usable_cores
     from blowfish_fast.audit.report import Report
     from blowfish_fast.audit.walk import ProgressFile, audit_everything
 

@@ -81,11 +81,11 @@ def run_release(
 def _release(
     job: Job, seed: int | None, *, overwrite: bool, dry_run: bool, as_json: bool
 ) -> None:
+    from blowfish_fast._support.machine import BASE_BYTES, check_memory
     from blowfish_fast._support.validation import as_share
     from blowfish_fast.apps.cli import mechanism_choice, release_job
     from blowfish_fast.apps.cli.files.outputs import Outputs
     from blowfish_fast.apps.cli.parsing.policy import listed_orders
-    from blowfish_fast.measure.memory import BASE_BYTES, check_memory
     from blowfish_fast.mechanisms.certifier import predict_extra
     from blowfish_fast.release.guarantee import Guarantee
 

@@ -11,9 +11,9 @@ from math import sqrt
 from typing import Any
 
 from blowfish_fast import kernels
+from blowfish_fast._support.machine import threads_for
 from blowfish_fast._support.typing import IntArray
 from blowfish_fast._support.validation import as_number, as_positive, as_whole
-from blowfish_fast._support.workers import threads_for
 from blowfish_fast.data.buckets import Buckets, cell_order
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.errors import EpsilonError, InputError

@@ -15,9 +15,9 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from blowfish_fast import kernels
+from blowfish_fast._support.machine import threads_for
 from blowfish_fast._support.typing import FloatArray, IntArray
 from blowfish_fast._support.validation import as_choice, as_number, float_above
-from blowfish_fast._support.workers import threads_for
 from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.errors import SizeError
 from blowfish_fast.measure.randomness import Randomness

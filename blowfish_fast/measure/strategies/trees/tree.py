@@ -15,8 +15,10 @@ import numpy as np
 
 from blowfish_fast import kernels
 from blowfish_fast._support.typing import BoolArray, FloatArray, IntArray
+from blowfish_fast.data.buckets import cell_order
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.errors import InputError
+from blowfish_fast.measure.handle import Measurement
 from blowfish_fast.measure.linear_strategy import LinearStrategy
 from blowfish_fast.measure.noise import Scales, Spread, integer_weights
 from blowfish_fast.policies import (
@@ -252,3 +254,26 @@ class TreeStrategy(LinearStrategy):
         else:
             tree = kernels.regular_tree(int(data["leaves"]), int(data["fan_out"]))
         return cls(tree, np.asarray(data["node_weights"], dtype=np.float64))
+
+
+def non_negative_cells(measured: Measurement, linear: FloatArray) -> FloatArray:
+    """Return cells of 0 or more: families of a regular tree, or halves of the line."""
+    strategy, scales, noisy, buckets = measured
+    if isinstance(strategy, TreeStrategy):
+        return buckets.expand(strategy.non_negative(noisy, scales))
+    return halved_non_negative(linear, Domain(linear.size))
+
+
+def halved_non_negative(linear: FloatArray, domain: Domain) -> FloatArray:
+    """Return cells of 0 or more: the grid halved along every axis, all cells alike.
+
+    The parts are those of a Hilbert curve; see docs/proofs/top_down.md. O(cells).
+    """
+    along = cell_order(domain)
+    tree = kernels.regular_tree(linear.size, 2**domain.ndim)
+    variances = np.full(tree.nodes, np.inf)
+    variances[: linear.size] = 1.0
+    values = np.zeros(tree.nodes)
+    values[: linear.size] = linear if along.order is None else linear[along.order]
+    fit = kernels.top_down_fit(values, variances, tree)[: linear.size]
+    return along.expand(fit.copy())

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from blowfish_fast import kernels
+from blowfish_fast._support.machine import usable_cores
 from blowfish_fast._support.typing import BoolArray, FloatArray, IntArray
-from blowfish_fast._support.workers import usable_cores
 from blowfish_fast.measure.budgets import Budget
 from blowfish_fast.policies import AddRemove, Full, Policy
 from blowfish_fast.workloads import Form, Fractions, Implicit, Pieces

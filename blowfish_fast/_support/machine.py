@@ -1,15 +1,19 @@
-"""How many cores this process may use, and work that is shared among them.
+"""What this process may use: cores, work that is shared among them, and memory.
 
 Blocks are worked off by a few threads in an order that none of them can change: a job
 waits for the same job of the block before and for its buffer, a closing step for its
 jobs and the step before. All wait only for tasks earlier in one fixed list, so nothing
 locks up, and results do not depend on which thread does what.
+
+What a mechanism needs follows from public sizes, and is asked before anything is
+charged or drawn: a refusal says nothing about data.
 """
 
 from __future__ import annotations
 
 import os
 import signal
+import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -18,12 +22,20 @@ from functools import partial
 from multiprocessing import get_context
 from typing import TypeVar
 
+from blowfish_fast.errors import SizeError
+
 Room = TypeVar("Room")
 
 CLOSE = -1
 
 MANY_CELLS = 2**16
 """Below, starting a thread takes longer than its work."""
+
+BASE_BYTES = 2**26
+"""What a small release takes: stacks of threads, tables, matrices of bounded size."""
+
+COMPILER_BYTES = 640 * 2**20
+"""Address space taken when the compiler is loaded and kernels are built."""
 
 
 def usable_cores(most: int = 8) -> int:
@@ -138,3 +150,71 @@ def run_blocks(
         helper.join()
     if failures:
         raise failures[0]
+
+
+def check_memory(needed: int, what: str, consequence: str) -> None:
+    """Refuse `what` if it needs more bytes, beside a small release, than there are."""
+    needed += BASE_BYTES if "numba" in sys.modules else BASE_BYTES + COMPILER_BYTES
+    room = memory_room()
+    if needed > room:
+        raise SizeError(
+            f"{what} may need {_mebibytes(needed)} of memory, and {_mebibytes(room)} "
+            f"can be had; {consequence}. Use fewer cells, ask fewer queries, or give "
+            "the process more memory"
+        )
+
+
+def memory_room() -> float:
+    """Return how many bytes this process can still have; infinite if nobody says."""
+    return max(min(_address_room(), _container_room(), _free_memory()), 0.0)
+
+
+def _address_room() -> float:
+    """Return what ``ulimit -v`` leaves."""
+    try:
+        import resource
+
+        limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+        if limit == resource.RLIM_INFINITY:
+            return float("inf")
+        pages = int(_contents("/proc/self/statm").split()[0])
+        return float(limit - pages * resource.getpagesize())
+    except (ImportError, OSError, ValueError):
+        return float("inf")
+
+
+def _container_room(folder: str = "/sys/fs/cgroup") -> float:
+    """Return what the control group of a container leaves, its file cache counted."""
+    try:
+        limit = int(_contents(f"{folder}/memory.max"))
+        used = int(_contents(f"{folder}/memory.current"))
+        lines = _contents(f"{folder}/memory.stat").splitlines()
+        counts = dict(line.split() for line in lines)
+        return float(limit - used + int(counts[b"inactive_file"]))
+    except (KeyError, OSError, ValueError):
+        return float("inf")
+
+
+def _free_memory(table: str = "/proc/meminfo") -> float:
+    """Return what the system can give without swapping."""
+    try:
+        for line in _contents(table).splitlines():
+            if line.startswith(b"MemAvailable:"):
+                return float(int(line.split()[1]) * 1024)
+    except (IndexError, OSError, ValueError):
+        pass
+    return float("inf")
+
+
+def _contents(path: str) -> bytes:
+    """Read a small file of the kernel; every release asks, so without layers."""
+    file = os.open(path, os.O_RDONLY)
+    try:
+        parts = iter(lambda: os.read(file, 2**16), b"")
+        return b"".join(parts)
+    finally:
+        os.close(file)
+
+
+def _mebibytes(count: float) -> str:
+    return f"{count / 2**20:,.0f} MiB"
