@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import combinations
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -250,7 +251,8 @@ def table_errors(errors: TableErrors, *, axes: Axes | None = None) -> Axes:
 
     Takes ``mechanism.plan(records=...)``, before anything is spent, or
     ``release.errors()``. With a number of records the map shows the error as a part of
-    the mean count of a cell: above 1 a table is of use in larger groups only.
+    the mean count of a cell: above 1 a table is of use in larger groups only. Below the
+    diagonal stands the worst table of three or more attributes that holds both.
 
     Examples
     --------
@@ -274,21 +276,24 @@ def table_errors(errors: TableErrors, *, axes: Axes | None = None) -> Axes:
         size = size * errors.cells / max(errors.records, 1)
     for table, value in zip(errors.tables, size, strict=True):
         if len(table) <= 2:
-            row, column = place[table[0]], place[table[-1]]
-            field[row, column] = value
+            field[place[table[0]], place[table[-1]]] = value
+        for first, second in combinations(table, 2) if len(table) > 2 else ():
+            below = place[second], place[first]
+            field[below] = np.fmax(field[below], value)
     side = max(6.4, 2.4 + 0.58 * len(known))
     drawn = axes_for(axes, (side, side - 1.0), "A map of errors")
     _draw_errors(drawn, field, [str(one) for one in table_names(errors.domain, known)])
-    relative = errors.records is not None
-    drawn.set_title(
-        "error of a cell / mean count" if relative else "error of a cell (rms, records)"
-    )
+    parts = "/ mean count" if errors.records is not None else "(rms, records)"
+    larger = "\nbelow the diagonal: the worst larger table that holds both"
+    larger = larger if max(map(len, errors.tables)) > 2 else ""
+    drawn.set_title(f"error of a cell {parts}{larger}")
     return drawn
 
 
 def _draw_errors(axes: Axes, field: np.ndarray, names: list[str]) -> None:
     known = field[np.isfinite(field)]
-    shown = np.log10(np.maximum(field, known[known > 0].min(initial=1e-6)))
+    noisy = known[known > 0]
+    shown = np.log10(np.maximum(field, noisy.min() if noisy.size else 1.0))
     image = axes.imshow(shown, cmap=palette.COUNTS)
     axes.set_xticks(range(len(names)), names, rotation=60, ha="right")
     axes.set_yticks(range(len(names)), names)
@@ -298,10 +303,12 @@ def _draw_errors(axes: Axes, field: np.ndarray, names: list[str]) -> None:
             value = field[row, column]
             colour = "white" if shown[row, column] < middle else "black"
             text = f"{value:.2g}" if value < 100 else f"{value:,.0f}"
+            text = text if value else "exact"
             axes.text(
                 column, row, text, ha="center", va="center", fontsize=7, color=colour
             )
-    bar = axes.figure.colorbar(image, ax=axes)
-    low, high = image.get_clim()
-    ticks = [one for one in bar.get_ticks() if low <= one <= high]
-    bar.set_ticks(ticks, labels=[f"{10.0**one:.3g}" for one in ticks])
+    if noisy.size:
+        bar = axes.figure.colorbar(image, ax=axes)
+        low, high = image.get_clim()
+        ticks = [one for one in bar.get_ticks() if low <= one <= high]
+        bar.set_ticks(ticks, labels=[f"{10.0**one:.3g}" for one in ticks])

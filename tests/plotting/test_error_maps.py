@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 import blowfish_fast as bf
@@ -36,6 +37,42 @@ def test_numbers_stay_inside_their_fields(attributes):
     field = axes.get_window_extent().width / attributes
     assert len(axes.texts) == len(asked.tables)
     assert max(one.get_window_extent().width for one in axes.texts) < 0.95 * field
+
+
+def test_tables_of_three_stand_below_the_diagonal_at_their_worst():
+    survey = bf.Domain((4, 2, 5, 3), names=["age", "sex", "region", "job"])
+    asked = bf.workloads.Tables(survey, [(0, 1, 2), (0, 1, 3), 0])
+    errors = bf.Contingency(bf.policies.Full(survey), asked, epsilon=1).plan(100)
+    axes = bf.plotting.table_errors(errors)
+    field = 10 ** axes.images[0].get_array().filled(np.nan)
+    both, third, age = np.sqrt(errors.variances) * errors.cells / 100
+    assert field[0, 0] == pytest.approx(age)
+    assert field[1, 0] == pytest.approx(max(both, third))
+    assert field[2, 0] == pytest.approx(both)
+    assert field[3, 0] == pytest.approx(third)
+    assert np.isnan(field[3, 2])
+    assert "below the diagonal" in axes.get_title()
+
+
+@pytest.mark.parametrize("public", [["sex"], list(SURVEY.names)])
+def test_exact_tables_leave_the_colours_to_the_others(public):
+    graphs = {
+        name: bf.policies.Blocks(SURVEY.marginal([name]), np.arange(size))
+        for name, size in zip(SURVEY.names, SURVEY.shape, strict=True)
+        if name in public
+    }
+    policy = bf.policies.TablePolicy(SURVEY, graphs)
+    asked = bf.workloads.Tables(SURVEY, ways=2)
+    errors = bf.Contingency(policy, asked, epsilon=1).plan(1000)
+    axes = bf.plotting.table_errors(errors)
+    exact = [one for one in axes.texts if one.get_text() == "exact"]
+    assert len(exact) == (errors.variances == 0).sum() > 0
+    noisy = np.sqrt(errors.variances) * errors.cells / 1000
+    noisy = noisy[noisy > 0]
+    if noisy.size:
+        low, high = axes.images[0].get_clim()
+        assert (10**low, 10**high) == pytest.approx((noisy.min(), noisy.max()))
+    assert len(axes.figure.axes) == 1 + bool(noisy.size)
 
 
 def test_other_things_are_refused():
