@@ -73,7 +73,11 @@ def test_what_does_not_fit_is_refused():
     edge = np.array([0]), np.array([1]), np.ones(1), np.ones(1)
     with pytest.raises(InputError, match="runs of cells"):
         cut_variances(*query, *edge, 1)
-    with pytest.raises(InputError, match="edges must join"):
-        cut_variances(*query, np.array([0]), np.array([2]), np.ones(1), np.ones(1), 2)
+    for head, tail in ((0, 2), (2, 0), (-1, 0), (0, -2)):
+        two = np.array([0, head]), np.array([1, tail]), np.ones(2), np.ones(2)
+        with pytest.raises(InputError, match="edges must join cells from 0 to 1"):
+            cut_variances(*query, *two, 2)
+    with pytest.raises(InputError, match="each with its own noise"):
+        cut_variances(*query, *edge[:3], np.ones(2), 2)
     with pytest.raises(InputError, match="runs of cells"):
         cut_variances(np.array([0, 2]), *query[1:], *edge, 2)

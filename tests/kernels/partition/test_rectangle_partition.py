@@ -68,6 +68,14 @@ def test_buckets_are_dyadic_rectangles_that_cover_the_grid(data, shape, rate, se
             assert end == min(start + length, side)
 
 
+@pytest.mark.parametrize("seed", range(3, 6))
+def test_windows_of_one_node_are_not_those_of_the_next(seed):
+    # At so small a rate the prior decides; by seed 4 one node of several has windows.
+    counts = np.random.default_rng(seed).integers(0, 9, (8, 8))
+    edges, order = sample_rectangles(counts, drawn_words(seed), rate=0.001, penalty=1)
+    assert len(boxes((8, 8), edges, order)) == edges.size - 1
+
+
 @settings(deadline=None, max_examples=EXAMPLES)
 @given(st.tuples(st.integers(2, 9), st.integers(2, 9)), st.integers(0, 10**6))
 def test_buckets_are_numbered_as_the_walk_meets_them(shape, seed):

@@ -90,6 +90,20 @@ def test_the_certified_gap_of_benchmark_workloads_is_below_one_percent(
     assert errors[3].objective <= best.objective * 1.01
 
 
+@pytest.mark.parametrize("leaves", [1, 8])
+def test_without_sweeps_the_greedy_weights_are_kept_and_nothing_is_certified(leaves):
+    whole = np.ones(1)
+    ends = (np.array([0]), whole, np.array([leaves // 2]), whole)
+    pieces = (np.array([0, 1]), np.array([0]), np.array([leaves // 2 + 1]), whole)
+    one = design_ranges(*ends, leaves, 2, sweeps=0)
+    two = design_pieces(*pieces, leaves, 2, sweeps=0)
+    assert one.gap == two.gap == 1.0
+    for found in (one, two):
+        np.testing.assert_allclose(path_sums(found.weights, leaves, 2), 1.0)
+        # Halfway to equal levels, where sweeps begin, no node would be left out.
+        assert leaves == 1 or (found.weights == 0.0).any()
+
+
 @settings(deadline=None, max_examples=EXAMPLES)
 @given(ranges(leaves=16), fan_outs, st.booleans())
 def test_pieces_and_ranges_are_tuned_alike(queries, fan_out, root_exact):
