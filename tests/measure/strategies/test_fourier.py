@@ -89,14 +89,20 @@ def test_the_turn_bound_holds_for_every_small_circle():
     assert 24 in exceeded
 
 
-def test_an_added_record_is_paid_to_the_last_digit():
-    strategy = Fourier(8, 3)
+@pytest.mark.parametrize("frequencies", [3, 4])
+def test_an_added_record_is_paid_to_the_last_digit(frequencies):
+    strategy = Fourier(8, frequencies)
     policy = bf.policies.AddRemove(bf.Domain(8))
     scales = strategy.scales(policy, Fraction(1))
-    weights = np.abs(matrix(strategy)) * scales.rates[:, None]
+    rows = matrix(strategy)
+    weights = np.abs(rows) * scales.rates[:, None]
     assert strategy.cost(policy, scales) == Fraction(
         int(weights.sum(axis=0).max()), scales.unit
     )
+    # Squares are bounded from above: rows are rounded, the circle is not.
+    squares = (rows.astype(object) ** 2 * strategy.weights()[:, None]).sum(axis=0).max()
+    bound = strategy.worst_edge(strategy.weights(), policy, power=2)
+    assert squares <= bound <= 1.01 * squares
 
 
 def test_short_moves_cost_little():
