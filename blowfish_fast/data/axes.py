@@ -96,48 +96,6 @@ class Axis:
             words += f", cut at {few_words(inner)}" if inner else ""
         return "; ".join([words, *self.extras])
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain data, for JSON."""
-        plain: dict[str, Any] = {
-            "size": self.size,
-            "name": self.name,
-            "edges": None if self.cuts is None else list(self.cuts),
-            "levels": None if self.levels is None else list(self.levels),
-        }
-        if self.unit is not None:
-            plain["unit"] = self.unit
-        if self.extras:
-            plain["extras"] = list(self.extras)
-        return plain
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Axis:
-        """Rebuild an attribute from `to_dict`; refuse what does not fit together."""
-        found = cls(
-            int(data["size"]),
-            data.get("name"),
-            None if data.get("edges") is None else tuple(data["edges"]),
-            None if data.get("levels") is None else tuple(data["levels"]),
-            data.get("unit"),
-            tuple(data.get("extras", ())),
-        )
-        fits = (
-            (found.name is None or isinstance(found.name, str))
-            and found.regular > 0
-            and found.extras in ((), (OUTSIDE,), (MISSING,), (OUTSIDE, MISSING))
-            and found.unit in (None, *MICROSECONDS)
-            and (found.cuts is None or len(found.cuts) == found.regular + 1)
-            and (found.levels is None or len(found.levels) == found.size)
-        )
-        if not fits:
-            raise DomainError(
-                f"the cells of {found.name or 'an attribute'} do not fit its size, "
-                f"{found.size}; n cells have n + 1 edges, or n levels"
-            )
-        if found.cuts is not None:
-            _check_cuts(np.array(found.cuts, dtype=np.float64))
-        return found
-
 
 def few_words(words: Iterable[str]) -> str:
     """Join words, at most six; more of them end in dots."""
@@ -160,7 +118,7 @@ def from_cuts(edges: Iterable[Any], name: str | None) -> Axis:
             way_out="Texts that are dates go to Domain.from_dates, categories to "
             "Domain.from_levels",
         ) from None
-    _check_cuts(cuts)
+    check_cuts(cuts)
     return Axis(cuts.size - 1, name, cuts=tuple(cuts.tolist()))
 
 
@@ -178,12 +136,13 @@ def from_date_cuts(edges: Iterable[Any], name: str | None) -> Axis:
         raise DomainError(
             "dates to the microsecond must lie between 1684 and 2255; use coarser edges"
         )
-    _check_cuts(cuts.astype(np.float64))
+    check_cuts(cuts.astype(np.float64))
     floats = tuple(cuts.astype(np.float64).tolist())
     return Axis(cuts.size - 1, name, cuts=floats, unit=unit)
 
 
-def _check_cuts(cuts: FloatArray) -> None:
+def check_cuts(cuts: FloatArray) -> None:
+    """Refuse edges that are no finite numbers which rise."""
     if cuts.ndim != 1 or cuts.size < 2:
         raise DomainError(
             "edges must be at least two numbers",

@@ -14,9 +14,11 @@ from blowfish_fast._support.validation import as_integers, malformed_as
 from blowfish_fast.errors import DomainError, SizeError
 
 from .axes import (
+    MICROSECONDS,
     MISSING,
     OUTSIDE,
     Axis,
+    check_cuts,
     extend_axis,
     from_cuts,
     from_date_cuts,
@@ -223,7 +225,7 @@ class Attributes:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data, for JSON."""
-        return {"attributes": [one.to_dict() for one in self.attributes]}
+        return {"attributes": [_axis_data(one) for one in self.attributes]}
 
     @classmethod
     @malformed_as(DomainError, "a domain is read from what its to_dict returned")
@@ -235,7 +237,7 @@ class Attributes:
         >>> Domain.from_dict(Domain(3).to_dict()) == Domain(3)
         True
         """
-        return cls._of(Axis.from_dict(one) for one in data["attributes"])
+        return cls._of(_axis_from(one) for one in data["attributes"])
 
     def __eq__(self, other: object) -> bool:
         if type(other) is not type(self):
@@ -438,3 +440,46 @@ def _sizes(shape: Any) -> tuple[int, ...]:
             way_out="A domain of n ordered values is Domain(n)",
         )
     return tuple(sizes.tolist())
+
+
+def _axis_data(axis: Axis) -> dict[str, Any]:
+    """Return plain data of an attribute, for JSON."""
+    plain: dict[str, Any] = {
+        "size": axis.size,
+        "name": axis.name,
+        "edges": None if axis.cuts is None else list(axis.cuts),
+        "levels": None if axis.levels is None else list(axis.levels),
+    }
+    if axis.unit is not None:
+        plain["unit"] = axis.unit
+    if axis.extras:
+        plain["extras"] = list(axis.extras)
+    return plain
+
+
+def _axis_from(data: Mapping[str, Any]) -> Axis:
+    """Rebuild an attribute from plain data; refuse what does not fit together."""
+    found = Axis(
+        int(data["size"]),
+        data.get("name"),
+        None if data.get("edges") is None else tuple(data["edges"]),
+        None if data.get("levels") is None else tuple(data["levels"]),
+        data.get("unit"),
+        tuple(data.get("extras", ())),
+    )
+    fits = (
+        (found.name is None or isinstance(found.name, str))
+        and found.regular > 0
+        and found.extras in ((), (OUTSIDE,), (MISSING,), (OUTSIDE, MISSING))
+        and found.unit in (None, *MICROSECONDS)
+        and (found.cuts is None or len(found.cuts) == found.regular + 1)
+        and (found.levels is None or len(found.levels) == found.size)
+    )
+    if not fits:
+        raise DomainError(
+            f"the cells of {found.name or 'an attribute'} do not fit its size, "
+            f"{found.size}; n cells have n + 1 edges, or n levels"
+        )
+    if found.cuts is not None:
+        check_cuts(np.array(found.cuts, dtype=np.float64))
+    return found

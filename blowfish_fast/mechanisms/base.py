@@ -40,7 +40,7 @@ from blowfish_fast.measure.handle import (
     Progress,
 )
 from blowfish_fast.measure.selectors.partitions.base import Partition
-from blowfish_fast.policies import PerPerson, Policy, check_bound
+from blowfish_fast.policies import PerPerson, Policy
 from blowfish_fast.release.guarantee import Guarantee, new_identity
 from blowfish_fast.release.release import IntervalScope, Release
 from blowfish_fast.workloads import Identity, Workload, random_boxes
@@ -330,10 +330,10 @@ class Mechanism(Paid, ABC):
                     f"the data lies over {data.domain!r} and the mechanism over "
                     f"{self.domain!r}; build both over one Domain"
                 )
-            check_bound(self.policy, data.bound)
+            self.policy._check_bound(data.bound)
             counts = data.counts
         else:
-            check_bound(self.policy, None)
+            self.policy._check_bound(None)
             counts = as_counts(data, self.domain.shape)
         if self.record_bits and int(counts.sum()) > 2**self.record_bits:
             raise CountsError(

@@ -32,7 +32,7 @@ from blowfish_fast.measure.strategies.tables.table_strategy import (
     check_shape,
     edge_kinds,
 )
-from blowfish_fast.policies import Policy, check_bound
+from blowfish_fast.policies import Policy
 from blowfish_fast.release.guarantee import Guarantee, new_identity
 from blowfish_fast.release.table_errors import TableErrors
 from blowfish_fast.release.tables_release import TablesRelease
@@ -198,7 +198,7 @@ class Contingency(Mechanism):
                 received=quoted(data),
                 way_out="Write TableCounts.from_records(mechanism, records)",
             )
-        check_bound(self.policy, data.bound)
+        self.policy._check_bound(data.bound)
         return data.vector(self.domain, self.measured_tables)
 
     def plan(self, records: int | None = None) -> TableErrors:

@@ -32,7 +32,7 @@ from blowfish_fast.errors import (
 from blowfish_fast.measure.budgets import BudgetTerms
 from blowfish_fast.measure.handle import Handle
 from blowfish_fast.measure.strategies.cluster_sums import CellGrid, ClusterSums
-from blowfish_fast.policies import Blocks, PerPerson, Policy, check_bound
+from blowfish_fast.policies import Blocks, PerPerson, Policy
 from blowfish_fast.release.guarantee import Guarantee
 from blowfish_fast.release.release import Release
 from blowfish_fast.workloads import Identity
@@ -271,7 +271,7 @@ class KMeans(Mechanism):
         """Read points, as positions of their cells, or a histogram."""
         if isinstance(data, Histogram):
             return super()._counts(data)
-        check_bound(self.policy, None)
+        self.policy._check_bound(None)
         points = _as_points(data, self.domain)
         places, outside = kernels.cell_positions(
             points, self.grid.edges, self.grid.offsets

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .base import POLICIES, Policy, from_dict
+from .base import POLICIES, AddRemove, Policy, from_dict
 from .base import moves_words as moves_words
 from .blocks import Blocks, Full
 from .constrained import Constrained
@@ -14,8 +14,7 @@ from .constraints import (
 )
 from .graph import Graph
 from .graph import join_extra_cells as join_extra_cells
-from .presence import AddRemove, PerPerson, WithAbsent
-from .presence import check_bound as check_bound
+from .presence import PerPerson, WithAbsent
 from .presence import refuse_units as refuse_units
 from .product import Attribute, Product
 from .projection import Band, Projection

@@ -26,6 +26,7 @@ from blowfish_fast._support.validation import (
 )
 from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.data.domain import AxisView, Domain, WideDomain, is_wide
+from blowfish_fast.data.persons import Bound
 from blowfish_fast.errors import DomainError, PolicyError, SizeError
 
 from .constraints import Constraints
@@ -272,6 +273,18 @@ class Policy(PolicyGraph):
         """The policy of single records."""
         return self
 
+    def _check_bound(self, bound: Bound | None) -> None:
+        """Refuse data whose `bound`, if they state one, is not what the policy says."""
+        if bound is not None:
+            raise PolicyError(
+                "these counts were bounded by person, and the policy protects single "
+                "records: a record that appears can take the place of another",
+                received=f"{bound.words()}, under {self!r}",
+                way_out=f"State policy.per_person({bound.at_most}), or count all "
+                "records without person=",
+                code="persons_under_records",
+            )
+
     def with_constraints(self, constraints: Constraints) -> Policy:
         """Return this policy towards someone who knows the counts of `constraints`."""
         # Its class is built from other policies, so it is found by name.
@@ -377,67 +390,64 @@ def _cut(parts: Iterator[IntArray], most: int) -> Iterator[IntArray]:
             yield part[start : start + most]
 
 
-def _of_base(name: str) -> Any:
-    """Return an attribute or method that is the one of `base`."""
-    return property(lambda self: getattr(self.base, name))
+class AddRemove(Policy):
+    """Every cell is joined to "absent": adding or removing one record stays hidden.
 
+    A mechanism that is private under `AddRemove` at eps / 2 is private at eps under
+    every policy without "absent": a move is a removal and an addition.
 
-class SameGraph(Policy):
-    """A policy with the graph of another, that of single records; neighbours differ."""
+    Examples
+    --------
+    >>> from blowfish_fast import Domain
+    >>> AddRemove(Domain(8)).has_bottom
+    True
+    >>> AddRemove(Domain(8)).distance(2, [2, 5, -1])
+    array([0., 2., 1.])
+    """
 
-    def __init__(self, base: Policy) -> None:
-        super().__init__(base.domain)
-        self.base = base
+    kind = "add_remove"
+    takes_wide = True
+
+    has_bottom = True
+    has_moves = False
+    neighbours = "one record is added or removed"
+
+    def _edges(self) -> Iterator[IntArray]:
+        for start in range(0, self.domain.size, CHUNK):
+            cells = np.arange(start, min(start + CHUNK, self.domain.size))
+            yield np.column_stack([cells, np.full(cells.size, ABSENT)])
 
     @property
-    def unconstrained(self) -> Policy:
-        """The policy of single records."""
-        return self.base
+    def edge_count(self) -> int:
+        """One per cell."""
+        return self.domain.size
 
-    def _parameters(self) -> dict[str, Any]:
-        return {"base": self.base.to_dict()} | super()._parameters()
+    def _bandwidth(self, order: IntArray | None) -> Bandwidth | None:
+        return Bandwidth(np.arange(self.domain.size), True)
 
-    @classmethod
-    def _from_dict(cls, data: dict[str, Any]) -> Self:
-        kind: Any = cls
-        stated = {name: data[name] for name in cls.stated}
-        found: Self = kind(from_dict(data["base"]), **stated)
-        return found
+    def longest_edge(self) -> int:
+        """Return 0: no edge joins two cells."""
+        return 0
 
-    @cached_property
-    def _identity(self) -> tuple[Any, ...]:
-        return (self.base, *super()._identity[1:])
+    def _distance(self, first: IntArray, second: IntArray) -> FloatArray:
+        through = np.where((first == ABSENT) | (second == ABSENT), 1.0, 2.0)
+        return np.where(first == second, 0.0, through)
 
-    has_bottom = _of_base("has_bottom")
-    has_moves = _of_base("has_moves")
-    components = _of_base("components")
-    _edges = _of_base("_edges")
-    edge_count = _of_base("edge_count")
-    bottom_cells = _of_base("bottom_cells")
-    _bandwidth = _of_base("_bandwidth")
-    longest_edge = _of_base("longest_edge")
-    _largest_change = _of_base("_largest_change")
-    _grid_moves = _of_base("_grid_moves")
-    _distance = _of_base("_distance")
-    _joined = _of_base("_joined")
-    _bin_pairs = _of_base("_bin_pairs")
+    def _largest_change(self, lines: FloatArray) -> Change:
+        return Change(0.0, True)
 
-
-class OverAnyGraph(SameGraph):
-    """A policy over any graph; seen through bins, it is itself over the quotient."""
-
-    @abstractmethod
-    def _over(self, base: Policy) -> Policy:
-        """Return the same policy with the graph of another."""
-
-    def _seen_through(
-        self, columns: list[AxisView], domain: Domain | WideDomain
-    ) -> Policy | None:
-        base = self.base._seen_through(columns, domain)
-        return None if base is None else self._over(base).derive_from(self)
+    def _includes(self, other: PolicyGraph) -> bool | None:
+        return not other.has_moves
 
     def _quotient(self, buckets: Buckets, domain: Domain) -> Policy:
-        return self._over(self.base.project(buckets))
+        return AddRemove(domain)
+
+    def describe(self) -> str:
+        """Say in plain words what stays indistinguishable."""
+        return (
+            "nobody can tell, beyond a factor e^eps, whether any one person is in the "
+            "data at all (unbounded differential privacy)"
+        )
 
 
 @malformed_as(PolicyError, "a policy is read from what its to_dict returned")

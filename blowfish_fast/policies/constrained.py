@@ -19,9 +19,10 @@ from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.errors import PolicyError, SizeError
 
-from .base import Policy, SameGraph, from_dict
+from .base import Policy, from_dict
 from .blocks import Full
 from .constraints import Constraints, MarginalConstraints, RectangleConstraints
+from .presence import SameGraph
 from .product import Attribute
 from .projection import Band
 from .protocol import ABSENT, as_keys

@@ -1,6 +1,6 @@
-"""Presence and persons as the secret: of one record, or of all records of a person.
+"""Policies over another one: presence beside its moves, persons with all their records.
 
-Presence is stated alone or beside the moves of another policy. What is private at
+Presence alone is `AddRemove`, the plainest policy. What is private at
 eps / k for records is private at eps for persons of whom at most k records are counted;
 where each person counts once, lcm(1..k) takes the place of k
 (``docs/proofs/persons.md``).
@@ -8,81 +8,86 @@ where each person counts once, lcm(1..k) takes the place of k
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
-from typing import Any
+from functools import cached_property
+from typing import Any, Self
 
 import numpy as np
 
 from blowfish_fast._support.typing import BoolArray, FloatArray, IntArray
 from blowfish_fast._support.validation import as_fraction
 from blowfish_fast.data.buckets import Buckets
-from blowfish_fast.data.domain import Domain
+from blowfish_fast.data.domain import AxisView, Domain, WideDomain
 from blowfish_fast.data.persons import Bound, read_at_most, units_per_person
 from blowfish_fast.errors import PolicyError
 
-from .base import OverAnyGraph, Policy, moves_words
-from .protocol import ABSENT, CHUNK, Bandwidth, Change, PersonRule, PolicyGraph, implies
+from .base import AddRemove, Policy, from_dict, moves_words
+from .protocol import ABSENT, PersonRule, PolicyGraph, implies
 
 
-class AddRemove(Policy):
-    """Every cell is joined to "absent": adding or removing one record stays hidden.
+def _of_base(name: str) -> Any:
+    """Return an attribute or method that is the one of `base`."""
+    return property(lambda self: getattr(self.base, name))
 
-    A mechanism that is private under `AddRemove` at eps / 2 is private at eps under
-    every policy without "absent": a move is a removal and an addition.
 
-    Examples
-    --------
-    >>> from blowfish_fast import Domain
-    >>> AddRemove(Domain(8)).has_bottom
-    True
-    >>> AddRemove(Domain(8)).distance(2, [2, 5, -1])
-    array([0., 2., 1.])
-    """
+class SameGraph(Policy):
+    """A policy with the graph of another, that of single records; neighbours differ."""
 
-    kind = "add_remove"
-    takes_wide = True
-
-    has_bottom = True
-    has_moves = False
-    neighbours = "one record is added or removed"
-
-    def _edges(self) -> Iterator[IntArray]:
-        for start in range(0, self.domain.size, CHUNK):
-            cells = np.arange(start, min(start + CHUNK, self.domain.size))
-            yield np.column_stack([cells, np.full(cells.size, ABSENT)])
+    def __init__(self, base: Policy) -> None:
+        super().__init__(base.domain)
+        self.base = base
 
     @property
-    def edge_count(self) -> int:
-        """One per cell."""
-        return self.domain.size
+    def unconstrained(self) -> Policy:
+        """The policy of single records."""
+        return self.base
 
-    def _bandwidth(self, order: IntArray | None) -> Bandwidth | None:
-        return Bandwidth(np.arange(self.domain.size), True)
+    def _parameters(self) -> dict[str, Any]:
+        return {"base": self.base.to_dict()} | super()._parameters()
 
-    def longest_edge(self) -> int:
-        """Return 0: no edge joins two cells."""
-        return 0
+    @classmethod
+    def _from_dict(cls, data: dict[str, Any]) -> Self:
+        kind: Any = cls
+        stated = {name: data[name] for name in cls.stated}
+        found: Self = kind(from_dict(data["base"]), **stated)
+        return found
 
-    def _distance(self, first: IntArray, second: IntArray) -> FloatArray:
-        through = np.where((first == ABSENT) | (second == ABSENT), 1.0, 2.0)
-        return np.where(first == second, 0.0, through)
+    @cached_property
+    def _identity(self) -> tuple[Any, ...]:
+        return (self.base, *super()._identity[1:])
 
-    def _largest_change(self, lines: FloatArray) -> Change:
-        return Change(0.0, True)
+    has_bottom = _of_base("has_bottom")
+    has_moves = _of_base("has_moves")
+    components = _of_base("components")
+    _edges = _of_base("_edges")
+    edge_count = _of_base("edge_count")
+    bottom_cells = _of_base("bottom_cells")
+    _bandwidth = _of_base("_bandwidth")
+    longest_edge = _of_base("longest_edge")
+    _largest_change = _of_base("_largest_change")
+    _grid_moves = _of_base("_grid_moves")
+    _distance = _of_base("_distance")
+    _joined = _of_base("_joined")
+    _bin_pairs = _of_base("_bin_pairs")
 
-    def _includes(self, other: PolicyGraph) -> bool | None:
-        return not other.has_moves
+
+class OverAnyGraph(SameGraph):
+    """A policy over any graph; seen through bins, it is itself over the quotient."""
+
+    @abstractmethod
+    def _over(self, base: Policy) -> Policy:
+        """Return the same policy with the graph of another."""
+
+    def _seen_through(
+        self, columns: list[AxisView], domain: Domain | WideDomain
+    ) -> Policy | None:
+        base = self.base._seen_through(columns, domain)
+        return None if base is None else self._over(base).derive_from(self)
 
     def _quotient(self, buckets: Buckets, domain: Domain) -> Policy:
-        return AddRemove(domain)
-
-    def describe(self) -> str:
-        """Say in plain words what stays indistinguishable."""
-        return (
-            "nobody can tell, beyond a factor e^eps, whether any one person is in the "
-            "data at all (unbounded differential privacy)"
-        )
+        return self._over(self.base.project(buckets))
 
 
 class WithAbsent(OverAnyGraph):
@@ -297,6 +302,38 @@ class PerPerson(OverAnyGraph):
         """Return the same policy with a number of records that are counted."""
         return PerPerson(self.base, at_most, person=self.person, count=self.count)
 
+    def _check_bound(self, bound: Bound | None) -> None:
+        # Refused here, too, where the policy does not state it.
+        most = self.group_size if self.at_most is None else self.at_most
+        if bound is None:
+            raise PolicyError(
+                "the policy protects persons with all their records, and the data do "
+                "not say how many records of a person they hold",
+                way_out="Count with Histogram.from_records(..., person=, record=, "
+                f"at_most={most}); counts that are bounded already say so: "
+                f"Histogram(domain, counts, at_most={most})",
+                code="unbounded_persons",
+            )
+        once = self.count == "persons"
+        if bound.count != self.count or (once and bound.at_most != most):
+            raise PolicyError(
+                'data and policy count by one rule, and with count="persons" they have '
+                "the same at_most",
+                received=f"data: {bound.words()}; policy: {self!r}",
+            )
+        if bound.at_most > most:
+            raise PolicyError(
+                f"the policy counts at most {most:,} records of a person",
+                received=f"data with {bound.words()}",
+                way_out=f"State policy.per_person({bound.at_most}), or count fewer",
+                code="too_many_records",
+            )
+        if self.person is not None and bound.person != self.person:
+            raise PolicyError(
+                f"the policy protects whom the column {self.person!r} names",
+                received=f"data with {bound.words()}",
+            )
+
     def describe(self) -> str:
         """Say in plain words what stays indistinguishable."""
         name = "" if self.person is None else f" (column {self.person})"
@@ -343,49 +380,4 @@ def refuse_units(policy: Policy, what: str) -> None:
             way_out="Ask under the policy of single records, policy.unconstrained: the "
             "noise in persons is that of one record",
             code="parts_of_persons",
-        )
-
-
-def check_bound(policy: Policy, bound: Bound | None) -> None:
-    """Refuse data whose `bound`, if they state one, is not what the policy says."""
-    if not isinstance(policy, PerPerson):
-        if bound is not None:
-            raise PolicyError(
-                "these counts were bounded by person, and the policy protects single "
-                "records: a record that appears can take the place of another",
-                received=f"{bound.words()}, under {policy!r}",
-                way_out=f"State policy.per_person({bound.at_most}), or count all "
-                "records without person=",
-                code="persons_under_records",
-            )
-        return
-    # Refused here, too, where the policy does not state it.
-    most = policy.group_size if policy.at_most is None else policy.at_most
-    if bound is None:
-        raise PolicyError(
-            "the policy protects persons with all their records, and the data do not "
-            "say how many records of a person they hold",
-            way_out="Count with Histogram.from_records(..., person=, record=, "
-            f"at_most={most}); counts that are bounded already say so: "
-            f"Histogram(domain, counts, at_most={most})",
-            code="unbounded_persons",
-        )
-    once = policy.count == "persons"
-    if bound.count != policy.count or (once and bound.at_most != most):
-        raise PolicyError(
-            'data and policy count by one rule, and with count="persons" they have the '
-            "same at_most",
-            received=f"data: {bound.words()}; policy: {policy!r}",
-        )
-    if bound.at_most > most:
-        raise PolicyError(
-            f"the policy counts at most {most:,} records of a person",
-            received=f"data with {bound.words()}",
-            way_out=f"State policy.per_person({bound.at_most}), or count fewer",
-            code="too_many_records",
-        )
-    if policy.person is not None and bound.person != policy.person:
-        raise PolicyError(
-            f"the policy protects whom the column {policy.person!r} names",
-            received=f"data with {bound.words()}",
         )

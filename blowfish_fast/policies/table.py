@@ -18,9 +18,9 @@ from blowfish_fast._support.validation import malformed_as
 from blowfish_fast.data.domain import AxisView, Domain, WideDomain
 from blowfish_fast.errors import PolicyError
 
-from .base import Policy, from_dict, moves_words
+from .base import AddRemove, Policy, from_dict, moves_words
 from .blocks import Full
-from .presence import AddRemove, WithAbsent, appearing_words, as_length, presence_words
+from .presence import WithAbsent, appearing_words, as_length, presence_words
 from .product import BY_ATTRIBUTE, Product, seen_by_factors
 from .protocol import PolicyGraph
 

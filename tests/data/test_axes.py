@@ -126,10 +126,11 @@ def test_blanks_are_none_and_nan():
     ],
 )
 def test_plain_data_that_does_not_fit_together_is_refused(change):
-    plain = from_cuts([0, 1, 2], "x").to_dict()
-    assert Axis.from_dict(plain) == from_cuts([0, 1, 2], "x")
+    domain = Domain.from_edges([0, 1, 2], name="x")
+    (plain,) = domain.to_dict()["attributes"]
+    assert Domain.from_dict({"attributes": [plain]}) == domain
     with pytest.raises(DomainError):
-        Axis.from_dict(plain | change)
+        Domain.from_dict({"attributes": [plain | change]})
 
 
 @pytest.mark.parametrize("text", ["20240105", "1704412800", "5"])
