@@ -94,6 +94,8 @@ def test_spread_equals_dense_least_squares_or_bounds_it(
                 np.testing.assert_allclose(
                     got.variance, want.variance, rtol=2e-4, atol=1e-6
                 )
+                total = strategy.total_variance(form, scales)
+                assert total == pytest.approx(float(got.variance.sum()))
                 assert (got.square >= want.square * (1 - 1e-5) - 1e-6).all()
                 assert (got.largest >= want.largest * (1 - 1e-5) - 1e-6).all()
                 if strategy.blocks <= few:
