@@ -54,9 +54,6 @@ NOT_RUN_HERE: dict[str, str] = {
     ".venv/bin/pip install -q -e '.[web]' && .venv/bin/blowfish serve --demo": SERVES,
     "blowfish serve --folder /srv/explorer --database postgres://reader@db/clinic "
     "--tables tables.json": "needs a database; tests/explorer runs PostgreSQL",
-    "blowfish release survey.toml --dry-run --records 50000": (
-        "the reader's own survey; tests/apps/cli/test_tables_job.py runs the commands"
-    ),
     "blowfish audit --quick": "minutes to an hour; the part audit of .ci/run",
     "blowfish audit --record docs/trust.json": (
         "an hour, and changes the README; tests/trust and tests/apps/cli run them"

@@ -209,12 +209,7 @@ def write_workbook(
     """
     openpyxl = require("openpyxl", extra="excel", purpose="a workbook")
     for title, one in sheets.items():
-        if len(one) > MOST_ROWS:
-            raise SizeError(
-                f"a sheet holds at most {MOST_ROWS:,} cells",
-                received=f"{title} with {len(one):,}",
-                way_out="Save CSV files instead",
-            )
+        check_rows(title, len(one))
     book = openpyxl.Workbook(write_only=True)
     try:
         if about:
@@ -233,6 +228,16 @@ def write_workbook(
             with contextlib.suppress(Exception):
                 sheet.close()
         raise
+
+
+def check_rows(title: str, rows: int) -> None:
+    """Refuse more rows than a sheet of a workbook holds."""
+    if rows > MOST_ROWS:
+        raise SizeError(
+            f"a sheet holds at most {MOST_ROWS:,} cells",
+            received=f"{title} with {rows:,}",
+            way_out="Save CSV files instead",
+        )
 
 
 def _sheet_value(value: Any) -> Any:

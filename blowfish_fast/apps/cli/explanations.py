@@ -273,8 +273,8 @@ def _tables_section(errors: TableErrors) -> Section:
     table = errors.by_ways()
     names = ("columns", "tables", "cells", "error", "mean count", "by cell")
     rows = [
-        tuple(f"{value:,.4g}" for value in row)
-        for row in zip(*(table[name] for name in table), strict=True)
+        tuple(f"{one:,}" if isinstance(one, int) else f"{one:,.4g}" for one in row)
+        for row in zip(*(table[name].tolist() for name in table), strict=True)
     ]
     accurate = (
         "Error of a cell (root mean square) beside its mean count, every table alike, "

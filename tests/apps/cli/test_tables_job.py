@@ -15,6 +15,7 @@ from blowfish_fast.apps.cli.parsing.job import Job
 from blowfish_fast.apps.cli.parsing.policy import parse_policy
 from blowfish_fast.apps.cli.parsing.workload import parse_tables, parse_workload
 from blowfish_fast.apps.cli.release_job import read_facts
+from blowfish_fast.data import frames
 from blowfish_fast.errors import BlowfishError, InputError, ReleaseFileError
 from tests.apps.cli.asking import refused
 
@@ -78,6 +79,33 @@ def test_three_commands_lead_from_a_file_to_tables_and_a_report(folder):
     assert (folder / "map.png").stat().st_size > 1000
     out = bf.TablesRelease.load("release.blowfish")
     assert out.table("age").estimate.sum() == pytest.approx(300)
+
+
+def test_mean_counts_stand_beside_errors_once_the_total_is_known(folder):
+    (folder / "job.toml").write_text(JOB.replace("records = 300", ""))
+    before = told("release", "job.toml", "--dry-run")
+    assert before["columns"] == {"age": 9, "sex": 2, "region": 3}
+    assert "mean_count_by_cell" not in before["errors"]
+    told_before = RUN.invoke(application, ["release", "job.toml", "--dry-run"]).stdout
+    assert "age 9, sex 2, region 3" in told_before
+    done = told("release", "job.toml", "--report", "page.html")
+    assert done["errors"]["mean_count_by_cell"][0] == pytest.approx(3 * 300 / 14)
+    known = before["errors"]["rms_error"]
+    assert done["errors"]["rms_error"] == pytest.approx(known)
+    page = (folder / "page.html").read_text()
+    assert "e+0" not in page.partition("How accurate the tables are")[2][:900]
+
+
+def test_a_workbook_too_small_for_a_table_is_refused_before_the_charge(
+    folder, monkeypatch
+):
+    pytest.importorskip("openpyxl")
+    monkeypatch.setattr(frames, "MOST_ROWS", 20)
+    words = ("release", "job.toml", "--table", "all.xlsx")
+    assert refused(*words).received == "all.xlsx with 27"
+    assert not (folder / "survey.ledger").exists()
+    told(*words, "--workload", "tables:age,age+sex")
+    told("release", "job.toml", "--overwrite")
 
 
 def test_flags_state_the_ways_and_a_workbook(folder):

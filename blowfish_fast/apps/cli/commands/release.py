@@ -88,12 +88,13 @@ def _release(
     from blowfish_fast.apps.cli.parsing.policy import listed_orders
     from blowfish_fast.mechanisms.certifier import predict_extra
     from blowfish_fast.release.guarantee import Guarantee
+    from blowfish_fast.release.tables_release import TablesRelease
 
     release_job.check_complete(job)
     facts = release_job.read_facts(job)
     source = release_job.open_data(job, facts)
     outputs = Outputs(job, overwrite=overwrite)
-    outputs.check(facts.domain)
+    outputs.check(facts.workload)
     release_job.check_ledger(job, seed)
     choice = mechanism_choice.choose_with_progress(facts, job, dry=dry_run)
     mechanism = choice.mechanism
@@ -113,6 +114,9 @@ def _release(
         "because": list(choice.because),
         "data": source.description,
         "cells": facts.domain.size,
+        "columns": dict(
+            zip(facts.domain.column_names, facts.domain.shape, strict=True)
+        ),
         "queries": facts.workload.queries,
         "promise": str(promise),
         **mechanism.budget.to_dict(),
@@ -151,6 +155,10 @@ def _release(
         job, facts, source, mechanism, seed
     )
     written = outputs.write(made)
+    if isinstance(made, TablesRelease):
+        # The total is known by now: mean counts stand beside the errors.
+        choice = choice._replace(plan=(errors := made.errors()))
+        report["errors"] = errors.by_ways().to_dict()
     report |= {
         "drawn_error": mechanism_choice.drawn_error(made, facts.workload),
         "request": request,
@@ -176,9 +184,11 @@ def _show(report: dict[str, Any], choice: MechanismChoice, question: str = "") -
     pairs = _mechanism_pairs(report)
     if dry:
         title = "Dry run: nothing was read, charged or written"
-        pairs.insert(
-            0, ("data", f"{report['data']}; its columns fit, no value was read")
-        )
+        cells = ", ".join(f"{one} {n:,}" for one, n in report["columns"].items())
+        pairs[:0] = [
+            ("data", f"{report['data']}; its columns fit, no value was read"),
+            ("cells", cells),
+        ]
     elif (report["ledger"] or {}).get("replayed"):
         title = "Written again: the release that was made before under this request"
     pairs += [

@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import math
 import os
 import tempfile
 import warnings
@@ -24,8 +25,7 @@ from blowfish_fast.apps.cli.options import refuse_existing
 from blowfish_fast.apps.cli.parsing.job import Job
 from blowfish_fast.apps.cli.parsing.workload import asks_tables
 from blowfish_fast.apps.cli.printing import as_texts, plain, plural, reads_as_number
-from blowfish_fast.data.domain import Domain
-from blowfish_fast.data.frames import Table, write_csv
+from blowfish_fast.data.frames import Table, check_rows, write_csv
 from blowfish_fast.errors import InputError, IntervalError, ReleaseFileError
 from blowfish_fast.release.file import write_bytes
 from blowfish_fast.release.release import Release
@@ -109,7 +109,7 @@ class Outputs:
             if one is not None and "://" not in one
         ]
 
-    def check(self, domain: Domain) -> None:
+    def check(self, workload: Any) -> None:
         """Refuse what could not be written; leaves nothing behind."""
         as_confidence(self.confidence)
         paths = [path.absolute() for path in self.named.values()]
@@ -122,6 +122,9 @@ class Outputs:
             self._check_place(kind, path)
             if kind != "release":
                 check_file("tables" if kind == "table" and self.many else kind, path)
+            if kind == "table" and path.suffix.lower() == ".xlsx":
+                shapes = workload.shapes if self.many else [workload.domain.shape]
+                check_rows(path.name, max(map(math.prod, shapes)))
 
     def write(self, release: Release) -> Written:
         """Write the release, then what is made from it."""
