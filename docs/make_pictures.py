@@ -213,7 +213,7 @@ def tutorial() -> Any:
 
 def people() -> Any:
     """Draw the incomes of the made-up people, as the example job releases them."""
-    from blowfish_fast.apps.cli.files.demo_people import made_up_people
+    from blowfish_fast.apps.cli.files.data_source import made_up_people
 
     incomes = bf.Domain.from_edges(range(0, 120_001, 1_000), name="income")
     records = {"income": made_up_people()["income"]}

@@ -8,8 +8,11 @@ import numpy as np
 import pytest
 
 import blowfish_fast as bf
-from blowfish_fast.apps.cli.files.data_source import open_source
-from blowfish_fast.apps.cli.files.demo_people import made_up_people, write_demo_people
+from blowfish_fast.apps.cli.files.data_source import (
+    made_up_people,
+    open_source,
+    write_demo_people,
+)
 from blowfish_fast.apps.cli.files.record_files import domain_as_stored
 from blowfish_fast.apps.cli.parsing.domain import parse_domain
 from blowfish_fast.data.histogram import Counting

@@ -9,7 +9,7 @@ import tomllib
 import pytest
 from typer.testing import CliRunner
 
-from blowfish_fast.apps.cli.files.demo_people import EXAMPLE_JOB
+from blowfish_fast.apps.cli.files.data_source import EXAMPLE_JOB
 from blowfish_fast.apps.cli.main import ORDER, application, load_command
 
 pytestmark = pytest.mark.usefixtures("empty_folder")

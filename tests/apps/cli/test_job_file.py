@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from blowfish_fast.apps.cli.files.demo_people import EXAMPLE_JOB
+from blowfish_fast.apps.cli.files.data_source import EXAMPLE_JOB
 from blowfish_fast.apps.cli.parsing.job import KNOWN, Job
 from blowfish_fast.apps.cli.release_job import (
     check_complete,

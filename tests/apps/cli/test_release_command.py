@@ -12,7 +12,7 @@ import pytest
 
 import blowfish_fast as bf
 from blowfish_fast.apps.cli.exit_codes import reword
-from blowfish_fast.apps.cli.files.demo_people import made_up_people
+from blowfish_fast.apps.cli.files.data_source import made_up_people
 from blowfish_fast.apps.cli.main import application, run_command
 from blowfish_fast.errors import (
     BudgetError,

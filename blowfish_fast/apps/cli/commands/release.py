@@ -66,7 +66,7 @@ def run_release(
 ) -> None:
     """Release a table privately: what is secret, what is asked, what it may cost."""
     if example:
-        from blowfish_fast.apps.cli.files.demo_people import EXAMPLE_JOB
+        from blowfish_fast.apps.cli.files.data_source import EXAMPLE_JOB
 
         show({"example": EXAMPLE_JOB}) if as_json else sys.stdout.write(EXAMPLE_JOB)
     elif demo_data:
@@ -314,7 +314,7 @@ def ledger_reminder(report: dict[str, Any]) -> str:
 
 
 def _write_demo_data(*, overwrite: bool, as_json: bool) -> None:
-    from blowfish_fast.apps.cli.files.demo_people import (
+    from blowfish_fast.apps.cli.files.data_source import (
         DEMO_NAME,
         EXAMPLE_JOB,
         write_demo_people,

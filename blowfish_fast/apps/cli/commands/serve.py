@@ -17,6 +17,9 @@ from blowfish_fast.errors import InputError
 
 from .ledger import Stated
 
+DEMO = Path(__file__).parents[2] / "server" / "demo"
+"""Made-up people: SQL that makes their tables, which are described as for --tables."""
+
 
 @with_options
 def run_serve(
@@ -180,7 +183,6 @@ def open_workspace(
     import tempfile
 
     from blowfish_fast.apps.explorer.sources import read_address
-    from blowfish_fast.apps.server.demo_data import TABLES, make_demo
     from blowfish_fast.apps.server.keys import CURATOR
     from blowfish_fast.apps.server.workspace import MAIN, Workspace
 
@@ -206,9 +208,11 @@ def open_workspace(
         source = folder / "demo.duckdb"
         if not source.exists():
             folder.mkdir(parents=True, exist_ok=True)
-            make_demo(source)
+            duckdb = require("duckdb", extra="web", purpose="blowfish serve --demo")
+            with duckdb.connect(str(source)) as connection:
+                connection.execute((DEMO / "records.sql").read_text())
         sources = {**sources, "demo" if sources else MAIN: source}
-        described = [*TABLES, *described]
+        described = [*_read_tables(DEMO / "tables.json"), *described]
     workspace = Workspace(folder, database=sources)
     try:
         workspace.check_databases()
