@@ -131,6 +131,20 @@ def test_ci_names_its_parts_as_the_guide_does():
     assert "checks" in wrong.stderr
 
 
+def test_every_audit_lies_where_its_part_looks():
+    script = (ROOT / ".ci" / "run").read_text()
+    (places,) = re.findall(r"-m audit .* --dist loadfile (.+)$", script, re.MULTILINE)
+    folders = [ROOT / place for place in places.split()]
+    marked = [
+        path
+        for path in (ROOT / "tests").rglob("test_*.py")
+        if re.search(r"pytest\.mark\.audit", path.read_text())
+    ]
+    assert len(marked) > 10
+    for path in marked:
+        assert any(path.is_relative_to(folder) for folder in folders), path
+
+
 def test_the_guide_names_files_that_exist():
     guide = (ROOT / "CONTRIBUTING.md").read_text()
     named = re.findall(r"`((?:\w+|\.ci)/[\w./]+)`", guide)
