@@ -13,8 +13,8 @@ from blowfish_fast.data.histogram import Histogram
 from blowfish_fast.data.sparse import SparseHistogram
 from blowfish_fast.errors import DomainError, InputError
 from blowfish_fast.policies.drawing import cell_labels
+from blowfish_fast.release.guarantee import recipe_name
 from blowfish_fast.release.release import Release
-from blowfish_fast.release.tabular import recipe_name
 from blowfish_fast.workloads import Workload
 
 if TYPE_CHECKING:

@@ -24,7 +24,7 @@ from blowfish_fast.errors import DataDependentError, InputError
 from blowfish_fast.mechanisms import Mechanism, Transformed
 from blowfish_fast.mechanisms.registry import MechanismName
 from blowfish_fast.policies import Full, Policy, Threshold
-from blowfish_fast.release.tabular import strategy_name
+from blowfish_fast.release.guarantee import strategy_name
 from blowfish_fast.workloads import Workload
 
 from .canvas import axes_for, in_full, line_names, note

@@ -18,9 +18,8 @@ from blowfish_fast.measure.noise import Spread
 from blowfish_fast.measure.tails import noise_half_widths
 from blowfish_fast.workloads import Identity, Workload
 
-from .grants import Scope, counts_records, with_answers
+from .grants import Scope, Tabular, counts_records, with_answers
 from .guarantee import Guarantee
-from .tabular import Tabular
 
 if TYPE_CHECKING:
     from .olap import Groups, Selection

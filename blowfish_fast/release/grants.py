@@ -1,4 +1,4 @@
-"""Which intervals hold the true answer, and which the noise alone.
+"""Which intervals hold the true answer, which the noise alone, and tables of them.
 
 A query q is off by noise alone if q . (infer(rows(x)) - x) = 0 for all counts x, since
 inference is linear. Two made-up counts decide, large and drawn from a fixed seed: a
@@ -8,7 +8,7 @@ linear form that is not 0 is within rounding of 0 on both with probability 2^-40
 from __future__ import annotations
 
 import warnings
-from typing import Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -20,6 +20,13 @@ from blowfish_fast.measure.linear_strategy import LinearStrategy
 from blowfish_fast.measure.noise import Scales
 from blowfish_fast.workloads import Identity, Prefixes, Ranges, Rectangles, Workload
 from blowfish_fast.workloads.base import Fractions, row_moments
+
+if TYPE_CHECKING:
+    import pandas
+    import polars
+    import pyarrow
+
+    from blowfish_fast.data.frames import Table
 
 Scope = Literal["truth", "certified", "noise"]
 """What intervals hold: each the truth, a certified fraction of them, or the noise."""
@@ -34,7 +41,7 @@ BOUND_NAMES: dict[Scope, tuple[str, str]] = {
 
 def check_scope(of: Scope | None) -> None:
     """Refuse what is no scope; "certified" is for those who read it off a release."""
-    if of not in (None, *get_args(Scope)):
+    if of not in (None, "truth", "certified", "noise"):
         raise InputError(f'of must be "truth", "noise" or None; received {of!r}')
 
 
@@ -166,3 +173,37 @@ def interval_label(kind: Scope, confidence: float) -> str:
     held = {"truth": "holds the truth", "noise": "noise only"}
     held["certified"] = "most hold the truth, certified"
     return f"{held[kind]}, {100 * confidence:.15g} %"
+
+
+class Tabular:
+    """Cells or groups with estimates, as a table and as a frame of any library."""
+
+    def to_table(self: Any, confidence: float | None = 0.95) -> Table:
+        """Return one row per cell: what it stands for, its estimate, its interval.
+
+        Columns `low` and `high` hold the true count, `noise_low` and `noise_high` the
+        noise alone; all are left out with ``confidence=None``, or if nothing is known.
+        """
+        from blowfish_fast.data.frames import Table, cell_columns
+
+        places = np.unravel_index(np.arange(self.domain.size), self.domain.shape)
+        columns = cell_columns(self.domain, list(places))
+        columns["estimate"] = self.estimate.reshape(-1)
+        if confidence is not None and self.interval_scope == "noise":
+            cells = Identity(self.domain)
+            kind = self.interval_kind(cells, confidence)
+            low, high = BOUND_NAMES[kind]
+            columns[low], columns[high] = self.intervals(cells, confidence, of=kind).T
+        return Table(columns, experiment=not self.private)
+
+    def to_pandas(self, confidence: float | None = 0.95) -> pandas.DataFrame:
+        """Return `to_table` as a pandas data frame."""
+        return self.to_table(confidence).to_pandas()
+
+    def to_polars(self, confidence: float | None = 0.95) -> polars.DataFrame:
+        """Return `to_table` as a polars data frame."""
+        return self.to_table(confidence).to_polars()
+
+    def to_arrow(self, confidence: float | None = 0.95) -> pyarrow.Table:
+        """Return `to_table` as an arrow table."""
+        return self.to_table(confidence).to_arrow()

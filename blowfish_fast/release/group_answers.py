@@ -14,10 +14,9 @@ from blowfish_fast.data.frames import Table
 from blowfish_fast.errors import InputError, IntervalError, SizeError
 from blowfish_fast.workloads import Workload
 
-from .grants import BOUND_NAMES, Scope, check_scope, say_noise_only
+from .grants import BOUND_NAMES, Scope, Tabular, check_scope, say_noise_only
 from .quantiles import in_values
 from .query_grid import Held, JointRows, RowSource
-from .tabular import Tabular
 
 MOST_PRINTED = 1000
 """Groups up to which printing works out their intervals."""

@@ -27,6 +27,16 @@ SEEDED_BEGINNING = (
     "An experiment that protects nobody: its noise was seeded. With secure noise and"
 )
 
+STRATEGIES = {
+    "cells": "vertex",
+    "edge_noise": "edge",
+    "ordered_hierarchy": "ordered_hierarchical",
+    "prefix_sums": "ordered",
+    "spanning_tree": "tree",
+    "tree": "tuned_tree",
+}
+"""From the kind of a strategy to the name under which it is asked for."""
+
 
 @dataclass(frozen=True, repr=False)
 class Guarantee(Paid):
@@ -232,3 +242,15 @@ def _policy_data(policy: Policy) -> Any:
 
 
 _STATED: dict[int, tuple[weakref.ref[Policy], Any]] = {}
+
+
+def recipe_name(release: Any) -> str:
+    """Return the name under which the recipe of a release can be asked for again."""
+    name = str(release.mechanism)
+    return strategy_name(release.details) if name == "transformed" else name
+
+
+def strategy_name(details: Any) -> str:
+    """Return the name of the strategy that details of a release tell of."""
+    kind = str(details.get("strategy", "transformed"))
+    return STRATEGIES.get(kind, kind)

@@ -11,7 +11,7 @@ import blowfish_fast as bf
 from blowfish_fast.apps.cli.main import application
 from blowfish_fast.measure.strategies.strategy_choice import NAMES
 from blowfish_fast.plotting.canvas import heading
-from blowfish_fast.release.tabular import recipe_name
+from blowfish_fast.release.guarantee import recipe_name
 
 RUN = CliRunner()
 LINE = bf.Domain(16)

@@ -15,9 +15,9 @@ import numpy as np
 from blowfish_fast._support.typing import IntArray
 from blowfish_fast._support.validation import as_counts
 from blowfish_fast.advice.typical_error import DENSITIES, reference_shapes
-from blowfish_fast.data.array_files import loaded_array, numbers_from_file, rows_of
 from blowfish_fast.data.csv_files import is_number
 from blowfish_fast.data.domain import Domain
+from blowfish_fast.data.frames import loaded_array, numbers_from_file, rows_of
 from blowfish_fast.errors import CountsError, InputError
 
 GENERATED = "generated"

@@ -16,6 +16,8 @@ import json
 import os
 import sys
 import traceback
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 from blowfish_fast.errors import (
@@ -92,137 +94,18 @@ def _verdict(problem: Any) -> tuple[str, int, dict[str, str | None]]:
     return word, code, fields | {"kind": kind, "code": kind}
 
 
-ONE_POLICY_PER_COLUMN = (
-    "State one policy per column, such as --policy product:line,full (in a job file, "
-    'kind = "product" and factors = ["line", "full"]), or one for all, such as full or '
-    "threshold:5"
-)
-LARGER_CELLS = (
-    "Use fewer, larger cells, or --policy full, which protects at least as much"
-)
-OTHER_MECHANISM = "Choose another --mechanism, such as laplace, or leave it out"
+@cache
+def wordings() -> dict[str, Wording]:
+    """Return what the fields of an error read here, by its code."""
+    import tomllib
 
-WORDINGS = {
-    "unknown_treatment": Wording(
-        rule="--{option} takes refuse, clamp or cell, or COLUMN=cell for one column; a "
-        "record is never dropped"
-    ),
-    "several_problems": Wording(rule="several problems:{problems}"),
-    "values_not_numbers": Wording(
-        received="",
-        way_out="State categories as NAME=categories:A,B, dates as NAME=FROM:TO:month",
-    ),
-    "fractions_of_cells": Wording(
-        rule="a column without LOW:HIGH:WIDTH holds cell numbers, and some values are "
-        "none",
-        way_out="State its cells as NAME=LOW:HIGH:WIDTH to sort other values into them",
-    ),
-    "missing_values": Wording(
-        way_out="State --missing cell to give them one that the policy covers"
-    ),
-    "unknown_levels": Wording(
-        rule="records hold values that are no category of {column}, letter by letter "
-        "(capitals and leading zeros count)",
-        way_out="List them, too, or state --outside cell to give them a cell",
-    ),
-    "values_outside": Wording(
-        way_out="Widen its cells, or state --outside clamp to put them into the end "
-        "cells, or --outside cell to give them one of their own"
-    ),
-    "csv_encoding": Wording(
-        way_out="Save it as CSV (UTF-8), or state how it was saved: encoding = "
-        '"cp1252" under [data], or --encoding cp1252, for older Windows programs. '
-        "Nothing was charged"
-    ),
-    "counts_of_another_shape": Wording(
-        way_out="Save them in the shape of the cells, or state --cells of their shape"
-    ),
-    "counts_not_numbers": Wording(way_out="Count the records of each cell first"),
-    "policy_needs_one_attribute": Wording(
-        rule="this policy orders the cells of one column",
-        received="{attributes} columns",
-        way_out=ONE_POLICY_PER_COLUMN,
-    ),
-    "value_units_need_one_attribute": Wording(
-        rule="threshold:THETA:value measures along one column",
-        received="",
-        way_out="State theta in cells, threshold:THETA, or one policy per column: "
-        "product:threshold:A:value,threshold:B:value",
-    ),
-    "value_units_need_edges": Wording(
-        rule="threshold:THETA:value needs a column of numbers between edges, and this "
-        "one has none",
-        way_out="State its cells as NAME=LOW:HIGH:WIDTH, or theta in cells, "
-        "threshold:THETA",
-    ),
-    "theta_below_one_cell": Wording(
-        way_out="Below that no two cells are joined; threshold:THETA:value measures by "
-        "the edges of the domain"
-    ),
-    "too_many_edges_to_list": Wording(way_out=LARGER_CELLS),
-    "quotient_too_large": Wording(way_out=LARGER_CELLS),
-    "too_many_edges_for_extra_cells": Wording(
-        way_out="Use fewer, larger cells, --policy full, or clamp such values with "
-        "--missing clamp and --outside clamp"
-    ),
-    "l2_search_too_long": Wording(
-        way_out="Use the distances :l1 or :linf, as in threshold:THETA:l1"
-    ),
-    "absent_in_one_factor": Wording(
-        rule="part {factor} of the product hides whether someone is there at all, but "
-        "a person is absent as a whole, not in one column",
-        way_out="Use another policy for that column, or --policy add_remove for all",
-    ),
-    "edges_not_pairs": Wording(
-        rule="a file of edges has two cells per line", way_out="One edge is 0,1"
-    ),
-    "edge_outside_domain": Wording(
-        way_out="Cells are numbered from 0, the last column fastest"
-    ),
-    "workload_needs_one_attribute": Wording(
-        rule="ranges, prefixes and all_ranges run along one column",
-        received="{attributes} columns",
-        way_out="State --workload rectangles:NUMBER, marginals:COLUMN or identity",
-    ),
-    "cells_without_value": Wording(
-        rule="the selection holds the cells {extras} of {column}, which have no value",
-        way_out="Select its values first: --where {column}=LOW:HIGH",
-    ),
-    "levels_have_no_sum": Wording(
-        rule="{column} has categories, which have no sum",
-        way_out="Count them, or break down by them, --by {column}",
-    ),
-    "not_vouched": Wording(
-        way_out="State --vouched, or vouched = true under [mechanism], if its privacy "
-        "is proved. Nothing was charged"
-    ),
-    "nothing_selected": Wording(
-        rule="{condition} selects no part of any cell; {extent}"
-    ),
-    "range_runs_backwards": Wording(
-        rule="a range LOW:HIGH must start before it ends", received="{condition}"
-    ),
-    "no_single_cell": Wording(
-        rule="{condition} is no cell of width 1; {extent}",
-        way_out="Ask for a range of values: {column}=LOW:HIGH",
-    ),
-    "not_a_date": Wording(rule="dates read like 2024-05-31 or 2024-05"),
-    "too_few_edges": Wording(
-        rule="--by {column}=A,B,C needs at least two edges", received="{edges}"
-    ),
-    "too_many_edges_to_measure": Wording(way_out=OTHER_MECHANISM),
-    "too_many_cells_in_queries": Wording(way_out=OTHER_MECHANISM),
-    "fractional_queries": Wording(way_out=OTHER_MECHANISM),
-    "noise_on_edges_too_large": Wording(
-        way_out="Raise --epsilon, or choose another --mechanism"
-    ),
-}
-"""By the code of an error, what its fields read here; data stand in braces."""
+    text = Path(__file__).with_name("wordings.toml").read_text("utf-8")
+    return {code: Wording(**fields) for code, fields in tomllib.loads(text).items()}
 
 
 def reword(problem: BlowfishError) -> dict[str, str | None]:
     """Return the fields of an error, and its message, in words that can be typed."""
-    return problem.to_dict(WORDINGS, _as_typed)
+    return problem.to_dict(wordings(), _as_typed)
 
 
 def _as_typed(value: Any) -> str:

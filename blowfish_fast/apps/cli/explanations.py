@@ -23,11 +23,10 @@ from blowfish_fast.mechanisms.registry import (
     is_outside,
 )
 from blowfish_fast.policies import Policy
-from blowfish_fast.release.guarantee import promise_words
+from blowfish_fast.release.guarantee import promise_words, recipe_name
 from blowfish_fast.release.release import Release
 from blowfish_fast.release.table_errors import TableErrors
 from blowfish_fast.release.tables_release import TablesRelease
-from blowfish_fast.release.tabular import recipe_name
 from blowfish_fast.workloads import Identity
 
 from .release_questions import measures_answers

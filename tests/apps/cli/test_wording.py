@@ -144,7 +144,7 @@ def codes_raised():
     return found
 
 
-@pytest.mark.parametrize("table", [exit_codes.WORDINGS, http_guard.WORDINGS])
+@pytest.mark.parametrize("table", [exit_codes.wordings(), http_guard.WORDINGS])
 def test_every_wording_belongs_to_an_error_and_names_data_that_it_has(table):
     raised = codes_raised()
     assert set(table) <= set(raised)

@@ -95,7 +95,7 @@ HELD = {"low", "certified_low", "noise_low"}
 def _as_plain(
     release: bf.Release, table: Table, confidence: float, about: str
 ) -> dict[str, Any]:
-    from blowfish_fast.release.tabular import recipe_name
+    from blowfish_fast.release.guarantee import recipe_name
 
     columns = plain(table.columns)
     return {
@@ -112,7 +112,7 @@ def _as_plain(
 
 
 def _show(release: bf.Release, table: Table, about: str) -> None:
-    from blowfish_fast.release.tabular import recipe_name
+    from blowfish_fast.release.guarantee import recipe_name
 
     show_table(*as_texts(table.columns, MOST_LINES))
     if len(table) > MOST_LINES:

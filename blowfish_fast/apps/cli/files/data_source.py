@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from blowfish_fast._support.typing import AnyArray
-from blowfish_fast.data.array_files import loaded_array, numbers_from_file
 from blowfish_fast.data.csv_files import TextForm
 from blowfish_fast.data.domain import Domain
+from blowfish_fast.data.frames import loaded_array, numbers_from_file
 from blowfish_fast.data.histogram import Counting, Histogram
 from blowfish_fast.data.records import Rule
 from blowfish_fast.errors import InputError

@@ -28,9 +28,9 @@ from blowfish_fast.apps.cli.printing import as_texts, plain, plural, reads_as_nu
 from blowfish_fast.data.frames import Table, check_rows, write_csv
 from blowfish_fast.errors import InputError, IntervalError, ReleaseFileError
 from blowfish_fast.release.file import write_bytes
+from blowfish_fast.release.guarantee import recipe_name
 from blowfish_fast.release.release import Release
 from blowfish_fast.release.tables_release import TablesRelease, refuse_former
-from blowfish_fast.release.tabular import recipe_name
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -17,7 +17,6 @@ from datetime import date, timedelta
 from fractions import Fraction
 from pathlib import Path
 
-from blowfish_fast.data.array_files import lines_of
 from blowfish_fast.data.csv_files import is_number
 from blowfish_fast.data.domain import (
     LARGEST_DOMAIN,
@@ -26,6 +25,7 @@ from blowfish_fast.data.domain import (
     WideDomain,
     narrow,
 )
+from blowfish_fast.data.frames import lines_of
 from blowfish_fast.errors import InputError, nearest
 
 STEPS = ("day", "week", "month", "quarter", "year")

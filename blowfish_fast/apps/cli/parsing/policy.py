@@ -16,9 +16,9 @@ import numpy as np
 
 from blowfish_fast._support.typing import AnyArray, IntArray
 from blowfish_fast.apps.cli.options import POLICY_FORMS
-from blowfish_fast.data.array_files import numbers_from_file, rows_of
 from blowfish_fast.data.csv_files import is_number
 from blowfish_fast.data.domain import Attributes, Domain, WideDomain
+from blowfish_fast.data.frames import numbers_from_file, rows_of
 from blowfish_fast.errors import InputError, nearest
 from blowfish_fast.policies import (
     POLICIES,

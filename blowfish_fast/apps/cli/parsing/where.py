@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 
 from blowfish_fast._support.typing import AnyArray
-from blowfish_fast.data.array_files import rows_of
 from blowfish_fast.data.axes import Axis
 from blowfish_fast.data.csv_files import is_number
 from blowfish_fast.data.domain import Domain
+from blowfish_fast.data.frames import rows_of
 from blowfish_fast.data.predicates import Cover, attribute_cover, everything, extent
 from blowfish_fast.errors import InputError, nearest
 from blowfish_fast.workloads import Rectangles

@@ -10,8 +10,8 @@ from typing import Any
 
 from blowfish_fast._support.typing import FloatArray
 from blowfish_fast.apps.cli.options import WORKLOAD_FORMS
-from blowfish_fast.data.array_files import numbers_from_file
 from blowfish_fast.data.domain import Domain, WideDomain
+from blowfish_fast.data.frames import numbers_from_file
 from blowfish_fast.errors import InputError, nearest
 from blowfish_fast.workloads import (
     AllRanges,
