@@ -33,7 +33,7 @@ from blowfish_fast.measure.budgets import (
     odds_exponent,
     rho_of,
 )
-from blowfish_fast.policies import Policy
+from blowfish_fast.policies import AddRemove, Full, Policy, TablePolicy
 from blowfish_fast.policies.protocol import ABSENT
 
 DIGITS = Context(prec=60, Emin=-(10**12), Emax=10**12)
@@ -332,11 +332,17 @@ def most_steps(policy: Policy | None, steps: Any = None) -> int | float:
         return 1
     if not (policy.has_moves or policy.has_bottom):
         return math.inf
-    cells = np.arange(policy.domain.size)
-    if not policy.has_moves and policy.bottom_cells().all():
-        # Out by one step, in by another.
-        return 2 if cells.size > 1 else 1
-    _check_size(cells.size)
+    if isinstance(policy, Full):
+        return 1
+    if isinstance(policy, TablePolicy):
+        return _steps_of_records(policy)
+    size = policy.domain.size
+    out = isinstance(policy, AddRemove) or policy.bottom_cells().all()
+    if out and not policy.has_moves:
+        # Out by one edge, in by another, as long as each was stated to be.
+        return math.ceil(policy.distance(0, 1)) if size > 1 else 1
+    _check_size(size)
+    cells = np.arange(size)
     longest = max(float(policy.distance(cells, cell).max()) for cell in cells)
     if policy.person_rule is not None and policy.has_bottom:
         far = float(policy.distance(cells, ABSENT).max())
@@ -344,6 +350,16 @@ def most_steps(policy: Policy | None, steps: Any = None) -> int | float:
             longest = max(longest, 2 * far)
     # A part of a step, where "absent" lies so far away, counts as a whole one.
     return math.ceil(longest) if math.isfinite(longest) else math.inf
+
+
+def _steps_of_records(policy: TablePolicy) -> int | float:
+    """Attributes move one after the other; a way through "absent" may be shorter."""
+    several = (one for one in policy._factors if one.domain.size > 1)
+    longest = sum(map(most_steps, several))
+    if policy.by_attribute is None:
+        longest = 1 if policy.has_moves else math.inf
+    away = policy.absent_length
+    return longest if away is None else min(longest, math.ceil(2 * away))
 
 
 def _check_size(cells: int) -> None:

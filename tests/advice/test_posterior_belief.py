@@ -14,7 +14,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import blowfish_fast as bf
-from blowfish_fast.advice.posterior_belief import Belief, largest_epsilon, risk
+from blowfish_fast.advice.posterior_belief import (
+    Belief,
+    largest_epsilon,
+    most_steps,
+    risk,
+)
 from blowfish_fast.errors import EpsilonError, InputError, PolicyError, SizeError
 
 PRIORS = st.fractions(
@@ -183,3 +188,43 @@ def test_known_counts_are_refused_in_both_directions():
             asked()
     with pytest.raises(PolicyError, match="state a policy"):
         largest_epsilon(0.1, belief=0.5, policy="full")
+
+
+FEW = bf.Domain((4, 2, 3), names=["age", "sex", "job"])
+
+
+@pytest.mark.parametrize("presence", [False, True, 1.5, 4, "only"])
+@pytest.mark.parametrize("kind", ["whole", "any", "line", "public"])
+def test_steps_between_records_of_a_survey_are_those_of_its_cells(kind, presence):
+    ages = FEW.marginal(["age"])
+    stated = {
+        "whole": None,
+        "any": {},
+        "line": {"age": bf.policies.Line(ages)},
+        "public": {
+            name: bf.policies.Blocks(FEW.marginal([name]), np.arange(size))
+            for name, size in zip(FEW.names, FEW.shape, strict=True)
+        },
+    }[kind]
+    if presence == "only" and stated is not None:
+        return
+    survey = bf.policies.TablePolicy(FEW, stated, presence)
+    cells = survey.through(list(FEW.names))
+    every = np.arange(FEW.size)
+    longest = max(float(cells.distance(every, one).max()) for one in every)
+    steps = math.ceil(longest) if math.isfinite(longest) else math.inf
+    assert most_steps(survey) == most_steps(cells) == steps
+
+
+def test_surveys_that_nobody_could_list_have_a_risk_too():
+    wide = bf.WideDomain.product(*(bf.Domain(50, names=[f"a{at}"]) for at in range(9)))
+    assert most_steps(bf.policies.Full(wide)) == 1
+    assert most_steps(bf.policies.AddRemove(wide)) == 2
+    assert most_steps(bf.policies.TablePolicy(wide, {})) == 9
+    assert most_steps(bf.policies.TablePolicy(wide, {}, presence=3)) == 6
+
+
+def test_nobody_moves_and_absent_lies_far_away():
+    line = bf.Domain(4)
+    apart = bf.policies.WithAbsent(bf.policies.Blocks(line, np.arange(4)), 4)
+    assert most_steps(apart) == most_steps(apart.per_person(2)) == 8

@@ -153,10 +153,12 @@ def _epsilon_at_risk(words: str, policy: Policy) -> tuple[Budget, str]:
 def _tables_together(
     policy: Policy, tables: Tables, name: str, job: Job
 ) -> MechanismChoice:
-    if job.budget is None or name not in (BEST, Contingency.name):
+    certified = job.certify is not None
+    if job.budget is None or certified or name not in (BEST, Contingency.name):
         raise InputError(
-            f"tables are released together by {Contingency.name}, at --epsilon or "
-            "--rho; leave --mechanism, --alpha and --beta out"
+            f"tables are released together by {Contingency.name}, at --epsilon, --rho "
+            "or --risk, and their intervals hold the truth without a certificate; "
+            "leave --mechanism, --alpha, --beta and --certify out"
         )
     mechanism = Contingency(policy, tables, epsilon=job.budget)
     plan = mechanism.plan(job.records)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -108,6 +109,15 @@ def test_a_workbook_too_small_for_a_table_is_refused_before_the_charge(
     told("release", "job.toml", "--overwrite")
 
 
+def test_a_risk_is_stated_of_tables_as_of_cells(folder):
+    words = ("release", "job.toml", "--dry-run", "--risk", "0.1:0.3", "--budget", "2")
+    (folder / "job.toml").write_text(JOB.replace("epsilon = 0.5\n", ""))
+    one, three = (told(*words, "--policy", name) for name in ("full", "attribute"))
+    assert float(Fraction(one["epsilon"])) == pytest.approx(np.log(27 / 7))
+    # Age, sex and region may all differ: three steps.
+    assert float(Fraction(three["epsilon"])) == pytest.approx(np.log(27 / 7) / 3)
+
+
 def test_flags_state_the_ways_and_a_workbook(folder):
     pytest.importorskip("openpyxl")
     told(
@@ -163,6 +173,8 @@ def test_what_is_there_is_kept_and_nothing_is_charged(folder):
         (("--workload", "tables:age+wage"), "no column 'wage'"),
         (("--count-column", "age"), "counted from records"),
         (("--policy", "line"), "one ordered attribute"),
+        (("--certify", "0.1"), "hold the truth without a certificate"),
+        (("--mechanism", "laplace"), "released together by contingency"),
     ],
 )
 def test_what_cannot_be_is_refused_before_the_charge(words, reason, folder):
