@@ -214,7 +214,7 @@ def equal_sum_half_widths(
 
     Infinite where the transform would be too long, gain nothing, or be too coarse.
     """
-    place = np.searchsorted(GRID, terms)
+    place = GRID.searchsorted(terms)
     if terms.size == 1:
         return np.array([_half_width(width, int(GRID[place[0]]), miss, power)])
     found = np.full(GRID.size, math.inf)

@@ -85,7 +85,7 @@ class Ranges(Workload):
     def explicit_form(self, buckets: Buckets) -> Fractions | Pieces:
         """Cut the ranges at the buckets' edges."""
         self._check_buckets(buckets)
-        if buckets.order is None and buckets.count == self.domain.size:
+        if buckets.order is None and buckets.count == buckets.cells:
             whole = np.ones(self.starts.size)
             return Fractions(self.starts, whole, self.ends - 1, whole)
         if buckets.order is None:

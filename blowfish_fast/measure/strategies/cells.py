@@ -23,7 +23,12 @@ from blowfish_fast.measure.noise import WEIGHT_BITS, Scales, Spread, noise_mean_
 from blowfish_fast.measure.tails import equal_sum_half_widths
 from blowfish_fast.policies import Policy
 from blowfish_fast.workloads import Form, Fractions, Implicit, Pieces
-from blowfish_fast.workloads.base import RowMoments, form_matrix, row_moments
+from blowfish_fast.workloads.base import (
+    RowMoments,
+    covers_whole,
+    form_matrix,
+    row_moments,
+)
 
 MOST_COEFFICIENTS = 2**26
 
@@ -180,9 +185,15 @@ class Cells(PartTotals):
         """Use the exact law of sums of cells where no total is known."""
         if isinstance(form, Implicit):
             return super().half_widths(form, scales, miss)
+        width, variance, alone = self._kept(scales, self._noise)
+        if alone and isinstance(form, Fractions) and covers_whole(form):
+            terms = form.last - form.first + 1
+            steps = terms.astype(np.float64)
+            law = Spread.of_one_scale(steps, form.last_fraction, width, variance)
+            exact = equal_sum_half_widths(width, terms, miss, scales.power)
+            return np.minimum(self._bound(law, scales, miss), exact)
         moments = row_moments(form, self.cells)
         bound = self._bound(self._law(form, scales, moments), scales, miss)
-        width, _, alone = self._kept(scales, self._noise)
         if not alone:
             return bound
         plain = (moments.squares == moments.total) & (moments.least >= 0)
