@@ -198,9 +198,9 @@ class Journal:
             series = content.get("series")
             due = cost if series is None else _series_due(connection, series, cost)
             _refuse_overdraft(due, standing, self.currency, "")
-            noted = content
+            noted = {"time": file.time_now(), **content}
             if analyst is not None:
-                noted = {**content, "analyst": analyst}
+                noted["analyst"] = analyst
                 _charge_allotment(connection, analyst, due, self.currency)
             connection.execute("UPDATE budget SET spent = spent + ?", (due,))
             number = file.append_entry(connection, "charge", request, due, noted)
@@ -218,9 +218,15 @@ class Journal:
             digests = [hashlib.sha256(one).hexdigest() for one in answers]
 
         def keep(connection: sqlite3.Connection) -> bool:
-            known = _find(connection, request)
-            assert known is not None, "an answer without a charge"
-            if known.state != "reserved":
+            charged, answered = (
+                connection.execute(
+                    f"SELECT 1 FROM log WHERE kind = '{kind}' AND request = ?",
+                    (request,),
+                ).fetchone()
+                for kind in ("charge", "answer")
+            )
+            assert charged, "an answer without a charge"
+            if answered:
                 return False
             entry = file.append_entry(
                 connection, "answer", request, 0, {"sha256": digests}

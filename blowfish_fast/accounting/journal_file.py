@@ -254,6 +254,11 @@ def entry_digest(
     return hashlib.sha256(before + text.encode()).digest()
 
 
+def time_now() -> str:
+    """Return the time as entries state it."""
+    return datetime.now(UTC).isoformat(timespec="microseconds")
+
+
 def append_entry(
     connection: sqlite3.Connection,
     kind: str,
@@ -266,8 +271,7 @@ def append_entry(
         "SELECT number, digest FROM log ORDER BY number DESC LIMIT 1"
     ).fetchone()
     number, before = (last[0] + 1, last[1]) if last else (1, FIRST_LINK)
-    now = datetime.now(UTC).isoformat(timespec="microseconds")
-    text = json.dumps({"time": now, **content}, sort_keys=True)
+    text = json.dumps({"time": time_now(), **content}, sort_keys=True)
     digest = entry_digest(before, number, kind, request, cost, text)
     connection.execute(
         "INSERT INTO log VALUES (?, ?, ?, ?, ?, ?)",

@@ -15,6 +15,7 @@ from contextlib import nullcontext
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, Literal, Self, Unpack, cast
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -166,6 +167,7 @@ class Ledger(Paid):
         self._kept: dict[str, list[Release]] = {}
         self._lock = threading.Lock()
         self._drawn = DrawnData()
+        self._paid: WeakKeyDictionary[Release, Charge] = WeakKeyDictionary()
         self._agreed = read_terms(self._journal)
         refuse_other_terms(self._journal, self._agreed.policy, granted, policy)
 
@@ -408,6 +410,11 @@ class Ledger(Paid):
         charge = self._journal.find(as_request(request))
         return None if charge is None else Entry.of(charge, self.currency)
 
+    def _entry_of(self, release: Release) -> Entry | None:
+        """Return the charge that a release was drawn under, by this object, if any."""
+        charge = self._paid.get(release)
+        return None if charge is None else Entry.of(charge, self.currency)
+
     def replay(self, request: str) -> Release | None:
         """Return the stored answer of a request; None if there is none yet. Free."""
         charge = self._journal.find(as_request(request))
@@ -607,6 +614,7 @@ class Ledger(Paid):
             for answer in answers:
                 # Of this draw: an attempt that broke off may have read older data.
                 say_version(answer, content["snapshot"])
+                self._paid[answer] = charge
             self._drawn.note(parts, answers)
             return self._keep(charge, answers, named=request is not None)
         except BaseException as problem:

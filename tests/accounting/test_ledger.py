@@ -8,6 +8,7 @@ import os
 import pickle
 import threading
 import zipfile
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -74,6 +75,13 @@ def test_a_release_is_charged_and_remembered(ledger):
     assert entry.epsilon == Fraction(1, 4)
     assert entry.policy == FULL.describe()
     ledger.verify()
+
+
+def test_a_release_knows_the_charge_that_it_was_drawn_under(ledger):
+    release = ledger.release(laplace(0.25), COUNTS, "ages")
+    known = ledger._entry_of(release)
+    assert replace(known, state="stored") == ledger.entry("ages")
+    assert ledger._entry_of(laplace(0.25).release(COUNTS)) is None
 
 
 def test_the_charge_is_made_before_counts_are_seen(ledger, monkeypatch):

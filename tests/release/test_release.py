@@ -95,6 +95,19 @@ def test_misfits_are_refused(release):
         release.intervals(ASKED, confidence=1.5)
 
 
+def test_releases_of_one_mechanism_have_the_intervals_of_each_alone():
+    line = bf.Domain(8)
+    full, cells = bf.policies.Full(line), bf.workloads.Identity(line)
+    shared = bf.Laplace(full, cells, epsilon=1)
+    asked = [cells, bf.workloads.Prefixes(line), cells]
+    for seed, workload in enumerate(asked):
+        for confidence in (0.9, 0.99, 0.9):
+            own = bf.Laplace(full, cells, epsilon=1).release(range(8), rng=seed)
+            again = shared.release(range(8), rng=seed)
+            expected = own.intervals(workload, confidence)
+            assert np.array_equal(again.intervals(workload, confidence), expected)
+
+
 def test_a_release_that_covers_nothing_has_no_intervals(release):
     from dataclasses import replace
 

@@ -220,7 +220,7 @@ class Explorer:
             if entry is None and not self.closed:
                 self._check_affordable(name, plan.cost, analyst)
             release = self._release(plan, plan.mechanism, name, analyst, note)
-        charged = self.ledger.entry(name) if entry is None else entry
+        charged = entry or self.ledger._entry_of(release) or self.ledger.entry(name)
         return answer_from(plan, release, name, charged, replayed=replayed)
 
     def _note(self, about: dict[str, Any]) -> dict[str, Any]:
