@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 from typer.testing import CliRunner
 
 import blowfish_fast as bf
@@ -201,6 +202,12 @@ def test_an_experiment_sets_it_beside_the_baselines(tmp_path):
     summary = grid.summary(rows, settings)
     assert summary.columns == ("set", "epsilon", PATH, "laplace", "lowest")
     assert all(isinstance(one, float) for one in summary.lines[0][2:4])
+    # Two panels stand in a row; the last may stay empty.
+    many = [one | {"epsilon": epsilon} for epsilon in "12345" for one in rows]
+    figure = Figure()
+    grid.draw(many, figure)
+    shown = [one for one in figure.axes if one.get_visible()]
+    assert (len(shown), len(figure.axes)) == (5, 6)
 
 
 def test_one_file_of_forty_lines_defines_it_and_compares_it_with_dawa():

@@ -11,11 +11,14 @@ import pytest
 
 import blowfish_fast as bf
 from blowfish_fast.audit.invariants import (
+    Breach,
     _check_seed_marks,
     audit_charges,
     audit_disclosure,
     audit_testimony,
 )
+from blowfish_fast.audit.plan import AuditTask
+from blowfish_fast.audit.verdicts import _breach_verdict
 from blowfish_fast.audit.witness import Draw, replay, watch
 from blowfish_fast.errors import BlowfishError, PrivacyError
 from blowfish_fast.measure.budgets import Budget
@@ -35,6 +38,16 @@ def watched(kind=bf.Laplace, **changed):
 def broken(testimony):
     """Return what is found, by invariant."""
     return {one.invariant: one.found for one in audit_testimony(testimony)}
+
+
+def test_a_verdict_counts_breaches_against_none():
+    task = AuditTask("mechanism", "laplace", (4,), "full")
+    kept = _breach_verdict("invariants", task, [])
+    assert (kept.epsilon, kept.found, kept.passed) == (0.0, 0.0, True)
+    broken = [Breach("budget", "1/2 too much")] * 2
+    missed = _breach_verdict("invariants", task, broken)
+    assert (missed.epsilon, missed.found, missed.passed) == (0.0, 2.0, False)
+    assert missed.note == "laplace: budget: 1/2 too much"
 
 
 def test_an_honest_run_breaks_nothing():

@@ -105,6 +105,8 @@ def test_there_is_no_single_estimate(out):
         out.table("age", "sex", "region")
     assert "10 tables" in repr(out)
     assert out._repr_html_()
+    with pytest.raises(ValueError, match="read-only"):
+        out.measurements[0].noisy[0] = 0
 
 
 def test_fitted_tables_have_no_negatives_and_keep_their_margins(out):
