@@ -88,6 +88,7 @@ __getattr__, __dir__, __all__ = attach(
         "moment_bounds range_cuts",
         "tree.block_trees": "trees_over_blocks worst_block_move",
         "tree.fit": "lower_bounds pruned_leaves top_down_fit",
+        "tree.moments": "tree_variances",
         "tree.noise_rows": "tree_noise",
         "tree.shape": "renumber_nodes",
         "tree.paths": "LeafDistances uncrossed_nodes",

@@ -126,6 +126,7 @@ from .tree.fit import pruned_leaves as pruned_leaves
 from .tree.fit import top_down_fit as top_down_fit
 from .tree.fit import tree_fit as tree_fit
 from .tree.moments import tree_total_variance as tree_total_variance
+from .tree.moments import tree_variances as tree_variances
 from .tree.noise_rows import tree_noise as tree_noise
 from .tree.paths import LeafDistances as LeafDistances
 from .tree.paths import heaviest_pair as heaviest_pair

@@ -128,8 +128,9 @@ def block_noise(variances: FloatArray, trees: BlockTrees) -> NodeNoise:
     block_of = np.repeat(np.arange(trees.blocks + 1), sizes)
     unlifted = np.zeros((0, 2))
     noise = NodeNoise(*nodes_noise, *chain, block_of, unlifted)
-    cuts = _lift_cuts(noise, trees.tops, trees.tree.first_child)
-    return noise._replace(lifted=cuts[trees.tree.leaf_nodes][:, [0, 2]])
+    tree = trees.tree
+    lifted = _lift_cuts(noise, trees.tops, tree.first_child, tree.starts)
+    return noise._replace(lifted=lifted)
 
 
 def hat_diagonal(
@@ -219,35 +220,43 @@ def _climb(
 
 
 @kernel
-def _lift_cuts(noise: NodeNoise, tops: IntArray, first_child: IntArray) -> FloatArray:
-    """Return, of the cuts before and after each node, what they take of the block.
+def _lift_cuts(
+    noise: NodeNoise, tops: IntArray, first_child: IntArray, starts: IntArray
+) -> FloatArray:
+    """Return, of a cut before each cell, what it takes of the block, and its variance.
 
-    Then the variance of the first, of the second, and their covariance. Those of a
-    child are means of its parent's, and a bridge between its siblings: nothing is
-    subtracted. Borders have negative numbers.
+    Of the cuts before and after each node above: what both take, their variances, and
+    their covariance. Those of a child are means of its parent's, and a bridge between
+    its siblings: nothing is subtracted. Borders have negative numbers.
     """
+    lifted = np.zeros((noise.block_of.size - 1, 2))
     cuts = np.full((noise.known.size, 5), -1.0)
     for top in tops:
         cuts[top] = 0.0
         cuts[top, 1] = 1.0
     for node in range(noise.known.size - 1, -1, -1):
+        begin, past = first_child[node], first_child[node + 1]
+        if begin == past or cuts[node, 1] < 0.0:
+            continue
         start, end, at_start, at_end, both = cuts[node]
-        for child in range(first_child[node], first_child[node + 1]):
-            if end < 0.0:
-                continue
+        for child in range(begin, past):
             before, after = noise.before[child], noise.after[child]
             family = before + noise.known[child] + after
             left, rest = before / family, (noise.known[child] + after) / family
-            right, last = (before + noise.known[child]) / family, after / family
-            cuts[child, 0] = rest * start + left * end
-            cuts[child, 1] = last * start + right * end
             ends = left * left * at_end + 2.0 * left * rest * both
-            cuts[child, 2] = rest * rest * at_start + ends + before * rest
+            taken = rest * start + left * end
+            variance = rest * rest * at_start + ends + before * rest
+            if first_child[child] == first_child[child + 1]:
+                lifted[starts[child], 0], lifted[starts[child], 1] = taken, variance
+                continue
+            right, last = (before + noise.known[child]) / family, after / family
+            cuts[child, 0], cuts[child, 2] = taken, variance
+            cuts[child, 1] = last * start + right * end
             ends = right * right * at_end + 2.0 * right * last * both
             cuts[child, 3] = last * last * at_start + ends + right * after
             ends = left * right * at_end + (left * last + rest * right) * both
             cuts[child, 4] = rest * last * at_start + ends + left * after
-    return cuts
+    return lifted
 
 
 @kernel

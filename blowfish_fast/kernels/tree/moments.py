@@ -1,4 +1,4 @@
-"""The summed variance of a whole implicit workload, without listing its queries.
+"""The variances of listed queries, and those of an implicit workload summed.
 
 The variance of one query splits over the tree,
 
@@ -17,10 +17,12 @@ import numpy as np
 from blowfish_fast._support.typing import FloatArray, IntArray
 from blowfish_fast.errors import InputError
 from blowfish_fast.kernels._jit import kernel
+from blowfish_fast.kernels.space.interval_pieces import check_pieces
 
 from .fit import subtree_variances
 from .noise_rows import surplus_shares
 from .shape import Tree, tree_of_parents
+from .spread import Leaves, Runs, enter_mixed, tree_spread_pieces
 
 KINDS = ("all_ranges", "prefixes", "identity", "bucket_identity", "total")
 
@@ -236,3 +238,62 @@ def tree_total_variance(
     if kind in ("identity", "bucket_identity"):
         return float(_total_over_cells(*shape, kind == "bucket_identity"))
     return float(_total_over_cuts(*shape, kind == "all_ranges"))
+
+
+@kernel
+def _over_pieces(
+    known: FloatArray, leaves: Leaves, queries: IntArray, runs: Runs
+) -> FloatArray:
+    """Enter mixed nodes from the root, and add up the noise on the way back."""
+    first_child = leaves[0]
+    variances = np.empty(queries.size - 1)
+    coverage = np.zeros(known.size)
+    mixed = np.zeros(known.size, dtype=np.bool_)
+    entered, pieces = np.empty((2, known.size), dtype=np.int64)
+    room = (coverage, mixed, entered, pieces)
+    for query in range(variances.size):
+        total = 0.0
+        visited = enter_mixed(leaves, runs, queries[query], queries[query + 1], room)
+        for back in range(visited - 1, -1, -1):
+            node = entered[back]
+            begin, end = first_child[node], first_child[node + 1]
+            mean = spread = 0.0
+            whole = True
+            for child in range(begin, end):
+                mean += known[child] * coverage[child]
+                spread += known[child]
+                whole &= coverage[child] == coverage[begin]
+            coverage[node] = mean / spread if spread > 0.0 else 0.0
+            if whole:
+                coverage[node] = coverage[begin]
+                continue
+            for child in range(begin, end):
+                total += known[child] * (coverage[child] - coverage[node]) ** 2
+        variances[query] = total + known[-1] * coverage[known.size - 1] ** 2
+    return variances
+
+
+def tree_variances(
+    variances: FloatArray,
+    tree: Tree,
+    pointers: IntArray,
+    starts: IntArray,
+    ends: IntArray,
+    values: FloatArray,
+) -> FloatArray:
+    """Return the variance of queries given as for `tree_spread_pieces`, and no more.
+
+    >>> from blowfish_fast.kernels import regular_tree
+    >>> query = np.array([0, 1]), np.array([0]), np.array([1]), np.ones(1)
+    >>> tree_variances(np.array([1.0, 1.0, 0.0]), regular_tree(2, 2), *query)
+    array([0.5])
+    """
+    known = subtree_variances(tree.numbers(variances, "variances"), tree.first_child)
+    if known.min() < 0.0 or tree.leaves == 1:
+        # Leaves that nothing fixes take up what is left: the fit is followed.
+        pieces = (pointers, starts, ends, values)
+        return tree_spread_pieces(variances, np.ones(tree.nodes), tree, *pieces)[0]
+    pointers, starts, ends = check_pieces(pointers, starts, ends, tree.leaves)
+    values = np.ascontiguousarray(values, dtype=np.float64)
+    leaves = (tree.first_child, tree.starts, tree.ends)
+    return _over_pieces(known, leaves, pointers, (starts, ends, values))

@@ -62,28 +62,31 @@ def add_noise(sums: Sums, rows: FloatArray, row: int, column: int, pull: float) 
 
 
 @kernel
+def _share(known: FloatArray, begin: int, end: int, shares: FloatArray) -> None:
+    """Write the part that each of some siblings takes of their parent's surplus."""
+    free = 0.0
+    spread = 0.0
+    for child in range(begin, end):
+        if known[child] < 0.0:
+            free -= known[child]
+        else:
+            spread += known[child]
+    for child in range(begin, end):
+        if free > 0.0:
+            shares[child] = max(-known[child], 0.0) / free
+        elif spread > 0.0:
+            shares[child] = known[child] / spread
+        else:
+            # All are exact: there is no surplus, and no noise that a part would reach.
+            shares[child] = 1.0 / (end - begin)
+
+
+@kernel
 def surplus_shares(known: FloatArray, first_child: IntArray) -> FloatArray:
     """Return the part of its parent's surplus that each node takes, as the fit does."""
     shares = np.ones(known.size)
-    leaves = np.ones(known.size)
     for node in range(known.size):
-        begin, end = first_child[node], first_child[node + 1]
-        free = 0.0
-        spread = 0.0
-        for child in range(begin, end):
-            if known[child] < 0.0:
-                free -= known[child]
-            else:
-                spread += known[child]
-        if begin < end:
-            leaves[node] = leaves[begin:end].sum()
-        for child in range(begin, end):
-            if free > 0.0:
-                shares[child] = max(-known[child], 0.0) / free
-            elif spread > 0.0:
-                shares[child] = known[child] / spread
-            else:
-                shares[child] = leaves[child] / leaves[node]
+        _share(known, first_child[node], first_child[node + 1], shares)
     return shares
 
 
@@ -211,10 +214,13 @@ def _fill_rows(
         begins[kind + 1] = begins[kind] + children
     last = begins[firsts.size]
     rows = np.zeros((last + 1, COLUMNS))
+    noise[4][-1] = 1.0
     for kind in range(firsts.size):
         begin, end = begins[kind], begins[kind + 1]
+        first = first_child[firsts[kind]]
+        _share(noise[3], first, first + end - begin, noise[4])
         for row in range(begin, end):
-            node = first_child[firsts[kind]] + row - begin
+            node = first + row - begin
             _fill_row(rows, row, node, begins[kinds[node]], noise, first_child)
         _add_siblings(rows, begin, end)
     root = kinds.size - 1
@@ -240,11 +246,15 @@ def tree_noise(
     """
     variances = tree.numbers(variances, "variances")
     scales = tree.numbers(scales, "scales")
-    each = np.ones(variances.size) if squares is None else squares
-    squares = tree.numbers(each, "squares")
-    words = np.stack([variances, scales, squares]).view(np.int64)
+    told_by = [variances, scales]
+    if squares is None:
+        squares = np.ones(variances.size)
+    else:
+        squares = tree.numbers(squares, "squares")
+        told_by.append(squares)
+    words = np.stack(told_by).view(np.int64)
     kinds, firsts = subtree_kinds(words, tree.first_child)
     known = subtree_variances(variances, tree.first_child)
-    shares = surplus_shares(known, tree.first_child)
-    noise = (variances, scales, squares, known, shares)
+    # The shares are worked out for the first subtree of each kind.
+    noise = (variances, scales, squares, known, np.empty(known.size))
     return NodeRows(*_fill_rows(kinds, firsts, noise, tree.first_child))

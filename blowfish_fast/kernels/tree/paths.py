@@ -90,6 +90,8 @@ def _merged(
     for left in range(2):
         for right in range(2):
             one, two = first[left], second[right]
+            if (left and one == first[0]) or (right and two == second[0]):
+                continue
             length = _distance(one, two, rates, parents)
             if length > best[2]:
                 best = (one, two, length)
@@ -243,6 +245,10 @@ def _in_groups(
     nodes: IntArray, groups: IntArray, count: int, rates: IntArray, parents: IntArray
 ) -> int:
     """Return the largest diameter of a group: farthest from any, farthest from that."""
+    ways = rates.copy()
+    ways[-1] = 0
+    for node in range(rates.size - 2, -1, -1):
+        ways[node] += ways[parents[node]]
     ends = np.full(count, -1, dtype=np.int64)
     for place in range(nodes.size):
         ends[groups[place]] = nodes[place]
@@ -252,6 +258,9 @@ def _in_groups(
         lengths = np.zeros(count, dtype=np.int64)
         for place in range(nodes.size):
             group = groups[place]
+            # Two nodes are no further apart than their ways to the root are long.
+            if ways[origins[group]] + ways[nodes[place]] <= lengths[group]:
+                continue
             length = _distance(origins[group], nodes[place], rates, parents)
             if length > lengths[group]:
                 lengths[group] = length

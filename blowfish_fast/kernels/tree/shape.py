@@ -19,6 +19,7 @@ from __future__ import annotations
 from functools import cached_property
 from itertools import accumulate
 from typing import TypeVar
+from weakref import WeakValueDictionary
 
 import numpy as np
 
@@ -193,6 +194,10 @@ def regular_first_child(offsets: IntArray, fan_out: int) -> IntArray:
     return first
 
 
+# Trees in use: several strategies over one share what is worked out of its shape.
+_REGULAR: WeakValueDictionary[tuple[int, int], Tree] = WeakValueDictionary()
+
+
 def regular_tree(leaves: int, fan_out: int) -> Tree:
     """Return the tree in which every node but those at the rim has `fan_out` children.
 
@@ -202,9 +207,12 @@ def regular_tree(leaves: int, fan_out: int) -> Tree:
     11
     """
     _, offsets = tree_levels(leaves, fan_out)
-    fan_out = int(fan_out)
-    first = regular_first_child(offsets, fan_out)
-    return Tree(first, int(leaves), fan_out=fan_out)
+    key = int(leaves), int(fan_out)
+    tree = _REGULAR.get(key)
+    if tree is None:
+        first = regular_first_child(offsets, key[1])
+        tree = _REGULAR[key] = Tree(first, key[0], fan_out=key[1])
+    return tree
 
 
 @kernel

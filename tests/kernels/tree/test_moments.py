@@ -9,7 +9,11 @@ from numba import config
 from blowfish_fast import Domain
 from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.errors import InputError
-from blowfish_fast.kernels.tree.moments import KINDS, tree_total_variance
+from blowfish_fast.kernels.tree.moments import (
+    KINDS,
+    tree_total_variance,
+    tree_variances,
+)
 from blowfish_fast.kernels.tree.shape import regular_tree, tree_levels, tree_of_parents
 from blowfish_fast.kernels.tree.spread import tree_spread_pieces
 from blowfish_fast.workloads import AllRanges, Identity, Linear, Prefixes, Total
@@ -117,6 +121,43 @@ def test_irregular_trees_equal_the_sum_over_the_list(leaves, seed, unmeasured):
         spread = tree_spread_pieces(variances, np.ones(tree.nodes), tree, *listed)
         total = tree_total_variance(variances, tree, form.kind, edges)
         assert total == pytest.approx(spread[0].sum(), rel=1e-9, abs=1e-9)
+
+
+@settings(deadline=None, max_examples=EXAMPLES)
+@given(
+    st.integers(1, 40),
+    st.integers(0, 2**32 - 1),
+    st.sampled_from([0.0, 0.3]),
+    st.sampled_from([0.0, 0.2, 1.0]),
+    st.booleans(),
+)
+def test_variances_of_pieces_are_those_of_their_whole_law(
+    leaves, seed, unmeasured, exact, free
+):
+    rng = np.random.default_rng(seed)
+    tree = tree_of_parents(random_parents(rng, leaves))
+    variances = 10.0 ** rng.uniform(-3, 3, tree.nodes)
+    variances[rng.random(tree.nodes) < exact] = 0.0
+    unknown = rng.random(tree.nodes) < unmeasured
+    unknown[:leaves] &= free
+    variances[unknown] = np.inf
+    ends = [np.unique(rng.integers(0, leaves + 1, 6)) for _ in range(5)]
+    pieces = (
+        np.concatenate([[0], np.cumsum([one.size - 1 for one in ends])]),
+        np.concatenate([one[:-1] for one in ends]),
+        np.concatenate([one[1:] for one in ends]),
+    )
+    values = rng.choice([1.0, 0.0, -2.0, 0.3], pieces[1].size)
+    found = tree_variances(variances, tree, *pieces, values)
+    law = tree_spread_pieces(variances, np.ones(tree.nodes), tree, *pieces, values)
+    np.testing.assert_allclose(found, law[0], rtol=1e-11, atol=1e-13)
+
+
+def test_an_exact_total_has_no_variance_however_it_is_cut():
+    tree = regular_tree(6, 2)
+    variances = np.append(np.full(tree.nodes - 1, 3.0), 0.0)
+    whole = np.array([0, 1, 3]), np.array([0, 0, 3]), np.array([6, 3, 6])
+    assert not tree_variances(variances, tree, *whole, np.full(3, 0.3)).any()
 
 
 def test_a_huge_variance_costs_no_digits():

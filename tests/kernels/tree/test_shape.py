@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -128,3 +131,13 @@ def test_arrays_of_another_length_are_refused():
         tree_totals(np.zeros(3, np.int64), tree)
     with pytest.raises(InputError, match="rates holds one number per node"):
         tree.integers(np.zeros(2, np.int64), "rates")
+
+
+def test_a_regular_tree_in_use_is_shared_and_forgotten_with_its_last_user():
+    tree = regular_tree(1000, 3)
+    assert regular_tree(1000, 3) is tree
+    assert regular_tree(1000, 4) is not tree
+    gone = weakref.ref(tree)
+    del tree
+    gc.collect()
+    assert gone() is None

@@ -34,7 +34,8 @@ from blowfish_fast.policies import (
     Threshold,
     WithAbsent,
 )
-from blowfish_fast.workloads import Fractions, Implicit, Pieces
+from blowfish_fast.workloads import Form, Fractions, Implicit, Pieces
+from blowfish_fast.workloads.base import as_pieces
 
 if TYPE_CHECKING:
     from blowfish_fast.kernels.tree.noise_rows import NodeRows
@@ -119,12 +120,11 @@ def _on_grid(metric: LeafDistances, policy: Threshold, lines: IntArray) -> int:
     worst = 0
     for line in lines:
         grid = line.reshape(shape)
-        if policy.metric == "l1" and grid.ndim == 2:
-            turned = _turned(grid)
-            if 2 * turned.size < boxes.shape[0] * grid.size:
-                sides = np.full(2, int(boxes.sum(axis=1).max()) - 1)
-                worst = max(worst, metric.in_boxes(turned, sides))
-                continue
+        few = 2 * (sum(shape) - 1) ** 2 < boxes.shape[0] * grid.size
+        if policy.metric == "l1" and grid.ndim == 2 and few:
+            sides = np.full(2, int(boxes.sum(axis=1).max()) - 1)
+            worst = max(worst, metric.in_boxes(_turned(grid), sides))
+            continue
         for sides in boxes:
             worst = max(worst, metric.in_boxes(grid, sides))
     return worst
@@ -202,7 +202,13 @@ class TreeStrategy(LinearStrategy):
 
     def exact_rows(self, policy: Policy) -> BoolArray:
         """Mark the nodes that no edge enters or leaves: Lemma HI6."""
-        return kernels.uncrossed_nodes(self.tree, *policy.components())
+        # Trees are shared, and a policy is asked about by every strategy over one.
+        kept = self.tree.__dict__.get("_exact_under")
+        if kept is None or kept[0] is not policy:
+            kept = policy, kernels.uncrossed_nodes(self.tree, *policy.components())
+            kept[1].setflags(write=False)
+            self.tree.__dict__["_exact_under"] = kept
+        return kept[1]
 
     def worst_edge(self, weights: IntArray, policy: Policy, power: int = 1) -> int:
         """Return the largest sum of weights over the nodes that one edge changes: HI4.
@@ -232,6 +238,13 @@ class TreeStrategy(LinearStrategy):
     def _noise(self, scales: Scales) -> tuple[NodeRows, float]:
         noise = kernels.tree_noise(scales.variances, scales.widths, self.tree)
         return noise, scales.least
+
+    def total_variance(self, form: Form, scales: Scales) -> float:
+        """Return the variance summed over all queries, in closed form if implicit."""
+        if isinstance(form, Implicit):
+            return self._implicit_variance(form, scales)
+        pieces = as_pieces(form)
+        return float(kernels.tree_variances(scales.variances, self.tree, *pieces).sum())
 
     def _implicit_variance(self, form: Implicit, scales: Scales) -> float:
         return kernels.tree_total_variance(

@@ -23,6 +23,7 @@ from blowfish_fast._support.typing import BoolArray, FloatArray, IntArray
 from blowfish_fast.measure.budgets import Budget
 from blowfish_fast.policies import AddRemove, Full, Policy
 from blowfish_fast.workloads import Form, Fractions, Implicit, Pieces
+from blowfish_fast.workloads.base import as_pieces
 
 from .tree import TreeStrategy
 
@@ -139,16 +140,16 @@ def _candidates(
     for root_exact in (True, False) if leaves <= LARGE else fitting:
         best = tuned(form, choices, root_exact, sweeps)
         yield _strategy(leaves, best.fan_out, best.node_weights, floor)
-    parts = policy.components()
     for number, choice in enumerate(choices):
         tree = kernels.regular_tree(leaves, choice[0])
-        exact = kernels.uncrossed_nodes(tree, *parts)
+        weights = np.zeros(tree.nodes)
+        weights[:leaves] = 1.0
+        alone = TreeStrategy(tree, weights)
+        exact = alone.exact_rows(policy)
         # Weight on leaves alone is the same under every fan-out, but for exact nodes.
         first = number == 0 and leaves <= LARGE
         if first or exact[leaves:-1].any():
-            weights = np.zeros(tree.nodes)
-            weights[:leaves] = 1.0
-            yield TreeStrategy(tree, weights)
+            yield alone
         for level in _exact_levels(exact, tree.offsets):
             inside = cut_at(form, leaves, choice[0] ** level)
             if inside is not None:
@@ -342,13 +343,7 @@ def _error(
         variances[-1] = 0.0
     if isinstance(form, Implicit):
         return kernels.tree_total_variance(variances, tree, form.kind, form.edges)
-    noise = kernels.tree_noise(variances, np.sqrt(variances), tree)
-    spread = (
-        kernels.spread_ranges(noise, tree, *form)
-        if isinstance(form, Fractions)
-        else kernels.spread_pieces(noise, tree, *form)
-    )
-    return float(spread[0].sum())
+    return float(kernels.tree_variances(variances, tree, *as_pieces(form)).sum())
 
 
 def _swept_queries(form: Form, *, every: bool = False) -> Fractions | None:
