@@ -361,12 +361,15 @@ def row_moments(form: Fractions | Pieces, buckets: int) -> RowMoments:
     blank = covered < buckets
     largest = np.where(blank, 0.0, -np.inf)
     least = np.where(blank, 0.0, np.inf)
-    np.maximum.at(largest, rows, form.values)
-    np.minimum.at(least, rows, form.values)
-    total = np.zeros(queries)
-    squares = np.zeros(queries)
-    np.add.at(total, rows, form.values * lengths)
-    np.add.at(squares, rows, form.values**2 * lengths)
+    some = form.pointers[:-1] < form.pointers[1:]
+    begins = form.pointers[:-1][some]
+    if begins.size:
+        tops = np.maximum.reduceat(form.values, begins)
+        largest[some] = np.maximum(largest[some], tops)
+        lows = np.minimum.reduceat(form.values, begins)
+        least[some] = np.minimum(least[some], lows)
+    total = np.bincount(rows, form.values * lengths, queries).astype(np.float64)
+    squares = np.bincount(rows, form.values**2 * lengths, queries).astype(np.float64)
     return RowMoments(total, squares, largest, least)
 
 

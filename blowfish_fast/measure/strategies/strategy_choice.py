@@ -18,7 +18,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from fractions import Fraction
-from typing import Literal, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
@@ -219,7 +219,13 @@ def _refuse_detours(
     cells, rows = np.arange(tree.cells), np.full(tree.cells, one)
     # Roots may be exact.
     rows[tree.parents < 0] = 0.0
-    if cut_variance(form, tree.cells, cells, tree.parents, rows) > least:
+    forms = [form]
+    if isinstance(form, Fractions):
+        # Some queries alone often err too much.
+        some: Any = (part[::32].copy() for part in form)
+        forms.insert(0, Fractions(*some))
+    errors = (cut_variance(one, tree.cells, cells, tree.parents, rows) for one in forms)
+    if any(error > least for error in errors):
         raise EpsilonError(
             f"some edge of the policy is a detour of {detour:,} edges along the tree, "
             "too long to gain anything"
