@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 
-__version__ = version("blowfish_fast")
+try:
+    __version__ = version("blowfish_fast")
+except PackageNotFoundError:
+    __version__ = "unknown"

@@ -481,9 +481,6 @@ def made_up(policy: Policy, data: Any) -> Any:
 
 @cache
 def _version() -> str:
-    from importlib.metadata import PackageNotFoundError, version
+    from blowfish_fast._support.version import __version__
 
-    try:
-        return version("blowfish_fast")
-    except PackageNotFoundError:
-        return "unknown"
+    return __version__

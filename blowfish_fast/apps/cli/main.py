@@ -42,7 +42,8 @@ PANELS = {
 HOMES = {
     "recommend": "compare",
     "report": "draw",
-    "restore": "backup",
+    "backup": "serve",
+    "restore": "serve",
     "version": "warmup",
 }
 """Modules of the commands that share one."""

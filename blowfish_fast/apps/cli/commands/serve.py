@@ -1,4 +1,4 @@
-"""``blowfish serve``: the explorer as a web server, on a demo or on real tables."""
+"""``blowfish serve``, ``backup``, ``restore``: the server and its folder."""
 
 from __future__ import annotations
 
@@ -12,11 +12,17 @@ from typing import Annotated, Any
 import typer
 
 from blowfish_fast._support.optional import require
-from blowfish_fast.apps.cli.options import with_options
+from blowfish_fast.apps.cli.options import Json, with_options
+from blowfish_fast.apps.cli.printing import plural, remark, show
 from blowfish_fast.errors import InputError
 
 from .ledger import Stated
 
+Backup = Annotated[Path, typer.Argument(metavar="BACKUP", help="The backup.")]
+Folder = Annotated[
+    Path,
+    typer.Argument(metavar="FOLDER", help="The server's folder."),
+]
 DEMO = Path(__file__).parents[2] / "server" / "demo"
 """Made-up people: SQL that makes their tables, which are described as for --tables."""
 
@@ -253,3 +259,44 @@ def _read_tables(path: Path) -> list[Any]:
     for one in listed:
         as_table(one)
     return listed
+
+
+def run_backup(folder: Folder, backup: Backup, as_json: Json = False) -> None:
+    """Copy a server's folder, ledgers and all, while the server runs."""
+    from blowfish_fast.apps.server.backups import back_up
+
+    made = back_up(folder, backup)
+    if as_json:
+        show({"backup": str(backup), **made})
+        return
+    show(f"copied {plural(len(made['heads']), 'ledger')} to {backup}")
+    for name, head in made["heads"].items():
+        remark(f"{name}: head {head}")
+
+
+def run_restore(
+    backup: Backup,
+    folder: Folder,
+    nothing_since: Annotated[
+        bool,
+        typer.Option(
+            "--nothing-since",
+            help="Your word that nothing was charged after the backup: tables stay "
+            "open. Left out, they give stored answers only.",
+        ),
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Make a server's folder from a backup, after checking all of it."""
+    from blowfish_fast.apps.server.backups import restore
+
+    made = restore(backup, folder, nothing_since=nothing_since)
+    if as_json:
+        show({"folder": str(folder), "closed": not nothing_since, **made})
+        return
+    show(f"restored {plural(len(made['heads']), 'ledger')} of {made['time']}")
+    if not nothing_since:
+        remark(
+            "tables are closed: what was charged after the backup is not in it. Open "
+            "one on the curator's page once you know that nothing was"
+        )
