@@ -252,7 +252,7 @@ def table_errors(errors: TableErrors, *, axes: Axes | None = None) -> Axes:
     Takes ``mechanism.plan(records=...)``, before anything is spent, or
     ``release.errors()``. With a number of records the map shows the error as a part of
     the mean count of a cell: above 1 a table is of use in larger groups only. Below the
-    diagonal stands the worst table of three or more attributes that holds both.
+    diagonal stands the median over tables of three or more attributes that hold both.
 
     Examples
     --------
@@ -274,19 +274,20 @@ def table_errors(errors: TableErrors, *, axes: Axes | None = None) -> Axes:
     size = np.sqrt(errors.variances)
     if errors.records is not None:
         size = size * errors.cells / max(errors.records, 1)
+    larger: dict[tuple[int, int], list[float]] = {}
     for table, value in zip(errors.tables, size, strict=True):
         if len(table) <= 2:
             field[place[table[0]], place[table[-1]]] = value
         for first, second in combinations(table, 2) if len(table) > 2 else ():
-            below = place[second], place[first]
-            field[below] = np.fmax(field[below], value)
+            larger.setdefault((place[second], place[first]), []).append(value)
+    for below, values in larger.items():
+        field[below] = np.median(values)
     side = max(6.4, 2.4 + 0.58 * len(known))
     drawn = axes_for(axes, (side, side - 1.0), "A map of errors")
     _draw_errors(drawn, field, [str(one) for one in table_names(errors.domain, known)])
     parts = "/ mean count" if errors.records is not None else "(rms, records)"
-    larger = "\nbelow the diagonal: the worst larger table that holds both"
-    larger = larger if max(map(len, errors.tables)) > 2 else ""
-    drawn.set_title(f"error of a cell {parts}{larger}")
+    rest = "\nbelow the diagonal: median of the larger tables that hold both"
+    drawn.set_title(f"error of a cell {parts}{rest if larger else ''}")
     return drawn
 
 
