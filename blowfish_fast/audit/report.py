@@ -16,18 +16,7 @@ from .choices import selector_names
 from .plan import AuditPlan
 from .verdicts import PROMISED_POWER, Verdict
 
-STYLE = """
-body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 76rem;
-       padding: 0 1rem; color: #1a1a1a; background: #fff; }
-table { border-collapse: collapse; margin: 1rem 0; }
-th, td { border: 1px solid #ccc; padding: .25rem .55rem; text-align: left;
-         font-variant-numeric: tabular-nums; vertical-align: top; }
-th { background: #f2f2f2; }
-.good { background: #e3f4e3; }
-.bad { background: #f9d3d3; font-weight: bold; }
-.none { color: #888; }
-summary { cursor: pointer; margin: 1rem 0 .3rem; font-weight: bold; }
-"""
+STYLE = Path(__file__).with_name("report.css").read_text()
 
 COLUMNS = (
     "subject",

@@ -59,21 +59,7 @@ FIRST_TABLES, FIRST_ROWS = 12, 15
 """What a page shows of many tables."""
 FEW = 7
 """Values of a column up to which each has a line of its own."""
-STYLE = """
-body { font: 16px/1.5 system-ui, sans-serif; color: #1a1a1a; background: #fff;
-  max-width: 46rem; margin: 2rem auto; padding: 0 1rem }
-h1 { font-size: 1.6rem; line-height: 1.2 } h2 { font-size: 1.15rem; margin-top: 2rem }
-h3 { font-size: 1rem; margin: 1.5rem 0 0 } p { overflow-wrap: anywhere }
-.wide { overflow-x: auto }
-table { border-collapse: collapse; margin: .5rem 0 }
-th, td { padding: .15rem .8rem .15rem 0; text-align: left;
-  border-bottom: 1px solid #bbb }
-td.number, th.number { text-align: right; font-variant-numeric: tabular-nums }
-.warning { border-left: 4px solid #b00020; padding-left: .8rem }
-figure { margin: 1rem 0 } svg { max-width: 100%; max-height: 26rem }
-svg.tables { width: 100%; height: auto; max-height: none }
-@media print { body { margin: 0 } h2 { break-after: avoid } }
-"""
+STYLE = Path(__file__).with_name("page.css").read_text()
 
 
 def read_release(path: Path) -> Release:
