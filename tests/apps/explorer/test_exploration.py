@@ -192,6 +192,11 @@ def test_previews_are_neither_charged_nor_kept(explorer):
     assert len(seen["truth"]) == 80
     assert seen["private"]["request"] == "preview"
     assert explorer.ledger.history() == []
+    rest = {"table": "people", "cost": ACCURACY}
+    crossed = {"kind": "histogram2d", "attributes": ["age", "sex"], **rest}
+    assert truth(explorer, crossed).shape == (80, 2)
+    ranges = {"kind": "ranges", "attribute": "age", "ranges": [[0, 5], [3, 9]], **rest}
+    assert truth(explorer, ranges).shape == (2,)
 
 
 def test_every_kind_of_question_is_answered(explorer):
