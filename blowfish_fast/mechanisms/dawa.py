@@ -66,6 +66,8 @@ MOST_RECTANGLE_CELLS = 2**22
 RECORDS_SHARE, AGAIN_SHARE = Fraction(1, 100), Fraction(5, 100)
 # Chosen on four maps and on thinned versions of them.
 THRESHOLD, LEAST_THRESHOLD, MOST_THRESHOLD = 2.0, 0.002, 0.25
+# Records times epsilon from which on a lower one serves: dense maps suit a grid.
+DENSE_MASS, DENSE_THRESHOLD = 40_000, 1.2
 SHARE, LEAST_SHARE, MOST_SHARE = 3.0, 0.002, 0.06
 PRICE = 0.3
 SHARE_BITS = 20
@@ -300,11 +302,11 @@ def chosen_map(
     budget = private.remaining
     scale = count_epsilon(policy, budget)
     records, bought = rough_total(private, None, budget=RECORDS_SHARE * budget)
-    off = 1 / RECORDS_SHARE if bought else Fraction(0)
-    if bought and records * scale < 2 * off:
-        # Less than twice the scale of its noise: next to nothing is known.
+    # Twice the scale of its noise: of less, next to nothing is known.
+    off = 2 / RECORDS_SHARE if bought else Fraction(0)
+    if bought and records * scale < off:
         records, more = rough_total(private, None, budget=AGAIN_SHARE * budget)
-        bought, off = bought + more, 1 / AGAIN_SHARE
+        bought, off = bought + more, 2 / AGAIN_SHARE
     mass = records * scale
     # A grid of more boxes has fewer records in a box than the scale of its noise.
     parts = min(math.isqrt(max(int(mass - off), 1)), FEWEST_PARTS)
@@ -326,5 +328,6 @@ def _settings(mass: float) -> tuple[Fraction, float]:
     """Return share and threshold for a number of records times epsilon; public."""
     root = math.sqrt(max(mass, 1.0))
     share = min(max(SHARE / root, LEAST_SHARE), MOST_SHARE)
-    threshold = min(max(THRESHOLD / root, LEAST_THRESHOLD), MOST_THRESHOLD)
+    wanted = (THRESHOLD if mass < DENSE_MASS else DENSE_THRESHOLD) / root
+    threshold = min(max(wanted, LEAST_THRESHOLD), MOST_THRESHOLD)
     return Fraction(math.floor(share * 2**SHARE_BITS), 2**SHARE_BITS), threshold

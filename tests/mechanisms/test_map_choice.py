@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 
 import numpy as np
@@ -49,8 +50,8 @@ def test_few_records_are_counted_again_and_divided_into_few_parts(monkeypatch):
     assert release.details["parts"].tolist() == [1, 1]
     assert release.guarantee.epsilon == Fraction(1, 5)
     few[3, 4] = 400
-    # 307 were counted: 61 times epsilon, less 20, the scale of the second count.
-    assert dawa.release(few, rng=5).details["parts"].tolist() == [6, 6]
+    # 307 were counted: 61 times epsilon, less 40, twice the scale of the second count.
+    assert dawa.release(few, rng=5).details["parts"].tolist() == [4, 4]
     # Where the number is public nothing is bought, and it may still be small.
     full = bf.Dawa(bf.policies.Full(grid), asked, epsilon=0.2).release(few, rng=3)
     assert full.details["parts"].tolist() == [6, 6]
@@ -74,6 +75,12 @@ def test_share_and_threshold_stay_within_their_bounds(mass):
     assert Fraction(1, 501) < share <= Fraction(6, 100)
     assert share.denominator <= 2**20
     assert 0.002 <= threshold <= 0.25
+
+
+def test_dense_maps_have_a_lower_threshold():
+    assert _settings(39_999)[1] == pytest.approx(2 / math.sqrt(39_999))
+    assert _settings(40_000)[1] == pytest.approx(1.2 / 200)
+    assert _settings(400_000)[1] == 0.002
 
 
 def test_only_rectangles_are_asked_about():

@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple, Unpack
 import numpy as np
 
 from blowfish_fast import kernels
-from blowfish_fast._support.typing import IntArray
+from blowfish_fast._support.typing import FloatArray, IntArray
 from blowfish_fast._support.validation import as_choice, as_positive, as_share, as_whole
 from blowfish_fast.measure.budgets import Budget, BudgetTerms
 from blowfish_fast.measure.handle import Handle, Measurement
@@ -202,29 +202,31 @@ class AdaptiveGrid(Mechanism):
             least=self.fewest_parts,
         )
         coarse = cut_level(whole, whole.leaves, parts)
-        first = measure_leaves(private, coarse, private.remaining * self.share)
-        fine = self._fine(private, coarse, first)
-        second = measure_leaves(private, fine, private.remaining)
-        both = joined_levels(bought, [first, second])
+        levels, held = [], np.array([records])
+        if parts.max() > 1:
+            # The whole as one box would be counted twice: its records are known.
+            first = measure_leaves(private, coarse, private.remaining * self.share)
+            noisy = first.strategy.infer(first.noisy, first.scales)
+            levels, held = [first], noisy[coarse.placed.numbers[coarse.tree.leaves]]
+        fine = self._fine(private, coarse.tree, held)
+        levels.append(measure_leaves(private, fine, private.remaining))
+        both = joined_levels(bought, levels)
         boxes = fine.placed.buckets.count
         details = {"parts": parts[0], "buckets": boxes, "records": records}
         clamp = partial(halved_non_negative, domain=self.domain)
         fit = None if self.fit is None else clamp
-        return Outcome.of(both, details, measurements=[*bought, first, second], fit=fit)
+        return Outcome.of(both, details, measurements=[*bought, *levels], fit=fit)
 
-    def _fine(
-        self, private: Handle, coarse: GridLevel, first: Measurement
-    ) -> GridLevel:
+    def _fine(self, private: Handle, coarse: BoxTree, held: FloatArray) -> GridLevel:
         """Refine the boxes by their noisy counts, which are public by now."""
-        boxes = coarse.tree.leaves
-        counts = first.strategy.infer(first.noisy, first.scales)
+        boxes = coarse.leaves
         parts = parts_per_axis(
-            coarse.tree.highs[boxes] - coarse.tree.lows[boxes],
-            counts[coarse.placed.numbers[boxes]],
+            coarse.highs[boxes] - coarse.lows[boxes],
+            held,
             count_epsilon(self.policy, private.remaining),
             self.fine_constant,
         )
-        return cut_level(coarse.tree, boxes, parts)
+        return cut_level(coarse, boxes, parts)
 
 
 class GridLevel(NamedTuple):

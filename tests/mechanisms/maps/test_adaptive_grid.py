@@ -22,8 +22,10 @@ COUNTS[5:15, 5:15] += 60
 POLICIES = [bf.policies.AddRemove, bf.policies.Full]
 
 
-def small(policy, **given):
-    return bf.AdaptiveGrid(policy(GRID), BOXES, epsilon="0.5", fewest_parts=4, **given)
+def small(policy, fewest_parts=4, **given):
+    return bf.AdaptiveGrid(
+        policy(GRID), BOXES, epsilon="0.5", fewest_parts=fewest_parts, **given
+    )
 
 
 @pytest.mark.parametrize("policy", POLICIES, ids=["add_remove", "full"])
@@ -62,17 +64,32 @@ def test_every_step_is_charged():
     ]
 
 
-def test_a_second_level_that_reads_exact_counts_is_caught(monkeypatch):
+def test_the_whole_as_one_box_is_not_counted_again():
+    """Its records are known: all that is left of epsilon goes to the finer grid."""
+    for records, charged in ((100, ["1/2"]), (None, ["1/200", "99/200"])):
+        mechanism = small(bf.policies.AddRemove, 1, records=records)
+        prices = audit_measurements(mechanism, COUNTS // 30)
+        assert [str(price.charged) for price in prices[:-1]] == charged
+        assert all(price.passed for price in prices)
+    release = small(bf.policies.AddRemove, 1, records=100).release(COUNTS, rng=1)
+    # 100 records times 1/2, over 5/2 in a box: 20 boxes, so four parts of an axis.
+    assert release.details["parts"].tolist() == [1, 1]
+    assert release.details["buckets"] == 16
+    exact = small(bf.policies.Full, 1).release(COUNTS // 30, rng=1)
+    assert exact.estimate.sum() == pytest.approx((COUNTS // 30).sum())
+
+
+@pytest.mark.parametrize("fewest_parts", [4, 1])
+def test_a_second_level_that_reads_exact_counts_is_caught(monkeypatch, fewest_parts):
     """Planted: the finer grid follows true counts of the coarse boxes."""
-    mechanism = small(bf.policies.AddRemove)
+    mechanism = small(bf.policies.AddRemove, fewest_parts)
     assert audit_invariants(mechanism, COUNTS) == []
     right = bf.AdaptiveGrid._fine
 
-    def exact(self, private, coarse, first):
-        totals = coarse.placed.buckets.sum(private._counts)
-        noisy = first.noisy.copy()
-        noisy[: totals.size] = totals
-        return right(self, private, coarse, first._replace(noisy=noisy))
+    def exact(self, private, coarse, held):
+        placed = coarse.arranged(GRID.shape)
+        totals = placed.buckets.sum(private._counts)
+        return right(self, private, coarse, totals[placed.numbers[coarse.leaves]])
 
     monkeypatch.setattr(bf.AdaptiveGrid, "_fine", exact)
     found = [breach.invariant for breach in audit_invariants(mechanism, COUNTS)]
