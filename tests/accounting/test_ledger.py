@@ -497,10 +497,3 @@ def test_progress_is_passed_on(ledger):
     steps = []
     ledger.release(laplace(), COUNTS, progress=steps.append)
     assert steps == ["measuring: cells"]
-
-
-def test_a_page_about_an_unused_ledger_has_no_table_of_charges():
-    with bf.Ledger(None, epsilon=1, policy=FULL) as ledger:
-        page = ledger._repr_html_()
-        assert "0 of 1 spent, 1 left; 0 charges" in page
-        assert "<table" not in page

@@ -6,6 +6,7 @@ from fractions import Fraction
 
 import pytest
 
+import blowfish_fast as bf
 from blowfish_fast.accounting.journal import Charge, Standing
 from blowfish_fast.accounting.statements import Entry, Preview
 from blowfish_fast.errors import LedgerError
@@ -68,3 +69,10 @@ def test_an_entry_reads_a_charge():
 def test_a_damaged_charge_is_a_clear_error(content):
     with pytest.raises(LedgerError, match="damaged"):
         Entry.of(Charge(1, "a", 1, content, "stored"))
+
+
+def test_a_page_about_an_unused_ledger_has_no_table_of_charges():
+    with bf.Ledger(None, epsilon=1, policy=bf.policies.Full(bf.Domain(4))) as ledger:
+        page = ledger._repr_html_()
+        assert "0 of 1 spent, 1 left; 0 charges" in page
+        assert "<table" not in page

@@ -57,6 +57,10 @@ def test_persons_lose_the_sum():
         ([*BOOK, "--series", "received:week:2026-46"], "named like"),
         ([*BOOK, "--series", "age:week:2026-W45"], "must differ"),
         ([*BOOK, "--series", "arrived:week:2026-W45"], "no column 'arrived'"),
+        (
+            [*BOOK, "--series", "received:week:2026-W45", "--workload", "tables:1"],
+            "ask for no tables:WAYS",
+        ),
     ],
 )
 def test_what_is_no_series_is_refused(words, reason, capsys):

@@ -10,6 +10,7 @@ import pytest
 from blowfish_fast import Domain
 from blowfish_fast.data.buckets import cell_order
 from blowfish_fast.errors import EpsilonError, InputError
+from blowfish_fast.kernels.partition.rectangle_prior import rectangle_slack
 from blowfish_fast.kernels.space.box_buckets import bucket_boxes
 from blowfish_fast.measure.selectors.partitions import DyadicRectangles
 from blowfish_fast.policies import AddRemove, Blocks, Full, Threshold
@@ -68,7 +69,8 @@ def test_the_rate_is_epsilon_less_the_slack_of_the_sampler():
     partition = DyadicRectangles()
     for shape in ((1, 2), (64, 64), (1024, 1024)):
         rate = partition.rate(shape, Fraction(1, 100))
-        assert 0 < Fraction(1, 100) - rate < Fraction(1, 10**6)
+        assert Fraction(1, 100) - rate == rectangle_slack(shape)
+        assert 0 < rectangle_slack(shape) < Fraction(1, 10**6)
 
 
 def test_an_epsilon_below_the_slack_is_refused():
