@@ -37,6 +37,7 @@ def told(reader, data):
         ({"kind": "median"}, "the kind must be one of 'histogram', 'cumulative'"),
         ({"surprise": 1}, "surprise is not known here"),
         ({"filters": [{"attribute": "b", "low": [1]}]}, "low of 'b' must be a number"),
+        ({"filters": [{"attribute": "b", "low": 1}] * 2}, "filter each attribute once"),
         ({"kind": "quantiles", "q": []}, "the parts must list at least 1"),
         ({"kind": "quantiles", "q": [0.5, 2]}, "the parts must be at most 1"),
     ],
