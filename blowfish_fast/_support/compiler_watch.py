@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import time
 from collections.abc import Callable
@@ -19,6 +20,7 @@ class CompilerWatch:
         self.tell: Callable[[], None] | None = None
         self.alone, self.wanted = False, True
         self._depth, self._since, self._spent = 0, 0.0, 0.0
+        self._collects = True
         self._lock = Lock()
 
     @property
@@ -35,6 +37,9 @@ class CompilerWatch:
             first = self._depth == 1
             if first:
                 self._since = time.perf_counter()
+                # Compiling makes many objects and little garbage.
+                self._collects = gc.isenabled()
+                gc.disable()
             tell, self.tell = (self.tell, None) if first else (None, self.tell)
         if tell is not None:
             tell()
@@ -45,6 +50,8 @@ class CompilerWatch:
             self._depth -= 1
             if self._depth == 0:
                 self._spent += time.perf_counter() - self._since
+                if self._collects:
+                    gc.enable()
 
 
 COMPILER = CompilerWatch()

@@ -95,9 +95,9 @@ class KernelCache(caching.FunctionCache):  # type: ignore[misc]
 
     _impl_class = _Results
 
-    def __init__(self, function: Callable[..., Any]) -> None:
+    def __init__(self, function: Callable[..., Any], part: str = "") -> None:
         super().__init__(function)
-        base, stamp = self._impl.filename_base, source_stamp(function.__module__)
+        base, stamp = self._impl.filename_base + part, source_stamp(function.__module__)
         room = SHIPPED / Path(function.__code__.co_filename).parent.name
         self._cache_file = caching.IndexDataCacheFile(self.cache_path, base, stamp)
         self._shipped_file = caching.IndexDataCacheFile(str(room), base, stamp)

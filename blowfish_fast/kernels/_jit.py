@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from contextlib import suppress
+from functools import cache
 from typing import Any, TypeVar
 
 from blowfish_fast._support.compiler_watch import COMPILER
@@ -38,7 +39,7 @@ if COMPILED:
     event.register("numba:compile", _Listener())
 
 
-def _compile(function: F, **settings: Any) -> F:
+def _compile(function: F, part: str = "", **settings: Any) -> F:
     if not COMPILED:
         return function
     # No kernel is handed to another as a pointer: an entry less to compile for each.
@@ -46,7 +47,13 @@ def _compile(function: F, **settings: Any) -> F:
     compiled: Any = numba.njit(nogil=True, **settings)(function)
     # Code typed at a prompt has no file: it is compiled anew in each process.
     with suppress(RuntimeError):
-        compiled._cache = KernelCache(function)
+        compiled._cache = KernelCache(function, part)
+    if not part:
+        # Other kernels call a twin without an entry for Python: less to compile.
+        settings["no_cpython_wrapper"] = True
+        twin: Any = cache(lambda: _compile(function, ".inner", **settings))
+        compiled.get_call_template = lambda *types: twin().get_call_template(*types)
+        compiled.get_overload = lambda signature: twin().get_overload(signature)
     return compiled  # type: ignore[no-any-return]
 
 
