@@ -235,7 +235,7 @@ class Release(Tabular):
         kept = strategy.__dict__.get("_last_widths", (None, None, None, None))
         plain = buckets.are_single_cells and buckets.order is None
         if plain and kept[0] is scales and kept[1] is workload and kept[2] == miss:
-            half = kept[3]
+            half: FloatArray = kept[3]
         else:
             form = workload.explicit_form(buckets)
             half = strategy.half_widths(form, scales, miss)
