@@ -19,9 +19,9 @@ from blowfish_fast.errors import (
     PolicyError,
     WorkloadError,
 )
-from blowfish_fast.measure.noise import Scales
+from blowfish_fast.measure.noise import Scales, Spread
 from blowfish_fast.mechanisms.certifier import Certifier, one_sided_margin
-from blowfish_fast.release.certificates import Certificate
+from blowfish_fast.release.certificates import Certificate, spread_with
 
 LINE = bf.Domain(64)
 POLICY = bf.policies.AddRemove(LINE)
@@ -300,3 +300,14 @@ def test_more_records_than_sixteenths_can_count_are_refused():
     certifier = Certifier(release, CELLS, epsilon=1)
     with pytest.raises(CountsError, match="at most 2\\^57 records"):
         certifier.release(SPIKE * 2**50, rng=1)
+
+
+@pytest.mark.parametrize(
+    ("own", "least"), [(0.0, 4.0), (1.0, 1.0), (9.0, 4.0)], ids=["none", "less", "more"]
+)
+def test_the_least_width_of_answers_and_shapes_is_that_of_either(own, least):
+    one = np.ones(1)
+    shapes = Scales(np.array([1]), 4, np.zeros(1, dtype=bool))
+    assert shapes.widths.tolist() == [4.0]
+    answers = Spread(one, one, one, one, one, least=own)
+    assert spread_with(answers, np.ones(1, dtype=np.int64), shapes).least == least
