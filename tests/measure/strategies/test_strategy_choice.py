@@ -176,6 +176,33 @@ def test_a_tree_is_refused_for_its_detours_only_where_they_lose(monkeypatch):
         strategy_choice._refuse_detours(tree, ring, form, one, 1.0)
 
 
+def test_some_ranges_refuse_a_tree_only_where_all_of_them_would(monkeypatch):
+    monkeypatch.setattr(strategy_choice, "FEW_EDGES", 5)
+    domain = bf.Domain(6)
+    ring = bf.policies.Graph(domain, [[i, (i + 1) % 6] for i in range(6)])
+    asked = bf.workloads.Ranges.random(domain, 64, rng=1)
+    form, one = asked.form(Buckets.single_cells(6)), Fraction(1)
+    tree = build_strategy("tree", ring, form, 1)
+    watched = []
+
+    plain = strategy_choice.cut_variance
+
+    def variance(some, *rest):
+        watched.append(plain(some, *rest))
+        return watched[-1]
+
+    monkeypatch.setattr(strategy_choice, "cut_variance", variance)
+    strategy_choice._refuse_detours(tree, ring, form, one, np.inf)
+    some, whole = watched
+    assert 0 < some < whole
+    strategy_choice._refuse_detours(tree, ring, form, one, whole)
+    for least in (np.nextafter(whole, 0), some, np.nextafter(some, 0)):
+        watched.clear()
+        with pytest.raises(EpsilonError, match="a detour of 5 edges along the tree"):
+            strategy_choice._refuse_detours(tree, ring, form, one, least)
+        assert len(watched) == (1 if least < some else 2)
+
+
 @pytest.mark.parametrize("epsilon", [Fraction(1, 10), Fraction(4)])
 def test_no_tree_beats_running_totals_under_a_line_but_on_its_nodes(epsilon):
     line = bf.Domain(27)
