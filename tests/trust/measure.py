@@ -22,7 +22,7 @@ import warnings
 from pathlib import Path
 
 from blowfish_fast.audit import LONG, QUICK, Report
-from blowfish_fast.audit.plan import AuditTask, tasks
+from blowfish_fast.audit.plan import tasks
 from blowfish_fast.audit.report import note_figures
 from blowfish_fast.audit.verdicts import Verdict, rho_verdicts
 from blowfish_fast.audit.walk import examine
@@ -285,12 +285,9 @@ def measure_mutants():
 
 
 def measure_power():
-    """Plant an excess of 5 % in every mechanism, as the long form of the audit does."""
-    found = [
-        verdict
-        for name in sorted(MECHANISMS)
-        for verdict in examine(AuditTask("power", name, 4, "add_remove"), LONG)
-    ]
+    """Plant an excess of 5 % in mechanisms and selectors, as the long audit does."""
+    planted = [one for one in tasks(LONG) if one.kind in ("power", "selector power")]
+    found = [verdict for one in planted for verdict in examine(one, LONG)]
     report = Report(tuple(found), LONG, "long", 0.0, "")
     return report.figures()["power"]
 
