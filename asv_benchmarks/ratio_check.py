@@ -277,9 +277,10 @@ def _processor() -> str:
     except OSError:
         return platform.processor() or platform.machine()
     facts = dict(_fact(line) for line in reversed(lines) if ":" in line)
-    numbers = [facts.get(word, "?") for word in ("cpu family", "model", "stepping")]
+    x86, arm = "cpu family,model,stepping", "CPU implementer,CPU part,CPU variant"
+    numbers = [facts[word] for word in f"{x86},{arm}".split(",") if word in facts]
     name = facts.get("model name", platform.machine())
-    # Virtual machines hide the name; family, model and stepping tell them apart.
+    # Virtual machines hide the name; these numbers tell them apart.
     return f"{name}, {'-'.join(numbers)}"
 
 

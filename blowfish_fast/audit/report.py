@@ -106,7 +106,7 @@ class Report:
             strong = [one for one in powers if one.found >= PROMISED_POWER]
             lines.append(
                 f"Power: an excess of 5 % at epsilon 1 was planted {powers[0].events} "
-                f"times in each of {len(powers)} mechanisms and selectors; "
+                f"times in each of {len(powers)} cases, of mechanisms and selectors; "
                 f"{len(strong)} of them "
                 f"were caught at least {100 * PROMISED_POWER:g} % of the time with "
                 f"up to {max(one.samples for one in powers):,} samples per side. Exact "
@@ -178,9 +178,10 @@ class Report:
             figures["power"] = self._figure(
                 "an excess of 5 % at epsilon 1 seen nine times in ten, in what is "
                 "measured and in what is chosen",
-                f"planted {powers[0].events} times in each of {len(powers)} mechanisms "
-                f"and selectors, up to {max(one.samples for one in powers):,} samples "
-                f"per side: seen in at least {min(one.found for one in powers):.0%}",
+                f"planted {powers[0].events} times in each of {len(powers)} cases of "
+                f"{len({one.subject for one in powers})} mechanisms and selectors, up "
+                f"to {max(one.samples for one in powers):,} samples per side: seen in "
+                f"at least {min(one.found for one in powers):.0%}",
                 powers,
             )
         return figures
