@@ -261,10 +261,11 @@ class Job:
             stated = tomllib.loads(path.read_text(encoding="utf-8-sig"))
         except FileNotFoundError:
             why = f"there is no job file {path}; {EXAMPLE}"
-        except UnicodeDecodeError:
-            why = f"{path} is no TOML file: it is not written in UTF-8; save it so"
-        except (tomllib.TOMLDecodeError, RecursionError) as problem:
-            why = f"{path} is no TOML file: {problem}; {EXAMPLE}"
+        except (ValueError, RecursionError) as problem:
+            unreadable = isinstance(problem, UnicodeDecodeError)
+            what = "it is not written in UTF-8" if unreadable else problem
+            way_out = EXAMPLE if path.suffix == ".toml" else "state a table with --data"
+            why = f"{path} is no TOML file: {what}; {way_out}"
         except OSError as problem:
             why = f"{path} cannot be read: {problem.strerror}"
         else:
