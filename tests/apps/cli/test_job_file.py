@@ -188,7 +188,7 @@ def test_files_that_are_none_are_refused(tmp_path):
         Job.from_file(broken)
     table = tmp_path / "people.csv"
     table.write_text("age;sex\n30;f\n")
-    with pytest.raises(BlowfishError, match=r"no TOML file: .*; state a table with --d"):
+    with pytest.raises(BlowfishError, match=r"TOML file: .*; state a table with --d"):
         Job.from_file(table)
     with pytest.raises(BlowfishError, match="cannot be read"):
         Job.from_file(Path(tmp_path))
