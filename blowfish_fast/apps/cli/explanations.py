@@ -160,6 +160,8 @@ def attack_section(policy: Policy, budget: Budget, found: list[Certainty]) -> Se
 def limits_section(policy: Policy, budget: Budget) -> Section:
     """Say what is not promised."""
     group = "e^(k * eps)" if budget.power == 1 else "k^2 rho"
+    one = policy.person_rule is None
+    whoever = "Whoever contributed k records" if one else "A group of k people"
     parts = policy.components()
     sentences = []
     if not policy.has_bottom:
@@ -173,7 +175,7 @@ def limits_section(policy: Policy, budget: Budget) -> Section:
     if policy.has_constraints:
         sentences.append("The counts that are stated as known are public.")
     sentences += [
-        f"Whoever contributed k records is protected by {group} only.",
+        f"{whoever} is protected by {group} only.",
         "Other releases about the same people add up; only a ledger that all of them "
         "go through keeps count.",
         "What is true of people at large, such as that incomes rise with age, may be "

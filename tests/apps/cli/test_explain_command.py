@@ -144,7 +144,12 @@ def test_what_an_attacker_can_learn_depends_on_the_policy():
     section = attack_section(blocks, budget, certainties(blocks, budget))
     assert "become certain" in " ".join(section.sentences)
     assert section.rows[1][-1] == "100.0%"
-    assert "2 parts" in " ".join(limits_section(blocks, budget).sentences)
+    limits = limits_section(blocks, budget).sentences
+    assert "2 parts" in " ".join(limits)
+    assert "Whoever contributed k records is protected by e^(k * eps) only." in limits
+    limits = limits_section(blocks.per_person(3), budget).sentences
+    assert "A group of k people is protected by e^(k * eps) only." in limits
+    assert "Whoever" not in " ".join(limits)
     wide = bf.policies.Line(bf.Domain(2**14))
     asked = bf.workloads.Prefixes(wide.domain)
     budget = bf.Ordered(wide, asked, epsilon=1).budget
