@@ -56,6 +56,7 @@ def test_a_policy_becomes_the_words_of_a_flag(text, words):
     [
         ('kind = "identity"', "identity"),
         ('kind = "rectangles"\nnumber = 30', "rectangles:30"),
+        ('kind = "tables"\nways = 2', "tables:2"),
         ('kind = "marginals"\ncolumns = ["age", "sex"]', "marginals:age,sex"),
         ('kind = "ranges"\nfile = "asked.csv"', "ranges:asked.csv"),
         ('kind = ["total", "ranges:asked.csv"]', "total | ranges:asked.csv"),
@@ -156,6 +157,10 @@ def test_stray_values_may_be_treated_by_column():
         ("[workload]\nkind = 'ranges'\nnumber = 2.5", "is a whole number"),
         ("[workload]\nkind = []", "a text, or a list of texts"),
         ("[workload]\nkind = ['total']\nnumber = 2", "a list of whole texts"),
+        (
+            "[workload]\nkind = 'ranges'\nways = 2",
+            "those of kind = \"tables\"; received 'ranges'",
+        ),
         ("[budget]\nepsilonn = 1", "did you mean 'epsilon'"),
         ("[budget]\nseed = 1", "it takes epsilon, rho"),
         ("[data]\nmissing = 3", "a text, or a table"),

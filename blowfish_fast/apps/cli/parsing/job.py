@@ -37,7 +37,8 @@ PRESENCE = "+presence"
 """Parts a policy from how many edges away "absent" is."""
 SUFFIXES = (".csv", ".npy", ".txt")
 """Endings of files of numbers, labels or queries."""
-SETTINGS = ("file", "theta", "size", "number", "unit", "metric", "factors", "columns")
+COUNTS = ("theta", "size", "number", "ways")
+SETTINGS = ("file", *COUNTS, "unit", "metric", "factors", "columns")
 """What follows the kind of a policy or workload, in this order."""
 PANELS = {"data": DATA, "domain": DATA, "output": OUTPUT}
 """Panel of the options that a table of the job file holds; else `PRIVACY`."""
@@ -405,6 +406,8 @@ def _words(stated: Mapping[str, Any], table: str, folder: Path) -> str:
     if "kind" not in stated:
         raise InputError(f"[{table}] needs a kind; received {', '.join(stated)}")
     kind, apart, rest = stated["kind"].partition(":")
+    if "ways" in stated and kind != "tables":
+        raise InputError(f'ways are those of kind = "tables"; received {kind!r}')
     if apart and names_a_file(rest):
         rest = beside(folder, rest)
     elif not apart and table == "workload" and names_a_file(kind):
@@ -463,7 +466,13 @@ KNOWN: dict[str, dict[str, str]] = {
         "known": TEXTS,
         "presence": HOW_FAR,
     },
-    "workload": {"kind": SEVERAL, "number": WHOLE, "file": TEXT, "columns": TEXTS},
+    "workload": {
+        "kind": SEVERAL,
+        "number": WHOLE,
+        "ways": WHOLE,
+        "file": TEXT,
+        "columns": TEXTS,
+    },
 }
 """Every table of a job file, its names, and what each takes."""
 for _place in PLACES.values():
