@@ -183,6 +183,26 @@ def test_extreme_parameters_do_not_overflow(cells, rate, penalty):
         assert np.all(np.diff(found) > 0)
 
 
+@with_small_runs
+def test_no_word_is_read_twice():
+    # Node v reads word v, and cell i of a run word 2^levels + i.
+    cells, beyond = 40, 0
+    x = np.zeros(cells, dtype=np.int64)
+    x[[3, 11, 22, 37]] = 80
+    for seed in range(20):
+        read: list[int] = []
+
+        def words(position, count, seed=seed, read=read):
+            read.extend(range(position, position + count))
+            return drawn_words(seed)(position, count)
+
+        sample_dyadic_partition(x, words, rate=0.1, penalty=1, outliers=True)
+        assert len(read) == len(set(read))
+        assert set(read) <= set(range(64 + cells))
+        beyond += max(read) > 64 + 20
+    assert beyond > 3
+
+
 def test_spikes_too_small_for_their_splits_are_found_in_a_run():
     # Each is worth six nats; isolating one of them takes eight splits.
     x = np.zeros(1024, dtype=np.int64)

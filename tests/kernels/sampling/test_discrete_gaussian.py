@@ -56,6 +56,20 @@ def test_draws_follow_the_law(variance, own):
     assert chi2.sf(statistic, max(int(kept.sum()) - 1, 1)) > 1e-4
 
 
+@pytest.mark.parametrize("variance", [64.0, 1e3, 1e8])
+def test_the_lowest_strip_is_never_settled_at_first_sight(generator, variance):
+    # Its abscissas beyond the border are drawn anew from the tail, also those that are
+    # rounded to a value before it.
+    words = generator.integers(0, 2**64, 400, dtype=np.uint64)
+    laws = ours._laws(np.array([variance]), np.empty((3, 1)))
+    out, left = np.zeros((2, words.size), dtype=np.int64)
+    words[::2] &= np.uint64(2**64 - 256)
+    found = ours._first_look(words, laws, out, left)
+    assert set(range(0, words.size, 2)) <= set(left[:found].tolist())
+    words[::2] += np.uint64(1)
+    assert ours._first_look(words, laws, out, left) < words.size / 4
+
+
 def _points(generator, count):
     words = generator.integers(0, 2**64, (count, 3), dtype=np.uint64)
     # A third in the lowest strip, most of them in its tail, where looks are rare.

@@ -155,6 +155,17 @@ def test_the_worst_edge_is_found(shape, data):
     assert found == reference.worst_move(np.array(weights), rows, far, bottom)
 
 
+@pytest.mark.parametrize("weights", [[8, 6, 5, 2, 3], [7, 6, 5, 5, 9], [4, 0, 0, 1, 0]])
+def test_the_worst_edge_is_found_after_cells_without_one(weights):
+    # Two cells reach only their own block, so nothing waits when the third is tried.
+    edges, fan_outs = np.array([0, 3, 4]), np.array([3, 2])
+    trees = trees_over_blocks(edges, fan_outs)
+    far, nowhere = np.array([2, 2, 3, 3]), np.zeros(4, dtype=bool)
+    rows = reference.dense_rows(edges, fan_outs.tolist())
+    found = worst_block_move(np.array(weights), trees, far, nowhere)
+    assert found == reference.worst_move(np.array(weights), rows, far, nowhere)
+
+
 def test_misfits_are_refused():
     with pytest.raises(InputError, match="rise from 0"):
         trees_over_blocks(np.array([0, 2, 2]), np.array([2, 2]))
