@@ -95,7 +95,7 @@ def sparkline(values: FloatArray) -> str:
     flat = np.asarray(values, dtype=np.float64).reshape(-1)
     cuts = np.linspace(0, flat.size, min(flat.size, MOST_POINTS) + 1).astype(np.int64)
     means = np.add.reduceat(flat, cuts[:-1]) / np.diff(cuts)
-    low, high = min(float(means.min()), 0.0), float(means.max())
+    low, high = min(float(means.min()), 0.0), max(float(means.max()), 0.0)
     height = 34 - 30 * (means - low) / max(high - low, 1e-300)
     across = np.linspace(2, 238, means.size + 1)
     steps = "".join(

@@ -216,6 +216,19 @@ def test_drawings_hold_what_they_are_given():
     assert "NaN" not in sparkline(np.zeros(4)) + tiny_map(np.zeros((2, 2)))
 
 
+def test_a_line_of_estimates_fills_its_height_around_zero():
+    # 4 is the top and 34 the bottom; the grey line is at zero.
+    for values, zero, first in (
+        ([-10.0, 20.0, 5.0], 24.0, 34.0),
+        ([10.0, 20.0, 5.0], 34.0, 19.0),
+        ([-3.0, -6.0], 4.0, 19.0),
+    ):
+        drawn = sparkline(np.array(values))
+        assert f'"M2 {zero:.1f}H238"' in drawn
+        assert f'"M2 {first:.1f}L' in drawn
+    assert "4.0H" in sparkline(np.array([-10.0, 20.0, 5.0]))
+
+
 def test_tables_and_panels_escape_every_part():
     reader = read(
         panel(EVIL, [(EVIL, EVIL)], sentence=EVIL, warning=EVIL)
