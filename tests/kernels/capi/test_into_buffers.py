@@ -13,6 +13,7 @@ from numba.core import config
 from blowfish_fast import kernels
 from blowfish_fast.kernels.capi import into_buffers as into
 from blowfish_fast.kernels.tree_scaling.greedy_weights import greedy_scaling_fractions
+from blowfish_fast.kernels.window_costs import count_grid
 from tests.kernels.public_calls import words
 
 pytestmark = pytest.mark.kernel
@@ -105,6 +106,13 @@ def test_what_could_overflow_is_refused(changes, code):
     result = into.partition_into(counts, prices, noise, given_["grid"], boundaries)
     assert result == code
     assert code in into.ERRORS
+
+
+def test_the_lowest_price_is_paid_by_every_cell_without_overflow():
+    counts = np.zeros(64, dtype=np.int64)
+    lowest = np.array([-(1 << count_grid.DATA_BITS) // 64])
+    assert into._check_partition(counts, lowest, NONE, 0) == 0
+    assert into._check_partition(counts, lowest - 1, NONE, 0) == into.TOO_LARGE
 
 
 @settings(deadline=None, max_examples=EXAMPLES)

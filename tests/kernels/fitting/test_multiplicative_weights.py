@@ -62,6 +62,20 @@ def test_equals_the_definition(problem, step, passes):
     np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12 * total)
 
 
+@pytest.mark.parametrize("total", [1e-6, 1.0, 1e6])
+def test_sums_keep_their_digits_where_masses_swing(total):
+    # One piece gains nearly all mass and loses it again, before another one is asked.
+    masses, ones = np.ones(3), np.ones(3)
+    pointers, starts, ends = np.arange(4), np.array([0, 0, 1]), np.array([1, 1, 2])
+    arrays = (masses, pointers, starts, ends, ones)
+    targets = np.array([9.0, -8.0, 0.7]) * total
+    found = multiplicative_update(*arrays, targets, total=total, step=2.0, passes=3)
+    expected = reference.multiplicative_weights(
+        masses, dense(*arrays), targets, total, 2.0, 3
+    )
+    np.testing.assert_allclose(found, expected, rtol=1e-10)
+
+
 def test_answers_are_reached_and_the_total_kept():
     masses = np.full(5, 20.0)
     pointers, starts, ends = np.array([0, 1, 2]), np.array([0, 2]), np.array([3, 4])

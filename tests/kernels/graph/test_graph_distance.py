@@ -10,6 +10,7 @@ from numba import config
 
 from blowfish_fast.errors import InputError
 from blowfish_fast.kernels.graph.graph_distance import (
+    _hop,
     adjacency,
     band_distances,
     component_labels,
@@ -84,12 +85,28 @@ def test_steps_from_the_corner_equal_networkx(shape, moves):
     assert found == reference.corner_distances(shape, steps)
 
 
+class Counted(np.ndarray):
+    """An array that counts how many entries are read."""
+
+    reads = 0
+
+    def __getitem__(self, place):
+        Counted.reads += 1
+        return super().__getitem__(place)
+
+
 def test_a_long_line_is_hopped_in_few_steps():
     cells = 2**8 if config.DISABLE_JIT else 2**16
     far = np.minimum(np.arange(cells) + 3, cells - 1)
     first, last = np.zeros(5, dtype=np.int64), np.arange(cells - 5, cells)
     expected = np.ceil(last / 3)
     np.testing.assert_array_equal(band_distances(far, first, last), expected)
+    if config.DISABLE_JIT:
+        # Jumps take all but a few steps; each of the others reads one entry.
+        counted = far.view(Counted)
+        Counted.reads = 0
+        np.testing.assert_array_equal(_hop(counted, first, last), expected)
+        assert Counted.reads < 5 * 2 * (cells.bit_length() + 3)
 
 
 def test_bad_graphs_are_refused():

@@ -127,6 +127,8 @@ def test_bad_trees_are_refused():
         top_down_order(np.array([3, -1, 0]))
     with pytest.raises(InputError, match="one entry per node"):
         subtree_totals(np.ones(3), np.array([-1, 0]), np.array([0, 1]))
+    with pytest.raises(InputError, match="one entry per node"):
+        sums_to_root(np.ones(3), np.array([-1, 0]), np.array([0, 1]))
     with pytest.raises(InputError, match="0 to 1"):
         subtract_children(np.ones(2), np.array([-1, 7]))
     graph = adjacency(np.array([0]), np.array([1]), 2)

@@ -190,6 +190,13 @@ def test_bounds_of_the_exponential_enclose_it_tightly(exponent, bits, digits):
     assert high - low <= Fraction(10) ** (2 - digits)
 
 
+def test_bounds_far_out_are_short_and_twice_as_fine():
+    assert exponential_bounds(Fraction(101), 20) == (0, Fraction(1, 10**40))
+    # One step before, they are those of the exponential itself.
+    low, high = exponential_bounds(Fraction(100), 20)
+    assert 0 < low < high < Fraction(1, 10**40)
+
+
 def test_constants_are_correctly_rounded():
     with mpmath.workprec(200):
         step = mpmath.log(2) / 128

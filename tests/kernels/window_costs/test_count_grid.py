@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from blowfish_fast.errors import InputError
 from blowfish_fast.kernels.window_costs.count_grid import (
+    DATA_BITS,
     IMPOSSIBLE,
     fixed_point,
     grid_units,
@@ -149,3 +150,13 @@ def test_refuses_what_does_not_fit_the_grid(largest, penalty, scale, step):
     scales = None if scale is None else np.array([scale])
     with pytest.raises(InputError):
         grid_units(np.array([0, largest]), 0, np.array([penalty]), scales, step)
+
+
+def test_the_sum_of_all_cells_fits_the_grid():
+    # Each of them would fit alone.
+    most = 1 << (DATA_BITS - 12)
+    free = np.zeros(1)
+    fits = grid_units(np.array([0] + [most] * 4095), 0, free, None, 1.0)
+    assert fits[0] == 0
+    with pytest.raises(InputError, match="in 4097 cells, do not fit 64 bits"):
+        grid_units(np.array([0] + [most] * 4096), 0, free, None, 1.0)
