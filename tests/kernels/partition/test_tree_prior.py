@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from numba import config
 from scipy import stats
 
-from blowfish_fast.kernels.partition import dyadic_partition
+from blowfish_fast.kernels.partition import dyadic_partition, tree_prior
 from blowfish_fast.kernels.partition.dyadic_partition import (
     choose_blocks,
     run_totals,
@@ -238,3 +238,11 @@ def test_even_counts_are_divided_as_without_runs():
             for one in (False, True)
         )
         assert np.array_equal(plain, runs)
+
+
+@pytest.mark.parametrize("levels", [1, 4, 20])
+def test_the_floor_lies_below_every_candidate_that_isolates_a_window(levels):
+    # A split is 1/8, the equal cuts share 1/8: the finest has 2^-levels of it at least.
+    cut = (3 + levels) * np.log(2)
+    expected = 64 + np.ceil(levels * (3 * np.log(2) + cut) + cut)
+    assert tree_prior._floor(levels, (6.0, 1.0, 1.0)) == expected

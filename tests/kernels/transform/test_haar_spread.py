@@ -72,6 +72,15 @@ def test_among_equal_parts_the_smaller_scale_is_named():
     )
 
 
+@pytest.mark.parametrize("cell", range(4))
+def test_the_smaller_scale_is_named_whichever_row_comes_last(cell):
+    # A quarter of the sum and of the top, half a difference.
+    scales = np.array([1.0, 1.0, 0.5, 0.5])
+    boxes = np.array([0, 1]), np.array([[cell]]), np.array([[cell + 1]]), np.ones(1)
+    found = haar_spread_boxes(scales, scales, (4,), *boxes)
+    assert (found[2].tolist(), found[4].tolist()) == ([0.25], [0.5])
+
+
 def test_two_boxes_that_make_one_equal_it():
     variances = np.arange(1.0, 36.0)
     halves = np.array([0, 2]), np.array([[1, 1], [3, 1]]), np.array([[3, 6], [4, 6]])
