@@ -12,14 +12,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
-from functools import partial
+from functools import lru_cache, partial
 from typing import NamedTuple
 
 import numpy as np
 
 from blowfish_fast._support.typing import ByteArray, IntArray, WordArray
 from blowfish_fast.errors import InputError
-from blowfish_fast.kernels._arguments import Words
+from blowfish_fast.kernels._arguments import Words, as_input
 from blowfish_fast.kernels._jit import kernel
 from blowfish_fast.kernels.sampling.exponential_choice import (
     choose,
@@ -67,6 +67,7 @@ def tree_weights(
     return fixed_point_tree(given, rate, penalty, tuple(quantile), tuple(base), runs)
 
 
+@lru_cache(maxsize=64)
 def sampling_slack(
     cells: int,
     *,
@@ -104,11 +105,10 @@ def sampling_slack(
 class _Level(NamedTuple):
     """The nodes of one height: what their children say, and room for themselves."""
 
-    first_node: int
-    runs: int
-    base: IntArray
     child_totals: IntArray
     child_sums: IntArray
+    costs: IntArray
+    base: IntArray
     totals: IntArray
     sums: IntArray
     """The cells of each kind of run, then the windows of 2, 4 ... cells, added up."""
@@ -143,16 +143,14 @@ def choose_blocks(
             nodes = costs[height].size
             totals = np.empty(nodes, dtype=np.int64)
             sums = np.empty((nodes, kinds + height), dtype=np.int64)
-            sums[:, -1] = _bucket_weights(costs[height], cells, height, weights)
-            first, base = 1 << (levels - height), weights.bases[height]
-            level = _Level(first, kinds, base, child_totals, child_sums, totals, sums)
+            base = weights.bases[height]
+            level = _Level(child_totals, child_sums, costs[height], base, totals, sums)
+            prices = _bucket_prices(nodes, cells, height, weights)
+            first, bits = 1 << (levels - height), weights.fraction_bits
+            work = partial(_choose_block, level, prices, kinds, words, first, bits)
             pairs = child_totals.size // 2
-            work = partial(_choose_block, level, weights, words)
             each = pool.map if threads > 1 and pairs > _ROWS else map
             yield from each(work, range(0, pairs, _ROWS))
-            if nodes > pairs:  # an empty right half: the left child stands for both
-                totals[-1] = child_totals[-1]
-                sums[-1, :-1] = child_sums[-1]
             child_totals, child_sums = totals, sums
 
 
@@ -171,45 +169,76 @@ def _read_once(words: Words, count: int) -> Words:
     return read
 
 
-def _choose_block(
-    level: _Level, weights: TreeWeights, words: Words, first: int
-) -> tuple[int, IntArray, IntArray]:
-    """Decide for the nodes from the `first` on, and write down their totals."""
-    last = min(first + _ROWS, level.child_totals.size // 2)
-    left, right = slice(2 * first, 2 * last, 2), slice(2 * first + 1, 2 * last, 2)
-    below = level.child_sums
-    inner = level.sums[first:last, :-1]
-    np.add(below[left], below[right], out=inner)
-    windows = inner[:, level.runs :]
-    np.maximum(windows, weights.floor, out=windows)
-    table = np.empty((last - first, level.base.size), dtype=np.int64)
-    table[:, _BUCKET] = level.sums[first:last, -1]
-    table[:, _SPLIT] = level.child_totals[left] + level.child_totals[right]
-    if windows.shape[1]:
-        table[:, _CUT] = 0
-        offered = _CUT + 1 + windows.shape[1]
-        table[:, _CUT + 1 : offered] = windows
-        table[:, offered:] = inner[:, : table.shape[1] - offered]
-    table += level.base
-    position = level.first_node + first
-    found = weigh_block(words, position, table, weights.fraction_bits)
-    choices, level.totals[first:last] = found
-    return position, table, choices
-
-
-def _bucket_weights(
-    costs: IntArray, cells: int, height: int, weights: TreeWeights
-) -> IntArray:
-    """Return the log-weight of each window as a bucket, relative to its cells."""
+def _bucket_prices(
+    nodes: int, cells: int, height: int, weights: TreeWeights
+) -> tuple[int, ...]:
+    """Return saved, cost of a unit, most units, floor, and what the last node lacks."""
     length = 1 << height
     coefficient = weights.coefficients[height]
     saved = (length - 1) * weights.penalty
     # A dearer bucket would end at the floor anyway; the product cannot overflow.
     ceiling = (saved - weights.floor) // coefficient + 1 if coefficient else 0
-    bucket = saved - coefficient * np.minimum(costs, ceiling)
-    bucket[-1] -= (costs.size * length - cells) * weights.penalty
-    limited: IntArray = np.maximum(bucket, weights.floor)
-    return limited
+    missing = (nodes * length - cells) * weights.penalty
+    return saved, coefficient, ceiling, weights.floor, missing
+
+
+def _choose_block(
+    level: _Level,
+    prices: tuple[int, ...],
+    runs: int,
+    words: Words,
+    first_node: int,
+    bits: int,
+    first: int,
+) -> tuple[int, IntArray, IntArray]:
+    """Decide for the nodes from the `first` on, and write down their totals."""
+    more = first + _ROWS < level.child_totals.size // 2
+    end = first + _ROWS if more else level.costs.size
+    table = _offered(level, prices, runs, first, end)
+    position = first_node + first
+    choices, totals = weigh_block(words, position, table, bits)
+    level.totals[first : first + totals.size] = totals
+    return position, table, choices
+
+
+@kernel
+def _offered(
+    level: _Level, prices: tuple[int, ...], runs: int, first: int, end: int
+) -> IntArray:
+    """Add up what the children of some nodes say; return the log-weights to choose by.
+
+    The last node may have no right half: its left child stands for both.
+    """
+    below, sums, child_totals = level.child_sums, level.sums, level.child_totals
+    saved, coefficient, ceiling, floor, missing = prices
+    added, last = below.shape[1], level.costs.size - 1
+    pairs = min(end, child_totals.size // 2)
+    table = np.empty((pairs - first, level.base.size), dtype=np.int64)
+    for node in range(first, end):
+        bucket = saved - coefficient * min(level.costs[node], ceiling)
+        sums[node, added] = max(bucket - missing if node == last else bucket, floor)
+        if node >= pairs:
+            level.totals[node] = child_totals[2 * node]
+            for column in range(added):
+                sums[node, column] = below[2 * node, column]
+            continue
+        row = node - first
+        table[row, _BUCKET] = sums[node, added]
+        table[row, _SPLIT] = child_totals[2 * node] + child_totals[2 * node + 1]
+        for column in range(added):
+            both = below[2 * node, column] + below[2 * node + 1, column]
+            if column >= runs:
+                both = max(both, floor)
+            sums[node, column] = both
+            # Runs come first among the sums, and last among the choices.
+            place = _CUT + 1 + (column - runs) % added
+            if place < table.shape[1]:
+                table[row, place] = both
+        if added > runs:
+            table[row, _CUT] = 0
+        for column in range(table.shape[1]):
+            table[row, column] += level.base[column]
+    return table
 
 
 def _cell_rows(x: IntArray, weights: OutlierWeights, share: int) -> IntArray:
@@ -230,17 +259,26 @@ def run_totals(x: IntArray, weights: OutlierWeights, fraction_bits: int) -> IntA
     most = min(weights.most, int(x.max()))
     listed = most < x.size
     counts = np.arange(most + 1) if listed else x
-    places = np.clip(x, 0, most) if listed else None
+    places = as_input(x if listed else np.arange(x.size), np.int64)
     silent = np.zeros(counts.size, dtype=np.uint64)
     scratch = np.empty((3, counts.size), dtype=np.int64)
-    nodes = np.arange(0, x.size, 1 << (weights.height - 1))
-    totals = np.empty((nodes.size, len(weights.kept)), dtype=np.int64)
+    width = 1 << (weights.height - 1)
+    totals = np.empty((-(-x.size // width), len(weights.kept)), dtype=np.int64)
     for share in range(totals.shape[1]):
         rows = _cell_rows(counts, weights, share)
         weigh_rows(rows, silent, fraction_bits, *scratch)
-        each = scratch[1] if places is None else scratch[1][places]
-        totals[:, share] = np.add.reduceat(each, nodes)
+        _add_cells(scratch[1], places, width, totals[:, share])
     return totals
+
+
+@kernel
+def _add_cells(each: IntArray, places: IntArray, width: int, sums: IntArray) -> None:
+    """Add up what cells weigh, `width` of them at a time; places are cut to fit."""
+    for node in range(sums.size):
+        total = 0
+        for cell in range(node * width, min((node + 1) * width, places.size)):
+            total += each[min(max(places[cell], 0), each.size - 1)]
+        sums[node] = total
 
 
 @kernel
@@ -300,13 +338,14 @@ def cut_out(
     Cell i reads the word at its number in the heap, 2**levels + i.
     """
     leaves = 1 << (x.size - 1).bit_length()
-    places = [boundaries]
+    marked = np.zeros(x.size + 1, dtype=np.bool_)
+    marked[boundaries] = True
     for start, end, share in runs.tolist():
         rows = _cell_rows(x[start:end], weights, share)
         drawn = choose(words, leaves + start, rows, fraction_bits)
-        found = start + np.flatnonzero(drawn == _ALONE)
-        places += [found, found + 1]
-    return np.unique(np.concatenate(places)) if runs.size else boundaries
+        marked[start:end] |= drawn == _ALONE
+        marked[start + 1 : end + 1] |= drawn == _ALONE
+    return np.flatnonzero(marked) if runs.size else boundaries
 
 
 def sample_dyadic_partition(

@@ -172,5 +172,4 @@ def _base_logarithms(levels: int, base: Base, bits: int) -> tuple[IntArray, ...]
             shares = [bucket, split, *(first / (1 << k) for k in range(height))]
         logarithms = [round(logarithm(share) * (1 << bits)) for share in shares]
         table.append(np.array(logarithms, dtype=np.int64))
-        table[-1].flags.writeable = False
     return tuple(table)
