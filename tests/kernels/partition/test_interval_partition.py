@@ -311,3 +311,18 @@ def test_refuses_what_is_no_partition_problem():
     for arguments, options in refused:
         with pytest.raises(InputError):
             least_cost_partition(*arguments, **options)
+
+
+@pytest.mark.usefixtures("small_blocks")
+def test_costs_are_kept_for_one_block_at_a_time(monkeypatch):
+    extended, shapes = interval_partition.extend_partitions, set()
+
+    def extend(rows, *rest):
+        shapes.add(rows.shape[1])
+        extended(rows, *rest)
+
+    monkeypatch.setattr(interval_partition, "extend_partitions", extend)
+    for cells in (40, 700):
+        penalties = np.full(cells.bit_length(), 3.0)
+        least_cost_partition(np.arange(cells) // 9, penalties, step=1.0)
+    assert shapes == {40, 256}
