@@ -23,6 +23,9 @@ from blowfish_fast.kernels._jit import kernel
 
 from .graph_distance import check_runs, group_rows
 
+FEW_WITHOUT_TAIL = 64
+"""Up to here they are looked at for every query; runs of cells are then left out."""
+
 
 class _Runs(NamedTuple):
     """Queries as runs of cells with one value each."""
@@ -34,7 +37,7 @@ class _Runs(NamedTuple):
 
 
 class _EdgeNoise(NamedTuple):
-    """Edges with their noise, and the edges at each cell."""
+    """Edges with their noise, the edges at each cell, and how far the longest leads."""
 
     heads: IntArray
     tails: IntArray
@@ -42,6 +45,7 @@ class _EdgeNoise(NamedTuple):
     widths: FloatArray
     at: IntArray
     edges: IntArray
+    reach: int
 
 
 @kernel
@@ -57,8 +61,17 @@ def _moments(runs: _Runs, noise: _EdgeNoise, cells: int) -> FloatArray:
             for cell in range(starts[piece], ends[piece]):
                 row[cell] += values[piece]
         variance = square = largest = steps = width = 0.0
-        for piece in range(begin, end):
-            for cell in range(starts[piece], ends[piece]):
+        for run in range(2 * begin, 2 * end + 1):
+            first, last = cells, cells + 1
+            if run < 2 * end:
+                # Edges further inside a run join cells of one value.
+                first, last = starts[run // 2], ends[run // 2]
+                near = min(first + noise.reach, last)
+                if run % 2 == 0:
+                    last = near
+                else:
+                    first = max(near, last - noise.reach)
+            for cell in range(first, last):
                 for entry in range(at[cell], at[cell + 1]):
                     edge = edges[entry]
                     head, tail = heads[edge], tails[edge]
@@ -68,6 +81,9 @@ def _moments(runs: _Runs, noise: _EdgeNoise, cells: int) -> FloatArray:
                         # Both ends covered: the head counts the edge.
                         if cell == tail and row[head] != 0.0:
                             continue
+                    elif (cell == cells) == (noise.reach == cells):
+                        # Few edges without a tail wait behind all cells.
+                        continue
                     amount = row[head] - other
                     size = abs(amount) * widths[edge]
                     variance += amount * amount * variances[edge]
@@ -118,7 +134,11 @@ def cut_variances(
         np.where(ends_of_edges < 0, cells, ends_of_edges), cells + 1
     )
     runs = _Runs(pointers, starts, ends, values)
-    noise = _EdgeNoise(heads, tails, variances, widths, at, places // 2)
+    inside = tails >= 0
+    reach = int(np.abs(heads - tails).max(where=inside, initial=0))
+    if tails.size - np.count_nonzero(inside) > FEW_WITHOUT_TAIL:
+        reach = cells
+    noise = _EdgeNoise(heads, tails, variances, widths, at, places // 2, reach)
     return _moments(runs, noise, cells)
 
 

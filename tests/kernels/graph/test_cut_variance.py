@@ -55,6 +55,21 @@ def test_equals_the_definition(cells, data):
     np.testing.assert_allclose(found, reference.cut_variance(queries, *noise))
 
 
+@pytest.mark.parametrize("without_tail", [0, 3, 80])
+def test_long_runs_are_looked_at_where_they_begin_and_end(without_tail):
+    rng = np.random.default_rng(without_tail)
+    cells, queries = 120, np.zeros((6, 120))
+    for row, (start, end) in zip(queries, rng.integers(0, 120, (6, 2)), strict=True):
+        row[start:] += 1.0
+        row[end:] += 0.5
+    heads = rng.integers(0, cells - 4, 300)
+    tails = heads + rng.integers(1, 5, 300)
+    tails[:without_tail] = -1
+    noise = heads, tails, rng.uniform(1, 2, 300), rng.uniform(1, 2, 300)
+    found = cut_variances(*runs(queries), *noise, cells)
+    np.testing.assert_allclose(found, reference.cut_variance(queries, *noise))
+
+
 def test_a_rectangle_of_nine_cells_cuts_twelve_edges():
     # Oracle T3: the 3 x 3 square inside a grid.
     side = 5
