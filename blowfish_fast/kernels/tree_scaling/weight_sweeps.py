@@ -179,6 +179,34 @@ def _refined(
 
 
 @kernel
+def _level_error(
+    ranges: SortedRanges, tree: RegularLevels, with_root: bool, root_exact: bool
+) -> float:
+    """Return the error of the ranges if all levels have one weight, or all but one."""
+    sizes, fan_out = tree.sizes, tree.fan_out
+    moving = copy_ranges(ranges)
+    inside = np.zeros(sizes[0])
+    active = separate_inside(moving, inside)
+    level = leaf_level(tree, inside, inside)
+    variance, residual, total = level.variance, level.residual, level.total
+    for height in range(1, sizes.size):
+        level = level_above(level, tree)
+        active = climb_ranges(moving, active, level)
+        share = 1.0 / (height + 1.0)
+        if height == sizes.size - 1 and not with_root:
+            share = 0.0
+        rest, own = (1.0 - share) ** 2, share * share
+        for index in range(sizes[height]):
+            start = index * fan_out
+            stays = level.spread[index]
+            for child in range(start, min(start + fan_out, level.below)):
+                stays += residual[child]
+            variance[index] = total[index] / (rest + own * total[index])
+            residual[index] = stays / rest
+    return float(residual[0] + (0.0 if root_exact else variance[0] * inside[0]))
+
+
+@kernel
 def _tuned(
     ranges: SortedRanges,
     floor: float,
@@ -193,12 +221,11 @@ def _tuned(
     if root_exact:
         weights[-1] = 0.0
     for measured in range(levels - 1, levels if root_exact else levels + 1):
-        equal = np.full(weights.size, 1.0 / measured)
-        if measured < levels:
-            equal[-1] = 0.0
-        found = error_gradients(ranges, 0.0, equal, tree, root_exact).error
+        found = _level_error(ranges, tree, measured == levels, root_exact)
         if found < error:
-            weights, error = equal, found
+            weights, error = np.full(weights.size, 1.0 / measured), found
+            if measured < levels:
+                weights[-1] = 0.0
     if sweeps > 0:
         return _refined(ranges, floor, weights, tree, root_exact, sweeps)
     return weights, error
