@@ -22,7 +22,7 @@ from blowfish_fast.kernels.space.interval_pieces import check_pieces
 from .fit import subtree_variances
 from .noise_rows import surplus_shares
 from .shape import Tree, tree_of_parents
-from .spread import Leaves, Runs, enter_mixed, tree_spread_pieces
+from .spread import Leaves, Runs, tree_spread_pieces
 
 KINDS = ("all_ranges", "prefixes", "identity", "bucket_identity", "total")
 
@@ -242,34 +242,52 @@ def tree_total_variance(
 
 @kernel
 def _over_pieces(
-    known: FloatArray, leaves: Leaves, queries: IntArray, runs: Runs
+    known: FloatArray, leaves: Leaves, queries: IntArray, runs: Runs, levels: int
 ) -> FloatArray:
-    """Enter mixed nodes from the root, and add up the noise on the way back."""
-    first_child = leaves[0]
+    """Walk through mixed nodes from left to right; each adds its children's scatter."""
+    first_child, first, end = leaves
+    starts, ends, values = runs
+    root = known.size - 1
     variances = np.empty(queries.size - 1)
-    coverage = np.zeros(known.size)
-    mixed = np.zeros(known.size, dtype=np.bool_)
-    entered, pieces = np.empty((2, known.size), dtype=np.int64)
-    room = (coverage, mixed, entered, pieces)
+    above = np.empty(levels, dtype=np.int64)
+    groups = np.empty((levels, 3))
     for query in range(variances.size):
+        piece, stop = queries[query], queries[query + 1]
         total = 0.0
-        visited = enter_mixed(leaves, runs, queries[query], queries[query + 1], room)
-        for back in range(visited - 1, -1, -1):
-            node = entered[back]
-            begin, end = first_child[node], first_child[node + 1]
-            mean = spread = 0.0
-            whole = True
-            for child in range(begin, end):
-                mean += known[child] * coverage[child]
-                spread += known[child]
-                whole &= coverage[child] == coverage[begin]
-            coverage[node] = mean / spread if spread > 0.0 else 0.0
-            if whole:
-                coverage[node] = coverage[begin]
+        depth, node, child = 0, root, first_child[root]
+        group = (0.0, 0.0, 0.0)
+        while True:
+            if child < first_child[node + 1]:
+                while piece < stop and ends[piece] <= first[child]:
+                    piece += 1
+                value, limit = 0.0, end[root]
+                if piece < stop and starts[piece] < end[child]:
+                    value, limit = values[piece], ends[piece]
+                    if starts[piece] > first[child] or limit < end[child]:
+                        above[depth] = node
+                        groups[depth, 0], groups[depth, 1], groups[depth, 2] = group
+                        depth += 1
+                        node, child = child, first_child[child]
+                        group = (0.0, 0.0, 0.0)
+                        continue
+                elif piece < stop:
+                    limit = starts[piece]
+                # Siblings that are covered alike count as one.
+                weight = known[child]
+                child += 1
+                while child < first_child[node + 1] and end[child] <= limit:
+                    weight += known[child]
+                    child += 1
+                group = _merged(group, (weight, value, 0.0))
                 continue
-            for child in range(begin, end):
-                total += known[child] * (coverage[child] - coverage[node]) ** 2
-        variances[query] = total + known[-1] * coverage[known.size - 1] ** 2
+            total += group[2]
+            if depth == 0:
+                break
+            depth -= 1
+            left = (groups[depth, 0], groups[depth, 1], groups[depth, 2])
+            group = _merged(left, (known[node], group[1], 0.0))
+            node, child = above[depth], node + 1
+        variances[query] = total + known[root] * group[1] ** 2
     return variances
 
 
@@ -296,4 +314,6 @@ def tree_variances(
     pointers, starts, ends = check_pieces(pointers, starts, ends, tree.leaves)
     values = np.ascontiguousarray(values, dtype=np.float64)
     leaves = (tree.first_child, tree.starts, tree.ends)
-    return _over_pieces(known, leaves, pointers, (starts, ends, values))
+    return _over_pieces(
+        known, leaves, pointers, (starts, ends, values), tree.offsets.size
+    )
