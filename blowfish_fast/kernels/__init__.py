@@ -85,7 +85,7 @@ __getattr__, __dir__, __all__ = attach(
         "transform.fourier_rows": "STEP_BITS circle_sums heaviest_column largest_turn",
         "transform.haar_spread": "haar_noise spread_boxes",
         "tree.block_spread": "block_noise hat_diagonal hierarchy_variances "
-        "moment_bounds range_cuts",
+        "lift_cuts moment_bounds range_cuts",
         "tree.block_trees": "trees_over_blocks worst_block_move",
         "tree.fit": "lower_bounds pruned_leaves top_down_fit",
         "tree.moments": "tree_variances",

@@ -117,6 +117,7 @@ from .transform.haar_transform import haar_worst_move as haar_worst_move
 from .tree.block_spread import block_noise as block_noise
 from .tree.block_spread import hat_diagonal as hat_diagonal
 from .tree.block_spread import hierarchy_variances as hierarchy_variances
+from .tree.block_spread import lift_cuts as lift_cuts
 from .tree.block_spread import moment_bounds as moment_bounds
 from .tree.block_spread import range_cuts as range_cuts
 from .tree.block_trees import trees_over_blocks as trees_over_blocks

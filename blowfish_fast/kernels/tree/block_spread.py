@@ -39,7 +39,8 @@ class NodeNoise(NamedTuple):
     variance given all measurements, `smoothed` that of the borders, the first before
     all cells. `logarithms` and `stops` are running products, with the number of zero
     factors, of how far each border follows the next. `lifted` holds, of a cut before
-    each cell, the part that it takes of its block, and the variance inside the block.
+    each cell, the part that it takes of its block, and the variance inside the block;
+    it is empty before `lift_cuts`.
     """
 
     known: FloatArray
@@ -126,8 +127,11 @@ def block_noise(variances: FloatArray, trees: BlockTrees) -> NodeNoise:
     chain = _border_chain(known, nodes_noise[2], nodes_noise[4], borders)
     sizes = np.append(np.diff(trees.edges), 1)
     block_of = np.repeat(np.arange(trees.blocks + 1), sizes)
-    unlifted = np.zeros((0, 2))
-    noise = NodeNoise(*nodes_noise, *chain, block_of, unlifted)
+    return NodeNoise(*nodes_noise, *chain, block_of, np.zeros((0, 2)))
+
+
+def lift_cuts(noise: NodeNoise, trees: BlockTrees) -> NodeNoise:
+    """Return `block_noise` with all cuts lifted, so that many need no climb each."""
     tree = trees.tree
     lifted = _lift_cuts(noise, trees.tops, tree.first_child, tree.starts)
     return noise._replace(lifted=lifted)
@@ -306,8 +310,9 @@ def _variances(
                 plain += amounts[past]
                 past += 1
             covered = 0.0
+            single = past == cut + 1 and fractions[cut] == 0.0
             # The end of the line: nothing of it lies inside a block.
-            if block < blocks and past == cut + 1 and fractions[cut] == 0.0:
+            if block < blocks and single and noise.lifted.size > 0:
                 covered = plain * noise.lifted[cells[cut], 0]
                 variance += plain * plain * noise.lifted[cells[cut], 1]
             elif block < blocks:

@@ -13,6 +13,7 @@ from blowfish_fast.kernels.tree.block_spread import (
     block_noise,
     hat_diagonal,
     hierarchy_variances,
+    lift_cuts,
     moment_bounds,
     range_cuts,
 )
@@ -57,12 +58,14 @@ def test_equals_the_dense_variance(problem, data):
     cuts = data.draw(
         st.lists(st.lists(cut, max_size=6).map(sorted), min_size=1, max_size=6)
     )
-    found = hierarchy_variances(block_noise(variances, trees), trees, *packed(cuts))
+    noise = block_noise(variances, trees)
     coefficients = reference.dense_coefficients(
         variances, rows, queries_of(cuts, cells)
     )
     expected = (coefficients**2 * variances).sum(axis=1)
-    np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-7)
+    for known in (noise, lift_cuts(noise, trees)):
+        found = hierarchy_variances(known, trees, *packed(cuts))
+        np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-7)
 
 
 def test_all_ranges_of_a_long_line_keep_their_digits():
@@ -77,12 +80,14 @@ def test_all_ranges_of_a_long_line_keep_their_digits():
     rng = np.random.default_rng(1)
     ends = np.sort(rng.integers(0, cells + 1, (200, 2)), axis=1)
     cuts = [[(int(a), 0.0, -1.0), (int(b), 0.0, 1.0)] for a, b in ends]
-    found = hierarchy_variances(block_noise(variances, trees), trees, *packed(cuts))
+    noise = block_noise(variances, trees)
     coefficients = reference.dense_coefficients(
         variances, rows, queries_of(cuts, cells)
     )
     expected = (coefficients**2 * variances).sum(axis=1)
-    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-7)
+    for known in (noise, lift_cuts(noise, trees)):
+        found = hierarchy_variances(known, trees, *packed(cuts))
+        np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-7)
 
 
 def test_o7_a_block_total_has_four_thirds_of_a_nodes_variance():
