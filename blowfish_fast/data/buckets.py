@@ -156,6 +156,8 @@ class Buckets:
             raise DomainError(
                 f"a partition of {inner.cells} cells cannot group {self.count} buckets"
             )
+        if self.are_single_cells and self.order is None:
+            return inner
         if inner.order is None:
             return Buckets(self.edges[inner.edges], self.order, curve=self.curve)
         sizes = self.sizes[inner.order]

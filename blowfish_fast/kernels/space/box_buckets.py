@@ -247,8 +247,13 @@ def _cover(
                 else:
                     low = bounds[levels[level] + node, 0, axis]
                     high = bounds[levels[level] + node, 1, axis]
-                inside = min(highs[query, axis], high) - max(lows[query, axis], low)
-                share *= max(inside, 0.0) / (high - low)
+                begin_in, end_in = lows[query, axis], highs[query, axis]
+                if not (end_in > low and begin_in < high):
+                    share = 0.0
+                    break
+                if begin_in > low or end_in < high:
+                    inside = min(end_in, high) - max(begin_in, low)
+                    share *= max(inside, 0.0) / (high - low)
             if share == 0.0:
                 continue
             if share < 1.0 and level > 0:
