@@ -344,7 +344,8 @@ class QuadTree(Mechanism):
         along = private.coarsened(buckets)
         measurement = along.measure(strategy, budget=private.remaining)
         details["boxes"] = strategy.tree.nodes
-        fit = None if self.fit is None else lambda _: pruned_cells(measurement)
+        fits = self.fit is not None and not private.dry_run
+        fit = (lambda _: pruned_cells(measurement)) if fits else None
         return Outcome.of(measurement, details, fit=fit)
 
     def _top(self, private: Handle) -> tuple[BoxTree, dict[str, Any]]:
