@@ -15,6 +15,7 @@ import os
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager, suppress
@@ -36,6 +37,9 @@ BASE_BYTES = 2**26
 
 COMPILER_BYTES = 640 * 2**20
 """Address space taken when the compiler is loaded and kernels are built."""
+
+SECONDS_KEPT = 0.05
+_seen = (float("-inf"), 0.0)
 
 
 def usable_cores(most: int = 8) -> int:
@@ -165,8 +169,15 @@ def check_memory(needed: int, what: str, consequence: str) -> None:
 
 
 def memory_room() -> float:
-    """Return how many bytes this process can still have; infinite if nobody says."""
-    return max(min(_address_room(), _container_room(), _free_memory()), 0.0)
+    """Return how many bytes this process can still have; infinite if nobody says.
+
+    What others leave is read 20 times a second at most: those who start at once see the
+    same anyway.
+    """
+    global _seen
+    if time.monotonic() - _seen[0] > SECONDS_KEPT:
+        _seen = time.monotonic(), min(_container_room(), _free_memory())
+    return max(min(_address_room(), _seen[1]), 0.0)
 
 
 def _address_room() -> float:

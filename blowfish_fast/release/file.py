@@ -38,6 +38,9 @@ MOST_STORED = 2**20
 LARGEST_UNITS = {1: 2**62, 2: 2**200}
 """Rates are whole parts of a unit of epsilon, or of rho, which grows with squares."""
 
+EIGHT_BYTES = (np.dtype(np.int64).str, np.dtype(np.float64).str)
+NARROW = [(np.dtype(f"i{size}"), 2.0 ** (8 * size - 1)) for size in (1, 2, 4)]
+
 Found = TypeVar("Found")
 
 
@@ -48,7 +51,7 @@ def release_bytes(parts: Mapping[str, Any]) -> bytes:
         "version": parts["version"],
         "mechanism": parts["mechanism"],
         "domain": parts["domain"].to_dict(),
-        "guarantee": parts["guarantee"].to_dict(),
+        "guarantee": parts["guarantee"]._plain(),
         "interval_scope": parts["interval_scope"],
         "fresh": parts["fresh"],
         "units": parts["units"],
@@ -137,14 +140,16 @@ def _packing(array: AnyArray) -> int:
 
 def narrowed(values: AnyArray) -> AnyArray:
     """Return whole numbers in the fewest bytes that hold every bit of them."""
-    if not values.size or values.dtype not in (np.int64, np.float64):
+    if not values.size or values.dtype.str not in EIGHT_BYTES:
         return values
-    low, high = values.min(), values.max()
-    for kind in (np.int8, np.int16, np.int32):
-        limits = np.iinfo(kind)
-        if limits.min <= low and high <= limits.max:
+    low, high = float(values.min()), float(values.max())
+    for kind, limit in NARROW:
+        if -limit <= low and high < limit:
             narrow = values.astype(kind)
-            same = narrow.astype(values.dtype).view(np.int64) == values.view(np.int64)
+            if values.dtype.kind == "i":
+                return narrow
+            back = narrow.astype(np.float64)
+            same = back.view(np.int64) == values.view(np.int64)
             return narrow if same.all() else values
     return values
 

@@ -99,9 +99,12 @@ class Guarantee(Paid):
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data, for JSON; epsilon or rho as an exact fraction in text."""
+        return {**self._plain(), "policy": json.loads(json.dumps(self.policy))}
+
+    def _plain(self) -> dict[str, Any]:
         return {
             **self.budget.to_dict(),
-            "policy": json.loads(json.dumps(self.policy)),
+            "policy": self.policy,
             "meaning": self.meaning,
             "neighbours": self.neighbours,
             "secure": self.secure,

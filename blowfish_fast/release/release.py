@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain
 from types import MappingProxyType
@@ -264,7 +264,7 @@ class Release(Tabular):
     ) -> Certificate | None:
         """Return the certificate that says most; None where none is needed, or fits."""
         linear = self.interval_scope == "noise" and len(self.measurements) == 1
-        if linear and self.holds_truth(workload).all():
+        if not self.certificates or (linear and self.holds_truth(workload).all()):
             return None
         for kind in ("shape", "quantile", "curve", "all"):
             for one in sorted(self.certificates, key=lambda one: one.confidence):
@@ -572,8 +572,7 @@ class Release(Tabular):
 
     def to_bytes(self) -> bytes:
         """Return the release as the bytes of its file."""
-        parts = {one.name: getattr(self, one.name) for one in fields(self)}
-        return release_bytes(parts)
+        return release_bytes(vars(self))
 
     @classmethod
     def from_bytes(cls, content: bytes) -> Self:

@@ -101,6 +101,18 @@ def test_parts_of_one_request_add_up(monkeypatch):
     assert ledger.spent == 0
 
 
+def test_what_others_leave_is_not_read_for_every_release(monkeypatch):
+    found = iter([5.0 * 2**20, 7.0 * 2**20])
+    monkeypatch.setattr(machine, "_free_memory", lambda: next(found))
+    monkeypatch.setattr(machine, "_container_room", lambda: float("inf"))
+    monkeypatch.setattr(machine, "_address_room", lambda: 6.0 * 2**20)
+    monkeypatch.setattr(machine, "_seen", (float("-inf"), 0.0))
+    monkeypatch.setattr(machine, "SECONDS_KEPT", 3600.0)
+    assert machine.memory_room() == machine.memory_room() == 5.0 * 2**20
+    monkeypatch.setattr(machine, "SECONDS_KEPT", -1.0)
+    assert machine.memory_room() == 6.0 * 2**20
+
+
 def test_an_unused_compiler_needs_room_too(monkeypatch):
     monkeypatch.setattr(machine, "memory_room", lambda: 2.0**28)
     monkeypatch.setattr(machine, "sys", SimpleNamespace(modules={"numba": None}))
