@@ -15,7 +15,14 @@ import pytest
 
 import blowfish_fast as bf
 from blowfish_fast.apps.cli.commands import audit as audit_command
-from blowfish_fast.audit import QUICK, Report, Verdict, audit_everything, walk
+from blowfish_fast.audit import (
+    QUICK,
+    Report,
+    Verdict,
+    audit_everything,
+    black_box,
+    walk,
+)
 from blowfish_fast.audit.black_box import (
     EXCESS,
     Power,
@@ -146,6 +153,22 @@ def test_a_large_excess_is_seen_and_none_where_there_is_none():
     )
     assert none.seen == 0
     assert none.share == 0
+    assert (seen.share, Power(1, 4, 10, EXCESS).share) == (1, 0.25)
+
+
+def test_plants_are_looked_for_in_noise_that_no_other_one_has_seen(monkeypatch):
+    # An audit draws its two sides from its seed and the next one.
+    seeds: list[int] = []
+
+    def audit(*given, seed, **more):
+        seeds.extend([seed, seed + 1])
+        return SimpleNamespace(passed=False)
+
+    monkeypatch.setattr(black_box, "audit_noise", audit)
+    policy = bf.policies.AddRemove(LINE)
+    step = watch(*bf.Laplace.example(LINE, policy, 1)).measured[0]
+    power = detection_power(step.result, policy, (0, -1), samples=9, trials=5)
+    assert (power.seen, len(set(seeds))) == (5, 10)
 
 
 def test_time_that_follows_noise_does_not_pass():

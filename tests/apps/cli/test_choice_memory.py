@@ -17,6 +17,8 @@ from blowfish_fast.apps.cli import mechanism_choice
 from blowfish_fast.apps.cli.parsing.job import Job
 from blowfish_fast.apps.cli.release_job import read_facts
 
+SOURCES = mechanism_choice._sources
+"""What it is before a fixture replaces it."""
 STATED = Job(domain=["32"], policy="threshold:3", workload="ranges:40", epsilon="1")
 
 
@@ -220,3 +222,15 @@ def test_steps_are_counted_where_several_mechanisms_are_tried(
     job = STATED.overridden(Job(**stated))
     mechanism_choice.choose_with_progress(read_facts(job), job)
     assert asked == [shown]
+
+
+def test_an_edit_of_any_file_is_seen(tmp_path, monkeypatch):
+    old, new = tmp_path / "old.py", tmp_path / "room" / "new.py"
+    new.parent.mkdir()
+    for path, at in ((old, 7), (new, 9)):
+        path.write_text("pass\n")
+        os.utime(path, ns=(at, at))
+    monkeypatch.setattr(bf, "__file__", str(tmp_path / "__init__.py"))
+    assert SOURCES() == (2, 10, 9)
+    os.utime(old, ns=(11, 11))
+    assert SOURCES() == (2, 10, 11)
