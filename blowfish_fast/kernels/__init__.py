@@ -64,7 +64,7 @@ __getattr__, __dir__, __all__ = attach(
         "graph.constraint_cycles": "SEVERAL edge_changes longest_cycle "
         "longest_open_path",
         "graph.edge_line_noise": "Energies border_moments cut_variances line_energies "
-        "line_levels range_borders",
+        "line_levels longest_edge range_borders",
         "graph.graph_distance": "adjacency band_distances clique_pairs "
         "component_labels corner_distances group_members group_rows pair_distances "
         "upper_pairs",

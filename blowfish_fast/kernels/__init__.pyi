@@ -29,6 +29,7 @@ from .graph.edge_line_noise import border_moments as border_moments
 from .graph.edge_line_noise import cut_variances as cut_variances
 from .graph.edge_line_noise import line_energies as line_energies
 from .graph.edge_line_noise import line_levels as line_levels
+from .graph.edge_line_noise import longest_edge as longest_edge
 from .graph.edge_line_noise import range_borders as range_borders
 from .graph.graph_distance import adjacency as adjacency
 from .graph.graph_distance import band_distances as band_distances

@@ -23,8 +23,11 @@ from blowfish_fast.kernels._jit import kernel
 
 from .graph_distance import check_runs, group_rows
 
-FEW_WITHOUT_TAIL = 64
-"""Up to here they are looked at for every query; runs of cells are then left out."""
+
+def longest_edge(heads: IntArray, tails: IntArray, cells: int) -> int:
+    """Return how far apart edges reach: `cells` if one has no tail."""
+    loose = cells if tails.min(initial=0) < 0 else 0
+    return max(loose, int(np.abs(heads - tails).max(initial=0)))
 
 
 class _Runs(NamedTuple):
@@ -49,28 +52,29 @@ class _EdgeNoise(NamedTuple):
 
 
 @kernel
+def _near_end(runs: _Runs, half: int, reach: int) -> tuple[int, int]:
+    """Return the cells near the begin (even `half`) or end of a run, each once."""
+    first, last = runs.starts[half // 2], runs.ends[half // 2]
+    near = min(first + reach, last)
+    return (first, near) if half % 2 == 0 else (max(near, last - reach), last)
+
+
+@kernel
 def _moments(runs: _Runs, noise: _EdgeNoise, cells: int) -> FloatArray:
     moments = np.empty((5, runs.pointers.size - 1))
-    pointers, starts, ends, values = runs.pointers, runs.starts, runs.ends, runs.values
+    pointers, values = runs.pointers, runs.values
     heads, tails, at, edges = noise.heads, noise.tails, noise.at, noise.edges
-    variances, widths = noise.variances, noise.widths
+    variances, widths, reach = noise.variances, noise.widths, noise.reach
     row = np.zeros(cells)
     for query in range(pointers.size - 1):
         begin, end = pointers[query], pointers[query + 1]
-        for piece in range(begin, end):
-            for cell in range(starts[piece], ends[piece]):
-                row[cell] += values[piece]
+        for half in range(2 * begin, 2 * end):
+            first, last = _near_end(runs, half, 2 * reach)
+            row[first:last] += values[half // 2]
         variance = square = largest = steps = width = 0.0
-        for run in range(2 * begin, 2 * end + 1):
-            first, last = cells, cells + 1
-            if run < 2 * end:
-                # Edges further inside a run join cells of one value.
-                first, last = starts[run // 2], ends[run // 2]
-                near = min(first + noise.reach, last)
-                if run % 2 == 0:
-                    last = near
-                else:
-                    first = max(near, last - noise.reach)
+        for half in range(2 * begin, 2 * end):
+            # Edges further inside a run join cells of one value.
+            first, last = _near_end(runs, half, reach)
             for cell in range(first, last):
                 for entry in range(at[cell], at[cell + 1]):
                     edge = edges[entry]
@@ -81,23 +85,22 @@ def _moments(runs: _Runs, noise: _EdgeNoise, cells: int) -> FloatArray:
                         # Both ends covered: the head counts the edge.
                         if cell == tail and row[head] != 0.0:
                             continue
-                    elif (cell == cells) == (noise.reach == cells):
-                        # Few edges without a tail wait behind all cells.
-                        continue
                     amount = row[head] - other
                     size = abs(amount) * widths[edge]
                     variance += amount * amount * variances[edge]
                     square += size * size
                     steps += amount * amount * (widths[edge] > 0.0)
-                    if size > largest:
+                    if size == largest:
+                        width = min(width, widths[edge])
+                    elif size > largest:
                         largest = size
                         width = widths[edge]
         moments[0, query], moments[1, query] = variance, square
         moments[2, query], moments[3, query] = largest, steps
         moments[4, query] = width
-        for piece in range(begin, end):
-            for cell in range(starts[piece], ends[piece]):
-                row[cell] = 0.0
+        for half in range(2 * begin, 2 * end):
+            first, last = _near_end(runs, half, 2 * reach)
+            row[first:last] = 0.0
     return moments
 
 
@@ -134,11 +137,15 @@ def cut_variances(
         np.where(ends_of_edges < 0, cells, ends_of_edges), cells + 1
     )
     runs = _Runs(pointers, starts, ends, values)
-    inside = tails >= 0
-    reach = int(np.abs(heads - tails).max(where=inside, initial=0))
-    if tails.size - np.count_nonzero(inside) > FEW_WITHOUT_TAIL:
-        reach = cells
-    noise = _EdgeNoise(heads, tails, variances, widths, at, places // 2, reach)
+    noise = _EdgeNoise(
+        heads,
+        tails,
+        variances,
+        widths,
+        at,
+        places // 2,
+        longest_edge(heads, tails, cells),
+    )
     return _moments(runs, noise, cells)
 
 

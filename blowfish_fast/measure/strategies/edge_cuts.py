@@ -57,45 +57,13 @@ def cut_spread(
 ) -> Spread:
     """Return the law of each query's noise; a tail of -1 is "absent"."""
     least = float(widths.min(where=widths > 0, initial=np.inf))
-    inside = tails != ABSENT
-    borders = np.maximum(heads, tails)[inside]
-    short = (np.abs(heads - tails)[inside] == 1).all() and not widths[~inside].any()
-    if short and np.bincount(borders).max(initial=0) < 2:
-        noise = variances[inside], widths[inside]
-        moments = _cut_between_neighbours(as_pieces(form), cells, borders, *noise)
-    else:
-        runs = as_runs(form)
-        moments = kernels.cut_variances(*runs, heads, tails, variances, widths, cells)
+    draws = heads, tails, variances, widths
+    kept = (tails != ABSENT) | (variances > 0.0)
+    if not kept.all():
+        draws = tuple(one[kept] for one in draws)
+    runs = as_runs(form, kernels.longest_edge(*draws[:2], cells))
+    moments = kernels.cut_variances(*runs, *draws, cells)
     return Spread(*moments)._replace(least=least if least < np.inf else 0.0)
-
-
-def _cut_between_neighbours(
-    pieces: Pieces,
-    cells: int,
-    borders: IntArray,
-    variances: FloatArray,
-    widths: FloatArray,
-) -> FloatArray:
-    """Return moments as `kernels.cut_variances`, for edges across borders of cells.
-
-    A query cuts only edges where its runs begin or end.
-    """
-    queries, stride = pieces.pointers.size - 1, cells + 1
-    rows = np.repeat(np.arange(queries), np.diff(pieces.pointers)) * stride
-    keys = np.concatenate([rows + pieces.starts, rows + pieces.ends])
-    keys, places = np.unique(keys, return_inverse=True)
-    amounts = np.bincount(places, np.concatenate([pieces.values, -pieces.values]))
-    query, border = np.divmod(keys, stride)
-    variance, width = np.zeros((2, stride))
-    variance[borders], width[borders] = variances, widths
-    squares, sizes = amounts**2, np.abs(amounts) * width[border]
-    sums = (squares * variance[border], sizes**2, squares * (width[border] > 0.0))
-    total, square, steps = (np.bincount(query, one, minlength=queries) for one in sums)
-    largest, loudest = np.zeros((2, queries))
-    np.maximum.at(largest, query, sizes)
-    reached = (sizes == largest[query]) & (sizes > 0.0)
-    loudest[query[reached]] = width[border][reached]
-    return np.stack([total, square, largest, steps, loudest]).astype(np.float64)
 
 
 def cut_variance(
@@ -144,11 +112,14 @@ def _edge_energies(form: Implicit, heads: IntArray, tails: IntArray) -> FloatArr
     return ranges
 
 
-def as_runs(form: Fractions | Pieces) -> Pieces:
-    """Write queries as runs of cells with one value each, none of them 0."""
+def as_runs(form: Fractions | Pieces, reach: int = MOST_COVERED) -> Pieces:
+    """Write queries as runs of cells with one value each, none of them 0.
+
+    Refused where too many cells lie less than `reach` from an end of their run.
+    """
     pieces = as_pieces(form)
     rows = np.diff(pieces.pointers)
-    covered = int((pieces.ends - pieces.starts).sum())
+    covered = int(np.minimum(pieces.ends - pieces.starts, 2 * reach).sum())
     if covered > MOST_COVERED:
         raise SizeError(
             f"these queries cover {covered:,} cells in all; at most 2^30 = "

@@ -88,3 +88,18 @@ def test_too_long_queries_are_refused(monkeypatch):
     monkeypatch.setattr(edge_cuts, "MOST_COVERED", 10)
     with pytest.raises(SizeError, match="cells in all"):
         cut_spread(workload.explicit_form(Buckets(EDGES)), 4, *noise)
+
+
+def test_long_queries_cut_short_edges_only_where_they_end(monkeypatch):
+    monkeypatch.setattr(edge_cuts, "MOST_COVERED", 40)
+    query = bf.workloads.Ranges(bf.Domain(100), [5, 10], [90, 99])
+    form = query.explicit_form(Buckets.single_cells(100))
+    heads, ones = np.arange(99), np.ones(100)
+    found = cut_spread(form, 100, heads, heads + 1, ones[1:], ones[1:])
+    assert found.variance.tolist() == [2.0, 2.0]
+    # A draw of no variance leads nowhere; any other is met wherever it lies.
+    heads, tails = np.append(heads, 50), np.append(heads + 1, -1)
+    found = cut_spread(form, 100, heads, tails, np.append(ones[1:], 0.0), ones)
+    assert found.variance.tolist() == [2.0, 2.0]
+    with pytest.raises(SizeError, match="cells in all"):
+        cut_spread(form, 100, heads, tails, ones, ones)
