@@ -167,6 +167,17 @@ def test_a_policy_without_edges_has_no_pairs():
     assert pairs_at_random(alone, 5, np.random.default_rng(0)) == []
 
 
+def test_neighbours_differ_on_flat_stepped_jagged_and_ending_backgrounds():
+    found = standard_pairs(bf.policies.Line(bf.Domain(5)), (0, 8))
+    assert {one.background for one in found} == {
+        (0, 0, 0, 0, 0),
+        (8, 8, 8, 8, 8),
+        (0, 0, 0, 8, 8),
+        (0, 8, 0, 8, 0),
+        (0, 0, 0, 0, 8),
+    }
+
+
 def test_a_run_has_the_probability_that_the_law_says():
     # One decision of two candidates on two cells: the path is the choice.
     two = bf.Domain(2)

@@ -21,6 +21,7 @@ from blowfish_fast.audit import (
     Verdict,
     audit_everything,
     black_box,
+    verdicts,
     walk,
 )
 from blowfish_fast.audit.black_box import (
@@ -169,6 +170,23 @@ def test_plants_are_looked_for_in_noise_that_no_other_one_has_seen(monkeypatch):
     step = watch(*bf.Laplace.example(LINE, policy, 1)).measured[0]
     power = detection_power(step.result, policy, (0, -1), samples=9, trials=5)
     assert (power.seen, len(set(seeds))) == (5, 10)
+
+
+def test_partitions_inside_a_mechanism_are_audited_in_a_tenth(monkeypatch):
+    asked: list[tuple[int, int, int]] = []
+
+    def audit(*given, samples, runs, steps, **more):
+        asked.append((samples, runs, steps))
+        return []
+
+    monkeypatch.setattr(verdicts, "audit_selector", audit)
+    plan = QUICK._replace(batch=500_000, runs=7_000, steps=50)
+    for less in (False, True):
+        which = DyadicTree(), FULL, Fraction(1)
+        assert list(verdicts.choice_verdicts(TASK, plan, which, less)) == []
+    whole, less = asked
+    assert whole == (plan.batch_under("full"), 7_000, 50)
+    assert less == (whole[0] // 10, 700, 5)
 
 
 def test_time_that_follows_noise_does_not_pass():
