@@ -348,6 +348,14 @@ def test_tails_bound_epsilon_from_below_and_never_above_it():
     assert tail_evidence(sides, more, delta=0.5).log_ratio < 0.05
 
 
+def test_a_tail_is_cut_where_three_errors_leave_most():
+    # One block alone promises 1.05 less its error, two of them 1.02; six errors would
+    # choose the second.
+    pilots = np.array([1000, 3000, 5900, 100]), np.array([3000, 5000, 1985, 15])
+    found = tail_evidence(pilots, pilots, delta=0.0, confidence=0.5)
+    assert found.event == "upper tail, 1 blocks"
+
+
 @pytest.mark.parametrize("variance", [Fraction(3, 10), Fraction(2)])
 def test_a_rounded_continuous_gaussian_has_another_law(variance):
     """Planted bug: np.rint of a normal draw has variance v + 1/12, and no proof."""
