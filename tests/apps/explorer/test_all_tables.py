@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import blowfish_fast as bf
+from blowfish_fast.apps.explorer import all_tables
 from blowfish_fast.apps.explorer.all_tables import predict_tables
 from blowfish_fast.apps.explorer.catalog import TableSpec
 from blowfish_fast.errors import CatalogError, InputError
@@ -71,3 +72,13 @@ def test_too_many_tables_are_refused():
     table = TableSpec(name="wide", attributes=many)
     with pytest.raises(InputError, match="at most 2,000 tables"):
         predict_tables(table, {"epsilon": 1}, ways=3)
+
+
+def test_as_many_tables_as_are_allowed_are_predicted(monkeypatch):
+    three = [{"name": name, "levels": [0, 1]} for name in "abc"]
+    table = TableSpec(name="small", attributes=three)
+    monkeypatch.setattr(all_tables, "MOST_TABLES", 6)
+    assert len(predict_tables(table, {"epsilon": 1}, ways=2)["tables"]) == 6
+    monkeypatch.setattr(all_tables, "MOST_TABLES", 5)
+    with pytest.raises(InputError, match=r"at most 5 tables .* received 6"):
+        predict_tables(table, {"epsilon": 1}, ways=2)
