@@ -77,7 +77,10 @@ class LeastEpsilon:
             else:
                 fails = float(epsilon)
                 # Rates are rounded down, so noise is a little larger than promised.
-                tried = max(tried, fails * (1.0 + 2.0**-12))
+                near = fails * (1.0 + 2.0**-12)
+                # Where tails add up at the start, half-widths lead far beyond it.
+                far = laws > 1 or excess <= 1.0 + 2.0**-9
+                tried = max(tried, near) if far else near
             if holds <= fails * (1.0 + 2.0**-9):
                 break
             if laws >= GUIDED_LAWS:
