@@ -13,7 +13,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
-from functools import partial
+from functools import lru_cache
 from ipaddress import ip_address, ip_network
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
@@ -55,10 +55,13 @@ class EventLog:
             if one is not None
         }
         line = json.dumps({"time": now, **plain}) + "\n"
-        own = partial(os.open, mode=0o600)
         # Opened anew, so that whoever moves the file away gets a new one.
-        with suppress(OSError), open(self.path, "ab", 0, opener=own) as file:
-            file.write(line.encode())
+        with suppress(OSError):
+            file = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+            try:
+                os.write(file, line.encode())
+            finally:
+                os.close(file)
 
 
 class Metrics:
@@ -71,7 +74,7 @@ class Metrics:
     def add(self, name: str, amount: float = 1, **labels: str) -> None:
         """Add to a counter."""
         with self._lock:
-            self._counts[name, _labels(labels)] += amount
+            self._counts[name, _labels(*labels.items())] += amount
 
     def text(self, work: Workspace) -> str:
         """Return all counters, and the budgets as they stand."""
@@ -79,7 +82,7 @@ class Metrics:
             rows = dict(self._counts)
         for table in work.tables:
             ledger = work.explorer(table).ledger
-            labels = _labels({"table": table, "currency": ledger.currency.name})
+            labels = _labels(("table", table), ("currency", ledger.currency.name))
             rows["blowfish_budget", labels] = float(ledger.budget)
             rows["blowfish_charged_total", labels] = float(ledger.spent)
         rows["blowfish_databases_away", ""] = len(work.away())
@@ -95,11 +98,10 @@ class Metrics:
         return "\n".join(lines) + "\n"
 
 
-def _labels(labels: dict[str, str]) -> str:
+@lru_cache(maxsize=256)
+def _labels(*labels: tuple[str, str]) -> str:
     # JSON escapes quotes, backslashes and breaks as Prometheus does.
-    inside = [
-        f"{name}={json.dumps(one, ensure_ascii=False)}" for name, one in labels.items()
-    ]
+    inside = [f"{name}={json.dumps(one, ensure_ascii=False)}" for name, one in labels]
     return "{" + ",".join(inside) + "}" if inside else ""
 
 
@@ -237,7 +239,8 @@ def _required(refusal: str, *roles: Role) -> Any:
 FOR_PEOPLE = "this is for people; a monitor reads /metrics"
 CURATOR_ONLY = _required("this is for the curator alone", "curator")
 Anyone = Annotated[Visit, _required("", *ROLES)]
-Person = Annotated[Visit, _required(FOR_PEOPLE, "analyst", "curator")]
+PEOPLE = _required(FOR_PEOPLE, "analyst", "curator")
+Person = Annotated[Visit, PEOPLE]
 Operator = Annotated[
     Visit, _required("this is for monitors and curators", "monitor", "curator")
 ]

@@ -65,6 +65,8 @@ def make_app(
         docs_url=None,
         redoc_url=None,
         responses={code: {"model": Problem} for code in PROBLEMS},
+        # It would send the words of errors, which may quote records, to elsewhere.
+        telemetry={"tracing": False, "metrics": False, "logs": False},
     )
     app.state.gate = Gate(workspace, requests, logins, trusted_proxies)
     app.state.secure_cookies = secure_cookies
