@@ -1,7 +1,8 @@
 """Every block of code in the README and in the documentation runs.
 
 ```python    doctests; pytest collects the page itself (`--doctest-glob`)
-```console   `$ command` lines, run here in order, one empty folder per page;
+```console   `$ command` lines, run here in order, one empty folder per page, each a
+             process that shares loaded packages of others (`command_server`);
              the first line of output that is shown must be printed, and a command
              that is meant to fail ends in `# exit code 3`
 ```toml      parsed; a job file below a line `$ ... --job NAME.toml` is written there
@@ -15,13 +16,17 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+
+from tests.command_server import SECONDS, CommandServer
 
 ROOT = Path(__file__).parent.parent
 PAGES = sorted(
@@ -33,7 +38,6 @@ PAGES = sorted(
     ]
     if page.exists()
 )
-SECONDS = 120
 TRACED = ("COVERAGE_PROCESS_CONFIG", "COVERAGE_PROCESS_START")
 KINDS = ("python", "console", "toml", "json", "sh", "text")
 # Directives of the site hold prose, and code only in blocks of their own.
@@ -170,12 +174,12 @@ def test_python_is_written_as_doctests_that_pytest_collects(
 TALKING = [page for page in PAGES if any(b.kind == "console" for b in blocks_of(page))]
 
 
-@pytest.mark.parametrize(
-    "page", TALKING, ids=[str(page.relative_to(ROOT)) for page in TALKING]
-)
-def test_commands_of_a_page_run_in_order(page: Path, tmp_path: Path) -> None:
-    # Untraced: tests of the command line run the same lines, and in half the time.
-    environment = {
+def surroundings() -> dict[str, str]:
+    """Return the environment of commands.
+
+    They are not traced: tests of the command line run the same lines, in half the time.
+    """
+    return {
         **{name: os.environ[name] for name in os.environ if name not in TRACED},
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
         "PYTHONPATH": str(ROOT),
@@ -183,6 +187,39 @@ def test_commands_of_a_page_run_in_order(page: Path, tmp_path: Path) -> None:
         "COLUMNS": "120",
         "NO_COLOR": "1",
     }
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[CommandServer]:
+    with CommandServer(surroundings()) as started:
+        yield started
+
+
+def outcome(server: CommandServer, command: str, folder: Path) -> tuple[int, str]:
+    """Run a command, in a shell where it needs one; return exit code and output."""
+    words = shlex.split(command, comments=True)
+    if words[:1] == ["blowfish"] and not re.search("[<>|;&$]", " ".join(words)):
+        return server.run(words[1:], folder)
+    done = subprocess.run(
+        ["bash", "-c", command],
+        cwd=folder,
+        env=surroundings(),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=SECONDS,
+        check=False,
+    )
+    return done.returncode, done.stdout
+
+
+@pytest.mark.parametrize(
+    "page", TALKING, ids=[str(page.relative_to(ROOT)) for page in TALKING]
+)
+def test_commands_of_a_page_run_in_order(
+    page: Path, tmp_path: Path, server: CommandServer
+) -> None:
     files = {file_name(block): block.text for block in blocks_of(page)}
     for name, text in files.items():
         if name:
@@ -193,21 +230,11 @@ def test_commands_of_a_page_run_in_order(page: Path, tmp_path: Path) -> None:
         steps = steps_of(block.text)
         assert steps, f"{block.where}: a console block holds lines that begin with $"
         for step in steps:
-            done = subprocess.run(
-                ["bash", "-c", step.command],
-                cwd=tmp_path,
-                env=environment,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                text=True,
-                timeout=SECONDS,
-                check=False,
-            )
-            told = f"{block.where}: $ {step.command}\n{done.stdout}"
-            assert done.returncode == step.code, told
+            code, output = outcome(server, step.command, tmp_path)
+            told = f"{block.where}: $ {step.command}\n{output}"
+            assert code == step.code, told
             if step.shown:
-                assert shows(done.stdout, step.shown), f"{told}\nnot: {step.shown}"
+                assert shows(output, step.shown), f"{told}\nnot: {step.shown}"
 
 
 def file_name(block: Block) -> str:
