@@ -222,7 +222,7 @@ class Mechanism(Paid, ABC):
         """Return the same mechanism with another budget, in either currency."""
         other = copy.copy(self)
         other.budget = budget
-        for made in ("_dry_run", "_forecast"):
+        for made in ("_dry_run", "_forecast", "_price"):
             other.__dict__.pop(made, None)
         return other
 

@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, Literal, NamedTuple, Unpack, get_args
 
 from blowfish_fast import kernels
@@ -232,9 +232,13 @@ class Dawa(Mechanism):
     def _buckets(self, along: Handle) -> Buckets:
         if self.partition is None or self.share is None:
             return Buckets.single_cells(self.domain.size)
-        share = self.share * self.budget
-        price = mean_noise(self.policy, self.budget - share)
-        return along.select(self.partition.priced(price), budget=share)
+        priced = self.partition.priced(self._price)
+        return along.select(priced, budget=self.share * self.budget)
+
+    @cached_property
+    def _price(self) -> float:
+        """What one more bucket costs; public, and the same for every release."""
+        return mean_noise(self.policy, (1 - (self.share or 0)) * self.budget)
 
     def _strategy(self, bucketed: Handle) -> LinearStrategy:
         if self.strategy == "cells":

@@ -13,6 +13,7 @@ Each level overwrites the one below it. All terms are positive, so nothing cance
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -98,11 +99,13 @@ class Level(NamedTuple):
     spread: FloatArray
 
 
+@lru_cache(maxsize=256)
 def regular_levels(leaves: int, fan_out: int) -> RegularLevels:
     """Return the layout of a regular tree."""
     return RegularLevels(*tree_levels(leaves, fan_out), fan_out, shift_of(fan_out))
 
 
+@lru_cache(maxsize=256)
 def level_decays(levels: int, fan_out: int, decay: bool) -> FloatArray:
     """Return how much each level, leaves first, heeds errors shared by its children."""
     depths = np.arange(levels - 1, -1, -1, dtype=np.float64)
