@@ -19,7 +19,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager, suppress
-from functools import partial
+from functools import lru_cache, partial
 from multiprocessing import get_context
 from typing import TypeVar
 
@@ -37,9 +37,6 @@ BASE_BYTES = 2**26
 
 COMPILER_BYTES = 640 * 2**20
 """Address space taken when the compiler is loaded and kernels are built."""
-
-SECONDS_KEPT = 0.05
-_seen = (float("-inf"), 0.0)
 
 
 def usable_cores(most: int = 8) -> int:
@@ -169,15 +166,14 @@ def check_memory(needed: int, what: str, consequence: str) -> None:
 
 
 def memory_room() -> float:
-    """Return how many bytes this process can still have; infinite if nobody says.
+    """Return how many bytes this process can still have; infinite if nobody says."""
+    return max(min(_address_room(), _left_by_others(int(20 * time.monotonic()))), 0.0)
 
-    What others leave is read 20 times a second at most: those who start at once see the
-    same anyway.
-    """
-    global _seen
-    if time.monotonic() - _seen[0] > SECONDS_KEPT:
-        _seen = time.monotonic(), min(_container_room(), _free_memory())
-    return max(min(_address_room(), _seen[1]), 0.0)
+
+@lru_cache(maxsize=1)
+def _left_by_others(_moment: int) -> float:
+    """Return what is free; read once a moment: who starts at once sees the same."""
+    return min(_container_room(), _free_memory())
 
 
 def _address_room() -> float:

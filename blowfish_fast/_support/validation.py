@@ -9,8 +9,8 @@ from __future__ import annotations
 import math
 import numbers
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Sequence
+from contextlib import ContextDecorator, suppress
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any, TypeVar
@@ -241,6 +241,10 @@ def as_counts(values: Any, shape: tuple[int, ...]) -> IntArray:
             "counted first (Histogram.from_records)",
             code="counts_of_another_shape",
         )
+    # Read as unsigned, negative counts are large: one look tells that all is well.
+    small = array.dtype == np.int64 and 0 < array.size <= 2**20
+    if small and int(array.view(np.uint64).max()) < 2**40:
+        return np.ascontiguousarray(array)
     if array.dtype.kind == "O":
         array = _from_objects(array)
     if array.dtype.kind not in "iuf":
@@ -319,22 +323,21 @@ def check_progress(progress: Any) -> None:
         )
 
 
-@contextmanager
-def malformed_as(error: type[BlowfishError], rule: str) -> Iterator[None]:
+PROVOKED = ArithmeticError | AttributeError | LookupError | MemoryError
+MALFORMED = PROVOKED | RecursionError | TypeError | ValueError
+
+
+class malformed_as(ContextDecorator):
     """Turn what malformed values provoke into one deliberate error."""
-    try:
-        yield
-    except BlowfishError:
-        raise
-    except (
-        ArithmeticError,
-        AttributeError,
-        LookupError,
-        MemoryError,
-        RecursionError,
-        TypeError,
-        ValueError,
-    ) as problem:
-        raise error(
-            f"{rule}; received something else ({type(problem).__name__}: {problem})"
-        ) from problem
+
+    def __init__(self, error: type[BlowfishError], rule: str) -> None:
+        self.error, self.rule = error, rule
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, kind: Any, problem: Any, trace: Any) -> None:
+        if problem is None or isinstance(problem, BlowfishError):
+            return
+        if isinstance(problem, MALFORMED):
+            words = f"received something else ({kind.__name__}: {problem})"
+            raise self.error(f"{self.rule}; {words}") from problem

@@ -43,7 +43,8 @@ class AxisView(NamedTuple):
 class Attributes:
     """Attributes in order, with different names; what both kinds of domain share."""
 
-    __slots__ = ("attributes",)
+    __slots__ = ("_shape", "attributes")
+    _shape: tuple[int, ...]
 
     attributes: tuple[Axis, ...]
 
@@ -66,6 +67,7 @@ class Attributes:
                 f"{self._way_out}"
             )
         object.__setattr__(self, "attributes", attributes)
+        object.__setattr__(self, "_shape", tuple(one.size for one in attributes))
 
     def __setattr__(self, name: str, value: Any) -> None:
         raise AttributeError(f"a {type(self).__name__} never changes; build a new one")
@@ -97,12 +99,12 @@ class Attributes:
     @property
     def shape(self) -> tuple[int, ...]:
         """Number of cells of each attribute."""
-        return tuple(one.size for one in self.attributes)
+        return self._shape
 
     @property
     def size(self) -> int:
         """Number of cells in all."""
-        return math.prod(self.shape)
+        return math.prod(self._shape)
 
     @property
     def ndim(self) -> int:

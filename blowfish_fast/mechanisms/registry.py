@@ -7,7 +7,6 @@ only with the curator's word, for nobody here has proved them.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from functools import lru_cache
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
@@ -43,6 +42,7 @@ MechanismName = str | type[Mechanism]
 """A name of the registry or of an entry point, ``"package:Class"``, or a class."""
 
 HOME = __name__.partition(".")[0]
+PLAIN = frozenset([type(None), bool, int, float, str])
 
 
 def offered_mechanisms() -> dict[str, EntryPoint]:
@@ -98,25 +98,21 @@ def outside_parts(mechanism: Mechanism) -> list[str]:
 
 
 def _outside(part: Any) -> Iterator[str]:
+    if type(part) in PLAIN:
+        return
     kind = part if isinstance(part, type) else type(part)
-    proved, mechanism, several = _role(kind)
-    if proved is not None:
-        if not proved:
+    if issubclass(kind, Mechanism | Partition | LinearStrategy):
+        if kind.__module__.partition(".")[0] != HOME:
             yield f"{kind.__module__}:{kind.__qualname__}"
-        if mechanism and kind is not part:
+        if issubclass(kind, Mechanism) and kind is not part:
             for one in vars(part).values():
                 yield from _outside(one)
-    elif several and kind is not part:
-        for one in part.values() if isinstance(part, Mapping) else part:
+    elif isinstance(part, Mapping):
+        for one in part.values():
             yield from _outside(one)
-
-
-@lru_cache(maxsize=1024)
-def _role(kind: type) -> tuple[bool | None, bool, bool]:
-    """Say of a class whether it is ours, if it needs a proof; what has parts."""
-    needs = issubclass(kind, Mechanism | Partition | LinearStrategy)
-    ours = kind.__module__.partition(".")[0] == HOME if needs else None
-    return ours, issubclass(kind, Mechanism), issubclass(kind, Mapping | list | tuple)
+    elif isinstance(part, list | tuple):
+        for one in part:
+            yield from _outside(one)
 
 
 def check_vouched(mechanisms: Iterable[Mechanism], *, vouched: bool) -> None:

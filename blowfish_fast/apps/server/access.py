@@ -13,7 +13,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
-from functools import lru_cache
+from functools import lru_cache, partial
 from ipaddress import ip_address, ip_network
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
@@ -55,13 +55,10 @@ class EventLog:
             if one is not None
         }
         line = json.dumps({"time": now, **plain}) + "\n"
+        own = partial(os.open, mode=0o600)
         # Opened anew, so that whoever moves the file away gets a new one.
-        with suppress(OSError):
-            file = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
-            try:
-                os.write(file, line.encode())
-            finally:
-                os.close(file)
+        with suppress(OSError), open(self.path, "ab", 0, opener=own) as file:
+            file.write(line.encode())
 
 
 class Metrics:

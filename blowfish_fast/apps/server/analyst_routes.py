@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
+from asyncio import get_running_loop
 from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from typing import Annotated, Any, Literal
@@ -47,9 +47,8 @@ class AskRoute(APIRoute):
                 raise
             except Exception:
                 return await usual(request)
-            visit = await PEOPLE.dependency(request)
-            loop = asyncio.get_running_loop()
-            return await loop.run_in_executor(self.threads, ask, asking, visit)
+            given = asking, await PEOPLE.dependency(request)
+            return await get_running_loop().run_in_executor(self.threads, ask, *given)
 
         return handle if self.name == "ask" else usual
 
