@@ -30,6 +30,13 @@ OTHERS = (
     *("openpyxl", "typer", "rich.console", "rich.table"),
 )
 
+TRACED = ("COVERAGE_PROCESS_CONFIG", "COVERAGE_PROCESS_START")
+
+
+def untraced() -> dict[str, str]:
+    """Return the environment of a process whose lines other tests run, and note."""
+    return {name: os.environ[name] for name in os.environ if name not in TRACED}
+
 
 class CommandServer:
     """Runs words of the command line in a folder; returns exit code and output."""

@@ -26,7 +26,7 @@ from typing import NamedTuple
 
 import pytest
 
-from tests.command_server import SECONDS, CommandServer
+from tests.command_server import SECONDS, CommandServer, untraced
 
 ROOT = Path(__file__).parent.parent
 PAGES = sorted(
@@ -38,7 +38,6 @@ PAGES = sorted(
     ]
     if page.exists()
 )
-TRACED = ("COVERAGE_PROCESS_CONFIG", "COVERAGE_PROCESS_START")
 KINDS = ("python", "console", "toml", "json", "sh", "text")
 # Directives of the site hold prose, and code only in blocks of their own.
 # What is included literally is a file that other tests run.
@@ -180,7 +179,7 @@ def surroundings() -> dict[str, str]:
     They are not traced: tests of the command line run the same lines, in half the time.
     """
     return {
-        **{name: os.environ[name] for name in os.environ if name not in TRACED},
+        **untraced(),
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
         "PYTHONPATH": str(ROOT),
         "MPLBACKEND": "Agg",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import os
 import sys
 from pathlib import Path
@@ -76,9 +77,14 @@ def test_the_cost_is_what_the_reader_says_a_core_costs():
 
 
 @pytest.fixture(scope="module")
-def runs():
-    parts = ["releases", "beyond", "answers"]
-    return {part: getattr(SIMULATION, part)(True) for part in parts}
+def runs(tmp_path_factory):
+    """What the quick form measures, run as its command."""
+    kept = tmp_path_factory.mktemp("scale") / "runs.json"
+    told = ["scale_simulation.py", "--quick", "--json", str(kept)]
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(sys, "argv", told)
+        SIMULATION.main()
+    return json.loads(kept.read_text())
 
 
 def test_quick_runs_give_a_whole_plan(runs):
@@ -95,25 +101,25 @@ def test_quick_runs_give_a_whole_plan(runs):
 
 
 def test_a_page_is_renewed_between_its_marks(runs, tmp_path, monkeypatch, capsys):
-    import json
-
     page, kept = tmp_path / "page.md", tmp_path / "runs.json"
-    page.write_text("before\n<!-- scale: begin -->\nold\n<!-- scale: end -->\nafter\n")
+    page.write_text(
+        "before\n<!-- scale: begin -->\nearlier\n<!-- scale: end -->\nafter\n"
+    )
     kept.write_text(json.dumps(runs))
     told = ["scale_simulation.py", "--json", str(kept), "--write", str(page)]
     monkeypatch.setattr(sys, "argv", told)
     SIMULATION.main()
     text = page.read_text()
-    assert text.startswith("before\n<!-- scale: begin -->\n\n| mechanism")
+    assert text.startswith("before\n<!-- scale: begin -->\n\n| ")
     assert text.endswith("<!-- scale: end -->\nafter\n")
-    assert "old" not in text
+    assert "earlier" not in text
     assert capsys.readouterr().out.strip() in text
 
 
-def test_counting_on_duckdb_runs():
+def test_counting_on_duckdb_runs(runs):
     pytest.importorskip("ibis")
     pytest.importorskip("duckdb")
-    found = SIMULATION.counting(True)
+    found = runs["counting"]
     assert {one["cells"] for one in found} == {2**8, 2**10, 2**12}
     assert all(0 < one["filled"] <= one["cells"] for one in found)
     SIMULATION.counting_at(found, 1e10, 2.0**28)

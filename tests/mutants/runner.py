@@ -40,6 +40,8 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from tests.command_server import untraced
+
 from .contexts import Contexts
 from .rules import ROOT, Mutant, mutated_tree
 
@@ -432,7 +434,7 @@ def _fresh_process(tests: list[str], chosen: str, seconds: float) -> str:
     try:
         done = subprocess.run(
             [sys.executable, "-m", "pytest", *QUIET, "-x", "-rfE", *tests],
-            env=os.environ | _environment(chosen),
+            env=untraced() | _environment(chosen),
             cwd=ROOT,
             check=False,
             capture_output=True,
@@ -452,6 +454,7 @@ def _in_child(work: Callable[[], int], seconds: float) -> int:
     child = os.fork()
     if child == 0:
         os.setsid()
+        sys.settrace(None)
         silent = os.open(os.devnull, os.O_WRONLY)
         os.dup2(silent, 1)
         os.dup2(silent, 2)
