@@ -73,6 +73,14 @@ def test_conversions_give_the_certified_rho(epsilon, delta, rho):
     assert Fraction(epsilon) * (1 - Fraction(1, 10**7)) < back <= Fraction(epsilon)
 
 
+@pytest.mark.parametrize(("epsilon", "delta"), [("0.1", "0.5"), ("0.01", "0.3")])
+def test_rho_may_exceed_epsilon_where_delta_is_large(epsilon, delta):
+    rho, terms = rho_of(epsilon, delta), (Fraction(epsilon), Fraction(delta))
+    assert rho > terms[0]
+    assert budgets._implies(rho, *terms)
+    assert not budgets._implies(rho + Fraction(1, budgets.RHO_UNITS), *terms)
+
+
 def test_conversions_to_epsilon_are_rounded_up():
     assert round(float(epsilon_of("0.01", "1e-9")), 4) == 0.8102
     assert round(float(epsilon_of("0.01", "1e-6")), 4) == 0.6217

@@ -311,3 +311,15 @@ def test_the_least_width_of_answers_and_shapes_is_that_of_either(own, least):
     assert shapes.widths.tolist() == [4.0]
     answers = Spread(one, one, one, one, one, least=own)
     assert spread_with(answers, np.ones(1, dtype=np.int64), shapes).least == least
+
+
+def test_answers_and_shapes_have_the_noise_of_both():
+    three = np.full(3, 5.0)
+    shapes = Scales(np.array([1]), 4, np.zeros(1, dtype=bool))
+    found = spread_with(Spread(*[three] * 5), np.array([0, 1, 4]), shapes)
+    assert found.square.tolist() == [5.0, 21.0, 69.0]
+    assert found.largest.tolist() == [5.0, 5.0, 8.0]
+    assert found.steps.tolist() == [5.0, 6.0, 9.0]
+    variance = float(shapes.variances[0])
+    np.testing.assert_allclose(found.variance, [5.0, 5 + variance, 5 + 4 * variance])
+    np.testing.assert_array_equal(found.width, [5.0, np.nan, np.nan])

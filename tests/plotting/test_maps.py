@@ -89,6 +89,9 @@ def test_boxes_of_buckets_are_outlined_at_their_corners():
     corners = paths[0].vertices
     assert corners.min(axis=0).tolist() == [low[1], low[0]]
     assert corners.max(axis=0).tolist() == [high[1], high[0]]
+    # Once around: each corner differs from the next along one side.
+    assert len(np.unique(corners, axis=0)) == 4
+    assert (np.diff(corners, axis=0) != 0).sum(axis=1).tolist() == [1] * 4
     assert not bf.plotting.grid_map(release).collections
 
 

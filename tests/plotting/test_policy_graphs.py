@@ -142,6 +142,9 @@ def test_implicit_policies_on_a_million_cells_are_drawn():
         axes = bf.plotting.policy_graph(policy)
         assert axes.images[0].get_array().size <= 48 * 48
         assert graph_facts(policy).replace("\n", " ").startswith(type(policy).__name__)
+    line = bf.plotting.policy_graph(bf.policies.Line(bf.Domain(2**20)))
+    marks = [one.get_text() for one in line.get_xticklabels()]
+    assert (line.get_xticks()[0], marks[0], len(marks) > 3) == (0.0, "0", True)
 
 
 def test_names_of_cells_are_short_and_may_be_picked():

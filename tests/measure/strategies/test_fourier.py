@@ -68,6 +68,22 @@ def test_no_edge_costs_more_than_was_granted(cells, frequencies):
         assert max(costs, default=0) <= 1
 
 
+@pytest.mark.parametrize("cells", [2, 6, 8])
+def test_rows_of_any_weight_are_paid(cells):
+    strategy = Fourier(cells, cells // 2)
+    columns = np.column_stack([matrix(strategy), np.zeros(strategy.row_count)])
+    generator = np.random.default_rng(cells)
+    # The row that changes its sign from cell to cell alone, then all of them.
+    alone = np.eye(strategy.row_count, dtype=np.int64)[-1]
+    drawn = generator.integers(0, 9, (20, strategy.row_count))
+    for policy in policy_families(bf.Domain(cells)).values():
+        ends = np.concatenate([np.zeros((0, 2), dtype=int), *policy.edges()])
+        moves = np.abs(columns[:, ends[:, 0]] - columns[:, ends[:, 1]])
+        for weights in (alone, *drawn):
+            worst = (weights @ moves).max(initial=0)
+            assert strategy.worst_edge(weights, policy) >= worst
+
+
 def test_the_turn_bound_holds_for_every_small_circle():
     """All cells, frequencies and moves: rounded sums of the table, against the bound.
 

@@ -58,3 +58,19 @@ def test_weights_that_no_multiple_covers_have_no_price():
     assert strategy._covered(np.zeros(4, dtype=np.int64), own) == 0
     with pytest.raises(PrivacyError, match="does not weigh"):
         strategy._covered(np.array([4, 4, 4, 1]), own)
+
+
+@pytest.mark.parametrize(
+    ("shape", "close"),
+    [
+        ((3,) * 8, True),
+        ((3,) * 9, False),
+        ((3,) * 8 + (1,) * 9, True),
+        ((3,) * 8 + (4,), True),
+        ((3,) * 8 + (2, 4), False),
+    ],
+)
+def test_sides_of_three_are_looked_at_while_ways_to_move_are_few(shape, close):
+    # Five ways along a side of three, two along others, none along a single cell.
+    assert 5**8 * 2**1 < haar.MOST_WAYS < 5**9
+    assert haar._looked_at_closely(shape) == [close and side == 3 for side in shape]

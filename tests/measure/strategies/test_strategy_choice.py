@@ -230,6 +230,7 @@ def test_in_a_hurry_no_tree_is_tuned_where_totals_suffice(monkeypatch):
         "ranges": bf.workloads.Ranges.random(line, 100, rng=1).form(cells),
         "all": bf.workloads.AllRanges(line).form(cells),
         "nodes": bf.workloads.Ranges(line, [0, 32], [16, 48]).form(cells),
+        "later nodes": bf.workloads.Ranges(line, [16, 32], [32, 48]).form(cells),
     }
 
     def tree(policy, kind, hurried=True):
@@ -241,5 +242,6 @@ def test_in_a_hurry_no_tree_is_tuned_where_totals_suffice(monkeypatch):
         kept = tree(policy, kind, hurried=False)
         totals = min(one.variance for one in all_choices(policy, asked[kind], EPSILON))
         assert kept.variance > totals
-    assert tree(policy, "nodes").strategy is not None
+    for kind in ("nodes", "later nodes"):
+        assert tree(policy, kind).strategy is not None
     assert tree(bf.policies.Full(line), "ranges").strategy is not None
