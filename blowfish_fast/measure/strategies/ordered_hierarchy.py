@@ -231,8 +231,8 @@ class OrderedHierarchy(LinearStrategy):
         return kernels.lift_cuts(self._kept(scales, self._node_noise), self.trees)
 
     def _variance(self, cuts: Cuts, scales: Scales) -> FloatArray:
-        # All cells at once cost about as much as a quarter of them one by one.
-        many = 4 * cuts[1].size > self.cells
+        # All cells at once cost as much as one in twenty of them one by one.
+        many = 16 * cuts[1].size > self.cells
         noise = self._kept(scales, self._lifted_noise if many else self._node_noise)
         return kernels.hierarchy_variances(noise, self.trees, *cuts)
 
