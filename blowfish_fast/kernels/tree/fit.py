@@ -28,7 +28,10 @@ FREE = 2.0**200
 @kernel
 def _deepest_nodes(first_child: IntArray) -> int:
     """Return how many nodes come before the first one that has children."""
-    return int(np.searchsorted(first_child, 0, side="right")) - 1
+    nodes = 0
+    while nodes + 1 < first_child.size and first_child[nodes + 1] == 0:
+        nodes += 1
+    return nodes
 
 
 @kernel

@@ -13,6 +13,7 @@ import numpy as np
 
 from blowfish_fast._support.typing import AnyArray, BoolArray, IntArray
 from blowfish_fast.errors import InputError
+from blowfish_fast.kernels._arguments import as_input
 from blowfish_fast.kernels._jit import kernel
 
 from .shape import Tree
@@ -49,7 +50,8 @@ def heaviest_path(rates: IntArray, tree: Tree) -> int:
     >>> heaviest_path(np.array([1, 4, 3, 2, 0, 5]), regular_tree(3, 2))
     11
     """
-    return int(_worst_ways(tree.integers(rates, "rates"), tree.first_child)[0][-1])
+    given = as_input(tree.integers(rates, "rates"), np.int64)
+    return int(_worst_ways(given, tree.first_child)[0][-1])
 
 
 def heaviest_pair(rates: IntArray, tree: Tree) -> int:
@@ -59,7 +61,8 @@ def heaviest_pair(rates: IntArray, tree: Tree) -> int:
     >>> heaviest_pair(np.array([1, 4, 3, 2, 0, 5]), regular_tree(3, 2))
     9
     """
-    return int(_worst_ways(tree.integers(rates, "rates"), tree.first_child)[1][-1])
+    given = as_input(tree.integers(rates, "rates"), np.int64)
+    return int(_worst_ways(given, tree.first_child)[1][-1])
 
 
 @kernel
