@@ -105,7 +105,7 @@ def test_budgets_in_rho_are_priced_and_drawn():
 
 
 def test_a_selector_is_drawn_from_and_an_excess_planted_in_it():
-    entry = measure.measure_selections(4_000, names=["dyadic_rectangles"])
+    entry = measure.measure_selections(4_000, names=["k_buckets"])
     assert "1 selectors, at least 4e+03 draws" in entry["measured"]
     # The others were left out.
     assert not entry["passed"]
