@@ -454,25 +454,11 @@ PLACES = _places()
 KNOWN: dict[str, dict[str, str]] = {
     "domain": {},
     "ledger_domain": {},
-    "policy": {
-        "kind": TEXT,
-        "theta": NUMBER,
-        "unit": TEXT,
-        "metric": TEXT,
-        "size": WHOLE,
-        "file": TEXT,
-        "factors": TEXTS,
-        "columns": RULES,
-        "known": TEXTS,
-        "presence": HOW_FAR,
-    },
-    "workload": {
-        "kind": SEVERAL,
-        "number": WHOLE,
-        "ways": WHOLE,
-        "file": TEXT,
-        "columns": TEXTS,
-    },
+    "policy": {"kind": TEXT, "theta": NUMBER, "unit": TEXT, "metric": TEXT}
+    | {"size": WHOLE, "file": TEXT, "factors": TEXTS, "columns": RULES}
+    | {"known": TEXTS, "presence": HOW_FAR},
+    "workload": {"kind": SEVERAL, "number": WHOLE, "ways": WHOLE}
+    | {"file": TEXT, "columns": TEXTS},
 }
 """Every table of a job file, its names, and what each takes."""
 for _place in PLACES.values():
