@@ -94,7 +94,7 @@ def test_four_by_four_grids_stay_within_epsilon(moves, epsilon):
         (4, 4),
         rate=rate,
         penalty=partition.price * partition.bucket_cost,
-        level_weights=partition.level_weights((4, 4)),
+        level_weights=tuple(map(tuple, partition.level_weights((4, 4)))),
     )
     other = CORNER.copy()
     other[0, 0] += 1

@@ -112,6 +112,8 @@ class _Level(NamedTuple):
     totals: IntArray
     sums: IntArray
     """The cells of each kind of run, then the windows of 2, 4 ... cells, added up."""
+    runs: int
+    prices: tuple[int, ...]
 
 
 def choose_blocks(
@@ -143,11 +145,11 @@ def choose_blocks(
             nodes = costs[height].size
             totals = np.empty(nodes, dtype=np.int64)
             sums = np.empty((nodes, kinds + height), dtype=np.int64)
-            base = weights.bases[height]
-            level = _Level(child_totals, child_sums, costs[height], base, totals, sums)
+            own = costs[height], weights.bases[height], totals, sums, kinds
             prices = _bucket_prices(nodes, cells, height, weights)
+            level = _Level(child_totals, child_sums, *own, prices)
             first, bits = 1 << (levels - height), weights.fraction_bits
-            work = partial(_choose_block, level, prices, kinds, words, first, bits)
+            work = partial(_choose_block, level, words, first, bits)
             pairs = child_totals.size // 2
             each = pool.map if threads > 1 and pairs > _ROWS else map
             yield from each(work, range(0, pairs, _ROWS))
@@ -183,18 +185,12 @@ def _bucket_prices(
 
 
 def _choose_block(
-    level: _Level,
-    prices: tuple[int, ...],
-    runs: int,
-    words: Words,
-    first_node: int,
-    bits: int,
-    first: int,
+    level: _Level, words: Words, first_node: int, bits: int, first: int
 ) -> tuple[int, IntArray, IntArray]:
     """Decide for the nodes from the `first` on, and write down their totals."""
     more = first + _ROWS < level.child_totals.size // 2
     end = first + _ROWS if more else level.costs.size
-    table = _offered(level, prices, runs, first, end)
+    table = _offered(level, first, end)
     position = first_node + first
     choices, totals = weigh_block(words, position, table, bits)
     level.totals[first : first + totals.size] = totals
@@ -202,16 +198,14 @@ def _choose_block(
 
 
 @kernel
-def _offered(
-    level: _Level, prices: tuple[int, ...], runs: int, first: int, end: int
-) -> IntArray:
+def _offered(level: _Level, first: int, end: int) -> IntArray:
     """Add up what the children of some nodes say; return the log-weights to choose by.
 
     The last node may have no right half: its left child stands for both.
     """
     below, sums, child_totals = level.child_sums, level.sums, level.child_totals
-    saved, coefficient, ceiling, floor, missing = prices
-    added, last = below.shape[1], level.costs.size - 1
+    saved, coefficient, ceiling, floor, missing = level.prices
+    added, last, runs = below.shape[1], level.costs.size - 1, level.runs
     pairs = min(end, child_totals.size // 2)
     table = np.empty((pairs - first, level.base.size), dtype=np.int64)
     for node in range(first, end):
@@ -367,29 +361,15 @@ def sample_dyadic_partition(
     over its buckets, of ``exp(-rate * (pinball cost + penalty))``; the loss of privacy
     is at most ``rate * range`` plus `sampling_slack`.
 
-    Parameters
-    ----------
-    x : (n,) int64
-        True counts, cut to ``[0, count_cap(n, quantile[1])]``.
-    words : callable
-        ``words(position, count)``: random words; node v reads the one at v.
-    rate : number
-        Log-weight lost per unit of pinball cost; rounded down.
-    penalty : number
-        Public cost of a bucket, in the unit of counts.
-    quantile : (int, int)
-        Numerator and denominator of the pinball cost's quantile.
-    base : (float, float, float)
-        Prior weights of one bucket, a split, and all equal cuts (windows of 2**k
-        cells share in proportion to 2**-k); divided by their sum.
-    length_weights : sequence, optional
-        Public factor on the cost of buckets of 1, 2, 4 ... cells; at most 1, which
-        keeps the range.
-    outliers : bool
-        Whether nodes may also be runs, in which cells of many records stand alone.
+    Of ``words(position, count)`` node v reads the one at v; the true counts `x`, (n,)
+    int64, are cut to ``[0, count_cap(n, quantile[1])]``. A unit of pinball cost loses
+    the log-weight `rate`, rounded down; `penalty` is the public cost of a bucket, in
+    the unit of counts; `quantile` a numerator and a denominator. `base` are the prior
+    weights of one bucket, a split, and all equal cuts (windows of 2**k cells share in
+    proportion to 2**-k), divided by their sum; `length_weights` public factors on the
+    cost of buckets of 1, 2, 4 ... cells, at most 1, which keeps the range. With
+    `outliers` nodes may also be runs, in which cells of many records stand alone.
 
-    Examples
-    --------
     >>> generator = np.random.default_rng(1)
     >>> drawn = generator.integers(0, 1 << 64, size=8, dtype=np.uint64)
     >>> words = lambda position, count: drawn[position : position + count]

@@ -98,23 +98,14 @@ def least_cost_partition(
     and so on. The result, (buckets + 1,) int64 from 0 to `cells`, does not depend on
     `threads`.
 
-    Parameters
-    ----------
-    x : (cells,) int64, or floats
-        Counts from 0 to the cap of `partition_grid`. Floats must be whole numbers if
-        there is noise; otherwise they are rounded to fixed point.
-    penalties, scales : (levels,) float64
-        Price and noise scale by k, in counts; levels = ``cells.bit_length()``.
-    words : callable ``words(position, count)``, with `scales`
-        Safe to call from several threads. The bucket of 2^k cells that ends at e takes
-        the word at ``(k << 40) + e``.
-    step : float
-        The public grid, a power of two.
-    quantile : (numerator, denominator), optional
-        Use the pinball cost of this level in place of the deviation.
+    Counts `x` lie between 0 and the cap of `partition_grid`; floats must be whole
+    numbers if there is noise, otherwise they are rounded to fixed point. `penalties`
+    and `scales`, (levels,) float64, are price and noise scale by k, in counts; levels =
+    ``cells.bit_length()``. With `scales` the bucket of 2^k cells that ends at e takes
+    the word at ``(k << 40) + e`` of ``words(position, count)``, safe to call from
+    several threads. `step` is the public grid, a power of two; a `quantile` (numerator,
+    denominator) uses the pinball cost of this level in place of the deviation.
 
-    Examples
-    --------
     >>> cells = np.array([2, 3, 8, 1, 0, 2, 0, 4, 2, 4])
     >>> least_cost_partition(cells, np.full(4, 2.0), step=2.0**-8)
     array([ 0,  2,  3,  7,  8, 10])

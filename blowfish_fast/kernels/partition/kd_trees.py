@@ -436,20 +436,11 @@ def gain_boxes(
 
     The two (boxes, d) arrays are corners [low, high), in the order of the tree.
 
-    Parameters
-    ----------
-    cell_variance : float
-        Variance of the noise of a cell.
-    price : float
-        What each further box costs, in squared counts.
-    caution : float
-        How many times the squared contrast of noise alone is taken off a squared
-        contrast; 1 leaves nothing of it on average.
-    depth : int
-        Most cuts above a box.
+    The noise of a cell has the variance `cell_variance`; each further box costs the
+    `price`, in squared counts; `caution` times the squared contrast of noise alone is
+    taken off a squared contrast, 1 leaves nothing of it on average; there are at most
+    `depth` cuts above a box.
 
-    Examples
-    --------
     >>> cells = np.array([[9, 9, 0, 0], [9, 9, 1, 0]])
     >>> gain_boxes(cells, cell_variance=0.1, price=1, caution=2, depth=9)
     (array([[0, 0],

@@ -378,20 +378,12 @@ def sample_rectangles(
     `sample_dyadic_partition`, with the same rate, penalty and quantile; the loss of
     privacy is at most ``rate * range`` plus `rectangle_slack`.
 
-    Parameters
-    ----------
-    counts : (rows, columns) int64
-        True counts, cut to ``[0, count_cap(cells, quantile[1])]``.
-    words : callable
-        ``words(position, count)``: random words, one per node that decides, from 0 on.
-    level_weights : list of lists, optional
-        Item [i][j]: public factor on the cost of buckets of 2**i by 2**j cells; at most
-        1, which keeps the range.
-    walk : (cells,) int64, optional
-        The cells in the order that numbers the buckets; None for the C order.
+    The true counts, (rows, columns) int64, are cut to ``[0, count_cap(cells,
+    quantile[1])]``. Nodes that decide read ``words(position, count)`` from 0 on. Item
+    [i][j] of `level_weights` is a public factor on the cost of buckets of 2**i by 2**j
+    cells, at most 1, which keeps the range; `walk` holds the cells in the order that
+    numbers the buckets, None for the C order.
 
-    Examples
-    --------
     >>> generator = np.random.default_rng(1)
     >>> drawn = generator.integers(0, 1 << 64, size=16, dtype=np.uint64)
     >>> words = lambda position, count: drawn[position : position + count]
@@ -409,12 +401,8 @@ def sample_rectangles(
         or (np.bincount(steps) != 1).any()
     ):
         raise InputError(f"a walk visits each of the {counts.size} cells once")
-    weights = fixed_point_weights(
-        shape,
-        rate=rate,
-        penalty=penalty,
-        quantile=quantile,
-        level_weights=level_weights,
-    )
+    given = None if level_weights is None else tuple(map(tuple, level_weights))
+    terms = {"quantile": tuple(quantile), "level_weights": given}
+    weights = fixed_point_weights(shape, rate=rate, penalty=penalty, **terms)
     settled = choose_windows(lattice_totals(costs, weights), words)
     return _by_first_visit(_paint(settled, *shape), steps)

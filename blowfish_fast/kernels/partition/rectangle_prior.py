@@ -112,6 +112,7 @@ def lattice_levels(shape: Shape) -> tuple[int, int]:
     return (rows - 1).bit_length(), (columns - 1).bit_length()
 
 
+@lru_cache(maxsize=64)
 def fixed_point_weights(
     shape: Shape,
     *,
@@ -119,22 +120,9 @@ def fixed_point_weights(
     penalty: Number,
     quantile: tuple[int, int] = (3, 4),
     base: Base = BASE,
-    level_weights: list[list[float]] | None = None,
+    level_weights: tuple[tuple[float, ...], ...] | None = None,
 ) -> RectangleWeights:
     """Return the fixed-point constants for a grid; the rate is rounded down."""
-    given = None if level_weights is None else tuple(map(tuple, level_weights))
-    return _weights(tuple(shape), rate, penalty, tuple(quantile), base, given)
-
-
-@lru_cache(maxsize=64)
-def _weights(
-    shape: Shape,
-    rate: Number,
-    penalty: Number,
-    quantile: tuple[int, ...],
-    base: Base,
-    level_weights: tuple[tuple[float, ...], ...] | None,
-) -> RectangleWeights:
     tall, wide = lattice_levels(shape)
     factors = [[Fraction(1)] * (wide + 1) for _ in range(tall + 1)]
     if level_weights is not None:

@@ -84,7 +84,7 @@ def test_stored_weights_give_the_intended_law(
         penalty=penalty,
         quantile=quantile,
         base=base,
-        level_weights=factors,
+        level_weights=factors and tuple(map(tuple, factors)),
     )
     intended = reference.intended_law(counts, rate, penalty, quantile, base, factors)
     stored = stored_law(counts, weights, quantile)

@@ -74,7 +74,7 @@ def test_rates_are_rounded_down(shape):
 
 
 def test_level_weights_lower_the_coefficients():
-    factors = [[0.25, 0.5], [0.5, 3.0]]
+    factors = ((0.25, 0.5), (0.5, 3.0))
     weighted = fixed_point_weights((2, 2), rate=1, penalty=1, level_weights=factors)
     plain = fixed_point_weights((2, 2), rate=1, penalty=1)
     top = plain.coefficients[1][1]
@@ -104,7 +104,7 @@ def test_negative_numbers_are_refused(settings):
         fixed_point_weights((4, 4), **settings)
 
 
-@pytest.mark.parametrize("factors", [[[1.0]], [[1.0, 1.0]], [[1.0], [1.0, 1.0]]])
+@pytest.mark.parametrize("factors", [((1.0,),), ((1.0, 1.0),), ((1.0,), (1.0, 1.0))])
 def test_level_weights_of_another_grid_are_refused(factors):
     with pytest.raises(InputError, match="level weights"):
         fixed_point_weights((2, 2), rate=1, penalty=1, level_weights=factors)
