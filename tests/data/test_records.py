@@ -201,3 +201,10 @@ def test_dates_before_1970_fall_into_the_cell_that_holds_them():
         dtype="M8[s]",
     )
     assert Histogram.from_records(days, moments).counts.tolist() == [1, 2, 1]
+
+
+def test_one_date_is_one_record():
+    for days, counts in ((["2024-01-31"], [1, 0]), ([], [0, 0])):
+        column = np.array(days, dtype="datetime64[D]")
+        counted = Histogram.from_records(DAYS, [column])
+        assert counted.counts.tolist() == counts

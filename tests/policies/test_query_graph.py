@@ -262,11 +262,18 @@ def test_the_sweep_over_rectangles_finds_the_pairs_of_the_definition(metric):
         assert len(swept) == len(walked.pairs)
 
 
-def test_value_thresholds_and_bands_are_swept_too():
-    edges = [0, 1, 2, 10, 11, 30, 31, 33, 34]
+@pytest.mark.parametrize(
+    ("edges", "theta"),
+    [
+        ([0, 1, 2, 10, 11, 30, 31, 33, 34], 9),
+        # Cells narrower than a unit: a move crosses more of them than theta.
+        (np.arange(0, 4.5, 0.5).tolist(), 2),
+    ],
+)
+def test_value_thresholds_and_bands_are_swept_too(edges, theta):
     line = bf.Domain.from_edges(edges)
     known = bf.policies.RectangleConstraints(line, [0, 2, 4, 6], [1, 3, 5, 8])
-    policy = Threshold(line, theta=9, unit="value")
+    policy = Threshold(line, theta=theta, unit="value")
     swept = {tuple(one) for one in constrained._near_rectangles(known, policy).tolist()}
     walked = constrained._walk_edges(
         known, policy, policy.project(known.cell_kinds.labels)

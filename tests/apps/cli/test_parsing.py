@@ -232,3 +232,10 @@ def test_extra_cells_are_joined_to_every_value():
     assert product.factors[0].domain.size == 6
     with pytest.raises(BlowfishError, match="product:POLICY,POLICY"):
         parse_policy("threshold:2", both)
+
+
+def test_a_stretch_of_time_may_be_one_cell():
+    assert parse_domain("d=2024-01-01:2024-02-01:month").size == 1
+    assert parse_domain("d=2024-01-01:2024-01-10:month").size == 1
+    with pytest.raises(BlowfishError, match="time must go forward"):
+        parse_domain("d=2024-01-01:2024-01-01:month")

@@ -130,6 +130,8 @@ def test_a_budget_buys_an_accuracy_that_costs_no_more(explorer):
     assert told["cost"] <= 0.4 * 1.002
     with pytest.raises(QuestionError, match="needs a budget"):
         explorer.accuracy(AGES)
+    with pytest.raises(QuestionError, match="counts epsilon"):
+        explorer.accuracy({**AGES, "cost": {"rho": 0.4}})
 
 
 def test_policies_and_budget_are_frozen_by_the_first_charge(explorer):
