@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import enum
 import hashlib
+import re
 import types
 from collections.abc import Mapping
 from functools import cached_property, lru_cache
@@ -27,37 +28,22 @@ DEEPEST = 40
 Facts = dict[str, Any]
 _KNOWN: WeakKeyDictionary[Mechanism, tuple[dict[str, Any], Facts]] = WeakKeyDictionary()
 
-FIRST_HOMES = {
-    "measure.selectors.partitions.dyadic_rectangles": "DyadicRectangles",
-    "measure.selectors.partitions.dyadic_tree": "DyadicTree",
-    "measure.selectors.partitions.k_buckets": "KBuckets",
-    "measure.selectors.partitions.thresholded_sort": "ThresholdedSort",
-    "measure.selectors.selections.by_cost": "WorstQuery",
-    "mechanisms.baselines.ahp": "Ahp",
-    "mechanisms.baselines.efpa": "Efpa",
-    "mechanisms.baselines.mwem": "Mwem",
-    "mechanisms.baselines.noise_first": "NoiseFirst",
-    "mechanisms.baselines.php": "Php",
-    "mechanisms.baselines.structure_first": "StructureFirst",
-    "mechanisms.gaussian": "Gaussian",
-    "mechanisms.maps.adaptive_grid": "AdaptiveGrid",
-    "mechanisms.maps.hierarchical_kd_tree": "HierarchicalKdTree",
-    "mechanisms.maps.hybrid_tree": "HybridTree",
-    "mechanisms.maps.kd_tree": "KdTree",
-    "mechanisms.maps.quad_tree": "QuadTree",
-    "mechanisms.maps.uniform_grid": "UniformGrid",
-    "mechanisms.matching": "Matching",
-    "mechanisms.ordered_hierarchical": "OrderedHierarchical",
-    "mechanisms.privelet": "Privelet",
-    "workloads.identity": "Identity Total",
-    "workloads.marginals": "Marginals",
-    "workloads.rectangles": "Rectangles",
-    "workloads.sums": "Sum",
-    "workloads.union": "Union",
+FIRST_ROOMS = {
+    "measure.selectors.partitions": "DyadicRectangles DyadicTree KBuckets "
+    "ThresholdedSort",
+    "mechanisms": "Gaussian Matching OrderedHierarchical Privelet",
+    "mechanisms.baselines": "Ahp Efpa Mwem NoiseFirst Php StructureFirst",
+    "mechanisms.maps": "AdaptiveGrid HierarchicalKdTree HybridTree KdTree QuadTree "
+    "UniformGrid",
+    "workloads": "Identity Marginals Rectangles Union",
 }
-"""Modules in which classes stood when ledgers first knew them, if they moved since."""
-
-_HOMES = {name: home for home, names in FIRST_HOMES.items() for name in names.split()}
+"""Where classes that moved since stood when ledgers first knew them, each in a file."""
+FIRST_HOMES = {
+    name: f"{room}.{re.sub('(?<!^)(?=[A-Z])', '_', name).lower()}"
+    for room, names in FIRST_ROOMS.items()
+    for name in names.split()
+} | {"Sum": "workloads.sums", "Total": "workloads.identity"}
+FIRST_HOMES["WorstQuery"] = "measure.selectors.selections.by_cost"
 
 PLAIN = frozenset([type(None), bool, int, float, complex, str])
 """Whose ``repr`` tells everything, and tells it apart from any other."""
@@ -191,6 +177,6 @@ def _attributes(value: Any) -> dict[str, Any] | None:
 
 def _class_name(value: Any) -> str:
     name, home = type(value).__qualname__, type(value).__module__
-    if home.startswith("blowfish_fast.") and name in _HOMES:
-        home = f"blowfish_fast.{_HOMES[name]}"
+    if home.startswith("blowfish_fast.") and name in FIRST_HOMES:
+        home = f"blowfish_fast.{FIRST_HOMES[name]}"
     return f"{home}.{name}"

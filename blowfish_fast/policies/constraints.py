@@ -219,8 +219,6 @@ class MarginalConstraints(Constraints):
         super().__init__(domain)
         with malformed_as(PolicyError, "a marginal names attributes"):
             self.marginals = tuple(domain.axes(one) for one in _split_marginals(axes))
-        if not self.marginals:
-            raise PolicyError("a marginal needs an attribute", received=repr(axes))
 
     def marginal_sizes(self) -> tuple[int, ...]:
         """Return the number of counts of each marginal."""

@@ -236,8 +236,7 @@ def _required(refusal: str, *roles: Role) -> Any:
 FOR_PEOPLE = "this is for people; a monitor reads /metrics"
 CURATOR_ONLY = _required("this is for the curator alone", "curator")
 Anyone = Annotated[Visit, _required("", *ROLES)]
-PEOPLE = _required(FOR_PEOPLE, "analyst", "curator")
-Person = Annotated[Visit, PEOPLE]
+Person = Annotated[Visit, _required(FOR_PEOPLE, "analyst", "curator")]
 Operator = Annotated[
     Visit, _required("this is for monitors and curators", "monitor", "curator")
 ]

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from asyncio import get_running_loop
-from collections.abc import Callable, Coroutine
-from concurrent.futures import ThreadPoolExecutor
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, HTTPException, Query, Response
-from fastapi.routing import APIRoute
 from pydantic import Field
 from pydantic_core import to_json
 
@@ -25,35 +21,10 @@ from blowfish_fast.apps.explorer.questions import Part, Question, StatedBudget
 from blowfish_fast.errors import BlowfishError
 from blowfish_fast.release.guarantee import promise_words
 
-from .access import PEOPLE, Person, Visit
+from .access import Person, Visit
 from .policy_pictures import policy_picture
 
-
-class AskRoute(APIRoute):
-    """Questions come often: plain ones go to a thread without the framework."""
-
-    threads = ThreadPoolExecutor(40, "ask")
-
-    def get_route_handler(self) -> Callable[[Any], Coroutine[Any, Any, Any]]:
-        """Return what answers a request; whatever is not plain is left to FastAPI."""
-        usual = super().get_route_handler()
-
-        async def handle(request: Any) -> Any:
-            if request.headers.get("content-type") != "application/json":
-                return await usual(request)
-            try:
-                asking = Asking.model_validate(await request.json())
-            except HTTPException:
-                raise
-            except Exception:
-                return await usual(request)
-            given = asking, await PEOPLE.dependency(request)
-            return await get_running_loop().run_in_executor(self.threads, ask, *given)
-
-        return handle if self.name == "ask" else usual
-
-
-router = APIRouter(prefix="/api", tags=["analyst"], route_class=AskRoute)
+router = APIRouter(prefix="/api", tags=["analyst"])
 PUBLIC = {"name", "description", "presence", "person", "at_most", "population"}
 PUBLIC |= {"snapshot"}
 """What is told of a table as it is described."""

@@ -112,12 +112,12 @@ def multiplicative_update(
     pointers, starts, ends = (
         as_input(one, np.int64) for one in (pointers, starts, ends)
     )
-    runs, queries = starts.size, targets.size
+    runs = starts.size
     flat = pointers.ndim == starts.ndim == targets.ndim == masses.ndim == 1
     fit = (
         flat
         and starts.shape == ends.shape == values.shape
-        and pointers.size == queries + 1
+        and pointers.size == targets.size + 1
     )
     if not fit or pointers[0] != 0 or pointers[-1] != runs:
         raise InputError("each query owns a stretch of the runs, each run two ends")
@@ -133,18 +133,9 @@ def multiplicative_update(
     # As plain Python, what overflows would warn.
     with np.errstate(all="ignore"):
         try:
-            _pull(
-                pulled,
-                pointers,
-                starts,
-                ends,
-                values,
-                targets,
-                float(total),
-                float(step),
-                int(passes),
-                float(tolerance),
-            )
+            queries = pointers, starts, ends, values, targets
+            steps = float(step), int(passes), float(tolerance)
+            _pull(pulled, *queries, float(total), *steps)
             _scale_to(pulled, float(total))
         except (ZeroDivisionError, OverflowError):
             lost = True

@@ -137,15 +137,8 @@ def cut_variances(
         np.where(ends_of_edges < 0, cells, ends_of_edges), cells + 1
     )
     runs = _Runs(pointers, starts, ends, values)
-    noise = _EdgeNoise(
-        heads,
-        tails,
-        variances,
-        widths,
-        at,
-        places // 2,
-        longest_edge(heads, tails, cells),
-    )
+    edges, reach = (heads, tails, variances, widths), longest_edge(heads, tails, cells)
+    noise = _EdgeNoise(*edges, at, places // 2, reach)
     return _moments(runs, noise, cells)
 
 

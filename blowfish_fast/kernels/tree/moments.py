@@ -314,6 +314,5 @@ def tree_variances(
     pointers, starts, ends = check_pieces(pointers, starts, ends, tree.leaves)
     values = np.ascontiguousarray(values, dtype=np.float64)
     leaves = (tree.first_child, tree.starts, tree.ends)
-    return _over_pieces(
-        known, leaves, pointers, (starts, ends, values), tree.offsets.size
-    )
+    runs = (starts, ends, values)
+    return _over_pieces(known, leaves, pointers, runs, tree.offsets.size)

@@ -183,19 +183,10 @@ def greedy_scaling(
     if given is not None and given.shape == starts.shape:
         given = given[filled]
     first, whole, last = starts[filled], np.ones(int(filled.sum())), ends[filled] - 1
-    tuned = greedy_scaling_fractions(
-        first,
-        whole,
-        last,
-        whole,
-        given,
-        leaves,
-        fan_out,
-        decay=decay,
-        root_exact=root_exact,
-        prune=prune,
-    )
-    return tuned.weights
+    tree = regular_levels(leaves, fan_out)
+    ranges = sorted_ranges(first, whole, last, whole, given, leaves)
+    options = {"decay": decay, "root_exact": root_exact, "prune": prune}
+    return _scaled(ranges, None, None, tree, **options).weights
 
 
 def as_pieces(

@@ -261,15 +261,9 @@ def refine_scaling(
     tree = regular_levels(leaves, fan_out)
     ranges = sorted_ranges(first, first_fraction, last, last_fraction, weights, leaves)
     if start is None:
+        asked = first, first_fraction, last, last_fraction, weights
         greedy = greedy_scaling_fractions(
-            first,
-            first_fraction,
-            last,
-            last_fraction,
-            weights,
-            leaves,
-            fan_out,
-            root_exact=root_exact,
+            *asked, leaves, fan_out, root_exact=root_exact
         )
         if leaves == 1:
             return greedy
