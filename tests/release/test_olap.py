@@ -194,6 +194,8 @@ def test_a_public_total_leaves_all_the_doubt_to_the_count(release):
     assert 0 < of_young < 1
     with pytest.raises(InputError, match="contains it"):
         chosen.relative_count(of=release.where(age=slice(0, 20)))
+    with pytest.raises(InputError, match="on sex it does not"):
+        release.group_by("sex").relative_count(of=chosen)
     with pytest.raises(InputError, match="one release"):
         chosen.relative_count(of=released(PEOPLE, np.arange(36)).where())
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import blowfish_fast as bf
-from blowfish_fast.data import sql
+from blowfish_fast.data import sql, sql_cells
 from blowfish_fast.errors import CountsError, DomainError, EngineError, InputError
 
 from .engines_at_hand import POSTGRES
@@ -169,6 +169,17 @@ def test_cells_of_one_width_agree_with_numpy_next_to_every_edge(duck):
     expected = bf.Histogram.from_records(awkward, values, outside="clamp")
     found = bf.Histogram.from_ibis(awkward, duck.table("points"), outside="clamp")
     assert (found.counts == expected.counts).all()
+
+
+@pytest.mark.parametrize(
+    ("width", "bins"),
+    [(1, [4, 4, 4, 0, 1, 2, 3, 4, 4]), (2, [4, 4, 4, 0, 0, 1, 1, 4, 4])],
+)
+def test_bins_are_numbered_from_the_first_cell_of_a_stretch(duck, width, bins):
+    duck.con.execute("CREATE TABLE cells AS SELECT range AS cell FROM range(9)")
+    cells = duck.table("cells").order_by("cell")
+    merged = sql_cells._merge_cells(cells.cell, sql_cells.Stretch(3, 7, width, 4), 9)
+    assert cells.mutate(found=merged).to_pandas().found.tolist() == bins
 
 
 def test_dates_are_cut_at_the_instant_whatever_the_zone(duck):

@@ -11,7 +11,9 @@ import numpy as np
 import pytest
 
 import blowfish_fast as bf
+from blowfish_fast.apps.explorer.catalog import EXTRAS, TableSpec
 from blowfish_fast.apps.explorer.exploration import Explorer
+from blowfish_fast.apps.server.analyst_routes import describe_attribute
 from blowfish_fast.apps.server.keys import CURATOR
 from blowfish_fast.errors import PolicyError
 
@@ -331,3 +333,13 @@ def test_a_restart_keeps_everything_but_sessions(tmp_path):
                 assert ann.get("/api/tables").json()[0]["frozen"]
     finally:
         workspace.close()
+
+
+def test_missing_values_are_described_by_the_rule_that_is_in_force():
+    cells = {"start": 0, "stop": 8, "width": 1}
+    pair = [{"name": one, "cells": cells, "extras_joined": "end"} for one in "xy"]
+    policies = {"x": {"kind": "line"}}
+    table = TableSpec(name="pairs", attributes=pair, policies=policies)
+    stated, unstated = (describe_attribute(one, table, 1) for one in table.attributes)
+    assert stated["missing_words"] == EXTRAS["end"].promise
+    assert unstated["missing_words"] == EXTRAS["all"].promise

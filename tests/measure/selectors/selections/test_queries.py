@@ -123,7 +123,9 @@ class Unlisted(bf.workloads.Ranges):
 
 
 def test_too_many_queries_are_refused_before_they_are_listed(monkeypatch):
+    few = bf.workloads.Ranges(LINE, [0, 2], [3, 6])
     monkeypatch.setattr("blowfish_fast.workloads.base.MOST_QUERIES", 2)
+    few._refuse_too_many()
     with pytest.raises(SizeError, match="queries are answered one by one"):
         WorstQuery(Unlisted(LINE, [0, 2, 1], [3, 6, 2]))
 
