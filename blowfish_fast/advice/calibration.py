@@ -423,12 +423,21 @@ def _worth(one: Candidate) -> tuple[bool, Fraction]:
     return one.mechanism is None, one.amount or Fraction(0)
 
 
+class _FixedScales(Scales):
+    """Scales that many draws share: their variances are worked out once."""
+
+    @cached_property
+    def variances(self) -> FloatArray:
+        return super().variances
+
+
 def _largest_errors(
     scales: Scales,
     answers_of: Callable[[Scales, IntArray], FloatArray],
     samples: int,
 ) -> FloatArray:
     """Draw the noise from a fixed seed and return the largest errors, sorted."""
+    scales = _FixedScales(*scales)
     noisy = np.flatnonzero(scales.measured)
     widths = scales.widths[noisy, None]
     source = np.random.default_rng(20140622)
