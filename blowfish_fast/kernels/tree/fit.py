@@ -28,10 +28,14 @@ FREE = 2.0**200
 @kernel
 def _deepest_nodes(first_child: IntArray) -> int:
     """Return how many nodes come before the first one that has children."""
-    nodes = 0
-    while nodes + 1 < first_child.size and first_child[nodes + 1] == 0:
-        nodes += 1
-    return nodes
+    low, high = 0, first_child.size
+    while low < high:
+        middle = (low + high) // 2
+        if first_child[middle] == 0:
+            low = middle + 1
+        else:
+            high = middle
+    return low - 1
 
 
 @kernel
