@@ -30,10 +30,15 @@ from blowfish_fast.policies import Line, Policy
 from blowfish_fast.workloads import Fractions, Pieces, Workload
 
 from .comparison import compare
-from .least_epsilon import ErrorLaw, LeastEpsilon, Scope, one_scale, round_up
-
-OPEN_SHARE = 0.01
-"""Part of beta that pays for the confidence of a simulation."""
+from .least_epsilon import (
+    ErrorLaw,
+    LeastEpsilon,
+    Scope,
+    largest_errors,
+    lowest_safe_rank,
+    one_scale,
+    round_up,
+)
 
 MOST_SIMULATED = 2
 """Candidates that are simulated: those of the least bounds."""
@@ -62,13 +67,6 @@ MOST_FOLLOWED = 2**27
 
 MOST_DRAWN = 2**27
 """Draws of one simulation; larger ones are left to the bound."""
-
-MOST_WEIGHED = 2**20
-"""Rows times queries up to which a simulation multiplies by one matrix."""
-
-DRAWN_TOGETHER = 256
-"""Draws of the whole noise that are multiplied at a time."""
-
 
 KEPT, KEPT_CELLS = 4, 2**16
 """Calibrations that are kept, up to so many cells: another accuracy is often asked."""
@@ -297,7 +295,7 @@ class Calibration:
                 found: FloatArray = asked.answer(cells.reshape(asked.domain.shape))
                 return found
 
-            return _largest_errors(scales_at(epsilon), answers_of, samples)
+            return largest_errors(scales_at(epsilon), answers_of, samples)
 
         told: LinearStrategy = strategy
         if isinstance(strategy, OrderedHierarchy):
@@ -397,22 +395,6 @@ def find_calibration(policy: Policy, workload: Workload, power: int = 1) -> Cali
     return made
 
 
-def lowest_safe_rank(samples: int, beta: float, tries: int) -> int | None:
-    """Return which order statistic bounds the quantile; None if none is safe.
-
-    The number of draws below the quantile is binomial.
-    """
-    from scipy.stats import binom
-
-    share = beta * OPEN_SHARE
-    below = 1.0 - (beta - share)
-    # P(Bin >= rank) <= share / tries.
-    rank = int(binom.isf(share / tries, samples, below)) + 1
-    while binom.sf(rank - 1, samples, below) > share / tries:
-        rank += 1
-    return rank if rank <= samples else None
-
-
 def _same(one: dict[str, Any], other: dict[str, Any]) -> bool:
     """Return whether two strategies, with what they are laid over, are one."""
     alike = (np.array_equal(value, other[name]) for name, value in one.items())
@@ -421,63 +403,6 @@ def _same(one: dict[str, Any], other: dict[str, Any]) -> bool:
 
 def _worth(one: Candidate) -> tuple[bool, Fraction]:
     return one.mechanism is None, one.amount or Fraction(0)
-
-
-class _FixedScales(Scales):
-    """Scales that many draws share: their variances are worked out once."""
-
-    @cached_property
-    def variances(self) -> FloatArray:
-        return super().variances
-
-
-def _largest_errors(
-    scales: Scales,
-    answers_of: Callable[[Scales, IntArray], FloatArray],
-    samples: int,
-) -> FloatArray:
-    """Draw the noise from a fixed seed and return the largest errors, sorted."""
-    scales = _FixedScales(*scales)
-    noisy = np.flatnonzero(scales.measured)
-    widths = scales.widths[noisy, None]
-    source = np.random.default_rng(20140622)
-    found = np.empty(samples)
-    matrix = None
-    if noisy.size < samples:
-        matrix = _answers_to_units(scales, answers_of, noisy)
-    noise = np.zeros(scales.rates.size, dtype=np.int64)
-    for first in range(0, samples, DRAWN_TOGETHER):
-        count = min(DRAWN_TOGETHER, samples - first)
-        # The whole part of an exponential draw is geometric, and the difference of two
-        # such draws follows the discrete Laplace law.
-        up, down = source.standard_exponential((2, noisy.size, count))
-        drawn = np.floor(up * widths) - np.floor(down * widths)
-        if matrix is not None:
-            largest = np.abs(matrix @ drawn).max(axis=0, initial=0.0)
-            found[first : first + count] = largest
-            continue
-        for at in range(count):
-            noise[noisy] = drawn[:, at]
-            found[first + at] = np.abs(answers_of(scales, noise)).max(initial=0.0)
-    found.sort()
-    return found
-
-
-def _answers_to_units(
-    scales: Scales,
-    answers_of: Callable[[Scales, IntArray], FloatArray],
-    noisy: IntArray,
-) -> FloatArray | None:
-    """Return what one unit of noise in each row changes; None if that is too much."""
-    noise = np.zeros(scales.rates.size, dtype=np.int64)
-    columns = []
-    for row in noisy:
-        noise[row] = 1
-        columns.append(answers_of(scales, noise).reshape(-1))
-        noise[row] = 0
-        if columns[0].size * noisy.size > MOST_WEIGHED:
-            return None
-    return np.column_stack(columns) if columns else None
 
 
 def _largest_of_sharper(

@@ -1,7 +1,7 @@
 """The least epsilon at which a law of noise keeps within alpha, but for beta.
 
 The law itself is asked at every epsilon that is tried; scaling only says where to
-start. Proved in docs/proofs/translation.md.
+start. Draws of the noise may show that less will do (docs/proofs/translation.md).
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from fractions import Fraction
+from functools import cached_property
 from itertools import count
 from typing import Literal, NamedTuple
 
@@ -31,6 +32,15 @@ MANTISSA = 2.0**12
 """Spreads are rounded up to so many steps, so that few kinds stand for all queries."""
 
 LEAST_EPSILON = Fraction(1, UNITS)
+
+OPEN_SHARE = 0.01
+"""Part of beta that pays for the confidence of a simulation."""
+
+MOST_WEIGHED = 2**20
+"""Rows times queries up to which a simulation multiplies by one matrix."""
+
+DRAWN_TOGETHER = 256
+"""Draws of the whole noise that are multiplied at a time."""
 
 GUIDED_LAWS = 24
 """Laws that say where to look next; two or three are usual. Then halves decide."""
@@ -178,3 +188,75 @@ def _rounded_up(values: FloatArray) -> FloatArray:
 def round_up(epsilon: float) -> Fraction:
     """Return an epsilon in whole billionths, at least one."""
     return Fraction(max(math.ceil(epsilon * UNITS), 1), UNITS)
+
+
+def lowest_safe_rank(samples: int, beta: float, tries: int) -> int | None:
+    """Return which order statistic bounds the quantile; None if none is safe.
+
+    The number of draws below the quantile is binomial.
+    """
+    from scipy.stats import binom
+
+    share = beta * OPEN_SHARE
+    below = 1.0 - (beta - share)
+    # P(Bin >= rank) <= share / tries.
+    rank = int(binom.isf(share / tries, samples, below)) + 1
+    while binom.sf(rank - 1, samples, below) > share / tries:
+        rank += 1
+    return rank if rank <= samples else None
+
+
+class _FixedScales(Scales):
+    """Scales that many draws share: their variances are worked out once."""
+
+    @cached_property
+    def variances(self) -> FloatArray:
+        return super().variances
+
+
+def largest_errors(
+    scales: Scales,
+    answers_of: Callable[[Scales, IntArray], FloatArray],
+    samples: int,
+) -> FloatArray:
+    """Draw the noise from a fixed seed and return the largest errors, sorted."""
+    scales = _FixedScales(*scales)
+    noisy = np.flatnonzero(scales.measured)
+    widths = scales.widths[noisy, None]
+    source = np.random.default_rng(20140622)
+    found = np.empty(samples)
+    matrix = None
+    if noisy.size < samples:
+        matrix = _answers_to_units(scales, answers_of, noisy)
+    noise = np.zeros(scales.rates.size, dtype=np.int64)
+    for first in range(0, samples, DRAWN_TOGETHER):
+        count = min(DRAWN_TOGETHER, samples - first)
+        # The whole part of an exponential draw is geometric, and the difference of two
+        # such draws follows the discrete Laplace law.
+        up, down = source.standard_exponential((2, noisy.size, count))
+        drawn = np.floor(up * widths) - np.floor(down * widths)
+        if matrix is not None:
+            largest = np.abs(matrix @ drawn).max(axis=0, initial=0.0)
+            found[first : first + count] = largest
+            continue
+        for at in range(count):
+            noise[noisy] = drawn[:, at]
+            found[first + at] = np.abs(answers_of(scales, noise)).max(initial=0.0)
+    return np.sort(found)
+
+
+def _answers_to_units(
+    scales: Scales,
+    answers_of: Callable[[Scales, IntArray], FloatArray],
+    noisy: IntArray,
+) -> FloatArray | None:
+    """Return what one unit of noise in each row changes; None if that is too much."""
+    noise = np.zeros(scales.rates.size, dtype=np.int64)
+    columns = []
+    for row in noisy:
+        noise[row] = 1
+        columns.append(answers_of(scales, noise).reshape(-1))
+        noise[row] = 0
+        if columns[0].size * noisy.size > MOST_WEIGHED:
+            return None
+    return np.column_stack(columns) if columns else None

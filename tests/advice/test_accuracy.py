@@ -137,11 +137,11 @@ def test_the_rank_covers_the_quantile_with_the_confidence_stated():
     from scipy.stats import binom
 
     for samples, beta in ((1000, 0.05), (3000, 0.02), (10_000, 0.05)):
-        rank = translation.lowest_safe_rank(samples, beta, 8)
+        rank = least_epsilon.lowest_safe_rank(samples, beta, 8)
         below = 1 - beta * 0.99
         assert binom.sf(rank - 1, samples, below) <= beta * 0.01 / 8
         assert binom.sf(rank - 2, samples, below) > beta * 0.01 / 8
-    assert translation.lowest_safe_rank(50, 0.01, 8) is None
+    assert least_epsilon.lowest_safe_rank(50, 0.01, 8) is None
 
 
 @pytest.mark.parametrize(
