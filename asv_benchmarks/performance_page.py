@@ -22,6 +22,7 @@ import json
 import math
 import platform
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -134,7 +135,8 @@ def figures_of(results: Path) -> dict[str, Any]:
             "parameters": [[_plain(one) for one in axis] for axis in found["params"]],
             "seconds": [_rounded(one) for one in found["result"]],
         }
-    return {"kernels": kernels, "waits": waits}
+    day = datetime.fromtimestamp(newest["date"] / 1000, UTC).date()
+    return {"code of": str(day), "kernels": kernels, "waits": waits}
 
 
 def _plain(parameter: str) -> str:
@@ -159,7 +161,8 @@ def page() -> str:
         figures = folder / "performance.json"
         if figures.exists():
             kept = json.loads(figures.read_text())
-            measured += [BY_SIZE, _size_table(kept["kernels"])]
+            code = f"The code is that of {kept['code of']}.\n"
+            measured += [BY_SIZE, code, _size_table(kept["kernels"])]
             measured += [WAITED, _wait_table(kept["waits"])]
     return "\n".join(
         [
