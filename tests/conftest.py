@@ -17,6 +17,9 @@ from hypothesis import HealthCheck, settings
 
 SEED = os.environ.get("BLOWFISH_SEED", "")
 
+# Python's own start-up file has the same name where Debian made it.
+collect_ignore = ["mutants/startup"]
+
 settings.register_profile(
     "project",
     deadline=None,

@@ -204,6 +204,12 @@ PLANTS = {
 }
 
 
+@pytest.fixture(autouse=True)
+def _no_other_population():
+    # Those of earlier tests own their sources until they are collected.
+    population_module._OWNERS.clear()
+
+
 @pytest.mark.parametrize("check", CHECKS)
 def test_promises_about_populations_hold(check, tmp_path):
     assert CHECKS[check](tmp_path) == []
