@@ -7,6 +7,7 @@ import importlib
 import re
 import subprocess
 import sys
+import tokenize
 from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
@@ -20,6 +21,10 @@ ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "blowfish_fast"
 SOURCES = sorted(PACKAGE.rglob("*.py"))
 COMPILED = ("kernel", "exact_kernel", "helper")
+NO_CODE = (
+    *(tokenize.ENCODING, tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE),
+    *(tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER),
+)
 LABELS = ("Guarantee", "Neighbours", "Sensitivity", "Error", "Complexity", "Source")
 
 
@@ -37,19 +42,60 @@ def test_the_root_and_every_folder_can_be_taken_in_at_a_glance():
     assert [str(one) for one, count in crowded.items() if count > 18] == []
 
 
+def _code_lines(path):
+    """Return how many lines of a file hold code: no docstrings, comments or blanks."""
+    lines = set()
+    with path.open("rb") as source:
+        for token in tokenize.tokenize(source.readline):
+            if token.type not in NO_CODE:
+                lines.update(range(token.start[0], token.end[0] + 1))
+    for node in ast.walk(_tree(path)):
+        # Docstrings of modules, classes and functions, and strings below a constant.
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+            lines.difference_update(range(node.lineno, node.end_lineno + 1))
+    return len(lines)
+
+
 def test_a_file_is_one_idea():
-    # 500 lines, or 700 where nearly all of them are one class.
+    # 500 lines of code, or 700 where nearly all of them are one class. Explanations
+    # are as long as they need to be.
     long = []
     for folder in (PACKAGE, ROOT / "tests", ROOT / "experiments"):
         for path in folder.rglob("*.py"):
-            lines = len(path.read_text().splitlines())
-            if lines <= 500:
+            whole = len(path.read_text().splitlines())
+            if whole <= 500:
                 continue
+            lines = _code_lines(path)
             classes = [one for one in _tree(path).body if isinstance(one, ast.ClassDef)]
             longest = max((one.end_lineno - one.lineno for one in classes), default=0)
-            if lines > (700 if longest > 0.6 * lines else 500):
+            if lines > (700 if longest > 0.6 * whole else 500):
                 long.append(f"{path.relative_to(ROOT)}: {lines}")
     assert long == []
+
+
+EXAMPLE = '''
+"""A module.
+
+Of three lines."""
+
+# Why.
+limit = 3  # here
+"""Its use."""
+
+
+def double(x):
+    """Return
+    twice."""
+    return (
+        2 * x
+    )
+'''
+
+
+def test_docstrings_comments_and_blank_lines_are_no_code(tmp_path):
+    path = tmp_path / "example.py"
+    path.write_text(EXAMPLE)
+    assert _code_lines(path) == 5
 
 
 def test_no_class_name_is_used_twice():
@@ -62,12 +108,13 @@ def test_no_class_name_is_used_twice():
     assert {name: at for name, at in places.items() if len(at) > 1} == {}
 
 
-def test_no_function_takes_more_than_ten_parameters():
+def test_no_function_takes_more_than_ten_parameters_by_place():
     wide = []
     for path in SOURCES:
         for node in ast.walk(_tree(path)):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-                taken = node.args.posonlyargs + node.args.args + node.args.kwonlyargs
+                # Words that a caller must write out can be as many as are needed.
+                taken = node.args.posonlyargs + node.args.args
                 names = [one.arg for one in taken if one.arg not in ("self", "cls")]
                 if len(names) > 10:
                     wide.append(f"{path.name}: {node.name} takes {len(names)}")
