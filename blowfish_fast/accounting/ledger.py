@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, Literal, Self, Unpack, cast
+from typing import Any, Literal, Self, cast
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -31,10 +31,9 @@ from blowfish_fast.data.frames import Table
 from blowfish_fast.errors import InputError, LedgerError, PolicyError
 from blowfish_fast.measure.budgets import (
     Budget,
-    BudgetTerms,
     Paid,
     as_rho,
-    stated_budget,
+    optional_budget,
 )
 from blowfish_fast.measure.handle import Progress
 from blowfish_fast.mechanisms import Mechanism
@@ -144,9 +143,11 @@ class Ledger(Paid):
         *,
         policy: Policy | None = None,
         about: Mapping[str, Any] | None = None,
-        **budget: Unpack[BudgetTerms],
+        epsilon: Any = None,
+        rho: Any = None,
+        delta: Any = None,
     ) -> None:
-        granted = stated_budget(budget)
+        granted = optional_budget(epsilon=epsilon, rho=rho, delta=delta)
         _check_policy(policy)
         where = as_place(path)
         new = where is None or not where.exists()
@@ -306,7 +307,9 @@ class Ledger(Paid):
         confidence: Any = 0.95,
         kind: Kind | None = None,
         analyst: str | None = None,
-        **budget: Unpack[BudgetTerms],
+        epsilon: Any = None,
+        rho: Any = None,
+        delta: Any = None,
     ) -> Certificate:
         """Charge, and find out how far the answers of a release are off the truth.
 
@@ -315,6 +318,32 @@ class Ledger(Paid):
         of groups may stand for a workload, means and the like all of them. `kind` is by
         default that of the least predicted width (see `Certificate`); other data than
         the release was drawn from are refused where that is known.
+
+        Parameters
+        ----------
+        release : Release
+            A release of a histogram.
+        data : Histogram or array_like
+            The counts that the release was drawn from.
+        workload : Workload, or answers
+            Whose answers are certified.
+        request : str, optional
+            The name under which the certificate is stored and comes back, free.
+        rng : int or Generator, optional
+            A seed makes an experiment; None draws secure noise.
+        fraction, confidence : number
+            How many of the answers the claim is about, and how sure it is.
+        kind : {"quantile", "curve", "all", "shape"}, optional
+            Which statement is made; None for the one of least predicted width.
+        analyst : str, optional
+            Whose allotment pays.
+        epsilon, rho, delta : number
+            What the certificate costs: `epsilon`, or `rho`, or `epsilon` with `delta`.
+
+        Returns
+        -------
+        Certificate
+            How far the answers are off, as a sentence and as intervals.
         """
         certifier = Certifier(
             release,
@@ -323,7 +352,9 @@ class Ledger(Paid):
             confidence=confidence,
             kind=kind,
             same_data=self._drawn.is_same(release, data),
-            **budget,
+            epsilon=epsilon,
+            rho=rho,
+            delta=delta,
         )
         found: Any = self.release(certifier, data, request, rng, analyst=analyst)
         return cast("Certificate", found)
@@ -431,11 +462,23 @@ class Ledger(Paid):
         *,
         policy: Policy | None = None,
         about: Mapping[str, Any] | None = None,
-        **budget: Unpack[BudgetTerms],
+        epsilon: Any = None,
+        rho: Any = None,
+        delta: Any = None,
     ) -> None:
-        """Change budget, policy or what is noted; refused after the first charge."""
+        """Change budget, policy or what is noted; refused after the first charge.
+
+        Parameters
+        ----------
+        policy : Policy, optional
+            What must stay indistinguishable from now on.
+        about : mapping, optional
+            Plain data that is kept with the ledger, in place of what there was.
+        epsilon, rho, delta : number
+            The whole budget, in the currency that the ledger was made with.
+        """
         total = self._journal.standing().total
-        granted = stated_budget(budget)
+        granted = optional_budget(epsilon=epsilon, rho=rho, delta=delta)
         if granted is not None:
             if granted.power != self.currency.power:
                 raise LedgerError(
