@@ -148,6 +148,15 @@ def test_every_kernel_has_its_test():
     assert untested == []
 
 
+def test_every_kernel_file_draws_its_structure_or_works_an_example():
+    plain = [
+        f"{path.parent.name}/{path.name}"
+        for path in (PACKAGE / "kernels").rglob("[a-z]*.py")
+        if "\n    " not in (ast.get_docstring(_tree(path)) or "")
+    ]
+    assert plain == []
+
+
 def test_kernels_copy_arrays_in_loops():
     # Numba checks the shapes of ``a[i:j] = b`` by code that spells them out in text,
     # which takes three seconds to compile, for a first release too.

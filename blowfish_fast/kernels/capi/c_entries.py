@@ -1,13 +1,33 @@
 """The core of DAWA for C: partition, weights and inference behind plain pointers.
 
-Entries check sizes before anything is read, hold no lock and keep no state, and draw
-nothing: the caller makes the noise. The table `ENTRIES` is the source of the machine
-code, of the ctypes prototypes and of the header, so that they cannot disagree.
+Serves programs in C, C++, Rust, Julia or R. Each entry takes pointers and sizes, writes
+to memory of the caller, and returns a number, negative for an error.
 
-For the shared library the LLVM code of each entry loses Numba's wrapper, which talks to
-the interpreter, and gets malloc for an allocator. How Numba lays out calls and counted
-memory may change, so the linker accepts no symbol beyond libc and libm, and the library
-is tried on examples, in a process of its own, before it is kept.
+    blowfish_tree_nodes             how much room a tree needs
+    blowfish_least_cost_partition   counts, prices, noise    ->  boundaries of buckets
+    blowfish_greedy_weights         ranges of buckets        ->  weight of every node
+    blowfish_tree_least_squares     noisy nodes, variances   ->  estimate of every leaf
+
+`entry` compiles one as a Numba cfunc and gives its address and a ctypes function;
+`write_header` writes ``blowfish_c.h``; `write_shared_library` writes a library that
+needs no Python at run time. Entries check sizes before anything is read, hold no lock
+and keep no state: any thread may call them. They draw nothing and know no epsilon: the
+caller makes the noise. The table `ENTRIES` is the source of the machine code, of the
+ctypes prototypes and of the header, so that they cannot disagree.
+
+For the library the LLVM code that Numba has made of each entry loses what ties it to
+Python: its wrapper, which reports errors to the interpreter, and the allocator of
+Numba's runtime, in whose place comes malloc.
+
+    entry (LLVM code)   wrapper of cfunc        dropped: it talks to the interpreter
+                        function of the entry   stays, hidden; status, result, arguments
+                        kernels that it calls   stay, private
+    C source            blowfish_...            calls the function, checks the status
+                        allocator               malloc and free, counted references
+
+How Numba lays out calls and counted memory is its own affair and may change. So the
+linker is told to accept no symbol beyond libc and libm, and the library is tried on
+examples, in a process of its own, before it is put in its place.
 """
 
 from __future__ import annotations
@@ -126,7 +146,17 @@ def _least_squares(
 
 
 class Prototype(NamedTuple):
-    """An entry as C sees it; every number is an int64_t."""
+    """An entry as C sees it; every number is an int64_t.
+
+    Attributes
+    ----------
+    function : Callable[..., object]
+        The Python function that Numba compiles.
+    listed : str
+        The kinds of its arguments, words of `KINDS`, separated by commas.
+    remark : str
+        What the header says above the declaration.
+    """
 
     function: Callable[..., Any]
     listed: str
@@ -200,7 +230,25 @@ def _prototype(name: str) -> Prototype:
 
 @cache
 def compile_entry(name: str, *, keep: bool = True) -> Any:
-    """Compile an entry, once. One that is cached on disk has no LLVM code."""
+    """Compile an entry, once, and return the Numba cfunc.
+
+    Parameters
+    ----------
+    name : str
+        One of `ENTRIES`.
+    keep : bool, default True
+        Whether it is cached on disk too; its LLVM code is gone then.
+
+    Returns
+    -------
+    numba.core.ccallback.CFunc
+        The compiled entry.
+
+    Raises
+    ------
+    InputError
+        If there is no such entry, or NUMBA_DISABLE_JIT is set.
+    """
     prototype = _prototype(name)
     if not COMPILED:
         raise InputError(
@@ -228,7 +276,20 @@ def c_type(name: str) -> Any:
 
 
 def declaration(name: str, pointer: str = "") -> str:
-    """Return the C declaration of an entry; as a pointer of that name if given."""
+    """Return the C declaration of an entry.
+
+    Parameters
+    ----------
+    name : str
+        One of `ENTRIES`.
+    pointer : str, default ''
+        If given, the declaration is that of a function pointer of this name.
+
+    Returns
+    -------
+    str
+        The declaration, with its semicolon.
+    """
     parts = [KINDS[kind][0] + word for kind, word in _prototype(name).arguments]
     return f"int64_t {f'(*{pointer})' if pointer else name}({', '.join(parts)});"
 
@@ -306,7 +367,18 @@ for cells, most in ((1, 3), (100, 9), (3000, 10**6), (70000, 50)):
 
 
 class CEntry(NamedTuple):
-    """A compiled entry: its address, for this process, and a ctypes function."""
+    """A compiled entry.
+
+    Attributes
+    ----------
+    name : str
+        Its name in C.
+    address : int
+        Where the machine code lies, for as long as this process lives.
+    call : object
+        A ctypes function that takes pointers and numbers and returns a number. It
+        releases the interpreter lock.
+    """
 
     name: str
     address: int
@@ -338,11 +410,26 @@ def write_shared_library(
 ) -> Path:
     """Write the entries as a shared library that needs neither Python nor Numba.
 
-    The `compiler` links as gcc and clang do; by default it is ``$CC``, else ``cc``. The
-    `processor` is LLVM's name; left out, the least of its family, so that the library
-    runs on any of them; "native" is this machine. An `InputError` says that there is no
-    compiler, that the library asks for more than libc and libm, or that its answers
-    differ from those of the kernels.
+    Parameters
+    ----------
+    path : str or PathLike[str]
+        Where to, such as ``libblowfish.so``; a file there is replaced.
+    compiler : str, optional
+        A C compiler that links as gcc and clang do; by default ``$CC``, else ``cc``.
+    processor : str, default ''
+        LLVM's name of the processor to write for. Left out, it is the least of its
+        family, so that the library runs on any of them; "native" is this machine.
+
+    Returns
+    -------
+    Path
+        The path of the library.
+
+    Raises
+    ------
+    InputError
+        If there is no compiler, or the library asks for more than libc and libm, or its
+        answers differ from those of the kernels.
     """
     chosen = shutil.which(compiler or os.environ.get("CC") or "cc")
     if chosen is None:
@@ -393,13 +480,13 @@ def _object_code(name: str, processor: str) -> tuple[bytes, str]:
     wrapper = function._wrapper_name
     inner = wrapper.removeprefix("cfunc.")
     module = llvm.parse_assembly(library.get_llvm_str())
-    for one in module.functions:
-        if one.is_declaration:
+    for symbol in module.functions:
+        if symbol.is_declaration:
             continue
-        if one.name == inner:
-            one.visibility = "hidden"
+        if symbol.name == inner:
+            symbol.visibility = "hidden"
         else:
-            one.linkage = "internal"
+            symbol.linkage = "internal"
     for variable in module.global_variables:
         if variable.linkage == llvm.Linkage.common:
             variable.visibility = "hidden"

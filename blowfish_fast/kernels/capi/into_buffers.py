@@ -1,7 +1,15 @@
 """The core of DAWA, written into arrays of the caller: partition, weights, leaves.
 
-Each kernel checks what it is given and returns a number, negative for an error. Nothing
-is drawn here; noise arrives as an array.
+Serves `c_entries`, whose callers bring pointers and no Python objects. Each kernel
+checks what it is given and returns a number, negative for an error: `ERRORS` lists the
+meanings. Nothing is drawn here; noise arrives as an array.
+
+    counts, prices, noise     partition_into     boundaries       `interval_partition`
+    ranges of buckets         weights_into       node weights     `greedy_weights`
+    noisy nodes, variances    leaves_into        leaves           `tree.fit`
+
+The partition does in one compiled function, on one thread, what `dyadic_costs` plans as
+jobs for several; costs, ties and therefore results are the same.
 """
 
 from __future__ import annotations
@@ -74,7 +82,20 @@ def _levels(leaves: int, fan_out: int) -> tuple[IntArray, IntArray]:
 
 @kernel
 def tree_nodes(leaves: int, fan_out: int) -> int:
-    """Return how many nodes a tree has; `BAD_SIZE` if there is no such tree."""
+    """Return how many nodes a regular tree has.
+
+    Parameters
+    ----------
+    leaves : int
+        Number of leaves.
+    fan_out : int
+        The most children of a node.
+
+    Returns
+    -------
+    int
+        The number of nodes; `BAD_SIZE` if there is no such tree.
+    """
     if not 1 <= leaves <= MOST_CELLS or not 2 <= fan_out <= MOST_CELLS:
         return BAD_SIZE
     nodes = size = leaves
@@ -172,9 +193,24 @@ def partition_into(
 ) -> int:
     """Find the cheapest partition into power-of-two buckets, on one thread.
 
-    Prices, of buckets of 2^k cells, and noise are in steps of 2^grid counts; the bucket
-    of 2^k cells that ends at e is cheaper by ``noise[k * (cells + 1) + e]``. Writes the
-    boundaries and returns the number of buckets or one of `ERRORS`.
+    Parameters
+    ----------
+    counts : ndarray of int64, shape (cells,)
+        The counts.
+    prices : ndarray of int64, shape (levels,)
+        Price of a bucket of 2^k cells, in steps of 2^grid counts.
+    noise : ndarray of int64, shape (levels * (cells + 1),)
+        The bucket of 2^k cells that ends at e is cheaper by ``noise[k * (cells + 1) +
+        e]``; empty for no noise.
+    grid : int
+        Binary logarithm of a step of the costs.
+    boundaries : ndarray of int64, shape (cells + 1,)
+        Receives the boundaries, from 0 to the number of cells.
+
+    Returns
+    -------
+    int
+        The number of buckets, or one of `ERRORS`.
     """
     fault = _check_partition(counts, prices, noise, grid)
     if fault != 0:
@@ -267,22 +303,45 @@ def weights_into(
     flags: int,
     scaling: FloatArray,
 ) -> int:
-    """Write the weights of `greedy_scaling`, then the error; no weights mean ones."""
+    """Write the node weights that `greedy_scaling` returns, then the predicted error.
+
+    Parameters
+    ----------
+    starts : ndarray of int64, shape (queries,)
+        The first leaf of each range.
+    ends : ndarray of int64, shape (queries,)
+        The leaf after its last.
+    weights : ndarray of float64, shape (queries,)
+        How much each range matters; empty if all matter alike.
+    leaves : int
+        Number of leaves.
+    fan_out : int
+        The most children of a node.
+    flags : int
+        A sum of `DECAY`, `ROOT_EXACT` and `PRUNE`.
+    scaling : ndarray of float64, shape (nodes + 1,)
+        Receives the weights, then the error.
+
+    Returns
+    -------
+    int
+        0, or one of `ERRORS`.
+    """
     squared = np.ones(starts.size)
     for query in range(weights.size):
         if not np.isfinite(weights[query]):
             return BAD_VALUE
         squared[query] = weights[query] * weights[query]
-    kept = np.empty(starts.size, dtype=np.int64)
+    asked_queries = np.empty(starts.size, dtype=np.int64)
     asked = 0
     for query in range(starts.size):
         if not 0 <= starts[query] <= ends[query] <= leaves:
             return BAD_VALUE
         if starts[query] < ends[query] and squared[query] > 0.0:
-            kept[asked] = query
+            asked_queries[asked] = query
             asked += 1
-    kept = kept[:asked]
-    order = kept[order_by_first(starts[kept], leaves)]
+    asked_queries = asked_queries[:asked]
+    order = asked_queries[order_by_first(starts[asked_queries], leaves)]
     first, last = starts[order], ends[order] - 1
     ranges = SortedRanges(first, np.ones(asked), last, np.ones(asked), squared[order])
     sizes, offsets = _levels(leaves, fan_out)
@@ -298,12 +357,12 @@ def weights_into(
     tree = RegularLevels(sizes, offsets, fan_out, shift)
     priorities = Priorities(decays, flags & PRUNE != 0, exact, 1)
     shares, error = greedy_shares(ranges, None, None, tree, priorities)
-    found = weights_from_shares(shares, sizes, offsets, fan_out)
-    for node in range(found.size):
-        scaling[node] = found[node]
+    node_weights = weights_from_shares(shares, sizes, offsets, fan_out)
+    for node in range(node_weights.size):
+        scaling[node] = node_weights[node]
     if exact:
-        scaling[found.size - 1] = 0.0
-    scaling[found.size] = error
+        scaling[node_weights.size - 1] = 0.0
+    scaling[node_weights.size] = error
     return 0
 
 
@@ -314,15 +373,32 @@ def leaves_into(
     fan_out: int,
     estimate: FloatArray,
 ) -> int:
-    """Write the leaves that `tree_fit` returns."""
+    """Write the leaves that `tree_fit` returns.
+
+    Parameters
+    ----------
+    noisy : ndarray of float64, shape (nodes,)
+        Measured totals.
+    variances : ndarray of float64, shape (nodes,)
+        Variance of each; infinity: not measured, 0: exact.
+    fan_out : int
+        The most children of a node.
+    estimate : ndarray of float64, shape (leaves,)
+        Receives the leaves.
+
+    Returns
+    -------
+    int
+        0, or one of `ERRORS`.
+    """
     for variance in variances:
         if not variance >= 0.0:
             return BAD_VALUE
     _, offsets = _levels(estimate.size, fan_out)
     first_child = regular_first_child(offsets, fan_out)
-    known = subtree_variances(variances, first_child)
-    fit = fit_upward(noisy, variances, known, first_child)
-    fit_downward(fit, known, first_child)
+    below = subtree_variances(variances, first_child)
+    fit = fit_upward(noisy, variances, below, first_child)
+    fit_downward(fit, below, first_child)
     for leaf in range(estimate.size):
         estimate[leaf] = fit[leaf]
     return 0

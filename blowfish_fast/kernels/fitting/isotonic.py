@@ -1,9 +1,18 @@
 """Closest values that never decrease, or that are not negative and have given sums.
 
-Isotonic regression pools adjacent violators, in O(n): each stretch between known points
-is pooled by itself; clipping the unbounded fit gives the bounded one (Lemma OR10,
-``docs/proofs/ordered.md``). A sum-constrained fit lowers all values of a part by one
-number and cuts below 0.
+Isotonic regression, in O(n):
+
+    values   2 [3]  9  1 [5]  7         [ ] known; bounds 0 .. 6
+    fitted   2 [3]  5  5 [5]  6         each stretch pooled by itself, then clipped
+
+Pools of equal value form a stack. A pool that falls below the one before it is merged
+with it (pool adjacent violators), and a known point empties the stack. Clipping the
+unbounded fit gives the bounded one: within a pool the squared distance grows from its
+mean on (Lemma OR10, ``docs/proofs/ordered.md``).
+
+A sum-constrained fit lowers all values of a part by one number and cuts below 0:
+
+    values   5  3  -1    total 6        lowered by 1:  4  2  0
 """
 
 from __future__ import annotations
@@ -27,8 +36,8 @@ def _pool(values: FloatArray, fixed: BoolArray, low: float, high: float) -> Floa
     written = 0
     floor = low
     for place in range(size + 1):
-        known = place == size or fixed[place]
-        if not known:
+        is_fixed = place == size or fixed[place]
+        if not is_fixed:
             pool = values[place]
             members = 1
             while top >= 0 and level[top] > pool:
@@ -62,8 +71,30 @@ def isotonic_fit(
 ) -> FloatArray:
     """Return the closest non-decreasing sequence, within bounds, through known points.
 
-    Values marked in `known` must not decrease and must lie within the bounds.
+    Parameters
+    ----------
+    values : ndarray, shape (n,)
+        The sequence.
+    known : ndarray of bool, shape (n,), optional
+        Where the value is known. Known values do not decrease and lie within the
+        bounds. None is known by default.
+    low : float, default -np.inf
+        The lower bound; an infinite one does not bind.
+    high : float, default np.inf
+        The upper bound, not below `low`.
 
+    Returns
+    -------
+    ndarray of float64, shape (n,)
+        The sequence with the least sum of squared differences from `values`.
+
+    Raises
+    ------
+    InputError
+        If shapes differ, or known values fall or lie outside the bounds.
+
+    Examples
+    --------
     >>> isotonic_fit(np.array([3.0, 1.0, 2.0]))
     array([2., 2., 2.])
     >>> known = np.array([False, True, False, False, True, False])
@@ -117,8 +148,29 @@ def non_negative_with_totals(
 ) -> FloatArray:
     """Return the closest values, none negative, that add up to the total of each part.
 
-    Closest in the sum of squares; O(n log n). Parts are numbered from 0.
+    Closest means the least sum of squares. It takes O(n log n).
 
+    Parameters
+    ----------
+    values : ndarray, shape (n,)
+        The values.
+    parts : ndarray of int64, shape (n,)
+        The part of each value, numbered from 0.
+    totals : ndarray, shape (parts,)
+        What each part has to add up to, not negative.
+
+    Returns
+    -------
+    ndarray of float64, shape (n,)
+        The closest values.
+
+    Raises
+    ------
+    InputError
+        If shapes differ, a part has no total, or a total is negative.
+
+    Examples
+    --------
     >>> parts = np.zeros(3, dtype=np.int64)
     >>> non_negative_with_totals(np.array([5.0, 3.0, -1.0]), parts, np.array([6.0]))
     array([4., 2., 0.])

@@ -1,8 +1,18 @@
 """One step of Lloyd's algorithm: nearest centres, cluster sizes, cluster sums.
 
 Records are held as their cell along each axis, so a distance is a sum of entries of a
-small table. The rows of all axes lie below each other; ``offsets[a]`` is the first row
-of axis a. Sums are integers, the same for any number of threads.
+small table, and a sum is exact in integers. The rows of all axes lie below each other;
+``offsets[a]`` is the first row of axis a:
+
+    axis 0: cells at 0, 1, 2       distances    centre (0, 4)   centre (2, 8)
+    axis 1: cells at 4, 8          row 0        0               4
+    offsets  0 3 5                 row 1        1               1
+                                   row 2        4               0
+    record in cells (1, 1)         row 3        0               16
+    1 + 16 = 17 from the first     row 4        16              0
+    1 + 0 = 1 from the second
+
+Threads take contiguous parts of the records; integer sums do not depend on them.
 """
 
 from __future__ import annotations
@@ -101,10 +111,29 @@ def cell_positions(
     edges: FloatArray,
     offsets: IntArray,
 ) -> tuple[AnyArray, int]:
-    """Return the cell of each point along each axis, int32, and how many lie outside.
+    """Return the cell of each point along each axis, and how many lie outside.
 
-    `edges` holds those of axis 0, then of axis 1, ...; the last edge of an axis belongs
-    to its last cell. Not-a-number and points beyond the edges count as outside.
+    Parameters
+    ----------
+    points : ndarray of float64, shape (n, axes)
+        Coordinates.
+    edges : ndarray of float64, shape (cells of all axes + axes,)
+        The edges of axis 0, then those of axis 1, and so on. The last edge of an axis
+        belongs to its last cell.
+    offsets : ndarray of int64, shape (axes + 1,)
+        The first row of each axis, rising from 0; at the end the number of rows.
+
+    Returns
+    -------
+    cells : ndarray, shape (n, axes)
+        The cells, int32; 0 for a coordinate outside.
+    outside : int
+        How many coordinates lie beyond the edges or are not a number.
+
+    Raises
+    ------
+    InputError
+        If shapes do not fit, or an axis has no cell.
     """
     axes = offsets.size - 1
     if points.ndim != 2 or points.shape[1] != axes or axes < 1:
@@ -121,9 +150,9 @@ def cell_positions(
         with np.errstate(over="ignore"):
             guide = edge_guide(own)
         strays = Targets(-1, -1, -1)
-        found, _ = cells_between_edges(points[:, axis], guide, strays, closed=True)
-        outside += int(np.count_nonzero(found < 0))
-        cells[:, axis] = np.maximum(found, 0)
+        axis_cells, _ = cells_between_edges(points[:, axis], guide, strays, closed=True)
+        outside += int(np.count_nonzero(axis_cells < 0))
+        cells[:, axis] = np.maximum(axis_cells, 0)
     return cells, outside
 
 
@@ -132,7 +161,24 @@ def nearest_clusters(
 ) -> IntArray:
     """Return the nearest centre of each record; the first of several.
 
-    `distances` (rows, centres) is squared and along one axis; `cells` is (n, axes).
+    Parameters
+    ----------
+    cells : ndarray, shape (n, axes)
+        The cell of each record along each axis.
+    distances : ndarray of float64, shape (rows, centres)
+        Squared distance, along one axis, from each of its cells to each centre.
+    offsets : ndarray of int64, shape (axes + 1,)
+        The first row of each axis.
+
+    Returns
+    -------
+    ndarray of int64, shape (n,)
+        The number of the nearest centre.
+
+    Raises
+    ------
+    InputError
+        If a record lies off the grid, or shapes do not fit.
     """
     _check_cells(cells, offsets, distances.shape[0])
     labels = np.empty(cells.shape[0], dtype=np.int64)
@@ -147,10 +193,32 @@ def cluster_totals(
     coordinates: IntArray,
     offsets: IntArray,
 ) -> IntArray:
-    """Return (centres, 1 + axes): size and coordinate sums of nearest records.
+    """Return size and coordinate sums of the records nearest to each centre.
 
-    `repeats` says how often each record occurs; empty for once each. `coordinates`
-    holds the coordinate of each cell along its axis. Exact while sums stay below 2^63.
+    Sums are exact while they stay below 2^63.
+
+    Parameters
+    ----------
+    cells : ndarray, shape (n, axes)
+        The cell of each record along each axis.
+    repeats : ndarray of int64, shape (n,)
+        How often each record occurs; empty where each occurs once.
+    distances : ndarray of float64, shape (rows, centres)
+        Squared distance, along one axis, from each of its cells to each centre.
+    coordinates : ndarray of int64, shape (rows,)
+        The whole coordinate of each cell along its axis.
+    offsets : ndarray of int64, shape (axes + 1,)
+        The first row of each axis.
+
+    Returns
+    -------
+    ndarray of int64, shape (centres, 1 + axes)
+        Number of records, then the sum of each coordinate.
+
+    Raises
+    ------
+    InputError
+        If a record lies off the grid, or shapes do not fit.
     """
     _check_cells(cells, offsets, distances.shape[0])
     _check_repeats(cells, repeats, coordinates, offsets)
@@ -172,7 +240,33 @@ def assigned_totals(
     coordinates: IntArray,
     offsets: IntArray,
 ) -> IntArray:
-    """Return `cluster_totals` of whole cells, in C order, assigned to clusters."""
+    """Return size and coordinate sums of whole cells that were assigned to clusters.
+
+    Parameters
+    ----------
+    cells : ndarray, shape (n, axes)
+        The cell of each record along each axis.
+    repeats : ndarray of int64, shape (n,)
+        How often each record occurs; empty where each occurs once.
+    cluster_of_cell : ndarray of int64, shape (cells of the grid,)
+        The cluster of each cell of the grid, in C order.
+    clusters : int
+        Number of clusters.
+    coordinates : ndarray of int64, shape (rows,)
+        The whole coordinate of each cell along its axis.
+    offsets : ndarray of int64, shape (axes + 1,)
+        The first row of each axis.
+
+    Returns
+    -------
+    ndarray of int64, shape (clusters, 1 + axes)
+        Number of records, then the sum of each coordinate.
+
+    Raises
+    ------
+    InputError
+        If a record lies off the grid, a cell has no cluster, or shapes do not fit.
+    """
     _check_cells(cells, offsets, int(offsets[-1]))
     _check_repeats(cells, repeats, coordinates, offsets)
     if cluster_of_cell.shape != (int(np.prod(np.diff(offsets))),):
@@ -213,7 +307,25 @@ def _totals(
 
 
 def squared_distance_total(points: FloatArray, centers: FloatArray) -> float:
-    """Return the squared distances from points to their nearest centres, summed."""
+    """Return the squared distances from points to their nearest centres, summed.
+
+    Parameters
+    ----------
+    points : ndarray of float64, shape (n, axes)
+        Points.
+    centers : ndarray of float64, shape (centres, axes)
+        Centres.
+
+    Returns
+    -------
+    float
+        The sum over all points.
+
+    Raises
+    ------
+    InputError
+        If points and centres have different numbers of axes.
+    """
     if points.ndim != 2 or centers.ndim != 2 or points.shape[1:] != centers.shape[1:]:
         raise InputError(
             "points and centers must have one column per axis; received shapes "

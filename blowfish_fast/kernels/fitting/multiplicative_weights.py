@@ -1,8 +1,16 @@
 """Multiplicative weights: pull a histogram towards noisy answers, one at a time.
 
-The histogram stays constant between the ends of the queries, so a few pieces hold it
-all (Lemma MW6, ``docs/proofs/mwem.md``). The factor that keeps the total is carried
-along as a number and applied once in a while.
+A histogram that starts uniform and is only ever multiplied on runs of cells stays
+constant between the ends of these runs, so a few pieces hold all of it (Lemma MW6,
+``docs/proofs/mwem.md``). An update multiplies the pieces of one query by one factor and
+all pieces by another, which keeps the total:
+
+    masses    5  5      the query counts the first piece, target 8, total 10, step 1/2
+    factor              exp(0.5 * (8 - 5) / 10) = 1.162
+    then      5.81  5   scaled to 10:   5.37  4.63
+
+The second factor is carried along as a number and applied once in a while, so an update
+touches only the pieces of its query.
 """
 
 from __future__ import annotations
@@ -92,13 +100,44 @@ def multiplicative_update(
 
     The update for a query q with target t multiplies piece j by exp(step q_j (t -
     q(masses)) / total), then all pieces so that they add up to `total`. To first order
-    it moves the answer of a query that counts by at most step / 4 of what it is off.
-    Passes end early once no exponent exceeds `tolerance`.
+    it moves the answer of a query that counts by at most step / 4 of what it is off. It
+    takes O(passes * (pieces + pieces of all queries)).
 
-    All `masses` are positive. Query i owns the disjoint runs [start, end) of pieces
-    from ``pointers[i]`` up to ``pointers[i + 1]``; `values` are its coefficients, at
-    most 1 in size. O(passes * (pieces + pieces of all queries)).
+    Parameters
+    ----------
+    masses : ndarray of float64, shape (pieces,)
+        Positive masses.
+    pointers : ndarray of int64, shape (queries + 1,)
+        Query i owns the runs ``pointers[i]`` up to ``pointers[i + 1]``.
+    starts : ndarray of int64, shape (runs,)
+        The first piece of each run; runs of one query are disjoint.
+    ends : ndarray of int64, shape (runs,)
+        The piece after the last one of each run.
+    values : ndarray of float64, shape (runs,)
+        Coefficient of the query on the run, at most 1 in size.
+    targets : ndarray of float64, shape (queries,)
+        Noisy answers.
+    total : float
+        What the masses add up to; positive.
+    step : float, default 0.5
+        How far an update goes; the paper's step is 1/2.
+    passes : int, default 1
+        How often each query has its turn.
+    tolerance : float, default 0.0
+        Passes end early once no exponent exceeds it.
 
+    Returns
+    -------
+    ndarray of float64, shape (pieces,)
+        The masses after the last pass, positive.
+
+    Raises
+    ------
+    InputError
+        If shapes do not fit, runs leave the pieces, or a number is out of range.
+
+    Examples
+    --------
     >>> one = np.array([1])
     >>> pulled = multiplicative_update(
     ...     np.array([5.0, 5.0]), np.array([0, 1]), one - 1, one, one.astype(float),
@@ -145,5 +184,5 @@ def multiplicative_update(
             "targets too large, for floating point. Count in other units"
         )
     # A piece pulled to nothing could never come back.
-    kept: FloatArray = np.maximum(pulled, float(total) * SMALLEST_PART)
-    return kept
+    positive: FloatArray = np.maximum(pulled, float(total) * SMALLEST_PART)
+    return positive

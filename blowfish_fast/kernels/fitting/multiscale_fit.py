@@ -1,10 +1,17 @@
 """Cells from noisy running totals, smoothed on every scale at once.
 
-The difference of the halves of a window, 2 s(i + h) - s(i) - s(i + 2h), has the same
-noise on every scale h. For each scale a prior of these differences, normal laws of many
-widths and exact zeros, is fitted to all windows, and each difference becomes its
-posterior mean. Windows are halved from the whole line, whose total is known, down to
-cells; a half of two windows gets the mean of what both say.
+Running totals have noise of one size, so what a window of 2h cells says about its two
+halves has the same noise on every scale:
+
+    totals   s(i)      s(i + h)      s(i + 2h)        2 s(i + h) - s(i) - s(i + 2h)
+             |---------|-------------|                = first half less second half
+              first half  second half
+
+For each scale a prior of these differences, a mixture of normal laws of many widths and
+of exact zeros, is fitted to all windows; each difference is replaced by its posterior
+mean. From the whole line, whose total is known, windows are halved down to cells; a
+half of two larger windows gets the mean of what both say. Only noisy values are read,
+so it costs no privacy.
 """
 
 from __future__ import annotations
@@ -65,9 +72,10 @@ def _count(
 
 @kernel
 def _kept_parts(counts: FloatArray, starts: FloatArray, factors: FloatArray) -> None:
-    """Fit the prior and write what is kept of a difference, by kind and bin.
+    """Fit the prior and write which part of a difference is signal, by kind and bin.
 
-    The normal laws have variances 0 and 6 * 4^k, in variances of one total.
+    Expectation maximisation over the weights of normal laws with variances 0 and 6 *
+    4^k, in variances of one total, where differences were counted.
     """
     widths = np.empty(WIDTHS + 1)
     widths[0] = 0.0
@@ -111,12 +119,12 @@ def _kept_parts(counts: FloatArray, starts: FloatArray, factors: FloatArray) -> 
                 continue
             _fill(starts[number], float(kind), widths, likely)
             mixed = 0.0
-            kept = 0.0
+            signal = 0.0
             for part in range(WIDTHS + 1):
                 amount = likely[part] * weights[part]
                 mixed += amount
-                kept += amount * widths[part] / (widths[part] + kind)
-            factors[kind, number] = kept / mixed
+                signal += amount * widths[part] / (widths[part] + kind)
+            factors[kind, number] = signal / mixed
 
 
 @kernel
@@ -226,9 +234,29 @@ def _fit(values: FloatArray, noisy: IntArray, origin: int, cells: int) -> FloatA
 def multiscale_cells(totals: AnyArray, known: BoolArray, variance: float) -> FloatArray:
     """Return smoothed cells from noisy running totals, in O(n log n).
 
-    They add up to nearly the last total; some may be negative. The totals marked in
-    `known`, the last one among them, have no noise, all others the same `variance`.
+    They add up to nearly the last total; some may be negative.
 
+    Parameters
+    ----------
+    totals : ndarray, shape (n,)
+        Running totals of n cells.
+    known : ndarray of bool, shape (n,)
+        Which totals have no noise; the last one must be among them.
+    variance : float
+        Variance of the noise of every other total.
+
+    Returns
+    -------
+    ndarray of float64, shape (n,)
+        The cells.
+
+    Raises
+    ------
+    InputError
+        If shapes differ, the last total is not known, or the variance is no number.
+
+    Examples
+    --------
     >>> totals = np.array([9.0, 22.0, 29.0, 40.0, 40.0, 41.0, 39.0, 40.0])
     >>> multiscale_cells(totals, np.arange(8) == 7, 2.0).round(1)
     array([ 9.3, 11.5,  8.2,  9.9,  0.8,  0.6, -0.8,  0.5])

@@ -1,10 +1,21 @@
 """Straight pieces of a noisy sequence: cheapest windows, and lines between knots.
 
-Windows of a power of two values pay the squared error of their own line and a penalty
-per parameter; two neighbours merge by sums of squares alone, so nothing cancels (Lemma
-OR11, ``docs/proofs/ordered.md``). One ring per length holds the windows that ended in
-the last `length` places. Totals that are straight between knots have tridiagonal normal
-equations, solved in O(knots) from either end.
+Each window of a power of two values, of any start, pays the squared error of its own
+least-squares line and one penalty per parameter (one value: a level; more: a level and
+a slope); dynamic programming finds the cheapest cover. With a penalty of 1:
+
+    values     3  3  3  3  9            one window of four (two parameters, no error)
+    pays       |--- 2 ---| |1|          and one of one: 3 in all
+
+A window is known by its mean, slope and squared error, and those of two neighbours of
+one length give those of the whole by sums of squares: nothing cancels (Lemma OR11,
+``docs/proofs/ordered.md``). For each length one ring holds the windows that ended in
+the last `length` places: the left half of the next larger one is the entry to be
+overwritten.
+
+Totals that are straight between knots have tridiagonal normal equations: elimination
+from either end gives heights and the inverse next to its diagonal, and with it the
+squared error that a knot saves, all others free to move. O(knots).
 """
 
 from __future__ import annotations
@@ -23,7 +34,9 @@ ERROR = 2
 def _merge_factors(levels: int) -> FloatArray:
     """Return, for each level, what merging two windows of 2^level values needs.
 
-    They are the weight of a slope and the factors of two squares in Lemma OR11.
+    That is the weight of the slope between the means in the slope of the whole, and the
+    factors of (that slope - mean slope)^2 and (difference of slopes)^2 in the squared
+    error (Lemma OR11).
     """
     factors = np.empty((levels, 3))
     for level in range(levels):
@@ -141,7 +154,23 @@ def piecewise_linear(
 ) -> FloatArray:
     """Return the cheapest piecewise-linear fit of half-open stretches, in O(n log n).
 
-    Values outside stay as they are. A penalty is per parameter, in squared units.
+    Each stretch is fitted by itself; values outside all of them stay as they are.
+
+    Parameters
+    ----------
+    values : ndarray, shape (n,)
+        The sequence.
+    starts : ndarray of int64, shape (stretches,)
+        The first value of each stretch.
+    ends : ndarray of int64, shape (stretches,)
+        The value after its last.
+    penalties : ndarray of float64, shape (stretches,)
+        What one parameter costs, in squared units of the values.
+
+    Returns
+    -------
+    ndarray of float64, shape (n,)
+        The fitted sequence.
     """
     values = np.ascontiguousarray(values, dtype=np.float64)
     starts = np.ascontiguousarray(starts, dtype=np.int64)
@@ -158,11 +187,28 @@ def knot_heights(
     lengths: FloatArray,
     fixed: BoolArray,
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the height of each knot, and the squared error that it saves.
+    """Return the height of each knot, and the squared error that it saves. O(knots).
 
-    `diagonal` and `right` are those of the normal equations; at a `fixed` knot, as the
-    last one is, `right` holds its height. Entry i of `beside` couples knot i with the
-    one before it; `lengths` are the cells from there, or from the start, to each knot.
+    Parameters
+    ----------
+    diagonal : ndarray of float64, shape (knots,)
+        The diagonal of the normal equations.
+    beside : ndarray of float64, shape (knots,)
+        Entry i couples knot i with the one before it.
+    right : ndarray of float64, shape (knots,)
+        The right-hand side; at a fixed knot its height.
+    lengths : ndarray of float64, shape (knots,)
+        Cells from the knot before, or from the start, to each knot.
+    fixed : ndarray of bool, shape (knots,)
+        Which knots have a known height; the last one is always fixed.
+
+    Returns
+    -------
+    heights : ndarray of float64, shape (knots,)
+        The fitted heights.
+    gains : ndarray of float64, shape (knots,)
+        The squared error that each knot saves while all others are free to move;
+        infinity at a fixed knot.
     """
     count = diagonal.size
     pivots, heights = diagonal.copy(), right.copy()

@@ -1,8 +1,14 @@
 """Posterior means of noisy bucket totals, under a prior learnt from all of them.
 
-The prior is an atom at 0 mixed with exponentials whose means double. Against Laplace
-noise each exponential leaves a posterior of two exponential pieces, below and above the
-noisy total, so mass and mean are closed forms in units of the noise's width.
+The prior of a total is an atom at 0 mixed with exponentials whose means double, fitted
+to all buckets together, then to each class of buckets whose size has the same binary
+logarithm. Against Laplace noise an exponential prior leaves a posterior of two
+exponential pieces, so mass and mean are closed forms (in units of the noise's width):
+
+    below     on [0, total]     density  e^(-total) e^(rate s),  rate = 1 - 1/mean
+    above     on [total, oo)    density  falling at rate 1 + 1/mean
+
+It reads public numbers only and costs no epsilon.
 """
 
 from __future__ import annotations
@@ -65,7 +71,11 @@ def _mass_and_moment(total: float, mean: float) -> tuple[float, float]:
 def _likelihoods(
     totals: FloatArray, ratios: FloatArray, means: FloatArray
 ) -> FloatArray:
-    """Return the likelihoods under all components, atom first, up to a row's factor."""
+    """Return the likelihood of every bucket (rows) under every component (columns).
+
+    The atom comes first. Each row is right up to a factor of its own, which the weights
+    do not see.
+    """
     table = np.empty((totals.size, means.size + 1))
     for row in range(totals.size):
         line = table[row]
@@ -80,7 +90,10 @@ def _likelihoods(
 def _fit_weights(
     table: FloatArray, start: FloatArray, beforehand: FloatArray
 ) -> FloatArray:
-    """Fit mixture weights by expectation maximisation, pseudo-counts `beforehand`."""
+    """Return mixture weights after `STEPS` steps of expectation maximisation.
+
+    `beforehand` are the buckets that each component owns before any is seen.
+    """
     rows, components = table.shape
     weights = start.copy()
     shares = np.empty(components)
@@ -114,7 +127,7 @@ def _posterior_means(
     classes: IntArray,
 ) -> FloatArray:
     """Return each bucket's posterior mean in units of its width; none above `FAR`."""
-    found = np.empty(totals.size)
+    posterior = np.empty(totals.size)
     for row in range(totals.size):
         total = totals[row]
         prior = weights[classes[row]]
@@ -124,12 +137,15 @@ def _posterior_means(
             part, first = _mass_and_moment(total, means[component] * ratios[row])
             mass += prior[component + 1] * part
             moment += prior[component + 1] * first
-        found[row] = moment / mass
-    return found
+        posterior[row] = moment / mass
+    return posterior
 
 
 def _thin(rows: IntArray) -> IntArray:
-    """Return every n-th row, at most `SAMPLE`; an odd n meets all grid columns."""
+    """Return every n-th row, n odd, so that at most `SAMPLE` remain.
+
+    An even n would meet only some columns of a grid whose side is a power of two.
+    """
     step = -(-rows.size // SAMPLE)
     return rows[:: step + (step + 1) % 2]
 
@@ -161,10 +177,9 @@ def shrink_towards_zero(
 ) -> FloatArray:
     """Return the posterior mean of every bucket's total, in O(buckets * components).
 
-    Exact totals (width 0) and those above 60 widths stay as they are; any other lies
-    between 0 and its positive part plus one width. It lowers the squared error of
-    single totals when many are small; sums of many shrunken totals are biased. `widths`
-    are the scales of the Laplace noise, `sizes` the cells of each bucket.
+    Exact totals and those above 60 widths stay as they are; any other lies between 0
+    and its positive part plus one width. It lowers the squared error of single totals
+    when many are small; sums of many shrunken totals are biased.
 
     The prior of a class floor(log2 size) has an atom at 0 and exponentials of means b
     2^(j + 1/2), j = -2 .. ceil(log2(largest total / b)) + 1 and at least to 4, b the
@@ -172,6 +187,27 @@ def shrink_towards_zero(
     noisy buckets, 60 more to each class, where the pooled prior counts as 20 buckets.
     More than 2^15 buckets are fitted by every n-th of them, n by their number alone.
 
+    Parameters
+    ----------
+    noisy : ndarray of float64, shape (buckets,)
+        Measured totals, finite.
+    widths : ndarray of float64, shape (buckets,)
+        Scale of the Laplace noise in each; 0 where the total is exact.
+    sizes : ndarray of int64, shape (buckets,)
+        Cells in each bucket, at least 1.
+
+    Returns
+    -------
+    ndarray of float64, shape (buckets,)
+        The posterior means.
+
+    Raises
+    ------
+    InputError
+        If the three arrays differ in length.
+
+    Examples
+    --------
     >>> noisy = np.array([0.4, -1.2, 0.8, -0.3, 25.0, 61.0])
     >>> widths, sizes = np.ones(6), np.ones(6, dtype=np.int64)
     >>> shrink_towards_zero(noisy, widths, sizes).round(2).tolist()
@@ -202,6 +238,8 @@ def shrink_towards_zero(
     _, classes = np.unique(exponents, return_inverse=True)
     weights = _class_weights(clipped, ratios, means, classes)
     near = np.flatnonzero(totals <= FAR)
-    found = _posterior_means(totals[near], ratios[near], means, weights, classes[near])
-    estimate[measured[near]] = found * own[near]
+    posterior = _posterior_means(
+        totals[near], ratios[near], means, weights, classes[near]
+    )
+    estimate[measured[near]] = posterior * own[near]
     return estimate

@@ -1,9 +1,14 @@
 """Records changed, a value at a time, until their tables match given ones.
 
-A record takes another record's value, or any, where that brings the tables of the
-attribute closer to their goals, in least squares with every table alike. The generator,
-two 31-bit congruential ones combined (L'Ecuyer 1988), is the same with and without the
-compiler.
+A record takes another record's value, or any value, where that brings the tables of the
+attribute closer to their goals, in least squares with every table alike. The *gap* of a
+cell is the records in it beyond its goal:
+
+    gaps      +2   0   -1        moving a record from the first cell to the last
+    after     +1   0    0        changes the sum of squares by 2 (-1 - 2 + 1) = -4
+
+The generator, two 31-bit congruential ones combined (L'Ecuyer 1988), is the same with
+and without the compiler. It need not be secret: only public tables are read.
 """
 
 from __future__ import annotations
@@ -48,9 +53,28 @@ def exchange_records(
 ) -> None:
     """Change records in place until their tables come close to `goals`.
 
-    `columns` (attributes, records) holds cell numbers, `tables` the attributes of each
-    table and `goals` its wanted counts in C order. A sweep tries another value of every
-    attribute, of as many records as there are. O(sweeps x records x tables).
+    A sweep tries another value of every attribute, of as many records as there are. It
+    takes O(sweeps * records * tables). The same seed gives the same records.
+
+    Parameters
+    ----------
+    columns : ndarray of int32, shape (attributes, records)
+        Cell numbers, contiguous; they are changed.
+    sizes : Sequence[int]
+        How many cells each attribute has.
+    tables : Sequence[tuple[int, ...]]
+        The attributes of each table.
+    goals : Sequence[ndarray of float64]
+        The wanted counts of each table, in C order, none negative.
+    sweeps : int
+        How many sweeps are made.
+    seed : int
+        Where the generator starts.
+
+    Raises
+    ------
+    InputError
+        If columns or goals do not have the shapes that `sizes` and `tables` ask for.
     """
     shape = np.array(sizes, dtype=np.int64)
     if columns.shape[0] != shape.size or not columns.flags.c_contiguous:

@@ -2,8 +2,14 @@
 
 A move that lowers one known count must be made good by another that lifts it, so whole
 chains of records move together. Nodes are count queries, and two are joined when one
-move lowers the first and lifts the second; a query is open when a move may lift or
-lower it alone. The longest chain is found over subsets of at most 20 queries.
+move lowers the first and lifts the second.
+
+    queries joined    0 - 1 - 2        open: a move may lift or lower it alone
+    open              0, 2             path  0 1 2: 3 queries, a chain of 4 moves
+
+The longest chain is found over subsets of at most 20 queries, each subset a number:
+
+    ends[0b0111] = 0b0100    a path through 0, 1 and 2 can end at 2, and only there
 """
 
 from __future__ import annotations
@@ -72,7 +78,24 @@ def longest_cycle(joined: IntArray) -> int:
 def longest_open_path(joined: IntArray, starts: int) -> int:
     """Return the number of nodes of the longest simple path between two open nodes.
 
-    `starts` holds the open nodes as bits; one node is a path of length 1.
+    It takes O(2^n n) for n nodes.
+
+    Parameters
+    ----------
+    joined : ndarray of int64, shape (n,)
+        The neighbours of each node as bits, at most 20 nodes.
+    starts : int
+        The open nodes as bits.
+
+    Returns
+    -------
+    int
+        The number of nodes; 1 if both ends are one node, 0 if no node is open.
+
+    Raises
+    ------
+    InputError
+        If there are too many nodes, or bits beyond them.
     """
     bits = _check_links(joined)
     if not 0 <= starts < 1 << bits.size:
@@ -98,19 +121,25 @@ def _edge_changes(
 ) -> tuple[IntArray, IntArray]:
     lowered, lifted = np.empty_like(first), np.empty_like(first)
     for edge in range(first.size):
-        one, one_end = pointers[first[edge]], pointers[first[edge] + 1]
-        two, two_end = pointers[second[edge]], pointers[second[edge] + 1]
+        first_member, first_end = pointers[first[edge]], pointers[first[edge] + 1]
+        second_member, second_end = pointers[second[edge]], pointers[second[edge] + 1]
         down, up = NOTHING, NOTHING
-        while one < one_end or two < two_end:
-            if two == two_end or (one < one_end and members[one] < members[two]):
-                down = members[one] if down == NOTHING else SEVERAL
-                one += 1
-            elif one == one_end or members[two] < members[one]:
-                up = members[two] if up == NOTHING else SEVERAL
-                two += 1
+        while first_member < first_end or second_member < second_end:
+            if second_member == second_end or (
+                first_member < first_end
+                and members[first_member] < members[second_member]
+            ):
+                down = members[first_member] if down == NOTHING else SEVERAL
+                first_member += 1
+            elif (
+                first_member == first_end
+                or members[second_member] < members[first_member]
+            ):
+                up = members[second_member] if up == NOTHING else SEVERAL
+                second_member += 1
             else:
-                one += 1
-                two += 1
+                first_member += 1
+                second_member += 1
         lowered[edge], lifted[edge] = down, up
     return lowered, lifted
 
@@ -118,10 +147,31 @@ def _edge_changes(
 def edge_changes(
     pointers: IntArray, members: IntArray, first: IntArray, second: IntArray
 ) -> tuple[IntArray, IntArray]:
-    """Return the query that a move lowers and the one it lifts; -1 none, -2 several.
+    """Return the query that each move lowers and the one that it lifts.
 
-    Cells of kind k are held by ``members[pointers[k] : pointers[k + 1]]``, rising;
-    records move from kind `first` to kind `second`.
+    Parameters
+    ----------
+    pointers : ndarray of int64, shape (kinds + 1,)
+        Kind k of cell is held by the queries ``members[pointers[k] : pointers[k +
+        1]]``.
+    members : ndarray of int64
+        The queries that hold each kind of cell, rising within a kind.
+    first : ndarray of int64, shape (moves,)
+        The kind of cell that the record leaves.
+    second : ndarray of int64, shape (moves,)
+        The kind that it goes to.
+
+    Returns
+    -------
+    lowered : ndarray of int64, shape (moves,)
+        The query that loses a record; -1 for none, -2 for several.
+    lifted : ndarray of int64, shape (moves,)
+        The query that gains one, in the same way.
+
+    Raises
+    ------
+    InputError
+        If the pointers do not rise, or a move names no kind.
     """
     kinds = pointers.size - 1
     if not rises(pointers, members.size):

@@ -1,14 +1,32 @@
 """The noise on edges of a graph, or on lines of edges of a grid, that queries get.
 
 The draw of edge (u, v) enters a query with the difference of its coefficients at u and
-at v, so a set of cells pays only for the edges that leave it. On a grid all edges
-between two neighbouring columns form a line, whose edges are joined in pairs, pairs of
-pairs and so on; the squared sums of blocks, and differences of their halves, say what
-noise on blocks does to a query. Only edges that a query cuts are followed upwards.
+at v, so a set of cells pays only for the edges that leave it.
+
+    query    0   1   1   0          draws seen    a: -1    b: 0    c: +1
+    cells    0 a 1 b 2 c 3
+
+A query is a few runs of cells with one value each. The kernel writes its values into a
+row of zeros, walks the edges at the cells it covers, each once, and wipes the row.
+
+On a grid all edges between two neighbouring columns form a line, and a rectangle cuts a
+line in one run. Along each line, edges are joined in pairs, pairs of pairs and so on.
+For every size the squares of the sums, and of the differences of the two halves, say
+what noise on such blocks does to a query.
+
+    line of edges     0  1  1  1      what a query takes from each draw of an edge
+    sums              0  1  1  1   |  1  2  |  3
+    differences                    | -1  0  | -1
+    energy, size 2    sums (1 + 4) / 4      differences (1 + 0) / 4
+
+Only edges that a query cuts are followed upwards, level by level.
 
 The edges of one line are the borders between its cells: noise on them is noise on
 running totals, of which a query takes the total at a border as often as its
-coefficients fall there.
+coefficients fall there:
+
+    coefficients      0  0  1  1  1  0        values   -1 at border 2, +1 at border 5
+    borders          0  1  2  3  4  5  6
 """
 
 from __future__ import annotations
@@ -25,7 +43,22 @@ from .graph_distance import check_runs, group_rows
 
 
 def longest_edge(heads: IntArray, tails: IntArray, cells: int) -> int:
-    """Return how far apart edges reach: `cells` if one has no tail."""
+    """Return how far apart the two ends of an edge lie at most.
+
+    Parameters
+    ----------
+    heads : ndarray of int64, shape (edges,)
+        One end of each edge.
+    tails : ndarray of int64, shape (edges,)
+        The other end; -1 for none.
+    cells : int
+        Number of cells.
+
+    Returns
+    -------
+    int
+        The largest distance along the line of cells; `cells` if an edge has no tail.
+    """
     loose = cells if tails.min(initial=0) < 0 else 0
     return max(loose, int(np.abs(heads - tails).max(initial=0)))
 
@@ -115,12 +148,39 @@ def cut_variances(
     widths: FloatArray,
     cells: int,
 ) -> FloatArray:
-    """Return (5, queries) moments of the noise that each query gets from edges it cuts.
+    """Return five moments of the noise that each query gets from edges that it cuts.
 
-    Query q has ``values[i]``, not 0, on the cells ``starts[i] .. ends[i]`` of its
-    pieces i, disjoint. The draw of an edge is added to its head and taken from its tail
-    (-1: no cell). Moments: variance; sum of (coefficient * width)^2; largest of these,
-    in size; sum of squared coefficients of noisy edges; width of the largest.
+    Parameters
+    ----------
+    pointers : ndarray of int64, shape (queries + 1,)
+        Query `q` owns the runs ``pointers[q]`` up to ``pointers[q + 1]``.
+    starts : ndarray of int64, shape (runs,)
+        The first cell of each run; runs of a query are disjoint.
+    ends : ndarray of int64, shape (runs,)
+        The cell after the last one of each run.
+    values : ndarray of float64, shape (runs,)
+        Coefficient on each cell of the run, not 0.
+    heads : ndarray of int64, shape (edges,)
+        The cell that gets the draw of each edge.
+    tails : ndarray of int64, shape (edges,)
+        The cell that it is taken from; -1 for none.
+    variances : ndarray of float64, shape (edges,)
+        Variance of the noise of each edge.
+    widths : ndarray of float64, shape (edges,)
+        Laplace scale of the noise of each edge; 0 where there is none.
+    cells : int
+        Number of cells.
+
+    Returns
+    -------
+    ndarray of float64, shape (5, queries)
+        Variance; sum of (coefficient * width)^2; the largest coefficient * width; sum
+        of squared coefficients of noisy edges; width of the edge with the largest.
+
+    Raises
+    ------
+    InputError
+        If a run or an edge leaves the cells, or arrays do not fit each other.
     """
     check_runs(pointers, starts, ends, values, cells)
     if (
@@ -143,11 +203,21 @@ def cut_variances(
 
 
 class Energies(NamedTuple):
-    """What each query takes from the blocks of each size, arrays (queries, levels).
+    """What each query takes from the blocks of each size.
 
-    Over blocks of 2^level edges: squares of (sum of the query's amounts) / 2^level and
-    of (first half less second half) / 2^level, added up, and the largest absolute
-    values of both.
+    All arrays have the shape (queries, levels); level l has blocks of 2^l edges. A
+    query's *amount* is what it takes from the draw of an edge.
+
+    Attributes
+    ----------
+    sums : ndarray of float64
+        Squares of (sum of the amounts in a block) / 2^l, added up over the blocks.
+    differences : ndarray of float64
+        Squares of (first half of a block less second half) / 2^l, added up.
+    largest_sum : ndarray of float64
+        The largest absolute value among the sums.
+    largest_difference : ndarray of float64
+        The largest absolute value among the differences.
     """
 
     sums: FloatArray
@@ -196,7 +266,7 @@ def _cut_within_rows(
     marks: IntArray,
 ) -> int:
     """List the edges between neighbouring columns that a query cuts."""
-    found = 0
+    count_of_marks = 0
     for run in range(count):
         row, first, last = runs[run, 0], runs[run, 1], runs[run, 2]
         if first > 0:
@@ -204,14 +274,14 @@ def _cut_within_rows(
             if run > 0 and runs[run - 1, 0] == row and runs[run - 1, 2] == first:
                 before = levels[run - 1]
             sums[(first - 1) * padded + row] = before - levels[run]
-            marks[found] = (first - 1) * padded + row
-            found += 1
+            marks[count_of_marks] = (first - 1) * padded + row
+            count_of_marks += 1
         touches = runs[run + 1, 0] == row and runs[run + 1, 1] == last
         if last < columns and not touches:
             sums[(last - 1) * padded + row] = levels[run]
-            marks[found] = (last - 1) * padded + row
-            found += 1
-    return found
+            marks[count_of_marks] = (last - 1) * padded + row
+            count_of_marks += 1
+    return count_of_marks
 
 
 @kernel
@@ -226,7 +296,7 @@ def _cut_between_rows(
 ) -> int:
     """List the edges between neighbouring rows that a query cuts."""
     rows, columns = shape[0], shape[1]
-    found = 0
+    count_of_marks = 0
     upper = 0
     while upper < count:
         row = runs[upper, 0]
@@ -237,38 +307,38 @@ def _cut_between_rows(
         # A row above without runs of its own is met with nothing in it.
         first = row if upper > 0 and runs[upper - 1, 0] == row - 1 else row - 1
         for line in range(max(first, 0), min(row, rows - 2) + 1):
-            one, two = upper, lower
+            upper_run, lower_run = upper, lower
             if line < row:
-                one, two = count, upper
+                upper_run, lower_run = count, upper
             column = 0
             while column < columns:
-                while runs[one, 0] == line and runs[one, 2] <= column:
-                    one += 1
-                while runs[two, 0] == line + 1 and runs[two, 2] <= column:
-                    two += 1
+                while runs[upper_run, 0] == line and runs[upper_run, 2] <= column:
+                    upper_run += 1
+                while runs[lower_run, 0] == line + 1 and runs[lower_run, 2] <= column:
+                    lower_run += 1
                 change = columns
                 amount = 0.0
-                if runs[one, 0] == line:
-                    if runs[one, 1] <= column:
-                        amount += levels[one]
-                        change = min(change, runs[one, 2])
+                if runs[upper_run, 0] == line:
+                    if runs[upper_run, 1] <= column:
+                        amount += levels[upper_run]
+                        change = min(change, runs[upper_run, 2])
                     else:
-                        change = min(change, runs[one, 1])
-                if runs[two, 0] == line + 1:
-                    if runs[two, 1] <= column:
-                        amount -= levels[two]
-                        change = min(change, runs[two, 2])
+                        change = min(change, runs[upper_run, 1])
+                if runs[lower_run, 0] == line + 1:
+                    if runs[lower_run, 1] <= column:
+                        amount -= levels[lower_run]
+                        change = min(change, runs[lower_run, 2])
                     else:
-                        change = min(change, runs[two, 1])
+                        change = min(change, runs[lower_run, 1])
                 if amount != 0.0:
                     for along in range(column, change):
                         place = line * padded + along
                         sums[place] = amount
-                        marks[found] = place
-                        found += 1
+                        marks[count_of_marks] = place
+                        count_of_marks += 1
                 column = change
         upper = following
-    return found
+    return count_of_marks
 
 
 @kernel
@@ -317,20 +387,20 @@ def _follow(
             if level == levels - 1:
                 break
             stamp += 1
-            found = 0
+            count_of_parents = 0
             for entry in range(count):
                 place = marks[entry]
                 parent = place >> 1
                 if seen[parent] != stamp:
                     seen[parent] = stamp
                     above[parent] = turns[parent] = 0.0
-                    next_marks[found] = parent
-                    found += 1
+                    next_marks[count_of_parents] = parent
+                    count_of_parents += 1
                 above[parent] += sums[place]
                 turns[parent] += -sums[place] if place & 1 else sums[place]
             size *= 2.0
             energy = largest = 0.0
-            for entry in range(found):
+            for entry in range(count_of_parents):
                 parent = next_marks[entry]
                 amount = abs(turns[parent]) / size
                 energy += amount * amount
@@ -339,7 +409,7 @@ def _follow(
                 sums[parent] = above[parent]
             energies[1, query, level + 1] = energy
             energies[3, query, level + 1] = largest
-            count = found
+            count = count_of_parents
 
 
 def line_energies(
@@ -350,10 +420,32 @@ def line_energies(
     shape: tuple[int, int],
     across: int,
 ) -> Energies:
-    """Return what queries take from blocks of edges that step along axis `across`.
+    """Return what queries take from blocks of edges that step along one axis.
 
-    Query q has ``values[i]`` on the cells ``starts[i] .. ends[i]``, in C order, of its
-    pieces i, sorted and disjoint. Level l has blocks of 2^l edges, up to a whole line.
+    Parameters
+    ----------
+    pointers : ndarray of int64, shape (queries + 1,)
+        Query `q` owns the runs ``pointers[q]`` up to ``pointers[q + 1]``.
+    starts : ndarray of int64, shape (runs,)
+        The first cell of each run, in C order; runs of a query are sorted and disjoint.
+    ends : ndarray of int64, shape (runs,)
+        The cell after the last one of each run.
+    values : ndarray of float64, shape (runs,)
+        Coefficient on each cell of the run.
+    shape : tuple[int, int]
+        Rows and columns of the grid.
+    across : int
+        The axis that edges step along, 0 or 1; their lines run along the other one.
+
+    Returns
+    -------
+    Energies
+        The energies, up to a block that holds a whole line.
+
+    Raises
+    ------
+    InputError
+        If a run leaves the grid, or the axis is another number.
     """
     check_runs(pointers, starts, ends, values, shape[0] * shape[1])
     if across not in (0, 1):
@@ -379,11 +471,31 @@ def border_moments(
     widths: FloatArray,
     least: float,
 ) -> tuple[FloatArray, IntArray]:
-    """Return variance, square, largest part and steps of each query, and its terms.
+    """Return moments of each query over noisy running totals, and its number of draws.
 
-    Query `i` owns the distinct borders ``pointers[i]`` up to ``pointers[i + 1]`` and
-    takes the total up to each `values` times. Terms are the number of draws where all
-    have the scale `least` and count once, up to sign; otherwise -1.
+    Parameters
+    ----------
+    pointers : ndarray of int64, shape (queries + 1,)
+        Query `i` owns the borders ``pointers[i]`` up to ``pointers[i + 1]``.
+    borders : ndarray of int64
+        Borders; those of one query are distinct.
+    values : ndarray of float64
+        How often the query takes the total up to each border.
+    variances : ndarray of float64
+        Variance of the noise at each border of the line.
+    widths : ndarray of float64
+        Laplace scale of that noise.
+    least : float
+        The scale of a draw that `terms` counts.
+
+    Returns
+    -------
+    moments : ndarray of float64, shape (4, queries)
+        Variance, sum of (value * width)^2, the largest value * width, and the sum of
+        squared values at noisy borders.
+    terms : ndarray of int64, shape (queries,)
+        The number of draws, if all of them have the scale `least` and count once, up to
+        their sign; otherwise -1.
     """
     queries = pointers.size - 1
     moments = np.zeros((4, queries))
@@ -411,9 +523,31 @@ def range_borders(
     last: IntArray,
     last_fraction: FloatArray,
 ) -> tuple[IntArray, IntArray, FloatArray]:
-    """Return ranges whose end cells count in part as `border_moments` takes queries.
+    """Return ranges whose end cells count in part, as `border_moments` takes queries.
 
     A range takes the totals before and after its first cell and its last one.
+
+    Parameters
+    ----------
+    first : ndarray of int64, shape (queries,)
+        The first cell of each range.
+    first_fraction : ndarray of float64, shape (queries,)
+        The part of it that counts.
+    last : ndarray of int64, shape (queries,)
+        The last cell, not before the first.
+    last_fraction : ndarray of float64, shape (queries,)
+        The part of it that counts; where the two cells are one, the first fraction
+        counts instead.
+
+    Returns
+    -------
+    pointers : ndarray of int64, shape (queries + 1,)
+        Four borders a query.
+    borders : ndarray of int64, shape (4 * queries,)
+        The borders.
+    values : ndarray of float64, shape (4 * queries,)
+        How often the total up to each border is taken; 0 where two of the four borders
+        are the same.
     """
     pointers = np.arange(0, 4 * first.size + 1, 4)
     borders = np.empty(4 * first.size, dtype=np.int64)

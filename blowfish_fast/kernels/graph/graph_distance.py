@@ -1,8 +1,18 @@
 """Graphs from lists of pairs, their connected parts, and the steps between two nodes.
 
-A graph is two arrays in compressed rows, both directions of an edge stored. Explicit
-graphs are searched breadth first; where each node is joined to the nodes after it, up
-to a furthest one that never decreases, jump pointers count hops in logarithmic time.
+A graph is two arrays in compressed rows, both directions of an edge stored. Two
+counting sorts put every row in order, so repeated pairs lie side by side and are
+dropped:
+
+    pairs  (0, 2) (1, 2) (0, 2)        pointers    0 1 2 4
+                                       neighbours  2 | 2 | 0 1
+
+Explicit graphs are searched breadth first; where each node is joined to the nodes after
+it, up to a furthest one that never decreases, hops are counted with jump pointers in
+logarithmic time:
+
+    node       0  1  2  3  4  5        furthest   2  2  4  5  5  5
+    hops from 0 to 5:  0 -> 2 -> 4 -> 5
 """
 
 from __future__ import annotations
@@ -23,7 +33,27 @@ NO_PARENT = -1
 def breadth_first(
     pointers: IntArray, neighbours: IntArray, starts: IntArray
 ) -> tuple[IntArray, IntArray, int]:
-    """Return parents and parts of all nodes, searched from `starts`, and how many."""
+    """Search a graph breadth first. O(nodes + edges).
+
+    Parameters
+    ----------
+    pointers : ndarray of int64, shape (nodes + 1,)
+        Node v has the neighbours ``neighbours[pointers[v] : pointers[v + 1]]``.
+    neighbours : ndarray of int64
+        The neighbours of each node, one node after the other.
+    starts : ndarray of int64
+        Where the search begins, in this order; nodes that were reached before are
+        skipped.
+
+    Returns
+    -------
+    parents : ndarray of int64, shape (nodes,)
+        The node from which each was reached; -1 where a search began.
+    labels : ndarray of int64, shape (nodes,)
+        The number of the search that reached each node; -1 for none.
+    count : int
+        How many searches began.
+    """
     nodes = pointers.size - 1
     parents = np.full(nodes, NO_PARENT, dtype=np.int64)
     labels = np.full(nodes, -1, dtype=np.int64)
@@ -52,7 +82,24 @@ def breadth_first(
 def component_labels(pointers: IntArray, neighbours: IntArray) -> tuple[IntArray, int]:
     """Return the connected part of each node, numbered by first node, and their number.
 
-    A symmetric graph in compressed rows, as from `adjacency`.
+    Parameters
+    ----------
+    pointers : ndarray of int64, shape (nodes + 1,)
+        A symmetric graph in compressed rows, as from `adjacency`.
+    neighbours : ndarray of int64
+        The neighbours of each node.
+
+    Returns
+    -------
+    labels : ndarray of int64, shape (nodes,)
+        The part of each node.
+    count : int
+        The number of parts.
+
+    Raises
+    ------
+    InputError
+        If the rows are no graph.
     """
     check_graph(pointers, neighbours)
     starts = np.arange(pointers.size - 1)
@@ -107,9 +154,31 @@ def _search(
 def pair_distances(
     pointers: IntArray, neighbours: IntArray, sources: IntArray, targets: IntArray
 ) -> FloatArray:
-    """Return the number of edges between pairs of nodes; infinite where none lead.
+    """Return the number of edges between pairs of nodes.
 
-    One breadth-first search per different source, stopped when its targets are found.
+    One breadth-first search is made for each different source. It stops when the
+    targets of that source are reached.
+
+    Parameters
+    ----------
+    pointers : ndarray of int64, shape (nodes + 1,)
+        A symmetric graph in compressed rows, as from `adjacency`.
+    neighbours : ndarray of int64
+        The neighbours of each node.
+    sources : ndarray of int64, shape (pairs,)
+        One node of each pair.
+    targets : ndarray of int64, shape (pairs,)
+        The other one.
+
+    Returns
+    -------
+    ndarray of float64, shape (pairs,)
+        The distances; infinity where no path leads.
+
+    Raises
+    ------
+    InputError
+        If the rows are no graph, or a pair names no node.
     """
     check_graph(pointers, neighbours)
     check_nodes(sources, targets, pointers.size - 1)
@@ -121,9 +190,25 @@ def pair_distances(
 
 @kernel
 def jump_pointers(parents: IntArray, order: IntArray) -> tuple[IntArray, IntArray]:
-    """Return depth and jump of each node of a tree, whose parents come first in order.
+    """Return depth and jump of each node of a forest.
 
-    One more node lies above all roots. Two jumps of equal length are joined into one.
+    One more node lies above all roots. A node jumps to its parent, unless two jumps of
+    equal length follow each other above it: these are joined into one. So any ancestor
+    is O(log depth) jumps away.
+
+    Parameters
+    ----------
+    parents : ndarray of int64, shape (nodes,)
+        The node above each node; -1 at a root.
+    order : ndarray of int64, shape (nodes,)
+        The nodes, each after its parent.
+
+    Returns
+    -------
+    depth : ndarray of int64, shape (nodes + 1,)
+        Steps to the node above all roots.
+    jump : ndarray of int64, shape (nodes + 1,)
+        Where each node jumps to.
     """
     nodes = parents.size
     depth = np.zeros(nodes + 1, dtype=np.int64)
@@ -166,7 +251,26 @@ def _hop(far: IntArray, lower: IntArray, upper: IntArray) -> FloatArray:
 def band_distances(far: IntArray, first: IntArray, second: IntArray) -> FloatArray:
     """Return the hops between nodes that are joined up to a furthest one.
 
-    Node i is joined to i + 1 .. far[i]; `far` is not below i and never decreases.
+    O(log nodes) each.
+
+    Parameters
+    ----------
+    far : ndarray of int64, shape (nodes,)
+        Node i is joined to i + 1 .. far[i]; `far` is not below i and never decreases.
+    first : ndarray of int64, shape (pairs,)
+        One node of each pair.
+    second : ndarray of int64, shape (pairs,)
+        The other one.
+
+    Returns
+    -------
+    ndarray of float64, shape (pairs,)
+        The hops; infinity where no path leads.
+
+    Raises
+    ------
+    InputError
+        If `far` falls, or a pair names no node.
     """
     check_far(far)
     check_nodes(first, second, far.size)
@@ -205,7 +309,25 @@ def _spread(shape: IntArray, steps: IntArray, cells: int) -> IntArray:
 
 
 def corner_distances(shape: tuple[int, ...], steps: IntArray) -> IntArray:
-    """Return the steps from the first corner of a grid to each cell, or -1."""
+    """Return the steps from the first corner of a grid to each cell.
+
+    Parameters
+    ----------
+    shape : tuple[int, ...]
+        Cells of each axis.
+    steps : ndarray of int64, shape (moves, axes)
+        The allowed moves, none negative on any axis.
+
+    Returns
+    -------
+    ndarray of int64, shape (cells,)
+        The least number of steps, in C order; -1 where none lead.
+
+    Raises
+    ------
+    InputError
+        If a move has another number of axes, or goes back.
+    """
     steps = np.ascontiguousarray(steps, dtype=np.int64)
     if steps.ndim != 2 or steps.shape[1] != len(shape) or (steps < 0).any():
         raise InputError(
@@ -219,7 +341,26 @@ def corner_distances(shape: tuple[int, ...], steps: IntArray) -> IntArray:
 def check_runs(
     pointers: IntArray, starts: IntArray, ends: IntArray, values: FloatArray, cells: int
 ) -> None:
-    """Refuse queries that are not runs of cells in compressed rows."""
+    """Refuse queries that are not runs of cells in compressed rows.
+
+    Parameters
+    ----------
+    pointers : ndarray of int64, shape (queries + 1,)
+        The first run of each query.
+    starts : ndarray of int64, shape (runs,)
+        The first cell of each run.
+    ends : ndarray of int64, shape (runs,)
+        The cell after its last.
+    values : ndarray of float64, shape (runs,)
+        The coefficient of each run.
+    cells : int
+        Number of cells.
+
+    Raises
+    ------
+    InputError
+        If sizes do not fit, or a run leaves the cells.
+    """
     fits = rises(pointers, starts.size) and ends.size == values.size == starts.size
     if not fits or (starts.size and (starts.min() < 0 or ends.max() > cells)):
         raise InputError(
@@ -229,7 +370,20 @@ def check_runs(
 
 
 def check_graph(pointers: IntArray, neighbours: IntArray) -> None:
-    """Refuse compressed rows that a kernel could not walk safely."""
+    """Refuse compressed rows that a kernel could not walk safely.
+
+    Parameters
+    ----------
+    pointers : ndarray of int64, shape (nodes + 1,)
+        Where the neighbours of each node begin.
+    neighbours : ndarray of int64
+        The neighbours.
+
+    Raises
+    ------
+    InputError
+        If pointers do not rise to the number of neighbours, or a neighbour is no node.
+    """
     fits = neighbours.ndim == 1 and rises(pointers, neighbours.size)
     nodes = pointers.size - 1
     if not fits or ((neighbours < 0) | (neighbours >= nodes)).any():
@@ -250,7 +404,25 @@ def check_far(far: IntArray) -> None:
 
 
 def check_nodes(first: IntArray, second: IntArray, nodes: int, least: int = 0) -> None:
-    """Refuse pairs that are not two rows of nodes, from `least` on."""
+    """Refuse pairs that are not two rows of nodes.
+
+    Parameters
+    ----------
+    first : ndarray of int64, shape (pairs,)
+        One node of each pair.
+    second : ndarray of int64, shape (pairs,)
+        The other one.
+    nodes : int
+        Number of nodes.
+    least : int, default 0
+        The smallest number that may stand for a node; -1 where "above all" may be
+        named.
+
+    Raises
+    ------
+    InputError
+        If lengths differ, or a number is no node.
+    """
     if first.ndim != 1 or first.shape != second.shape:
         raise InputError(
             "pairs must be two arrays of one length; received shapes "
@@ -293,17 +465,17 @@ def _rows(first: IntArray, second: IntArray, nodes: int) -> tuple[IntArray, IntA
             neighbour = mixed[entry]
             ordered[slot[neighbour]] = node
             slot[neighbour] += 1
-    kept = 0
+    entries = 0
     begin = 0
     for node in range(nodes):
         end = pointers[node + 1]
         for entry in range(begin, end):
             if entry == begin or ordered[entry] != ordered[entry - 1]:
-                mixed[kept] = ordered[entry]
-                kept += 1
+                mixed[entries] = ordered[entry]
+                entries += 1
         begin = end
-        pointers[node + 1] = kept
-    return pointers, mixed[:kept].copy()
+        pointers[node + 1] = entries
+    return pointers, mixed[:entries].copy()
 
 
 def adjacency(
@@ -311,7 +483,26 @@ def adjacency(
 ) -> tuple[IntArray, IntArray]:
     """Return pointers and neighbours of a graph: sorted, symmetric, without repeats.
 
-    The two ends of a pair are different nodes.
+    Parameters
+    ----------
+    first : ndarray of int64, shape (pairs,)
+        One node of each pair.
+    second : ndarray of int64, shape (pairs,)
+        The other one, a different node.
+    nodes : int
+        Number of nodes.
+
+    Returns
+    -------
+    pointers : ndarray of int64, shape (nodes + 1,)
+        Where the neighbours of each node begin.
+    neighbours : ndarray of int64
+        The neighbours, rising within a node.
+
+    Raises
+    ------
+    InputError
+        If a pair names no node.
     """
     first = np.ascontiguousarray(first, dtype=np.int64)
     second = np.ascontiguousarray(second, dtype=np.int64)
@@ -320,7 +511,22 @@ def adjacency(
 
 
 def upper_pairs(pointers: IntArray, neighbours: IntArray) -> tuple[IntArray, IntArray]:
-    """Return each edge of a graph once, as its lower and its higher node."""
+    """Return each edge of a graph once, as its lower and its higher node.
+
+    Parameters
+    ----------
+    pointers : ndarray of int64, shape (nodes + 1,)
+        A symmetric graph in compressed rows.
+    neighbours : ndarray of int64
+        The neighbours of each node.
+
+    Returns
+    -------
+    lower : ndarray of int64, shape (edges,)
+        The lower node of each edge.
+    higher : ndarray of int64, shape (edges,)
+        The higher one.
+    """
     nodes = np.arange(pointers.size - 1, dtype=np.int64)
     lower = np.repeat(nodes, np.diff(pointers))
     once = lower < neighbours
@@ -332,7 +538,21 @@ def group_members(
 ) -> tuple[IntArray, IntArray]:
     """Return the different bins of each group of cells, in compressed rows.
 
-    `groups` and `labels` give the group and the bin of each cell, numbered from 0.
+    Parameters
+    ----------
+    groups : ndarray of int64, shape (cells,)
+        The group of each cell, numbered from 0.
+    labels : ndarray of int64, shape (cells,)
+        The bin of each cell, numbered from 0.
+    bins : int
+        Number of bins.
+
+    Returns
+    -------
+    pointers : ndarray of int64, shape (groups + 1,)
+        Where the bins of each group begin.
+    members : ndarray of int64
+        The bins, rising within a group.
     """
     keys = np.unique(groups * np.int64(bins) + labels)
     count = int(keys[-1] // bins) + 1 if keys.size else 0
@@ -365,10 +585,31 @@ def _clique_keys(
 def clique_pairs(
     pointers: IntArray, members: IntArray, bins: int, most: int
 ) -> Iterator[IntArray]:
-    """Yield every pair of bins that share a group, as keys ``low * bins + high``.
+    """Yield every pair of bins that share a group, some million pairs at a time.
 
     Groups equal to the one before are skipped: all lines of a grid look alike when bins
-    are slabs of it. Refused when more than `most` pairs would be listed.
+    are slabs of it.
+
+    Parameters
+    ----------
+    pointers : ndarray of int64, shape (groups + 1,)
+        Where the bins of each group begin, as from `group_members`.
+    members : ndarray of int64
+        The bins.
+    bins : int
+        Number of bins.
+    most : int
+        The largest number of pairs that may be listed.
+
+    Yields
+    ------
+    ndarray of int64
+        Keys ``low * bins + high`` of pairs.
+
+    Raises
+    ------
+    SizeError
+        If there would be more than `most` pairs.
     """
     chosen = np.flatnonzero(_is_news(pointers, members))
     sizes = pointers[chosen + 1] - pointers[chosen]
@@ -392,18 +633,35 @@ def clique_pairs(
 def repeats(
     order: IntArray, pointers: IntArray, rows: IntArray, values: AnyArray
 ) -> BoolArray:
-    """Mark, along `order`, the rows or columns that equal the one before."""
+    """Mark, along `order`, the rows or columns that equal the one before.
+
+    Parameters
+    ----------
+    order : ndarray of int64
+        Rows or columns in the order in which they are compared.
+    pointers : ndarray of int64
+        Where the entries of each begin.
+    rows : ndarray of int64
+        The place of each entry.
+    values : ndarray
+        The entries.
+
+    Returns
+    -------
+    ndarray of bool
+        One mark for each place of `order`; False at the first.
+    """
     same = np.zeros(order.size, dtype=np.bool_)
     for place in range(1, order.size):
-        one, two = pointers[order[place - 1]], pointers[order[place]]
-        size = pointers[order[place] + 1] - two
-        if pointers[order[place - 1] + 1] - one != size:
+        before, here = pointers[order[place - 1]], pointers[order[place]]
+        size = pointers[order[place] + 1] - here
+        if pointers[order[place - 1] + 1] - before != size:
             continue
         equal = True
         for entry in range(size):
             if (
-                rows[one + entry] != rows[two + entry]
-                or values[one + entry] != values[two + entry]
+                rows[before + entry] != rows[here + entry]
+                or values[before + entry] != values[here + entry]
             ):
                 equal = False
                 break
@@ -413,9 +671,24 @@ def repeats(
 
 @kernel
 def group_rows(codes: IntArray, groups: int) -> tuple[IntArray, IntArray]:
-    """Return where each group starts, (groups + 1,), and the rows group by group.
+    """Return the rows group by group, each group in its old order. O(rows + groups).
 
-    Rows keep their order inside a group. O(rows + groups).
+    Counting is faster than a stable sort of the codes, which would take O(rows log
+    rows).
+
+    Parameters
+    ----------
+    codes : ndarray of int64, shape (rows,)
+        The group of each row, from 0 on.
+    groups : int
+        Number of groups.
+
+    Returns
+    -------
+    starts : ndarray of int64, shape (groups + 1,)
+        Where each group starts.
+    rows : ndarray of int64, shape (rows,)
+        The rows.
     """
     starts = np.zeros(groups + 1, dtype=np.int64)
     for row in range(codes.size):

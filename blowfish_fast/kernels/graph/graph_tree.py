@@ -1,8 +1,14 @@
-"""Rooted spanning trees of a graph, and the transformation along their edges.
+r"""Rooted spanning trees of a graph, and the transformation along their edges.
 
 Along a tree, counts and totals of subtrees are two ways to write the same histogram,
 and a record that moves along an edge changes the totals on the path between its ends
 and no others. A root has the parent -1.
+
+    graph    0 - 1 - 2 - 3          tree     1          parents  1 -1  1  2
+             |_______|                      / \          totals   x0, all, x2 + x3, x3
+                                           0   2
+    edge 0 - 2 runs along 0 - 1 - 2:            \
+    a path of two rows                           3
 """
 
 from __future__ import annotations
@@ -31,8 +37,24 @@ def breadth_first_tree(
 ) -> IntArray:
     """Return the parent of each node in a breadth-first tree of every connected part.
 
-    The graph is symmetric, in compressed rows, as from ``graph_distance.adjacency``.
-    `starts` holds every node once; the first of each part becomes its root (-1).
+    Parameters
+    ----------
+    pointers : ndarray of int64, shape (nodes + 1,)
+        A symmetric graph in compressed rows, as from ``graph_distance.adjacency``.
+    neighbours : ndarray of int64
+        The neighbours of each node.
+    starts : ndarray of int64, shape (nodes,)
+        Every node once; the first of each connected part becomes its root.
+
+    Returns
+    -------
+    ndarray of int64, shape (nodes,)
+        The parents; -1 at the roots.
+
+    Raises
+    ------
+    InputError
+        If the rows are no graph, or `starts` does not name each node once.
 
     Examples
     --------
@@ -104,7 +126,26 @@ def _gather(totals: Values, parents: IntArray, order: IntArray) -> None:
 
 
 def subtree_totals(values: Values, parents: IntArray, order: IntArray) -> Values:
-    """Return the sum of the values of each node and of everything below it.
+    """Return the sum of the values of each node and of everything below it. O(nodes).
+
+    Parameters
+    ----------
+    values : ndarray, shape (nodes,)
+        A value for each node.
+    parents : ndarray of int64, shape (nodes,)
+        The node above each node; -1 at a root.
+    order : ndarray of int64, shape (nodes,)
+        The nodes from the top down, from `top_down_order`.
+
+    Returns
+    -------
+    ndarray, shape (nodes,)
+        The sums.
+
+    Raises
+    ------
+    InputError
+        If the arrays differ in length.
 
     Examples
     --------
@@ -130,6 +171,23 @@ def _separate(values: Values, totals: Values, parents: IntArray) -> None:
 def subtract_children(totals: Values, parents: IntArray) -> Values:
     """Return each node's total less those of its children: undoes `subtree_totals`.
 
+    Parameters
+    ----------
+    totals : ndarray, shape (nodes,)
+        A total for each node.
+    parents : ndarray of int64, shape (nodes,)
+        The node above each node; -1 at a root.
+
+    Returns
+    -------
+    ndarray, shape (nodes,)
+        The values.
+
+    Raises
+    ------
+    InputError
+        If the arrays differ in length.
+
     Examples
     --------
     >>> subtract_children(np.array([1, 10, 7, 4]), np.array([1, -1, 1, 2]))
@@ -152,7 +210,29 @@ def _accumulate(sums: Values, parents: IntArray, order: IntArray) -> None:
 
 
 def sums_to_root(values: Values, parents: IntArray, order: IntArray) -> Values:
-    """Return the sum of the values from each node up to its root, both included."""
+    """Return the sum of the values from each node up to its root, both included.
+
+    O(nodes).
+
+    Parameters
+    ----------
+    values : ndarray, shape (nodes,)
+        A value for each node.
+    parents : ndarray of int64, shape (nodes,)
+        The node above each node; -1 at a root.
+    order : ndarray of int64, shape (nodes,)
+        The nodes from the top down.
+
+    Returns
+    -------
+    ndarray, shape (nodes,)
+        The sums.
+
+    Raises
+    ------
+    InputError
+        If the arrays differ in length.
+    """
     _check(values, parents, order)
     sums = values.copy()
     _accumulate(sums, parents, order)
@@ -194,8 +274,28 @@ def lowest_common(
 ) -> IntArray:
     """Return the lowest node above (or equal to) both nodes of each pair.
 
-    The result is -1 where the two are in different trees, or one of them is -1, which
-    stands for what lies above all roots. `order` lists the nodes from the top down.
+    It takes O(log depth) for each pair.
+
+    Parameters
+    ----------
+    parents : ndarray of int64, shape (nodes,)
+        The node above each node; -1 at a root.
+    order : ndarray of int64, shape (nodes,)
+        The nodes from the top down.
+    first : ndarray of int64, shape (pairs,)
+        One node of each pair; -1 stands for what lies above all roots.
+    second : ndarray of int64, shape (pairs,)
+        The other one.
+
+    Returns
+    -------
+    ndarray of int64, shape (pairs,)
+        The nodes; -1 where the two are in different trees, or one of them is -1.
+
+    Raises
+    ------
+    InputError
+        If the order is not from the top down, or a pair names no node.
 
     Examples
     --------
@@ -214,7 +314,26 @@ def lowest_common(
 def path_sums(
     sums: IntArray, first: IntArray, second: IntArray, tops: IntArray
 ) -> IntArray:
-    """Return the sum over the rows that change when a record moves, without `tops`."""
+    """Return the sum over the rows that change when a record moves, for each pair.
+
+    These are the nodes on the two ways up to the lowest common node, without that node.
+
+    Parameters
+    ----------
+    sums : ndarray of int64, shape (nodes,)
+        What `sums_to_root` returned.
+    first : ndarray of int64, shape (pairs,)
+        One node of each pair; -1 stands for what lies above all roots.
+    second : ndarray of int64, shape (pairs,)
+        The other one.
+    tops : ndarray of int64, shape (pairs,)
+        What `lowest_common` returned.
+
+    Returns
+    -------
+    ndarray of int64, shape (pairs,)
+        The sums.
+    """
     # The entry after the last stands for -1.
     above = np.append(sums, 0)
     total: IntArray = above[first] + above[second] - 2 * above[tops]
@@ -228,7 +347,26 @@ def path_crossings(
     second: IntArray,
     tops: IntArray,
 ) -> IntArray:
-    """Return how many of the paths between pairs change the row of each node."""
+    """Return how many of the paths between pairs change the row of each node.
+
+    Parameters
+    ----------
+    parents : ndarray of int64, shape (nodes,)
+        The node above each node; -1 at a root.
+    order : ndarray of int64, shape (nodes,)
+        The nodes from the top down.
+    first : ndarray of int64, shape (pairs,)
+        One node of each pair; -1 stands for what lies above all roots.
+    second : ndarray of int64, shape (pairs,)
+        The other one.
+    tops : ndarray of int64, shape (pairs,)
+        What `lowest_common` returned.
+
+    Returns
+    -------
+    ndarray of int64, shape (nodes,)
+        The number of paths through each row.
+    """
     nodes = parents.size
     ends = np.zeros(nodes + 1, dtype=np.int64)
     for side in (first, second):
@@ -239,7 +377,7 @@ def path_crossings(
 
 def _whole(*arrays: AnyArray) -> list[IntArray]:
     """Read arrays or lists of node numbers."""
-    return [np.ascontiguousarray(one, dtype=np.int64) for one in arrays]
+    return [np.ascontiguousarray(array, dtype=np.int64) for array in arrays]
 
 
 def _check(values: IntArray | FloatArray, parents: IntArray, order: IntArray) -> None:

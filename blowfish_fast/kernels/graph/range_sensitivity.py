@@ -2,7 +2,14 @@
 
 A record that moves from u to v changes the ranges that hold exactly one of the two. A
 sweep over v keeps that number for every u at once, in a tree of maxima with pending
-additions: when v enters a range, every u gains one and those inside lose two.
+additions:
+
+    ranges   [1, 4)  [2, 5)         u         0  1  2  3  4
+    v = 2 lies in both              separate  2  1  0  0  1
+
+When v enters a range, every u gains one and those inside lose two; when v leaves it,
+that is undone. The largest value among the neighbours of v, the nodes after it up to a
+furthest one, is one query of the tree.
 """
 
 from __future__ import annotations
@@ -17,7 +24,27 @@ from .graph_distance import check_far, check_graph
 
 
 def range_coverage(starts: IntArray, ends: IntArray, cells: int) -> IntArray:
-    """Return how many ranges [start, end) hold each cell. O(ranges + cells)."""
+    """Return how many ranges [start, end) hold each cell. O(ranges + cells).
+
+    Parameters
+    ----------
+    starts : ndarray of int64, shape (ranges,)
+        The first cell of each range.
+    ends : ndarray of int64, shape (ranges,)
+        The cell after its last.
+    cells : int
+        Number of cells.
+
+    Returns
+    -------
+    ndarray of int64, shape (cells,)
+        The numbers.
+
+    Raises
+    ------
+    InputError
+        If a range is empty or leaves the cells.
+    """
     _check_ranges(starts, ends, cells)
     changes = np.bincount(starts, minlength=cells + 1)
     changes -= np.bincount(ends, minlength=cells + 1)
@@ -113,13 +140,37 @@ def _sweep(
             # The whole tree's maximum is free, and often proves the query needless.
             if largest[1] + everywhere <= best:
                 continue
-            found = _largest_between(largest, pending, leaves, cell + 1, far[cell])
-            best = max(best, found + everywhere)
+            most_separated = _largest_between(
+                largest, pending, leaves, cell + 1, far[cell]
+            )
+            best = max(best, most_separated + everywhere)
     return best
 
 
 def largest_separation(starts: IntArray, ends: IntArray, far: IntArray) -> int:
-    """Return the most ranges that hold exactly one of i and a node up to far[i]."""
+    """Return the most ranges that hold exactly one of two joined nodes.
+
+    It takes O((ranges + nodes) log nodes).
+
+    Parameters
+    ----------
+    starts : ndarray of int64, shape (ranges,)
+        The first node of each range.
+    ends : ndarray of int64, shape (ranges,)
+        The node after its last; no range is empty.
+    far : ndarray of int64, shape (nodes,)
+        Node i is joined to i + 1 .. far[i]; `far` never decreases.
+
+    Returns
+    -------
+    int
+        The largest number over all joined pairs.
+
+    Raises
+    ------
+    InputError
+        If a range is empty or leaves the nodes, or `far` falls.
+    """
     check_far(far)
     coverage = range_coverage(starts, ends, far.size)
     if starts.size == 0:
@@ -173,7 +224,31 @@ def largest_edge_separation(
 ) -> int:
     """Return the most ranges that hold exactly one end of an edge of a graph.
 
-    The cells are the first nodes; edges to other nodes are passed over.
+    It takes O((ranges + edges) log cells).
+
+    Parameters
+    ----------
+    pointers : ndarray of int64, shape (nodes + 1,)
+        A symmetric graph in compressed rows.
+    neighbours : ndarray of int64
+        The neighbours of each node.
+    starts : ndarray of int64, shape (ranges,)
+        The first cell of each range.
+    ends : ndarray of int64, shape (ranges,)
+        The cell after its last.
+    cells : int
+        Number of cells, which are the first nodes; edges to other nodes are passed
+        over.
+
+    Returns
+    -------
+    int
+        The largest number over all edges.
+
+    Raises
+    ------
+    InputError
+        If the rows are no graph, or a range is empty or leaves the cells.
     """
     check_graph(pointers, neighbours)
     if cells > pointers.size - 1:
@@ -218,7 +293,27 @@ def _slide(lines: FloatArray, far: IntArray) -> float:
 
 
 def largest_change_within(lines: FloatArray, far: IntArray) -> float:
-    """Return the largest difference of values between nodes i and i + 1 .. far[i]."""
+    """Return the largest difference of values between two joined nodes of a line.
+
+    A window slides along each line with a queue of candidates: O(lines * nodes).
+
+    Parameters
+    ----------
+    lines : ndarray of float64, shape (lines, nodes)
+        The values along each line.
+    far : ndarray of int64, shape (nodes,)
+        Node i is joined to i + 1 .. far[i]; `far` never decreases.
+
+    Returns
+    -------
+    float
+        The largest absolute difference.
+
+    Raises
+    ------
+    InputError
+        If a line has another length than `far`.
+    """
     check_far(far)
     if lines.ndim != 2 or lines.shape[1] != far.size:
         raise InputError(

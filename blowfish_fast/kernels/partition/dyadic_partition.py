@@ -1,10 +1,25 @@
 """Exact sample of an aligned dyadic partition, by the exponential mechanism.
 
-A node of a binary tree over the cells becomes one bucket, or is split, or is cut into
-equal windows of 2**k cells, or is a run with outliers (`tree_prior`). One pass from
-the bottom weighs the choices of every node and draws one; the walk from the root reads
-the draws. Log-weights are int64 multiples of 2**-f relative to single cells; only
-totals are rounded (`sampling_slack`).
+The candidates are the ways to derive a partition from a binary tree over the cells: a
+node becomes one bucket, or is split, or is cut into equal windows of 2**k cells, or is
+a run with outliers (`tree_prior`). A derivation has probability proportional to its
+share of a public base measure times the product, over its buckets, of exp(-rate *
+(pinball cost + penalty)).
+
+    heap numbers      1               node 1: split
+                 2         3          node 2: one bucket       [0, 4)
+               4   5     6   7        node 3: windows of 2     [4, 6) [6, 8)
+    cells     0 1 2 3   4 5 6 7       boundaries 0 4 6 8
+
+One pass from the bottom: the log-weights of a node's choices need the totals of its two
+children, are added up to the node's own total, and at once decide what the node would
+do if it were reached; the walk from the root then reads the decisions. Node v reads the
+random word at position v.
+
+Log-weights are int64 multiples of 2**-f, relative to single cells (the partition that
+is always there), so costs, penalties and sums are exact. Only totals are rounded, and
+`sampling_slack` says what that can cost. A node with an empty right half has nothing to
+choose.
 """
 
 from __future__ import annotations
@@ -41,7 +56,8 @@ from .tree_prior import (
 
 # At height h a choice of _CUT + k means windows of 2**k cells, or a run for k >= h.
 _BUCKET, _SPLIT, _CUT = 0, 1, 2
-_KEPT, _ALONE = 0, 1  # in a run
+_IN_RUN = 0
+_ALONE = 1
 _ROWS = 1 << 13  # nodes per block
 
 
@@ -55,7 +71,35 @@ def tree_weights(
     length_weights: Sequence[Number] | None = None,
     outliers: bool = False,
 ) -> TreeWeights:
-    """Return the fixed-point constants for `cells` cells; the rate is rounded down."""
+    """Return the fixed-point constants for a line of cells; none of them sees counts.
+
+    Parameters
+    ----------
+    cells : int
+        Number of cells.
+    rate : int, float or Fraction
+        Log-weight lost per unit of pinball cost; rounded down.
+    penalty : int, float or Fraction
+        Public cost of a bucket, in the unit of counts.
+    quantile : tuple[int, int], default (3, 4)
+        Numerator and denominator of the pinball cost's quantile.
+    base : tuple of three floats
+        Prior weights of one bucket, a split, and all equal cuts.
+    length_weights : sequence of numbers, optional
+        Public factor on the cost of buckets of 1, 2, 4 ... cells; at most 1.
+    outliers : bool, default False
+        Whether nodes may be runs with outliers.
+
+    Returns
+    -------
+    TreeWeights
+        The constants.
+
+    Raises
+    ------
+    InputError
+        If there is not one length weight per level.
+    """
     levels = (cells - 1).bit_length()
     given = (1,) * (levels + 1) if length_weights is None else tuple(length_weights)
     if len(given) != levels + 1:
@@ -80,9 +124,27 @@ def sampling_slack(
 
     On two histograms that differ by one record, `sample_dyadic_partition` has a
     log-likelihood ratio of at most ``rate * range + sampling_slack(...)``, where the
-    range is 1 if a record is added or removed and 2 if it moves. The slack is
-    ``8 * levels * total_error``, 4e-8 at 2**20 cells, with `outliers` one level more;
-    upper bounds of both `rate` and `penalty` make it sharper.
+    range is 1 if a record is added or removed and 2 if it moves. So a caller sets
+    ``rate = (epsilon - sampling_slack(cells)) / range``.
+
+    Parameters
+    ----------
+    cells : int
+        Number of cells.
+    rate : int, float or Fraction, optional
+        Upper bound of the rate that the sampler will get.
+    penalty : int, float or Fraction, optional
+        Upper bound of the penalty. Both bounds together make the slack smaller; one of
+        them alone does not.
+    base : tuple of three floats
+        As for `sample_dyadic_partition`.
+    outliers : bool, default False
+        Whether nodes may be runs with outliers; that counts as one level more.
+
+    Returns
+    -------
+    Fraction
+        ``8 * levels * total_error``; 4e-8 at 2**20 cells.
 
     Examples
     --------
@@ -98,7 +160,7 @@ def sampling_slack(
     bits = weights.fraction_bits
     if weights.outliers is None:
         return 8 * levels * total_error(levels + 2, bits)
-    shares = len(weights.outliers.kept)
+    shares = len(weights.outliers.in_run)
     return 8 * (levels + 1) * total_error(levels + 2 + shares, bits)
 
 
@@ -125,9 +187,26 @@ def choose_blocks(
 ) -> Iterator[tuple[int, IntArray, IntArray]]:
     """Yield every node's log-weights and its draw, from the bottom, a block at a time.
 
-    A block is the heap number of its first node, the (nodes, choices) log-weights of
-    one bucket, split, windows of 1, 2, 4 ..., runs, and the column drawn for each node.
-    With outliers `runs` are those of `run_totals`.
+    Parameters
+    ----------
+    costs : list[ndarray of int64]
+        The pinball costs of the nodes of each height, the single cells first.
+    weights : TreeWeights
+        The constants of `tree_weights`.
+    words : callable
+        ``words(position, count)`` gives `count` random words; node v reads the one at
+        v.
+    threads : int, default 1
+        How many threads draw.
+    runs : ndarray of int64, shape (nodes, shares), optional
+        With outliers, what `run_totals` returned.
+
+    Yields
+    ------
+    tuple of (int, ndarray of int64, ndarray of int64)
+        The heap number of the block's first node; the (nodes, choices) log-weights of
+        one bucket, split, windows of 1, 2, 4 ..., runs; and the column drawn for each
+        node.
     """
     cells = costs[0].size
     levels = len(costs) - 1
@@ -239,15 +318,30 @@ def _cell_rows(x: IntArray, weights: OutlierWeights, share: int) -> IntArray:
     """Return the log-weights of each cell, kept and alone."""
     rows = np.empty((x.size, 2), dtype=np.int64)
     records = np.clip(x, 0, weights.most)
-    np.subtract(weights.kept[share], weights.record * records, out=rows[:, _KEPT])
+    np.subtract(weights.in_run[share], weights.record * records, out=rows[:, _IN_RUN])
     rows[:, _ALONE] = weights.alone[share]
     return rows
 
 
 def run_totals(x: IntArray, weights: OutlierWeights, fraction_bits: int) -> IntArray:
-    """Return logarithms of what cells weigh in runs, either way, added up by node.
+    """Return what the cells below each node weigh in runs, either way, added up.
 
-    (nodes, shares), for the nodes that are halves of the smallest runs.
+    In a run a cell is one of the rest or stands alone; the logarithm of the sum of the
+    two weights is added up over the cells of a node.
+
+    Parameters
+    ----------
+    x : ndarray of int64, shape (n,)
+        True counts.
+    weights : OutlierWeights
+        What a cell weighs in runs.
+    fraction_bits : int
+        Binary digits of the log-weights behind the point.
+
+    Returns
+    -------
+    ndarray of int64, shape (nodes, shares)
+        The sums, for the nodes that are halves of the smallest runs.
     """
     # Equal counts weigh the same: most histograms have few different ones.
     most = min(weights.most, int(x.max()))
@@ -257,7 +351,7 @@ def run_totals(x: IntArray, weights: OutlierWeights, fraction_bits: int) -> IntA
     silent = np.zeros(counts.size, dtype=np.uint64)
     scratch = np.empty((3, counts.size), dtype=np.int64)
     width = 1 << (weights.height - 1)
-    totals = np.empty((-(-x.size // width), len(weights.kept)), dtype=np.int64)
+    totals = np.empty((-(-x.size // width), len(weights.in_run)), dtype=np.int64)
     for share in range(totals.shape[1]):
         rows = _cell_rows(counts, weights, share)
         weigh_rows(rows, silent, fraction_bits, *scratch)
@@ -286,7 +380,7 @@ def _boundaries(decisions: ByteArray, cells: int) -> tuple[IntArray, IntArray]:
         levels += 1
     starts = np.empty(cells + 1, dtype=np.int64)
     runs = np.empty((cells // 2, 3), dtype=np.int64)
-    buckets = found = 0
+    buckets = count_of_runs = 0
     waiting = np.empty((levels + 1, 2), dtype=np.int64)
     waiting[0, 0], waiting[0, 1] = 1, levels
     top = 1
@@ -307,16 +401,16 @@ def _boundaries(decisions: ByteArray, cells: int) -> tuple[IntArray, IntArray]:
             step = end - start
             choice = np.int64(decisions[node]) - _CUT if height > 0 else -1
             if choice >= height > 0:
-                runs[found, 0], runs[found, 1] = start, end
-                runs[found, 2] = choice - height
-                found += 1
+                runs[count_of_runs, 0], runs[count_of_runs, 1] = start, end
+                runs[count_of_runs, 2] = choice - height
+                count_of_runs += 1
             elif choice >= 0:
                 step = 1 << choice
             for place in range(start, end, step):
                 starts[buckets] = place
                 buckets += 1
     starts[buckets] = cells
-    return starts[: buckets + 1].copy(), runs[:found].copy()
+    return starts[: buckets + 1].copy(), runs[:count_of_runs].copy()
 
 
 def cut_out(
@@ -327,9 +421,27 @@ def cut_out(
     words: Words,
     fraction_bits: int,
 ) -> IntArray:
-    """Draw the outliers of every run (start, end, share), and cut around them.
+    """Draw the outliers of every run, and cut around them.
 
-    Cell i reads the word at its number in the heap, 2**levels + i.
+    Parameters
+    ----------
+    boundaries : ndarray of int64, shape (buckets + 1,)
+        Where buckets begin, a run being one bucket; and the end.
+    runs : ndarray of int64, shape (runs, 3)
+        Start, end and share of each run.
+    x : ndarray of int64, shape (n,)
+        True counts.
+    weights : OutlierWeights
+        What a cell weighs in runs.
+    words : callable
+        Random words; cell i reads the one at its number in the heap, 2**levels + i.
+    fraction_bits : int
+        Binary digits of the log-weights behind the point.
+
+    Returns
+    -------
+    ndarray of int64
+        The boundaries with those of the outliers.
     """
     leaves = 1 << (x.size - 1).bit_length()
     marked = np.zeros(x.size + 1, dtype=np.bool_)
@@ -356,20 +468,47 @@ def sample_dyadic_partition(
 ) -> IntArray:
     """Draw a partition of the cells into aligned dyadic buckets.
 
-    The result is (k + 1,) int64: boundaries of the k buckets, from 0 to n. A way to
-    derive a partition is drawn in proportion to its prior weight times the product,
-    over its buckets, of ``exp(-rate * (pinball cost + penalty))``; the loss of privacy
-    is at most ``rate * range`` plus `sampling_slack`.
+    A way to derive a partition is drawn in proportion to its prior weight times the
+    product, over its buckets, of ``exp(-rate * (pinball cost + penalty))``. It takes
+    O(n log n) time for the costs and O(n) for the sample; O(n) memory.
 
-    Of ``words(position, count)`` node v reads the one at v; the true counts `x`, (n,)
-    int64, are cut to ``[0, count_cap(n, quantile[1])]``. A unit of pinball cost loses
-    the log-weight `rate`, rounded down; `penalty` is the public cost of a bucket, in
-    the unit of counts; `quantile` a numerator and a denominator. `base` are the prior
-    weights of one bucket, a split, and all equal cuts (windows of 2**k cells share in
-    proportion to 2**-k), divided by their sum; `length_weights` public factors on the
-    cost of buckets of 1, 2, 4 ... cells, at most 1, which keeps the range. With
-    `outliers` nodes may also be runs, in which cells of many records stand alone.
+    Parameters
+    ----------
+    x : ndarray of int64, shape (n,)
+        True counts, cut to ``[0, count_cap(n, quantile[1])]``.
+    words : callable
+        ``words(position, count)`` gives `count` random words. Those from 1 to the next
+        power of two are used, and rarely some beyond `RESOLVER_BASE`.
+    rate : int, float or Fraction
+        Log-weight lost per unit of pinball cost; rounded down. The loss of privacy is
+        at most ``rate * range`` plus `sampling_slack`.
+    penalty : int, float or Fraction
+        Public cost of a bucket, in the unit of counts.
+    quantile : tuple[int, int], default (3, 4)
+        Numerator and denominator of the pinball cost's quantile.
+    base : tuple of three floats
+        Prior weights of one bucket, a split, and all equal cuts (windows of 2**k cells
+        share in proportion to 2**-k); divided by their sum.
+    length_weights : sequence of numbers, optional
+        Public factor on the cost of buckets of 1, 2, 4 ... cells; at most 1, which
+        keeps the range.
+    outliers : bool, default False
+        Whether nodes may also be runs, in which cells of many records stand alone.
+    threads : int, default 1
+        Threads that may ask for words; the result does not depend on them.
 
+    Returns
+    -------
+    ndarray of int64, shape (k + 1,)
+        Boundaries of the k buckets, from 0 to n.
+
+    Raises
+    ------
+    InputError
+        If counts, weights or rates are out of range.
+
+    Examples
+    --------
     >>> generator = np.random.default_rng(1)
     >>> drawn = generator.integers(0, 1 << 64, size=8, dtype=np.uint64)
     >>> words = lambda position, count: drawn[position : position + count]

@@ -1,10 +1,27 @@
 """Least-cost partition into buckets of power-of-two lengths, at every offset.
 
-Costs and noise are int64, so the minimum is exact. The dynamic programme is
-``least[e] = min over k of least[e - 2^k] + costs[k][e]``; buckets of 2^10 cells or more
-look back past a chunk of 1024 ends, which they fill at once, those of 2^6 or more fill
-64 ends at once. Lengths are tried from long to short and only a strictly smaller sum
-replaces an earlier one: a proof of privacy needs some fixed order of ties.
+A bucket costs its deviation (or pinball cost), rounded down to a public grid, plus a
+penalty, minus exact geometric noise; the partition of least total is found exactly, in
+int64.
+
+    block of 2^15 ends       0             1             2
+    costs, less noise        level jobs    level jobs    level jobs    `dyadic_costs`
+    cheapest up to an end                  block 0       block 1       ...
+
+The noise of a bucket takes the word at a place that depends on its level and its end
+alone, so the partition does not depend on blocks or threads. The dynamic programme is
+``least[e] = min over k of least[e - 2^k] + costs[k][e]``:
+
+    ends         c                            c + 1024
+    2^10 ...     |----------------------------|        all at once: they look back
+    2^6 .. 2^9   |------|------|------|------|         64 at once      past the chunk
+    2^0 .. 2^5   | one end after another
+
+Why not one loop over ends and lengths? Long buckets look back so far that a whole chunk
+of ends can be improved by one vector operation, several times as fast.
+
+Ties go to the longest bucket: lengths are tried from long to short and only a strictly
+smaller sum replaces an earlier one. A proof of privacy needs some fixed order.
 """
 
 from __future__ import annotations
@@ -95,17 +112,42 @@ def least_cost_partition(
     the noise geometric of scale ``scales[k] / step``, drawn for every bucket that could
     be chosen and never clamped. Sums and their minimum are exact. Among partitions of
     equal cost the one with the longest last bucket wins, then the longest last but one,
-    and so on. The result, (buckets + 1,) int64 from 0 to `cells`, does not depend on
-    `threads`.
+    and so on. It takes O(n log^2 n) time at worst, ordinarily a few nanoseconds per
+    bucket, and O(n) memory.
 
-    Counts `x` lie between 0 and the cap of `partition_grid`; floats must be whole
-    numbers if there is noise, otherwise they are rounded to fixed point. `penalties`
-    and `scales`, (levels,) float64, are price and noise scale by k, in counts; levels =
-    ``cells.bit_length()``. With `scales` the bucket of 2^k cells that ends at e takes
-    the word at ``(k << 40) + e`` of ``words(position, count)``, safe to call from
-    several threads. `step` is the public grid, a power of two; a `quantile` (numerator,
-    denominator) uses the pinball cost of this level in place of the deviation.
+    Parameters
+    ----------
+    x : ndarray, shape (cells,)
+        Counts from 0 to the cap of `partition_grid`. Floats must be whole numbers if
+        there is noise; otherwise they are rounded to fixed point.
+    penalties : ndarray of float64, shape (levels,)
+        Price of a bucket of 2^k cells, in counts; levels = ``cells.bit_length()``.
+    scales : ndarray of float64, shape (levels,), optional
+        Noise scale of a bucket of 2^k cells, in counts; None for no noise.
+    words : callable, optional
+        ``words(position, count)``, needed with `scales`: random uint64 words, always
+        the same ones at a position, and safe to call from several threads. The bucket
+        of 2^k cells that ends at e takes the word at ``(k << 40) + e``.
+    step : float
+        The public grid, a power of two.
+    threads : int, default 1
+        How many threads to use; the result does not depend on it.
+    quantile : tuple[int, int], optional
+        Numerator and denominator: the pinball cost of this quantile is used in place of
+        the deviation.
 
+    Returns
+    -------
+    ndarray of int64, shape (buckets + 1,)
+        The boundaries, from 0 to the number of cells.
+
+    Raises
+    ------
+    InputError
+        If counts, prices or scales are out of range, or noise has no words.
+
+    Examples
+    --------
     >>> cells = np.array([2, 3, 8, 1, 0, 2, 0, 4, 2, 4])
     >>> least_cost_partition(cells, np.full(4, 2.0), step=2.0**-8)
     array([ 0,  2,  3,  7,  8, 10])
@@ -131,7 +173,32 @@ def least_cost_partitions(
 ) -> IntArray:
     """Choose as `least_cost_partition` does, many times: costs once, noise each time.
 
-    For at most 62 cells. A draw cuts before cell c + 1 where its bit c is set.
+    Parameters
+    ----------
+    x : ndarray, shape (cells,)
+        Counts of at most 62 cells.
+    penalties : ndarray of float64, shape (levels,)
+        Price of a bucket of 2^k cells, in counts.
+    scales : ndarray of float64, shape (levels,)
+        Noise scale of a bucket of 2^k cells, in counts.
+    words : callable
+        ``words(position, count)`` gives random uint64 words.
+    draws : int
+        How many partitions are chosen, independently.
+    step : float
+        The public grid, a power of two.
+    quantile : tuple[int, int], optional
+        Numerator and denominator of a pinball cost, in place of the deviation.
+
+    Returns
+    -------
+    ndarray of int64, shape (draws,)
+        A draw cuts before cell c + 1 where its bit c is set.
+
+    Raises
+    ------
+    InputError
+        If there are more cells, or no noise.
     """
     values, recipes, noise = _recipes(x, penalties, scales, step, quantile)
     cells, levels = values.size, len(recipes)
@@ -155,7 +222,26 @@ def least_cost_partitions(
 def noisy_costs(
     costs: IntArray, noise: FloatArray, words: Words, first: int, size: int
 ) -> IntArray:
-    """Return (draws, levels, ends): costs less noise of its own in every draw."""
+    """Return the costs less noise of its own in every draw.
+
+    Parameters
+    ----------
+    costs : ndarray of int64, shape (levels, ends)
+        Costs of the buckets of 2^level cells that end at each place.
+    noise : ndarray of float64, shape (levels,)
+        Noise scale of each level, in steps of the grid.
+    words : callable
+        ``words(position, count)`` gives random uint64 words.
+    first : int
+        The number of the first draw.
+    size : int
+        How many draws.
+
+    Returns
+    -------
+    ndarray of int64, shape (draws, levels, ends)
+        The noisy costs.
+    """
     noisy = np.repeat(costs[None], size, axis=0)
     for level, scale in enumerate(noise.tolist()):
         ends = costs.shape[1] - (1 << level) + 1
@@ -265,6 +351,23 @@ def _bucket_deviations(
 
 def partition_cost(x: AnyArray, boundaries: IntArray) -> float:
     """Return the deviation of all buckets of a partition together, in O(n).
+
+    Parameters
+    ----------
+    x : array-like, shape (cells,)
+        Counts, whole numbers or floats.
+    boundaries : ndarray of int64, shape (buckets + 1,)
+        Increasing, from 0 to the number of cells.
+
+    Returns
+    -------
+    float
+        The sum over the buckets of the distances of their counts from their mean.
+
+    Raises
+    ------
+    InputError
+        If the boundaries are not those of a partition of these cells.
 
     Examples
     --------
@@ -384,9 +487,21 @@ def extend_partitions(
 ) -> None:
     """Fill `least` and `chosen` for the ends ``begin + 1 .. end``.
 
-    ``costs[k, e - begin - 1]`` is the cost of [e - 2^k, e), anything moderate where 2^k
-    exceeds e; ``least[PAD + e]`` that of the cheapest partition of the first e cells,
-    ``chosen[e]`` the binary logarithm of its last bucket's length.
+    Parameters
+    ----------
+    costs : ndarray of int64, shape (levels, ends)
+        ``costs[k, e - begin - 1]`` is the cost of the bucket [e - 2^k, e), anything
+        moderate where 2^k > e.
+    levels : int
+        How many lengths are allowed.
+    begin : int
+        The last end that is filled already.
+    end : int
+        The last end to fill.
+    least : ndarray of int64, shape (PAD + cells + 1,)
+        ``least[PAD + e]`` is the cost of the cheapest partition of the first e cells.
+    chosen : ndarray of int8, shape (cells + 1,)
+        The binary logarithm of the length of its last bucket.
     """
     sums = np.empty(LONG_CHUNK, dtype=np.int64)
     choices = np.empty(LONG_CHUNK, dtype=np.int64)
@@ -418,7 +533,20 @@ def extend_partitions(
 
 @kernel
 def read_partition_into(chosen: ByteArray, boundaries: IntArray) -> int:
-    """Write the boundaries 0 .. cells that `chosen` describes; return the buckets."""
+    """Write the boundaries that `chosen` describes.
+
+    Parameters
+    ----------
+    chosen : ndarray of int8, shape (cells + 1,)
+        What `extend_partitions` filled.
+    boundaries : ndarray of int64
+        Receives the boundaries, from 0 to the number of cells.
+
+    Returns
+    -------
+    int
+        The number of buckets.
+    """
     buckets = 0
     end = chosen.size - 1
     while end > 0:

@@ -1,15 +1,31 @@
 """Partitions of a grid of noisy cells by kd-trees: at medians, or where cuts pay.
 
-The median tree (DPCube) cuts a box of uneven cells across its longest side. The other
-tree weighs cuts by their contrast D: how far the total of a first part of f n cells
-lies from f times the total of a box of n. Noise alone gives D^2 the expectation n f (1
-- f) times the variance of a cell.
+The median tree (DPCube) cuts a box across its longest side, at the median of its
+marginal; a box stays whole once its cells deviate little from their mean.
+
+    cells  9 9 0 0      longest side 4, marginal 18 18 1 0      [9 9] [0 0]
+           9 9 1 0      half of 37 is reached after 2 cells     [9 9] [1 0]
+
+The other tree cuts where it gains. A cut divides a box of n cells into parts of f n and
+(1 - f) n; the contrast D is how far the total of the first part lies from f times the
+total of the box, and noise alone gives D^2 the expectation n f (1 - f) times the
+variance of a cell. A rectangle whose border falls inside an uncut box is off by up to
+D, and borders fall there in proportion to the length of the side that is cut; but every
+further box has a count of its own:
 
     gain of a cut  =  (D^2 - caution * noise in D^2) * length / side  -  price of a box
 
-A subtree stays if its gains add up to more than 0. Of m places the best has about
-``1 + ln m`` times the noise of one, which is taken off. Boxes too even to pay for a cut
-are not entered: squared contrasts add up to the squared deviations of the box.
+Every box is cut at that quarter of an axis (or that cell, of a short one) where D^2,
+relative to its noise, times length / side is largest, down to single cells. Then, from
+below, a subtree stays if the gains in it add up to more than 0. Of m places to cut the
+best has about 1 + ln m times the noise of one by itself, which is what is taken off; a
+cut that shows less counts as 0, and may still stay for what lies below it. The
+contrasts of a subtree are orthogonal: their squares, relative to n f (1 - f), add up to
+the squared deviations of the box from its mean, so boxes too even or too small to pay
+for a cut are not entered.
+
+Totals and marginals are read from a summed-area table. Boxes come out in the order of
+the tree, from left to right.
 """
 
 from __future__ import annotations
@@ -114,16 +130,16 @@ def _copy_row(target: IntArray, source: IntArray) -> None:
 
 
 @kernel
-def _add_leaf(leaves: IntArray, found: int, low: IntArray, high: IntArray) -> IntArray:
-    """Write a box behind `found` others; return the leaves, with room for more."""
+def _add_leaf(leaves: IntArray, count: int, low: IntArray, high: IntArray) -> IntArray:
+    """Write a box behind `count` others; return the leaves, with room for more."""
     axes = low.size
-    if found == leaves.shape[0]:
-        more = np.empty((2 * found, 2 * axes), dtype=np.int64)
-        for leaf in range(found):
+    if count == leaves.shape[0]:
+        more = np.empty((2 * count, 2 * axes), dtype=np.int64)
+        for leaf in range(count):
             _copy_row(more[leaf], leaves[leaf])
         leaves = more
-    _copy_row(leaves[found, :axes], low)
-    _copy_row(leaves[found, axes:], high)
+    _copy_row(leaves[count, :axes], low)
+    _copy_row(leaves[count, axes:], high)
     return leaves
 
 
@@ -142,9 +158,9 @@ def _median_leaves(
     """Return the corners of all leaves, one row ``low..., high...`` each."""
     axes = sides.size
     leaves = np.empty((64, 2 * axes), dtype=np.int64)
-    found = 0
+    count_of_leaves = 0
     # Not a literal, for which `_slab_totals` would be compiled once more.
-    one = int(1)  # noqa: RUF046, UP018
+    single_step = int(1)  # noqa: RUF046, UP018
     waiting = np.empty((depth + 2, 2 * axes + 1), dtype=np.int64)
     waiting[0, :axes] = 0
     _copy_row(waiting[0, axes : 2 * axes], sides)
@@ -162,7 +178,7 @@ def _median_leaves(
         cut = 0
         if size > 1 and below < depth:
             totals = np.empty(high[longest] - low[longest])
-            _slab_totals(table, strides, low, high, longest, one, totals)
+            _slab_totals(table, strides, low, high, longest, single_step, totals)
             total = totals[-1]
             crowded = mode != 2 and total > count
             if mode == 0 and crowded:
@@ -175,8 +191,8 @@ def _median_leaves(
             if split:
                 cut = _median_cut(totals)
         if cut == 0:
-            leaves = _add_leaf(leaves, found, low, high)
-            found += 1
+            leaves = _add_leaf(leaves, count_of_leaves, low, high)
+            count_of_leaves += 1
             continue
         # The stack is read backwards: the left half goes in last.
         for half in range(2):
@@ -188,7 +204,7 @@ def _median_leaves(
                 waiting[top, longest] = low[longest] + cut
             else:
                 waiting[top, axes + longest] = low[longest] + cut
-    return leaves[:found].copy()
+    return leaves[:count_of_leaves].copy()
 
 
 @kernel
@@ -227,10 +243,33 @@ def median_boxes(
 ) -> tuple[IntArray, IntArray]:
     """Return the boxes of a kd-tree that cuts at medians, as corners [low, high).
 
-    A box of n noisy cells is uneven when their deviations from the mean add up to more
-    than ``level * n + slack * sqrt(n)``, and crowded when its total exceeds `count`.
-    The `mode` "or", "and" or "uniformity" cuts boxes that are either, both, or uneven,
-    at most `depth` times above a box.
+    Parameters
+    ----------
+    cells : array-like, shape (n1, ..., nd)
+        Noisy counts.
+    level : float
+        A box of n cells is uneven when the deviations of its cells from their mean add
+        up to more than ``level * n + slack * sqrt(n)``.
+    slack : float
+        The part of that limit that grows with the square root.
+    count : float
+        A box is crowded when its total exceeds this.
+    mode : {"or", "and", "uniformity"}
+        Cut a box that is uneven or crowded, that is both, or that is uneven.
+    depth : int
+        Most cuts above a box. A single cell is never cut.
+
+    Returns
+    -------
+    lows : ndarray of int64, shape (boxes, axes)
+        The first cell of each box along each axis.
+    highs : ndarray of int64, shape (boxes, axes)
+        The cell after its last.
+
+    Raises
+    ------
+    InputError
+        If the mode is another one, or the depth is negative.
 
     Examples
     --------
@@ -258,8 +297,22 @@ def _corners(leaves: IntArray) -> tuple[IntArray, IntArray]:
 def median_cuts(slabs: AnyArray, edges: AnyArray) -> IntArray:
     """Return where to cut boxes whose slabs are known, so that both parts hold half.
 
-    The slabs of box b along its axis are ``slabs[edges[b] : edges[b + 1]]``. The result
-    is the number of slabs of each first part, 0 for a box of a single slab.
+    Parameters
+    ----------
+    slabs : array-like of float64
+        Counts of the slabs of all boxes along the axis to be cut, box after box.
+    edges : array-like of int64, shape (boxes + 1,)
+        Where the slabs of each box begin.
+
+    Returns
+    -------
+    ndarray of int64, shape (boxes,)
+        Slabs of the first part; 0 for a box of a single slab, which cannot be cut.
+
+    Raises
+    ------
+    InputError
+        If the edges do not rise from 0 to the number of slabs.
 
     Examples
     --------
@@ -352,12 +405,12 @@ def _gain_leaves(
 ) -> IntArray:
     """Return the corners of the boxes that remain, one row ``low..., high...`` each.
 
-    When the walk comes back to a node, the boxes below it end the list; they are
-    replaced by the node if they do not pay.
+    The boxes below a node stand at the end of the list when the walk comes back to it,
+    and are replaced by the node itself if they do not pay.
     """
     axes = sides.size
     leaves = np.empty((64, 2 * axes), dtype=np.int64)
-    found = 0
+    count_of_leaves = 0
     slabs = np.empty(2 * _PLACES)
     low = np.empty((depth + 1, axes), dtype=np.int64)
     high = np.empty((depth + 1, axes), dtype=np.int64)
@@ -372,7 +425,7 @@ def _gain_leaves(
     below = 0
     while below >= 0:
         if done[below] == 0:
-            before[below], gain[below] = found, 0.0
+            before[below], gain[below] = count_of_leaves, 0.0
             size, weight = 1, 0.0
             for axis in range(axes):
                 length = high[below, axis] - low[below, axis]
@@ -412,16 +465,16 @@ def _gain_leaves(
             done[below], done[below + 1] = 2, 0
             below += 1
             continue
-        kept = gain[below]
-        if kept <= 0.0:
-            kept = 0.0
-            found = before[below]
-            leaves = _add_leaf(leaves, found, low[below], high[below])
-            found += 1
+        gain_below = gain[below]
+        if gain_below <= 0.0:
+            gain_below = 0.0
+            count_of_leaves = before[below]
+            leaves = _add_leaf(leaves, count_of_leaves, low[below], high[below])
+            count_of_leaves += 1
         below -= 1
         if below >= 0:
-            gain[below] += kept
-    return leaves[:found].copy()
+            gain[below] += gain_below
+    return leaves[:count_of_leaves].copy()
 
 
 def gain_boxes(
@@ -434,13 +487,34 @@ def gain_boxes(
 ) -> tuple[IntArray, IntArray]:
     """Return the boxes of a kd-tree whose cuts gain more than they cost.
 
-    The two (boxes, d) arrays are corners [low, high), in the order of the tree.
+    Parameters
+    ----------
+    cells : array-like, shape (n1, ..., nd)
+        Noisy counts.
+    cell_variance : float
+        Variance of the noise of a cell.
+    price : float
+        What each further box costs, in squared counts.
+    caution : float
+        How many times the squared contrast of noise alone is taken off a squared
+        contrast; 1 leaves nothing of it on average.
+    depth : int
+        Most cuts above a box. A single cell is never cut.
 
-    The noise of a cell has the variance `cell_variance`; each further box costs the
-    `price`, in squared counts; `caution` times the squared contrast of noise alone is
-    taken off a squared contrast, 1 leaves nothing of it on average; there are at most
-    `depth` cuts above a box.
+    Returns
+    -------
+    lows : ndarray of int64, shape (boxes, axes)
+        The first cell of each box along each axis, in the order of the tree.
+    highs : ndarray of int64, shape (boxes, axes)
+        The cell after its last.
 
+    Raises
+    ------
+    InputError
+        If one of the numbers is negative.
+
+    Examples
+    --------
     >>> cells = np.array([[9, 9, 0, 0], [9, 9, 1, 0]])
     >>> gain_boxes(cells, cell_variance=0.1, price=1, caution=2, depth=9)
     (array([[0, 0],

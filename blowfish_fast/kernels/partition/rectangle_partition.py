@@ -1,10 +1,23 @@
 """Exact sample of a partition into dyadic rectangles, by the exponential mechanism.
 
-A node, of 2**i rows and 2**j columns, becomes one bucket, or is halved along an axis,
-or quartered, or cut into equal windows. One pass from the cells up weighs all nodes in
-fixed point (`rectangle_prior`); only totals are rounded (`rectangle_slack`). Then, from
-the grid down, the nodes that are reached decide, each by a random word of its own. A
-node whose second half is empty stands for its first half.
+The candidates are the ways to derive a partition from the lattice of dyadic rectangles:
+a node, of 2**i rows and 2**j columns, becomes one bucket, or is halved along an axis,
+or quartered, or cut into equal windows. A derivation has probability proportional to
+its share of a public base measure times the product, over its buckets, of exp(-rate *
+(pinball cost + penalty)).
+
+    all 4 x 4 cells: halves side by side     +---+---+
+    left 4 x 2: one bucket                   |   +-+-+
+    right 4 x 2: quarters, each in its turn  |   +-+-+
+                                             +---+---+
+
+One pass from the cells up weighs all nodes: the total of a node adds up its choices,
+which need the totals of nodes half as tall, half as wide, or both. Log-weights are
+fixed-point integers (`rectangle_prior`); only totals are rounded, and `rectangle_slack`
+says what that can cost. A node whose second half is empty stands for its first half and
+has nothing to choose. Then, from the grid down, the nodes that are reached decide, all
+of one size together, each by a random word of its own. Buckets are numbered in the
+order in which a walk through the cells first meets them.
 """
 
 from __future__ import annotations
@@ -41,8 +54,20 @@ _BLOCK = 1 << 13  # nodes that are weighed, or decide, together
 class Lattice(NamedTuple):
     """Log-weights of every node, by its levels (i, j) and its place in the grid.
 
-    As one bucket, relative to its cells; (rows, columns, r) cut into windows r + 1
-    halvings down, but for the last; all its derivations together.
+    Attributes
+    ----------
+    shape : tuple[int, int]
+        Rows and columns of the grid.
+    weights : RectangleWeights
+        The public constants.
+    buckets : list of lists of ndarrays of int64
+        Item [i][j] holds the log-weights of the nodes of 2**i by 2**j cells as one
+        bucket, relative to their cells.
+    windows : list of lists of ndarrays of int64
+        The same nodes cut into windows r + 1 halvings down, but for the last; shape
+        (rows, columns, r).
+    totals : list of lists of ndarrays of int64
+        All derivations of a node together.
     """
 
     shape: tuple[int, int]
@@ -103,7 +128,8 @@ def _window_sums(
 ) -> IntArray:
     """Add up the windows of four nodes, or of two; what falls below the floor stays.
 
-    `buckets` and `windows` are those of the nodes half as tall and half as wide.
+    `buckets` and `windows` are those of the nodes half as tall and half as wide; a node
+    has `tall` by `wide` of them.
     """
     deep = windows.shape[2]
     sums = np.empty((shape[0], shape[1], deep + 1), dtype=np.int64)
@@ -129,7 +155,24 @@ def bucket_weights(
     levels: tuple[int, int],
     weights: RectangleWeights,
 ) -> IntArray:
-    """Turn the costs of the nodes of one size into log-weights as buckets, in place."""
+    """Turn the costs of the nodes of one size into log-weights as buckets, in place.
+
+    Parameters
+    ----------
+    costs : ndarray of int64, shape (rows, columns)
+        The costs; overwritten.
+    shape : tuple[int, int]
+        Rows and columns of the grid of cells.
+    levels : tuple[int, int]
+        Binary logarithms of the node's rows and columns.
+    weights : RectangleWeights
+        The public constants.
+
+    Returns
+    -------
+    ndarray of int64, shape (rows, columns)
+        The log-weights, in the memory of the costs.
+    """
     heights, widths = (
         np.minimum(side - (np.arange(count) << level), 1 << level)
         for side, count, level in zip(shape, costs.shape, levels, strict=True)
@@ -149,7 +192,18 @@ def bucket_weights(
 def lattice_totals(costs: Grids, weights: RectangleWeights) -> Lattice:
     """Weigh every node, from single cells up to the whole grid.
 
-    The costs of `dyadic_rectangle_costs` are overwritten: they are the largest arrays.
+    Parameters
+    ----------
+    costs : list of lists of ndarrays of int64
+        What `dyadic_rectangle_costs` returned. They are overwritten: they are the
+        largest arrays.
+    weights : RectangleWeights
+        The public constants.
+
+    Returns
+    -------
+    Lattice
+        The log-weights of all nodes.
     """
     rows, columns = costs[0][0].shape
     shape = (int(rows), int(columns))
@@ -157,9 +211,9 @@ def lattice_totals(costs: Grids, weights: RectangleWeights) -> Lattice:
     for tall, line in enumerate(costs):
         for table in (lattice.buckets, lattice.windows, lattice.totals):
             table.append([])
-        for wide, found in enumerate(line):
+        for wide, node_costs in enumerate(line):
             lattice.buckets[tall].append(
-                bucket_weights(found, shape, (tall, wide), weights)
+                bucket_weights(node_costs, shape, (tall, wide), weights)
             )
             lattice.windows[tall].append(_windows(lattice, tall, wide))
             lattice.totals[tall].append(_totals(lattice, tall, wide))
@@ -206,12 +260,44 @@ def _totals(lattice: Lattice, tall: int, wide: int) -> IntArray:
 
 
 def is_half_empty(place: int, level: int, side: int) -> bool:
-    """Return whether the second half of a node, along one axis, has no cells."""
+    """Return whether the second half of a node, along one axis, has no cells.
+
+    Parameters
+    ----------
+    place : int
+        The place of the node among those of its level.
+    level : int
+        Binary logarithm of its cells along the axis.
+    side : int
+        Cells of the grid along the axis.
+
+    Returns
+    -------
+    bool
+        Whether the grid ends before the second half.
+    """
     return level > 0 and ((2 * place + 1) << (level - 1)) >= side
 
 
 def choice_table(lattice: Lattice, tall: int, wide: int, nodes: IntArray) -> IntArray:
-    """Return the log-weights of the choices of some nodes (places) of one size."""
+    """Return the log-weights of the choices of some nodes of one size.
+
+    Parameters
+    ----------
+    lattice : Lattice
+        The log-weights; complete below this size.
+    tall : int
+        Binary logarithm of the nodes' rows.
+    wide : int
+        Binary logarithm of their columns.
+    nodes : ndarray of int64
+        Places in C order, of nodes of which no second half is empty.
+
+    Returns
+    -------
+    ndarray of int64, shape (nodes, choices)
+        The log-weights.
+    """
     kinds, logarithms = lattice.weights.choices[tall, wide]
     totals = lattice.totals
     # Where an axis has no halves, its table is never read.
@@ -234,10 +320,22 @@ _PARTS = {ROWS: (2, 1), COLUMNS: (1, 2), QUARTERS: (2, 2)}
 
 
 def choose_windows(lattice: Lattice, words: Words) -> IntArray:
-    """Let the nodes that are reached decide, from the whole grid down, a word each.
+    """Let the nodes that are reached decide, from the whole grid down.
 
-    Returns (nodes, 6), the nodes that are not divided further: their levels, their
-    place among the nodes of these levels, and the levels of their windows.
+    Parameters
+    ----------
+    lattice : Lattice
+        The log-weights of all nodes.
+    words : callable
+        ``words(position, count)`` gives random words; as many are read as nodes decide,
+        from 0 on.
+
+    Returns
+    -------
+    ndarray of int64, shape (nodes, 6)
+        The nodes that are not divided further: their levels, their place among the
+        nodes of these levels, and the levels of the windows that they are cut into
+        (their own for one bucket).
     """
     tall, wide = lattice_levels(lattice.shape)
     root = np.zeros((1, 2), dtype=np.int64)
@@ -373,17 +471,45 @@ def sample_rectangles(
 ) -> tuple[IntArray, IntArray]:
     """Draw a partition of a grid into dyadic rectangles.
 
-    Returns (k + 1,) `edges` and (cells,) `order`: bucket b, numbered as `walk` first
-    meets it, holds the cells ``order[edges[b] : edges[b + 1]]``. The law is that of
-    `sample_dyadic_partition`, with the same rate, penalty and quantile; the loss of
-    privacy is at most ``rate * range`` plus `rectangle_slack`.
+    The law is that of `sample_dyadic_partition`. It takes O(n log(rows) log(columns))
+    time for the costs and O(n) for the sample; O(n) memory.
 
-    The true counts, (rows, columns) int64, are cut to ``[0, count_cap(cells,
-    quantile[1])]``. Nodes that decide read ``words(position, count)`` from 0 on. Item
-    [i][j] of `level_weights` is a public factor on the cost of buckets of 2**i by 2**j
-    cells, at most 1, which keeps the range; `walk` holds the cells in the order that
-    numbers the buckets, None for the C order.
+    Parameters
+    ----------
+    counts : ndarray of int64, shape (rows, columns)
+        True counts, cut to ``[0, count_cap(cells, quantile[1])]``.
+    words : callable
+        ``words(position, count)`` gives random words. Those from 0 on are used, one per
+        node that decides, and rarely some beyond `RESOLVER_BASE`.
+    rate : int, float or Fraction
+        Log-weight lost per unit of pinball cost; rounded down. The loss of privacy is
+        at most ``rate * range`` plus `rectangle_slack`.
+    penalty : int, float or Fraction
+        Public cost of a bucket, in the unit of counts.
+    quantile : tuple[int, int], default (3, 4)
+        Numerator and denominator of the pinball cost's quantile.
+    level_weights : list of lists of floats, optional
+        Item [i][j] is a public factor on the cost of buckets of 2**i by 2**j cells; at
+        most 1, which keeps the range.
+    walk : ndarray of int64, shape (cells,), optional
+        The cells in the order that numbers the buckets; None for the C order.
+    threads : int, default 1
+        Number of threads for the costs; the result does not depend on it.
 
+    Returns
+    -------
+    edges : ndarray of int64, shape (k + 1,)
+        Bucket b holds the cells ``order[edges[b] : edges[b + 1]]``.
+    order : ndarray of int64, shape (cells,)
+        Cells bucket by bucket.
+
+    Raises
+    ------
+    InputError
+        If counts, weights or rates are out of range, or the walk is none.
+
+    Examples
+    --------
     >>> generator = np.random.default_rng(1)
     >>> drawn = generator.integers(0, 1 << 64, size=16, dtype=np.uint64)
     >>> words = lambda position, count: drawn[position : position + count]

@@ -35,8 +35,14 @@ _HOPELESS = 64  # nats; a cell that far below standing alone is never kept
 class Outliers(NamedTuple):
     """Which part of a run's cells may stand alone; public.
 
-    A run of each share has the prior `weight`, in addition to those of other choices,
-    from nodes of 2**height cells on; `height` is at least 2.
+    Attributes
+    ----------
+    shares : tuple[Fraction, ...], optional
+        Runs with each of these shares of outliers are offered.
+    weight : float, default 0.02
+        Prior weight of a run of each share, in addition to those of other choices.
+    height : int, default 4
+        Runs are nodes of 2**height cells and more; at least 2.
     """
 
     shares: tuple[Fraction, ...] = (
@@ -53,11 +59,28 @@ OUTLIERS = Outliers()
 
 
 class OutlierWeights(NamedTuple):
-    """What a cell weighs in runs, in the units of `TreeWeights`, by share."""
+    """What a cell weighs in runs, in the units of `TreeWeights`.
+
+    Attributes
+    ----------
+    height : int
+        Runs are nodes of 2**height cells and more.
+    prior : int
+        Log prior weight of a run.
+    in_run : tuple[int, ...]
+        Log-weight of a cell that is one of the rest, by share.
+    alone : tuple[int, ...]
+        Log-weight of a cell that stands alone, by share.
+    record : int
+        What each record of a cell of the rest costs.
+    most : int
+        With this many records a cell of the rest is beyond hope; more count as this
+        many.
+    """
 
     height: int
     prior: int
-    kept: tuple[int, ...]
+    in_run: tuple[int, ...]
     alone: tuple[int, ...]
     record: int
     """Taken from the log-weight of a cell that is kept, for each of its records."""
@@ -66,25 +89,55 @@ class OutlierWeights(NamedTuple):
 
 
 def deepest_sum(levels: int, outliers: Outliers) -> int:
-    """Return how many nats the cells of a run add up to at most, prices apart."""
+    """Return how many nats the cells of a run add up to at most, prices apart.
+
+    Parameters
+    ----------
+    levels : int
+        Binary logarithm of the number of cells, rounded up.
+    outliers : Outliers
+        The shares that are offered.
+
+    Returns
+    -------
+    int
+        A bound on the absolute value.
+    """
     return (1 << levels) * (ceil(-logarithm(min(outliers.shares))) + 1)
 
 
 def outlier_weights(
     outliers: Outliers, fixed: FixedPoint, quantile: tuple[int, int]
 ) -> OutlierWeights:
-    """Return the fixed-point constants of runs; a record's part is rounded down."""
+    """Return the fixed-point constants of runs; a record's part is rounded down.
+
+    Parameters
+    ----------
+    outliers : Outliers
+        The shares that are offered.
+    fixed : FixedPoint
+        The unit of log-weights, and the price of a bucket.
+    quantile : tuple[int, int]
+        Numerator and denominator of the pinball cost's quantile.
+
+    Returns
+    -------
+    OutlierWeights
+        The constants.
+    """
     bits, unit, penalty = fixed
     scale = 1 << bits
     record = int(unit / quantile[1]) * quantile[0]
     # Relative to single cells: a kept cell saves a bucket, and one alone cuts its run.
-    kept = [penalty + round(logarithm(1 - one) * scale) for one in outliers.shares]
-    alone = [round(logarithm(one) * scale) - penalty for one in outliers.shares]
-    farthest = kept[-1] - min(alone) + _HOPELESS * scale
+    in_run = [
+        penalty + round(logarithm(1 - share) * scale) for share in outliers.shares
+    ]
+    alone = [round(logarithm(share) * scale) - penalty for share in outliers.shares]
+    farthest = in_run[-1] - min(alone) + _HOPELESS * scale
     return OutlierWeights(
         outliers.height,
         round(logarithm(Fraction(outliers.weight)) * scale) - penalty,
-        tuple(kept),
+        tuple(in_run),
         tuple(alone),
         record,
         farthest // record + 1 if record else 0,
@@ -94,9 +147,21 @@ def outlier_weights(
 class TreeWeights(NamedTuple):
     """The public numbers of the tree, in units of ``2**-fraction_bits`` nats.
 
-    By level what a unit of integer cost takes from a bucket's log-weight; what a bucket
-    costs; what log-weights of a bucket or an equal cut do not fall below (negative); by
-    height the log prior weight of one bucket, a split, windows of 1, 2, 4 ..., runs.
+    Attributes
+    ----------
+    fraction_bits : int
+        Binary digits behind the point.
+    coefficients : tuple[int, ...]
+        By level, what a unit of integer cost takes from a bucket's log-weight.
+    penalty : int
+        What a bucket costs.
+    floor : int
+        What log-weights of a bucket or an equal cut do not fall below; negative.
+    bases : tuple[ndarray of int64, ...]
+        By height, the log prior weight of one bucket, a split, windows of 1, 2, 4 ...,
+        runs.
+    outliers : OutlierWeights, optional
+        What cells weigh in runs; None if no runs are offered.
     """
 
     fraction_bits: int
@@ -116,7 +181,33 @@ def fixed_point_tree(
     base: Base,
     runs: Outliers | None,
 ) -> TreeWeights:
-    """Return the constants: public, and the same for every release of a mechanism."""
+    """Return the constants: public, and the same for every release of a mechanism.
+
+    Parameters
+    ----------
+    length_weights : tuple of numbers
+        Public factor on the cost of buckets of 1, 2, 4 ... cells.
+    rate : int, float or Fraction
+        Log-weight lost per unit of pinball cost; rounded down.
+    penalty : int, float or Fraction
+        Public cost of a bucket.
+    quantile : tuple[int, int]
+        Numerator and denominator of the pinball cost's quantile.
+    base : tuple of three floats
+        Prior weights of one bucket, a split, and all equal cuts.
+    runs : Outliers or None
+        Which runs are offered; None for none.
+
+    Returns
+    -------
+    TreeWeights
+        The constants.
+
+    Raises
+    ------
+    InputError
+        If a rate, penalty or weight is out of range.
+    """
     levels = len(length_weights) - 1
     weights = [cut_to_one(weight) for weight in length_weights]
     floor = _floor(levels, base) if min(base) > 0 else 0
@@ -126,10 +217,13 @@ def fixed_point_tree(
     bases, alone = _base_logarithms(levels, base, bits), None
     if runs is not None:
         alone = outlier_weights(runs, fixed, quantile)
-        more = np.full(len(alone.kept), alone.prior)
+        more = np.full(len(alone.in_run), alone.prior)
         bases = (
             *bases[: alone.height],
-            *(np.concatenate([one, more]) for one in bases[alone.height :]),
+            *(
+                np.concatenate([base_of_height, more])
+                for base_of_height in bases[alone.height :]
+            ),
         )
     return TreeWeights(
         bits,

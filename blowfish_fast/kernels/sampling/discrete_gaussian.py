@@ -4,11 +4,14 @@ A ziggurat over the integers: one random word a draw, and in most draws nothing 
 
     word   [ 55 bits of u | sign | 8 bits: strip i ]      k = floor(s x_i u + 1/2)
 
-with s a double above sqrt(v). Points surely under the curve are settled at a first
-look; the others are looked at again with more words, and what floating point leaves
-open there is decided in fractions. So each draw is the exact function of the words, on
-any machine. Variances below 64 are drawn by inversion: the first bits of variance and
-word settle most draws by a table, a sum of the law from 0 on nearly all others.
+with s a double above sqrt(v). Points surely under the curve are settled at a first look
+by additions and products alone; the others are looked at again with more words, and
+what floating point leaves open there is decided in fractions. So each draw is the exact
+function of the words, on any machine.
+
+Variances below 64 have few values and are drawn by inversion: the size of a draw is the
+number of k with P(|Z| >= k) above a uniform number. The first bits of variance and word
+settle most draws by a table, a sum of the law from 0 on nearly all others.
 """
 
 from __future__ import annotations
@@ -89,8 +92,12 @@ _QUICK = _quick_limits()
 def _first_look(
     words: WordArray, laws: FloatArray, out: IntArray, left: IntArray
 ) -> int:
-    """Propose a draw for each word; list those that are not settled in `left`."""
-    found = 0
+    """Propose a draw for each word; list those that are not settled in `left`.
+
+    `laws` (3, n) or (3, 1) holds the stretch s, 1 / v and 1 / (4 (s^2 - v)) of each
+    draw, or of all.
+    """
+    open_draws = 0
     shared = laws.shape[1] == 1
     stretch, inverse, slack = laws[0, 0], laws[1, 0], laws[2, 0]
     for j in range(words.size):
@@ -106,12 +113,12 @@ def _first_look(
         part = place - whole
         error = reach * 2.0**-55 + place * 2.0**-50
         sure = (part > error) & (part < 1.0 - error)
-        kept = whole * whole * inverse + slack < _QUICK[strip]
+        under_curve = whole * whole * inverse + slack < _QUICK[strip]
         negative = np.int64((word >> np.uint64(8)) & np.uint64(1))
         out[j] = (size ^ -negative) + negative
-        left[found] = j
-        found += not (sure & kept & (strip != 0))
-    return found
+        left[open_draws] = j
+        open_draws += not (sure & under_curve & (strip != 0))
+    return open_draws
 
 
 @kernel
@@ -207,7 +214,7 @@ def _invert(
 
     The size of a draw is the number of k with P(|Z| >= k) above the word's uniform.
     """
-    found = 0
+    open_draws = 0
     shared = guide.shape[0] == 1
     bits = variances.view(np.int64)
     variance = variances[0]
@@ -225,11 +232,11 @@ def _invert(
             share = (np.float64(~word >> np.uint64(1)) + 0.5) * 2.0**-63
             size = _size(share, variance)
             if size < 0:
-                left[found] = j
-                found += 1
+                left[open_draws] = j
+                open_draws += 1
         negative = np.int64(word & np.uint64(1))
         out[j] = (size ^ -negative) + negative
-    return found
+    return open_draws
 
 
 def gaussian(
@@ -242,20 +249,33 @@ def gaussian(
 ) -> IntArray:
     """Draw exact discrete Gaussian noise, P(z) proportional to exp(-z^2 / 2v): EN7.
 
-    Each draw, int64, is an exact function of the words, the same on every machine.
-
     Parameters
     ----------
-    words
-        ``words(position, count)`` gives `count` random words, uint64.
-    start
-        Place of the first word, a multiple of 2^15; draw i takes the word at
-        ``start + i``, and words far beyond 2^74 where one is not enough.
-    numerators, denominators : int or (n,) int64
-        v = numerator / denominator: shared, or one for each draw. A shared one may be
+    words : callable
+        ``words(position, count)`` gives `count` random words, uint64, a pure function
+        of both.
+    start : int
+        Place of the first word, a multiple of 2^15. Draw i takes the word at ``start +
+        i``, and words far beyond 2^74 where one is not enough.
+    numerators : int or ndarray of int64, shape (n,)
+        Numerators of the variances v: shared, or one for each draw. A shared one may be
         any Python integer.
-    size
+    denominators : int or ndarray of int64, shape (n,)
+        Denominators of the variances.
+    size : int, optional
         Number of draws; needed only if neither v nor `out` tells.
+    out : ndarray of int64, shape (n,), optional
+        Where to put the draws.
+
+    Returns
+    -------
+    ndarray of int64, shape (n,)
+        The draws. Each is an exact function of the words, the same on every machine.
+
+    Raises
+    ------
+    InputError
+        If a variance is not positive or too large, or places and sizes do not fit.
 
     Examples
     --------
@@ -295,8 +315,8 @@ def gaussian(
             _look_again(words, start + first, drawn, todo, exact, laws, lists, part)
         if doubles.min() < FEW_VALUES:
             guide = _guide(float(doubles[0]) if variances.shared else None)
-            found = _invert(drawn, doubles, guide, part, lists[0])
-            for j in lists[0, :found].tolist():
+            open_draws = _invert(drawn, doubles, guide, part, lists[0])
+            for j in lists[0, :open_draws].tolist():
                 word = int(drawn[j])
                 place = RESOLVER_BASE + ((start + first + j) << RESOLVER_BITS)
                 size = _resolve_inversion(word >> 1, exact(j), _more(words, place))
@@ -312,12 +332,12 @@ def _laws(variance: FloatArray, laws: FloatArray) -> FloatArray:
     ``np.divide`` asks no question about 0, so that the loop is vectorised.
     """
     for draw in range(variance.size):
-        one = variance[draw]
-        excess = (1.0 + np.sqrt(1.0 + 16.0 * one)) / 8.0
-        stretch = np.sqrt(one + excess)
+        own_variance = variance[draw]
+        excess = (1.0 + np.sqrt(1.0 + 16.0 * own_variance)) / 8.0
+        stretch = np.sqrt(own_variance + excess)
         laws[0, draw] = stretch
-        laws[1, draw] = np.divide(1.0, one)
-        laws[2, draw] = np.divide(0.25, stretch * stretch - one)
+        laws[1, draw] = np.divide(1.0, own_variance)
+        laws[2, draw] = np.divide(0.25, stretch * stretch - own_variance)
     return laws
 
 
@@ -392,11 +412,15 @@ def _guide(shared: float | None) -> ByteArray:
     return guide
 
 
-def _resolve_inversion(known: int, variance: Fraction, more: Iterator[int]) -> int:
+def _resolve_inversion(first_bits: int, variance: Fraction, more: Iterator[int]) -> int:
     """Return the size of a draw whose uniform number begins with 63 known bits."""
     bits, digits = 63, 60
     while True:
-        known, bits, digits = (known << 64) | next(more), bits + 64, digits + 20
+        first_bits, bits, digits = (
+            (first_bits << 64) | next(more),
+            bits + 64,
+            digits + 20,
+        )
         # What is asked ends before half of this; beyond, terms fall by more than half.
         last = 2 * math.isqrt(math.ceil(6 * variance * digits)) + 2
         ends = [
@@ -406,11 +430,11 @@ def _resolve_inversion(known: int, variance: Fraction, more: Iterator[int]) -> i
         # Sums over |z| < k, from below and above, each times 2^bits; then the goal,
         # what of all of the law lies before the draw.
         below, above = (
-            list(itertools.accumulate((2 * one for one in side[1:]), initial=side[0]))
+            list(itertools.accumulate((2 * part for part in side[1:]), initial=side[0]))
             for side in zip(*ends, strict=True)
         )
-        least = below[-1] * ((1 << bits) - known - 1)
-        most = (above[-1] + 4 * ends[-1][1]) * ((1 << bits) - known)
-        fewest: int = sum(one * (1 << bits) < least for one in above)
-        if fewest == sum(one * (1 << bits) < most for one in below):
+        least = below[-1] * ((1 << bits) - first_bits - 1)
+        most = (above[-1] + 4 * ends[-1][1]) * ((1 << bits) - first_bits)
+        fewest: int = sum(part * (1 << bits) < least for part in above)
+        if fewest == sum(part * (1 << bits) < most for part in below):
             return fewest

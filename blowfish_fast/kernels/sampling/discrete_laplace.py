@@ -4,10 +4,15 @@ A word holds a uniform number U and a sign; inversion gives the size of the nois
 
     word   [ 63 bits of U | sign ]       size = floor(scale * -ln U + offset)
 
-with offset 0 for the geometric law. Floating point only proposes a value, with a bound
-on its error that `docs/proofs/exact_noise.md` proves. Where a whole number lies within
-the bound, more words lengthen U, and decimal arithmetic of growing precision decides.
-So each draw is the exact function of the words, on any machine.
+with offset 0 for the geometric law. Floating point only proposes a value, together
+with a proved bound on its own error. Where a whole number lies within the bound the
+draw stays undecided; then more words lengthen U, and decimal arithmetic of growing
+precision decides. So each draw is the exact function of the words, on any machine.
+
+        2           3           4          scale * -ln U + offset
+    ----|----(.)----|----------(|.)----    left: 2 for sure; right: undecided
+
+`docs/proofs/exact_noise.md` proves the bound, function by function.
 """
 
 from __future__ import annotations
@@ -128,10 +133,12 @@ def _draw(
     out: IntArray,
     undecided: IntArray,
 ) -> int:
-    """Turn words into draws; list the undecided ones, drawn as 0; return how many.
+    """Turn words into draws; list the undecided ones and return their number.
 
+    There is one scale and one offset (less 1/2) for each word, or one for all; `finish`
+    says whether sizes are signed, stored or subtracted; undecided ones count as 0.
     Blocks stay in the first cache, and table look-ups have a loop of their own, so that
-    the arithmetic becomes vectors. Offsets come less 1/2.
+    the arithmetic becomes vectors.
     """
     shared = scales.size == 1
     scale = np.full(BLOCK, scales[0])
@@ -141,7 +148,7 @@ def _draw(
     logarithm = np.empty(BLOCK)
     doubt = np.empty(BLOCK, dtype=np.uint64)
     size = np.empty(BLOCK, dtype=np.int64)
-    found = 0
+    undecided_draws = 0
     for first in range(0, words.size, BLOCK):
         last = min(first + BLOCK, words.size)
         count = last - first
@@ -181,8 +188,8 @@ def _draw(
             for i in range(count):
                 if doubt[i] >> _SHIFT_TO_SIGN:
                     size[i] = 0
-                    undecided[found] = first + i
-                    found += 1
+                    undecided[undecided_draws] = first + i
+                    undecided_draws += 1
         if finish == _SIGNED:
             for i in range(count):
                 negative = np.int64(block[i] & _LOWEST_BIT)
@@ -193,7 +200,7 @@ def _draw(
         else:
             for i in range(count):
                 target[i] -= size[i]
-    return found
+    return undecided_draws
 
 
 @exact_kernel
@@ -249,10 +256,32 @@ def laplace(
 ) -> IntArray:
     """Draw exact discrete Laplace noise, P(z) proportional to exp(-|z| / scale): EN1.
 
-    Each draw, int64, is an exact function of the words, the same on every machine; draw
-    i takes the uint64 word at ``start + i`` of ``words(position, count)``. The scale
-    ``numerator / denominator`` is shared, or one for each draw; `size` is needed only
-    if neither the scale nor `out` tells.
+    Parameters
+    ----------
+    words : callable
+        ``words(position, count)`` gives `count` random words, uint64, a pure function
+        of both.
+    start : int
+        Place of the first word; draw i takes the word at ``start + i``.
+    numerators : int or ndarray of int64, shape (n,)
+        Numerators of the scales: shared, or one for each draw. A shared one may be any
+        Python integer.
+    denominators : int or ndarray of int64, shape (n,)
+        Denominators of the scales.
+    size : int, optional
+        Number of draws; needed only if neither the scale nor `out` tells.
+    out : ndarray of int64, shape (n,), optional
+        Where to put the draws.
+
+    Returns
+    -------
+    ndarray of int64, shape (n,)
+        The draws. Each is an exact function of the words, the same on every machine.
+
+    Raises
+    ------
+    InputError
+        If a scale is not positive or too large, or places and sizes do not fit.
 
     Examples
     --------
@@ -273,7 +302,30 @@ def geometric(
 ) -> IntArray:
     """Draw exact geometric noise, P(G >= k) = exp(-k / scale): Lemma EN1.
 
-    Parameters and result are those of `laplace`; no draw is negative.
+    Parameters
+    ----------
+    words : callable
+        ``words(position, count)`` gives `count` random words, uint64.
+    start : int
+        Place of the first word; draw i takes the word at ``start + i``.
+    numerators : int or ndarray of int64, shape (n,)
+        Numerators of the scales: shared, or one for each draw.
+    denominators : int or ndarray of int64, shape (n,)
+        Denominators of the scales.
+    size : int, optional
+        Number of draws; needed only if neither the scale nor `out` tells.
+    out : ndarray of int64, shape (n,), optional
+        Where to put the draws.
+
+    Returns
+    -------
+    ndarray of int64, shape (n,)
+        The draws, none negative.
+
+    Raises
+    ------
+    InputError
+        If a scale is not positive or too large, or places and sizes do not fit.
 
     Examples
     --------
@@ -287,8 +339,21 @@ def geometric(
 def subtract_geometric(costs: IntArray, words: Words, start: int, scale: float) -> None:
     """Subtract exact geometric noise from each of the `costs`, in place.
 
-    Words are read as by `laplace`; the scale is the exact binary fraction that the
-    double is.
+    Parameters
+    ----------
+    costs : ndarray of int64, shape (n,)
+        Costs; they are changed.
+    words : callable
+        ``words(position, count)`` gives `count` random words, uint64.
+    start : int
+        Place of the first word.
+    scale : float
+        Scale of the noise, taken as the exact binary fraction that the double is.
+
+    Raises
+    ------
+    InputError
+        If the scale is not finite or not positive.
 
     Examples
     --------
@@ -337,8 +402,8 @@ def _fill(
             offsets = np.full(scales.size, -0.5)
             if finish == _SIGNED:
                 _fill_offsets(scales, offsets)
-        found = _draw(drawn, scales, offsets, finish, part, undecided)
-        for i in undecided[:found].tolist():
+        undecided_draws = _draw(drawn, scales, offsets, finish, part, undecided)
+        for i in undecided[:undecided_draws].tolist():
             at, ratio = start + first + i, ratios.exact(first + i)
             draw = resolve(words, at, int(drawn[i]), *ratio, signed=finish == _SIGNED)
             part[i] = part[i] - draw if finish == _SUBTRACTED else draw
@@ -356,32 +421,56 @@ def resolve(
 ) -> int:
     """Return the draw of one word for certain, for any positive rational scale: EN6.
 
-    Discrete Laplace if `signed`, else geometric. No threshold is rational, so each
-    round decides but for a chance of about ``scale / 2^64`` to the power of the round.
+    No threshold is rational, so each round decides but for a chance of about
+    ``scale / 2^64`` to the power of the round.
+
+    Parameters
+    ----------
+    words : callable
+        ``words(position, count)`` gives the further words that lengthen U.
+    position : int
+        Place of the first word of the draw.
+    word : int
+        That word.
+    numerator : int
+        Numerator of the scale.
+    denominator : int
+        Denominator of the scale.
+    signed : bool
+        Discrete Laplace if so, else geometric.
+
+    Returns
+    -------
+    int
+        The draw.
     """
-    known, bits = word >> 1, 63
+    first_bits, bits = word >> 1, 63
     for place in itertools.count(RESOLVER_BASE + (position << RESOLVER_BITS)):
-        if known > 0:
-            least, most = _size_between(known, bits, numerator, denominator, signed)
+        if first_bits > 0:
+            least, most = _size_between(
+                first_bits, bits, numerator, denominator, signed
+            )
             if least == most:
                 return -least if signed and word & 1 else least
-        known = (known << 64) | int(words(place, 1)[0])
+        first_bits = (first_bits << 64) | int(words(place, 1)[0])
         bits += 64
     raise AssertionError("the count of words has no end")
 
 
 def _size_between(
-    known: int, bits: int, numerator: int, denominator: int, signed: bool
+    first_bits: int, bits: int, numerator: int, denominator: int, signed: bool
 ) -> tuple[int, int]:
-    """Bound the size of a draw whose U lies in ``[known, known + 1) / 2^bits``.
+    """Bound the size of a draw of which the first bits of U are known.
 
-    Every decimal operation rounds to nearest, so the error stays far below the slack.
+    U lies in ``[first_bits, first_bits + 1) / 2^bits``. Every decimal operation rounds
+    to nearest, so the error stays far below the slack; the digits make the slack small
+    beside what is not known of U.
     """
     exact, scale, summit, slack = _terms(bits, numerator, denominator, signed)
-    lowest_logarithm = exact.ln(Decimal(known))
+    lowest_logarithm = exact.ln(Decimal(first_bits))
     most = exact.multiply(scale, exact.subtract(summit, lowest_logarithm))
     # The logarithm rises by less than 1 / known up to the end of the interval.
-    least = exact.subtract(most, exact.divide(scale, Decimal(known)))
+    least = exact.subtract(most, exact.divide(scale, Decimal(first_bits)))
     least, most = exact.subtract(least, slack), exact.add(most, slack)
     return max(math.floor(least), 0), math.floor(most)
 

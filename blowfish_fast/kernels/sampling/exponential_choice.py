@@ -1,11 +1,23 @@
 """The exponential mechanism: exact choices among candidates, by log-weights or costs.
 
-A random 64-bit word and its unlimited continuation spell a number U, uniform in [0, 1);
-the choice is the part of the unit interval that holds it. A floating-point filter
-places the word within `margin`; a word too close to a border goes to the resolver,
-which reads further words and compares fractions: no probability is rounded, not even to
-zero. The filter uses ``+ - *``, conversions and two tables, no library logarithm and
-no fused operations, so that every machine agrees.
+Row by row, candidate i is taken with probability proportional to exp(t_i), where t_i is
+an int64 multiple of ``2**-fraction_bits``. A random 64-bit word and its unlimited
+continuation spell a number U, uniform in [0, 1), and the choice is the part of the unit
+interval that holds it:
+
+    weights   1.0 0.5 0.5       0         1/2       3/4        1
+    U = .61 -> candidate 1      |----0-----|----1----|----2----|
+
+A floating-point filter places the word; its error is at most `margin` (in the code
+below). A word too close to a border goes to the resolver, which reads further words
+and compares fractions until U is on one side. Either way the result is *the* function
+of the bits of U: no candidate's probability is rounded, not even to zero. The filter
+uses ``+ - *``, conversions and two tables: no library logarithm, no fused operations,
+so that a compiled run, a plain run and another machine agree.
+
+Whole costs become weights by their gaps to the least one, times a rate rounded down:
+
+    costs        7    5    9          weights   e^-2r   1   e^-4r
 """
 
 from __future__ import annotations
@@ -69,12 +81,29 @@ def weigh_rows(
     totals: IntArray,
     doubtful: IntArray,
 ) -> int:
-    """Choose in every row, and add the row's weights up; return how many are doubtful.
+    """Choose in every row, and add the row's weights up.
 
-    `log_weights` (rows, candidates) are multiples of ``2**-fraction_bits``, below 2**62
-    in size, or `ABSENT`; `words` the leading 64 bits of each row's uniform number.
-    Written: `choices`; `totals`, logarithms of the sums of weights in the same units,
-    off by at most `total_error`; first in `doubtful` the rows for the resolver.
+    Parameters
+    ----------
+    log_weights : ndarray of int64, shape (rows, candidates)
+        Natural logarithms of the weights, in units of ``2**-fraction_bits``, below
+        2**62 in size, or `ABSENT`.
+    words : ndarray of uint64, shape (rows,)
+        The leading 64 bits of each row's uniform number.
+    fraction_bits : int
+        From 0 to 55.
+    choices : ndarray of int64, shape (rows,)
+        Receives the candidate of each row.
+    totals : ndarray of int64, shape (rows,)
+        Receives the logarithms of the sums of weights in the same units, off by at most
+        `total_error`.
+    doubtful : ndarray of int64, shape (rows,)
+        Receives, first, the rows that need the resolver.
+
+    Returns
+    -------
+    int
+        How many rows need the resolver.
     """
     rows, candidates = log_weights.shape
     unit = 2.0**-fraction_bits
@@ -130,21 +159,59 @@ def weigh_rows(
 
 
 def total_error(candidates: int, fraction_bits: int) -> Fraction:
-    """Return a bound, in nats, on the error of `weigh_rows`' totals.
+    """Return a bound, in nats, on the error of the totals of `weigh_rows`.
 
-    Half a unit for rounding to the grid, the rest for the floating-point sum and
-    logarithm; proved for at most 64 candidates.
+    Half a unit is for rounding to the grid, the rest for the floating-point sum and
+    logarithm. It is proved for at most 64 candidates.
+
+    Parameters
+    ----------
+    candidates : int
+        Number of candidates of a row.
+    fraction_bits : int
+        Binary digits of the log-weights behind the point.
+
+    Returns
+    -------
+    Fraction
+        The bound.
     """
     return Fraction(1, 2 << fraction_bits) + Fraction(6 * candidates + 17, 1 << 53)
 
 
 def own_context(digits: int, rounding: str = ROUND_FLOOR) -> Context:
-    """Return a context of our own: operators would read the caller's."""
+    """Return a decimal context of our own: operators would read the caller's.
+
+    Parameters
+    ----------
+    digits : int
+        Precision.
+    rounding : str, default ROUND_FLOOR
+        One of the rounding modes of `decimal`.
+
+    Returns
+    -------
+    Context
+        The context.
+    """
     return Context(digits, rounding, MIN_EMIN, MAX_EMAX, traps=[])
 
 
 def decimal_of(value: Fraction, context: Context) -> Decimal:
-    """Return a fraction as a decimal, rounded as the context says."""
+    """Return a fraction as a decimal, rounded as the context says.
+
+    Parameters
+    ----------
+    value : Fraction
+        The fraction.
+    context : Context
+        Precision and rounding.
+
+    Returns
+    -------
+    Decimal
+        The decimal.
+    """
     return context.divide(Decimal(value.numerator), Decimal(value.denominator))
 
 
@@ -152,6 +219,20 @@ def exponential_bounds(exponent: Fraction, digits: int) -> tuple[Fraction, Fract
     """Return numbers below and above ``exp(-exponent)``, about `digits` digits apart.
 
     Far out 0 and ``10^-(2 digits)`` are near enough, and fractions stay short.
+
+    Parameters
+    ----------
+    exponent : Fraction
+        Not negative.
+    digits : int
+        How many digits are wanted.
+
+    Returns
+    -------
+    below : Fraction
+        A number that is not above.
+    above : Fraction
+        A number that is not below.
     """
     if exponent > 5 * digits:
         return Fraction(0), Fraction(1, 10 ** (2 * digits))
@@ -166,7 +247,24 @@ def exponential_bounds(exponent: Fraction, digits: int) -> tuple[Fraction, Fract
 def resolve_choice(
     words: Words, position: int, log_weights: list[int], fraction_bits: int
 ) -> int:
-    """Choose one candidate with fractions, reading words until it is certain."""
+    """Choose one candidate with fractions, reading words until it is certain.
+
+    Parameters
+    ----------
+    words : callable
+        ``words(position, count)`` gives `count` random words.
+    position : int
+        Place of the row's first word.
+    log_weights : list[int]
+        The log-weights of the row, or `ABSENT`.
+    fraction_bits : int
+        Binary digits of the log-weights behind the point.
+
+    Returns
+    -------
+    int
+        The number of the candidate.
+    """
     present = [i for i, weight in enumerate(log_weights) if weight != ABSENT]
     best = max(log_weights[i] for i in present)
     uniform = int(words(position, 1)[0])
@@ -196,10 +294,27 @@ def choose(
 ) -> IntArray:
     """Draw one candidate per row, exactly in proportion to the weights: Lemma EC2.
 
-    Row i reads the word at ``start + i`` of ``words(position, count)`` and, rarely, its
-    continuation. The (rows, candidates) `log_weights` are natural logarithms in units
-    of ``2**-fraction_bits``, 0 to 55 bits, below 2**62 in size; `ABSENT` for a
-    candidate that is not there.
+    Parameters
+    ----------
+    words : callable
+        ``words(position, count)`` gives `count` random words from `position` on.
+    start : int
+        Row i reads the word at ``start + i`` and, rarely, its continuation.
+    log_weights : ndarray of int64, shape (rows, candidates)
+        Natural logarithms of the weights, in units of ``2**-fraction_bits``, below
+        2**62 in size; `ABSENT` for a candidate that is not there.
+    fraction_bits : int
+        From 0 to 55.
+
+    Returns
+    -------
+    ndarray of int64, shape (rows,)
+        The candidates drawn.
+
+    Raises
+    ------
+    InputError
+        If there is no candidate in some row, or the fraction bits are out of range.
 
     Examples
     --------
@@ -230,7 +345,26 @@ def choose(
 def weigh_block(
     words: Words, start: int, log_weights: IntArray, fraction_bits: int
 ) -> tuple[IntArray, IntArray]:
-    """Return choice and rounded log-total of every row of a small table, unchecked."""
+    """Return choice and rounded log-total of every row of a small table, unchecked.
+
+    Parameters
+    ----------
+    words : callable
+        ``words(position, count)`` gives `count` random words.
+    start : int
+        Row i reads the word at ``start + i`` and, rarely, its continuation.
+    log_weights : ndarray of int64, shape (rows, candidates)
+        As for `choose`.
+    fraction_bits : int
+        From 0 to 55.
+
+    Returns
+    -------
+    choices : ndarray of int64, shape (rows,)
+        The candidates drawn.
+    totals : ndarray of int64, shape (rows,)
+        Logarithms of the sums of weights, off by at most `total_error`.
+    """
     rows = log_weights.shape[0]
     choices, totals, doubtful = np.empty((3, rows), dtype=np.int64)
     # A copy: the source may hand out a read-only view, or the wrong number of words.
@@ -277,18 +411,31 @@ def choose_by_cost(
 ) -> IntArray:
     """Draw one candidate per row, with weights that fall with their costs: Lemma EC1.
 
-    Words are read as by `choose`. Weights follow from the gaps to the least cost, times
-    the rate rounded down.
+    Weights follow from the gaps to the least cost, times the rate rounded down.
 
     Parameters
     ----------
-    costs : (rows, candidates) int64
-        Below 2^61 in size; `NO_CANDIDATE` for a candidate that is not there.
+    words : callable
+        ``words(position, count)`` gives `count` random words from `position` on.
+    start : int
+        Row i reads the word at ``start + i`` and, rarely, its continuation.
+    costs : ndarray of int64, shape (rows, candidates)
+        Costs, below 2^61 in size; `NO_CANDIDATE` for a candidate that is not there.
     rate : Fraction
-        Positive. With costs that one record moves by at most D, a rate of
+        A positive number. With costs that one record moves by at most D, a rate of
         epsilon / (2 D) makes the choice epsilon-private.
-    prior : (candidates,) float64, optional
+    prior : ndarray of float64, shape (candidates,), optional
         Public logarithms of weights that the candidates have beforehand.
+
+    Returns
+    -------
+    ndarray of int64, shape (rows,)
+        The candidates drawn.
+
+    Raises
+    ------
+    InputError
+        If shapes do not fit, a row has no candidate, or the rate is not positive.
 
     Examples
     --------
@@ -320,6 +467,18 @@ def prior_weights(prior: FloatArray, bits: int) -> IntArray:
     """Return public log-weights as multiples of 2^-bits, the largest 0, below 2^61.
 
     Any rounding will do: what is drawn stays private for every public prior.
+
+    Parameters
+    ----------
+    prior : ndarray of float64, shape (candidates,)
+        Public logarithms of weights, in nats.
+    bits : int
+        Binary digits behind the point.
+
+    Returns
+    -------
+    ndarray of int64, shape (candidates,)
+        The multiples, none positive.
     """
     nats = np.maximum(prior - prior.max(), -float(1 << (LOG_BITS - 1 - bits)))
     weights: IntArray = np.rint(np.ldexp(nats, bits)).astype(np.int64)

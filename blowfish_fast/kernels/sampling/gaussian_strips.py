@@ -1,9 +1,16 @@
 """Exact rectangles over the bell curve, and the draws that floats cannot decide.
 
-The curve exp(-x^2 / 2) lies under 255 rectangles [0, x_i) x [f_i, f_(i+1)) of exactly
-one area and an exponential tail of the same area beyond R. A draw is a point (y, h)
-under these strips, rounded to k = floor(s y + 1/2), and kept where
-``h < exp(-k^2 / 2v - 1 / (8 (s^2 - v)))``. Roundings of x_i, s or the area change the
+The curve exp(-x^2 / 2) lies under 255 rectangles of exactly one area and an exponential
+tail of the same area:
+
+    f_256 ------+                 strip i = [0, x_i) x [f_i, f_(i+1)),  x_i doubles,
+    f_255 ------+--+              f_i fractions with  x_i (f_(i+1) - f_i) = area
+          ...       `-.           strip 0 = [0, R) x [0, f_1), and beyond R a tail of
+    f_1   -----------+-.          height f_1 exp(-RATE (x - R))
+    0     -----------R---...
+
+A draw is a point (y, h) under the strips, rounded to k = floor(s y + 1/2), and kept
+where h < exp(-k^2 / 2v - 1 / (8 (s^2 - v))). Roundings of x_i, s or the area change the
 speed, never the law; ``docs/proofs/exact_noise.md`` shows why.
 """
 
@@ -71,11 +78,23 @@ class _Uniform:
 def resolve_point(
     words: tuple[int, int, int], stretch: float, variance: Fraction, more: Iterator[int]
 ) -> int | None:
-    """Decide one point in fractions: its draw, or None where it is not kept.
+    """Decide one point in fractions: its draw, or None where the point is rejected.
 
-    The words hold strip, sign and abscissa; the height; the abscissa in the tail.
-    `more` lengthens them where their bits do not decide. The stretch is any double
-    whose square is above the variance.
+    Parameters
+    ----------
+    words : tuple[int, int, int]
+        Strip, sign and abscissa; the height; the abscissa in the tail.
+    stretch : float
+        Any double whose square is above the variance.
+    variance : Fraction
+        The exact variance.
+    more : Iterator[int]
+        Further words, which lengthen the others where their bits do not decide.
+
+    Returns
+    -------
+    int or None
+        The draw, or None.
     """
     word, second, third = words
     strip, negative = word & (STRIPS - 1), (word >> STRIP_BITS) & 1
@@ -122,7 +141,7 @@ def _in_tail(across: _Uniform) -> bool:
 def _strip_size(across: _Uniform, reach: Fraction) -> int:
     """Return floor(reach u + 1/2)."""
     while True:
-        low, high = (one * reach + Fraction(1, 2) for one in across.ends())
+        low, high = (end * reach + Fraction(1, 2) for end in across.ends())
         size = math.floor(low)
         if high <= size + 1:
             return size
@@ -138,8 +157,8 @@ def _tail_size(beyond: _Uniform, scale: Fraction) -> int:
             context = own_context(digits)
             slack = Fraction(1, 10 ** (digits - 6))
             places = [
-                Fraction(BORDER) - Fraction(context.ln(decimal_of(one, context))) / RATE
-                for one in (high, low)
+                Fraction(BORDER) - Fraction(context.ln(decimal_of(end, context))) / RATE
+                for end in (high, low)
             ]
             least = math.floor((places[0] - slack) * scale + Fraction(1, 2))
             most = math.floor((places[1] + slack) * scale + Fraction(1, 2))

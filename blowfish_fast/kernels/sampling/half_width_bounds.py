@@ -1,10 +1,15 @@
 """Half-widths for sums of discrete noise, one query after the other.
 
-Three bounds lead from the table of `measure.tails`, for continuous noise, to discrete
-noise (``docs/proofs/intervals.md``): (A) shift moves the row of the largest part, (B)
-spread spreads every draw over its cell, (C) one holds where one draw outweighs all
-others together. The least of them and of Chernoff's is taken; (A) and (C) need a row
-that is the largest, so where only a bound is known, `width` is not a number.
+A query is off by S = sum a_i Z_i, known by five moments of its coefficients; the table
+of `measure.tails` bounds sums of continuous noise, and three bounds lead from it to S
+(``docs/proofs/intervals.md``). The least of them and of Chernoff's is taken:
+
+    (A) shift    the row of the largest part is moved, the others are smoothed by it
+    (B) spread   every draw is spread over its cell, and the spreading taken off
+    (C) one      one draw outweighs all others together; no table is needed
+
+(A) and (C) need a row that is the largest; where only a bound is known, `width` is not
+a number.
 """
 
 from __future__ import annotations
@@ -106,12 +111,25 @@ def laplace_half_widths(
 ) -> FloatArray:
     """Return h with P(|sum a_i Z_i| > h) <= miss for each query: Lemma IN4.
 
-    Moments of each query: variance of the sum; sum of (a_i b_i)^2; largest |a_i b_i|,
-    or more; sum of a_i^2, or more; scale b of the largest row, nan where only a bound
-    is known. `least` is the smallest scale of any row, 0 where it is not known. The
-    table: borders; quantiles of sums of continuous Laplace noise of square 1 whose
-    largest squared part is 1 / theta, theta from ``borders[i]`` on; half-widths of
-    Chernoff's bound.
+    Parameters
+    ----------
+    moments : sequence of five ndarrays of float64, shape (queries,)
+        Variance of the sum; sum of (a_i b_i)^2; largest |a_i b_i|, or more; sum of
+        a_i^2, or more; scale b of the row with the largest, NaN where only a bound is
+        known.
+    least : float
+        The smallest scale of any row; 0 where it is not known.
+    miss : float
+        The probability that an answer may be farther off than h.
+    table : sequence of ndarray of float64
+        Borders; from ``borders[i]`` on, quantiles of sums of continuous Laplace noise
+        of square 1 whose largest squared part is 1 / theta; and half-widths of
+        Chernoff's bound, which holds for discrete noise as it is.
+
+    Returns
+    -------
+    ndarray of float64, shape (queries,)
+        The half-widths.
     """
     variance, square, largest, steps, width = (
         np.ascontiguousarray(one, dtype=np.float64) for one in moments
@@ -129,8 +147,25 @@ def gaussian_half_widths(
 ) -> FloatArray:
     """Return h with P(|sum a_i Z_i| > h) <= miss for discrete Gaussian noise: ZC9.
 
-    `square` is the sum of (a_i sigma_i)^2, `steps` that of a_i^2, or more. For each
-    tau^2 in `smoothing` and each offset, a distance in deviations of the smoothed sum.
+    The probability `miss` is the one that `widest` and `distances` were made for.
+
+    Parameters
+    ----------
+    square : ndarray of float64, shape (queries,)
+        Sum of (a_i sigma_i)^2.
+    steps : ndarray of float64, shape (queries,)
+        Sum of a_i^2, or more.
+    widest : float
+        A half-width in deviations that always holds.
+    smoothing : ndarray of float64, shape (n,)
+        Variances tau^2 of the smoothing that are tried.
+    distances : ndarray of float64, shape (n, offsets)
+        For each of them and each offset, a distance in deviations of the smoothed sum.
+
+    Returns
+    -------
+    ndarray of float64, shape (queries,)
+        The half-widths: the least of all bounds.
     """
     half = np.empty(square.size)
     for query in range(square.size):
@@ -153,11 +188,31 @@ def interval_bounds(
     roundings: tuple[float, float, float],
     counts: bool,
 ) -> FloatArray:
-    """Return intervals around each centre that hold the answers too, (queries, 2).
+    """Return an interval around each centre that also holds the published answer.
 
-    Of `roundings`, a half-width below the first is none: that centre is a whole number
-    if it lies within the second of one; an answer is one within the third. What lies
-    below 0 is cut off where answers are true `counts`.
+    Centres and answers come out of floating-point sums. Two of the roundings repair
+    whole numbers: the centre of an interval without width, and the published answer.
+
+    Parameters
+    ----------
+    centre : ndarray of float64, shape (queries,)
+        The middle of each interval.
+    half : ndarray of float64, shape (queries,)
+        Its half-width.
+    answers : ndarray of float64, shape (queries,)
+        The published answers.
+    roundings : tuple[float, float, float]
+        Three tolerances. The first one is the half-width below which an interval counts
+        as a single point. The second one is how far the centre of such a point may lie
+        from a whole number and still be replaced by it. The third one is the same for
+        answers; 0 leaves them as they are.
+    counts : bool
+        Whether the true answers are counts: what lies below 0 is cut off then.
+
+    Returns
+    -------
+    ndarray of float64, shape (queries, 2)
+        The lower and the upper end of each interval.
     """
     none, near_centre, near_answer = roundings
     bounds = np.empty((half.size, 2))

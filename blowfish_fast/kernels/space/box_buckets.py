@@ -1,9 +1,17 @@
 """Boxes of a grid: cut into parts, listed by cells, and as runs of bucket numbers.
 
-A tree of bounding boxes over the bucket numbers, eight to a node, finds the runs that a
-query covers: bounds inside the query are one run of whole buckets, bounds apart from it
-none. Along a Hilbert curve few bounds are cut, so the time follows the pieces that come
-out, whatever the size of the grid.
+Sides are cut nearly equally: side 5 cut in 3 gives 2 + 2 + 1, children in C order.
+
+A query covers most buckets wholly or not at all; those that its outline cuts, in part.
+A tree of bounding boxes over the bucket numbers finds the runs:
+
+    numbers      0 1 2 3 | 4 5 6 7 | 8 9 ..
+    bounds      [  all   |   of    | these ]      inside the query: one run of whole
+    of eight    [ 0..7 ] | [ 8..15 ] ..           buckets; apart from it: nothing;
+    of 64       [  0..63  ] ..                    otherwise: look at the eight below
+
+Along a Hilbert curve neighbours have neighbouring numbers, so that few bounds are cut:
+the time follows the pieces that come out, whatever the size of the grid.
 """
 
 from __future__ import annotations
@@ -48,11 +56,30 @@ def _divide(
 def divide_boxes(
     lows: IntArray, highs: IntArray, parts: IntArray
 ) -> tuple[IntArray, IntArray, IntArray]:
-    """Cut each box [low, high) into `parts` nearly equal intervals per axis.
+    """Cut each box [low, high) into nearly equal intervals per axis.
 
-    A side of 5 cut in 3 gives 2 + 2 + 1; there are at most as many parts as cells.
-    Returns the box that each child lies in, and the (children, d) corners, those of one
-    box in C order.
+    Parameters
+    ----------
+    lows : ndarray of int64, shape (boxes, axes)
+        The first cell of each box along each axis.
+    highs : ndarray of int64, shape (boxes, axes)
+        The cell after its last.
+    parts : ndarray of int64, shape (boxes, axes)
+        Into how many parts each side is cut: from 1 to as many as it has cells.
+
+    Returns
+    -------
+    owners : ndarray of int64, shape (children,)
+        The box that each child lies in, in order.
+    lows : ndarray of int64, shape (children, axes)
+        The first cell of each child; children of one box in C order.
+    highs : ndarray of int64, shape (children, axes)
+        The cell after its last.
+
+    Raises
+    ------
+    InputError
+        If shapes differ, or a side is cut into more parts than it has cells.
 
     Examples
     --------
@@ -62,7 +89,7 @@ def divide_boxes(
     >>> lows.tolist(), highs.tolist()
     ([[0, 0], [0, 2], [0, 4]], [[1, 2], [1, 4], [1, 5]])
     """
-    lows, highs, parts = (as_input(one, np.int64) for one in (lows, highs, parts))
+    lows, highs, parts = (as_input(array, np.int64) for array in (lows, highs, parts))
     if lows.ndim != 2 or not lows.shape == highs.shape == parts.shape:
         raise InputError(
             "lows, highs and parts must all have shape (boxes, axes); they have "
@@ -102,8 +129,26 @@ def cells_of_boxes(
 ) -> tuple[IntArray, IntArray]:
     """List the cells of disjoint boxes [low, high) that fill a grid, box by box.
 
-    Returns `edges` and `order`: box b holds the cells
-    ``order[edges[b] : edges[b + 1]]``, as C-order indices.
+    Parameters
+    ----------
+    lows : ndarray of int64, shape (boxes, axes)
+        The first cell of each box along each axis.
+    highs : ndarray of int64, shape (boxes, axes)
+        The cell after its last.
+    shape : tuple[int, ...]
+        Cells of each axis.
+
+    Returns
+    -------
+    edges : ndarray of int64, shape (boxes + 1,)
+        Box b holds the places from ``edges[b]`` up to ``edges[b + 1]``.
+    order : ndarray of int64, shape (cells,)
+        C-order index of the cell at each place.
+
+    Raises
+    ------
+    InputError
+        If the boxes do not fill the grid, each cell once.
 
     Examples
     --------
@@ -162,10 +207,26 @@ def _bucket_boxes(
 def bucket_boxes(
     order: IntArray, edges: IntArray, shape: tuple[int, ...]
 ) -> IntArray | None:
-    """Return the corners of buckets that are boxes of a grid; None if some are not.
+    """Return the corners of buckets that are boxes of a grid.
 
-    Bucket b holds the cells ``order[edges[b] : edges[b + 1]]``. The result is (buckets,
-    2, d) int64, the low and the high corner of each.
+    Parameters
+    ----------
+    order : ndarray of int64, shape (cells,)
+        C-order index of the cell at each place.
+    edges : ndarray of int64, shape (buckets + 1,)
+        Bucket b holds the places from ``edges[b]`` up to ``edges[b + 1]``.
+    shape : tuple[int, ...]
+        Cells of each axis.
+
+    Returns
+    -------
+    ndarray of int64, shape (buckets, 2, axes), or None
+        Low and high corner of each bucket; None if some bucket is not a box.
+
+    Raises
+    ------
+    InputError
+        If order and edges do not cover the grid.
 
     Examples
     --------
@@ -286,10 +347,30 @@ def boxes_to_pieces(
 ) -> tuple[IntArray, IntArray, IntArray, FloatArray]:
     """Cut boxes [low, high) into runs of buckets with one covered share each.
 
-    The corners of the queries may cut cells; the buckets are those of `bucket_boxes`.
-    Query i owns the pieces ``pointers[i]`` up to ``pointers[i + 1]``: half-open runs of
-    bucket numbers, sorted and as long as they can be, and the part of the volume of
-    each bucket of the run that the query covers, never 0.
+    Parameters
+    ----------
+    lows : ndarray of float64, shape (queries, axes)
+        The lower corner of each query, in cells; it may cut cells.
+    highs : ndarray of float64, shape (queries, axes)
+        The upper corner.
+    boxes : ndarray of int64, shape (buckets, 2, axes)
+        Disjoint boxes, from `bucket_boxes`.
+
+    Returns
+    -------
+    pointers : ndarray of int64, shape (queries + 1,)
+        Query i owns the pieces ``pointers[i]`` up to ``pointers[i + 1]``.
+    starts : ndarray of int64, shape (pieces,)
+        The first bucket of each run; runs are sorted and as long as they can be.
+    ends : ndarray of int64, shape (pieces,)
+        The bucket after its last.
+    values : ndarray of float64, shape (pieces,)
+        The part of the volume of each bucket of the run that the query covers; never 0.
+
+    Raises
+    ------
+    InputError
+        If corners and boxes do not have the same axes.
 
     Examples
     --------
@@ -322,5 +403,5 @@ def boxes_to_pieces(
             return pointers, starts[:used], ends[:used], values[:used]
         # At least as much again, and enough for any one query.
         more = np.empty(2 * starts.size + len(boxes) - used, dtype=np.int64)
-        starts, ends = (np.append(one[:used], more) for one in (starts, ends))
+        starts, ends = (np.append(array[:used], more) for array in (starts, ends))
         values = np.append(values[:used], np.empty(more.size))

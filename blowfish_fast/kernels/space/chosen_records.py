@@ -1,8 +1,13 @@
-"""Which records of each person are kept: the first k by a keyed hash of their keys.
+"""Which records of each person are chosen: the first k by a keyed hash of their keys.
 
-The tag of a record is the first half of the md5 of "key|person|record", so what is kept
-of one person depends on nothing that others have, nor on the values of records.
-Databases compute the same md5.
+    rows       0    1    2    3    4    5
+    person     7    9    7    7    9    7        grouped:  7 | 0 2 3 5    9 | 1 4
+    tag       d3   07   1a   88   5b   1a        md5 of "key|person|record"
+    first 2              x              x        tags 1a 1a | 88 d3: equal tags together
+
+The tag of a record is the first half of the md5 of "key|person|record", so what is
+chosen of one person depends on nothing that others have, nor on the values of records.
+Databases compute the same tag, md5 of the same text.
 """
 
 from __future__ import annotations
@@ -24,7 +29,17 @@ FEW = 32
 
 
 class Texts(NamedTuple):
-    """Texts of bytes laid end to end: row i is ``data[starts[i]:ends[i]]``."""
+    """Texts of bytes laid end to end: row i is ``data[starts[i]:ends[i]]``.
+
+    Attributes
+    ----------
+    data : ndarray of uint8
+        The bytes of all texts.
+    starts : ndarray of int64, shape (rows,)
+        The first byte of each text.
+    ends : ndarray of int64, shape (rows,)
+        The byte after its last.
+    """
 
     data: AnyArray
     starts: IntArray
@@ -111,10 +126,27 @@ def _messages(
 def keyed_tags(key: AnyArray, persons: Texts, records: Texts) -> AnyArray:
     """Return the first half of md5 of "key|person|record" for each row, as uint64.
 
-    It sorts as the hexadecimal text does.
+    The numbers sort as the hexadecimal texts do.
+
+    Parameters
+    ----------
+    key : ndarray of uint8
+        The bytes of the secret key.
+    persons : Texts
+        The person of each row.
+    records : Texts
+        The key of each record.
+
+    Returns
+    -------
+    ndarray of uint64, shape (rows,)
+        The tags.
     """
     kinds = np.uint8, np.int64, np.int64
-    texts = [Texts(*map(as_input, one, kinds)) for one in (persons, records)]
+    texts = [
+        Texts(*map(as_input, texts_of_rows, kinds))
+        for texts_of_rows in (persons, records)
+    ]
     return _tags(as_input(key, np.uint8), *texts)
 
 
@@ -150,22 +182,39 @@ def first_by_tag(
 ) -> BoolArray:
     """Mark the rows of each group that are among its first `most` by tag.
 
-    Every group has more rows than that. Its tag of rank `most`, from 0, is the first
-    that is not kept, so rows with equal tags stay together.
+    The tag of rank `most`, from 0, is the first that is not chosen, so rows with equal
+    tags are chosen or dropped together. Few tags are sorted by insertion, which needs
+    no call; most groups are small.
+
+    Parameters
+    ----------
+    starts : ndarray of int64, shape (groups + 1,)
+        Where each group begins in `rows`; each has more than `most` rows.
+    rows : ndarray of int64
+        The rows, group by group.
+    tags : ndarray of uint64
+        The tag of each row.
+    most : int
+        How many rows of a group are chosen.
+
+    Returns
+    -------
+    ndarray of bool
+        One mark per row.
     """
-    kept = np.empty(rows.size, dtype=np.bool_)
+    chosen = np.empty(rows.size, dtype=np.bool_)
     grouped = tags[rows]
     for group in range(starts.size - 1):
         begin, end = starts[group], starts[group + 1]
         own = grouped[begin:end]
         if own.size > FEW:
             own.sort()
-        for one in range(1, min(own.size, FEW)):
-            tag, at = own[one], one
+        for place_of_tag in range(1, min(own.size, FEW)):
+            tag, at = own[place_of_tag], place_of_tag
             while at > 0 and own[at - 1] > tag:
                 own[at] = own[at - 1]
                 at -= 1
             own[at] = tag
         for place in range(begin, end):
-            kept[rows[place]] = tags[rows[place]] < own[most]
-    return kept
+            chosen[rows[place]] = tags[rows[place]] < own[most]
+    return chosen

@@ -1,10 +1,22 @@
 """Rectangles of a grid as intervals of a walk through its cells.
 
-An interval ends where the share of a cell that lies in the rectangle changes from one
-step to the next. In C order these are the ends of the rectangle's rows; on a plane walk
-through neighbouring cells, one of the two cells is on the rectangle's outline; on any
-other walk every cell is looked at. Bits in a map sort the changes, with two coarser
-maps above it to skip what is empty.
+    the walk         a rectangle       its intervals
+     0  3  4  5      .  #  #  .
+     1  2  7  6      .  #  #  .        [2, 5) [7, 9) [13, 14)
+    14 13  8  9      .  #  #  .
+    15 12 11 10      .  .  .  .
+
+An interval begins or ends where the share of a cell that lies in the rectangle changes
+from one step to the next. There are three ways to find these changes:
+
+    rows     the walk is the C order: they are the rectangle's ends along each row
+    outline  the walk goes to neighbouring cells of a plane: one of the two cells around
+             a change is on the outline, among the outermost cells of the rectangle
+    cells    any other walk: every cell of the rectangle is looked at
+
+The last two find the changes out of order. Bits in a map that is read from left to
+right sort them, with two coarser maps above it, a bit for each 64 below that are not
+all 0, to skip what is empty.
 """
 
 from __future__ import annotations
@@ -40,15 +52,15 @@ def _mark(places: IntArray, stride: int, shift: int, flip: bool, maps: BitMaps) 
     # Loops over cells hand no array to another kernel: counting the references to it
     # would cost more than the work.
     words, groups, tops = maps
-    one = np.uint64(1)
+    lowest_bit = np.uint64(1)
     for i in range(0, places.size, stride):
         place = places[i] + shift
         word, group = place >> 6, place >> 12
         bits = words[word]
         if bits == np.uint64(0):
-            groups[group] |= one << np.uint64(word & 63)
-            tops[group >> 6] |= one << np.uint64(group & 63)
-        bit = one << np.uint64(place & 63)
+            groups[group] |= lowest_bit << np.uint64(word & 63)
+            tops[group >> 6] |= lowest_bit << np.uint64(group & 63)
+        bit = lowest_bit << np.uint64(place & 63)
         words[word] = bits ^ bit if flip else bits | bit
 
 
@@ -62,26 +74,26 @@ def _lowest(word: np.uint64) -> int:
 def _read_sorted(maps: BitMaps, changes: IntArray) -> int:
     """Write the places of all ones into `changes`, clear the maps, return the count."""
     words, groups, tops = maps
-    zero, one = np.uint64(0), np.uint64(1)
-    found = 0
+    zero, lowest_bit = np.uint64(0), np.uint64(1)
+    count = 0
     for top in range(tops.size):
         marked_groups = tops[top]
         tops[top] = zero
         while marked_groups != zero:
             group = 64 * top + _lowest(marked_groups)
-            marked_groups &= marked_groups - one
+            marked_groups &= marked_groups - lowest_bit
             marked_words = groups[group]
             groups[group] = zero
             while marked_words != zero:
                 word = 64 * group + _lowest(marked_words)
-                marked_words &= marked_words - one
+                marked_words &= marked_words - lowest_bit
                 marked_places = words[word]
                 words[word] = zero
                 while marked_places != zero:
-                    changes[found] = 64 * word + _lowest(marked_places)
-                    marked_places &= marked_places - one
-                    found += 1
-    return found
+                    changes[count] = 64 * word + _lowest(marked_places)
+                    marked_places &= marked_places - lowest_bit
+                    count += 1
+    return count
 
 
 @kernel
@@ -102,21 +114,21 @@ def _changes_by_row(
     """List the steps of the C order where the share may change; repeats may occur."""
     first, last = box[0, -1], box[1, -1]
     place = box[0].copy()
-    found = 0
+    count = 0
     more = True
     while more:
         row = 0
         for axis in range(place.size - 1):
             row += place[axis] * strides[axis]
-        changes[found] = row + first
+        changes[count] = row + first
         if not whole:
-            changes[found + 1] = row + first + 1
-            changes[found + 2] = row + max(first + 1, last - 1)
-            found += 2
-        changes[found + 1] = row + last
-        found += 2
+            changes[count + 1] = row + first + 1
+            changes[count + 2] = row + max(first + 1, last - 1)
+            count += 2
+        changes[count + 1] = row + last
+        count += 2
         more = _next_row(place, box)
-    return found
+    return count
 
 
 @kernel
@@ -171,7 +183,7 @@ def _edge_changes(
     cells: int,
     shares: FloatArray,
     changes: IntArray,
-    found: int,
+    count: int,
 ) -> int:
     """Append the changes at the cells of one edge; return how many there are now.
 
@@ -190,14 +202,14 @@ def _edge_changes(
             after = shares[0, np.uintp(row + (direction >> 4 & 3))]
             after *= shares[1, np.uintp(column + (direction >> 6))]
         # No branches here: whether the walk crosses the edge is not predictable.
-        changes[np.uintp(found)] = 2 * cell
-        found += int(before != share)
-        changes[np.uintp(found)] = 2 * cell + 1
-        found += int(after != share)
+        changes[np.uintp(count)] = 2 * cell
+        count += int(before != share)
+        changes[np.uintp(count)] = 2 * cell + 1
+        count += int(after != share)
         cell += stride
         row += 1 - right_step
         column += right_step
-    return found
+    return count
 
 
 @kernel
@@ -213,19 +225,19 @@ def _changes_by_outline(
     height, width = box[1, 0] - box[0, 0], box[1, 1] - box[0, 1]
     corner = box[0, 0] * columns + box[0, 1]
     # Not a literal, for which the callee would be compiled a second time.
-    found = int(0)  # noqa: RUF046, UP018
+    count = int(0)  # noqa: RUF046, UP018
     for row in range(0, height, max(1, height - 1)):
-        found = _edge_changes(
-            directions, corner + row * columns, row, 0, 1, width, shares, changes, found
+        count = _edge_changes(
+            directions, corner + row * columns, row, 0, 1, width, shares, changes, count
         )
     for column in range(0, width, max(1, width - 1)):
         cell = corner + columns + column
-        found = _edge_changes(
-            directions, cell, 1, column, columns, height - 2, shares, changes, found
+        count = _edge_changes(
+            directions, cell, 1, column, columns, height - 2, shares, changes, count
         )
-    for i in range(found):
+    for i in range(count):
         changes[i] = position[changes[i] >> 1] + (changes[i] & 1)
-    return found
+    return count
 
 
 @kernel
@@ -320,27 +332,27 @@ def _find_intervals(
             whole &= rectangle[1, axis] == box[1, axis]
 
         if way == _ROWS:
-            found = _changes_by_row(box, strides, whole, changes)
+            changes_found = _changes_by_row(box, strides, whole, changes)
         else:
             if way == _OUTLINE:
                 _fill_shares(rectangle, box, shares)
-                found = _changes_by_outline(
+                changes_found = _changes_by_outline(
                     position, directions, sides[1], box, shares, changes
                 )
-                _mark(changes[:found], 1, 0, False, maps)
+                _mark(changes[:changes_found], 1, 0, False, maps)
             else:
                 _mark_cells(position, rectangle, box, strides, whole, maps)
-            found = _read_sorted(maps, changes)
+            changes_found = _read_sorted(maps, changes)
 
-        if starts.size < used + found:
+        if starts.size < used + changes_found:
             # A quarter more than the rectangles so far let expect, within reason.
-            expected = 1.25 * (used + found) * total_room / seen_room
-            size = min(int(expected) + 1, 4 * (used + found))
+            expected = 1.25 * (used + changes_found) * total_room / seen_room
+            size = min(int(expected) + 1, 4 * (used + changes_found))
             starts, ends = _enlarge(starts, used, size), _enlarge(ends, used, size)
             values = _enlarge(values, used, size)
         before, output = used, (starts, ends, values)
         used = _append_intervals(
-            changes[:found], order, strides, rectangle, whole, output, used
+            changes[:changes_found], order, strides, rectangle, whole, output, used
         )
         counts[number] = used - before
     return counts, starts[:used], ends[:used], values[:used]
@@ -358,19 +370,40 @@ def rectangle_intervals(
     """Cut rectangles into intervals of a walk through the cells of a grid.
 
     A cell weighs what the rectangle covers of it: the product over the axes of the
-    covered fractions. Rectangle i becomes the shortest sorted list of disjoint
-    intervals ``[starts[j], ends[j])`` of equal weight ``values[j]``, in (0, 1], for j
-    from ``pointers[i]`` up to ``pointers[i + 1]``.
+    covered fractions. Each rectangle becomes the shortest sorted list of disjoint
+    intervals of equal, non-zero weight.
+
+    Time per rectangle is O(perimeter) on a plane whose walk goes to neighbouring cells,
+    diagonals included, O(volume / last side) if the walk is the C order and O(volume)
+    otherwise, also if all rectangles together have fewer cells than the grid.
 
     Parameters
     ----------
-    order : (cells,) int64
+    order : ndarray of int64, shape (cells,)
         C-order index of the cell at each step, as from `hilbert_order`.
-    position : (cells,) int64
+    position : ndarray of int64, shape (cells,)
         Step at which each cell is visited, the inverse of `order`.
-    lows, highs : (m, d) float64
-        Rectangles [low, high), in cells; the ends may cut cells. What lies outside
-        the grid is ignored; a rectangle with low >= high (or NaN) on an axis is empty.
+    shape : Sequence[int]
+        Number of cells along each axis.
+    lows : array-like of float64, shape (m, axes)
+        Lower corners of the rectangles, in cells; they may cut cells. What lies outside
+        the grid is ignored.
+    highs : array-like of float64, shape (m, axes)
+        Upper corners. A rectangle with low >= high (or NaN) on an axis is empty.
+    threads : int, default 1
+        Number of threads; the result does not depend on it.
+
+    Returns
+    -------
+    tuple of four ndarrays
+        ``(pointers, starts, ends, values)``. Rectangle i has the intervals
+        ``pointers[i]`` up to ``pointers[i + 1]``; these are intervals [start, end) of
+        steps, int64, whose cells have the weight ``values``, float64 in (0, 1].
+
+    Raises
+    ------
+    InputError
+        If order, position and shape do not fit each other, or corners the shape.
 
     Examples
     --------
@@ -425,8 +458,8 @@ def rectangle_intervals(
         inner = np.searchsorted(work, work[-1] * np.arange(1, threads) / threads)
         cuts = [0, *inner.tolist(), work.size]
         with ThreadPoolExecutor(threads) as pool:
-            found = list(pool.map(run, map(slice, cuts, cuts[1:])))
-        columns = zip(*found, strict=True)
+            parts = list(pool.map(run, map(slice, cuts, cuts[1:])))
+        columns = zip(*parts, strict=True)
         counts, starts, ends, values = (np.concatenate(part) for part in columns)
     else:
         counts, starts, ends, values = run(slice(None))

@@ -1,8 +1,16 @@
 """Runs of cells of a grid put together into boxes.
 
-Runs of the C order are cut at the ends of lines. Then, axis by axis from the last but
-one to the first, a box with the same extent and value as one in the slab before grows
-by one slab. Boxes stay sorted by their low corner, so both lists are walked once.
+A rectangle arrives as runs of the C order, one for each of its lines, and leaves as one
+box again.
+
+    . # # .    runs [1, 3) [5, 7) [9, 11)
+    . # # .    box  rows [0, 3), columns [1, 3)
+    . # # .
+
+A run is first cut at the ends of lines. Then, axis by axis from the last but one to the
+first, the boxes of one slab are laid beside those that ended at the slab before; a box
+with the same extent and value grows by one slab. Boxes stay sorted by their low corner,
+so both lists are walked once.
 """
 
 from __future__ import annotations
@@ -60,24 +68,24 @@ def _copy_box(source: IntArray, box: int, target: IntArray, place: int) -> None:
 
 
 @kernel
-def _order_beyond(corners: IntArray, one: int, two: int, axis: int) -> int:
+def _order_beyond(corners: IntArray, first: int, second: int, axis: int) -> int:
     """Compare two boxes behind an axis: 0 same extent, -1 first lies before, else 1."""
     for other in range(axis + 1, corners.shape[2]):
-        if corners[one, 0, other] != corners[two, 0, other]:
-            return -1 if corners[one, 0, other] < corners[two, 0, other] else 1
+        if corners[first, 0, other] != corners[second, 0, other]:
+            return -1 if corners[first, 0, other] < corners[second, 0, other] else 1
     for other in range(axis + 1, corners.shape[2]):
-        if corners[one, 1, other] != corners[two, 1, other]:
+        if corners[first, 1, other] != corners[second, 1, other]:
             return 1
     return 0
 
 
 @kernel
-def _slab_step(corners: IntArray, one: int, two: int, axis: int) -> int:
+def _slab_step(corners: IntArray, first: int, second: int, axis: int) -> int:
     """Return how many slabs lie between two boxes; -1 if they are in other stacks."""
     for other in range(axis):
-        if corners[one, 0, other] != corners[two, 0, other]:
+        if corners[first, 0, other] != corners[second, 0, other]:
             return -1
-    step: int = corners[two, 0, axis] - corners[one, 0, axis]
+    step: int = corners[second, 0, axis] - corners[first, 0, axis]
     return step
 
 
@@ -90,8 +98,12 @@ def _stack_slabs(
     touching: IntArray,
     reached: IntArray,
 ) -> int:
-    """Let boxes of one slab grow along an axis, in place; return how many are left."""
-    kept = old = new = at = 0
+    """Let boxes of one slab grow along an axis, in place; return how many are left.
+
+    `touching` lists those that ended at the slab before, `reached` those that end at
+    this one.
+    """
+    count_left = old = new = at = 0
     # A box that starts the current slab; its corner is kept aside, since the place it
     # came from may be overwritten.
     slab = corners.shape[0] - 1
@@ -115,12 +127,12 @@ def _stack_slabs(
             reached[new] = touching[at]
             at += 1
         else:
-            _copy_box(corners, box, corners, kept)
-            weights[kept] = weights[box]
-            reached[new] = kept
-            kept += 1
+            _copy_box(corners, box, corners, count_left)
+            weights[count_left] = weights[box]
+            reached[new] = count_left
+            count_left += 1
         new += 1
-    return kept
+    return count_left
 
 
 @kernel
@@ -147,8 +159,8 @@ def _boxes_of(
     touching = np.empty(most, dtype=np.int64)
     reached = np.empty(most, dtype=np.int64)
     room = max(queries, most)
-    found = np.empty((room, 2, axes), dtype=np.int64)
-    kept_weights = np.empty(room)
+    all_corners = np.empty((room, 2, axes), dtype=np.int64)
+    all_weights = np.empty(room)
     counts = np.zeros(queries + 1, dtype=np.int64)
     used = 0
     for query in range(queries):
@@ -161,16 +173,16 @@ def _boxes_of(
             wider = np.empty((room, 2, axes), dtype=np.int64)
             longer = np.empty(room)
             for box in range(used):
-                _copy_box(found, box, wider, box)
-                longer[box] = kept_weights[box]
-            found = wider
-            kept_weights = longer
+                _copy_box(all_corners, box, wider, box)
+                longer[box] = all_weights[box]
+            all_corners = wider
+            all_weights = longer
         for box in range(count):
-            _copy_box(corners, box, found, used + box)
-            kept_weights[used + box] = weights[box]
+            _copy_box(corners, box, all_corners, used + box)
+            all_weights[used + box] = weights[box]
         used += count
         counts[query + 1] = used
-    return counts, found[:used], kept_weights[:used]
+    return counts, all_corners[:used], all_weights[:used]
 
 
 def runs_to_boxes(
@@ -182,10 +194,32 @@ def runs_to_boxes(
 ) -> Boxes:
     """Return the runs of each query as disjoint boxes with one value each.
 
-    Query i owns the runs ``pointers[i]`` up to ``pointers[i + 1]``, half-open in C
-    order, sorted and disjoint, with a coefficient each; the boxes [low, high) of the
-    result are owned in the same way. A query that is constant on a box and 0 elsewhere
-    becomes that box; any other becomes several, never more than its runs have lines.
+    A query that is constant on a box and 0 elsewhere becomes that box; any other
+    becomes several, never more than its runs have lines.
+
+    Parameters
+    ----------
+    pointers : ndarray of int64, shape (queries + 1,)
+        Query `i` owns the runs ``pointers[i]`` up to ``pointers[i + 1]``.
+    starts : ndarray of int64, shape (runs,)
+        The first cell of each run in C order; runs of a query are sorted and disjoint.
+    ends : ndarray of int64, shape (runs,)
+        The cell after its last.
+    values : ndarray of float64, shape (runs,)
+        Coefficient of the query on each cell of the run.
+    shape : tuple[int, ...]
+        Cells of each axis.
+
+    Returns
+    -------
+    tuple of four ndarrays
+        ``(pointers, lows, highs, values)``: query `i` owns the boxes [low, high) from
+        ``pointers[i]`` up to ``pointers[i + 1]``; corners have the shape (boxes, axes).
+
+    Raises
+    ------
+    InputError
+        If an axis has no cell, or runs overlap, are unsorted or leave the grid.
 
     Examples
     --------

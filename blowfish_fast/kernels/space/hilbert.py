@@ -1,7 +1,8 @@
 """A walk through every cell of a grid that keeps neighbours together.
 
-A block of the plane is cut into three, or two if it is long, that are each crossed from
-one corner to the next along their length; on powers of two this is Hilbert's curve.
+In the plane the walk crosses a block from one corner to the next corner along the
+block's length. A block is cut into three that are crossed the same way, or, when it is
+long, into two; on sides that are powers of two this is Hilbert's curve.
 
     +-----------------+        +--------+--------+
     | >>>    2    >>> |        |        |        |
@@ -9,9 +10,10 @@ one corner to the next along their length; on powers of two this is Hilbert's cu
     | ^  1   |   3  v |        |        |        |
     S--------+--------E        S--------+--------E
 
-Such a walk exists if the length is even or both sides are odd, which cuts at even
-distances preserve. If the longer side is odd and the shorter even, the walk ends at the
-opposite corner instead.
+A walk of single steps from corner to corner exists if the length is even or both sides
+are odd. All cuts fall at even distances, so the parts inherit this and no step is ever
+diagonal. When the longer side is odd and the shorter even, the walk ends at the
+opposite corner instead: blocks of even length, then the same for what is left.
 """
 
 from __future__ import annotations
@@ -104,7 +106,7 @@ def _plane_walk(forth: int, aside: int, length: int, width: int) -> IntArray:
     """Walk through a grid whose length, with stride `forth`, is its longer side."""
     order = np.empty(length * width, dtype=np.int64)
     # No literals, for each of which the crossing would be compiled once more.
-    step, start, one = int(0), int(0), int(1)  # noqa: RUF046, UP018
+    step, start, single = int(0), int(0), int(1)  # noqa: RUF046, UP018
     if length % 2 == 0 or width % 2 == 1:
         _cross_block(order, step, start, forth, aside, length, width)
         return order
@@ -122,7 +124,7 @@ def _plane_walk(forth: int, aside: int, length: int, width: int) -> IntArray:
             step = _cross_block(order, step, start, aside, forth, cut, length)
             start += cut * aside
             width -= cut
-    _cross_block(order, step, start, aside, forth, width, one)
+    _cross_block(order, step, start, aside, forth, width, single)
     return order
 
 
@@ -134,10 +136,12 @@ def _rotate(word: int, turns: int, bits: int) -> int:
 
 @kernel
 def _cube_walk(sides: IntArray, longest: int, levels: int) -> IntArray:
-    """Walk along the Hilbert curves of a row of cubes with 2^levels cells to a side.
+    """Walk through a grid along the Hilbert curves of a row of cubes.
 
-    A cube is entered at a corner (one bit per axis) and left at the next corner along
-    an axis. Its 2^d parts follow the Gray code, turned to that corner and axis.
+    The cubes have 2^levels cells to a side and follow one another along the axis
+    `longest`. A cube is entered at a corner (one bit per axis) and left at the next
+    corner along an axis. Its 2^d parts follow the Gray code, turned to that corner and
+    axis.
     """
     axes = sides.size
     parts = 1 << axes
@@ -237,8 +241,25 @@ def hilbert_order(shape: Sequence[int]) -> IntArray:
 def step_directions(order: IntArray, columns: int) -> AnyArray:
     """Return where a walk in the plane comes from and goes to; nothing if it jumps.
 
+        0  1        at cell 1 of the walk 0, 1, 3, 2: from the left, on downwards
+        2  3
+
     Four pairs of bits from the lowest on: rows and columns to the cell before, rows and
-    columns to the cell behind, 0, 1, 2 for -1, 0, 1; `NO_STEP` at the ends of the walk.
+    columns to the cell behind, 0, 1, 2 for -1, 0, 1. From three columns on the
+    difference of two indices gives both. `NO_STEP` stands for the ends of the walk.
+
+    Parameters
+    ----------
+    order : ndarray of int64, shape (cells,)
+        C-order index of the cell at each step.
+    columns : int
+        Cells of a row.
+
+    Returns
+    -------
+    ndarray of uint8, shape (cells,)
+        The directions by cell; empty if some step does not lead to one of the eight
+        neighbours.
     """
     directions = np.zeros(order.size, dtype=np.uint8)
     backward = NO_STEP

@@ -1,9 +1,16 @@
 """Queries as sorted intervals, and their projection onto buckets.
 
-A query is a list of disjoint cell intervals with one value each; buckets are runs of
-cells, uniform inside, so a query takes from a bucket the covered part of it. That part
-is a ratio of whole numbers, added up before it is divided: intervals that meet inside a
-bucket fill it to exactly the value they share.
+A query is a list of disjoint cell intervals, each with one value; all queries lie in
+one compressed array, query `i` owning the intervals ``pointers[i]`` up to ``pointers[i
++ 1]``. Buckets are runs of cells between consecutive edges, uniform inside, so a query
+takes from a bucket the covered part of it:
+
+    cells     0 1 2 3 4 5 6 7 8           edges   0 2 5 9
+    buckets   [0] [ 1 ] [  2  ]
+    query       1 1 1 1 1                 pieces  [0, 1) 1/2   [1, 2) 1   [2, 3) 1/4
+
+A covered part is a ratio of whole numbers, added up before it is divided: intervals
+that meet inside a bucket fill it to exactly the value they share.
 """
 
 from __future__ import annotations
@@ -26,7 +33,33 @@ def _sorted_within_rows(pointers: IntArray, starts: IntArray, ends: IntArray) ->
 def check_pieces(
     pointers: IntArray, starts: IntArray, ends: IntArray, limit: int
 ) -> tuple[IntArray, IntArray, IntArray]:
-    """Return compressed intervals within [0, limit] as int64, sorted in each row."""
+    """Return compressed intervals as contiguous int64 after checking their form.
+
+    Parameters
+    ----------
+    pointers : ndarray of int64, shape (rows + 1,)
+        Row i owns the intervals ``pointers[i]`` up to ``pointers[i + 1]``.
+    starts : ndarray of int64, shape (intervals,)
+        The start of each interval.
+    ends : ndarray of int64, shape (intervals,)
+        Its end; intervals of a row are half-open, sorted and disjoint.
+    limit : int
+        No interval reaches beyond it.
+
+    Returns
+    -------
+    pointers : ndarray of int64, shape (rows + 1,)
+        The pointers.
+    starts : ndarray of int64, shape (intervals,)
+        The starts.
+    ends : ndarray of int64, shape (intervals,)
+        The ends.
+
+    Raises
+    ------
+    InputError
+        If intervals overlap, are unsorted or leave [0, limit], or sizes do not fit.
+    """
     pointers = as_input(pointers, np.int64)
     starts = as_input(starts, np.int64)
     ends = as_input(ends, np.int64)
@@ -64,7 +97,25 @@ def _check_edges(edges: IntArray) -> IntArray:
 
 
 def check_values(values: FloatArray, intervals: int) -> FloatArray:
-    """Return the values of intervals as contiguous float64, one for each."""
+    """Return the values of intervals as contiguous float64, one for each.
+
+    Parameters
+    ----------
+    values : ndarray of float64, shape (intervals,)
+        The values.
+    intervals : int
+        How many there have to be.
+
+    Returns
+    -------
+    ndarray of float64, shape (intervals,)
+        The values.
+
+    Raises
+    ------
+    InputError
+        If there is another number of values.
+    """
     values = as_input(values, np.float64)
     if values.shape != (intervals,):
         raise InputError(
@@ -96,7 +147,11 @@ def bucket_landmarks(edges: IntArray) -> tuple[IntArray, int]:
 
 @kernel
 def _bucket_of(edges: IntArray, marks: IntArray, shift: int, cell: int) -> int:
-    """Return the bucket that holds `cell`; the last one for the end of all cells."""
+    """Return the bucket that holds `cell`; the last one for the end of all cells.
+
+    The search goes from the landmark on in doubling steps, then halves: most cells lie
+    near their landmark, so this beats a bisection over all buckets.
+    """
     bucket = int(marks[cell >> shift])
     last = edges.size - 1
     step = 1
@@ -233,11 +288,36 @@ def intervals_to_pieces(
 ) -> tuple[IntArray, IntArray, IntArray, FloatArray]:
     """Project queries over cells onto buckets, in O(buckets + intervals) as a rule.
 
-    Query i owns the half-open intervals ``pointers[i]`` up to ``pointers[i + 1]``,
-    sorted and disjoint, with a coefficient each; the edges of the buckets rise from 0.
-    The result has the same form over bucket numbers, with the average coefficient over
-    the cells of a bucket. Pieces are as long as they can be, and those of value 0 are
-    left out. Where bucket sizes are very uneven an interval may cost O(log buckets).
+    Where bucket sizes are very uneven an interval may cost O(log buckets).
+
+    Parameters
+    ----------
+    pointers : ndarray of int64, shape (queries + 1,)
+        Query `i` owns the intervals ``pointers[i]`` up to ``pointers[i + 1]``.
+    starts : ndarray of int64, shape (intervals,)
+        The first cell of each interval; those of a query are sorted and disjoint.
+    ends : ndarray of int64, shape (intervals,)
+        The cell after its last.
+    values : ndarray of float64, shape (intervals,)
+        Coefficient of the query on each cell of the interval.
+    edges : ndarray of int64, shape (buckets + 1,)
+        Cell edges of the buckets, rising from 0.
+
+    Returns
+    -------
+    pointers : ndarray of int64, shape (queries + 1,)
+        Query `i` owns the pieces ``pointers[i]`` up to ``pointers[i + 1]``.
+    starts : ndarray of int64, shape (pieces,)
+        The first bucket of each piece. Pieces are as long as they can be.
+    ends : ndarray of int64, shape (pieces,)
+        The bucket after its last.
+    values : ndarray of float64, shape (pieces,)
+        The average coefficient over the cells of a bucket; never 0.
+
+    Raises
+    ------
+    InputError
+        If the intervals or the edges do not have this form.
 
     Examples
     --------
@@ -257,9 +337,30 @@ def ranges_to_fractions(
 ) -> tuple[IntArray, FloatArray, IntArray, FloatArray]:
     """Project plain ranges of cells onto buckets; costs as `intervals_to_pieces`.
 
-    Returns the bucket that holds the first cell and the covered fraction of it, 0 for
-    an empty range, then the same for the last cell; both fractions are equal if that is
-    one bucket.
+    Parameters
+    ----------
+    starts : ndarray of int64, shape (queries,)
+        The first cell of each range.
+    ends : ndarray of int64, shape (queries,)
+        The cell after its last.
+    edges : ndarray of int64, shape (buckets + 1,)
+        Cell edges of the buckets, rising from 0.
+
+    Returns
+    -------
+    first : ndarray of int64, shape (queries,)
+        The bucket that holds the first cell.
+    first_fraction : ndarray of float64, shape (queries,)
+        The covered fraction of that bucket; 0 for an empty range.
+    last : ndarray of int64, shape (queries,)
+        The bucket that holds the last cell.
+    last_fraction : ndarray of float64, shape (queries,)
+        The covered fraction of that bucket; equal to the first if both are one bucket.
+
+    Raises
+    ------
+    InputError
+        If a range leaves the cells, or the edges do not rise from 0.
 
     Examples
     --------
@@ -278,7 +379,27 @@ def end_buckets(
 ) -> tuple[IntArray, FloatArray, IntArray, FloatArray]:
     """Return `ranges_to_fractions` of ranges and edges that were checked before.
 
-    Landmarks are those of the edges: no work over all buckets.
+    Parameters
+    ----------
+    starts : ndarray of int64, shape (queries,)
+        The first cell of each range.
+    ends : ndarray of int64, shape (queries,)
+        The cell after its last.
+    edges : ndarray of int64, shape (buckets + 1,)
+        Cell edges of the buckets, rising from 0.
+    landmarks : tuple[ndarray of int64, int]
+        What `bucket_landmarks` returned for the edges: no work over all buckets.
+
+    Returns
+    -------
+    first : ndarray of int64, shape (queries,)
+        The bucket that holds the first cell.
+    first_fraction : ndarray of float64, shape (queries,)
+        The covered fraction of that bucket.
+    last : ndarray of int64, shape (queries,)
+        The bucket that holds the last cell.
+    last_fraction : ndarray of float64, shape (queries,)
+        The covered fraction of that bucket.
     """
-    starts, ends, edges = (as_input(one, np.int64) for one in (starts, ends, edges))
+    starts, ends, edges = (as_input(array, np.int64) for array in (starts, ends, edges))
     return _end_buckets(starts, ends, edges, *landmarks)

@@ -1,9 +1,21 @@
 """The cell of each record's value, and how many records each cell or table holds.
 
-A guide of evenly spaced steps says between which cells to look, so that most values are
-placed without a search. The step of a value never decreases along the axis, in floating
-point too, so an edge in an earlier step lies below the value and one in a later step
-above it.
+Edges may lie anywhere; a guide of evenly spaced steps says between which cells to look,
+so that most values are placed without a search:
+
+    edges    0   1   2       10              100
+    steps    |----|----|----|----|----|----|----|
+    first    0    3    3    3    3    3    3        first cell that a step may hold
+    last     3    3    3    3    3    3    3        last one; between them, bisection
+
+The step of a value never decreases along the axis, in floating point too, so an edge in
+an earlier step lies below the value and one in a later step above it.
+
+Contingency tables are counted many at a time, their cells in one array:
+
+    columns   age   0 3 3 1        one row per attribute, a cell number per record
+              sex   1 0 0 1
+    tables    (age)  (age, sex)    counts   1 1 0 2 | 0 1 ...
 """
 
 from __future__ import annotations
@@ -22,7 +34,19 @@ STEPS_PER_CELL = 4
 
 
 class EdgeGuide(NamedTuple):
-    """Edges of cells, and between which of them each step of the axis lies."""
+    """Edges of cells, and between which of them each step of the axis lies.
+
+    Attributes
+    ----------
+    edges : ndarray of float64, shape (cells + 1,)
+        The edges, rising.
+    scale : float
+        Steps per unit of the axis.
+    first : ndarray of int64, shape (steps,)
+        The first cell that a value of each step may lie in.
+    last : ndarray of int64, shape (steps,)
+        The last one.
+    """
 
     edges: FloatArray
     scale: float
@@ -31,7 +55,17 @@ class EdgeGuide(NamedTuple):
 
 
 class Targets(NamedTuple):
-    """Cells for values below and above the edges and for missing ones; -1 for none."""
+    """The cells for values that lie in no cell; -1 for none.
+
+    Attributes
+    ----------
+    below : int
+        For values below the first edge.
+    above : int
+        For values above the last edge.
+    missing : int
+        For values that are not a number.
+    """
 
     below: int
     above: int
@@ -60,9 +94,27 @@ def edge_guide(edges: FloatArray) -> EdgeGuide:
 def cells_between_edges(
     values: FloatArray, guide: EdgeGuide, targets: Targets, *, closed: bool
 ) -> tuple[IntArray, BoolArray]:
-    """Return the cell of each value, and whether some lay outside, some were missing.
+    """Return the cell of each value, and which kinds of stray value occurred.
 
-    Cell i holds [edges[i], edges[i + 1]), the last one also its end if `closed`.
+    Cell i holds [edges[i], edges[i + 1]).
+
+    Parameters
+    ----------
+    values : ndarray of float64, shape (n,)
+        The values; NaN is missing.
+    guide : EdgeGuide
+        What `edge_guide` returned.
+    targets : Targets
+        Where values without a cell go.
+    closed : bool
+        Whether the last cell holds the last edge too.
+
+    Returns
+    -------
+    cells : ndarray of int64, shape (n,)
+        The cells.
+    strays : ndarray of bool, shape (2,)
+        Whether some value lay outside, and whether one was missing.
     """
     placed = np.ascontiguousarray(values, dtype=np.float64)
     return _place(placed, guide, Targets(*map(int, targets)), closed)
@@ -107,7 +159,20 @@ def _place(
 
 
 def count_into(counts: IntArray, cells: IntArray) -> None:
-    """Add one to ``counts[cell]`` for each record; `counts` is changed in place."""
+    """Add one to ``counts[cell]`` for each record; `counts` is changed in place.
+
+    Parameters
+    ----------
+    counts : ndarray of int64, shape (cells,)
+        The counts.
+    cells : ndarray of int64, shape (n,)
+        The cell of each record.
+
+    Raises
+    ------
+    InputError
+        If a record lies in no cell.
+    """
     if cells.size and (cells.min() < 0 or cells.max() >= counts.size):
         raise InputError(f"cells must lie between 0 and {counts.size - 1}; some do not")
     _count(counts, cells)
@@ -131,15 +196,28 @@ def count_tables(
 ) -> None:
     """Add one to a cell of every table for each record; `counts` is changed in place.
 
-    `counts` holds the cells of all tables, each in C order; `columns` (attributes,
-    records) the cell numbers; `tables` the attributes of each table.
+    Parameters
+    ----------
+    counts : ndarray of int64
+        The cells of all tables, one table after the other, each in C order.
+    columns : ndarray of int32, shape (attributes, records)
+        The cell number of each record in each attribute.
+    sizes : Sequence[int]
+        The number of cells of each attribute.
+    tables : Sequence[tuple[int, ...]]
+        The attributes of each table, in the order of its axes.
+
+    Raises
+    ------
+    InputError
+        If a record lies in no cell, or `counts` has another size.
     """
     shape = np.array(sizes, dtype=np.int64)
     fits = columns.ndim == 2 and columns.shape[0] == shape.size
     inside = fits and (columns >= 0).all()
     if not inside or not (columns < shape[:, None]).all():
         raise InputError("every record needs a cell number within each attribute")
-    axes = np.array([one for table in tables for one in table], dtype=np.int64)
+    axes = np.array([axis for table in tables for axis in table], dtype=np.int64)
     pointers = np.cumsum([0, *map(len, tables)]).astype(np.int64)
     steps, cells = _steps(sizes, tables)
     starts = np.cumsum([0, *cells]).astype(np.int64)
@@ -181,20 +259,31 @@ def _count_tables(
         for table in range(pointers.size - 1):
             first, end, start = pointers[table], pointers[table + 1], starts[table]
             if end - first == 1:
-                one = columns[axes[first]]
+                first_column = columns[axes[first]]
                 for at in range(low, high):
-                    counts[start + one[at]] += 1
+                    counts[start + first_column[at]] += 1
             elif end - first == 2:
-                one, two = columns[axes[first]], columns[axes[first + 1]]
+                first_column, second_column = (
+                    columns[axes[first]],
+                    columns[axes[first + 1]],
+                )
                 side = steps[first]
                 for at in range(low, high):
-                    counts[start + one[at] * side + two[at]] += 1
+                    counts[start + first_column[at] * side + second_column[at]] += 1
             elif end - first == 3:
-                one, two = columns[axes[first]], columns[axes[first + 1]]
-                three = columns[axes[first + 2]]
+                first_column, second_column = (
+                    columns[axes[first]],
+                    columns[axes[first + 1]],
+                )
+                third_column = columns[axes[first + 2]]
                 side, edge = steps[first], steps[first + 1]
                 for at in range(low, high):
-                    counts[start + one[at] * side + two[at] * edge + three[at]] += 1
+                    counts[
+                        start
+                        + first_column[at] * side
+                        + second_column[at] * edge
+                        + third_column[at]
+                    ] += 1
             else:
                 for at in range(low, high):
                     cell = start

@@ -1,9 +1,20 @@
 """Sums over rectangles of a grid of any dimension, and how many rectangles hold a cell.
 
-A box is a signed sum of the table's entries at its corners. A box that cuts cells is
-split along each axis into a cut cell, whole cells and a cut cell; each part is a sum of
-whole cells times the covered fractions, never the small difference of large numbers,
-and exact for whole counts.
+An entry of the table is the sum of all cells before it on every axis; a box is a signed
+sum of the entries at its corners.
+
+    counts      table           the box [1, 2) x [0, 2)
+    1 2 3       0  0  0  0
+    4 5 6       0  1  3  6      = table[2, 2] - table[1, 2] - table[2, 0] + table[1, 0]
+                0  5 12 21      = 12 - 3 - 0 + 0
+
+A box that cuts cells is split along each axis into the cut cell at its start, the whole
+cells, and the cut cell at its end. Each part is the sum of whole cells, times the
+fractions that are covered: no part is the small difference of large numbers, and of
+whole counts each part is exact.
+
+    |  .--|-----|-----|-.   |        fractions  0.4, 1, 0.3
+    0     1     2     3     4        box        [0.6, 3.3)
 """
 
 from __future__ import annotations
@@ -161,10 +172,26 @@ def summed_area_table(counts: AnyArray) -> AnyArray:
 
 
 def rectangle_sums(table: AnyArray, lows: AnyArray, highs: AnyArray) -> AnyArray:
-    """Return the sum of the cells of each rectangle [low, high), exact for int64.
+    """Return the sum of the cells of each rectangle [low, high).
 
-    The table is that of `summed_area_table`. What lies outside the grid is ignored; a
-    rectangle with low >= high on an axis is empty.
+    Parameters
+    ----------
+    table : ndarray of int64 or float64, shape (n1 + 1, ..., nd + 1)
+        From `summed_area_table`.
+    lows : array-like of int64, shape (m, axes)
+        Lower corners, between cells. What lies outside the grid is ignored.
+    highs : array-like of int64, shape (m, axes)
+        Upper corners. A rectangle with low >= high on an axis is empty.
+
+    Returns
+    -------
+    ndarray of the table's dtype, shape (m,)
+        The sums; exact for int64.
+
+    Raises
+    ------
+    InputError
+        If corners and table have different axes.
 
     Examples
     --------
@@ -184,9 +211,27 @@ def fractional_rectangle_sums(
     """Return the sum of each rectangle [low, high) whose ends may cut cells.
 
     A cell counts in proportion to the part that is covered, as if its contents were
-    spread evenly. The table is that of `summed_area_table`; of whole counts below 2^53
-    only the fractions are rounded. What lies outside the grid is ignored; a rectangle
-    with low >= high (or NaN) on an axis is empty.
+    spread evenly: the table is interpolated linearly along each axis. Of whole counts
+    below 2^53 only the fractions are rounded.
+
+    Parameters
+    ----------
+    table : ndarray of int64 or float64, shape (n1 + 1, ..., nd + 1)
+        From `summed_area_table`.
+    lows : array-like of float64, shape (m, axes)
+        Lower corners, in cells. What lies outside the grid is ignored.
+    highs : array-like of float64, shape (m, axes)
+        Upper corners. A rectangle with low >= high (or NaN) on an axis is empty.
+
+    Returns
+    -------
+    ndarray of float64, shape (m,)
+        The sums.
+
+    Raises
+    ------
+    InputError
+        If corners and table have different axes.
 
     Examples
     --------
@@ -251,6 +296,25 @@ def box_coverage(shape: tuple[int, ...], lows: IntArray, highs: IntArray) -> Int
     """Return how many boxes [low, high) hold each cell. O(boxes * 2^d + cells * d).
 
     A box is added at its corners, with alternating signs; running sums fill it in.
+
+    Parameters
+    ----------
+    shape : tuple[int, ...]
+        Cells of each axis.
+    lows : ndarray of int64, shape (boxes, axes)
+        The first cell of each box along each axis.
+    highs : ndarray of int64, shape (boxes, axes)
+        The cell after its last.
+
+    Returns
+    -------
+    ndarray of int64, shape `shape`
+        The numbers.
+
+    Raises
+    ------
+    InputError
+        If a box leaves the grid.
     """
     _check_boxes(shape, lows, highs)
     wide = tuple(side + 1 for side in shape)
@@ -270,7 +334,22 @@ def box_coverage(shape: tuple[int, ...], lows: IntArray, highs: IntArray) -> Int
 def step_slices(
     shape: tuple[int, ...], step: IntArray
 ) -> tuple[tuple[slice, ...], tuple[slice, ...]]:
-    """Return the cells that a step leaves inside the grid, and where it takes them."""
+    """Return the cells that a step leaves inside the grid, and where it takes them.
+
+    Parameters
+    ----------
+    shape : tuple[int, ...]
+        Cells of each axis.
+    step : ndarray of int64, shape (axes,)
+        How far the step goes along each axis.
+
+    Returns
+    -------
+    here : tuple[slice, ...]
+        Slices of the cells from which the step stays inside.
+    there : tuple[slice, ...]
+        Slices of the cells that it takes them to.
+    """
     here = tuple(
         slice(max(0, -move), side - max(0, move))
         for side, move in zip(shape, step.tolist(), strict=True)
@@ -287,7 +366,29 @@ def largest_box_separation(
 ) -> int:
     """Return the most boxes that hold exactly one of two cells, a step apart.
 
-    The boxes that hold both u and u + step are boxes again, counted for all u at once.
+    The boxes that hold both u and u + step are boxes again, so they are counted for all
+    u at once.
+
+    Parameters
+    ----------
+    shape : tuple[int, ...]
+        Cells of each axis.
+    lows : ndarray of int64, shape (boxes, axes)
+        The first cell of each box along each axis.
+    highs : ndarray of int64, shape (boxes, axes)
+        The cell after its last.
+    steps : ndarray of int64, shape (steps, axes)
+        Differences of coordinates; those that leave the grid are passed over.
+
+    Returns
+    -------
+    int
+        The largest number over all steps and cells.
+
+    Raises
+    ------
+    InputError
+        If a box leaves the grid.
     """
     coverage = box_coverage(shape, lows, highs)
     sides = np.array(shape)
@@ -354,10 +455,35 @@ def box_columns(
     first_weight: FloatArray,
     last_weight: FloatArray,
 ) -> tuple[IntArray, IntArray, FloatArray]:
-    """Return pointers, rows and values of the matrix of boxes by cells, in columns.
+    """Return the matrix of boxes by cells in compressed columns.
 
-    Boxes reach from the `first` to the `last` cell; the weights say which part of these
-    is held, the first weight where both are one.
+    Parameters
+    ----------
+    shape : tuple[int, ...]
+        Cells of each axis.
+    first : ndarray of int64, shape (boxes, axes)
+        The first cell of each box along each axis.
+    last : ndarray of int64, shape (boxes, axes)
+        Its last cell, inclusive. Cells between are held whole.
+    first_weight : ndarray of float64, shape (boxes, axes)
+        Which part of the first cell is held; it alone counts where first and last are
+        one cell.
+    last_weight : ndarray of float64, shape (boxes, axes)
+        Which part of the last cell is held.
+
+    Returns
+    -------
+    pointers : ndarray of int64, shape (cells + 1,)
+        The entries of cell c begin at ``pointers[c]``.
+    rows : ndarray of int64
+        The box of each entry.
+    values : ndarray of float64
+        The part of the cell that the box holds.
+
+    Raises
+    ------
+    InputError
+        If a box leaves the grid, or shapes differ.
     """
     _check_boxes(shape, first, last + 1)
     if not first.shape == last.shape == first_weight.shape == last_weight.shape:

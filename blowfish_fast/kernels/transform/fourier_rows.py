@@ -1,8 +1,15 @@
 """Cosine and sine sums of counts in whole numbers, and how far one record moves them.
 
-Cosines are rounded once, to whole multiples of 2^-14, so every sum is an exact integer.
-With an even number of cells the last frequency, cells / 2, alternates between 1 and -1
-and has no sines. O(cells * frequencies), all from one table.
+Cosines are rounded once, to whole multiples of 2^-14, so every sum is an exact integer:
+
+    rows   total | cosines 1 | sines 1 | cosines 2 | sines 2 | ...
+
+    4 cells, counts 5 1 2 0, in steps of 2^-14 = 1/16384:
+           8     | 3 * 16384 | 16384   | 6 * 16384 | none
+
+since the cosines of frequency 1 are 1 0 -1 0 and its sines 0 1 0 -1. With an even
+number of cells the last frequency, cells / 2, alternates between 1 and -1 and has no
+sines. O(cells * frequencies), all from one table.
 """
 
 from __future__ import annotations
@@ -55,9 +62,27 @@ def _circle_sums(
 
 
 def circle_sums(counts: IntArray, frequencies: int) -> IntArray:
-    """Return cosine and sine sums of frequencies 1, 2, .. in steps of 2^-14, (f, 2).
+    """Return cosine and sine sums of frequencies 1, 2, .. in steps of 2^-14.
 
-    Exact for counts that add up to less than 2^48; beyond, up to multiples of 2^64.
+    They are exact for counts that add up to less than 2^48; beyond, they are right up
+    to multiples of 2^64.
+
+    Parameters
+    ----------
+    counts : ndarray of int64, shape (cells,)
+        Counts along a circle of cells.
+    frequencies : int
+        How many frequencies, at most half the number of cells.
+
+    Returns
+    -------
+    ndarray of int64, shape (frequencies, 2)
+        The cosine sum and the sine sum of each frequency.
+
+    Raises
+    ------
+    InputError
+        If there are more frequencies than the cells have.
     """
     if counts.ndim != 1 or not 0 <= frequencies <= counts.size // 2:
         raise InputError(
@@ -97,7 +122,23 @@ def _heaviest_column(sizes: AnyArray, frequencies: int) -> int:
 
 
 def heaviest_column(cells: int, frequencies: int) -> int:
-    """Return the most that one record changes in all sums of `circle_sums` together."""
+    """Return the most that one record changes in all sums of `circle_sums` together.
+
+    It is the largest sum, over the cells, of the absolute values of the cosines and
+    sines.
+
+    Parameters
+    ----------
+    cells : int
+        Number of cells.
+    frequencies : int
+        Number of frequencies.
+
+    Returns
+    -------
+    int
+        The sum, in steps of 2^-14.
+    """
     if frequencies == 0:
         return 0
     # At most the root of 2 times 2^14, which still fits 16 bits.
@@ -123,9 +164,24 @@ def _largest_turn(half_sines: FloatArray, frequencies: int, longest: int) -> flo
 
 
 def largest_turn(cells: int, frequencies: int, longest: int) -> float:
-    """Return the largest sum of |sin(pi f d / cells)| over f, d from 1 to `longest`.
+    """Return the largest sum of ``|sin(pi f d / cells)|`` over the frequencies f.
 
-    A move by d cells changes both sums of f by at most 2 sqrt(2) of it: Lemma EF4.
+    A record that moves by d cells changes the cosine and the sine of frequency f by at
+    most 2 sqrt(2) |sin(pi f d / cells)| together: Lemma EF4.
+
+    Parameters
+    ----------
+    cells : int
+        Number of cells.
+    frequencies : int
+        Number of frequencies.
+    longest : int
+        The longest move; the largest sum over d from 1 to it is returned.
+
+    Returns
+    -------
+    float
+        The sum.
     """
     half_sines = np.sin(np.pi * np.arange(cells) / cells)
     # Distances beyond half the circle repeat those below.

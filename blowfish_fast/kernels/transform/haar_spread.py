@@ -1,9 +1,16 @@
 """The exact spread of the noise in queries answered from noisy Haar rows.
 
-A node's row enters an answer with half the difference of what the query covers of its
-two children (Lemma PR9, ``docs/proofs/privelet.md``), so a range takes at most two rows
-per level and the sum. A box of a grid takes the products of the rows of its axes;
-several boxes are added up, row by row, before they are squared.
+The part of a node that a query covers is the mean of the parts of its children, and the
+row of the node enters the answer with half the difference of the two (Lemma PR9,
+``docs/proofs/privelet.md``):
+
+             3/8              the range [1, 4) of 8 cells: the children of nodes 1, 2
+         3/4     0            and 4 are covered unevenly, so these rows take part, and
+       1/2 1    0  0          the sum with 3/8; no others do
+      0 1 1 1  0 0 0 0
+
+So a range takes at most two rows per level and the sum, a box of a grid the products of
+the rows of its axes; several boxes are added up, row by row, before they are squared.
 """
 
 from __future__ import annotations
@@ -37,7 +44,8 @@ def _range_rows(
 ) -> int:
     """Write the rows of one axis that [low, high) takes; return how many.
 
-    `side` holds the number of cells, the first of the deepest leaves and their number.
+    Either way up starts at the first cell that is not counted. `side` holds the number
+    of cells, the first of the deepest leaves and their number.
     """
     cells, first, deepest = side
     left = 1
@@ -87,15 +95,17 @@ def _box_rows(
     """Write the rows that a box of value 1 takes; return how many."""
     count = _range_rows(low[0], high[0], sides[0], rows, parts)
     for axis in range(1, sides.shape[0]):
-        found = _range_rows(low[axis], high[axis], sides[axis], axis_rows, axis_parts)
+        axis_count = _range_rows(
+            low[axis], high[axis], sides[axis], axis_rows, axis_parts
+        )
         # Each entry makes room for its multiples; from behind, none is lost.
         for entry in range(count - 1, -1, -1):
             row = rows[entry] * sides[axis, 0]
             part = parts[entry]
-            for other in range(found):
-                rows[entry * found + other] = row + axis_rows[other]
-                parts[entry * found + other] = part * axis_parts[other]
-        count *= found
+            for other in range(axis_count):
+                rows[entry * axis_count + other] = row + axis_rows[other]
+                parts[entry * axis_count + other] = part * axis_parts[other]
+        count *= axis_count
     return count
 
 
@@ -110,7 +120,7 @@ def _box_spreads(
     values: FloatArray,
 ) -> FloatArray:
     queries = pointers.size - 1
-    found = np.empty((5, queries))
+    moments = np.empty((5, queries))
     rows = np.empty(most, dtype=np.int64)
     parts = np.empty(most)
     axis_rows = np.empty(most, dtype=np.int64)
@@ -152,9 +162,13 @@ def _box_spreads(
                     elif reach > 0.0 and reach >= largest * (1.0 - TIE):
                         width = min(width, scale)
                     largest = max(largest, reach)
-        found[0, query], found[1, query], found[2, query] = variance, square, largest
-        found[3, query], found[4, query] = steps, width
-    return found
+        moments[0, query], moments[1, query], moments[2, query] = (
+            variance,
+            square,
+            largest,
+        )
+        moments[3, query], moments[4, query] = steps, width
+    return moments
 
 
 def most_rows(shape: tuple[int, ...]) -> int:
@@ -176,12 +190,38 @@ def haar_spread_boxes(
 ) -> Moments:
     """Return the noise profile of queries that are sums of boxes.
 
-    The result is that of `tree_spread_ranges`; of several largest rows the smallest
-    scale. Rows are in C order of the axes' rows, their variance 0 where exact. Query
-    `i` owns the boxes [low, high) from ``pointers[i]`` up to ``pointers[i + 1]``,
-    corners (boxes, d), with a coefficient on each cell; boxes that overlap add up.
-    Costs the product over the axes of 2 log2(cells) + 1 per box.
+    A box costs the product over the axes of 2 log2(cells) + 1.
 
+    Parameters
+    ----------
+    variances : ndarray of float64, shape (rows,)
+        Variance of each row, in C order of the axes' rows; 0 where exact.
+    scales : ndarray of float64, shape (rows,)
+        Laplace scale of each row.
+    shape : tuple[int, ...]
+        Cells of each axis; their product is the number of rows.
+    pointers : ndarray of int64, shape (queries + 1,)
+        Query `i` owns the boxes ``pointers[i]`` up to ``pointers[i + 1]``.
+    lows : ndarray of int64, shape (boxes, axes)
+        The first cell of each box along each axis.
+    highs : ndarray of int64, shape (boxes, axes)
+        The cell after its last.
+    values : ndarray of float64, shape (boxes,)
+        Coefficient on each cell of the box; boxes that overlap add up.
+
+    Returns
+    -------
+    tuple of five ndarrays of float64, shape (queries,)
+        ``(variance, square, largest, steps, width)`` as `tree_spread_ranges` says; of
+        several largest rows the smallest scale.
+
+    Raises
+    ------
+    InputError
+        If arrays do not fit the grid, or pointers do not rise.
+
+    Examples
+    --------
     >>> one = np.array([0, 1]), np.array([[0]]), np.array([[1]]), np.ones(1)
     >>> haar_spread_boxes(np.array([8.0, 4.0]), np.array([2.0, 1.0]), (2,), *one)
     (array([3.]), array([1.25]), array([1.]), array([0.5]), array([2.]))
@@ -222,7 +262,17 @@ def haar_spread_boxes(
 
 
 class HaarNoise(NamedTuple):
-    """Variance and scale of each row, and of each axis what `spread_boxes` needs."""
+    """What the spread of any query needs of noisy Haar rows.
+
+    Attributes
+    ----------
+    rows : ndarray of float64, shape (rows, 2)
+        Variance and scale of each row.
+    sides : ndarray of int64, shape (axes, 3)
+        Cells of each axis, the first of its deepest leaves, and their number.
+    most : int
+        How many rows a box takes at most.
+    """
 
     rows: FloatArray
     sides: IntArray
@@ -232,7 +282,22 @@ class HaarNoise(NamedTuple):
 def haar_noise(
     variances: FloatArray, scales: FloatArray, shape: tuple[int, ...]
 ) -> HaarNoise:
-    """Return what the spread of any query needs; O(rows), once."""
+    """Return what the spread of any query needs; O(rows), once.
+
+    Parameters
+    ----------
+    variances : ndarray of float64, shape (rows,)
+        Variance of each row, in C order of the axes' rows.
+    scales : ndarray of float64, shape (rows,)
+        Laplace scale of each row.
+    shape : tuple[int, ...]
+        Cells of each axis.
+
+    Returns
+    -------
+    HaarNoise
+        The prepared noise.
+    """
     sides = np.array([(side, *deepest_leaves(side)) for side in shape], np.int64)
     return HaarNoise(np.column_stack([variances, scales]), sides, most_rows(shape))
 
@@ -244,7 +309,26 @@ def spread_boxes(
     highs: IntArray,
     values: FloatArray,
 ) -> Moments:
-    """Return `haar_spread_boxes` of boxes that were checked: no work over all rows."""
+    """Return `haar_spread_boxes` of boxes that were checked: no work over all rows.
+
+    Parameters
+    ----------
+    noise : HaarNoise
+        What `haar_noise` returned.
+    pointers : ndarray of int64, shape (queries + 1,)
+        Query `i` owns the boxes ``pointers[i]`` up to ``pointers[i + 1]``.
+    lows : ndarray of int64, shape (boxes, axes)
+        The first cell of each box along each axis.
+    highs : ndarray of int64, shape (boxes, axes)
+        The cell after its last.
+    values : ndarray of float64, shape (boxes,)
+        Coefficient on each cell of the box.
+
+    Returns
+    -------
+    tuple of five ndarrays of float64, shape (queries,)
+        Variance, square, largest, steps and width of each query.
+    """
     pointers, lows, highs = (as_input(one, np.int64) for one in (pointers, lows, highs))
     boxes = (lows, highs, as_input(values, np.float64))
     variance, square, largest, steps, width = _box_spreads(*noise, pointers, *boxes)
@@ -257,8 +341,10 @@ def _total_over_cuts(
 ) -> float:
     """Add up the variances of all prefixes, or of all ranges (`pairs`).
 
-    A row enters a range with the difference of what it adds at the two cuts; over all
-    pairs of N + 1 cuts, squares of these add up to (N + 1) (sum of squares) - (sum)^2.
+    The row of a node enters the prefix that ends at a cut with half the difference of
+    what is covered of its children, 0 outside it, and a range with the difference at
+    its two ends. So sums and sums of squares over cuts are enough: over all pairs of N
+    + 1 cuts, squared differences add up to (N + 1) (sum of squares) - (sum)^2.
     """
     leaves = variances.size
     size = np.empty(2 * leaves)
@@ -296,9 +382,27 @@ def _total_over_cuts(
 def haar_total_variance(variances: FloatArray, kind: str, edges: IntArray) -> float:
     """Return the sum of the variances of all ranges, or of all prefixes, in O(leaves).
 
-    Kinds are ``"all_ranges"`` and ``"prefixes"``; `edges` are the cell edges of the
-    leaves, rising from 0.
+    Parameters
+    ----------
+    variances : ndarray of float64, shape (leaves,)
+        Variance of each row; 0 where exact.
+    kind : {"all_ranges", "prefixes"}
+        Which queries are summed.
+    edges : ndarray of int64, shape (leaves + 1,)
+        Cell edges of the leaves, rising from 0.
 
+    Returns
+    -------
+    float
+        The sum over all queries.
+
+    Raises
+    ------
+    InputError
+        If the kind is another one, or the edges do not fit the rows.
+
+    Examples
+    --------
     >>> haar_total_variance(np.array([4.0, 4.0]), "all_ranges", np.array([0, 1, 2]))
     8.0
     """

@@ -8,8 +8,10 @@ Leaves differ in depth by one at most, the deeper ones to the left.
         4   5   6   7
        8 9                     5 cells: the leaves 8 9 5 6 7, in this order
 
-The inverse is least squares whatever noise each row carries (Lemma PR8). On a grid
-functions go along all axes, one after another.
+The sums below 2v and 2v + 1 are half of (sum below v) plus, and less, (row v), so this
+inverse is the least-squares estimate whatever noise each row carries (Lemma PR8). On a
+grid the rows of the axes are multiplied: functions here go along all axes, one after
+another.
 """
 
 from __future__ import annotations
@@ -161,8 +163,29 @@ def haar_path_sums(rates: IntArray) -> IntArray:
 def haar_worst_move(rates: IntArray, power: int = 1) -> int:
     """Return the largest sum of rates that a record pays for a change of its cell.
 
-    The meeting row changes by two and pays 2^`power` times its rate: Lemmas PR3, PR11.
+    The row of the node where the ways of the two cells meet changes by two and pays
+    2^`power` times its rate; the rows below it on either way change by one (Lemmas PR3,
+    PR11).
 
+    Parameters
+    ----------
+    rates : ndarray of int64, shape (cells,)
+        Whole rate of each row, not negative.
+    power : int, default 1
+        1 for rates of epsilon, 2 for rates of rho, which grow with the square.
+
+    Returns
+    -------
+    int
+        The largest sum over all pairs of cells.
+
+    Raises
+    ------
+    InputError
+        If the rates are no list, or the power is another number.
+
+    Examples
+    --------
     >>> haar_worst_move(np.array([1, 10, 100, 1000]))
     2000
     """

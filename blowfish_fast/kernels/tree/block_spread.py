@@ -1,9 +1,20 @@
-"""The exact variance of any query answered from a chain of block trees.
+r"""The exact variance of any query answered from a chain of block trees.
 
 A query is a sum of *cuts*: a cut at cell c with fraction p takes all cells before c and
-p of cell c. Inside its block a cut covers each node by some part; children that are
-covered differently from their parent add variance, and the borders, a Markov sequence,
-carry the rest (Lemma OH10, ``docs/proofs/ordered_hierarchical.md``).
+p of cell c; a range is one cut less another. Inside its block a cut covers each node by
+some part, which for a parent is the average over its children, weighed by their
+variances:
+
+    coverage    node 0.6            at each node on the way up, children that are
+              /   |   \             covered differently from it add variance times
+             1   0.4   0            (difference)^2; borders carry the rest
+
+The three children above have variances 2, 1 and 1: 0.6 is (2 * 1 + 1 * 0.4 + 1 * 0) /
+4. They add 2 * 0.4^2 + 1 * 0.2^2 + 1 * 0.6^2 = 0.72 to the variance of the answer.
+
+Along the chain the borders form a Markov sequence: the covariance of two of them is the
+variance of the right one times the product of the shares in between (Lemma OH10,
+``docs/proofs/ordered_hierarchical.md``).
 """
 
 from __future__ import annotations
@@ -32,18 +43,37 @@ LoudestNoise = tuple[float, float, float, float, float]
 
 
 class NodeNoise(NamedTuple):
-    """What each node knows from its subtree, its place in its family, and in all.
+    """What the fit makes of the noise at each node of a chain of block trees.
 
-    `known` is the variance of a node's total given the measurements at and below it,
-    `before` and `after` its sums over earlier and later siblings, `given_all` the
-    variance given all measurements, `smoothed` that of the borders, the first before
-    all cells. `logarithms` and `stops` are running products, with the number of zero
-    factors, of how far each border follows the next. `lifted` holds, of a cut before
-    each cell, the part that it takes of its block, and the variance inside the block;
-    it is empty before `lift_cuts`.
+    Attributes
+    ----------
+    subtree_variance : ndarray of float64, shape (nodes,)
+        Variance of a node's total given the measurements at and below it.
+    before : ndarray of float64, shape (nodes,)
+        Sum of `subtree_variance` over the earlier siblings of the node.
+    after : ndarray of float64, shape (nodes,)
+        The same sum over the later siblings.
+    depth : ndarray of int64, shape (nodes,)
+        Steps from the node up to the root.
+    given_all : ndarray of float64, shape (nodes,)
+        Variance of the node's total given all measurements.
+    smoothed : ndarray of float64, shape (blocks + 1,)
+        Variance of each border given all measurements; the first one lies before all
+        cells and is exact.
+    logarithms : ndarray of float64, shape (blocks + 1,)
+        Running sums of the logarithms of the factors by which a border follows a change
+        of the next border. Factors that are 0 are left out.
+    stops : ndarray of int64, shape (blocks + 1,)
+        How many factors up to each border were 0. Two borders with different numbers
+        are independent.
+    block_of : ndarray of int64, shape (cells + 1,)
+        The block of each cell; the end of the line has a block of its own.
+    lifted : ndarray of float64, shape (cells, 2)
+        For a cut before each cell: the part of its block that it takes, and the
+        variance that it adds inside the block. The array is empty before `lift_cuts`.
     """
 
-    known: FloatArray
+    subtree_variance: FloatArray
     before: FloatArray
     after: FloatArray
     depth: IntArray
@@ -57,42 +87,51 @@ class NodeNoise(NamedTuple):
 
 @kernel
 def _node_noise(
-    known: FloatArray, first_child: IntArray
+    subtree_variance: FloatArray, first_child: IntArray
 ) -> tuple[FloatArray, FloatArray, FloatArray, IntArray, FloatArray]:
-    nodes = known.size
+    """Return the first five fields of `NodeNoise`.
+
+    `subtree_variance` comes from `subtree_variances`; where it is minus a number of
+    free leaves, it becomes that number times `UNKNOWN`.
+    """
+    nodes = subtree_variance.size
     before = np.zeros(nodes)
     after = np.zeros(nodes)
     depth = np.zeros(nodes, dtype=np.int64)
     given_all = np.zeros(nodes)
     for node in range(nodes):
-        if known[node] < 0.0:
-            known[node] *= -UNKNOWN
-    given_all[nodes - 1] = known[nodes - 1]
+        if subtree_variance[node] < 0.0:
+            subtree_variance[node] *= -UNKNOWN
+    given_all[nodes - 1] = subtree_variance[nodes - 1]
     for node in range(nodes - 1, -1, -1):
         begin, end = first_child[node], first_child[node + 1]
         running = 0.0
         for child in range(begin, end):
             before[child] = running
-            running += known[child]
+            running += subtree_variance[child]
         running = 0.0
         for child in range(end - 1, begin - 1, -1):
             after[child] = running
-            running += known[child]
+            running += subtree_variance[child]
             # Nothing is subtracted: a sibling may be known far better, or not at all.
             others = before[child] + after[child]
             depth[child] = depth[node] + 1
-            family = known[child] + others
+            family = subtree_variance[child] + others
             if family > 0.0:
-                share = known[child] / family
-                given_all[child] = known[child] * (others / family)
+                share = subtree_variance[child] / family
+                given_all[child] = subtree_variance[child] * (others / family)
                 given_all[child] += share * share * given_all[node]
-    return known, before, after, depth, given_all
+    return subtree_variance, before, after, depth, given_all
 
 
 @kernel
 def _border_chain(
-    known: FloatArray, after: FloatArray, given_all: FloatArray, borders: IntArray
+    subtree_variance: FloatArray,
+    after: FloatArray,
+    given_all: FloatArray,
+    borders: IntArray,
 ) -> tuple[FloatArray, FloatArray, IntArray]:
+    """Return the variances of the borders, and how far each follows the next."""
     blocks = borders.size
     smoothed = np.zeros(blocks + 1)
     logarithms = np.zeros(blocks + 1)
@@ -102,8 +141,8 @@ def _border_chain(
         border = borders[block]
         smoothed[block + 1] = given_all[border]
         if block + 1 < blocks:
-            family = known[border] + after[border]
-            factor = known[border] / family if family > 0.0 else 0.0
+            family = subtree_variance[border] + after[border]
+            factor = subtree_variance[border] / family if family > 0.0 else 0.0
             stops[block + 2] = stops[block + 1] + (1 if factor == 0.0 else 0)
             logarithms[block + 2] = logarithms[block + 1]
             if factor > 0.0:
@@ -114,24 +153,56 @@ def _border_chain(
 def block_noise(variances: FloatArray, trees: BlockTrees) -> NodeNoise:
     """Return what the variance of any query needs of each node; O(nodes), once.
 
-    `variances` are by row, borders first; infinity: not measured, 0: exact.
+    Parameters
+    ----------
+    variances : ndarray of float64, shape (rows,)
+        Variance of each measured row, the borders first, then the nodes below the
+        blocks. Infinity means not measured, 0 exact.
+    trees : BlockTrees
+        The blocks.
+
+    Returns
+    -------
+    NodeNoise
+        The noise at each node, with `NodeNoise.lifted` still empty.
+
+    Raises
+    ------
+    InputError
+        If a variance is negative.
     """
     rows = np.array(variances, dtype=np.float64)
     if not (rows >= 0.0).all():
         raise InputError(f"variances must be 0 or more; received {rows.min()}")
     np.maximum(rows[trees.blocks :], EXACT, out=rows[trees.blocks :])
     nodes = trees.by_node(rows, np.inf)
-    known = subtree_variances(nodes, trees.tree.first_child)
-    nodes_noise = _node_noise(known, trees.tree.first_child)
+    subtree_variance = subtree_variances(nodes, trees.tree.first_child)
+    nodes_noise = _node_noise(subtree_variance, trees.tree.first_child)
     borders = np.ascontiguousarray(trees.nodes[: trees.blocks])
-    chain = _border_chain(known, nodes_noise[2], nodes_noise[4], borders)
+    chain = _border_chain(subtree_variance, nodes_noise[2], nodes_noise[4], borders)
     sizes = np.append(np.diff(trees.edges), 1)
     block_of = np.repeat(np.arange(trees.blocks + 1), sizes)
     return NodeNoise(*nodes_noise, *chain, block_of, np.zeros((0, 2)))
 
 
 def lift_cuts(noise: NodeNoise, trees: BlockTrees) -> NodeNoise:
-    """Return `block_noise` with all cuts lifted, so that many need no climb each."""
+    """Return the noise with all cuts lifted, so that queries need no climb each.
+
+    It costs O(nodes) once. It is worth it where many queries follow: a climb costs
+    O(levels) for each cut.
+
+    Parameters
+    ----------
+    noise : NodeNoise
+        What `block_noise` returned.
+    trees : BlockTrees
+        The blocks that `noise` belongs to.
+
+    Returns
+    -------
+    NodeNoise
+        The same noise with `NodeNoise.lifted` filled.
+    """
     tree = trees.tree
     lifted = _lift_cuts(noise, trees.tops, tree.first_child, tree.starts)
     return noise._replace(lifted=lifted)
@@ -140,11 +211,28 @@ def lift_cuts(noise: NodeNoise, trees: BlockTrees) -> NodeNoise:
 def hat_diagonal(
     variances: FloatArray, noise: NodeNoise, trees: BlockTrees
 ) -> FloatArray:
-    """Return the leverage of every row, in O(nodes): 0 to 1, 0 for exact rows.
+    """Return the leverage of every row, in O(nodes).
 
-    It bounds the coefficient of the row's noise in the answer to a query whose own
-    coefficients lie in [0, 1] (Lemma OH11).
+    The leverage is the variance of the row's estimate over that of its measurement, on
+    the diagonal of the hat matrix. It bounds the coefficient of the row's noise in the
+    answer to a query whose own coefficients lie in [0, 1] (Lemma OH11).
 
+    Parameters
+    ----------
+    variances : ndarray of float64, shape (rows,)
+        Variance of each measured row, as `block_noise` takes them.
+    noise : NodeNoise
+        What `block_noise` returned for these variances.
+    trees : BlockTrees
+        The blocks.
+
+    Returns
+    -------
+    ndarray of float64, shape (rows,)
+        The leverages, from 0 to 1; 0 for exact rows.
+
+    Examples
+    --------
     >>> from blowfish_fast.kernels.tree.block_trees import trees_over_blocks
     >>> trees = trees_over_blocks(np.array([0, 2]), np.array([2]))
     >>> variances = np.array([0.0, 1.0, 1.0])
@@ -157,7 +245,17 @@ def hat_diagonal(
 
 
 class BlockCuts(NamedTuple):
-    """Where cuts lie, which part of that cell each takes, and how often it counts."""
+    """The cuts that queries are sums of.
+
+    Attributes
+    ----------
+    cells : ndarray of int64, shape (cuts,)
+        The cell that each cut goes through.
+    fractions : ndarray of float64, shape (cuts,)
+        The part of that cell that the cut takes, in [0, 1).
+    amounts : ndarray of float64, shape (cuts,)
+        How often the cut counts in its query.
+    """
 
     cells: IntArray
     fractions: FloatArray
@@ -174,7 +272,7 @@ def _climb(
     parents: IntArray,
 ) -> float:
     """Lift the cuts of one block to its top; return the variance that adds."""
-    known, before, after = noise.known, noise.before, noise.after
+    subtree_variance, before, after = noise.subtree_variance, noise.before, noise.after
     count = nodes.size
     added = 0.0
     level = np.int64(0)
@@ -192,9 +290,9 @@ def _climb(
             ahead = 0.0
             while end < count and parents[nodes[end]] == parent:
                 node = nodes[end]
-                own = before[node] + known[node] * parts[end]
+                own = before[node] + subtree_variance[node] * parts[end]
                 mean += amounts[end] * (
-                    own / (before[node] + known[node] + after[node])
+                    own / (before[node] + subtree_variance[node] + after[node])
                 )
                 ahead += amounts[end]
                 end += 1
@@ -210,13 +308,13 @@ def _climb(
                     covered -= amounts[cut] * (1.0 - parts[cut])
                     ahead -= amounts[cut]
                     cut += 1
-                added += known[node] * (covered - mean) ** 2
-                passed = before[node] + known[node]
+                added += subtree_variance[node] * (covered - mean) ** 2
+                passed = before[node] + subtree_variance[node]
             added += after[nodes[end - 1]] * mean * mean
             for cut in range(begin, end):
                 node = nodes[cut]
-                own = before[node] + known[node] * parts[cut]
-                parts[cut] = own / (before[node] + known[node] + after[node])
+                own = before[node] + subtree_variance[node] * parts[cut]
+                parts[cut] = own / (before[node] + subtree_variance[node] + after[node])
                 nodes[cut] = parent
             begin = end
         level -= 1
@@ -234,26 +332,32 @@ def _lift_cuts(
     its siblings: nothing is subtracted. Borders have negative numbers.
     """
     lifted = np.zeros((noise.block_of.size - 1, 2))
-    cuts = np.full((noise.known.size, 5), -1.0)
+    cuts = np.full((noise.subtree_variance.size, 5), -1.0)
     for top in tops:
         cuts[top] = 0.0
         cuts[top, 1] = 1.0
-    for node in range(noise.known.size - 1, -1, -1):
+    for node in range(noise.subtree_variance.size - 1, -1, -1):
         begin, past = first_child[node], first_child[node + 1]
         if begin == past or cuts[node, 1] < 0.0:
             continue
         start, end, at_start, at_end, both = cuts[node]
         for child in range(begin, past):
             before, after = noise.before[child], noise.after[child]
-            family = before + noise.known[child] + after
-            left, rest = before / family, (noise.known[child] + after) / family
+            family = before + noise.subtree_variance[child] + after
+            left, rest = (
+                before / family,
+                (noise.subtree_variance[child] + after) / family,
+            )
             ends = left * left * at_end + 2.0 * left * rest * both
             taken = rest * start + left * end
             variance = rest * rest * at_start + ends + before * rest
             if first_child[child] == first_child[child + 1]:
                 lifted[starts[child], 0], lifted[starts[child], 1] = taken, variance
                 continue
-            right, last = (before + noise.known[child]) / family, after / family
+            right, last = (
+                (before + noise.subtree_variance[child]) / family,
+                after / family,
+            )
             cuts[child, 0], cuts[child, 2] = taken, variance
             cuts[child, 1] = last * start + right * end
             ends = right * right * at_end + 2.0 * right * last * both
@@ -343,9 +447,29 @@ def hierarchy_variances(
 ) -> FloatArray:
     """Return the exact variance of least-squares answers, in O(levels) per cut.
 
-    Query `i` owns the cuts ``pointers[i]`` up to ``pointers[i + 1]``, whose `cells` do
-    not decrease; the number of cells is the end of the line. Fractions lie in [0, 1).
+    Parameters
+    ----------
+    noise : NodeNoise
+        What `block_noise` returned, or `lift_cuts` after it.
+    trees : BlockTrees
+        The blocks that `noise` belongs to.
+    pointers : ndarray of int64, shape (queries + 1,)
+        Query `i` owns the cuts ``pointers[i]`` up to ``pointers[i + 1]``.
+    cells : ndarray of int64, shape (cuts,)
+        The cell of each cut. Cells do not decrease within a query; the number of cells
+        stands for the end of the line.
+    fractions : ndarray of float64, shape (cuts,)
+        The part of the cell that each cut takes, in [0, 1).
+    amounts : ndarray of float64, shape (cuts,)
+        How often each cut counts.
 
+    Returns
+    -------
+    ndarray of float64, shape (queries,)
+        The variance of each answer.
+
+    Examples
+    --------
     >>> from blowfish_fast.kernels.tree.block_trees import trees_over_blocks
     >>> trees = trees_over_blocks(np.array([0, 2, 4]), np.array([2, 2]))
     >>> exact_total = block_noise(np.array([1.0, 0.0, 1.0, 1.0, 1.0, 1.0]), trees)
@@ -370,10 +494,34 @@ def range_cuts(
     last: IntArray,
     last_fraction: FloatArray,
 ) -> tuple[IntArray, IntArray, FloatArray, FloatArray, FloatArray]:
-    """Return ranges whose end cells count in part as `hierarchy_variances` takes them.
+    """Return ranges, whose end cells may count in part, as cuts.
 
-    A range is the cut at its end less the cut at its start. Last comes the largest
-    coefficient of each.
+    A range is the cut at its end less the cut at its start.
+
+    Parameters
+    ----------
+    first : ndarray of int64, shape (queries,)
+        The first cell of each range.
+    first_fraction : ndarray of float64, shape (queries,)
+        The part of the first cell that counts.
+    last : ndarray of int64, shape (queries,)
+        The last cell of each range, not before the first.
+    last_fraction : ndarray of float64, shape (queries,)
+        The part of the last cell that counts. Where the two cells are the same one,
+        `first_fraction` counts instead.
+
+    Returns
+    -------
+    pointers : ndarray of int64, shape (queries + 1,)
+        The first cut of each query: two cuts a query.
+    cells : ndarray of int64, shape (2 * queries,)
+        The cell of each cut.
+    fractions : ndarray of float64, shape (2 * queries,)
+        The part of the cell that each cut takes.
+    amounts : ndarray of float64, shape (2 * queries,)
+        -1 for a start, 1 for an end.
+    largest : ndarray of float64, shape (queries,)
+        The largest coefficient of a cell in each range.
     """
     cells = np.empty(2 * first.size, dtype=np.int64)
     fractions = np.empty(2 * first.size)
@@ -401,15 +549,31 @@ def moment_bounds(
     loudest: LoudestNoise,
     least: float,
 ) -> FloatArray:
-    """Return bounds on square, largest and steps of each query: Lemma OH11.
+    """Return bounds on three moments of each query's noise: Lemma OH11.
 
-    From its variance, the size of its coefficients and how far they rise and fall.
-    `loudest` holds the largest (scale)^2 / variance of nodes and of borders, the
-    largest variance of a border, the largest scale of a row's noise in any range, and
-    the number of rows.
+    Parameters
+    ----------
+    variance : ndarray of float64, shape (queries,)
+        Exact variance of each answer.
+    size : ndarray of float64, shape (queries,)
+        Largest coefficient of a cell in the query, in absolute value.
+    variation : ndarray of float64, shape (queries,)
+        How far the coefficients rise and fall along the line, added up.
+    loudest : LoudestNoise
+        The largest (scale)^2 / variance of nodes, the same of borders, the largest
+        variance of a border, the largest scale of a row's noise in any range, and the
+        number of rows.
+    least : float
+        The smallest scale of a row, or 0 where a row has none.
+
+    Returns
+    -------
+    ndarray of float64, shape (3, queries)
+        Bounds on the sum of squared coefficients times squared scales, on the largest
+        coefficient times its scale, and on the sum of squared coefficients.
     """
     nodes, borders, border_variance, scale, rows = loudest
-    found = np.empty((3, variance.size))
+    bounds = np.empty((3, variance.size))
     for query in range(variance.size):
         square = nodes * variance[query]
         if borders > nodes:
@@ -418,9 +582,9 @@ def moment_bounds(
         # No row enters louder than this; it decides where variances underflow.
         loud = size[query] * scale
         square = min(square, rows * (loud * loud))
-        found[0, query] = square
-        found[1, query] = min(loud, math.sqrt(square))
-        found[2, query] = 0.0
+        bounds[0, query] = square
+        bounds[1, query] = min(loud, math.sqrt(square))
+        bounds[2, query] = 0.0
         if square > 0.0:
-            found[2, query] = square * least**-2.0 if least > 0.0 else np.inf
-    return found
+            bounds[2, query] = square * least**-2.0 if least > 0.0 else np.inf
+    return bounds

@@ -27,8 +27,18 @@ from .shape import Tree, Values
 class BlockTrees(NamedTuple):
     """The tree over all blocks, whose leaves are the cells.
 
-    `edges` are the cells where blocks begin, from 0 to the number of cells, `nodes` the
-    node of each row, `tops` that of each block, `sizes` the rows below each block.
+    Attributes
+    ----------
+    edges : ndarray of int64, shape (blocks + 1,)
+        The cells where blocks begin, rising from 0 to the number of cells.
+    tree : Tree
+        The shape of the whole tree.
+    nodes : ndarray of int64, shape (rows,)
+        The node of each measured row: the borders, then the nodes below blocks.
+    tops : ndarray of int64, shape (blocks,)
+        The node of each block, which is not measured.
+    sizes : ndarray of int64, shape (blocks,)
+        How many rows lie below each block.
     """
 
     edges: IntArray
@@ -48,7 +58,25 @@ class BlockTrees(NamedTuple):
         return int(self.nodes.size)
 
     def by_node(self, rows: Values, blocks: float) -> Values:
-        """Return one value per node; `blocks` for those that are not measured."""
+        """Return one value per node of the tree.
+
+        Parameters
+        ----------
+        rows : ndarray, shape (rows,)
+            One value per measured row.
+        blocks : float
+            The value of the blocks' own nodes, which are not measured.
+
+        Returns
+        -------
+        ndarray, shape (nodes,)
+            The values in the order of the tree's nodes.
+
+        Raises
+        ------
+        InputError
+            If there is not one value for each row.
+        """
         if rows.shape != (self.rows,):
             raise InputError(
                 f"one number for each of the {self.rows} rows of these trees is "
@@ -144,8 +172,28 @@ def _lay_out(
 def trees_over_blocks(edges: IntArray, fan_outs: IntArray) -> BlockTrees:
     """Return the tree over blocks of cells, in O(cells).
 
-    A node of length L splits into min(fan-out, L) parts, equal but for one cell.
+    A node of L cells splits into min(fan-out, L) parts whose lengths differ by one cell
+    at most.
 
+    Parameters
+    ----------
+    edges : ndarray of int64, shape (blocks + 1,)
+        The cells where blocks begin, rising from 0 to the number of cells.
+    fan_outs : ndarray of int64, shape (blocks,)
+        The most children of a node of each block, at least 2.
+
+    Returns
+    -------
+    BlockTrees
+        The tree, and where its rows lie.
+
+    Raises
+    ------
+    InputError
+        If the edges do not rise from 0, or a block has no fan-out of 2 or more.
+
+    Examples
+    --------
     >>> trees = trees_over_blocks(np.array([0, 3, 4]), np.array([2, 2]))
     >>> trees.tree.starts[trees.nodes], trees.tree.ends[trees.nodes]
     (array([0, 0, 0, 2, 0, 1]), array([3, 4, 2, 3, 1, 2]))
@@ -175,7 +223,11 @@ def _worst_moves(
     edges: IntArray,
     far: IntArray,
 ) -> int:
-    """Return the worst move into a later block, by a window that only moves forward."""
+    """Return the worst move into a later block.
+
+    Such a move pays the ways of both cells to the root, but for what lies above the
+    later block. The best end lies in a window whose two ends only move forward.
+    """
     blocks = edges.size - 1
     value = np.empty(above.size, dtype=np.int64)
     common = np.int64(0)
@@ -215,9 +267,27 @@ def worst_block_move(
 ) -> int:
     """Return the largest sum of weights over the rows that one edge moves, exactly.
 
-    Each cell is joined to the cells after it up to the one in `far`, which never
-    decreases, and those in `bottom` to "absent" (Lemma OH6). O(cells) per level.
+    It takes O(cells) for moves between blocks, and O(cells) per level of the trees for
+    moves inside them (Lemma OH6).
 
+    Parameters
+    ----------
+    weights : ndarray, shape (rows,)
+        Whole weight of each row, not negative.
+    trees : BlockTrees
+        The blocks.
+    far : ndarray of int64, shape (cells,)
+        The last cell that each cell is joined to; it never decreases.
+    bottom : ndarray of bool, shape (cells,)
+        Which cells are joined to "absent".
+
+    Returns
+    -------
+    int
+        The largest sum over all edges.
+
+    Examples
+    --------
     >>> trees = trees_over_blocks(np.array([0, 2, 4]), np.array([2, 2]))
     >>> far, bottom = np.array([2, 3, 3, 3]), np.zeros(4, dtype=bool)
     >>> worst_block_move(np.array([5, 0, 1, 1, 1, 1]), trees, far, bottom)

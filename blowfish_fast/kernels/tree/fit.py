@@ -1,14 +1,26 @@
 """Fits of noisy totals on a tree: least squares, non-negative ones, even ones.
 
-Going up, the totals of a node's children add, and the sum is averaged with the node's
-own measurement, each weighed by the other's variance. Going down, what a parent knows
-better than its children is shared among them by variance. A subtree that its
-measurements do not fix carries *minus the number of its free leaves* as a variance. All
-in linear time.
+Least squares. Going up, the totals of a node's children add, and the sum is averaged
+with the node's own measurement, each weighed by the other's variance. Going down, what
+a parent knows better than its children is shared among them by variance.
 
-Where totals must not be negative, the children of a settled node are the closest that
-add up to its total and stay above their bounds, what exact nodes say below them (Lemma
-TD2, ``docs/proofs/top_down.md``).
+    noisy     0          up    1/3         down    1/3       every variance 1:
+           .5   .5           .5   .5            1/6   1/6    (2 * 0 + 1 * 1) / 3 = 1/3
+
+A variance of infinity means "not measured", zero "known exactly". A subtree that its
+measurements do not fix has free leaves, which take up the remainder of the nearest
+ancestor that is fixed; it carries *minus the number of its free leaves* as a variance.
+
+Non-negative totals. Going up is the same. Going down, the children of a node whose
+total f is settled are the closest that add up to it and stay above their bounds, which
+are what exact nodes say below them, 0 without any (Lemma TD2,
+``docs/proofs/top_down.md``):
+
+    minimise   sum_i (y_i - up_i)^2 / V_i      over   y_i >= low_i,  sum_i y_i = f
+    solution   y_i = max(low_i, up_i + t V_i)
+
+Even totals. `pruned_leaves` spreads the total of a sparse node over its cells. All of
+this takes linear time.
 """
 
 from __future__ import annotations
@@ -40,58 +52,91 @@ def _deepest_nodes(first_child: IntArray) -> int:
 
 @kernel
 def subtree_variances(variances: FloatArray, first_child: IntArray) -> FloatArray:
-    """Return the variance of each total given all measurements at and below it."""
-    known = np.empty(variances.size)
+    """Return the variance of each total given all measurements at and below it.
+
+    O(nodes).
+
+    Parameters
+    ----------
+    variances : ndarray of float64, shape (nodes,)
+        Variance of each node's own measurement; infinity: not measured.
+    first_child : ndarray of int64, shape (nodes + 1,)
+        Where the children of each node begin, as `Tree.first_child`.
+
+    Returns
+    -------
+    ndarray of float64, shape (nodes,)
+        The variances; minus the number of its free leaves at a node that its subtree
+        does not fix.
+    """
+    below = np.empty(variances.size)
     deepest = _deepest_nodes(first_child)
     for leaf in range(deepest):
         own = variances[leaf]
-        known[leaf] = own if own < np.inf else -1.0
+        below[leaf] = own if own < np.inf else -1.0
     for node in range(deepest, variances.size):
         own = variances[node]
         begin, end = first_child[node], first_child[node + 1]
         if begin == end:
-            known[node] = own if own < np.inf else -1.0
+            below[node] = own if own < np.inf else -1.0
             continue
         spread = 0.0
         free = 0.0
         for child in range(begin, end):
-            if known[child] < 0.0:
-                free -= known[child]
+            if below[child] < 0.0:
+                free -= below[child]
             else:
-                spread += known[child]
+                spread += below[child]
         if free > 0.0:
-            known[node] = own if own < np.inf else -free
+            below[node] = own if own < np.inf else -free
         elif own < np.inf and own + spread > 0.0:
             # The smaller of the two is multiplied by a number in [1/2, 1], so
             # neither a huge nor a tiny partner costs a digit.
             low = min(own, spread)
-            known[node] = low * (max(own, spread) / (own + spread))
+            below[node] = low * (max(own, spread) / (own + spread))
         else:
-            known[node] = spread
-    return known
+            below[node] = spread
+    return below
 
 
 @kernel
 def fit_upward(
-    noisy: FloatArray, variances: FloatArray, known: FloatArray, first_child: IntArray
+    noisy: FloatArray, variances: FloatArray, below: FloatArray, first_child: IntArray
 ) -> FloatArray:
-    """Estimate each node from its own subtree alone; free leaves count as 0."""
+    """Estimate each node from its own subtree alone; free leaves count as 0. O(nodes).
+
+    Parameters
+    ----------
+    noisy : ndarray of float64, shape (nodes,)
+        Measured totals; ignored where not measured.
+    variances : ndarray of float64, shape (nodes,)
+        Variance of each measurement; infinity: not measured, 0: exact.
+    below : ndarray of float64, shape (nodes,)
+        What `subtree_variances` returned.
+    first_child : ndarray of int64, shape (nodes + 1,)
+        Where the children of each node begin.
+
+    Returns
+    -------
+    ndarray of float64, shape (nodes,)
+        The estimates.
+    """
     fit = np.empty(noisy.size)
     deepest = _deepest_nodes(first_child)
     for leaf in range(deepest):
-        fit[leaf] = noisy[leaf] if known[leaf] >= 0.0 else 0.0
+        fit[leaf] = noisy[leaf] if below[leaf] >= 0.0 else 0.0
     for node in range(deepest, noisy.size):
         begin, end = first_child[node], first_child[node + 1]
         if begin == end:
-            fit[node] = noisy[node] if known[node] >= 0.0 else 0.0
+            fit[node] = noisy[node] if below[node] >= 0.0 else 0.0
             continue
         spread = 0.0
         total = 0.0
         free = False
         for child in range(begin, end):
             total += fit[child]
-            spread += known[child]
-            free |= known[child] < 0.0
+            spread += below[child]
+            free |= below[child] < 0.0
         own = variances[node]
         if own == np.inf:
             fit[node] = total
@@ -109,16 +154,28 @@ def _leaves_below(node: int, first_child: IntArray) -> int:
     begin, end = node, node + 1
     leaves = 0
     while begin < end:
-        for one in range(begin, end):
-            if first_child[one] == first_child[one + 1]:
+        for node_below in range(begin, end):
+            if first_child[node_below] == first_child[node_below + 1]:
                 leaves += 1
         begin, end = first_child[begin], first_child[end]
     return leaves
 
 
 @kernel
-def fit_downward(fit: FloatArray, known: FloatArray, first_child: IntArray) -> None:
-    """Share, in place, what each parent knows better than the sum of its children."""
+def fit_downward(fit: FloatArray, below: FloatArray, first_child: IntArray) -> None:
+    """Share, in place, what each parent knows better than the sum of its children.
+
+    O(nodes).
+
+    Parameters
+    ----------
+    fit : ndarray of float64, shape (nodes,)
+        What `fit_upward` returned; it becomes the least-squares fit.
+    below : ndarray of float64, shape (nodes,)
+        What `subtree_variances` returned.
+    first_child : ndarray of int64, shape (nodes + 1,)
+        Where the children of each node begin.
+    """
     for node in range(fit.size - 1, _deepest_nodes(first_child) - 1, -1):
         begin, end = first_child[node], first_child[node + 1]
         if begin == end:
@@ -127,9 +184,9 @@ def fit_downward(fit: FloatArray, known: FloatArray, first_child: IntArray) -> N
         free = 0.0
         total = 0.0
         loosest = begin
-        largest = known[begin]
+        largest = below[begin]
         for child in range(begin, end):
-            variance = known[child]
+            variance = below[child]
             total += fit[child]
             if variance < 0.0:
                 free -= variance
@@ -143,14 +200,14 @@ def fit_downward(fit: FloatArray, known: FloatArray, first_child: IntArray) -> N
             # Fixed children are already at their best: the free leaves fit any
             # remainder, and equal parts have the least norm.
             for child in range(begin, end):
-                if known[child] < 0.0:
-                    fit[child] += surplus * (-known[child] / free)
+                if below[child] < 0.0:
+                    fit[child] += surplus * (-below[child] / free)
         elif spread > 0.0:
             # The loosest child takes the remainder. Its own estimate and its share
             # may be huge and of opposite sign; their sum would lose the digits.
             rest = 0.0
             for child in range(begin, end):
-                value = fit[child] + surplus * (known[child] / spread)
+                value = fit[child] + surplus * (below[child] / spread)
                 fit[child] = value
                 rest += value if child != loosest else 0.0
             fit[loosest] = fit[node] - rest
@@ -166,11 +223,31 @@ def fit_downward(fit: FloatArray, known: FloatArray, first_child: IntArray) -> N
 def tree_fit(noisy: AnyArray, variances: FloatArray, tree: Tree) -> FloatArray:
     """Return the least-squares estimate of every node, consistent, in O(nodes).
 
-    A variance of infinity means not measured, 0 exact; of exact values that contradict
-    each other the ancestor wins. Leaves that the measurements leave open share the
-    remainder of their nearest fixed ancestor equally, or are 0 without one: the
-    solution of least norm.
+    Leaves that the measurements leave open share the remainder of their nearest fixed
+    ancestor equally, or are 0 without one: the solution of least norm.
 
+    Parameters
+    ----------
+    noisy : ndarray, shape (nodes,)
+        Measured totals, by row; ignored where not measured.
+    variances : ndarray of float64, shape (nodes,)
+        Variance of each measurement, by row. Infinity means not measured, 0 exact. Of
+        exact values that contradict each other the ancestor wins.
+    tree : Tree
+        The shape.
+
+    Returns
+    -------
+    ndarray of float64, shape (nodes,)
+        The estimates, by row; each parent is the sum of its children.
+
+    Raises
+    ------
+    InputError
+        If a variance is negative, or an array does not hold one number per node.
+
+    Examples
+    --------
     >>> from blowfish_fast.kernels import regular_tree
     >>> tree_fit(np.array([1.0, 0.0, 0.0]), np.ones(3), regular_tree(2, 2)).round(3)
     array([ 0.667, -0.333,  0.333])
@@ -179,16 +256,16 @@ def tree_fit(noisy: AnyArray, variances: FloatArray, tree: Tree) -> FloatArray:
     variances = tree.numbers(variances, "variances")
     if variances.min() < 0:
         raise InputError(f"variances must not be negative; received {variances.min()}")
-    known = subtree_variances(variances, tree.first_child)
-    fit = fit_upward(noisy, variances, known, tree.first_child)
-    fit_downward(fit, known, tree.first_child)
+    below = subtree_variances(variances, tree.first_child)
+    fit = fit_upward(noisy, variances, below, tree.first_child)
+    fit_downward(fit, below, tree.first_child)
     return tree.by_row(fit)
 
 
 @kernel
 def settle_family(
     fit: FloatArray,
-    known: FloatArray,
+    below: FloatArray,
     low: FloatArray,
     total: float,
     begin: int,
@@ -196,8 +273,23 @@ def settle_family(
 ) -> None:
     """Move the siblings `begin` to `end`, in place, to the closest with this total.
 
-    A child that falls below its bound is set to it, which only lowers the others, so it
-    never comes back. O(children) a round.
+    A child that falls below its bound is set to it. That only lowers the others, so the
+    child never comes back. O(children) a round.
+
+    Parameters
+    ----------
+    fit : ndarray of float64, shape (nodes,)
+        Estimates from below; those of the siblings are changed.
+    below : ndarray of float64, shape (nodes,)
+        Variances of these estimates, none negative.
+    low : ndarray of float64, shape (nodes,)
+        The least that each node may be.
+    total : float
+        What the siblings have to add up to.
+    begin : int
+        The first sibling.
+    end : int
+        The node after the last sibling.
     """
     left = total
     spread = 0.0
@@ -206,22 +298,22 @@ def settle_family(
     falls = False
     for child in range(begin, end):
         left -= fit[child]
-        spread += known[child]
-        loosest = child if known[child] > largest else loosest
-        largest = known[child] if known[child] > largest else largest
+        spread += below[child]
+        loosest = child if below[child] > largest else loosest
+        largest = below[child] if below[child] > largest else largest
     if spread == 0.0:
         if left != 0.0:
             _scale_to(fit, total, begin, end)
         return
     rest = 0.0
     for child in range(begin, end):
-        value = fit[child] + left * (known[child] / spread)
+        value = fit[child] + left * (below[child] / spread)
         rest += value if child != loosest else 0.0
         falls |= child != loosest and value < low[child]
     if not falls and total - rest >= low[loosest]:
         # Least squares as it is; the loosest child takes the remainder.
         for child in range(begin, end):
-            fit[child] += left * (known[child] / spread)
+            fit[child] += left * (below[child] / spread)
         fit[loosest] = total - rest
         return
     least = 0.0
@@ -233,13 +325,13 @@ def settle_family(
         if least > total:
             _scale_to(fit, total, begin, end)
         return
-    _project(fit, known, low, total, begin, end)
+    _project(fit, below, low, total, begin, end)
 
 
 @kernel
 def _project(
     fit: FloatArray,
-    known: FloatArray,
+    below: FloatArray,
     low: FloatArray,
     total: float,
     begin: int,
@@ -253,25 +345,25 @@ def _project(
         left = total
         spread = 0.0
         for child in range(begin, end):
-            if bound[child - begin] or known[child] == 0.0:
+            if bound[child - begin] or below[child] == 0.0:
                 left -= low[child]
             else:
                 left -= fit[child]
-                spread += known[child]
+                spread += below[child]
         for child in range(begin, end):
-            if bound[child - begin] or known[child] == 0.0:
+            if bound[child - begin] or below[child] == 0.0:
                 continue
-            if fit[child] + left * (known[child] / spread) < low[child]:
+            if fit[child] + left * (below[child] / spread) < low[child]:
                 bound[child - begin] = True
                 falls = True
     loosest = -1
     rest = 0.0
     for child in range(begin, end):
-        if bound[child - begin] or known[child] == 0.0:
+        if bound[child - begin] or below[child] == 0.0:
             fit[child] = low[child]
         else:
-            fit[child] += left * (known[child] / spread)
-            if loosest < 0 or known[child] > known[loosest]:
+            fit[child] += left * (below[child] / spread)
+            if loosest < 0 or below[child] > below[loosest]:
                 loosest = child
     for child in range(begin, end):
         rest += fit[child] if child != loosest else 0.0
@@ -283,22 +375,22 @@ def _project(
 @kernel
 def _scale_to(fit: FloatArray, total: float, begin: int, end: int) -> None:
     """Scale exact siblings that contradict an exact ancestor: the ancestor wins."""
-    found = 0.0
+    sum_of_siblings = 0.0
     for child in range(begin, end):
-        found += fit[child]
+        sum_of_siblings += fit[child]
     for child in range(begin, end):
-        if found > 0.0:
-            fit[child] *= total / found
+        if sum_of_siblings > 0.0:
+            fit[child] *= total / sum_of_siblings
         else:
             fit[child] = total / (end - begin)
 
 
 @kernel
-def _bounds(fit: FloatArray, known: FloatArray, first_child: IntArray) -> FloatArray:
+def _bounds(fit: FloatArray, below: FloatArray, first_child: IntArray) -> FloatArray:
     """Return what exact nodes at and below each node say, 0 without any."""
     low = np.zeros(fit.size)
     for node in range(fit.size):
-        if known[node] == 0.0:
+        if below[node] == 0.0:
             low[node] = max(fit[node], 0.0)
         else:
             for child in range(first_child[node], first_child[node + 1]):
@@ -308,20 +400,35 @@ def _bounds(fit: FloatArray, known: FloatArray, first_child: IntArray) -> FloatA
 
 @kernel
 def _settle(
-    fit: FloatArray, known: FloatArray, low: FloatArray, first_child: IntArray
+    fit: FloatArray, below: FloatArray, low: FloatArray, first_child: IntArray
 ) -> None:
     """Settle all families of a tree, from the root down."""
-    for node in range(known.size):
-        if known[node] < 0.0:
-            known[node] *= -FREE
+    for node in range(below.size):
+        if below[node] < 0.0:
+            below[node] *= -FREE
     for node in range(fit.size - 1, -1, -1):
         begin, end = first_child[node], first_child[node + 1]
         if begin < end:
-            settle_family(fit, known, low, fit[node], begin, end)
+            settle_family(fit, below, low, fit[node], begin, end)
 
 
 def lower_bounds(noisy: AnyArray, variances: FloatArray, tree: Tree) -> FloatArray:
-    """Return the least that exact nodes allow for each node; as `top_down_fit`."""
+    """Return the least that exact nodes allow for each node, in O(nodes).
+
+    Parameters
+    ----------
+    noisy : ndarray, shape (nodes,)
+        Measured totals, by row.
+    variances : ndarray of float64, shape (nodes,)
+        Variance of each measurement, by row; 0 means exact.
+    tree : Tree
+        The shape.
+
+    Returns
+    -------
+    ndarray of float64, shape (nodes,)
+        The bounds, by row; 0 where no exact node lies at or below the node.
+    """
     given = tree.numbers(noisy, "noisy"), tree.numbers(variances, "variances")
     return tree.by_row(_bounds(*given, tree.first_child))
 
@@ -334,21 +441,37 @@ def top_down_fit(
 ) -> FloatArray:
     """Return non-negative, consistent totals of every node, settled from the root down.
 
-    Variances as for `tree_fit`. Nodes in `settled` (rows, totals) are decided already:
-    the root and nodes that hang below each other, at least the `lower_bounds`. O(nodes)
-    for each round of a family; there are few.
+    It takes O(nodes) for each round of a family; there are few.
+
+    Parameters
+    ----------
+    noisy : ndarray, shape (nodes,)
+        Measured totals, by row; ignored where not measured.
+    variances : ndarray of float64, shape (nodes,)
+        Variance of each measurement, by row, as for `tree_fit`.
+    tree : Tree
+        The shape.
+    settled : tuple of (ndarray of int64, ndarray of float64), optional
+        Rows that are decided already, and their totals: the root and nodes that hang
+        below each other, none below its `lower_bounds`. Without it the root becomes the
+        larger of its least-squares total and what exact nodes say.
+
+    Returns
+    -------
+    ndarray of float64, shape (nodes,)
+        The totals, by row.
     """
     noisy = tree.numbers(noisy, "noisy")
     variances = tree.numbers(variances, "variances")
-    known = subtree_variances(variances, tree.first_child)
-    fit = fit_upward(noisy, variances, known, tree.first_child)
-    low = _bounds(fit, known, tree.first_child)
+    below = subtree_variances(variances, tree.first_child)
+    fit = fit_upward(noisy, variances, below, tree.first_child)
+    low = _bounds(fit, below, tree.first_child)
     fit[-1] = max(fit[-1], low[-1])
     if settled is not None:
         nodes, totals = settled
         fit[nodes] = low[nodes] = totals
-        known[nodes] = 0.0
-    _settle(fit, known, low, tree.first_child)
+        below[nodes] = 0.0
+    _settle(fit, below, low, tree.first_child)
     return tree.by_row(fit)
 
 
@@ -384,9 +507,27 @@ def pruned_leaves(
 ) -> FloatArray:
     """Return the leaves of a fitted tree, even below every node of a small total.
 
-    A node is cut if its total in `fit`, consistent, lies below the largest of the
-    `thresholds` among its leaves; its cells share it. `edges`, rising from 0, are the
-    cell edges of the leaves. O(nodes).
+    O(nodes).
+
+    A box with few records holds little that its children could tell beyond their noise.
+    So a node is cut if its total lies below the largest threshold among its leaves, and
+    its cells share the total.
+
+    Parameters
+    ----------
+    fit : ndarray of float64, shape (nodes,)
+        Consistent totals, by row.
+    thresholds : ndarray of float64, shape (leaves,)
+        The least total that each leaf asks of a node above it.
+    tree : Tree
+        The shape.
+    edges : ndarray of int64, shape (leaves + 1,)
+        Cell edges of the leaves, rising from 0.
+
+    Returns
+    -------
+    ndarray of float64, shape (leaves,)
+        The total of each leaf.
     """
     fit = tree.numbers(fit, "fit")
     sizes = edges[tree.ends] - edges[tree.starts]

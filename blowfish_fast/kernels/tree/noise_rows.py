@@ -1,13 +1,18 @@
 """What the noise of each node lets through to an answer: a row of sums.
 
-A pull of 1 on a node (``spread`` has the words) reaches its noise and its subtree's:
+A pull of 1 on a node reaches its own noise and, by the keeps on the way, that of its
+whole subtree (``spread`` has the words):
 
     row:   share   keep  |  own noise alone: five  |  whole subtree: five
            share and five of all earlier siblings  |  the same of all later ones
 
 The five are the sum of variances, of squared scales, the largest scale, the sum of
-squared coefficients, and the unscaled width of the largest row. Subtrees that are alike
-share rows, of which a tree with one scale per level has a few dozen.
+squared coefficients, and the unscaled width of the largest row. A leaf with variance 8
+and Laplace scale 2 has the five numbers 8, 4, 2, 1, 2.
+
+Subtrees that are alike share rows: a tree with one scale per level and a million nodes
+has a few dozen. The sums of earlier and later siblings are kept, because all siblings
+on one side of an end of a range have the same pull.
 """
 
 from __future__ import annotations
@@ -41,7 +46,16 @@ LOW_BITS = 2**62 - 1
 
 
 class NodeRows(NamedTuple):
-    """Rows of sums, and the row of every node; siblings have consecutive rows."""
+    """The rows of sums, and which row each node has.
+
+    Attributes
+    ----------
+    rows : ndarray of float64, shape (rows, 24)
+        The columns `SHARE`, `KEEP`, `OWN` (five), `WHOLE` (five), `EARLIER` (six) and
+        `LATER` (six).
+    row_of : ndarray, shape (nodes,)
+        The row of each node, int32; siblings have consecutive rows.
+    """
 
     rows: FloatArray
     row_of: AnyArray
@@ -49,7 +63,26 @@ class NodeRows(NamedTuple):
 
 @helper
 def add_noise(sums: Sums, rows: FloatArray, row: int, column: int, pull: float) -> Sums:
-    """Add the noise in five columns of a row, under one pull."""
+    """Add the noise in five columns of a row, under one pull.
+
+    Parameters
+    ----------
+    sums : Sums
+        The five sums so far: variance, square, largest, steps and width.
+    rows : ndarray of float64, shape (rows, 24)
+        The rows of `NodeRows`.
+    row : int
+        Which row.
+    column : int
+        The first of the five columns.
+    pull : float
+        How far the answer follows the node.
+
+    Returns
+    -------
+    Sums
+        The five sums with this noise added.
+    """
     variance, square, largest, steps, width = sums
     both = pull * pull
     reach = rows[row, column + 2] * abs(pull)
@@ -62,44 +95,61 @@ def add_noise(sums: Sums, rows: FloatArray, row: int, column: int, pull: float) 
 
 
 @kernel
-def _share(known: FloatArray, begin: int, end: int, shares: FloatArray) -> None:
+def _share(below: FloatArray, begin: int, end: int, shares: FloatArray) -> None:
     """Write the part that each of some siblings takes of their parent's surplus."""
     free = 0.0
     spread = 0.0
     for child in range(begin, end):
-        if known[child] < 0.0:
-            free -= known[child]
+        if below[child] < 0.0:
+            free -= below[child]
         else:
-            spread += known[child]
+            spread += below[child]
     for child in range(begin, end):
         if free > 0.0:
-            shares[child] = max(-known[child], 0.0) / free
+            shares[child] = max(-below[child], 0.0) / free
         elif spread > 0.0:
-            shares[child] = known[child] / spread
+            shares[child] = below[child] / spread
         else:
             # All are exact: there is no surplus, and no noise that a part would reach.
             shares[child] = 1.0 / (end - begin)
 
 
 @kernel
-def surplus_shares(known: FloatArray, first_child: IntArray) -> FloatArray:
-    """Return the part of its parent's surplus that each node takes, as the fit does."""
-    shares = np.ones(known.size)
-    for node in range(known.size):
-        _share(known, first_child[node], first_child[node + 1], shares)
+def surplus_shares(below: FloatArray, first_child: IntArray) -> FloatArray:
+    """Return the part of its parent's surplus that each node takes, as the fit does.
+
+    Parameters
+    ----------
+    below : ndarray of float64, shape (nodes,)
+        What `subtree_variances` returned.
+    first_child : ndarray of int64, shape (nodes + 1,)
+        Where the children of each node begin.
+
+    Returns
+    -------
+    ndarray of float64, shape (nodes,)
+        The shares; those of siblings add up to 1. The root has 1.
+    """
+    shares = np.ones(below.size)
+    for node in range(below.size):
+        _share(below, first_child[node], first_child[node + 1], shares)
     return shares
 
 
 @kernel
 def _alike(
-    one: int, two: int, words: IntArray, kinds: AnyArray, first_child: IntArray
+    first_node: int,
+    second_node: int,
+    words: IntArray,
+    kinds: AnyArray,
+    first_child: IntArray,
 ) -> bool:
     """Return whether two nodes have the same noise, and children of the same kinds."""
-    first, second = first_child[one], first_child[two]
-    children = first_child[one + 1] - first
-    same = children == first_child[two + 1] - second
+    first, second = first_child[first_node], first_child[second_node]
+    children = first_child[first_node + 1] - first
+    same = children == first_child[second_node + 1] - second
     for column in range(words.shape[0]):
-        same = same and words[column, one] == words[column, two]
+        same = same and words[column, first_node] == words[column, second_node]
     for child in range(children if same else 0):
         same = same and kinds[first + child] == kinds[second + child]
     return bool(same)
@@ -109,8 +159,23 @@ def _alike(
 def subtree_kinds(words: IntArray, first_child: IntArray) -> tuple[AnyArray, AnyArray]:
     """Return the kind of each node's subtree, and the first node of each kind.
 
-    `words`, (columns, nodes) and none negative, are what a node is told apart by,
-    besides the kinds of its children. Kinds are numbered as they are met.
+    Two nodes are of one kind if they have the same words and children of the same
+    kinds. A hash table of the kinds met so far makes it O(nodes); sorting would cost
+    more.
+
+    Parameters
+    ----------
+    words : ndarray of int64, shape (columns, nodes)
+        What a node is told apart by, none negative.
+    first_child : ndarray of int64, shape (nodes + 1,)
+        Where the children of each node begin.
+
+    Returns
+    -------
+    kinds : ndarray, shape (nodes,)
+        The kind of each node, int32, numbered as they are met.
+    firsts : ndarray, shape (kinds,)
+        The first node of each kind, int32.
     """
     nodes = first_child.size - 1
     size = 1
@@ -149,12 +214,15 @@ def _fill_row(
     rows: FloatArray,
     row: int,
     node: int,
-    below: int,
+    first_row_below: int,
     noise: Noise,
     first_child: IntArray,
 ) -> None:
-    """Fill a row but for its siblings; the rows of its children begin at `below`."""
-    variances, scales, squares, known, shares = noise
+    """Fill a row but for its siblings.
+
+    The rows of its children begin at `first_row_below`.
+    """
+    variances, scales, squares, below, shares = noise
     own, scale = variances[node], scales[node]
     begin, end = first_child[node], first_child[node + 1]
     gain = 1.0
@@ -163,9 +231,9 @@ def _fill_row(
     free = False
     sums = (0.0, 0.0, 0.0, 0.0, 0.0)
     for child in range(begin, end):
-        free |= known[child] < 0.0
-        spread += known[child]
-        sums = add_noise(sums, rows, below + child - begin, WHOLE, 1.0)
+        free |= below[child] < 0.0
+        spread += below[child]
+        sums = add_noise(sums, rows, first_row_below + child - begin, WHOLE, 1.0)
     if begin < end:
         if own == np.inf:
             keep = 1.0
@@ -242,7 +310,22 @@ def tree_noise(
 ) -> NodeRows:
     """Return what the spread of any query needs of each node; O(nodes), once.
 
-    `squares`: the summed squared coefficients of a row that is itself a sum of draws.
+    Parameters
+    ----------
+    variances : ndarray of float64, shape (nodes,)
+        Variance of each measurement, by row; infinity: not measured, 0: exact.
+    scales : ndarray of float64, shape (nodes,)
+        Laplace scale of each measurement, by row; ignored where exact or not measured.
+    tree : Tree
+        The shape.
+    squares : ndarray of float64, shape (nodes,), optional
+        For measurements that are sums of several draws, the sum of the squared
+        coefficients of these; 1 for each by default.
+
+    Returns
+    -------
+    NodeRows
+        The rows of sums.
     """
     variances = tree.numbers(variances, "variances")
     scales = tree.numbers(scales, "scales")
@@ -254,7 +337,7 @@ def tree_noise(
         told_by.append(squares)
     words = np.stack(told_by).view(np.int64)
     kinds, firsts = subtree_kinds(words, tree.first_child)
-    known = subtree_variances(variances, tree.first_child)
+    below = subtree_variances(variances, tree.first_child)
     # The shares are worked out for the first subtree of each kind.
-    noise = (variances, scales, squares, known, np.empty(known.size))
+    noise = (variances, scales, squares, below, np.empty(below.size))
     return NodeRows(*_fill_rows(kinds, firsts, noise, tree.first_child))

@@ -1,10 +1,17 @@
 """Distances between leaves of a tree with integer lengths, and the largest of them.
 
 A record that comes or goes pays the rate of every node from its leaf to the root, one
-that changes its leaf the nodes that hold exactly one of the two. That is a metric in
-which diameters (two ends and a length) merge by four distances, also where sets overlap
-(Lemma HI5, ``docs/proofs/hierarchy.md``): windows of any length are two overlapping
-windows of a power of two.
+that changes its leaf the nodes that hold exactly one of the two:
+
+    rates        5                 path to the left leaf  4 + 2 + 5 = 11
+              2     3              path to the right leaf     3 + 5 =  8
+            1   4                  pair of the two        4 + 2 + 3 =  9
+
+("the left leaf" is the one with rate 4.) That is a distance in the tree whose edge
+above each node is as long as its rate. In such a metric a diameter of two sets together
+has its ends among the four ends of theirs (Lemma HI5, ``docs/proofs/hierarchy.md``). So
+diameters (two ends and a length) merge by four distances, and merging sets that overlap
+does no harm: windows of any length are two overlapping windows of a power of two.
 """
 
 from __future__ import annotations
@@ -44,8 +51,20 @@ def _worst_ways(rates: IntArray, first_child: IntArray) -> tuple[IntArray, IntAr
 def heaviest_path(rates: IntArray, tree: Tree) -> int:
     """Return what the worst record pays when it comes or goes, in O(nodes).
 
-    Rates are not negative; their sums along two paths must fit int64.
+    Parameters
+    ----------
+    rates : ndarray of int64, shape (nodes,)
+        Rate of each node, by row, not negative. Sums along two paths fit int64.
+    tree : Tree
+        The shape.
 
+    Returns
+    -------
+    int
+        The heaviest path from a leaf to the root.
+
+    Examples
+    --------
     >>> from blowfish_fast.kernels import regular_tree
     >>> heaviest_path(np.array([1, 4, 3, 2, 0, 5]), regular_tree(3, 2))
     11
@@ -55,8 +74,24 @@ def heaviest_path(rates: IntArray, tree: Tree) -> int:
 
 
 def heaviest_pair(rates: IntArray, tree: Tree) -> int:
-    """Return what the worst record pays when it may change to any other leaf. O(nodes).
+    """Return what the worst record pays when it may change to any other leaf.
 
+    It takes O(nodes).
+
+    Parameters
+    ----------
+    rates : ndarray of int64, shape (nodes,)
+        Rate of each node, by row, as for `heaviest_path`.
+    tree : Tree
+        The shape.
+
+    Returns
+    -------
+    int
+        The largest distance of two leaves; 0 if there is one leaf only.
+
+    Examples
+    --------
     >>> from blowfish_fast.kernels import regular_tree
     >>> heaviest_pair(np.array([1, 4, 3, 2, 0, 5]), regular_tree(3, 2))
     9
@@ -66,17 +101,17 @@ def heaviest_pair(rates: IntArray, tree: Tree) -> int:
 
 
 @kernel
-def _distance(one: int, two: int, rates: IntArray, parents: IntArray) -> int:
+def _distance(first: int, second: int, rates: IntArray, parents: IntArray) -> int:
     """Return the rates on the way between two nodes, the meeting point left out."""
     total = 0
-    while one != two:
+    while first != second:
         # The smaller number is never above the larger: it has to climb.
-        if one < two:
-            total += rates[one]
-            one = parents[one]
+        if first < second:
+            total += rates[first]
+            first = parents[first]
         else:
-            total += rates[two]
-            two = parents[two]
+            total += rates[second]
+            second = parents[second]
     return total
 
 
@@ -92,12 +127,14 @@ def _merged(
     best = first if first[2] >= second[2] else second
     for left in range(2):
         for right in range(2):
-            one, two = first[left], second[right]
-            if (left and one == first[0]) or (right and two == second[0]):
+            end_of_first, end_of_second = first[left], second[right]
+            if (left and end_of_first == first[0]) or (
+                right and end_of_second == second[0]
+            ):
                 continue
-            length = _distance(one, two, rates, parents)
+            length = _distance(end_of_first, end_of_second, rates, parents)
             if length > best[2]:
-                best = (one, two, length)
+                best = (end_of_first, end_of_second, length)
     return best
 
 
@@ -111,7 +148,10 @@ def _merge_shifted(
     rates: IntArray,
     parents: IntArray,
 ) -> None:
-    """Merge each entry with the one `shift` further on; equal results are reused."""
+    """Merge each entry of a line with the one `shift` further on, where there is one.
+
+    Neighbouring windows often have the same diameters: the last result serves again.
+    """
     old_first = (-2, -2, -2)
     old_second = (-2, -2, -2)
     result = (-1, -1, 0)
@@ -170,7 +210,26 @@ def _box_diameters(
 def within_reach(
     nodes: IntArray, far: IntArray, rates: IntArray, parents: IntArray
 ) -> int:
-    """Return the largest diameter of the windows ``i .. far[i]`` of one line."""
+    """Return the largest diameter of the windows ``i .. far[i]`` of one line.
+
+    It takes O(n log n) merges: windows of a power of two cells are built by doubling.
+
+    Parameters
+    ----------
+    nodes : ndarray of int64, shape (n,)
+        The node of the leaf at each place of the line.
+    far : ndarray of int64, shape (n,)
+        The last place of the window that begins at each place, which it includes.
+    rates : ndarray of int64, shape (nodes,)
+        Rate of each node, in the order of the nodes.
+    parents : ndarray of int64, shape (nodes,)
+        The node above each node; -1 at the root.
+
+    Returns
+    -------
+    int
+        The largest distance of two leaves in one window.
+    """
     diameters = _single(nodes)
     longest = 1
     for place in range(far.size):
@@ -202,8 +261,10 @@ def _reach_along(
 ) -> int:
     """Return the largest distance of leaves i <= j <= far[i]; `far` never decreases.
 
-    Windows only move forward, and nodes that cannot exceed what was found are left out
-    (Lemma HI5). O(leaves) per level at most.
+    Two leaves part at one node. The best partner of a leaf that reaches beyond its
+    child lies in a window whose ends only move forward. Nodes below which no pair can
+    be farther apart than the best pair so far are left out (Lemma HI5). O(leaves) per
+    level at most.
     """
     heaviest, pairs = _worst_ways(rates, first_child)
     ways = heaviest
@@ -238,7 +299,22 @@ def _reach_along(
 
 
 def reach_along(far: IntArray, rates: IntArray, tree: Tree) -> int:
-    """Return the largest distance of leaves i <= j <= far[i]; `rates` are by node."""
+    """Return the largest distance of leaves i <= j <= far[i] of the tree's line.
+
+    Parameters
+    ----------
+    far : ndarray of int64, shape (leaves,)
+        The last leaf that each leaf may change to; it never decreases.
+    rates : ndarray of int64, shape (nodes,)
+        Rate of each node, in the order of the nodes.
+    tree : Tree
+        The shape.
+
+    Returns
+    -------
+    int
+        The largest distance.
+    """
     runs = (tree.leaf_nodes, tree.starts, tree.ends)
     return int(_reach_along(far, rates, tree.first_child, *runs))
 
@@ -280,22 +356,31 @@ def _of_pairs(
     worst = 0
     root = parents.size - 1
     for pair in range(first.size):
-        one, two = first[pair], second[pair]
-        if one < 0 or two < 0:
+        first_node, second_node = first[pair], second[pair]
+        if first_node < 0 or second_node < 0:
             length = rates[root]
-            one = max(one, two)
-            if one < 0:
+            first_node = max(first_node, second_node)
+            if first_node < 0:
                 continue
-            length += _distance(one, root, rates, parents)
+            length += _distance(first_node, root, rates, parents)
         else:
-            length = _distance(one, two, rates, parents)
+            length = _distance(first_node, second_node, rates, parents)
         worst = max(worst, length)
     return worst
 
 
 class LeafDistances:
-    """The metric on the leaves of a tree, with rates as for `heaviest_path`.
+    """The metric on the leaves of a tree whose nodes have integer rates.
 
+    Parameters
+    ----------
+    rates : ndarray of int64, shape (nodes,)
+        Rate of each node, by row, not negative. Sums along two paths fit int64.
+    tree : Tree
+        The shape.
+
+    Examples
+    --------
     >>> from blowfish_fast.kernels import regular_tree
     >>> metric = LeafDistances(np.array([1, 4, 3, 2, 0, 5]), regular_tree(3, 2))
     >>> metric.of_pairs(np.array([0, 1]), np.array([1, -1]))
@@ -319,12 +404,38 @@ class LeafDistances:
         return np.where(flat < 0, -1, self.tree.leaf_nodes[flat])
 
     def of_pairs(self, first: IntArray, second: IntArray) -> int:
-        """Return the largest distance of pairs; -1 is "absent", above the root."""
-        one, two = self._nodes(first), self._nodes(second)
-        return int(_of_pairs(one, two, self.rates, self.tree.parents))
+        """Return the largest distance of listed pairs of leaves.
+
+        Parameters
+        ----------
+        first : ndarray of int64
+            The leaf at one end of each pair; -1 is "absent", above the root.
+        second : ndarray of int64
+            The leaf at the other end.
+
+        Returns
+        -------
+        int
+            The largest distance.
+        """
+        first_nodes, second_nodes = self._nodes(first), self._nodes(second)
+        return int(_of_pairs(first_nodes, second_nodes, self.rates, self.tree.parents))
 
     def in_groups(self, leaves: IntArray, groups: IntArray) -> int:
-        """Return the largest distance between leaves of one group, from 0 on."""
+        """Return the largest distance between two leaves of one group.
+
+        Parameters
+        ----------
+        leaves : ndarray of int64
+            Leaves.
+        groups : ndarray of int64
+            The group of each leaf, numbered from 0.
+
+        Returns
+        -------
+        int
+            The largest distance; 0 without leaves.
+        """
         if leaves.size == 0:
             return 0
         groups = np.ascontiguousarray(groups, dtype=np.int64).reshape(-1)
@@ -333,7 +444,20 @@ class LeafDistances:
         return int(_in_groups(nodes, groups, count, self.rates, self.tree.parents))
 
     def within_reach(self, lines: IntArray, far: IntArray) -> int:
-        """Return the largest distance of leaves i <= j <= far[i] along any line."""
+        """Return the largest distance of leaves at places i <= j <= far[i] of one line.
+
+        Parameters
+        ----------
+        lines : ndarray of int64, shape (lines, n)
+            The leaf of each cell of each line.
+        far : ndarray of int64, shape (n,)
+            The last place that each place reaches; it never decreases.
+
+        Returns
+        -------
+        int
+            The largest distance along any line.
+        """
         far, tree = np.ascontiguousarray(far, dtype=np.int64), self.tree
         worst = 0
         for line in lines:
@@ -348,7 +472,20 @@ class LeafDistances:
         return worst
 
     def in_boxes(self, grid: IntArray, sides: IntArray) -> int:
-        """Return the largest distance in one box of a grid of leaves; -1 is no leaf."""
+        """Return the largest distance of leaves of cells in one box of these sides.
+
+        Parameters
+        ----------
+        grid : ndarray of int64
+            The leaf of each cell of the grid, -1 where there is none.
+        sides : ndarray of int64
+            How many cells a box has along each axis.
+
+        Returns
+        -------
+        int
+            The largest distance over all places of the box.
+        """
         shape = np.array(grid.shape, dtype=np.int64)
         spans = np.minimum(np.asarray(sides, dtype=np.int64), shape)
         nodes = self._nodes(grid)
@@ -394,9 +531,27 @@ def uncrossed_nodes(
 ) -> BoolArray:
     """Mark the nodes that every part of the leaves lies wholly inside or outside of.
 
-    No edge inside a part, or from a part marked in `private` to "absent", changes their
-    totals (Lemma HI6). `labels` is None where all leaves are in one part. O(nodes).
+    O(nodes).
 
+    No edge between leaves of one part, or from a part marked in `private` to "absent",
+    changes the total of such a node (Lemma HI6).
+
+    Parameters
+    ----------
+    tree : Tree
+        The shape.
+    labels : ndarray of int64 or None, shape (leaves,)
+        The part of each leaf; None where all leaves are in one part.
+    private : ndarray of bool, shape (parts,)
+        Which parts have an edge to "absent".
+
+    Returns
+    -------
+    ndarray of bool, shape (nodes,)
+        The marks, by row.
+
+    Examples
+    --------
     >>> from blowfish_fast.kernels import regular_tree
     >>> halves = np.array([0, 0, 1, 1]), np.array([False, True])
     >>> uncrossed_nodes(regular_tree(4, 2), *halves)

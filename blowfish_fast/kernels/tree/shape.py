@@ -9,9 +9,10 @@ level, the root last:
         5   6      7      7 has one child, 4
        0 1 2 3     4
 
-The children of node v are ``first_child[v] .. first_child[v + 1]``, and no node is
-above one of a larger number. Values travel in *rows*: one number per node in the order
-of whoever made the tree.
+So the children of node v are ``first_child[v] .. first_child[v + 1]`` (none for a
+leaf), one pass over the numbers goes up, the reverse goes down, and of two different
+nodes the one with the smaller number is never above the other. Values travel in *rows*:
+one number per node in the order of whoever made the tree.
 """
 
 from __future__ import annotations
@@ -34,8 +35,21 @@ Values = TypeVar("Values", BoolArray, IntArray, FloatArray)
 class Tree:
     """The shape of a tree, made by `regular_tree` and `tree_of_parents`.
 
-    `fan_out` is the most children of a node of a regular tree; None for any other.
+    Parameters
+    ----------
+    first_child : ndarray of int64, shape (nodes + 1,)
+        Where the children of each node begin; see the head of this file.
+    leaves : int
+        Number of leaves.
+    fan_out : int, optional
+        The most children of a node of a regular tree; None for any other.
+    leaf_nodes : ndarray of int64, shape (leaves,), optional
+        The node of each leaf from left to right; the first nodes by default.
+    node_of_row : ndarray of int64, shape (nodes,), optional
+        The node of each row; rows are in the order of nodes by default.
 
+    Examples
+    --------
     >>> tree = regular_tree(3, 2)
     >>> tree.first_child, tree.parents
     (array([0, 0, 0, 0, 2, 3, 5]), array([ 3,  3,  4,  5,  5, -1]))
@@ -127,13 +141,49 @@ class Tree:
         return values if self._node_of_row is None else values[self._node_of_row]
 
     def numbers(self, values: AnyArray, name: str) -> FloatArray:
-        """Return one float64 per node, in their order, of what comes in rows."""
+        """Return one float64 per node, in the order of nodes, of what comes in rows.
+
+        Parameters
+        ----------
+        values : array-like, shape (nodes,)
+            One number per row.
+        name : str
+            What the caller calls the values, for the message.
+
+        Returns
+        -------
+        ndarray of float64, shape (nodes,)
+            The numbers.
+
+        Raises
+        ------
+        InputError
+            If there is not one number per node.
+        """
         array = np.ascontiguousarray(values, dtype=np.float64)
         self._check(array, name)
         return self.by_node(array)
 
     def integers(self, values: AnyArray, name: str) -> IntArray:
-        """Return one int64 per node, in their order, of what comes in rows."""
+        """Return one int64 per node, in the order of the nodes, of what comes in rows.
+
+        Parameters
+        ----------
+        values : array-like, shape (nodes,)
+            One whole number per row.
+        name : str
+            What the caller calls the values, for the message.
+
+        Returns
+        -------
+        ndarray of int64, shape (nodes,)
+            The numbers.
+
+        Raises
+        ------
+        InputError
+            If there is not one number per node.
+        """
         array = np.ascontiguousarray(values, dtype=np.int64)
         self._check(array, name)
         return self.by_node(array)
@@ -149,22 +199,43 @@ class Tree:
 @kernel
 def _run_ends(first_child: IntArray, leaf_nodes: IntArray, last: bool) -> IntArray:
     """Return the first or the last leaf below each node."""
-    found = np.empty(first_child.size - 1, dtype=np.int64)
+    outermost_leaf = np.empty(first_child.size - 1, dtype=np.int64)
     for leaf in range(leaf_nodes.size):
-        found[leaf_nodes[leaf]] = leaf
-    for node in range(found.size):
+        outermost_leaf[leaf_nodes[leaf]] = leaf
+    for node in range(outermost_leaf.size):
         begin, end = first_child[node], first_child[node + 1]
         if begin < end:
-            found[node] = found[end - 1 if last else begin]
-    return found
+            outermost_leaf[node] = outermost_leaf[end - 1 if last else begin]
+    return outermost_leaf
 
 
 def tree_levels(leaves: int, fan_out: int) -> tuple[IntArray, IntArray]:
     """Return how many nodes each level of a regular tree has, and where each begins.
 
-    Level 0 holds the leaves, the last level the root; the last offset is the number of
-    nodes. A node has at most `fan_out` children, at least 2.
+    Level 0 holds the leaves, the last level the root alone. Node `i` of level `l` has
+    the number ``offsets[l] + i``.
 
+    Parameters
+    ----------
+    leaves : int
+        Number of leaves, at least 1.
+    fan_out : int
+        The most children of a node, at least 2.
+
+    Returns
+    -------
+    sizes : ndarray of int64, shape (levels,)
+        The number of nodes of each level.
+    offsets : ndarray of int64, shape (levels + 1,)
+        Where each level begins; at the end, the number of nodes.
+
+    Raises
+    ------
+    InputError
+        If there is no leaf, or the fan-out is below 2.
+
+    Examples
+    --------
     >>> tree_levels(5, 2)
     (array([5, 3, 2, 1]), array([ 0,  5,  8, 10, 11]))
     """
@@ -183,7 +254,20 @@ def tree_levels(leaves: int, fan_out: int) -> tuple[IntArray, IntArray]:
 
 @kernel
 def regular_first_child(offsets: IntArray, fan_out: int) -> IntArray:
-    """Return `Tree.first_child` of a regular tree from the offsets of its levels."""
+    """Return `Tree.first_child` of a regular tree from the offsets of its levels.
+
+    Parameters
+    ----------
+    offsets : ndarray of int64, shape (levels + 1,)
+        Where each level begins, from `tree_levels`.
+    fan_out : int
+        The most children of a node.
+
+    Returns
+    -------
+    ndarray of int64, shape (nodes + 1,)
+        Where the children of each node begin.
+    """
     nodes = offsets[offsets.size - 1]
     first = np.zeros(nodes + 1, dtype=np.int64)
     for level in range(1, offsets.size - 1):
@@ -201,8 +285,28 @@ _REGULAR: WeakValueDictionary[tuple[int, int], Tree] = WeakValueDictionary()
 def regular_tree(leaves: int, fan_out: int) -> Tree:
     """Return the tree in which every node but those at the rim has `fan_out` children.
 
-    A node at the right rim may have a single child, its own copy. O(nodes).
+    A node at the right rim may have a single child, its own copy. Trees in use are
+    shared: asking again for the same one costs O(levels), the first time O(nodes).
 
+    Parameters
+    ----------
+    leaves : int
+        Number of leaves, at least 1.
+    fan_out : int
+        The most children of a node, at least 2.
+
+    Returns
+    -------
+    Tree
+        The tree.
+
+    Raises
+    ------
+    InputError
+        If there is no leaf, or the fan-out is below 2.
+
+    Examples
+    --------
     >>> regular_tree(5, 2).nodes
     11
     """
@@ -229,6 +333,25 @@ def _add_upward(totals: IntArray, first_child: IntArray) -> None:
 def tree_totals(leaf_counts: IntArray, tree: Tree) -> IntArray:
     """Return the exact total of every node, from the count of each leaf, in O(nodes).
 
+    Parameters
+    ----------
+    leaf_counts : ndarray of int64, shape (leaves,)
+        The count of each leaf.
+    tree : Tree
+        The shape.
+
+    Returns
+    -------
+    ndarray of int64, shape (nodes,)
+        The totals, by row.
+
+    Raises
+    ------
+    InputError
+        If there is not one count per leaf.
+
+    Examples
+    --------
     >>> tree_totals(np.array([1, 2, 3]), regular_tree(3, 2))
     array([1, 2, 3, 3, 3, 6])
     """
@@ -253,7 +376,27 @@ def shift_of(fan_out: int) -> int:
 def weights_from_shares(
     shares: FloatArray, sizes: IntArray, offsets: IntArray, fan_out: int
 ) -> FloatArray:
-    """Return node weights from shares of what is left above; paths add up to 1."""
+    """Return the weights of nodes that take these shares of what is left above them.
+
+    Leaves take all that is left, so every path from the root to a leaf adds up to 1.
+    With two leaves and a share of 0.25 at the root the weights are 0.75, 0.75 and 0.25.
+
+    Parameters
+    ----------
+    shares : ndarray of float64, shape (nodes,)
+        The part of what is left that each node takes, from 0 to 1.
+    sizes : ndarray of int64, shape (levels,)
+        The number of nodes of each level, from `tree_levels`.
+    offsets : ndarray of int64, shape (levels + 1,)
+        Where each level begins.
+    fan_out : int
+        The most children of a node.
+
+    Returns
+    -------
+    ndarray of float64, shape (nodes,)
+        The weights.
+    """
     weights = np.ones(shares.size)
     for level in range(sizes.size - 1, 0, -1):
         below = offsets[level - 1]
@@ -272,7 +415,24 @@ def weights_from_shares(
 def shares_from_weights(
     weights: FloatArray, sizes: IntArray, offsets: IntArray, fan_out: int
 ) -> FloatArray:
-    """Return the shares behind node weights, whose path sums are any one constant."""
+    """Return the shares behind node weights: the inverse of `weights_from_shares`.
+
+    Parameters
+    ----------
+    weights : ndarray of float64, shape (nodes,)
+        Weights that add up to the same constant along every path.
+    sizes : ndarray of int64, shape (levels,)
+        The number of nodes of each level, from `tree_levels`.
+    offsets : ndarray of int64, shape (levels + 1,)
+        Where each level begins.
+    fan_out : int
+        The most children of a node.
+
+    Returns
+    -------
+    ndarray of float64, shape (nodes,)
+        The shares; leaves have 1.
+    """
     remaining = weights.copy()
     shares = np.ones(weights.size)
     for level in range(1, sizes.size):
@@ -288,7 +448,11 @@ def shares_from_weights(
 def _leaf_runs(
     parents: IntArray, starts: IntArray, ends: IntArray, children: IntArray
 ) -> int:
-    """Write the leaves below each row; return their number, or -1 for no valid tree."""
+    """Write the leaves below each row; return their number, or -1 for no valid tree.
+
+    -1 means that a parent comes before its child, that there is more than one root,
+    that a leaf comes after an inner node, or that the leaves of a node are not one run.
+    """
     nodes = parents.size
     for node in range(nodes - 1):
         if parents[node] <= node or parents[node] >= nodes:
@@ -439,7 +603,20 @@ def leaf_first_numbers(parents: IntArray) -> IntArray:
 
 
 def renumber_nodes(parents: IntArray, numbers: IntArray) -> IntArray:
-    """Return the parents of a tree whose nodes got new numbers."""
+    """Return the parents of a tree whose nodes got new numbers.
+
+    Parameters
+    ----------
+    parents : ndarray of int64, shape (nodes,)
+        The node above each node, -1 at the root.
+    numbers : ndarray of int64, shape (nodes,)
+        The new number of each node, as `leaf_first_numbers` gives them.
+
+    Returns
+    -------
+    ndarray of int64, shape (nodes,)
+        The parents in the new numbering.
+    """
     again = np.empty(parents.size, dtype=np.int64)
     again[numbers] = np.where(parents < 0, -1, numbers[parents])
     return again

@@ -1,15 +1,30 @@
 """The exact spread of the noise in any query answered from a fitted tree.
 
-A node's *coverage* is what the query takes of it, for a parent the average of its
+Two numbers per node give the coefficient of its noise in one answer. Its *coverage* is
+what the query takes of it: 1 inside, 0 outside, and for a parent the average of its
 children, weighed by their shares of a surplus. Its *pull* is how far the answer follows
-its total beyond what the ancestors already say:
+the node's total beyond what the ancestors already say:
 
     pull(root)  = coverage(root)
     pull(child) = keep(parent) * pull(parent) + coverage(child) - coverage(parent)
     coefficient = (1 - keep) * pull
 
-where keep is the weight the parent's fit gives to its children. Below evenly covered
-nodes, and for all siblings on one side, ``noise_rows`` holds the sums.
+where keep is the weight the parent's fit gives to its children rather than to its own
+measurement. An example: a root over two leaves, all three measured with variance 1, and
+the query that takes the left leaf. The root keeps 1/3 for its children.
+
+                    root          left leaf                right leaf
+    coverage        1/2           1                        0
+    pull            1/2           1/3 * 1/2 + 1/2 = 2/3    1/3 * 1/2 - 1/2 = -1/3
+    coefficient     1/3           2/3                      -1/3
+
+The variance is 1/9 + 4/9 + 1/9 = 2/3, as of any of two numbers whose sum was measured
+too.
+
+A node that the query covers evenly passes its pull down multiplied by keeps alone, so
+one row of sums (``noise_rows``) stands for its whole subtree. Of the siblings of a node
+with an end of a range inside, all earlier ones have one pull and all later ones
+another, so sums over these are in the rows too: a few steps per level.
 """
 
 from __future__ import annotations
@@ -55,9 +70,9 @@ def _ways_to_meeting(
     Returns where both ways end, and the node above them.
     """
     row_of, parents, leaf_nodes, offsets, fan_out, shift = shape
-    one, two = leaf_nodes[first], leaf_nodes[last]
+    first_node, last_node = leaf_nodes[first], leaf_nodes[last]
     top = far_top = 0
-    path[0], far[0] = row_of[one], row_of[two]
+    path[0], far[0] = row_of[first_node], row_of[last_node]
     if fan_out > 0:
         left = first >> shift if shift > 0 else first // fan_out
         right = last >> shift if shift > 0 else last // fan_out
@@ -68,17 +83,17 @@ def _ways_to_meeting(
             left = left >> shift if shift > 0 else left // fan_out
             right = right >> shift if shift > 0 else right // fan_out
         return top, top, offsets[top + 1] + left
-    while parents[one] != parents[two]:
+    while parents[first_node] != parents[last_node]:
         # The smaller of the two is not above the other: its child may climb.
-        if parents[one] < parents[two]:
-            one = parents[one]
+        if parents[first_node] < parents[last_node]:
+            first_node = parents[first_node]
             top += 1
-            path[top] = row_of[one]
+            path[top] = row_of[first_node]
         else:
-            two = parents[two]
+            last_node = parents[last_node]
             far_top += 1
-            far[far_top] = row_of[two]
-    return top, far_top, parents[one]
+            far[far_top] = row_of[last_node]
+    return top, far_top, parents[first_node]
 
 
 @helper
@@ -139,7 +154,7 @@ def _range_spreads(
     """
     row_of, parents, leaf_nodes, offsets, _, _ = shape
     levels = offsets.size
-    found = np.empty((5, first.size))
+    moments = np.empty((5, first.size))
     path, far, above = np.empty((3, levels), dtype=np.int64)
     parts, far_parts, above_parts = np.empty((3, levels))
     for query in range(first.size):
@@ -188,18 +203,38 @@ def _range_spreads(
             sums = add_noise(sums, rows, right, OWN, pull)
             sums, _ = _descend(sums, rows, (1.0, 0.0), far_top, far, far_parts, pull)
         for part in range(5):
-            found[part, query] = sums[part]
-    return found
+            moments[part, query] = sums[part]
+    return moments
 
 
 @kernel
 def enter_mixed(
     leaves: Leaves, runs: Runs, begin: int, stop: int, room: MixedNodes
 ) -> int:
-    """Enter mixed nodes from the root; return how many, with coverages of children.
+    """Enter the mixed nodes of one query from the root down.
 
-    `leaves`: the first child of each node, its first leaf and the one after its last.
-    `runs`: starts, ends and values of pieces, of which the query has `begin` to `stop`.
+    A node is mixed if a piece begins or ends inside it. Its children are looked at, and
+    the coverage of those that are not mixed is written.
+
+    Parameters
+    ----------
+    leaves : Leaves
+        The first child of each node, its first leaf, and the leaf after its last.
+    runs : Runs
+        Starts, ends and values of the pieces of all queries.
+    begin : int
+        The first piece of the query.
+    stop : int
+        The piece after its last.
+    room : MixedNodes
+        Working space of one entry per node: coverage, whether a node is mixed, the
+        mixed nodes in the order in which they were entered, and the first piece of
+        each.
+
+    Returns
+    -------
+    int
+        How many nodes were entered.
     """
     first_child, first, end = leaves
     starts, ends, values = runs
@@ -283,14 +318,40 @@ def tree_spread_ranges(
     """Return the noise profile of ranges of leaves, in O(levels) each.
 
     An answer is the true value plus, over the nodes, a coefficient times their noise.
-    The profile is (variance, square, largest, steps, width): the sums of squared
-    coefficients times variances and times squared scales, the largest coefficient times
-    scale, the sum of squared coefficients, and the scale of the row with the largest.
 
-    Variances are as for `tree_fit`; Laplace `scales` are ignored where exact or not
-    measured. Of the leaves `first` and `last` of a range the given fractions are
-    covered, the first one where they are the same leaf; all between are covered.
+    Parameters
+    ----------
+    variances : ndarray of float64, shape (nodes,)
+        Variance of each measurement, by row; infinity: not measured, 0: exact.
+    scales : ndarray of float64, shape (nodes,)
+        Laplace scale of each measurement, by row; ignored where exact or not measured.
+    tree : Tree
+        The shape.
+    first : ndarray of int64, shape (queries,)
+        The leaf that holds the start of each range.
+    first_fraction : ndarray of float64, shape (queries,)
+        How much of it is covered, from 0 to 1.
+    last : ndarray of int64, shape (queries,)
+        The leaf that holds the end; all leaves between the two are covered.
+    last_fraction : ndarray of float64, shape (queries,)
+        How much of it is covered. Where ``first == last``, the first fraction counts
+        instead.
 
+    Returns
+    -------
+    tuple of five ndarrays of float64, shape (queries,)
+        ``(variance, square, largest, steps, width)``: the sum of squared coefficients
+        times variances, the sum of squared coefficients times squared scales, the
+        largest coefficient times scale, the sum of squared coefficients, and the scale
+        of the row with the largest.
+
+    Raises
+    ------
+    InputError
+        If the arrays differ in length, or a range does not lie in the tree.
+
+    Examples
+    --------
     >>> from blowfish_fast.kernels import regular_tree
     >>> ones, tree = np.ones(3), regular_tree(2, 2)
     >>> end, whole = np.array([1]), np.array([1.0])
@@ -309,7 +370,33 @@ def spread_ranges(
     last: IntArray,
     last_fraction: FloatArray,
 ) -> Moments:
-    """Return `tree_spread_ranges` from `tree_noise`: no work over all nodes."""
+    """Return `tree_spread_ranges` from a prepared `tree_noise`: no work over all nodes.
+
+    Parameters
+    ----------
+    noise : NodeRows
+        What `tree_noise` returned.
+    tree : Tree
+        The shape.
+    first : ndarray of int64, shape (queries,)
+        The leaf that holds the start of each range.
+    first_fraction : ndarray of float64, shape (queries,)
+        How much of it is covered, from 0 to 1.
+    last : ndarray of int64, shape (queries,)
+        The leaf that holds the end.
+    last_fraction : ndarray of float64, shape (queries,)
+        How much of it is covered.
+
+    Returns
+    -------
+    tuple of five ndarrays of float64, shape (queries,)
+        Variance, square, largest, steps and width, as `tree_spread_ranges` says.
+
+    Raises
+    ------
+    InputError
+        If the arrays differ in length, or a range does not lie in the tree.
+    """
     first, last = as_input(first, np.int64), as_input(last, np.int64)
     first_fraction = as_input(first_fraction, np.float64)
     last_fraction = as_input(last_fraction, np.float64)
@@ -324,13 +411,13 @@ def spread_ranges(
     lines = (noise.row_of, tree.parents, tree.leaf_nodes, tree.offsets)
     shape = (*lines, fan_out, shift_of(fan_out))
     ends = (first, first_fraction, last, last_fraction)
-    found = _range_spreads(noise.rows, shape, *ends)
-    if found.shape[1] < first.size:
+    moments = _range_spreads(noise.rows, shape, *ends)
+    if moments.shape[1] < first.size:
         raise InputError(
             f"a range runs from its first to its last leaf within 0..{tree.leaves - 1},"
             f" got first leaves from {first.min()} and last leaves up to {last.max()}"
         )
-    variance, square, largest, steps, width = found
+    variance, square, largest, steps, width = moments
     return variance, square, largest, steps, width
 
 
@@ -345,10 +432,38 @@ def tree_spread_pieces(
 ) -> Moments:
     """Return the noise profile of piecewise constant queries over the leaves.
 
-    The result is that of `tree_spread_ranges`. Query `i` owns the sorted, disjoint
-    pieces [start, end) from ``pointers[i]`` up to ``pointers[i + 1]``, with a value on
-    each leaf. O(fan-out * levels) per piece.
+    A query visits the nodes that hold one of its borders: O(fan-out * levels) per
+    piece.
 
+    Parameters
+    ----------
+    variances : ndarray of float64, shape (nodes,)
+        Variance of each measurement, by row; infinity: not measured, 0: exact.
+    scales : ndarray of float64, shape (nodes,)
+        Laplace scale of each measurement, by row.
+    tree : Tree
+        The shape.
+    pointers : ndarray of int64, shape (queries + 1,)
+        Query `i` owns the pieces ``pointers[i]`` up to ``pointers[i + 1]``.
+    starts : ndarray of int64, shape (pieces,)
+        The first leaf of each piece; pieces of a query are sorted and disjoint.
+    ends : ndarray of int64, shape (pieces,)
+        The leaf after the last one of each piece.
+    values : ndarray of float64, shape (pieces,)
+        Coefficient on each leaf of the piece; 0 outside all pieces.
+
+    Returns
+    -------
+    tuple of five ndarrays of float64, shape (queries,)
+        Variance, square, largest, steps and width, as `tree_spread_ranges` says.
+
+    Raises
+    ------
+    InputError
+        If pieces overlap, are unsorted, lack a value, or reach beyond the leaves.
+
+    Examples
+    --------
     >>> from blowfish_fast.kernels import regular_tree
     >>> alone, tree = np.array([8.0, 8.0, np.inf]), regular_tree(2, 2)
     >>> query = np.array([0, 2]), np.array([0, 1]), np.array([1, 2])
@@ -367,7 +482,33 @@ def spread_pieces(
     ends: IntArray,
     values: FloatArray,
 ) -> Moments:
-    """Return `tree_spread_pieces` from `tree_noise`: no work over all nodes."""
+    """Return `tree_spread_pieces` from a prepared `tree_noise`: no work over all nodes.
+
+    Parameters
+    ----------
+    noise : NodeRows
+        What `tree_noise` returned.
+    tree : Tree
+        The shape.
+    pointers : ndarray of int64, shape (queries + 1,)
+        Query `i` owns the pieces ``pointers[i]`` up to ``pointers[i + 1]``.
+    starts : ndarray of int64, shape (pieces,)
+        The first leaf of each piece; pieces of a query are sorted and disjoint.
+    ends : ndarray of int64, shape (pieces,)
+        The leaf after the last one of each piece.
+    values : ndarray of float64, shape (pieces,)
+        Coefficient on each leaf of the piece.
+
+    Returns
+    -------
+    tuple of five ndarrays of float64, shape (queries,)
+        Variance, square, largest, steps and width, as `tree_spread_ranges` says.
+
+    Raises
+    ------
+    InputError
+        If pieces overlap, are unsorted, lack a value, or reach beyond the leaves.
+    """
     pointers, starts, ends = check_pieces(pointers, starts, ends, tree.leaves)
     values = np.ascontiguousarray(values, dtype=np.float64)
     if values.shape != starts.shape:
@@ -376,6 +517,6 @@ def spread_pieces(
             f"{values.shape}"
         )
     leaves = (tree.first_child, tree.starts, tree.ends)
-    found = _piece_spreads(*noise, leaves, pointers, (starts, ends, values))
-    variance, square, largest, steps, width = found
+    moments = _piece_spreads(*noise, leaves, pointers, (starts, ends, values))
+    variance, square, largest, steps, width = moments
     return variance, square, largest, steps, width

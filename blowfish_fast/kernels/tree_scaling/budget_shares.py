@@ -7,8 +7,18 @@ Four scalars per node replace dense algebra over its subtree:
     residual   error of the queries that knowing the node's total would not remove
     spread     how unevenly the queries cover the node's children
 
-A query covers a node with the variance-weighted mean of its coverage of the children.
-Each level overwrites the one below it. All terms are positive, so nothing cancels.
+where a query covers a node with the variance-weighted mean of its coverage of the
+children. They live in arrays as long as the level, and each level overwrites the one
+below it: a parent's index never exceeds those of its children. All terms are positive
+and added, so nothing cancels.
+
+For two leaves of variance 1 and the query that takes the left one with weight 1:
+
+    leaves     variance 1  1    demand 1  0     residual 0  0
+    parent     variance 2       coverage 1/2, demand 1/4
+               spread   1 * (1 - 1/2)^2 + 1 * (0 - 1/2)^2 = 1/2
+
+Knowing the total exactly would leave an error of 1/2; not knowing it, 1/2 + 2 / 4 = 1.
 """
 
 from __future__ import annotations
@@ -29,10 +39,16 @@ LARGEST_SHARE = 1.0 - 2.0**-10
 
 
 class Scaling(NamedTuple):
-    """Node weights, adding up to 1 along every path, and the error they promise.
+    """Node weights and the error they promise.
 
-    `objective` is the squared error of least squares, summed over the queries times
-    their squared weights: in units of 2 / epsilon**2 for Laplace noise.
+    Attributes
+    ----------
+    weights : ndarray of float64, shape (nodes,)
+        The weights, laid out as in `tree.shape`; every path adds up to 1.
+    objective : float
+        The squared error of least squares, summed over the queries times their squared
+        weights, when each node is measured with unit variance over its squared weight:
+        in units of 2 / epsilon**2 for Laplace noise.
     """
 
     weights: FloatArray
@@ -40,7 +56,19 @@ class Scaling(NamedTuple):
 
 
 class RegularLevels(NamedTuple):
-    """The layout of `tree_levels`, with the fan-out and its `shift_of`."""
+    """The layout of a regular tree.
+
+    Attributes
+    ----------
+    sizes : ndarray of int64, shape (levels,)
+        Nodes of each level, the leaves first.
+    offsets : ndarray of int64, shape (levels + 1,)
+        Where each level begins.
+    fan_out : int
+        The most children of a node.
+    shift : int
+        What `shift_of` returns for it: the shift that divides by the fan-out.
+    """
 
     sizes: IntArray
     offsets: IntArray
@@ -49,9 +77,18 @@ class RegularLevels(NamedTuple):
 
 
 class Priorities(NamedTuple):
-    """What the choice of a share heeds: `level_decays`, and the currency.
+    """What the choice of a share heeds.
 
-    `power` 1: precisions are squared weights (Laplace); 2: weights (Gaussian).
+    Attributes
+    ----------
+    decays : ndarray of float64, shape (levels,)
+        What `level_decays` returned.
+    prune : bool
+        Whether a node that no query splits takes all.
+    root_exact : bool
+        Whether the total is known without a measurement.
+    power : int
+        1 if precisions are squared weights (Laplace), 2 if they are weights (Gaussian).
     """
 
     decays: FloatArray
@@ -63,9 +100,18 @@ class Priorities(NamedTuple):
 class Demand(NamedTuple):
     """What the queries want of the nodes before anything is chosen.
 
-    `cover` by node is the demand of the queries that cover it wholly, empty if that is
-    none; by leaf `demand` is that of all queries and `inside` of those inside it.
-    `breaks` counts, before each leaf, the places where some query changes its value.
+    Attributes
+    ----------
+    cover : ndarray of float64, shape (nodes,)
+        Demand of the queries that cover each node wholly; empty if that is none.
+    demand : ndarray of float64, shape (leaves,)
+        Demand of all queries at each leaf.
+    inside : ndarray of float64, shape (leaves,)
+        Demand of those that lie inside the leaf.
+    breaks : ndarray of int64, shape (leaves + 2,)
+        How many places, before each leaf, some query changes its value at.
+    active : int
+        How many queries are to climb.
     """
 
     cover: FloatArray
@@ -78,9 +124,36 @@ class Demand(NamedTuple):
 class Level(NamedTuple):
     """A level about to choose: scalars of its children, overwritten by its own.
 
-    `span` leaves lie below a node, but for the last one. `before` and `after` are the
-    variances of earlier and later siblings; by parent `total` is that of all children
-    and `partial` the demand of queries that cover it in part, and others.
+    Attributes
+    ----------
+    height : int
+        Its height; 0 for the leaves.
+    below : int
+        Number of children.
+    span : int
+        Leaves below a node, but for the last one.
+    fan_out : int
+        The most children of a node.
+    shift : int
+        The shift that divides by the fan-out.
+    variance : ndarray of float64
+        By child, then by parent: the variance of a node's total from its subtree.
+    demand : ndarray of float64
+        By child, then by parent.
+    residual : ndarray of float64
+        By child, then by parent.
+    before : ndarray of float64
+        By child, the variance of its earlier siblings.
+    after : ndarray of float64
+        By child, the variance of its later siblings.
+    total : ndarray of float64
+        By parent, the variance of all its children.
+    inside : ndarray of float64
+        By child, then by parent: the demand of queries that lie inside the node.
+    partial : ndarray of float64
+        By parent, the demand of queries that cover it in part, and others.
+    spread : ndarray of float64
+        By parent.
     """
 
     height: int
@@ -101,19 +174,65 @@ class Level(NamedTuple):
 
 @lru_cache(maxsize=256)
 def regular_levels(leaves: int, fan_out: int) -> RegularLevels:
-    """Return the layout of a regular tree."""
+    """Return the layout of a regular tree.
+
+    Parameters
+    ----------
+    leaves : int
+        Number of leaves, at least 1.
+    fan_out : int
+        The most children of a node, at least 2.
+
+    Returns
+    -------
+    RegularLevels
+        The layout.
+    """
     return RegularLevels(*tree_levels(leaves, fan_out), fan_out, shift_of(fan_out))
 
 
 @lru_cache(maxsize=256)
 def level_decays(levels: int, fan_out: int, decay: bool) -> FloatArray:
-    """Return how much each level, leaves first, heeds errors shared by its children."""
+    """Return how much each level heeds errors that its children share.
+
+    Parameters
+    ----------
+    levels : int
+        Number of levels.
+    fan_out : int
+        The most children of a node.
+    decay : bool
+        The paper's rule, by which deep levels heed them less; without it all are 1.
+
+    Returns
+    -------
+    ndarray of float64, shape (levels,)
+        The factors, the leaves first.
+    """
     depths = np.arange(levels - 1, -1, -1, dtype=np.float64)
     return float(fan_out) ** (-0.5 * depths) if decay else np.ones(levels)
 
 
 def squared_weights(weights: FloatArray | None, queries: int) -> FloatArray:
-    """Return the square of each query's weight; None stands for ones."""
+    """Return the square of each query's weight.
+
+    Parameters
+    ----------
+    weights : ndarray of float64 or None, shape (queries,)
+        Importance of each query; None for ones.
+    queries : int
+        Number of queries.
+
+    Returns
+    -------
+    ndarray of float64, shape (queries,)
+        The squares.
+
+    Raises
+    ------
+    WorkloadError
+        If there is not one weight per query.
+    """
     if weights is None:
         return np.ones(queries)
     given = np.asarray(weights, dtype=np.float64)
@@ -128,7 +247,24 @@ def squared_weights(weights: FloatArray | None, queries: int) -> FloatArray:
 def scaling_from_shares(
     shares: FloatArray, objective: float, tree: RegularLevels, root_exact: bool
 ) -> Scaling:
-    """Turn shares into weights; a root known exactly is not measured."""
+    """Turn shares into weights; a root known exactly is not measured.
+
+    Parameters
+    ----------
+    shares : ndarray of float64, shape (nodes,)
+        The part of what is left above that each node takes.
+    objective : float
+        The error that the shares promise.
+    tree : RegularLevels
+        The layout.
+    root_exact : bool
+        Whether the total is known without a measurement.
+
+    Returns
+    -------
+    Scaling
+        The weights, and the error.
+    """
     weights = weights_from_shares(shares, tree.sizes, tree.offsets, tree.fan_out)
     if root_exact:
         weights[-1] = 0.0
@@ -142,7 +278,21 @@ def optimal_share(error: float, variance: float, residual: float) -> float:
     It minimises ``(1 + x)**2 (error + residual x**2) / (1 + variance x**2)`` over ``x =
     share / (1 - share) >= 0``. The slope has the sign of a convex quartic that is
     positive at 0, so the minimum is 0 or its larger root, which Newton reaches from the
-    right. `residual` is `variance` times the error that stays when the total is known.
+    right.
+
+    Parameters
+    ----------
+    error : float
+        Error of the queries while the node is not measured.
+    variance : float
+        Variance of the sum over the children.
+    residual : float
+        `variance` times the error that stays when the total is known.
+
+    Returns
+    -------
+    float
+        The share, from 0 to 1.
     """
     if error <= 0.0:
         return 0.0
@@ -171,7 +321,26 @@ def optimal_share(error: float, variance: float, residual: float) -> float:
 
 @kernel
 def square_root_share(error: float, variance: float, residual: float) -> float:
-    """Return the best share where precisions are the weights: Lemma ZC11 (c)."""
+    """Return the best share where precisions are the weights themselves, exactly.
+
+    It minimises ``(1 + x) (error + residual x) / (1 + variance x)``, whose slope is 0
+    at ``variance x = sqrt((variance - 1) (error variance / residual - 1)) - 1``: Lemma
+    ZC11 (c).
+
+    Parameters
+    ----------
+    error : float
+        Error of the queries while the node is not measured.
+    variance : float
+        Variance of the sum over the children.
+    residual : float
+        `variance` times the error that stays when the total is known.
+
+    Returns
+    -------
+    float
+        The share, from 0 to 1.
+    """
     if error <= 0.0 or variance <= 1.0:
         return 0.0
     if residual <= 1e-300 * error:
@@ -200,7 +369,22 @@ def _parent_takes_all(
 
 @kernel
 def leaf_level(tree: RegularLevels, demand: FloatArray, inside: FloatArray) -> Level:
-    """Return the level of the leaves, each of unit variance, which chooses nothing."""
+    """Return the level of the leaves, each of unit variance, which chooses nothing.
+
+    Parameters
+    ----------
+    tree : RegularLevels
+        The layout.
+    demand : ndarray of float64, shape (leaves,)
+        Demand of all queries at each leaf; used as room.
+    inside : ndarray of float64, shape (leaves,)
+        Demand of those inside the leaf; used as room.
+
+    Returns
+    -------
+    Level
+        The level.
+    """
     leaves = tree.sizes[0]
     parents = tree.sizes[min(1, tree.sizes.size - 1)]
     return Level(
@@ -223,7 +407,20 @@ def leaf_level(tree: RegularLevels, demand: FloatArray, inside: FloatArray) -> L
 
 @kernel
 def level_above(level: Level, tree: RegularLevels) -> Level:
-    """Return the next level, with the sums over its children's variances."""
+    """Return the next level, with the sums over its children's variances.
+
+    Parameters
+    ----------
+    level : Level
+        The level below; its arrays are used again.
+    tree : RegularLevels
+        The layout.
+
+    Returns
+    -------
+    Level
+        The level.
+    """
     below = tree.sizes[level.height]
     above = Level(
         level.height + 1,
@@ -291,7 +488,21 @@ def choose_shares(
     tree: RegularLevels,
     priorities: Priorities,
 ) -> None:
-    """Choose the shares of a level, and lift the scalars to it, in place."""
+    """Choose the shares of a level, and lift the scalars to it, in place.
+
+    Parameters
+    ----------
+    level : Level
+        The level; its arrays hold scalars of the children, then its own.
+    wanted : Demand
+        What the queries want.
+    shares : ndarray of float64, shape (nodes,)
+        Receives the shares of the level's nodes.
+    tree : RegularLevels
+        The layout.
+    priorities : Priorities
+        What the choice heeds.
+    """
     variance, demand, residual = level.variance, level.demand, level.residual
     before, after, total = level.before, level.after, level.total
     inside, partial, spread = level.inside, level.partial, level.spread
@@ -314,9 +525,9 @@ def choose_shares(
         apart = 0.0
         for child in range(start, end):
             inner += residual[child]
-            known = variance[child] * demand[child]
-            error += known
-            apart += known * (before[child] + after[child])
+            own_error = variance[child] * demand[child]
+            error += own_error
+            apart += own_error * (before[child] + after[child])
         error += inner
         sum_variance = total[parent]
         stays = inner + spread[parent]
@@ -336,12 +547,12 @@ def choose_shares(
             if error == 0.0 or _parent_takes_all(breaks, parent, span, fan_out, leaves):
                 share = 0.0
         else:
-            kept = decay * sum_variance * stays
-            kept += (1.0 - decay) * (sum_variance * inner + apart)
+            stays_in_all = decay * sum_variance * stays
+            stays_in_all += (1.0 - decay) * (sum_variance * inner + apart)
             if priorities.power == 1:
-                share = optimal_share(error, sum_variance, kept)
+                share = optimal_share(error, sum_variance, stays_in_all)
             else:
-                share = square_root_share(error, sum_variance, kept)
+                share = square_root_share(error, sum_variance, stays_in_all)
             share = min(share, LARGEST_SHARE)
         shares[here + parent] = share
         rest = (1.0 - share) if priorities.power == 2 else (1.0 - share) ** 2
@@ -354,7 +565,19 @@ def choose_shares(
 def push_down(
     cover: FloatArray, later: FloatArray, earlier: FloatArray, tree: RegularLevels
 ) -> None:
-    """Hand every cover to the children; add what reaches later or earlier siblings."""
+    """Hand every cover to the children; add what reaches later or earlier siblings.
+
+    Parameters
+    ----------
+    cover : ndarray of float64, shape (nodes,)
+        Changed in place, from the root down.
+    later : ndarray of float64, shape (nodes,)
+        What is added to all later siblings of each node.
+    earlier : ndarray of float64, shape (nodes,)
+        What is added to all earlier siblings of each node.
+    tree : RegularLevels
+        The layout.
+    """
     sizes, offsets, fan_out = tree.sizes, tree.offsets, tree.fan_out
     for level in range(sizes.size - 2, -1, -1):
         here = offsets[level]
@@ -376,9 +599,21 @@ def push_down(
 def allocate_budget(parents: IntArray, growth: FloatArray) -> FloatArray:
     """Allocate a budget of 1 to the nodes along every path from the root to a leaf.
 
-    `parents` come before their children, -1 at the root; each child of a node wants its
-    `growth`, positive, times what the node wants. Of what is left above it, a node
-    takes its part of all wants down to the deepest leaf below it. O(nodes).
+    Each child of a node wants its `growth` times what the node wants. Of what the nodes
+    above it left, a node takes its part of all wants down to the deepest leaf below it.
+    O(nodes).
+
+    Parameters
+    ----------
+    parents : ndarray of int64, shape (nodes,)
+        The node above each node, which comes before it; -1 at the first, the root.
+    growth : ndarray of float64, shape (nodes,)
+        Positive factors.
+
+    Returns
+    -------
+    ndarray of float64, shape (nodes,)
+        The budgets.
     """
     nodes = parents.size
     # All wants from a node down, its own being 1.

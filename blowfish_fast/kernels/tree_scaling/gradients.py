@@ -1,13 +1,25 @@
 """Gradient of the workload's error in the precision of every tree node.
 
-The squared pulls (``kernels.tree.spread``) of all ranges, summed per node, give both:
+An answer follows the noise of node v with the coefficient (precision x variance) x
+*pull* (``kernels.tree.spread``), so the squared pulls of all ranges, summed per node,
+give the error and its gradient at once:
 
     error     = sum over nodes of  precision variance^2 energy
     gradient  =                  - variance^2 energy          variance: of its subtree
 
-A walk up to where the ends of a range meet, and down again, leaves three notes at each
-level; above that place squared coverages *inside* a node are enough. O(queries log
-leaves + leaves) time.
+Two leaves of precision 1 and a root of precision 1, the query that takes the left leaf
+(the example of ``kernels.tree.spread``; the root's variance from its subtree is 2/3):
+
+                    root     left     right
+    pull            1/2      2/3      -1/3
+    energy          1/4      4/9      1/9
+    part of error   1/9      4/9      1/9        error 2/3
+
+Among siblings a range is constant left and right of the node that holds its end, so a
+walk up to where its ends meet, and down again, leaves three notes at each level. Above
+that place a range of coverage y pulls y times what the total of that node would: the
+squared coverages *inside* a node stand for all of these. O(queries log leaves + leaves)
+time.
 """
 
 from __future__ import annotations
@@ -27,11 +39,20 @@ from .range_queries import SortedRanges
 
 
 class NodeEnergies(NamedTuple):
-    """What every node knows, and how the queries pull at it; arrays by node.
+    """What each node's measurements say, and how the queries pull at it.
 
-    `variance` of the node's total from its own subtree, `energy` the summed squared
-    pulls; `inner` and `outer` add up to 1: the parts of the precision of the node's
-    total that come from its subtree and from outside.
+    All arrays have one entry per node.
+
+    Attributes
+    ----------
+    variance : ndarray of float64
+        Variance of the node's total from its own subtree.
+    energy : ndarray of float64
+        The summed squared pulls.
+    inner : ndarray of float64
+        The part of the precision of the node's total that comes from its subtree.
+    outer : ndarray of float64
+        The part that comes from outside; the two add up to 1.
     """
 
     variance: FloatArray
@@ -41,10 +62,19 @@ class NodeEnergies(NamedTuple):
 
 
 class Gradients(NamedTuple):
-    """Error of the ranges, of the queries for each leaf, and what inner nodes do to it.
+    """Error of the queries, and what the inner nodes do to it.
 
-    `pulls` is the error per unit of variance of each inner node's total, `precisions`
-    what is known of it from outside, over the squared weight of its subtree.
+    Attributes
+    ----------
+    error : float
+        Error of the ranges.
+    floor_error : float
+        Error of the queries for each leaf.
+    pulls : ndarray of float64
+        By inner node, the error per unit of variance of its total.
+    precisions : ndarray of float64
+        By inner node, what is known of its total from outside, over the squared weight
+        that its subtree has to spend.
     """
 
     error: float
@@ -109,7 +139,8 @@ def _walk_ranges(
 ) -> None:
     """Leave the squared pulls of the ranges from where their ends meet on.
 
-    Columns of the notes: node, all earlier siblings, all later ones, whole subtree.
+    Columns of the notes: the node itself, all earlier siblings, all later siblings, and
+    the node with its whole subtree.
     """
     first, head, last, tail = ranges.first, ranges.head, ranges.last, ranges.tail
     offsets, fan_out, shift = tree.offsets, tree.fan_out, tree.shift
@@ -171,7 +202,24 @@ def node_energies(
 ) -> NodeEnergies:
     """Return the summed squared pulls of the ranges, and of a query for each leaf.
 
-    `floor` is the squared weight of the latter; leaves have positive precisions.
+    Parameters
+    ----------
+    ranges : SortedRanges
+        The ranges.
+    floor : float
+        Squared weight of the query for each leaf.
+    precisions : ndarray of float64, shape (nodes,)
+        Precision of each measurement: positive on the leaves, 0 where a node is not
+        measured.
+    tree : RegularLevels
+        The layout.
+    root_exact : bool
+        Whether the total is known without a measurement.
+
+    Returns
+    -------
+    NodeEnergies
+        What each node's measurements say.
     """
     first_child = regular_first_child(tree.offsets, tree.fan_out)
     count = precisions.size
@@ -223,7 +271,30 @@ def piece_energies(
 ) -> tuple[FloatArray, FloatArray]:
     """Return variances and energies for queries made of pieces, over any tree.
 
-    Node v covers the leaves ``first[v]`` up to ``end[v]``.
+    Node v covers the leaves ``first[v]`` up to ``end[v]``; one that holds a border of
+    some piece is entered.
+
+    Parameters
+    ----------
+    queries : PieceQueries
+        The queries.
+    precisions : ndarray of float64, shape (nodes,)
+        Precision of each measurement.
+    first_child : ndarray of int64, shape (nodes + 1,)
+        Where the children of each node begin.
+    first : ndarray of int64, shape (nodes,)
+        The first leaf below each node.
+    end : ndarray of int64, shape (nodes,)
+        The leaf after the last one.
+    root_exact : bool
+        Whether the total is known without a measurement.
+
+    Returns
+    -------
+    variance : ndarray of float64, shape (nodes,)
+        Variance of each node's total from its own subtree.
+    energy : ndarray of float64, shape (nodes,)
+        The summed squared pulls.
     """
     count = precisions.size
     variance, families = _families(precisions, first_child, root_exact)
@@ -270,18 +341,34 @@ def error_gradients(
 ) -> Gradients:
     """Return the error of the queries, and its gradients in the inner nodes.
 
-    As `node_energies`; the squares of `weights`, positive on leaves, are precisions.
+    Parameters
+    ----------
+    ranges : SortedRanges
+        The ranges.
+    floor : float
+        Squared weight of one more query for each leaf.
+    weights : ndarray of float64, shape (nodes,)
+        Node weights, positive on the leaves; their squares are the precisions.
+    tree : RegularLevels
+        The layout.
+    root_exact : bool
+        Whether the total is known without a measurement.
+
+    Returns
+    -------
+    Gradients
+        Errors and gradients.
     """
     sizes, offsets, fan_out = tree.sizes, tree.offsets, tree.fan_out
     leaves = sizes[0]
-    found = node_energies(ranges, floor, weights * weights, tree, root_exact)
-    variance, inner = found.variance, found.inner
+    energies = node_energies(ranges, floor, weights * weights, tree, root_exact)
+    variance, inner = energies.variance, energies.inner
     error = 0.0
     floor_error = 0.0
     for leaf in range(leaves):
         floor_error += floor * variance[leaf] * inner[leaf]
     for node in range(weights.size):
-        error += found.energy[node] * (weights[node] * variance[node]) ** 2
+        error += energies.energy[node] * (weights[node] * variance[node]) ** 2
     pulls = np.zeros(weights.size - leaves)
     precisions = np.zeros(weights.size - leaves)
     spendable = weights.copy()
@@ -291,7 +378,7 @@ def error_gradients(
             spendable[node] += spendable[offsets[level - 1] + index * fan_out]
             if variance[node] > 0.0:
                 local = spendable[node] * spendable[node]
-                pulls[node - leaves] = found.energy[node] / inner[node] ** 2
-                outside = found.outer[node] / inner[node]
+                pulls[node - leaves] = energies.energy[node] / inner[node] ** 2
+                outside = energies.outer[node] / inner[node]
                 precisions[node - leaves] = outside / (variance[node] * local)
     return Gradients(error - floor_error, floor_error, pulls, precisions)

@@ -1,8 +1,15 @@
 """Weights of the tree nodes, tuned greedily to a workload.
 
-Weights along a path add up to one. Bottom-up, each node picks the share of the weight
-it takes from its own subtree so that the error of the queries is least (Eq. 9 of DAWA).
-One loop over the levels serves every form of query.
+Every node of a tree over the leaves (the buckets) is measured with a weight; weights
+along a path add up to one. Bottom-up, each node picks the share of the weight it takes
+from its own subtree so that the error of the queries is least (Eq. 9 of DAWA):
+
+    the query asks      each leaf          the total          (prune: the root takes all
+    weights             0                  1                  where no query splits it)
+                      1   1              0   0
+
+One loop over the levels serves every form of query; a form says what its queries want
+of the leaves, and how they climb one level.
 """
 
 from __future__ import annotations
@@ -59,7 +66,31 @@ def greedy_shares(
     tree: RegularLevels,
     priorities: Priorities,
 ) -> tuple[FloatArray, float]:
-    """Return shares and objective for one form of queries, which are used up."""
+    """Return shares and objective for one form of queries, which are used up.
+
+    One of the first three arguments is given; the compiler leaves out the other
+    branches.
+
+    Parameters
+    ----------
+    ranges : SortedRanges or None
+        Ranges of leaves.
+    pieces : PieceQueries or None
+        Queries of many pieces.
+    family : Family or None
+        A whole family of queries.
+    tree : RegularLevels
+        The layout.
+    priorities : Priorities
+        What the choice of a share heeds.
+
+    Returns
+    -------
+    shares : ndarray of float64, shape (nodes,)
+        The part of what is left above that each node takes.
+    objective : float
+        The summed squared error, in the units of `Scaling`.
+    """
     if ranges is not None:
         wanted = demand_of_ranges(ranges, tree)
     if pieces is not None:
@@ -117,24 +148,43 @@ def greedy_scaling_fractions(
 ) -> Scaling:
     """Tune node weights to ranges that cover their two end leaves in part.
 
-    Without queries all weight is on the leaves.
-
     Parameters
     ----------
-    first, last : (queries,) int64
-        End leaves of each range, both included.
-    first_fraction, last_fraction : (queries,) float64
-        Coverage of the two end leaves; where both are the same, the first counts.
-    weights : (queries,) float64 or None
+    first : ndarray of int64, shape (queries,)
+        The first leaf of each range.
+    first_fraction : ndarray of float64, shape (queries,)
+        Coverage of the first leaf; leaves between the two ends are covered wholly.
+        Where both ends are the same leaf, this is its coverage.
+    last : ndarray of int64, shape (queries,)
+        The last leaf, included.
+    last_fraction : ndarray of float64, shape (queries,)
+        Coverage of the last leaf.
+    weights : ndarray of float64 or None, shape (queries,)
         Importance of each query; None for ones.
-    decay : bool
+    leaves : int
+        Number of leaves.
+    fan_out : int
+        The most children of a node.
+    decay : bool, default True
         The paper's rule, which lets a deep node mind less what its children's errors
         have in common; without it the local error is minimised as it stands.
-    root_exact : bool
-        The total is known: the root has weight 0 and no part in the predicted error.
-    prune : bool
-        Let a node that no query splits take all, which is best for these queries
-        and leaves every other query without an answer inside the node.
+    root_exact : bool, default False
+        The total is known: the root is not measured and has weight 0, and the paths
+        below it add up to 1.
+    prune : bool, default False
+        Let a node that no query splits take all, which is best for these queries and
+        leaves every other query without an answer inside the node.
+
+    Returns
+    -------
+    Scaling
+        Node weights and the predicted error, without the part of the total if that is
+        known. No queries: all weight on the leaves.
+
+    Raises
+    ------
+    WorkloadError
+        If arrays differ in length, or a range leaves the leaves.
 
     Examples
     --------
@@ -163,9 +213,40 @@ def greedy_scaling(
 ) -> FloatArray:
     """Return node weights tuned to the ranges ``[start, end)`` of leaves.
 
-    The other arguments are those of `greedy_scaling_fractions`. Cells one by one need
-    no inner nodes; the total needs the root.
+    Parameters
+    ----------
+    starts : ndarray of int64, shape (queries,)
+        The first leaf of each range.
+    ends : ndarray of int64, shape (queries,)
+        The leaf after its last; empty ranges are ignored.
+    weights : ndarray of float64 or None, shape (queries,)
+        Importance of each query; None for ones.
+    leaves : int
+        Number of leaves.
+    fan_out : int
+        The most children of a node.
+    decay : bool, default True
+        The paper's rule, which lets a deep node mind less what its children's errors
+        have in common; without it the local error is minimised as it stands.
+    root_exact : bool, default False
+        The total is known: the root is not measured and has weight 0, and the paths
+        below it add up to 1.
+    prune : bool, default False
+        Let a node that no query splits take all, which is best for these queries and
+        leaves every other query without an answer inside the node.
 
+    Returns
+    -------
+    ndarray of float64, shape (nodes,)
+        The weights. Cells one by one need no inner nodes; the total needs the root.
+
+    Raises
+    ------
+    WorkloadError
+        If ranges leave the leaves, or arrays differ in length.
+
+    Examples
+    --------
     >>> greedy_scaling([0, 1], [1, 2], None, 2, 2)
     array([1., 1., 0.])
     >>> greedy_scaling([0], [2], None, 2, 2, prune=True)
@@ -197,7 +278,33 @@ def as_pieces(
     leaves: int,
     weights: FloatArray | None = None,
 ) -> PieceQueries:
-    """Check pieces, in each query sorted, disjoint ranges of the leaves."""
+    """Check queries of pieces, in each query sorted, disjoint ranges of the leaves.
+
+    Parameters
+    ----------
+    pointers : ndarray of int64, shape (queries + 1,)
+        Query `q` owns the pieces ``pointers[q]`` up to ``pointers[q + 1]``.
+    starts : ndarray of int64, shape (pieces,)
+        The first leaf of each piece.
+    ends : ndarray of int64, shape (pieces,)
+        The leaf after its last.
+    values : ndarray of float64, shape (pieces,)
+        Coverage of the leaves of each piece, of any sign.
+    leaves : int
+        Number of leaves.
+    weights : ndarray of float64, shape (queries,), optional
+        Importance of each query; None for ones.
+
+    Returns
+    -------
+    PieceQueries
+        The queries.
+
+    Raises
+    ------
+    WorkloadError
+        If there is not one value per piece, or one weight per query.
+    """
     pointers, starts, ends = check_pieces(pointers, starts, ends, leaves)
     values = as_input(values, np.float64)
     if values.shape != starts.shape:
@@ -223,10 +330,42 @@ def greedy_scaling_pieces(
 ) -> Scaling:
     """Tune node weights to queries made of pieces of constant value.
 
-    Query `q` owns the sorted, disjoint pieces [start, end) of leaves from
-    ``pointers[q]`` up to ``pointers[q + 1]``; values may have any sign. The other
-    arguments are those of `greedy_scaling_fractions`.
+    Parameters
+    ----------
+    pointers : ndarray of int64, shape (queries + 1,)
+        Query `q` owns the pieces ``pointers[q]`` up to ``pointers[q + 1]``.
+    starts : ndarray of int64, shape (pieces,)
+        The first leaf of each piece; pieces of a query are sorted and disjoint.
+    ends : ndarray of int64, shape (pieces,)
+        The leaf after its last.
+    values : ndarray of float64, shape (pieces,)
+        Coverage of the leaves of each piece, of any sign.
+    weights : ndarray of float64 or None, shape (queries,)
+        Importance of each query; None for ones.
+    leaves : int
+        Number of leaves.
+    fan_out : int
+        The most children of a node.
+    decay : bool, default True
+        As in `greedy_scaling`.
+    root_exact : bool, default False
+        As in `greedy_scaling`.
+    prune : bool, default False
+        As in `greedy_scaling`.
 
+    Returns
+    -------
+    Scaling
+        Node weights and the predicted error, without the part of the total if that is
+        known.
+
+    Raises
+    ------
+    WorkloadError
+        If there is not one value per piece, or one weight per query.
+
+    Examples
+    --------
     >>> pieces = np.array([0, 2]), np.array([0, 2]), np.array([1, 3])
     >>> scaling = greedy_scaling_pieces(*pieces, np.array([2.0, -1.0]), None, 3, 3)
     >>> scaling.weights, round(scaling.objective, 9)
@@ -249,11 +388,35 @@ def greedy_scaling_implicit(
 ) -> Scaling:
     """Tune node weights to a whole family of queries over cells, in O(buckets).
 
-    Kinds are ``"all_ranges"`` and ``"prefixes"`` of the cells, ``"identity"`` (each
-    cell), ``"bucket_identity"`` and ``"total"``; a cell has its share of its bucket.
-    `edges` are the cell edges of the buckets, the leaves, rising from 0. The other
-    arguments are those of `greedy_scaling_fractions`.
+    Parameters
+    ----------
+    kind : {"all_ranges", "prefixes", "identity", "bucket_identity", "total"}
+        All ranges or all prefixes of the cells, each cell, each bucket, or the total. A
+        cell has its share of its bucket.
+    edges : ndarray of int64, shape (buckets + 1,)
+        Cell edges of the buckets, the leaves, rising from 0.
+    fan_out : int
+        The most children of a node.
+    decay : bool, default True
+        As in `greedy_scaling`.
+    root_exact : bool, default False
+        As in `greedy_scaling`.
+    prune : bool, default False
+        As in `greedy_scaling`.
 
+    Returns
+    -------
+    Scaling
+        Node weights and the predicted error, without the part of the total if that is
+        known.
+
+    Raises
+    ------
+    WorkloadError
+        If the kind is another one, or the edges do not rise from 0.
+
+    Examples
+    --------
     >>> greedy_scaling_implicit("bucket_identity", [0, 1, 2], 2)
     Scaling(weights=array([1., 1., 0.]), objective=2.0)
     """

@@ -1,9 +1,16 @@
 """Whole families of queries over a tree: their demand and spread, level by level.
 
-A range is two *cuts* between cells, and a node only minds how many cuts lie before,
-inside and after it. The *reach* of an inner cut is the coverage of the node by its
-cells before the cut; mean and summed squared deviation of the reaches give its demand,
-running sums over pairs of children its spread. O(leaves), and nothing cancels.
+All ranges over `n` cells are ``n (n + 1) / 2`` queries, but a range is just two *cuts*
+between cells, and a node only minds how many cuts lie before, inside and after it:
+
+    cells         |   |   |   |   |   |        a node over cells 1 to 3 of five has
+    cuts          0   1   2   3   4   5        2 cuts before, 2 inside (2 and 3) and 2
+    the node          [-----------)            after; its edges count as before, after
+
+The *reach* of an inner cut is the coverage of the node by its cells before the cut:
+here 1/3 and 2/3. Mean and summed squared deviation of the reaches give a node's demand,
+and its spread is a sum over pairs of children, which running sums collect in one pass.
+O(leaves), and every term is a square or a product of positive numbers.
 """
 
 from __future__ import annotations
@@ -22,9 +29,18 @@ ALL_RANGES, PREFIXES, IDENTITY, BUCKET_IDENTITY, TOTAL = range(5)
 
 
 class Family(NamedTuple):
-    """All queries of a kind (a place in `KINDS`) over buckets, the leaves.
+    """All queries of a kind over buckets, the leaves.
 
-    `mean` and summed squared `deviation` are of each node's reaches, if it has cuts.
+    Attributes
+    ----------
+    kind : int
+        A place in `KINDS`.
+    edges : ndarray of int64, shape (buckets + 1,)
+        Cell edges of the buckets, rising from 0.
+    mean : ndarray of float64
+        Mean of the reaches of each node's inner cuts; empty if the kind has no cuts.
+    deviation : ndarray of float64
+        Summed squared deviation of these reaches.
     """
 
     kind: int
@@ -34,7 +50,20 @@ class Family(NamedTuple):
 
 
 def family_of(kind: str, edges: IntArray) -> Family:
-    """Return a family, with room for the moments of its cuts."""
+    """Return a family, with room for the moments of its cuts.
+
+    Parameters
+    ----------
+    kind : str
+        One of `KINDS`.
+    edges : ndarray of int64, shape (buckets + 1,)
+        Cell edges of the buckets, rising from 0.
+
+    Returns
+    -------
+    Family
+        The family.
+    """
     place = KINDS.index(kind)
     if place not in (ALL_RANGES, PREFIXES):
         return Family(place, edges, np.empty(0), np.empty(0))
@@ -59,7 +88,20 @@ def _cut_demand(
 
 @kernel
 def demand_of_family(family: Family, tree: RegularLevels) -> Demand:
-    """Return the demand at the leaves; fill the moments of their cuts."""
+    """Return the demand at the leaves; fill the moments of their cuts.
+
+    Parameters
+    ----------
+    family : Family
+        The family; its moments are filled.
+    tree : RegularLevels
+        The layout.
+
+    Returns
+    -------
+    Demand
+        What the queries want of the leaves.
+    """
     kind, edges = family.kind, family.edges
     leaves = tree.sizes[0]
     demand = np.ones(leaves)
@@ -85,7 +127,15 @@ def demand_of_family(family: Family, tree: RegularLevels) -> Demand:
 
 @kernel
 def lift_family(family: Family, level: Level) -> None:
-    """Lift the demand and the spread of all queries by one level."""
+    """Lift the demand and the spread of all queries by one level.
+
+    Parameters
+    ----------
+    family : Family
+        The family; its moments are lifted.
+    level : Level
+        The level; demand and spread are filled.
+    """
     if family.kind in (ALL_RANGES, PREFIXES):
         _lift_cuts(family, level)
     elif family.kind != TOTAL:
@@ -136,10 +186,12 @@ def _lift_cuts(family: Family, level: Level) -> None:
                 both += inner * (
                     inners_deviation + inners * (inners_mean - middle) ** 2
                 )
-                one = left_reaching + left * missed + left_leaving_gap + inner_deviation
-                one += after * reaching + weight_gap * (reached + after)
+                with_left = (
+                    left_reaching + left * missed + left_leaving_gap + inner_deviation
+                )
+                with_left += after * reaching + weight_gap * (reached + after)
                 pairs += own * (
-                    one + both + weight * (inner * scatter + after * missed)
+                    with_left + both + weight * (inner * scatter + after * missed)
                 )
                 left += own * before
                 left_reaching += own * before * reached

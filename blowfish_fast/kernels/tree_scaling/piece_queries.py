@@ -1,9 +1,14 @@
 """Queries of many pieces over a tree: their demand and spread, level by level.
 
-On each level a query is a short list of items: *runs* of nodes that one piece covers
-wholly, and *mixed* nodes, which hold the end of a piece and carry a coverage of their
-own. `p` pieces never make more than ``3 p`` items, and each query keeps a slot of that
-size.
+A query is a row of sorted, disjoint pieces ``[start, end)`` of leaves with one value
+each, zero elsewhere. On each level it is a short list of items: *runs* of nodes that
+one piece covers wholly, and *mixed* nodes, which hold the end of a piece and carry a
+coverage of their own:
+
+    level 1   (0:.5)  [1, 3)x1  (3:.5)      a mixed node, a run of two, a mixed node
+    leaves     . 1     1 1 1 1   1 .        the one piece [1, 7) of eight leaves
+
+`p` pieces never make more than ``3 p`` items, and each query keeps a slot of that size.
 """
 
 from __future__ import annotations
@@ -19,7 +24,21 @@ from .budget_shares import Demand, Level, RegularLevels, lift_inside, push_down
 
 
 class PieceQueries(NamedTuple):
-    """Rows of pieces: query `q` owns ``pointers[q]`` up to ``pointers[q + 1]``."""
+    """Queries of many pieces, in compressed rows.
+
+    Attributes
+    ----------
+    pointers : ndarray of int64, shape (queries + 1,)
+        Query `q` owns the pieces ``pointers[q]`` up to ``pointers[q + 1]``.
+    starts : ndarray of int64, shape (pieces,)
+        The first leaf of each piece.
+    ends : ndarray of int64, shape (pieces,)
+        The leaf after its last.
+    values : ndarray of float64, shape (pieces,)
+        Coverage of the leaves of each piece.
+    squared : ndarray of float64, shape (queries,)
+        Squared weight of each query.
+    """
 
     pointers: IntArray
     starts: IntArray
@@ -31,8 +50,24 @@ class PieceQueries(NamedTuple):
 class Items(NamedTuple):
     """Items of the queries that climb; those of a query start at 3 x its pointer.
 
-    A mixed node is an item whose end is its start. `waiting` holds, from the front, the
-    queries that are not yet one mixed node; the `old` arrays are room.
+    Attributes
+    ----------
+    waiting : ndarray of int64, shape (queries,)
+        From the front, the queries that have not become one mixed node.
+    counts : ndarray of int64, shape (queries,)
+        How many items each query has.
+    start : ndarray of int64, shape (items,)
+        The first node of each item.
+    end : ndarray of int64, shape (items,)
+        The node after its last; equal to the start for a mixed node.
+    value : ndarray of float64, shape (items,)
+        The coverage.
+    old_start : ndarray of int64
+        Room for the items of the largest query.
+    old_end : ndarray of int64
+        The same for their ends.
+    old_value : ndarray of float64
+        The same for their coverages.
     """
 
     waiting: IntArray
@@ -124,7 +159,22 @@ def _cover_of_pieces(queries: PieceQueries, tree: RegularLevels) -> FloatArray:
 def demand_of_pieces(
     queries: PieceQueries, tree: RegularLevels
 ) -> tuple[Demand, Items]:
-    """Return the demand at the leaves, and the items of the lowest level."""
+    """Return the demand at the leaves, and the items of the lowest level.
+
+    Parameters
+    ----------
+    queries : PieceQueries
+        The queries.
+    tree : RegularLevels
+        The layout.
+
+    Returns
+    -------
+    wanted : Demand
+        What the queries want of the leaves.
+    items : Items
+        The items.
+    """
     pointers, starts, ends = queries.pointers, queries.starts, queries.ends
     values, squared = queries.values, queries.squared
     cover = _cover_of_pieces(queries, tree)
@@ -172,7 +222,26 @@ def demand_of_pieces(
 
 @kernel
 def climb_pieces(queries: PieceQueries, items: Items, active: int, level: Level) -> int:
-    """Lift active queries by one level; return how many do not join `inside`."""
+    """Lift the items of the active queries by one level.
+
+    A query that has become one mixed node joins `inside`.
+
+    Parameters
+    ----------
+    queries : PieceQueries
+        The queries.
+    items : Items
+        Their items; changed in place.
+    active : int
+        How many queries climb.
+    level : Level
+        The level; demand and spread are filled.
+
+    Returns
+    -------
+    int
+        How many queries stay active.
+    """
     waiting, counts = items.waiting, items.counts
     item_start, item_end, item_value = items.start, items.end, items.value
     old_start, old_end = items.old_start, items.old_end
@@ -184,7 +253,7 @@ def climb_pieces(queries: PieceQueries, items: Items, active: int, level: Level)
     spread = level.spread
     lift_inside(level)
     parents = (below + fan_out - 1) // fan_out
-    kept = 0
+    still_active = 0
     for place in range(active):
         query = waiting[place]
         weight = squared[query]
@@ -218,8 +287,8 @@ def climb_pieces(queries: PieceQueries, items: Items, active: int, level: Level)
             while item < count and old_start[item] < family_end:
                 start = old_start[item]
                 final = min(max(old_end[item], start + 1), family_end) - 1
-                known = before[final] - before[start] + variance[final]
-                covered += known * old_value[item]
+                covered_variance = before[final] - before[start] + variance[final]
+                covered += covered_variance * old_value[item]
                 if old_end[item] > family_end:
                     break
                 item += 1
@@ -234,8 +303,8 @@ def climb_pieces(queries: PieceQueries, items: Items, active: int, level: Level)
                 if other > origin and start > final + 1:
                     gap += before[start] - before[final + 1]
                 final = min(max(old_end[other], start + 1), family_end) - 1
-                known = before[final] - before[start] + variance[final]
-                uneven += known * (old_value[other] - y) ** 2
+                covered_variance = before[final] - before[start] + variance[final]
+                uneven += covered_variance * (old_value[other] - y) ** 2
             gap += after[final]
             spread[parent] += weight * (uneven + gap * y * y)
             if item < count and old_start[item] < family_end:
@@ -250,6 +319,6 @@ def climb_pieces(queries: PieceQueries, items: Items, active: int, level: Level)
             written += 1
         if written > base:
             counts[query] = written - base
-            waiting[kept] = query
-            kept += 1
-    return kept
+            waiting[still_active] = query
+            still_active += 1
+    return still_active

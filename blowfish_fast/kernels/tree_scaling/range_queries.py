@@ -1,6 +1,13 @@
 """Ranges of leaves as queries of a tree: their demand and spread, level by level.
 
-A range is two numbers that climb the tree, and a single one after its ends meet.
+Only the nodes that hold one of its ends are covered in part, so a range is two numbers
+that climb the tree, and a single one after its ends meet; the nodes between the ends
+are counted beforehand:
+
+    level 2          (0: 3/4)             the ends have met: one number
+    level 1      (0: 1/2)   (1: 1)        two numbers
+    leaves        .  (1: 1)  1  (3: 1)    the range of the leaves 1 to 3
+
 O(queries log leaves + leaves) time, where the paper needs O(queries leaves log leaves +
 leaves**2).
 """
@@ -26,7 +33,21 @@ from .budget_shares import (
 
 
 class SortedRanges(NamedTuple):
-    """Ranges that matter, in the order of their first leaf: fresh arrays."""
+    """Ranges that matter, in the order of their first leaf: fresh arrays.
+
+    Attributes
+    ----------
+    first : ndarray of int64, shape (queries,)
+        The first leaf of each range.
+    head : ndarray of float64, shape (queries,)
+        How much of it is covered.
+    last : ndarray of int64, shape (queries,)
+        The last leaf.
+    tail : ndarray of float64, shape (queries,)
+        How much of it is covered.
+    squared : ndarray of float64, shape (queries,)
+        Squared weight of each range.
+    """
 
     first: IntArray
     head: FloatArray
@@ -43,7 +64,33 @@ def sorted_ranges(
     weights: FloatArray | None,
     leaves: int,
 ) -> SortedRanges:
-    """Check ranges, drop those without weight, and sort the rest."""
+    """Check ranges, drop those without weight, and sort the rest.
+
+    Parameters
+    ----------
+    first : ndarray of int64, shape (queries,)
+        The first leaf of each range.
+    first_fraction : ndarray of float64, shape (queries,)
+        How much of it is covered.
+    last : ndarray of int64, shape (queries,)
+        The last leaf, not before the first.
+    last_fraction : ndarray of float64, shape (queries,)
+        How much of it is covered.
+    weights : ndarray of float64 or None, shape (queries,)
+        Importance of each range; None for ones.
+    leaves : int
+        Number of leaves.
+
+    Returns
+    -------
+    SortedRanges
+        The ranges.
+
+    Raises
+    ------
+    WorkloadError
+        If arrays differ in length, or a range leaves the leaves.
+    """
     first = np.asarray(first, dtype=np.int64)
     last = np.asarray(last, dtype=np.int64)
     head = np.asarray(first_fraction, dtype=np.float64)
@@ -81,7 +128,10 @@ def copy_ranges(ranges: SortedRanges) -> SortedRanges:
 
 @kernel
 def _range_breaks(ranges: SortedRanges, leaves: int) -> IntArray:
-    """Count the value changes before each leaf, bit by bit: rounding splits nothing."""
+    """Count, before each leaf, the places where some query changes its value.
+
+    Values are compared bit by bit: rounding must not decide what is split.
+    """
     first, head, last, tail = ranges.first, ranges.head, ranges.last, ranges.tail
     breaks = np.zeros(leaves + 2, dtype=np.int64)
     for query in range(first.size):
@@ -107,7 +157,22 @@ def _range_breaks(ranges: SortedRanges, leaves: int) -> IntArray:
 
 @kernel
 def order_by_first(first: IntArray, leaves: int) -> IntArray:
-    """Return the queries by first leaf: neighbours then share nodes still in cache."""
+    """Return the queries in the order of their first leaf, by counting.
+
+    Neighbours in this order touch the same nodes, which then are still in cache.
+
+    Parameters
+    ----------
+    first : ndarray of int64, shape (queries,)
+        The first leaf of each query.
+    leaves : int
+        Number of leaves.
+
+    Returns
+    -------
+    ndarray of int64, shape (queries,)
+        The queries.
+    """
     begin = np.zeros(leaves + 1, dtype=np.int64)
     for leaf in first:
         begin[leaf + 1] += 1
@@ -149,7 +214,20 @@ def _cover_of_ranges(ranges: SortedRanges, tree: RegularLevels) -> FloatArray:
 
 @kernel
 def separate_inside(ranges: SortedRanges, inside: FloatArray) -> int:
-    """Move the ranges within one leaf to `inside`; return how many others are left."""
+    """Move the ranges within one leaf to `inside`; the others close the gaps, in place.
+
+    Parameters
+    ----------
+    ranges : SortedRanges
+        The ranges; changed.
+    inside : ndarray of float64, shape (leaves,)
+        Receives the demand of the ranges within each leaf.
+
+    Returns
+    -------
+    int
+        How many ranges are left.
+    """
     first, head, last, tail = ranges.first, ranges.head, ranges.last, ranges.tail
     squared = ranges.squared
     # Not a literal, for which the climb would be compiled a second time.
@@ -167,7 +245,20 @@ def separate_inside(ranges: SortedRanges, inside: FloatArray) -> int:
 
 @kernel
 def demand_of_ranges(ranges: SortedRanges, tree: RegularLevels) -> Demand:
-    """Return the demand at the leaves; the ranges are then ready to climb."""
+    """Return the demand at the leaves; the ranges are then ready to climb.
+
+    Parameters
+    ----------
+    ranges : SortedRanges
+        The ranges; changed.
+    tree : RegularLevels
+        The layout.
+
+    Returns
+    -------
+    Demand
+        What the queries want of the leaves.
+    """
     first, last = ranges.first, ranges.last
     cover = _cover_of_ranges(ranges, tree)
     demand = cover[: tree.sizes[0]].copy()
@@ -184,14 +275,29 @@ def demand_of_ranges(ranges: SortedRanges, tree: RegularLevels) -> Demand:
 
 @kernel
 def climb_ranges(ranges: SortedRanges, active: int, level: Level) -> int:
-    """Lift the queries by one level; return how many do not join `inside`."""
+    """Lift the queries by one level; those whose ends meet join `inside`.
+
+    Parameters
+    ----------
+    ranges : SortedRanges
+        The ranges; changed in place, the list closes its gaps.
+    active : int
+        How many of them climb.
+    level : Level
+        The level; demand and spread are filled.
+
+    Returns
+    -------
+    int
+        How many still have their ends apart.
+    """
     first, head, last, tail = ranges.first, ranges.head, ranges.last, ranges.tail
     squared, fan_out, shift = ranges.squared, level.fan_out, level.shift
     variance, before, after = level.variance, level.before, level.after
     total, partial, inside = level.total, level.partial, level.inside
     spread = level.spread
     lift_inside(level)
-    kept = 0
+    still_active = 0
     for query in range(active):
         left, right, weight = first[query], last[query], squared[query]
         x, z = head[query], tail[query]
@@ -214,14 +320,14 @@ def climb_ranges(ranges: SortedRanges, active: int, level: Level) -> int:
         partial[left_up] += weight * y * y
         uneven = left_variance * (x - y) ** 2 + after[left] * (1.0 - y) ** 2
         spread[left_up] += weight * (uneven + before[left] * y * y)
-        first[kept] = left_up
-        head[kept] = y
+        first[still_active] = left_up
+        head[still_active] = y
         y = (z * right_variance + before[right]) / total[right_up]
         partial[right_up] += weight * y * y
         uneven = right_variance * (z - y) ** 2 + before[right] * (1.0 - y) ** 2
         spread[right_up] += weight * (uneven + after[right] * y * y)
-        last[kept] = right_up
-        tail[kept] = y
-        squared[kept] = weight
-        kept += 1
-    return kept
+        last[still_active] = right_up
+        tail[still_active] = y
+        squared[still_active] = weight
+        still_active += 1
+    return still_active

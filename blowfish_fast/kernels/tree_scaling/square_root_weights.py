@@ -1,8 +1,14 @@
 """Node weights for Gaussian noise: a convex design, swept to a certified optimum.
 
-Paid in rho, precisions are in proportion to weights, which add up to 1 along a path.
-Every sweep lowers the error, and slopes certify how far it is from the least (Lemma
-ZC11, ``docs/proofs/zcdp.md``).
+Paid in rho, precisions p are in proportion to weights, which add up to 1 along a path.
+The error f is convex in p and of degree -1 (Lemma ZC11, ``docs/proofs/zcdp.md``), so
+
+    sweep         with c = p^2 x slope the sum of c / p is f at the present p, nowhere
+                  below f, and least by square roots from the leaves up:
+                  C = (sqrt(c) + sqrt(sum of C below))^2,  share sqrt(c) / sqrt(C)
+    certificate   f* >= 2 f - M(root),   M = max(slope, sum of M below)
+
+where the slope of a node is variance^2 x energy (`gradients`).
 """
 
 from __future__ import annotations
@@ -37,8 +43,16 @@ GAP = 2.0**-8
 class Design(NamedTuple):
     """Node weights, the error they promise, and how far it may lie above the least.
 
-    `objective`, the summed squared error, is in units of 1 / (2 rho). No weights have
-    less than ``objective * (1 - gap)``; the gap is 1 without a certificate.
+    Attributes
+    ----------
+    weights : ndarray of float64, shape (nodes,)
+        The weights; every path adds up to 1.
+    objective : float
+        The summed squared error when each node is measured with variance 1 / weight: in
+        units of 1 / (2 rho).
+    gap : float
+        No weights have less than ``objective * (1 - gap)``; 1 where no certificate was
+        sought.
     """
 
     weights: FloatArray
@@ -105,7 +119,10 @@ def _swept(
     root_exact: bool,
     sweeps: int,
 ) -> Design:
-    """Sweep positive weights until the certificate is small."""
+    """Sweep positive weights until the certificate is small.
+
+    `seen` returns variances and energies at some weights.
+    """
     error, most, slopes = _slopes(*seen(weights), weights, first_child, root_exact)
     for _ in range(sweeps):
         if most - error <= GAP * error:
@@ -124,8 +141,8 @@ def _greedy(
     root_exact: bool,
 ) -> Design:
     priorities = Priorities(np.ones(tree.sizes.size), False, root_exact, 2)
-    found = greedy_shares(ranges, pieces, family, tree, priorities)
-    return Design(*scaling_from_shares(*found, tree, root_exact), 1.0)
+    shares_and_objective = greedy_shares(ranges, pieces, family, tree, priorities)
+    return Design(*scaling_from_shares(*shares_and_objective, tree, root_exact), 1.0)
 
 
 def _interior(greedy: Design, tree: RegularLevels, root_exact: bool) -> FloatArray:
@@ -150,8 +167,35 @@ def design_ranges(
 ) -> Design:
     """Tune node weights to ranges for Gaussian noise, to a certified optimum.
 
-    Ranges and tree as in `greedy_scaling_fractions`. At most `sweeps` passes, each
-    O(queries log leaves + leaves); 0 for the greedy weights in closed form.
+    Parameters
+    ----------
+    first : ndarray of int64, shape (queries,)
+        The first leaf of each range.
+    first_fraction : ndarray of float64, shape (queries,)
+        How much of it is covered.
+    last : ndarray of int64, shape (queries,)
+        The last leaf.
+    last_fraction : ndarray of float64, shape (queries,)
+        How much of it is covered.
+    leaves : int
+        Number of leaves.
+    fan_out : int
+        The most children of a node.
+    root_exact : bool, default False
+        Whether the total is known without a measurement.
+    sweeps : int, default SWEEPS
+        At most so many passes, each O(queries log leaves + leaves); 0 for the greedy
+        weights in closed form.
+
+    Returns
+    -------
+    Design
+        The weights, with their certificate.
+
+    Raises
+    ------
+    WorkloadError
+        If arrays differ in length, or a range leaves the leaves.
     """
     tree = regular_levels(leaves, fan_out)
     ends = (first, first_fraction, last, last_fraction, None, leaves)
@@ -179,7 +223,37 @@ def design_pieces(
     root_exact: bool = False,
     sweeps: int = SWEEPS,
 ) -> Design:
-    """Tune weights to pieces as in `greedy_scaling_pieces`, as `design_ranges` does."""
+    """Tune node weights to queries made of pieces, as `design_ranges` does.
+
+    Parameters
+    ----------
+    pointers : ndarray of int64, shape (queries + 1,)
+        Query `q` owns the pieces ``pointers[q]`` up to ``pointers[q + 1]``.
+    starts : ndarray of int64, shape (pieces,)
+        The first leaf of each piece; pieces of a query are sorted and disjoint.
+    ends : ndarray of int64, shape (pieces,)
+        The leaf after its last.
+    values : ndarray of float64, shape (pieces,)
+        Coverage of the leaves of each piece, of any sign.
+    leaves : int
+        Number of leaves.
+    fan_out : int
+        The most children of a node.
+    root_exact : bool, default False
+        Whether the total is known without a measurement.
+    sweeps : int, default SWEEPS
+        At most so many passes; 0 for the greedy weights in closed form.
+
+    Returns
+    -------
+    Design
+        The weights, with their certificate.
+
+    Raises
+    ------
+    WorkloadError
+        If there is not one value per piece.
+    """
     tree = regular_levels(leaves, fan_out)
     queries = as_pieces(pointers, starts, ends, values, leaves)
     greedy = _greedy(None, queries, None, tree, root_exact)
@@ -198,6 +272,23 @@ def design_pieces(
 def design_family(
     kind: str, edges: IntArray, fan_out: int, *, root_exact: bool = False
 ) -> Design:
-    """Return the greedy weights for a family as in `greedy_scaling_implicit`."""
+    """Return the greedy weights for a whole family of queries, in O(buckets).
+
+    Parameters
+    ----------
+    kind : str
+        One of `KINDS`, as in `greedy_scaling_implicit`.
+    edges : ndarray of int64, shape (buckets + 1,)
+        Cell edges of the buckets, rising from 0.
+    fan_out : int
+        The most children of a node.
+    root_exact : bool, default False
+        Whether the total is known without a measurement.
+
+    Returns
+    -------
+    Design
+        The weights, without a certificate: the gap is 1.
+    """
     tree = regular_levels(edges.size - 1, fan_out)
     return _greedy(None, None, family_of(kind, edges), tree, root_exact)

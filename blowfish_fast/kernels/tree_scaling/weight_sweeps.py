@@ -1,9 +1,14 @@
 """Sweeps that improve greedy node weights by looking outside each subtree.
 
+    greedy      each node sees its own subtree, from the leaves up, once
+    sweep 1     each node sees the whole tree, with the weights of before
+    sweep 2     the same, with the weights of sweep 1, ... while the error falls
+
 Every node first learns from `gradients` what the rest of the tree knows about its
 total, and how much the queries would gain if it were known better; then one pass
 bottom-up chooses all shares anew. The outside was seen with the old weights, so a sweep
-may overshoot: it is kept only if the error falls, else tried again with a shorter step.
+may overshoot: its result is taken only if the error falls, else the sweep is tried
+again with a shorter step.
 """
 
 from __future__ import annotations
@@ -53,8 +58,24 @@ def optimal_share_within(
     It minimises ``(1 + x)**2 (pull / d(x) + stays)`` over ``x = share / (1 - share)``,
     where ``d(x) = outside (1 + x)**2 + 1 / variance + x**2``. The slope has the sign of
     ``stays d(x)**2 - pull (x - 1 / variance)``, convex and positive at 0: the minimum
-    is 0 or the larger root, which Newton reaches from the right. `outside` and
-    `variance` are in units of the squared weight that the subtree has to spend.
+    is 0 or the larger root, which Newton reaches from the right.
+
+    Parameters
+    ----------
+    pull : float
+        Error per unit of variance of the node's total.
+    outside : float
+        Precision of the total from outside, in units of the squared weight that the
+        subtree has to spend.
+    variance : float
+        Variance of the sum over the children, in the same units.
+    stays : float
+        Error that stays when the total is known.
+
+    Returns
+    -------
+    float
+        The share, from 0 to 1.
     """
     if pull <= 0.0:
         return 0.0
@@ -221,9 +242,9 @@ def _tuned(
     if root_exact:
         weights[-1] = 0.0
     for measured in range(levels - 1, levels if root_exact else levels + 1):
-        found = _level_error(ranges, tree, measured == levels, root_exact)
-        if found < error:
-            weights, error = np.full(weights.size, 1.0 / measured), found
+        level_error = _level_error(ranges, tree, measured == levels, root_exact)
+        if level_error < error:
+            weights, error = np.full(weights.size, 1.0 / measured), level_error
             if measured < levels:
                 weights[-1] = 0.0
     if sweeps > 0:
@@ -246,12 +267,45 @@ def refine_scaling(
 ) -> Scaling:
     """Improve node weights for ranges, given the whole tree around each node.
 
-    The error of the given ranges never exceeds that of `start`, by default the greedy
-    weights, which must be positive on every leaf and add up to 1 along every path. With
-    `safeguard` each single leaf is asked for too, with a tenth of the weight of all
-    queries together; without it leaves that no query separates lose all their weight.
-    The other arguments are those of `greedy_scaling_fractions`.
+    The error of the given ranges never exceeds that of `start`.
 
+    Parameters
+    ----------
+    first : ndarray of int64, shape (queries,)
+        The first leaf of each range.
+    first_fraction : ndarray of float64, shape (queries,)
+        How much of it is covered.
+    last : ndarray of int64, shape (queries,)
+        The last leaf.
+    last_fraction : ndarray of float64, shape (queries,)
+        How much of it is covered.
+    weights : ndarray of float64 or None, shape (queries,)
+        Importance of each range; None for ones.
+    leaves : int
+        Number of leaves.
+    fan_out : int
+        The most children of a node.
+    start : ndarray of float64, shape (nodes,), optional
+        Weights to improve, positive on every leaf and adding up to 1 along every path;
+        the greedy ones by default.
+    safeguard : bool, default True
+        Ask also for each single leaf, with a tenth of the weight of all queries
+        together. Without it leaves that no query separates lose all their weight.
+    root_exact : bool, default False
+        The total is known: the root has weight 0.
+
+    Returns
+    -------
+    Scaling
+        The weights, and the error of the given ranges.
+
+    Raises
+    ------
+    WorkloadError
+        If ranges leave the leaves, or `start` spares leaves or does not add up.
+
+    Examples
+    --------
     >>> from blowfish_fast.kernels import greedy_scaling_fractions
     >>> ends = np.array([0, 1, 2]), np.ones(3), np.array([7, 6, 3]), np.ones(3)
     >>> greedy = greedy_scaling_fractions(*ends, None, 8, 2)
@@ -289,9 +343,31 @@ def tune_ranges(
 ) -> Scaling:
     """Scale one tree to `sorted_ranges`: greedily or by equal levels, then by sweeps.
 
-    What `greedy_scaling_fractions` and `refine_scaling` give one after the other, for
-    at least two leaves and ranges that many fan-outs share, without checks.
+    It does what `greedy_scaling_fractions` and `refine_scaling` do one after the other,
+    for at least two leaves and ranges that many fan-outs share, without checks.
 
+    Parameters
+    ----------
+    ranges : SortedRanges
+        The ranges; they stay as they are.
+    leaves : int
+        Number of leaves, at least 2.
+    fan_out : int
+        The most children of a node.
+    decay : bool
+        As in `greedy_scaling`.
+    root_exact : bool
+        The total is known: the root has weight 0.
+    sweeps : bool
+        Whether weights are improved by sweeps.
+
+    Returns
+    -------
+    Scaling
+        The weights, and the error of the ranges.
+
+    Examples
+    --------
     >>> ends = np.array([0, 1, 2]), np.ones(3), np.array([7, 6, 3]), np.ones(3)
     >>> ranges = sorted_ranges(*ends, None, 8)
     >>> options = {"decay": True, "root_exact": False, "sweeps": True}

@@ -1,8 +1,17 @@
 """Least-cost partition into intervals of any length, for up to 4096 cells.
 
-For each end the interval grows to the left, one cell at a time, and a pointer over the
-ranks follows its mean or order statistic (`moving_pointer`). With noise, each length
-has its own scale: blocks of ends are turned so that a length lies in a row, and back.
+For each end the interval grows to the left, one cell at a time; a pointer over the
+ranks follows its mean (or its order statistic) as in `moving_pointer`, with the Fenwick
+tree for the worst case. So all intervals with one end are costed in one sweep, and the
+dynamic programme takes them at once.
+
+    cells      2   3   8   1   0          end 5
+    grows                     [0]         deviation 0
+                         [1   0]          1
+                     [8   1   0]          10
+
+Without noise O(n) memory serves. With noise, each length has its own scale: blocks of
+ends are costed, turned so that a length lies in a row, and turned back.
 """
 
 from __future__ import annotations
@@ -46,8 +55,30 @@ def costs_to_end(
 ) -> int:
     """Cost the intervals of 1, 2, ... cells that end with the last of the `values`.
 
-    Rounded down to a multiple of 2^exponent: pinball of some `level`, or the deviation
-    without. Return the length up to which the pointer walked; the tree did the rest.
+    Parameters
+    ----------
+    values : ndarray of int64, shape (n,)
+        Whole counts.
+    ranks : ndarray of int32, shape (n,)
+        Dense rank of each value, from 1.
+    table : ndarray of int64, shape (distinct + 2,)
+        The value of each rank, between two sentinels.
+    exponent : int
+        Costs are rounded down to a multiple of 2^exponent.
+    level : tuple of two ints, or None
+        Numerator and denominator of a pinball cost; None for the deviation. The
+        compiler sees which, and leaves the other branches out.
+    tally : ndarray of int32
+        Scratch for distinct + 2 numbers.
+    tree : ndarray of int64
+        Scratch for 2 distinct + 4 numbers.
+    costs : ndarray of int64, shape (n,)
+        ``costs[length - 1]`` receives the cost of the last `length` cells.
+
+    Returns
+    -------
+    int
+        The length up to which the pointer walked; the tree did the rest.
     """
     doubled = 1 if level is None else 0
     up = max(doubled - exponent, 0)
@@ -171,13 +202,13 @@ def _prepare(
             f"all intervals of at most {MOST_CELLS} cells are compared: got {x.size} "
             "cells. Use least_cost_partition, with power-of-two lengths."
         )
-    found = counts_on_grid(x, penalties, scales, step, quantile)
-    if x.size**2 * 2.0 ** (1 - found[1]) > 2.0**62:
+    on_grid = counts_on_grid(x, penalties, scales, step, quantile)
+    if x.size**2 * 2.0 ** (1 - on_grid[1]) > 2.0**62:
         raise InputError(
             f"a grid of {step!r} is too fine for {x.size} cells. Take the step from "
             "partition_grid(cells, scale)."
         )
-    return found
+    return on_grid
 
 
 def _by_length(given: FloatArray | float, cells: int, name: str) -> FloatArray:
@@ -198,10 +229,27 @@ def interval_costs(
 ) -> IntArray:
     """Return the cost of every interval, rounded down to whole steps.
 
-    They are (n, n) int64: ``costs[end - 1, length - 1]`` for the interval
-    [end - length, end), zero where the length exceeds the end. There are at most 4096
-    cells, `step` is a power of two, and `quantile` (numerator, denominator) asks for
-    the pinball cost of this level in place of the deviation.
+    It takes O(n^2 log n) time at worst.
+
+    Parameters
+    ----------
+    x : array-like, shape (n,)
+        Whole numbers or floats, at most 4096.
+    step : float
+        The grid, a power of two.
+    quantile : tuple[int, int], optional
+        Numerator and denominator of a pinball cost, in place of the deviation.
+
+    Returns
+    -------
+    ndarray of int64, shape (n, n)
+        ``costs[end - 1, length - 1]`` for the interval [end - length, end); zero where
+        the length exceeds the end.
+
+    Raises
+    ------
+    InputError
+        If there are more cells, or costs do not fit 64 bits on this grid.
 
     Examples
     --------
@@ -230,10 +278,35 @@ def least_cost_partition_all(
     """Return the boundaries of the cheapest partition into intervals of any length.
 
     Costs, noise, exactness and ties are those of
-    `interval_partition.least_cost_partition`, as are `step` and `quantile`. Memory for
-    the at most 4096 cells is O(n), times 2^10 with noise. `penalty` and `scales` are in
-    counts, for the lengths 1 .. n or a single price; the interval of some length that
-    ends at e takes the word at ``(length << 40) + e``.
+    `interval_partition.least_cost_partition`; every interval is a candidate. It takes
+    O(n^2 log n) time at worst, and O(n) memory, times 2^10 with noise.
+
+    Parameters
+    ----------
+    x : array-like, shape (n,)
+        Counts of at most 4096 cells.
+    penalty : float or ndarray of float64, shape (n,)
+        Price of an interval, in counts; one number, or one for each of the lengths 1 ..
+        n.
+    scales : ndarray of float64, shape (n,), optional
+        Noise scale by length, in counts; None for no noise.
+    words : callable, optional
+        ``words(position, count)``, needed with `scales`: the interval of some length
+        that ends at e takes the word at ``(length << 40) + e``.
+    step : float
+        The public grid, a power of two.
+    quantile : tuple[int, int], optional
+        Numerator and denominator of a pinball cost, in place of the deviation.
+
+    Returns
+    -------
+    ndarray of int64, shape (intervals + 1,)
+        The boundaries, from 0 to n.
+
+    Raises
+    ------
+    InputError
+        If noise has no words, or counts and prices do not fit 64 bits on this grid.
 
     Examples
     --------

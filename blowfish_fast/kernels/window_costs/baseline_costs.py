@@ -1,10 +1,26 @@
 """Costs of buckets for private choices: splits of clusters, and the best k buckets.
 
-Hierarchical partitioning (P-HP) cuts clusters of cells in two, level by level; a split
-in front of cell i costs ``before[i - 1] + after[i]``, the deviations of the cluster's
-cells up to a cell and from it on. O(n log n) a level. StructureFirst lists the squared
-errors of all buckets between few public borders. Costs are the exact ones, rounded down
-to whole numbers of 2^-bits.
+Hierarchical partitioning (P-HP) cuts clusters of cells in two, level by level. `before`
+and `after` hold, for each cell, the deviation from the mean of its cluster's cells up
+to it, and from it on:
+
+    cluster     3  0  2 | 7  1        a split in front of cell i costs
+    before      0  3  3 | 0  6            before[i - 1] + after[i]
+    after       3  2  0 | 6  0
+
+A sweep from one end keeps the cells met so far in a Fenwick tree over the cluster's
+distinct values. A left child keeps `before` and a right child `after`, so a split is
+followed by one sweep per child. O(n log n) a level; values stay sorted by stable
+parting.
+
+StructureFirst lists the squared errors of all buckets between few public borders:
+
+    borders     0     1     2     3             errors[2, 0] = error of one bucket
+    cells       |--3--|--5--|--5--|                            from border 0 to 2
+
+    heads[i, j] = least error of i + 1 buckets from border 0 to border j
+
+Costs are whole numbers of 2^-bits: the exact ones, rounded down.
 """
 
 from __future__ import annotations
@@ -120,8 +136,29 @@ def sweep_clusters(
 ) -> None:
     """Fill in the deviations of prefixes and suffixes of disjoint clusters.
 
-    The places of a cluster in `ranked` hold its cells by increasing value; `sides` is
-    `BEFORE`, `AFTER` or their sum.
+    Parameters
+    ----------
+    values : ndarray of int64, shape (cells,)
+        Counts up to the cap of `bisection_grid`.
+    ranked : ndarray of int64, shape (cells,)
+        The places of a cluster hold its cells by increasing value.
+    starts : ndarray of int64, shape (clusters,)
+        The first cell of each cluster.
+    ends : ndarray of int64, shape (clusters,)
+        The cell after its last.
+    sides : ndarray of int64, shape (clusters,)
+        `BEFORE`, `AFTER` or their sum: which of the two is filled.
+    bits : int
+        Costs are multiples of 2^-bits.
+    before : ndarray of int64, shape (cells,)
+        Receives the deviations of the cluster's cells up to each cell.
+    after : ndarray of int64, shape (cells,)
+        Receives those from each cell on.
+
+    Raises
+    ------
+    InputError
+        If clusters leave the cells, or arrays differ in length.
     """
     cells = values.size
     shapes = {ranked.shape, before.shape, after.shape, values.shape}
@@ -141,24 +178,41 @@ def _part_clusters(
 ) -> None:
     right = np.empty(ranked.size, dtype=np.int64)
     for cluster in range(starts.size):
-        kept = starts[cluster]
+        left_place = starts[cluster]
         moved = 0
         for place in range(starts[cluster], ends[cluster]):
             cell = ranked[place]
             if cell < middles[cluster]:
-                ranked[kept] = cell
-                kept += 1
+                ranked[left_place] = cell
+                left_place += 1
             else:
                 right[moved] = cell
                 moved += 1
         for place in range(moved):
-            ranked[kept + place] = right[place]
+            ranked[left_place + place] = right[place]
 
 
 def part_clusters(
     ranked: IntArray, starts: IntArray, middles: IntArray, ends: IntArray
 ) -> None:
-    """Part the sorted cells of clusters that are cut in two, in place and stably."""
+    """Part the sorted cells of clusters that are cut in two, in place and stably.
+
+    Parameters
+    ----------
+    ranked : ndarray of int64, shape (cells,)
+        The cells of each cluster by increasing value; changed.
+    starts : ndarray of int64, shape (clusters,)
+        The first cell of each cluster.
+    middles : ndarray of int64, shape (clusters,)
+        The cell in front of which it is cut.
+    ends : ndarray of int64, shape (clusters,)
+        The cell after its last.
+
+    Raises
+    ------
+    InputError
+        If clusters leave the cells, or arrays differ in length.
+    """
     if not starts.shape == middles.shape == ends.shape:
         raise InputError("each cluster has a start, a middle and an end")
     if starts.size and (starts.min() < 0 or ends.max() > ranked.size):
@@ -173,9 +227,31 @@ def split_table(
     ends: IntArray,
     price: int,
 ) -> IntArray:
-    """Return the cost of each cluster as it is, and cut before its cell j = 1, 2, ...
+    """Return the cost of leaving each cluster whole, and of each of its splits.
 
-    Every bucket costs `price` more; beyond the cluster's end there is `NO_CANDIDATE`.
+    Parameters
+    ----------
+    before : ndarray of int64, shape (cells,)
+        What `sweep_clusters` filled.
+    after : ndarray of int64, shape (cells,)
+        What `sweep_clusters` filled.
+    starts : ndarray of int64, shape (clusters,)
+        The first cell of each cluster.
+    ends : ndarray of int64, shape (clusters,)
+        The cell after its last.
+    price : int
+        What every bucket costs more.
+
+    Returns
+    -------
+    ndarray of int64, shape (clusters, longest)
+        Column 0: the cluster as it is; column j: cut in front of its cell j; beyond the
+        cluster's end `NO_CANDIDATE`.
+
+    Raises
+    ------
+    InputError
+        If a cluster is empty or leaves the cells.
     """
     sizes = ends - starts
     if sizes.size == 0 or sizes.min() < 1 or starts.min() < 0:
@@ -196,9 +272,24 @@ _GROUP = 32
 
 
 def squares_grid(cells: int, largest: int) -> int:
-    """Return the fraction bits of errors of `cells` counts of at most `largest`.
+    """Return the fraction bits of the squared errors of some counts.
 
-    Refused where the squares of the counts would not fit 60 bits together.
+    Parameters
+    ----------
+    cells : int
+        Number of cells.
+    largest : int
+        The largest count.
+
+    Returns
+    -------
+    int
+        The number of bits behind the point.
+
+    Raises
+    ------
+    InputError
+        If the squares of the counts would not fit 60 bits together.
     """
     size = (cells - 1).bit_length()
     bits = ROOM_BITS - max(size + 2 * largest.bit_length(), 2 * size)
@@ -231,9 +322,26 @@ def _bucket_errors(
 
 
 def bucket_errors(values: IntArray, borders: IntArray, bits: int) -> IntArray:
-    """Return the (m + 1, m + 1) squared errors of all buckets between m + 1 borders.
+    """Return the squared errors of all buckets between public borders. O(n + m^2).
 
-    Entry (j, i) for i < j: the cells from border i to border j; 0 elsewhere.
+    Parameters
+    ----------
+    values : ndarray of int64, shape (cells,)
+        Counts.
+    borders : ndarray of int64, shape (m + 1,)
+        Rising from 0 to the number of cells.
+    bits : int
+        Errors are multiples of 2^-bits, from `squares_grid`.
+
+    Returns
+    -------
+    ndarray of int64, shape (m + 1, m + 1)
+        Entry (j, i) for i < j: the cells from border i to border j; 0 elsewhere.
+
+    Raises
+    ------
+    InputError
+        If the borders do not rise from 0 to the number of cells.
     """
     if values.size == 0 or not rises(borders, values.size, 1):
         raise InputError(f"borders must rise from 0 to {values.size}, the cells")
@@ -256,7 +364,11 @@ def _group_minima(row: IntArray, first: int, past: int, minima: IntArray) -> Non
 
 @kernel
 def _best_heads(errors: IntArray, most: int) -> IntArray:
-    """Find the heads; a group is searched only where its bound is below the best."""
+    """Find the heads; a group is searched only where its bound is below the best.
+
+    The best last bucket begins in the same group for one end as for the next, or
+    nearly, so that group is searched first.
+    """
     count = errors.shape[0]
     heads = np.zeros((most, count), dtype=np.int64)
     groups = (count + _GROUP - 1) // _GROUP
@@ -281,19 +393,37 @@ def _best_heads(errors: IntArray, most: int) -> IntArray:
                     continue
                 begin = max(buckets, group * _GROUP)
                 past = min(end, (group + 1) * _GROUP)
-                found = least
+                least_of_group = least
                 for place in range(begin, past):
-                    found = min(found, shorter[place] + row[place])
-                if found < least:
-                    least, likely = found, group
+                    least_of_group = min(least_of_group, shorter[place] + row[place])
+                if least_of_group < least:
+                    least, likely = least_of_group, group
             heads[buckets, end] = least
     return heads
 
 
 def best_heads(errors: IntArray, buckets: int) -> IntArray:
-    """Return the (buckets, m + 1) least errors of 1, 2, ... buckets up to each border.
+    """Return the least errors of 1, 2, ... buckets up to each border.
 
-    Entry (i, j) for j > i: i + 1 buckets from border 0 to border j; 0 elsewhere.
+    It takes O(m^2 buckets) at worst, mostly a third of it.
+
+    Parameters
+    ----------
+    errors : ndarray of int64, shape (m + 1, m + 1)
+        What `bucket_errors` returned.
+    buckets : int
+        The largest number of buckets.
+
+    Returns
+    -------
+    ndarray of int64, shape (buckets, m + 1)
+        Entry (i, j) for j > i: i + 1 buckets from border 0 to border j; 0 where there
+        are not enough borders.
+
+    Raises
+    ------
+    InputError
+        If there are more buckets than borders allow.
     """
     borders = errors.shape[0] - 1
     if errors.shape != (borders + 1, borders + 1) or not 1 <= buckets <= borders:

@@ -1,7 +1,11 @@
 """Whole numbers for the partition: counts in fixed point, costs on a public grid.
 
 A private partition needs an exact minimum: costs, noise and their sums are integers, in
-units of a public power of two that is fine against the noise and against one record.
+units of a public power of two.
+
+    counts      0 ......................... cap         clipped there by the caller
+    cost        |----|----|----|----|----|----|         floor(cost / step)
+                step = 2^exponent, fine against the noise and against one record
 """
 
 from __future__ import annotations
@@ -30,6 +34,25 @@ def fixed_point(values: AnyArray, cells: int) -> tuple[IntArray, int]:
     0, for integers (floats included) as long as `cells` of them have a sum below about
     2^60; else rounded to 51 bits, fewer if `cells` is above 2^9. Sums of such values
     are exact in any order, so a sliding sum never drifts.
+
+    Parameters
+    ----------
+    values : ndarray
+        Whole numbers or finite floats.
+    cells : int
+        How many of them are added up at most.
+
+    Returns
+    -------
+    whole : ndarray of int64
+        The integers.
+    exponent : int
+        Their unit is 2.0**exponent.
+
+    Raises
+    ------
+    InputError
+        If a value is infinite or not a number.
 
     Examples
     --------
@@ -91,17 +114,32 @@ def step_exponent(step: float) -> int:
 def partition_grid(cells: int, scale: float) -> tuple[float, int]:
     """Return the grid step and the largest admissible count per cell.
 
-    Both depend on public numbers alone: at most 2^28 cells, and the smallest noise
-    scale, in counts, between 1e-9 and 1e12. With every count in 0 .. cap, noise scales
+    Both depend on public numbers alone. With every count in 0 .. cap, noise scales
     between `scale` and ``8 * scale``, and penalties from 0 to ``2**20 * scale``, no
     integer of the partition overflows: costs of all buckets together stay below 2^58
     steps, penalties along the best partition below 2^56, noise below 2^60 even if each
     of `cells` draws reached 128 scales (the chance that one does is below e^-128).
 
-    The step is a power of two: at most 2^-8 counts, so that rounding a sensitivity up
-    to whole steps costs little, and at most a 1024th of the noise; coarser only above a
-    scale of about 2^20 counts, where 64 bits demand it. The cap is at least 2^20;
-    clipping every cell there keeps all sensitivities.
+    Parameters
+    ----------
+    cells : int
+        Number of cells, at most 2^28.
+    scale : float
+        Smallest noise scale, in counts, between 1e-9 and 1e12.
+
+    Returns
+    -------
+    step : float
+        A power of two: at most 2^-8 counts, so that rounding a sensitivity up to whole
+        steps costs little, and at most a 1024th of the noise; coarser only where 64
+        bits demand it, above a scale of about 2^20 counts.
+    cap : int
+        At least 2^20; clipping every cell here keeps all sensitivities.
+
+    Raises
+    ------
+    InputError
+        If there are more cells, or the scale is outside its limits.
 
     Examples
     --------
@@ -133,8 +171,33 @@ def grid_units(
 ) -> tuple[int, IntArray, FloatArray | None]:
     """Return grid exponent, whole penalties and noise scales for fixed-point `values`.
 
-    Refused if a sum could leave 62 bits, or a scale is not positive: every candidate of
-    a private partition is noisy.
+    Parameters
+    ----------
+    values : ndarray of int64
+        Counts in fixed point.
+    exponent : int
+        Their unit is 2.0**exponent.
+    penalties : ndarray of float64
+        Prices, in counts.
+    scales : ndarray of float64, optional
+        Noise scales, in counts.
+    step : float
+        The public grid, a power of two.
+
+    Returns
+    -------
+    grid : int
+        Binary logarithm of the step in units of the values.
+    penalties : ndarray of int64
+        The prices, rounded to whole steps.
+    scales : ndarray of float64 or None
+        The scales in steps, which is exact.
+
+    Raises
+    ------
+    InputError
+        If a sum could leave 62 bits, or a scale is not positive: every candidate of a
+        private partition is noisy.
     """
     largest = int(values.max(initial=0))
     grid = min(step_exponent(step) - exponent, SUM_BITS + 1)
@@ -177,7 +240,20 @@ def grid_units(
 
 
 def check_quantile(numerator: int, denominator: int) -> None:
-    """Refuse a pinball level outside 0 .. 1, or with a large denominator."""
+    """Refuse a pinball level outside 0 .. 1, or with a large denominator.
+
+    Parameters
+    ----------
+    numerator : int
+        Not negative, at most the denominator.
+    denominator : int
+        From 1 to 1024.
+
+    Raises
+    ------
+    InputError
+        If the level is outside these limits.
+    """
     if not (0 <= numerator <= denominator and 1 <= denominator <= LARGEST_DENOMINATOR):
         raise InputError(
             f"a quantile is a fraction from 0 to 1 in parts of at most "
@@ -193,7 +269,37 @@ def counts_on_grid(
     step: float,
     quantile: tuple[int, int] | None,
 ) -> tuple[IntArray, int, IntArray, FloatArray | None]:
-    """Check what a partition is asked of; return whole counts and `grid_units`."""
+    """Check what a partition is asked of; return whole counts and `grid_units`.
+
+    Parameters
+    ----------
+    x : ndarray, shape (cells,)
+        Counts.
+    penalties : ndarray of float64
+        Prices, in counts.
+    scales : ndarray of float64, optional
+        Noise scales, in counts.
+    step : float
+        The public grid, a power of two.
+    quantile : tuple[int, int] or None
+        Numerator and denominator of a pinball cost; None for the deviation.
+
+    Returns
+    -------
+    values : ndarray of int64, shape (cells,)
+        The counts above the smallest.
+    grid : int
+        Binary logarithm of the step in units of the values.
+    penalties : ndarray of int64
+        The prices, in steps.
+    scales : ndarray of float64 or None
+        The scales, in steps.
+
+    Raises
+    ------
+    InputError
+        If the counts are no row, or do not fit the grid.
+    """
     if x.ndim != 1 or x.size == 0:
         raise InputError(
             "a partition needs one axis of at least one cell: got shape "

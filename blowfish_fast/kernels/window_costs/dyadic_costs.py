@@ -1,9 +1,17 @@
 """Dyadic costs: of all buckets of power-of-two length, at every offset.
 
-Ends come in blocks of 2^15, so that a table of all n log n costs never exists; the
-levels of a block are independent jobs. Short buckets are costed cell by cell, longer
-ones on the ranks of tiles, and those of 2^16 cells or more carry a state from block to
-block, as do all from 2^6 on where the array has few distinct values.
+A bucket is named by its level k and its end e: [e - 2^k, e). Ends come in blocks of
+2^15, so that a table of all n log n costs never exists; the levels of a block are
+independent jobs.
+
+    level       how                         ranks, for the block of ends |=====|
+      0 ..  5   cell by cell                none
+      6 ..  9   tiles of 512 ends           [-|-]
+     10 .. 12   tiles of 4096 ends          [--|--]
+     13 .. 15   one tile                    [-----|-----]
+     16 ..      tiles of many blocks        a state is carried from block to block
+    6 or more   if the whole array has at most 16 distinct values per cell of the
+                shortest bucket of its line: ranks of the whole array, state carried
 """
 
 from __future__ import annotations
@@ -35,7 +43,17 @@ TILES = ((6, 9, 1 << 9), *((k - 2, k, 1 << k) for k in range(12, 31, 3)))
 
 
 class Room(NamedTuple):
-    """Scratch of one thread."""
+    """Scratch of one thread.
+
+    Attributes
+    ----------
+    tiles : TileRoom
+        Scratch of `slide_tiles`.
+    block_ranks : ndarray of int32
+        Ranks of the cells of a frame.
+    block_table : ndarray of int64
+        The value of each of these ranks.
+    """
 
     tiles: TileRoom
     block_ranks: AnyArray
@@ -43,9 +61,15 @@ class Room(NamedTuple):
 
 
 class LevelJob(NamedTuple):
-    """Fill ``rows[level]`` for some levels and the ends ``begin + 1 .. end``.
+    """A job that costs the buckets of some levels, block by block.
 
-    ``fill(begin, end, rows, room)`` is called block by block, in order.
+    Attributes
+    ----------
+    levels : range
+        The levels.
+    fill : Callable[[int, int, ndarray of int64, Room], None]
+        ``fill(begin, end, rows, room)`` fills ``rows[level]`` for the ends ``begin + 1
+        .. end``. It is called block by block, in order.
     """
 
     levels: range
@@ -150,7 +174,23 @@ def level_jobs(
 ) -> tuple[list[LevelJob], Callable[[], Room]]:
     """Plan the jobs that cost every bucket, and the room a thread needs for them.
 
-    There is a recipe for each power of two up to the number of cells.
+    A row of costs is filled for the ends that leave room for the bucket, short rows
+    throughout.
+
+    Parameters
+    ----------
+    values : ndarray of int64, shape (cells,)
+        Whole counts.
+    recipes : ndarray of int64, shape (levels, 8)
+        A recipe (`window_slide.window_recipe`) for each power of two up to the number
+        of cells.
+
+    Returns
+    -------
+    jobs : list[LevelJob]
+        The jobs.
+    make_room : callable
+        Returns the scratch of one thread.
     """
     count = len(recipes)
     jobs = [_short_job(values, recipes)]

@@ -1,17 +1,30 @@
 """Sums above the centre of a window that slides by one cell at a time.
 
-The centre is the window's mean (deviation) or one of its order statistics (pinball). A
-*tally* counts the window's cells by rank; a pointer to the lowest rank above the centre
-walks a few ranks per slide. After too many steps a Fenwick tree takes over: node i
-covers the ranks (i - lowbit(i), i], ``tree[2 i]`` is its number of cells,
-``tree[2 i + 1]`` their sum. Each window yields two integers:
+A window costs the distance of its cells from a centre: their mean (deviation) or one of
+their order statistics (pinball). A *tally* counts the window's cells by rank; a pointer
+parts the ranks above the centre from the others; the number and the sum of the cells
+above it are kept up to date.
+
+    rank       1   2   3   4   5   6        window  {10, 30, 30, 90},  mean 40
+    value     10  20  30  50  80  90        above: one cell, sum 90
+    tally      1   0   2   0   0   1
+                             ^ pointer: the lowest rank above the centre
+
+Ranks run from 1; a sentinel at either end of the table of values spares the pointer a
+test. One slide moves the centre a little, so the pointer walks a few ranks. Where a
+walk has taken too many steps on average, a Fenwick tree takes over: node i covers the
+ranks (i - lowbit(i), i], ``tree[2 i]`` is its number of cells, ``tree[2 i + 1]`` their
+sum, and a descent finds the centre.
+
+Each window yields two integers, from which the caller finishes its cost exactly:
 
     centre      whole                        part
     mean        sum above - count * floor    count * (total - length * floor)
     statistic   sum above - count * centre   total - length * centre
 
 with `floor` the mean rounded down. Then deviation = 2 whole - 2 part / length, and the
-pinball cost of level t is whole - (1 - t) part.
+pinball cost of level t is whole - (1 - t) part. In the drawing: whole = 90 - 40 = 50,
+part = 0, deviation 100 = 30 + 10 + 10 + 50.
 """
 
 from __future__ import annotations
@@ -42,7 +55,19 @@ MEAN = -1  # in place of the number of cells above an order statistic
 
 
 class Slides(NamedTuple):
-    """What leaves and enters the window: slide i drops ``old[i]``, takes ``new[i]``."""
+    """What leaves and enters the window: slide i drops ``old[i]``, takes ``new[i]``.
+
+    Attributes
+    ----------
+    old : ndarray of int64
+        The values that leave.
+    new : ndarray of int64
+        The values that enter.
+    old_ranks : ndarray of int32
+        Their ranks.
+    new_ranks : ndarray of int32
+        Their ranks.
+    """
 
     old: IntArray
     new: IntArray
@@ -52,7 +77,22 @@ class Slides(NamedTuple):
 
 @kernel
 def floor_mean(total: np.int64, length: int, shift: int) -> np.int64:
-    """Return ``total // length``; `shift` is its binary logarithm, or negative."""
+    """Return ``total // length``; a shift is much cheaper than a division.
+
+    Parameters
+    ----------
+    total : int
+        The sum of a window.
+    length : int
+        Its cells.
+    shift : int
+        Binary logarithm of the length, or negative if that is no whole number.
+
+    Returns
+    -------
+    int
+        The mean, rounded down.
+    """
     if shift >= 0:
         return total >> shift
     return total // length
@@ -71,7 +111,31 @@ def open_window(
     whole: IntArray,
     part: IntArray,
 ) -> None:
-    """Set the pointer for the window of the first `length` cells, and emit it."""
+    """Set the pointer for the window of the first `length` cells, and emit it.
+
+    Parameters
+    ----------
+    values : ndarray of int64
+        Cells, from the first one of the window on.
+    ranks : ndarray of int32
+        Their ranks, from 1.
+    length : int
+        Cells of the window.
+    shift : int
+        Binary logarithm of the length, or negative.
+    above : int
+        How many cells lie above the centre; negative for the mean.
+    table : ndarray of int64, shape (distinct + 2,)
+        The value of each rank, between two sentinels.
+    tally : ndarray of int32, shape (distinct + 2,)
+        Receives the number of cells by rank.
+    state : ndarray of int64, shape (STATE_SIZE,)
+        Receives where the pointer stands.
+    whole : ndarray of int64
+        Receives the first number of the window.
+    part : ndarray of int64
+        Receives the second one.
+    """
     distinct = table.size - 2
     for rank in range(distinct + 2):
         tally[rank] = 0
@@ -128,10 +192,37 @@ def walk_windows(
     whole: IntArray,
     part: IntArray,
 ) -> int:
-    """Slide on and emit ``whole.size`` windows; return how many were emitted.
+    """Slide on and emit ``whole.size`` windows.
 
-    Around the mean without `above`, else around the order statistic with `above` cells
-    over it. Indices are unsigned because Numba tests every signed, computed one.
+    The walk ends early after the window that exhausts its steps. Indices are unsigned
+    because Numba adds a test for negative ones to every signed, computed index.
+
+    Parameters
+    ----------
+    slides : Slides
+        What leaves and enters.
+    length : int
+        Cells of the window.
+    shift : int
+        Binary logarithm of the length, or negative.
+    above : int or None
+        The centre is the order statistic with so many cells over it; None for the mean.
+        The compiler leaves the other branches out.
+    table : ndarray of int64, shape (distinct + 2,)
+        The value of each rank, between two sentinels.
+    tally : ndarray of int32, shape (distinct + 2,)
+        Cells of the window by rank; changed.
+    state : ndarray of int64, shape (STATE_SIZE,)
+        Where the pointer stands; changed.
+    whole : ndarray of int64
+        Receives the first number of each window.
+    part : ndarray of int64
+        Receives the second one.
+
+    Returns
+    -------
+    int
+        How many windows were emitted.
     """
     old, new = slides.old, slides.new
     old_ranks, new_ranks = slides.old_ranks, slides.new_ranks
@@ -227,20 +318,42 @@ def rank_stretch(
     ranks: AnyArray,
     table: IntArray,
 ) -> int:
-    """Rank a stretch from its `parent` ranks in a longer array; return how many differ.
+    """Rank a stretch from its `parent` ranks; return how many values differ.
 
-    `bitmap` and `marks_before` are scratch for parent_distinct // 64 + 1 words; `table`
-    receives the value of each rank, between two sentinels.
+    A bit for each parent rank that occurs, and the number of bits before each word,
+    give dense ranks without sorting.
+
+    Parameters
+    ----------
+    parent : ndarray of int32
+        Ranks of the cells in a longer array (or small values themselves).
+    parent_distinct : int
+        The largest of them.
+    values : ndarray of int64
+        The value of each cell.
+    bitmap : ndarray of uint64
+        Scratch for parent_distinct // 64 + 1 words.
+    marks_before : ndarray of int32
+        Scratch for as many.
+    ranks : ndarray of int32
+        Receives dense ranks from 1 on.
+    table : ndarray of int64
+        Receives the value of each rank, between two sentinels.
+
+    Returns
+    -------
+    int
+        The number of different values.
     """
     words = (parent_distinct >> 6) + 1
     six = np.uint64(6)
     low_bits = np.uint64(63)
-    one = np.uint64(1)
+    lowest_bit = np.uint64(1)
     for word in range(words):
         bitmap[word] = np.uint64(0)
     for cell in range(values.size):
         rank = np.uint64(parent[cell])
-        bitmap[rank >> six] |= one << (rank & low_bits)
+        bitmap[rank >> six] |= lowest_bit << (rank & low_bits)
     following = 1
     for word in range(words):
         marks_before[word] = following
@@ -248,7 +361,7 @@ def rank_stretch(
     for cell in range(values.size):
         rank = np.uint64(parent[cell])
         word_of_rank = rank >> six
-        marks_below = (one << (rank & low_bits)) - one
+        marks_below = (lowest_bit << (rank & low_bits)) - lowest_bit
         dense = np.int64(marks_before[word_of_rank]) + popcount(
             bitmap[word_of_rank] & marks_below
         )
@@ -311,7 +424,17 @@ def dense_ranks(values: IntArray) -> tuple[AnyArray, IntArray]:
 
 @kernel
 def plant_tree(tally: AnyArray, table: IntArray, tree: IntArray) -> None:
-    """Turn the tally of a window into its tree, of 2 ``table.size`` numbers."""
+    """Turn the tally of a window into its Fenwick tree. O(distinct).
+
+    Parameters
+    ----------
+    tally : ndarray of int32
+        Cells of the window by rank.
+    table : ndarray of int64, shape (distinct + 2,)
+        The value of each rank.
+    tree : ndarray of int64
+        Receives 2 ``table.size`` numbers.
+    """
     distinct = table.size - 2
     tree[: 2 * (distinct + 1)] = 0
     for rank in range(1, distinct + 1):
@@ -328,7 +451,21 @@ def plant_tree(tally: AnyArray, table: IntArray, tree: IntArray) -> None:
 def add_cell(
     tree: IntArray, distinct: int, rank: np.int64, copies: int, value: np.int64
 ) -> None:
-    """Add one cell to the nodes over its rank, or take it out (both negative)."""
+    """Add one cell to the nodes over its rank, or take it out. O(log distinct).
+
+    Parameters
+    ----------
+    tree : ndarray of int64
+        The tree; changed.
+    distinct : int
+        Number of ranks.
+    rank : int
+        Rank of the cell.
+    copies : int
+        1 to add it, -1 to take it out.
+    value : int
+        Its value, negative to take it out.
+    """
     node = np.int64(rank)
     while node <= distinct:
         tree[2 * node] += copies
@@ -347,8 +484,32 @@ def part_cells(
 ) -> tuple[np.int64, np.int64, np.int64]:
     """Return the centre, and the number and the sum of the window's cells above it.
 
-    `centre` itself, or with `above` the statistic with so many cells over it, whose
-    copies count as above: they add nothing to the sum of distances.
+    Copies of an order statistic count as above: they add nothing to the sum of
+    distances.
+
+    Parameters
+    ----------
+    tree : ndarray of int64
+        The window's tree.
+    table : ndarray of int64, shape (distinct + 2,)
+        The value of each rank.
+    length : int
+        Cells of the window.
+    total : int
+        Their sum.
+    centre : int
+        The centre, if `above` is None.
+    above : int or None
+        The centre is the order statistic with so many cells over it.
+
+    Returns
+    -------
+    centre : int
+        The centre.
+    count : int
+        Cells above it.
+    high : int
+        Their sum.
     """
     distinct = table.size - 2
     reach = np.int64(1)
@@ -384,7 +545,29 @@ def slide_tree(
     whole: IntArray,
     part: IntArray,
 ) -> None:
-    """Slide on and emit ``whole.size`` windows; as `walk_windows`, on the tree."""
+    """Slide on and emit ``whole.size`` windows; as `walk_windows`, on the tree.
+
+    Parameters
+    ----------
+    slides : Slides
+        What leaves and enters.
+    length : int
+        Cells of the window.
+    shift : int
+        Binary logarithm of the length, or negative.
+    above : int
+        How many cells lie above the centre; negative for the mean.
+    table : ndarray of int64, shape (distinct + 2,)
+        The value of each rank.
+    tree : ndarray of int64
+        The window's tree; changed.
+    state : ndarray of int64, shape (STATE_SIZE,)
+        The window's total; changed.
+    whole : ndarray of int64
+        Receives the first number of each window.
+    part : ndarray of int64
+        Receives the second one.
+    """
     old, new = slides.old, slides.new
     old_ranks, new_ranks = slides.old_ranks, slides.new_ranks
     distinct = table.size - 2

@@ -1,9 +1,18 @@
 """Pinball (quantile) cost of every dyadic rectangle of a grid, in exact integers.
 
-A merge sort, which doubles heights before widths, sorts the cells of all rectangles of
-one shape at a time; their quantile is the best centre. Rectangles lie on the next
-powers of two; one cut by the end of the grid has the cells it has. Time is
-``O(n log(rows) log(columns))``; the costs are 4n numbers.
+For a quantile p/q the pinball cost of a rectangle is the least sum, over its cells, of
+p times what the count has above a centre and q - p times what it lacks below; the best
+centre is the p/q-quantile of the counts, which sorted counts show. A merge sort that
+doubles heights first and widths then sorts all rectangles of one shape at a time:
+
+    height, width      1        2        4
+        1           counts -> pairs -> rows of 4
+        2           pairs  -> 2 x 2 -> 2 x 4         each row from the one above it,
+        4           fours  -> 4 x 2 -> 4 x 4         then along itself
+
+Rectangles lie on the next powers of two; one cut by the end of the grid has the cells
+it has. The sorted cells of a rectangle stand together, band after band of rows. O(n
+log(rows) log(columns)) time; the costs are 4n numbers. A line is a grid of one row.
 """
 
 from __future__ import annotations
@@ -18,7 +27,20 @@ from blowfish_fast.kernels._jit import helper, kernel
 
 
 def count_cap(cells: int, denominator: int) -> int:
-    """Return the public count at which cells are cut, so that no cost overflows."""
+    """Return the public count at which cells are cut, so that no cost overflows.
+
+    Parameters
+    ----------
+    cells : int
+        Number of cells.
+    denominator : int
+        Denominator of the quantile.
+
+    Returns
+    -------
+    int
+        The largest count.
+    """
     return (1 << 60) // (cells * denominator)
 
 
@@ -33,7 +55,7 @@ def _merge_runs(
     place: int,
 ) -> None:
     """Merge two sorted runs of `source` into `target`, from `place` on."""
-    one = np.uintp(1)
+    step = np.uintp(1)
     first, second = np.uintp(left), np.uintp(right)
     low = np.uintp(place)
     if left_size == right_size:
@@ -48,15 +70,18 @@ def _merge_runs(
             target[low] = from_first if takes_first else from_second
             move = np.uintp(takes_first)
             first += move
-            second += one - move
-            low += one
-            from_first, from_second = source[first_end - one], source[second_end - one]
+            second += step - move
+            low += step
+            from_first, from_second = (
+                source[first_end - step],
+                source[second_end - step],
+            )
             takes_second = from_first <= from_second
-            high -= one
+            high -= step
             target[high] = from_second if takes_second else from_first
             move = np.uintp(takes_second)
             second_end -= move
-            first_end -= one - move
+            first_end -= step - move
     else:
         first_end = first + np.uintp(left_size)
         second_end = second + np.uintp(right_size)
@@ -65,11 +90,11 @@ def _merge_runs(
                 first < first_end and source[first] <= source[second]
             ):
                 target[low] = source[first]
-                first += one
+                first += step
             else:
                 target[low] = source[second]
-                second += one
-            low += one
+                second += step
+            low += step
 
 
 @helper
@@ -150,15 +175,15 @@ def _all_widths(
     tall: IntArray, shape: tuple[int, int], height: int, quantile: tuple[int, int]
 ) -> tuple[list[IntArray], IntArray]:
     """Return the costs for `height` rows and 2, 4 .. columns, and the sorted cells."""
-    found = []
+    costs = []
     source = tall
     target, spare = np.empty_like(tall), np.empty_like(tall)
     for power in range((shape[1] - 1).bit_length()):
-        found.append(
+        costs.append(
             _double_widths(source, target, shape, height, 1 << power, quantile)
         )
         source, target, spare = target, spare, target
-    return found, source
+    return costs, source
 
 
 def dyadic_rectangle_costs(
@@ -166,9 +191,28 @@ def dyadic_rectangle_costs(
 ) -> list[list[IntArray]]:
     """Return the integer pinball cost of every dyadic rectangle.
 
-    Counts below 0 and above ``count_cap(cells, denominator)`` are cut. Item [i][j]
-    holds `denominator` times the cost of each rectangle of 2**i rows and 2**j columns
-    that has a cell.
+    Parameters
+    ----------
+    counts : ndarray of int64, shape (rows, columns)
+        Counts; those below 0 and above ``count_cap(cells, denominator)`` are cut.
+    numerator : int
+        Numerator of the quantile, which lies strictly between 0 and 1.
+    denominator : int
+        Its denominator.
+    threads : int, default 1
+        How many threads to use; the result does not depend on it.
+
+    Returns
+    -------
+    list of lists of ndarrays of int64
+        Item [i][j] holds `denominator` times the cost of each rectangle of 2**i rows
+        and 2**j columns that has a cell: ``ceil(rows / 2**i)`` by ``ceil(columns /
+        2**j)`` numbers.
+
+    Raises
+    ------
+    InputError
+        If there is no cell, or the quantile is out of range.
     """
     if counts.ndim != 2 or counts.size == 0:
         raise InputError(f"a grid has rows and columns, but counts are {counts.shape}")
@@ -197,7 +241,27 @@ def dyadic_quantile_costs(
 ) -> list[IntArray]:
     """Return the integer pinball cost of every aligned dyadic window of a line.
 
-    Item k holds those of the ``ceil(n / 2**k)`` windows of 2**k cells.
+    Parameters
+    ----------
+    x : ndarray of int64, shape (n,)
+        Counts; those below 0 and above ``count_cap(n, denominator)`` are cut.
+    numerator : int
+        Numerator of the quantile.
+    denominator : int
+        Its denominator.
+    threads : int, default 1
+        How many threads to use; the result does not depend on it.
+
+    Returns
+    -------
+    list of ndarrays of int64
+        Item k holds, for each window ``[j * 2**k, (j + 1) * 2**k)`` with a cell,
+        `denominator` times its cost: ``ceil(n / 2**k)`` numbers. The last item has one.
+
+    Raises
+    ------
+    InputError
+        If there is no cell, or the quantile is out of range.
     """
     if x.ndim != 1 or x.size == 0:
         raise InputError(f"counts come in one row of cells, but have shape {x.shape}")
@@ -220,7 +284,10 @@ def dyadic_quantile_costs(
     shape = (1, cells.size)
     last = _double_widths(merged, np.empty_like(merged), shape, 1, middle, quantile)
     pairs = zip(left, right, strict=True)
-    wider = [np.concatenate([one[0], other[0]]) for one, other in pairs]
+    wider = [
+        np.concatenate([left_costs[0], right_costs[0]])
+        for left_costs, right_costs in pairs
+    ]
     return [np.zeros_like(cells), *wider, last[0]]
 
 
@@ -244,7 +311,20 @@ def counts_within(counts: IntArray) -> IntArray:
 
 
 def price_within(price: float, cells: int) -> int:
-    """Return a price in units of 2^-18 records, cut at 2^60 / cells."""
+    """Return a price in units of 2^-18 records, cut at 2^60 / cells.
+
+    Parameters
+    ----------
+    price : float
+        Price of a bucket, in records.
+    cells : int
+        Number of cells.
+
+    Returns
+    -------
+    int
+        The price.
+    """
     return min(round(max(price, 0.0) * 2.0 ** (WEIGHT_BITS + 2)), 2**60 // cells)
 
 
@@ -258,10 +338,25 @@ def least_even_cost(
     """Return the least sum of weighted pinball costs and prices, times 2^18, exactly.
 
     From single cells up, a rectangle is one bucket or two halves along either axis,
-    whichever costs least. `counts` from `counts_within`; ``level_weights[i][j]`` in
-    [0, 1], for buckets of 2^i by 2^j cells, is rounded down to a multiple of 2^-16; the
-    price is in units of 2^-18 records. One record more changes the result by -2^16 at
-    least and 3 * 2^16 at most. O(n) after the costs.
+    whichever costs least. One record more changes the result by -2^16 at least and 3 *
+    2^16 at most. O(n) after the costs.
+
+    Parameters
+    ----------
+    counts : ndarray of int64, shape (rows, columns)
+        What `counts_within` returned.
+    level_weights : list[list[float]]
+        Item [i][j], from 0 to 1, is the weight of the cost of buckets of 2^i by 2^j
+        cells; rounded down to a multiple of 2^-16.
+    price : int
+        Price of a bucket in units of 2^-18 records.
+    threads : int, default 1
+        How many threads to use; the result does not depend on it.
+
+    Returns
+    -------
+    int
+        The least sum.
     """
     costs = dyadic_rectangle_costs(counts, 3, 4, threads=threads)
     best: list[list[IntArray]] = []

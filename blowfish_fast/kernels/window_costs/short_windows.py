@@ -1,9 +1,19 @@
 """Deviation or pinball cost of every window of one length, and of all short windows.
 
-The pinball cost of level t weighs what a cell has above the centre, the t-quantile, by
-t and what it lacks below by 1 - t; one record moves it by at most 1. Windows of up to
-32 cells are summed cell by cell in whole numbers, many at once, or kept sorted; longer
-ones slide (`window_slide`).
+The deviation sums the distances of a window's cells from their mean. The pinball cost
+of level t weighs what a cell has above the centre by t and what it lacks below by 1 -
+t; the best centre is the t-quantile, and one record moves the cost by at most 1.
+
+    cells        3   1   0   2   4
+    window           [1   0   2]        mean 1, deviation |1-1| + |0-1| + |2-1| = 2
+    times 3           3   0   6         minus the total 3:  0 + 3 + 3 = 3 * 2
+
+    cells       4  0  9  1        t = 3/4: the centre is the third smallest, 4
+    sorted      0  1 [4] 9        cost  3/4 * (9 - 4)  +  1/4 * (4 + 3)  =  22/4
+
+Windows of up to 32 cells are summed cell by cell in whole numbers, many windows at
+once, or stay sorted while they slide; longer ones go through `window_slide`. For so few
+cells a loop that the compiler turns into vectors beats any cleverer structure.
 """
 
 from __future__ import annotations
@@ -61,7 +71,20 @@ def short_deviations(
 ) -> None:
     """Cost windows of 1, 2, 4, ... 32 cells on the grid of their recipes.
 
-    For `ends` ends from `first` on; cells before the array count as zeros.
+    Parameters
+    ----------
+    values : ndarray of int64, shape (cells,)
+        Whole counts; cells before the array count as zeros.
+    first : int
+        The first end, at least 1.
+    ends : int
+        How many ends.
+    recipes : ndarray of int64, shape (levels, 8)
+        A recipe for each length.
+    scratch : ndarray of int64, shape (4, CHUNK + SHORT)
+        Room.
+    rows : ndarray of int64, shape (levels, ends)
+        Receives the costs, level by level.
     """
     levels = recipes.shape[0]
     for begun in range(0, ends, CHUNK):
@@ -138,10 +161,26 @@ def _short_floats(values: IntArray, length: int, deviations: FloatArray) -> None
 def window_deviations(x: AnyArray, length: int) -> FloatArray:
     """Return the sum of distances from the mean, for every window of `length` cells.
 
-    Entry i belongs to the window [i, i + length). For integers it is the exact
-    deviation, correctly rounded if `length` is a power of two and the deviation below
-    2^52, within two units in the last place otherwise. Other floats are rounded to 51
-    bits below the largest (fewer for windows beyond 2^10 cells), and summed exactly.
+    Parameters
+    ----------
+    x : array-like, shape (n,)
+        Whole numbers or floats. Floats that are not whole numbers are rounded to 51
+        bits below the largest (fewer for windows beyond 2^10 cells), and summed
+        exactly.
+    length : int
+        Cells of a window, from 1 to n.
+
+    Returns
+    -------
+    ndarray of float64, shape (n - length + 1,)
+        Entry i belongs to the window [i, i + length). For integers it is the exact
+        deviation, correctly rounded if `length` is a power of two and the deviation
+        below 2^52, within two units in the last place otherwise.
+
+    Raises
+    ------
+    InputError
+        If there are fewer cells, or values are not finite.
 
     Examples
     --------
@@ -183,6 +222,19 @@ def short_pinball(
     """Cost the windows that end at `first`, `first` + 1, ... until `row` is full.
 
     A sorted window slides: the cell that leaves is overwritten.
+
+    Parameters
+    ----------
+    values : ndarray of int64, shape (cells,)
+        Whole counts.
+    first : int
+        The first end, at least the length.
+    recipe : ndarray of int64, shape (8,)
+        How a window is finished; its length is at most `SHORT`.
+    scratch : ndarray of int64, shape (2, CHUNK)
+        Room.
+    row : ndarray of int64
+        Receives the costs.
     """
     length = recipe[LENGTH]
     above = recipe[ABOVE]
@@ -216,8 +268,28 @@ def window_pinball_costs(
     """Return `denominator` times the pinball cost of every window, exactly.
 
     The cost of level t = numerator / denominator is the minimum over c of the sum of
-    ``t * max(x_j - c, 0) + (1 - t) * max(c - x_j, 0)``; entry i belongs to the window
-    [i, i + length). Windows must sum to less than 2^60 above the smallest value.
+    ``t * max(x_j - c, 0) + (1 - t) * max(c - x_j, 0)``.
+
+    Parameters
+    ----------
+    x : ndarray, shape (n,)
+        Whole numbers whose windows sum to less than 2^60 above the smallest.
+    length : int
+        Cells of a window, from 1 to n.
+    numerator : int
+        Numerator of the level.
+    denominator : int
+        Its denominator, at most 1024.
+
+    Returns
+    -------
+    ndarray of int64, shape (n - length + 1,)
+        Entry i belongs to the window [i, i + length).
+
+    Raises
+    ------
+    InputError
+        If values are fractions or too large, or the level is out of range.
 
     Examples
     --------
@@ -251,7 +323,20 @@ def _row_of(x: AnyArray, length: int) -> AnyArray:
 
 
 def all_windows(values: IntArray, recipe: IntArray) -> IntArray:
-    """Return the cost of every window of one length, from left to right."""
+    """Return the cost of every window of one length, from left to right.
+
+    Parameters
+    ----------
+    values : ndarray of int64, shape (n,)
+        Whole counts.
+    recipe : ndarray of int64, shape (8,)
+        Length of the window, and how it is finished.
+
+    Returns
+    -------
+    ndarray of int64, shape (n - length + 1,)
+        The costs.
+    """
     length = int(recipe[LENGTH])
     row = np.empty(values.size - length + 1, dtype=np.int64)
     scratch = np.empty((2, CHUNK), dtype=np.int64)

@@ -1,11 +1,25 @@
 """Cheapest grouping of sorted values, and cheapest merge of neighbouring ones.
 
-A group of sorted values costs a price, and either its distances to the median, or its
-squared distances from the mean and a variance shared by its members. Both satisfy the
-quadrangle inequality, so of two starts the later one, once better, stays better: a
-queue holds the starts that will be best for some end. For values that are not sorted,
-the best begin of the last bucket is kept for every mean it may have, piece by piece; a
-new cell adds a parabola to all pieces.
+A group is a run of the sorted values. It costs a price, and either the sum of distances
+to its median, or the squared distances from its mean and a variance that its L members
+share: `shared` / L in all.
+
+    sorted   0  0  1 | 7  8 | 90      groups of deviation 1, 1 and 0
+    queue    start 0 is best for ends 1..3, start 3 for ends 4..5, start 5 for end 6
+
+Either cost satisfies the quadrangle inequality, as any convex function of L does, so of
+two starts the later one, once better, stays better. A queue holds the starts that will
+be best for some end; where one takes over from another is found by bisection.
+
+Values that are not sorted are merged at squared distances plus a price per bucket. The
+last bucket's mean is left open; for every possible mean, one begin of it is best:
+
+    mean of the last bucket   -----------|-----------|------->
+    best begin                   cell 7      cell 3     cell 7
+
+A new cell adds a parabola to all pieces. The least point of them all is the cost of the
+best partition so far; a new bucket may begin after it at that cost plus the price, and
+takes over where pieces lie higher. In practice a dozen pieces or so remain.
 """
 
 from __future__ import annotations
@@ -80,7 +94,11 @@ def _cheapest_starts(
     price: float,
     largest: int,
 ) -> IntArray:
-    """Return, for every end, where the last group of the best grouping begins."""
+    """Return, for every end, where the last group of the best grouping begins.
+
+    `sums` and `squares` are running totals of the values, from 0; `stretches` are where
+    stretches begin, 0 first and n last; no group crosses these.
+    """
     least = np.zeros(sums.size)
     starts = np.zeros(sums.size, dtype=np.int64)
     queue = np.zeros(sums.size, dtype=np.int64)
@@ -141,10 +159,26 @@ def group_sorted(
 ) -> IntArray:
     """Return the boundaries of the cheapest grouping of sorted values.
 
-    They are (groups + 1,) int64, from 0 to n; costs are compared as float64 sums.
-    Values ascend inside each of the `stretches`, boundaries from 0 to n that no group
-    crosses, and their sum must fit 62 bits. A group has at most `largest` values and
-    costs `price` and their distances to the median.
+    Parameters
+    ----------
+    values : ndarray of int64, shape (n,)
+        In ascending order, inside each stretch; their sum must fit 62 bits.
+    price : float
+        Cost of a group, not negative.
+    largest : int, optional
+        Most values in a group; None for any number.
+    stretches : ndarray of int64, shape (stretches + 1,), optional
+        Increasing from 0 to n; no group crosses these. There is one stretch by default.
+
+    Returns
+    -------
+    ndarray of int64, shape (groups + 1,)
+        From 0 to n; of least total cost, up to the rounding of float64 sums.
+
+    Raises
+    ------
+    InputError
+        If values do not ascend, or a number is out of range.
 
     Examples
     --------
@@ -173,10 +207,31 @@ def group_squares(
     shared: float,
     stretches: IntArray | None = None,
 ) -> IntArray:
-    """Return the edges of the grouping of sorted values that costs least.
+    """Return the edges of the grouping of sorted values that costs least in squares.
 
-    A group of L values costs their squared distances from the mean and
-    ``price + shared / L``. Stretches and result are those of `group_sorted`.
+    A group of L values costs their squared distances from the mean and ``price + shared
+    / L``. It takes O(n log n).
+
+    Parameters
+    ----------
+    values : array-like, shape (n,)
+        In ascending order inside each stretch, finite.
+    price : float
+        Cost of a group, not negative.
+    shared : float
+        Cost of a group that is divided by the number of its values, not negative.
+    stretches : ndarray of int64, shape (stretches + 1,), optional
+        Increasing from 0 to n; no group crosses these. There is one stretch by default.
+
+    Returns
+    -------
+    ndarray of int64, shape (groups + 1,)
+        From 0 to n; of least cost up to the rounding of float64 sums.
+
+    Raises
+    ------
+    InputError
+        If values do not ascend or are not finite, or a number is negative.
 
     Examples
     --------
@@ -253,7 +308,7 @@ def _best_begins(values: FloatArray, price: float) -> IntArray:
             room = 4 * count
             spare = np.empty((room, 5))
             spare_owners = np.empty(room, dtype=np.int64)
-        kept = 0
+        count_of_pieces = 0
         reached = -np.inf
         for piece in range(count):
             below = anew - pieces[piece, COST]
@@ -265,36 +320,57 @@ def _best_begins(values: FloatArray, price: float) -> IntArray:
             if left >= right:
                 continue
             if left > reached:
-                spare[kept] = 0.0
-                spare[kept, LEFT], spare[kept, RIGHT] = reached, left
-                spare[kept, COST] = anew
-                spare_owners[kept] = end + 1
-                kept += 1
+                spare[count_of_pieces] = 0.0
+                spare[count_of_pieces, LEFT], spare[count_of_pieces, RIGHT] = (
+                    reached,
+                    left,
+                )
+                spare[count_of_pieces, COST] = anew
+                spare_owners[count_of_pieces] = end + 1
+                count_of_pieces += 1
             for field in range(5):
-                spare[kept, field] = pieces[piece, field]
-            spare[kept, LEFT], spare[kept, RIGHT] = left, right
-            spare_owners[kept] = owners[piece]
-            kept += 1
+                spare[count_of_pieces, field] = pieces[piece, field]
+            spare[count_of_pieces, LEFT], spare[count_of_pieces, RIGHT] = left, right
+            spare_owners[count_of_pieces] = owners[piece]
+            count_of_pieces += 1
             reached = right
         if reached < np.inf:
-            spare[kept] = 0.0
-            spare[kept, LEFT], spare[kept, RIGHT] = reached, np.inf
-            spare[kept, COST] = anew
-            spare_owners[kept] = end + 1
-            kept += 1
+            spare[count_of_pieces] = 0.0
+            spare[count_of_pieces, LEFT], spare[count_of_pieces, RIGHT] = (
+                reached,
+                np.inf,
+            )
+            spare[count_of_pieces, COST] = anew
+            spare_owners[count_of_pieces] = end + 1
+            count_of_pieces += 1
         if pieces.shape[0] < room:
             pieces = np.empty((room, 5))
             owners = np.empty(room, dtype=np.int64)
         pieces, spare = spare, pieces
         owners, spare_owners = spare_owners, owners
-        count = kept
+        count = count_of_pieces
     return begins
 
 
 def merge_buckets(values: AnyArray, price: float) -> IntArray:
     """Return the edges of the partition of least squared error plus a price per bucket.
 
-    They are (k + 1,) int64, from 0 to n. Nothing is merged at a price of 0.
+    Parameters
+    ----------
+    values : array-like, shape (n,)
+        Finite values, in any order.
+    price : float
+        Cost of a bucket. Nothing is merged at 0.
+
+    Returns
+    -------
+    ndarray of int64, shape (k + 1,)
+        From 0 to n.
+
+    Raises
+    ------
+    InputError
+        If a value is not finite.
 
     Examples
     --------

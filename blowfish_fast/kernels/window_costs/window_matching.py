@@ -1,10 +1,17 @@
 """Least-cost pairing of neighbouring cells, exactly, by dynamic programming.
 
 A bucket is one cell, or two cells at most `window` apart; its cost is a whole number of
-steps of a public grid, less exact geometric noise. Cells are taken one by one; a state
-has a bit for each of the next cells that an earlier one has taken, and ``free[state]``
-and ``taken[state]`` are the least costs so far if the current cell is free, or is
-taken.
+steps of a public grid, less exact geometric noise. Cells are taken one by one; what is
+known of the cells after the current one is which of them an earlier cell has taken:
+
+    cell        i      i+1 .. i+window-1        i+window
+    taken?      half   a bit each: state        only by cell i
+
+    free[state], taken[state]     least cost so far if cell i is free, or is taken
+
+Cell i, if free, stays alone or takes a free cell after it. All sums are exact in int64.
+The word of a candidate's noise has a place given by the cell and the distance to its
+mate alone.
 """
 
 from __future__ import annotations
@@ -71,9 +78,9 @@ def _keep_cheaper(
     """Lower `least` where a free mate at `distance` costs less, and note the way."""
     for i in range(least.size):
         paired = free[i] + cost
-        known, before = least[i], way[i]
-        least[i] = paired if paired < known else known
-        way[i] = distance if paired < known else before
+        cheapest, before = least[i], way[i]
+        least[i] = paired if paired < cheapest else cheapest
+        way[i] = distance if paired < cheapest else before
 
 
 @kernel
@@ -82,9 +89,11 @@ def _extend_pairings(
 ) -> None:
     """Carry the least costs by state over a block of cells; note how they came about.
 
-    `costs` has a row for each cell alone, and with the cell 1, 2, ... after it.
-    `choices` notes what the current cell did in case the furthest cell is not taken:
-    among equal costs the first of `TAKEN`, alone, distance 1, 2, ...
+    `costs` has a row for each cell alone, and with the cell 1, 2, ... after it; `free`
+    and `taken` hold the least cost by state before the block, and after it on return.
+    Bit k - 1 of a state stands for the cell k after the current one. `choices` notes
+    what the current cell did in case the furthest cell is not taken: among equal costs
+    the first of `TAKEN`, alone, distance 1, 2, ...
     """
     window = costs.shape[0] - 1
     states = free.size
@@ -167,22 +176,40 @@ def window_mates(
     In steps of 2^grid counts, a cell alone costs ``price - noise``, two cells at most
     `window` apart cost ``floor(deviation) + pair_price - noise``. Sums and minimum are
     exact. Among pairings of equal cost the last cell decides: rather taken than alone,
-    then by the nearest mate; then the last but one, and so on.
+    then by the nearest mate; then the last but one, and so on. It takes O(cells *
+    window * 2^window) time and cells * 2^(window - 1) bytes.
 
     Parameters
     ----------
-    totals : (cells,) int64
+    totals : ndarray of int64, shape (cells,)
         Not negative; with `price` on the grid, small enough for sums below 2^58.
-    sizes : (cells,) int64, optional
+    sizes : ndarray of int64, shape (cells,), optional
         How many cells each total stands for; 1 if left out.
-    parts : (cells,) int64, optional
+    parts : ndarray of int64, shape (cells,), optional
         Only cells of one part are paired; all of them if left out.
     window : int
-        From 1 to 8.
-    price, pair_price : int
-        Of a bucket of one and of two, in steps; one price if there is no second.
-    scales : two Fractions, optional
-        Scale of the geometric noise on one and on two, in steps.
+        How far apart two cells may be, from 1 to 8.
+    grid : int
+        Binary logarithm of the public step.
+    price : int
+        Price of a bucket of one, in steps.
+    pair_price : int, optional
+        Price of a bucket of two, in steps; `price` if left out.
+    scales : tuple of two Fractions, optional
+        Scale of the geometric noise on one and on two, in steps; None for no noise.
+    words : callable, optional
+        ``words(position, count)``, needed with `scales`: random words, always the same
+        ones at a position.
+
+    Returns
+    -------
+    ndarray of int64, shape (cells,)
+        The mates.
+
+    Raises
+    ------
+    InputError
+        If numbers are out of range, or noise has no words.
 
     Examples
     --------

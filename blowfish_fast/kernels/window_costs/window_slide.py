@@ -1,8 +1,16 @@
 """Costs of all windows of one length, or of several, over stretches of cells.
 
-Windows are named by their end. Ranks are those of the whole array, or local to a tile
-and the one before it when the array has many more distinct values than a window has
-cells. A *recipe* (small int64 array) says how a window is finished:
+Windows are named by their end: [end - length, end). Each runs through `moving_pointer`,
+a thousand windows at a time; what they emit is finished into costs while it is near.
+
+    ends        tile 0        tile 1        tile 2
+              |-------------|-------------|----
+    ranks of    [------- frame of tile 1 ------]     one tile before, for the starts
+
+Ranks are those of the whole array, or local to a tile when the array has many more
+distinct values than a window has cells: then the pointer walks over the values at hand.
+
+A *recipe* (small int64 array) says how a window is finished:
 
     FORM        GRID_DEVIATION, FLOAT_DEVIATION, GRID_PINBALL, EXACT_PINBALL
     LENGTH      cells of the window
@@ -60,8 +68,25 @@ def window_recipe(
 ) -> IntArray:
     """Return the recipe for windows of one length.
 
-    With `quantile` (a, b) the centre is the smallest order statistic with at least a /
-    b of the cells at or below it, which minimises the pinball cost of that level.
+    Parameters
+    ----------
+    form : int
+        How the cost is finished; `GRID_DEVIATION` and so on.
+    length : int
+        Cells of the window.
+    exponent : int, default 0
+        Costs are rounded down to multiples of 2^exponent.
+    penalty : int, default 0
+        Added to every cost.
+    quantile : tuple[int, int], optional
+        Numerator a and denominator b. The centre is the smallest order statistic with
+        at least a / b of the cells at or below it, which minimises the pinball cost of
+        that level; without it the centre is the mean.
+
+    Returns
+    -------
+    ndarray of int64, shape (8,)
+        The recipe.
     """
     shift = length.bit_length() - 1 if length & (length - 1) == 0 else -1
     above = MEAN
@@ -149,7 +174,19 @@ def _finish_exact_pinball(
 def finish_windows(
     whole: IntArray, part: IntArray, recipe: IntArray, row: IntArray
 ) -> None:
-    """Turn what the windows emitted into costs; floats are stored by their bits."""
+    """Turn what the windows emitted into costs; floats are stored by their bits.
+
+    Parameters
+    ----------
+    whole : ndarray of int64
+        The first number of each window.
+    part : ndarray of int64
+        The second one.
+    recipe : ndarray of int64, shape (8,)
+        How a window is finished.
+    row : ndarray of int64
+        Receives the costs.
+    """
     if recipe[FORM] == GRID_DEVIATION:
         _finish_deviations(whole, part, recipe, row)
     elif recipe[FORM] == FLOAT_DEVIATION:
@@ -175,9 +212,35 @@ def slide_windows(
 ) -> int:
     """Cost the windows that end at `first`, `first` + 1, ... until `row` is full.
 
-    With mode CLOSED the window is opened anew, otherwise it stands at the one that ends
-    at ``first - 1``. Return the number of windows done: fewer than ``row.size`` when
-    the steps are spent and `tree` has no room for 2 distinct + 4 entries.
+    Parameters
+    ----------
+    values : ndarray of int64
+        Cells; ends are counted from the first of them.
+    ranks : ndarray of int32
+        Their ranks.
+    table : ndarray of int64, shape (distinct + 2,)
+        The value of each rank, between two sentinels.
+    first : int
+        The first end.
+    recipe : ndarray of int64, shape (8,)
+        Length of the window, and how it is finished.
+    state : ndarray of int64, shape (STATE_SIZE,)
+        With mode CLOSED the window is opened anew, otherwise it stands at the one that
+        ends at ``first - 1``.
+    tally : ndarray of int32
+        Cells of the window by rank; belongs to this length, as the state.
+    tree : ndarray of int64
+        Empty, or room for 2 distinct + 4 entries.
+    scratch : ndarray of int64, shape (2, CHUNK)
+        Room.
+    row : ndarray of int64
+        Receives the costs.
+
+    Returns
+    -------
+    int
+        The number of windows done: fewer than ``row.size`` when the steps are spent and
+        there is no room for a tree.
     """
     length = recipe[LENGTH]
     shift = recipe[SHIFT]
@@ -228,7 +291,25 @@ def slide_windows(
 
 
 class TileRoom(NamedTuple):
-    """Scratch of `slide_tiles`, for ``2 tile`` cells."""
+    """Scratch of `slide_tiles`, for ``2 tile`` cells.
+
+    Attributes
+    ----------
+    bitmap : ndarray of uint64
+        Scratch of `rank_stretch`.
+    marks_before : ndarray of int32
+        Scratch of `rank_stretch`.
+    ranks : ndarray of int32
+        Ranks local to a tile and the one before it.
+    table : ndarray of int64
+        The value of each rank.
+    tally : ndarray of int32
+        Cells of the window by rank.
+    tree : ndarray of int64
+        Room for a Fenwick tree.
+    scratch : ndarray of int64
+        Room for what windows emit.
+    """
 
     bitmap: WordArray
     marks_before: AnyArray
@@ -240,7 +321,22 @@ class TileRoom(NamedTuple):
 
 
 def tile_room(tile: int, words: int, scratch: IntArray) -> TileRoom:
-    """Return room for tiles of `tile` ends, ranked by bitmaps of `words` words."""
+    """Return room for tiles.
+
+    Parameters
+    ----------
+    tile : int
+        Ends of a tile.
+    words : int
+        Words of the bitmaps that rank a tile.
+    scratch : ndarray of int64, shape (2, CHUNK)
+        Room for what windows emit.
+
+    Returns
+    -------
+    TileRoom
+        The room.
+    """
     return TileRoom(
         np.empty(words, dtype=np.uint64),
         np.empty(words, dtype=np.int32),
@@ -264,10 +360,34 @@ def slide_tiles(
     room: TileRoom,
     rows: IntArray,
 ) -> int:
-    """Cost several lengths on ranks of tiles; return how often a tree was needed.
+    """Cost several lengths with ranks local to tiles.
 
-    Cells and their ranks begin `tile` cells before the first end, or with the array; an
-    end before which a window has no room is left alone.
+    Parameters
+    ----------
+    values : ndarray of int64
+        Cells from `tile` cells before the first end on, or from the beginning of the
+        array.
+    parent : ndarray of int32
+        Their ranks in the whole array.
+    parent_distinct : int
+        Number of different values in the whole array.
+    first : int
+        The first end.
+    ends : int
+        How many ends.
+    tile : int
+        Ends of a tile.
+    recipes : ndarray of int64, shape (lengths, 8)
+        A recipe for each length.
+    room : TileRoom
+        Scratch.
+    rows : ndarray of int64, shape (lengths, ends)
+        Receives the costs; an end before which a window has no room is left alone.
+
+    Returns
+    -------
+    int
+        How many times a Fenwick tree was needed.
     """
     ranks, table, tally = room.ranks, room.table, room.tally
     state = np.zeros(STATE_SIZE, dtype=np.int64)
@@ -296,7 +416,19 @@ def slide_tiles(
 
 @dataclass
 class Slide:
-    """A window length whose state is carried from one stretch of ends to the next."""
+    """A window length whose state is carried from one stretch of ends to the next.
+
+    Attributes
+    ----------
+    recipe : ndarray of int64, shape (8,)
+        Length of the window, and how it is finished.
+    tally : ndarray of int32
+        Cells of the window by rank.
+    state : ndarray of int64
+        Where the pointer stands.
+    tree : ndarray of int64
+        Room for a Fenwick tree, once it is needed.
+    """
 
     recipe: IntArray
     tally: AnyArray
@@ -312,7 +444,23 @@ class Slide:
         scratch: IntArray,
         row: IntArray,
     ) -> None:
-        """Cost the windows that end at `first`, `first` + 1, ..., a row of them."""
+        """Cost the windows that end at `first`, `first` + 1, ..., a row of them.
+
+        Parameters
+        ----------
+        values : ndarray of int64
+            Cells; ends are counted from the first of them.
+        ranks : ndarray of int32
+            Their ranks.
+        table : ndarray of int64, shape (distinct + 2,)
+            The value of each rank.
+        first : int
+            The first end.
+        scratch : ndarray of int64, shape (2, CHUNK)
+            Room.
+        row : ndarray of int64
+            Receives the costs.
+        """
         done = 0
         while done < row.size:
             done += slide_windows(

@@ -175,14 +175,14 @@ def _furthest(policy: Policy, columns: Columns) -> Change:
             descending=True,
             budget=MOST_WORK,
         )
-        return _as_change(seen.found, seen.ceiling, "all pairs of columns")
+        return _as_change(seen.largest, seen.ceiling, "all pairs of columns")
     band = policy.bandwidth()
     if band is not None and band.all_between:
         seen = kernels.furthest_in_windows(
             *columns.entries, lengths, band.far, budget=MOST_WORK
         )
         return _as_change(
-            seen.found, seen.ceiling, "columns within reach of each other"
+            seen.largest, seen.ceiling, "columns within reach of each other"
         )
     if policy.edge_count > MOST_EDGES:
         raise SizeError(f"{policy.edge_count:,} edges are too many to compare")
@@ -194,10 +194,10 @@ def _furthest(policy: Policy, columns: Columns) -> Change:
             lengths,
             np.ascontiguousarray(cells[:, 0]),
             np.ascontiguousarray(cells[:, 1]),
-            known=found,
+            at_least=found,
             budget=left,
         )
-        found, left = seen.found, left - seen.work
+        found, left = seen.largest, left - seen.work
         if seen.ceiling > found:
             return _as_change(found, seen.ceiling, "edge by edge")
     return Change(found, True, "edge by edge")

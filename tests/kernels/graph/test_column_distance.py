@@ -54,7 +54,7 @@ def test_windows_equal_all_pairs(matrix, data):
     lengths = column_lengths(parts[0], parts[2])
     np.testing.assert_allclose(lengths, np.abs(matrix).sum(axis=0))
     seen = furthest_in_windows(*parts, lengths, far, budget=PLENTY)
-    assert seen.found == seen.ceiling == reference.largest(matrix, pairs_within(far))
+    assert seen.largest == seen.ceiling == reference.largest(matrix, pairs_within(far))
 
 
 @settings(max_examples=EXAMPLES)
@@ -67,9 +67,9 @@ def test_longest_first_skips_without_loss(matrix, budget):
     seen = furthest_in_windows(*parts, lengths, far, descending=True, budget=budget)
     pairs = itertools.combinations(range(lengths.size), 2)
     expected = reference.largest(matrix, pairs)
-    assert seen.found <= expected <= seen.ceiling
+    assert seen.largest <= expected <= seen.ceiling
     if budget == PLENTY:
-        assert seen.found == seen.ceiling
+        assert seen.largest == seen.ceiling
 
 
 @settings(max_examples=EXAMPLES)
@@ -84,9 +84,9 @@ def test_listed_pairs_equal_the_definition(matrix, data, budget):
         *parts, lengths, first.copy(), second.copy(), budget=budget
     )
     expected = reference.largest(matrix, pairs)
-    assert seen.found <= expected <= seen.ceiling
+    assert seen.largest <= expected <= seen.ceiling
     if budget == PLENTY:
-        assert seen.found == seen.ceiling
+        assert seen.largest == seen.ceiling
 
 
 @settings(max_examples=EXAMPLES)
@@ -119,9 +119,9 @@ def test_entries_are_read_until_the_budget_is_over():
 def test_a_known_distance_is_kept():
     parts = compressed(np.eye(3))
     seen = furthest_in_pairs(
-        *parts, np.ones(3), np.array([0]), np.array([1]), known=7.0, budget=PLENTY
+        *parts, np.ones(3), np.array([0]), np.array([1]), at_least=7.0, budget=PLENTY
     )
-    assert seen.found == seen.ceiling == 7.0
+    assert seen.largest == seen.ceiling == 7.0
 
 
 def test_bad_input_is_refused():

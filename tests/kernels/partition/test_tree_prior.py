@@ -53,7 +53,7 @@ def stored_law(x, weights):
         rows.update(enumerate(table.tolist(), first))
     runs = [
         dyadic_partition._cell_rows(counts, weights.outliers, share).tolist()
-        for share in range(len(weights.outliers.kept))
+        for share in range(len(weights.outliers.in_run))
     ]
     return reference.stored_law(rows, len(x), weights.fraction_bits, runs)
 
@@ -155,7 +155,7 @@ def test_totals_by_count_and_by_cell_agree():
     # Beyond the most records that matter nothing changes.
     ends = [run_totals(np.array([0, one]), alone, bits) for one in (alone.most, 2**62)]
     assert np.array_equal(*ends)
-    kept, single = (mpmath.mpf(one[0]) / 2**bits for one in (alone.kept, alone.alone))
+    kept, single = (mpmath.mpf(one[0]) / 2**bits for one in (alone.in_run, alone.alone))
     exact = 2 * mpmath.log(mpmath.exp(kept) + mpmath.exp(single))
     empty = mpmath.mpf(int(run_totals(np.array([0, 0]), alone, bits)[0, 0])) / 2**bits
     assert abs(empty - exact) <= 2 * float(total_error(2, bits))

@@ -93,7 +93,7 @@ def test_all_ranges_of_a_long_line_keep_their_digits():
 def test_o7_a_block_total_has_four_thirds_of_a_nodes_variance():
     trees = trees_over_blocks(np.array([0, 4]), np.array([2]))
     noise = block_noise(np.append(np.inf, np.full(6, 3.0)), trees)
-    assert noise.known[trees.tops[0]] == pytest.approx(4 * 3.0 / 3)
+    assert noise.subtree_variance[trees.tops[0]] == pytest.approx(4 * 3.0 / 3)
 
 
 def test_nothing_passes_an_exact_border():

@@ -1,0 +1,155 @@
+"""Check by numpydoc's rules that everything public says what it takes and returns.
+
+    python .ci/docstrings.py                    the rooms of CLEAN
+    python .ci/docstrings.py blowfish_fast/data  files and folders, whether clean or not
+
+A name is public if no part of it begins with an underscore: neither a folder nor a
+file, a class, or the name itself. From two parameters on, a public function lists its
+`Parameters` and `Returns`; a class lists what its `__init__` takes. A method that
+overrides another one of the package, with the same parameters, is described there.
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from numpydoc.hooks.validate_docstrings import AstValidator
+from numpydoc.validate import validate
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGE = ROOT / "blowfish_fast"
+CLEAN = ("blowfish_fast/kernels",)
+"""Rooms in which nothing is left to say. It grows until it holds them all."""
+FACES = ("blowfish_fast/apps/cli", "blowfish_fast/apps/server/web_app.py")
+"""Their parameters are described where people see them: in `--help` and the schema."""
+CHECKS = {
+    "GL03": "no two blank lines",
+    "GL06": "only the sections of numpydoc",
+    "GL07": "sections in numpydoc's order",
+    "SS03": "the summary ends with a period",
+    "PR01": "every parameter is listed",
+    "PR02": "no parameter is listed that is not there",
+    "PR03": "parameters stand in the order of the signature",
+    "PR04": "each has a type",
+    "PR07": "each has a description",
+    "PR09": "which ends with a period",
+    "PR10": "a space stands before the colon",
+    "RT01": "what is returned is described",
+    "RT03": "in words, not by its type alone",
+    "RT05": "which end with a period",
+    "YD01": "what is yielded is described",
+}
+FROM_TWO_PARAMETERS_ON = ("PR01", "RT01", "YD01")
+
+
+def main(words: list[str]) -> int:
+    """Print the faults of the named files, or of the clean rooms; 1 if any."""
+    bases = Bases(PACKAGE.rglob("*.py"))
+    faults = 0
+    for word in words or CLEAN:
+        place = ROOT / word
+        for path in sorted(place.rglob("*.py")) if place.is_dir() else [place]:
+            for line in file_faults(path, bases):
+                print(line)  # noqa: T201
+                faults += 1
+    return 1 if faults else 0
+
+
+class Bases:
+    """The classes of the package by name, and which methods they override.
+
+    No two classes have the same name: `tests/test_structure.py` sees to that.
+    """
+
+    def __init__(self, paths: Iterator[Path]) -> None:
+        self._classes = {
+            node.name: node
+            for path in paths
+            for node in ast.walk(ast.parse(path.read_text()))
+            if isinstance(node, ast.ClassDef)
+        }
+
+    def describe(self, owner: ast.ClassDef, method: ast.FunctionDef) -> bool:
+        """Return whether a class above `owner` has the method, with the parameters."""
+        for base in self._above(owner):
+            for node in base.body:
+                if isinstance(node, ast.FunctionDef) and node.name == method.name:
+                    missing = set(_parameters(method)) - set(_parameters(node))
+                    if not missing:
+                        return True
+        return False
+
+    def _above(self, owner: ast.ClassDef) -> Iterator[ast.ClassDef]:
+        for base in owner.bases:
+            name = ast.unparse(base).split("[")[0].split(".")[-1]
+            if name in self._classes and name != owner.name:
+                yield self._classes[name]
+                yield from self._above(self._classes[name])
+
+
+def _parameters(function: ast.FunctionDef | ast.AsyncFunctionDef) -> list[str]:
+    taken = function.args
+    plain = (*taken.posonlyargs, *taken.args, *taken.kwonlyargs)
+    starred = (taken.vararg, taken.kwarg)
+    names = [argument.arg for argument in (*plain, *starred) if argument is not None]
+    return [name for name in names if name not in ("self", "cls")]
+
+
+def file_faults(path: Path, bases: Bases) -> Iterator[str]:
+    """Yield a line for each fault of a file's public names."""
+    inside = path.relative_to(ROOT)
+    if any(part.startswith("_") and part != "__init__.py" for part in inside.parts):
+        return
+    if inside.as_posix().startswith(FACES):
+        return
+    module = ast.parse(path.read_text())
+    for node, ancestry in _public(module.body, [module]):
+        report = validate(
+            node.name, AstValidator, ast_node=node, filename=path, ancestry=ancestry
+        )
+        short = _is_short(node) or (
+            isinstance(ancestry[-1], ast.ClassDef)
+            and isinstance(node, ast.FunctionDef)
+            and bases.describe(ancestry[-1], node)
+        )
+        for code, text in report["errors"]:
+            if code in CHECKS and not (short and code in FROM_TWO_PARAMETERS_ON):
+                name = ".".join(outer.name for outer in (*ancestry[1:], node))
+                yield f"{inside}:{node.lineno}: {code} {name}: {text}"
+
+
+def _is_short(node: ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    """Return whether a name takes less than two parameters, or is no plain function."""
+    if not isinstance(node, ast.ClassDef):
+        return len(_parameters(node)) < 2
+    for inner in node.body:
+        if isinstance(inner, ast.FunctionDef) and inner.name == "__init__":
+            return len(_parameters(inner)) < 2
+    return True
+
+
+def _public(
+    body: list[ast.stmt], ancestry: list[Any]
+) -> Iterator[
+    tuple[ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef, list[ast.AST]]
+]:
+    """Yield the public classes, functions and methods, each with what it stands in."""
+    for node in body:
+        if isinstance(node, ast.If):
+            yield from _public(node.body, ancestry)
+        if not isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            continue
+        words = [ast.unparse(decorator) for decorator in node.decorator_list]
+        if node.name.startswith("_") or "overload" in words:
+            continue
+        yield node, ancestry
+        if isinstance(node, ast.ClassDef):
+            yield from _public(node.body, [*ancestry, node])
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
