@@ -7,13 +7,14 @@ from . import plotting as plotting
 from . import policies as policies
 from . import workloads as workloads
 from ._support.version import __version__ as __version__
+from .accounting import series as series
 from .accounting.contributions import choose_at_most as choose_at_most
 from .accounting.contributions import truncation_loss as truncation_loss
 from .accounting.interactive_session import Session as Session
 from .accounting.ledger import Ledger as Ledger
 from .accounting.population import PeopleTable as PeopleTable
 from .accounting.population import Population as Population
-from .accounting.series import Series as Series
+from .accounting.series.releases import Series as Series
 from .advice import usefulness as usefulness
 from .advice.accuracy import translate as translate
 from .advice.comparison import compare as compare

@@ -22,6 +22,7 @@ from blowfish_fast.errors import BudgetError, InputError, LedgerError, PolicyErr
 
 from . import journal_file as file
 from .composition import EPSILON, RHO, Currency
+from .series_charges import series_due
 from .transactions import FileWatch, GroupCommit, close_cleanly, was_in_use
 
 PIECE_BYTES = 2**26
@@ -196,7 +197,10 @@ class Journal:
                     "nothing was charged. Ask again"
                 )
             series = content.get("series")
-            due = cost if series is None else _series_due(connection, series, cost)
+            due = cost
+            if series is not None:
+                contents = (charge.content for charge in _charges(connection, ""))
+                due = series_due(contents, series, cost)
             _refuse_overdraft(due, standing, self.currency, "")
             noted = {"time": file.time_now(), **content}
             if analyst is not None:
@@ -207,6 +211,27 @@ class Journal:
             return Charge(number, request, due, noted, "reserved")
 
         return self._commits.run(charge)
+
+    def end_series(self, name: str, why: str) -> None:
+        """Note that a series releases nothing any more; a second time changes nothing.
+
+        Parameters
+        ----------
+        name : str
+            What its charges are filed under.
+        why : str
+            A public reason.
+        """
+        request = f"{name}/ended"
+
+        def end(connection: sqlite3.Connection) -> None:
+            if _find(connection, request) is not None:
+                return
+            content = {"time": file.time_now(), "ended_series": name, "why": why}
+            file.append_entry(connection, "charge", request, 0, content)
+            file.append_entry(connection, "answer", request, 0, {"sha256": None})
+
+        self._commits.run(end)
 
     def store(self, request: str, answers: Sequence[bytes] | None) -> bool:
         """Keep the answers of a reserved request; None records that they were returned.
@@ -414,30 +439,6 @@ def _charge_allotment(
     connection.execute(
         "UPDATE allotment SET spent = spent + ? WHERE analyst = ?", (cost, analyst)
     )
-
-
-def _series_due(
-    connection: sqlite3.Connection, series: dict[str, Any], cost: int
-) -> int:
-    """Return by how much a release raises the dearest epoch of its series."""
-    spent: dict[str, int] = {}
-    latest = series["start"]
-    for charge in _charges(connection, ""):
-        other = charge.content.get("series")
-        if other is None or other["name"] != series["name"]:
-            continue
-        spent[other["start"]] = spent.get(other["start"], 0) + other["price"]
-        latest = max(latest, other["start"])
-    if latest > series["start"]:
-        raise LedgerError(
-            f"the epoch {series['epoch']!r} is closed: a later one was released, and "
-            "records that came in since would be read a second time. Release them in "
-            "the epoch in which they arrived, or outside the series at their own "
-            "price; nothing was charged"
-        )
-    dearest = max(spent.values(), default=0)
-    epoch = spent.get(series["start"], 0) + cost
-    return max(dearest, epoch) - dearest
 
 
 def _refuse_other_people(connection: sqlite3.Connection, person: str | None) -> None:

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, Literal, Self, cast
+from typing import Any, Literal, Self, Unpack, cast
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -31,9 +31,10 @@ from blowfish_fast.data.frames import Table
 from blowfish_fast.errors import InputError, LedgerError, PolicyError
 from blowfish_fast.measure.budgets import (
     Budget,
+    BudgetTerms,
     Paid,
     as_rho,
-    optional_budget,
+    stated_budget,
 )
 from blowfish_fast.measure.handle import Progress
 from blowfish_fast.mechanisms import Mechanism
@@ -143,11 +144,9 @@ class Ledger(Paid):
         *,
         policy: Policy | None = None,
         about: Mapping[str, Any] | None = None,
-        epsilon: Any = None,
-        rho: Any = None,
-        delta: Any = None,
+        **budget: Unpack[BudgetTerms],
     ) -> None:
-        granted = optional_budget(epsilon=epsilon, rho=rho, delta=delta)
+        granted = stated_budget(budget)
         _check_policy(policy)
         where = as_place(path)
         new = where is None or not where.exists()
@@ -307,9 +306,7 @@ class Ledger(Paid):
         confidence: Any = 0.95,
         kind: Kind | None = None,
         analyst: str | None = None,
-        epsilon: Any = None,
-        rho: Any = None,
-        delta: Any = None,
+        **budget: Unpack[BudgetTerms],
     ) -> Certificate:
         """Charge, and find out how far the answers of a release are off the truth.
 
@@ -318,32 +315,6 @@ class Ledger(Paid):
         of groups may stand for a workload, means and the like all of them. `kind` is by
         default that of the least predicted width (see `Certificate`); other data than
         the release was drawn from are refused where that is known.
-
-        Parameters
-        ----------
-        release : Release
-            A release of a histogram.
-        data : Histogram or array_like
-            The counts that the release was drawn from.
-        workload : Workload, or answers
-            Whose answers are certified.
-        request : str, optional
-            The name under which the certificate is stored and comes back, free.
-        rng : int or Generator, optional
-            A seed makes an experiment; None draws secure noise.
-        fraction, confidence : number
-            How many of the answers the claim is about, and how sure it is.
-        kind : {"quantile", "curve", "all", "shape"}, optional
-            Which statement is made; None for the one of least predicted width.
-        analyst : str, optional
-            Whose allotment pays.
-        epsilon, rho, delta : number
-            What the certificate costs: `epsilon`, or `rho`, or `epsilon` with `delta`.
-
-        Returns
-        -------
-        Certificate
-            How far the answers are off, as a sentence and as intervals.
         """
         certifier = Certifier(
             release,
@@ -352,9 +323,7 @@ class Ledger(Paid):
             confidence=confidence,
             kind=kind,
             same_data=self._drawn.is_same(release, data),
-            epsilon=epsilon,
-            rho=rho,
-            delta=delta,
+            **budget,
         )
         found: Any = self.release(certifier, data, request, rng, analyst=analyst)
         return cast("Certificate", found)
@@ -462,23 +431,11 @@ class Ledger(Paid):
         *,
         policy: Policy | None = None,
         about: Mapping[str, Any] | None = None,
-        epsilon: Any = None,
-        rho: Any = None,
-        delta: Any = None,
+        **budget: Unpack[BudgetTerms],
     ) -> None:
-        """Change budget, policy or what is noted; refused after the first charge.
-
-        Parameters
-        ----------
-        policy : Policy, optional
-            What must stay indistinguishable from now on.
-        about : mapping, optional
-            Plain data that is kept with the ledger, in place of what there was.
-        epsilon, rho, delta : number
-            The whole budget, in the currency that the ledger was made with.
-        """
+        """Change budget, policy or what is noted; refused after the first charge."""
         total = self._journal.standing().total
-        granted = optional_budget(epsilon=epsilon, rho=rho, delta=delta)
+        granted = stated_budget(budget)
         if granted is not None:
             if granted.power != self.currency.power:
                 raise LedgerError(
@@ -644,7 +601,11 @@ class Ledger(Paid):
         people = people_of(parts, together)
         if people is not None:
             content["person"] = people
-        prices = [self._price(one.mechanism) for one in parts if not is_public(one)]
+        prices = [
+            one.times * self._price(one.mechanism)
+            for one in parts
+            if not is_public(one)
+        ]
         cost = self.currency.charged(max(prices)) if prices else 0
         if series is not None:
             content["series"] = {**series, "price": cost}

@@ -11,6 +11,7 @@ import os
 import secrets
 import uuid
 from contextlib import suppress
+from dataclasses import replace
 from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
@@ -69,6 +70,10 @@ class RequestPart(NamedTuple):
     mechanism: Mechanism
     data: Any
     cells: Any = None
+    times: int = 1
+    """What one unit of price costs whoever is protected, over all rows of a series."""
+    weighed: dict[str, Any] | None = None
+    """What a row of a series says of its weights; None for plain counts."""
 
 
 def refusal(mechanism: Mechanism, policy: Policy) -> str:
@@ -220,7 +225,23 @@ def draw_parts(
                 f"{float(budget):g} was granted, or drew other noise than asked; its "
                 "answer was dropped"
             )
-    return answers
+    return [
+        _stated_in_full(answer, part)
+        for answer, part in zip(answers, parts, strict=True)
+    ]
+
+
+def _stated_in_full(answer: Release, part: RequestPart) -> Release:
+    """Return a row of a series with the price of the whole series in its promise.
+
+    One row by itself would show only what one unit of its weights costs.
+    """
+    if part.times == 1 and part.weighed is None:
+        return answer
+    promise = answer.guarantee
+    full = replace(promise, budget=promise.budget * part.times)
+    details = {**answer.details, **(part.weighed or {})}
+    return replace(answer, guarantee=full, details=details)
 
 
 def is_public(part: RequestPart) -> bool:

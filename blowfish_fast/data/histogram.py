@@ -6,7 +6,7 @@ records --rules for strays--> cells --at most k of a person--> counts
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Generic, Literal, NamedTuple, Self
+from typing import Any, Generic, Literal, NamedTuple, Self, TypedDict, Unpack
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from blowfish_fast._support.validation import (
 )
 from blowfish_fast.errors import DomainError, InputError
 
+from .arrivals import Arrivals
 from .domain import Domain, WideDomain
 from .persons import Bound, RecordKeys, bounded_cells, read_bound
 from .records import (
@@ -34,8 +35,24 @@ from .records import (
 from .sql import CellQuery, bounded_table
 
 
+class RecordTerms(TypedDict, total=False):
+    """How strays are treated and whose records they are: `Histogram.from_records`."""
+
+    outside: Treatments
+    missing: Treatments
+    person: Any
+    record: Any
+    at_most: int | None
+    count: Literal["records", "persons"]
+    key: str | None
+
+
 class Counting(NamedTuple, Generic[AnyDomain]):
-    """How records are counted; the column `weight` counts the records of each row."""
+    """`RecordTerms` as read: which records count, in which cells, and how often.
+
+    The column `weight` says how many records a row stands for; `arrivals` weigh records
+    by the epoch in which they came.
+    """
 
     domain: AnyDomain
     rules: list[Rule]
@@ -43,6 +60,7 @@ class Counting(NamedTuple, Generic[AnyDomain]):
     bound: Bound | None = None
     key: str | None = None
     weight: str | None = None
+    arrivals: Arrivals | None = None
 
     @classmethod
     def read(
@@ -72,6 +90,8 @@ class Counting(NamedTuple, Generic[AnyDomain]):
 
         if self.bound is not None:
             yield bounded_cells(blocks, columns, self.keys, self.bound, self.key)
+        elif self.arrivals is not None:
+            yield from self.arrivals.weighed_cells(self.domain, self.rules, columns)
         elif self.weight is None:
             for cells in blocks(columns):
                 yield cells, None
@@ -102,6 +122,8 @@ class Counting(NamedTuple, Generic[AnyDomain]):
         """Return the query that counts a table by cell, its persons bounded first."""
         # The types of the attributes' columns are checked before anything else.
         query = CellQuery.over(self.domain, self.rules, table, columns, self.weight)
+        if self.arrivals is not None:
+            return query.weighed(*self.arrivals)
         if self.bound is None:
             return query
         kept = bounded_table(table, self.keys, self.bound, self.key, columns)
@@ -220,15 +242,8 @@ class Histogram(PrivateCounts):
     def from_records(
         cls,
         domain: Domain,
-        records: Any,
-        *,
-        outside: Treatments = None,
-        missing: Treatments = None,
-        person: Any = None,
-        record: Any = None,
-        at_most: int | None = None,
-        count: Literal["records", "persons"] = "records",
-        key: str | None = None,
+        columns: Any,
+        **terms: Unpack[RecordTerms],
     ) -> Histogram:
         """Count records by cell; state the policy over ``histogram.domain``.
 
@@ -236,7 +251,7 @@ class Histogram(PrivateCounts):
         ----------
         domain : Domain
             An attribute without edges or levels expects cell numbers.
-        records : table, array_like, sequence or mapping of columns, or iterator
+        columns : table, array_like, sequence or mapping of columns, or iterator
             A pandas, polars or arrow table, or a mapping, with a column for each
             attribute by name; a sequence of columns in the order of the attributes; a
             single column. An iterator yields chunks, each one of these.
@@ -252,8 +267,6 @@ class Histogram(PrivateCounts):
             numbers or text and beside the attributes. At most `at_most` records of a
             person are then counted, chosen by a keyed hash of the two. Without
             `record` the choice is uniform and drawn anew for each histogram.
-        at_most : int, optional
-            Most records of a person that are counted; goes with `person`.
         count : {"records", "persons"}
             "persons": each person counts once, her m records 1/m each.
         key : str, optional
@@ -272,17 +285,7 @@ class Histogram(PrivateCounts):
         Histogram(Domain(age: 3 cells), at most 1 records of one patient, counts hidden)
         """
         _check_domain(domain)
-        counting = Counting.read(
-            domain,
-            outside=outside,
-            missing=missing,
-            person=person,
-            record=record,
-            at_most=at_most,
-            count=count,
-            key=key,
-        )
-        return cls._counted(counting, records)
+        return cls._counted(Counting.read(domain, **terms), columns)
 
     @classmethod
     def _counted(cls, counting: Counting[Domain], columns: Any) -> Histogram:
@@ -302,13 +305,7 @@ class Histogram(PrivateCounts):
         table: Any,
         *,
         columns: Mapping[Any, str] | None = None,
-        outside: Treatments = None,
-        missing: Treatments = None,
-        person: Any = None,
-        record: Any = None,
-        at_most: int | None = None,
-        count: Literal["records", "persons"] = "records",
-        key: str | None = None,
+        **terms: Unpack[RecordTerms],
     ) -> Histogram:
         """Count the records of a table where it is: DuckDB, PostgreSQL, Spark, ...
 
@@ -326,18 +323,6 @@ class Histogram(PrivateCounts):
             records afterwards, by the domain, never before.
         columns : mapping, optional
             From attributes, by name or number, to columns that are called otherwise.
-        outside, missing : {"refuse", "clamp", "cell"}, or mapping from attributes
-            What happens to values outside the domain and to missing ones; see
-            `from_records`.
-        person, record : str, optional
-            The columns that say whose record each row is and which of hers; see
-            `from_records`.
-        at_most : int, optional
-            Most records of a person that are counted; goes with `person`.
-        count : {"records", "persons"}
-            "persons": each person counts once, her m records 1/m each.
-        key : str, optional
-            The same key keeps the same records. Drawn if left out.
 
         Examples
         --------
@@ -348,16 +333,7 @@ class Histogram(PrivateCounts):
         Histogram(Domain(age: 4 cells), counts hidden)
         """
         _check_domain(domain)
-        counting = Counting.read(
-            domain,
-            outside=outside,
-            missing=missing,
-            person=person,
-            record=record,
-            at_most=at_most,
-            count=count,
-            key=key,
-        )
+        counting = Counting.read(domain, **terms)
         counts = counting.query(table, columns).counts()
         shape = counting.domain.shape
         return cls._own(counting.domain, counts.reshape(shape), counting.bound)

@@ -25,6 +25,8 @@ from .domain import Attributes
 
 Treatment = Literal["refuse", "clamp", "cell"]
 TREATMENTS = ("refuse", "clamp", "cell")
+UNDATED = "undated"
+"""How `missing` treats a record without an arrival: refused, in words of its own."""
 Treatments = Treatment | Mapping[Any, Treatment] | None
 
 AnyDomain = TypeVar("AnyDomain", bound=Attributes)
@@ -144,7 +146,8 @@ def _targets(attribute: Axis, rule: Rule) -> kernels.Targets:
     missing: Any = attribute.extra_cell(MISSING)
     below = {"refuse": -1, "clamp": 0, "cell": outside}[rule.outside]
     above = {"refuse": -1, "clamp": attribute.regular - 1, "cell": outside}
-    lacking = {"refuse": -1, "clamp": 0, "cell": missing}[rule.missing]
+    refused = dict.fromkeys(("refuse", UNDATED), -1)
+    lacking = {**refused, "clamp": 0, "cell": missing}[rule.missing]
     return kernels.Targets(below, above[rule.outside], lacking)
 
 
@@ -312,6 +315,14 @@ def as_weights(column: AnyArray, name: str) -> IntArray:
 def refuse_strays(attribute: Axis, rule: Rule, outside: Any, missing: Any) -> None:
     """Refuse stray values where that was asked, without saying how many there are."""
     name, problems = called(attribute), []
+    if missing and rule.missing == UNDATED:
+        problems.append(
+            CountsError(
+                f"some records do not say when they arrived: {name!r} has missing "
+                "values, and a record must lie in exactly one epoch",
+                code="missing_arrivals",
+            )
+        )
     if missing and rule.missing == "refuse":
         problems.append(
             CountsError(

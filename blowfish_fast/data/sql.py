@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from typing import Any, NamedTuple
 
@@ -20,6 +20,7 @@ import numpy as np
 from blowfish_fast._support.typing import IntArray
 from blowfish_fast.errors import BlowfishError, EngineError, InputError
 
+from .arrivals import ARRIVALS
 from .axes import Axis
 from .domain import Attributes
 from .persons import Bound, RecordKeys, new_key, refuse_kind, refuse_missing_key
@@ -95,6 +96,9 @@ class CellQuery:
     columns: Sequence[CellColumn]
     weight: str | None = None
     keys: Sequence[str] = ()
+    arrivals: CellColumn | None = None
+    arrival_weights: Sequence[int] = ()
+    """What a record counts by the cell of its arrival; see `weighed`."""
 
     @property
     def size(self) -> int:
@@ -141,6 +145,38 @@ class CellQuery:
             columns.append(CellColumn(name, one, rule))
         return cls(table, columns, weight, keys)
 
+    def weighed(self, attribute: Axis, weights: IntArray) -> CellQuery:
+        """Return the query in which a record counts by the epoch of its arrival.
+
+        Parameters
+        ----------
+        attribute : Axis
+            The column of arrivals, cut into epochs, its last cell for all other days.
+        weights : int64 (cells of the attribute,)
+            What a record of each of these cells counts.
+
+        Returns
+        -------
+        CellQuery
+            Of one pass over the table: the weights travel as a list in the statement.
+        """
+        name = str(attribute.name)
+        if name not in self.table.columns:
+            raise InputError(
+                f"the table has no column {name!r} of arrivals; its columns are "
+                f"{list(self.table.columns)}"
+            )
+        problem = type_problem(attribute, self.table[name].type())
+        if problem is not None:
+            raise InputError(f"{problem}; cast it first: table.mutate({name}=...)")
+        arrivals = CellColumn(name, attribute, ARRIVALS)
+        return replace(self, arrivals=arrivals, arrival_weights=weights.tolist())
+
+    @property
+    def _placed(self) -> list[CellColumn]:
+        """The columns whose values are placed into cells, that of arrivals last."""
+        return [*self.columns, *([] if self.arrivals is None else [self.arrivals])]
+
     @cached_property
     def expression(self) -> Any:
         """Cells and records as an expression that has not run yet."""
@@ -169,7 +205,13 @@ class CellQuery:
             along, strays = one.cell(table, axis)
             number = number * one.size + along
             refused += strays
-        last = -1 - len(KINDS) * len(self.columns)
+        if self.arrivals is not None:
+            epoch, strays = self.arrivals.cell(table, len(self.columns))
+            refused += strays
+            weights = ibis_module().array(list(self.arrival_weights))
+            # Rows that are refused have no epoch, and no engine may stumble over them.
+            records = weights[epoch.fill_null(0).cast("int64")].sum().cast("int64")
+        last = -1 - len(KINDS) * len(self._placed)
         if unusable is not None:
             refused.append((unusable, last))
         for place, missing in enumerate(lacking, start=1):
@@ -181,6 +223,8 @@ class CellQuery:
     def _groups_values(self) -> bool:
         """Return whether DuckDB groups such values at a tenth of the price of cells."""
         if len(self.columns) > MOST_GROUPED or _backend(self.table) != "duckdb":
+            return False
+        if self.arrivals is not None:
             return False
         kinds = [self.table[one.name].type() for one in self.columns]
         return all(
@@ -253,10 +297,10 @@ class CellQuery:
         for code in np.unique(cells[cells < 0])[::-1].tolist():
             axis, kind = divmod(-1 - code, len(KINDS))
             try:
-                if axis < len(self.columns) and KINDS[kind] == "fraction":
+                if axis < len(self._placed) and KINDS[kind] == "fraction":
                     refuse_fractions()
-                elif axis < len(self.columns):
-                    _, attribute, rule, _ = self.columns[axis]
+                elif axis < len(self._placed):
+                    _, attribute, rule, _ = self._placed[axis]
                     strays = {word: word == KINDS[kind] for word in KINDS[:2]}
                     refuse_strays(attribute, rule, **strays)
                 elif kind > 0:

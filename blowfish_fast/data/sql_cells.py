@@ -22,7 +22,7 @@ from blowfish_fast._support.typing import FloatArray, IntArray
 from blowfish_fast.errors import InputError, SizeError
 
 from .axes import MICROSECONDS, MISSING, OUTSIDE, Axis
-from .records import Rule, called
+from .records import UNDATED, Rule, called
 
 WITHOUT_NAN = ("sqlite", "mysql")
 MOST_COMPARED = 2**12
@@ -258,7 +258,11 @@ def _cell_of_level(column: Any, attribute: Axis, rule: Rule, bins: Bins | None) 
 def _refused(rule: Rule, missing: Any, outside: Any) -> dict[str, Any]:
     """Return which records the rule refuses, by kind of stray."""
     strays = {"missing": missing, "outside": outside}.items()
-    return {kind: one for kind, one in strays if getattr(rule, kind) == "refuse"}
+    return {
+        kind: which
+        for kind, which in strays
+        if getattr(rule, kind) in ("refuse", UNDATED)
+    }
 
 
 def _cell_between_edges(

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 Part = Any
 """A `Release`, whose module uses this one."""
 
-People = Literal["different", "any", "same"]
+People = Literal["different", "any", "same", "series"]
 
 NOTES: dict[People, str] = {
     "different": "Several releases were added up, about different people each: nobody "
@@ -35,6 +35,7 @@ NOTES: dict[People, str] = {
     "any": "Releases were set against each other; their budgets add up for whoever is "
     "in all of them.",
     "same": "Several releases of the same people were averaged; their budgets add up.",
+    "series": "Releases of a series were weighed and added up.",
 }
 
 

@@ -20,7 +20,8 @@ import numpy as np
 
 from blowfish_fast._support.validation import as_share
 from blowfish_fast.accounting.ledger import Ledger
-from blowfish_fast.accounting.series import FORMS, Series, read_epoch
+from blowfish_fast.accounting.series.epochs import FORMS, read_epoch
+from blowfish_fast.accounting.series.releases import Series
 from blowfish_fast.accounting.statements import Entry, Preview
 from blowfish_fast.data.csv_files import TextForm
 from blowfish_fast.data.domain import Domain, WideDomain
@@ -33,7 +34,7 @@ from blowfish_fast.errors import (
     LedgerError,
     PolicyError,
 )
-from blowfish_fast.measure.budgets import Budget, optional_budget
+from blowfish_fast.measure.budgets import Budget, stated_budget
 from blowfish_fast.mechanisms.base import Mechanism
 from blowfish_fast.mechanisms.certifier import MOST_LISTED, Certifier
 from blowfish_fast.mechanisms.registry import check_vouched
@@ -292,7 +293,7 @@ def check_ledger(job: Job, seed: int | None) -> None:
             )
         return
     if job.total is not None:
-        optional_budget(**job.ledger_terms)
+        stated_budget(job.ledger_terms)
     path = Path(job.ledger)
     if seed is not None:
         raise InputError(

@@ -1,0 +1,870 @@
+"""Releases of one epoch after the other, and everything that they say together.
+
+A record arrives in one epoch and stays there, so releases of epochs compose in
+parallel: the dearest epoch is paid, once. With ``totals`` a record counts in later
+releases too, by its age (`Weights`), or in a block of epochs (`EpochBlocks`). Running
+totals, windows and single epochs are then read off the stored releases for free.
+
+This fails for dates that may be corrected, for records that are dated anew, and for a
+person who is in several epochs unless that is stated; all are refused or priced
+(``docs/proofs/series.md``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from typing import Any, Literal, get_args
+
+import numpy as np
+
+from blowfish_fast._support.typing import FloatArray
+from blowfish_fast._support.validation import as_truth, as_whole, quoted
+from blowfish_fast.data.arrivals import Arrivals, first_records
+from blowfish_fast.data.domain import Domain
+from blowfish_fast.data.histogram import Counting, Histogram
+from blowfish_fast.data.persons import Bound
+from blowfish_fast.errors import InputError, LedgerError, PolicyError
+from blowfish_fast.measure.budgets import Budget
+from blowfish_fast.mechanisms import Mechanism
+from blowfish_fast.mechanisms.registry import check_vouched
+from blowfish_fast.release.release import Release
+from blowfish_fast.release.series_release import SeriesRelease
+
+from ..fingerprint import question_digest
+from ..ledger import Ledger
+from ..request import RandomLike, RequestPart, check_mechanism, check_policy
+from ..statements import Preview
+from .blocks import EpochBlocks, typical_blocks
+from .epochs import FORMS, Epoch, epoch_of_number, read_epoch
+from .plan import (
+    Planned,
+    SeriesPlan,
+    least_blocks,
+    least_weights,
+    planned_blocks,
+    planned_weights,
+    read_wanted,
+    scaled,
+)
+from .weights import BANDS, DEFAULT_EXPONENT, Weights
+
+Level = Literal["event", "person-epoch", "person"]
+
+SINGLE = Weights((1,))
+"""Every record counts once, in the release of its own epoch."""
+
+UNPLANNED = ("kmeans", "contingency", "chosen_tables", "certifier")
+"""Mechanisms whose releases are no histograms, and cannot be added up cell by cell."""
+
+
+class Series:
+    """Releases of one epoch after the other; a ledger pays the dearest one, once.
+
+    Parameters
+    ----------
+    ledger : Ledger
+        What pays. Its policy protects single records (``level="event"``) or persons.
+    column : str
+        When a record arrived: append-only, never corrected, and no attribute of the
+        ledger's domain, since a date that may move is in two epochs.
+    every : {"day", "week", "month", "quarter", "year"}
+        Epochs are half-open: "2026-11-15", "2026-W46", "2026-11", "2026-Q4", "2026".
+        Arrivals that name a zone lie in an epoch by their time in UTC.
+    level : {"event", "person-epoch", "person"}
+        Who is protected at the price of the dearest epoch. "event": one record, on a
+        ledger of records. "person-epoch" ("person-week" and so on are the same): all
+        records of a person in one epoch, on a ledger of persons that says so, with
+        ``person="patient-week"``. "person": a person with all her epochs; they add up,
+        unless `epochs_at_most` bounds them.
+    totals : bool, number, Weights or EpochBlocks
+        How running totals are kept accurate. False: every epoch is released by itself.
+        True: in a ledger of rho, weights of exponent 3/8; in one of epsilon, blocks of
+        epochs at half of the price beside the epochs at the other half. A number from
+        0 to 1/2 is the exponent of the weights; `plan` chooses one.
+    band : int, optional
+        After how many epochs records count no more, with weights by exponent: by
+        default 4096 days, 1024 weeks, 256 months, 128 quarters or years.
+    epochs_at_most : int, optional
+        In how many epochs a person has records that count, with ``level="person"``:
+        her first ones. The price is then fixed, however long the series gets.
+    frozen : bool
+        Your word that records of closed epochs never change: none come late, none are
+        corrected or deleted. Only then do intervals of totals hold true counts, and
+        only then may a person's first epochs be chosen.
+
+    Notes
+    -----
+    Guarantee: everything that the series releases is together private at the price of
+        its dearest epoch, for whoever `level` names; adaptively.
+    Neighbours: one record (or the records of a person) of fixed arrival epochs is moved
+        along one edge of the policy, or is absent, in every release alike.
+    Sensitivity: a record that arrived k epochs ago moves a release by the weight of
+        age k, so one unit of price in each release costs ``Weights.price`` in all.
+    Error: ``Weights.variances``; the noise of each release is its own, so nothing
+        secret is kept between releases.
+
+    Examples
+    --------
+    >>> import blowfish_fast as bf
+    >>> ages = bf.Domain(3, names=["age"])
+    >>> policy = bf.policies.AddRemove(ages)
+    >>> ledger = bf.Ledger(None, epsilon=1, policy=policy)
+    >>> weeks = bf.Series(ledger, column="received", every="week", level="event")
+    >>> days = ["2026-11-04", "2026-11-10", "2026-11-11"]
+    >>> visits = {"age": [0, 1, 1], "received": days}
+    >>> laplace = bf.Laplace(policy, bf.workloads.Identity(ages), epsilon="0.5")
+    >>> for name in ("2026-W45", "2026-W46"):
+    ...     release = weeks.release(name, laplace, visits, rng=1)
+    >>> float(ledger.spent), weeks.total(upto="2026-W46").epochs
+    (0.5, ('2026-W45', '2026-W46'))
+    >>> print(weeks.preview("2026-W47", laplace))
+    laplace would cost eps = 0 of the 0.5 that remains; 0.5 would be left
+
+    In rho, with accurate running totals:
+
+    >>> ledger = bf.Ledger(None, rho=1, policy=policy)
+    >>> weeks = bf.Series(
+    ...     ledger, column="received", every="week", totals=True, frozen=True
+    ... )
+    >>> gaussian = bf.Gaussian(policy, bf.workloads.Identity(ages), rho="0.5")
+    >>> for name in ("2026-W45", "2026-W46"):
+    ...     row = weeks.release(name, gaussian, visits, rng=1)
+    >>> total = weeks.total(upto="2026-W46")
+    >>> float(ledger.spent), total.intervals(gaussian.workload).shape
+    (0.5, (3, 2))
+    """
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        *,
+        column: str,
+        every: str,
+        level: str = "event",
+        totals: Any = False,
+        band: int | None = None,
+        epochs_at_most: int | None = None,
+        frozen: bool = False,
+    ) -> None:
+        if not isinstance(ledger, Ledger):
+            raise LedgerError(f"a series is paid from a Ledger; received {ledger!r}")
+        if not isinstance(every, str) or every not in FORMS:
+            raise InputError(f"every is one of {sorted(FORMS)}", received=quoted(every))
+        if not isinstance(column, str) or not column:
+            raise InputError(
+                "column names when a record arrived", received=quoted(column)
+            )
+        text = level if isinstance(level, str) else ""
+        chosen = "person-epoch" if text == f"person-{every}" else text
+        if chosen not in get_args(Level):
+            raise InputError(
+                f'level is "event", "person-{every}" or "person"',
+                received=quoted(level),
+            )
+        self.ledger, self.column, self.every = ledger, column, every
+        self.level = chosen
+        self.frozen = as_truth(frozen, "frozen")
+        self.epochs_at_most = self._read_epochs_at_most(epochs_at_most)
+        self.scheme = self._read_totals(totals, band)
+        self.stated = not isinstance(totals, bool)
+        """Whether the caller said how to count, so that `plan` does not choose."""
+        self._check_policy()
+
+    def _read_epochs_at_most(self, epochs_at_most: Any) -> int | None:
+        if epochs_at_most is None:
+            return None
+        number = as_whole(epochs_at_most, "epochs_at_most", 1)
+        if self.level != "person":
+            raise InputError(
+                'epochs_at_most bounds the epochs of a person, with level="person"',
+                received=f'level="{self.level}"',
+            )
+        if not self.frozen:
+            raise InputError(
+                "a person's first epochs are chosen once and for all, which needs "
+                "closed epochs that never change",
+                received="frozen=False",
+                way_out="State frozen=True if no record comes late or is deleted",
+            )
+        return number
+
+    def _read_totals(self, totals: Any, band: Any) -> Weights | EpochBlocks:
+        if totals is not False and self.level == "person" and not self.epochs_at_most:
+            raise InputError(
+                "totals count a person in every epoch that she is in, so her price "
+                "would grow without end",
+                received='level="person" without epochs_at_most',
+                way_out="State epochs_at_most=4, in how many epochs she counts",
+            )
+        in_rho = self.ledger.currency.power == 2
+        if isinstance(totals, bool):
+            if not totals:
+                return SINGLE
+            if not in_rho:
+                return typical_blocks(self.every)
+            totals = DEFAULT_EXPONENT
+        if isinstance(totals, Weights | EpochBlocks):
+            if band is not None:
+                raise InputError(
+                    "a band goes with an exponent; weights of your own end by "
+                    "themselves",
+                    received=quoted(band),
+                )
+            if isinstance(totals, EpochBlocks) and self.epochs_at_most:
+                raise InputError(
+                    "blocks are for records, and for persons in one epoch",
+                    received="epochs_at_most",
+                    way_out="Leave totals out, or keep a ledger in rho",
+                )
+            return totals
+        length = BANDS[self.every] if band is None else band
+        return Weights.falling(totals, length)
+
+    def _check_policy(self) -> None:
+        policy = self.ledger.policy
+        if self.column in policy.domain.names:
+            raise PolicyError(
+                f"{self.column!r} is an attribute that the policy protects: a date "
+                "that moves changes two epochs at once. A series needs a column of "
+                "arrivals that never changes"
+            )
+        if policy.has_constraints:
+            raise PolicyError(
+                "known counts tie records of different epochs to each other, so epochs "
+                "add up; release them outside a series"
+            )
+        rule = policy.person_rule
+        if self.level == "event" and rule is not None:
+            raise PolicyError(
+                "the ledger protects persons, who may have records in many epochs: "
+                f'there epochs add up. State level="person", or keep a ledger under '
+                f'per_person(person="...-{self.every}") for level="person-{self.every}"'
+            )
+        if self.level != "event" and rule is None:
+            raise PolicyError(
+                f'level="{self.level}" needs a ledger of persons; this one protects '
+                'single records. State level="event", or policy.per_person()'
+            )
+        ends = rule is not None and str(rule.person).endswith(f"-{self.every}")
+        if self.level == "person-epoch" and not ends:
+            raise PolicyError(
+                f"the ledger's person must be a person in one {self.every}, named like "
+                f'per_person(person="patient-{self.every}"): over several epochs a '
+                "person loses the sum"
+            )
+
+    @property
+    def name(self) -> str:
+        """What charges of the series are filed under; other weights are another one."""
+        parts = [self.column, self.every]
+        if isinstance(self.scheme, EpochBlocks):
+            parts.append(f"blocks-{self.scheme.size}")
+        elif self.scheme != SINGLE:
+            exponent = self.scheme.exponent
+            begin = "own" if exponent is None else str(exponent).replace("/", "-")
+            parts.append(f"{begin}-{self.scheme.band}-{self.scheme.digest}")
+        if self.epochs_at_most is not None:
+            parts.append(f"persons-{self.epochs_at_most}")
+        return "/".join(parts)
+
+    @property
+    def _sums(self) -> str:
+        """What charges of blocks of epochs are filed under."""
+        return f"{self.name}/sums"
+
+    @property
+    def _adds_up(self) -> bool:
+        """Whether every epoch is charged by itself: persons without a bound."""
+        return self.level == "person" and self.epochs_at_most is None
+
+    @property
+    def _times(self) -> int:
+        """What one unit of price in every release costs in all: Lemmas SW1 and SW5."""
+        if isinstance(self.scheme, EpochBlocks):
+            return 1
+        power = self.ledger.currency.power
+        return self.scheme.price(power, self.epochs_at_most or 1)
+
+    def release(
+        self,
+        epoch: str,
+        mechanism: Mechanism,
+        data: Any,
+        *,
+        request: str | None = None,
+        rng: RandomLike | None = None,
+        vouched: bool = False,
+    ) -> Release:
+        """Release one epoch.
+
+        Without ``totals`` an epoch is closed once a later one is released; with them
+        rows follow each other without a gap, and a row that was left out can be drawn
+        later. An epoch without arrivals is released like any other. Further questions
+        about an epoch add up within it, each under a `request` of its own. All else is
+        as for `Ledger.release`.
+
+        Parameters
+        ----------
+        epoch : str
+            Such as "2026-W46".
+        mechanism : Mechanism
+            Stated at the full price of the epoch: what is charged. With weights it is
+            drawn at that price over ``Weights.price``, on counts of weighed records.
+        data : table, ibis table, array or list of arrays
+            A table with the column of arrivals, in memory or in a database, of which
+            the epochs that count are taken. Or counts: those of the epoch, and with
+            ``totals`` a list of those of every epoch since the first of the series,
+            oldest first. Levels of persons take Histograms whose records of a person
+            were bounded, or a table in memory, of which a person's first records
+            count.
+        request : str, optional
+            The name of a further question about the epoch.
+        rng : int or numpy Generator, optional
+            A seed, for experiments.
+        vouched : bool
+            As for `Ledger.release`.
+
+        Returns
+        -------
+        Release
+            The row. With weights it holds weighed sums, ``details["weights"]`` says so;
+            `epoch`, `window` and `total` read counts off the rows.
+        """
+        when = read_epoch(self.every, epoch)
+        check_mechanism(mechanism)
+        check_vouched([mechanism], vouched=vouched)
+        self._check_policy()
+        check_policy(mechanism, self.ledger._terms().policy)
+        self._check_kind(mechanism)
+        first = self._first(when)
+        if isinstance(self.scheme, EpochBlocks):
+            half = mechanism.at(mechanism.budget / 2)
+            made = self._draw(when, half, data, first, SINGLE, self.name, request, rng)
+            size = self.scheme.size
+            if request is None and (when.number - first + 1) % size == 0:
+                ones = Weights((1,) * size)
+                self._draw(when, half, data, first, ones, self._sums, None, rng)
+            return made
+        return self._draw(
+            when, mechanism, data, first, self.scheme, self.name, request, rng
+        )
+
+    def _draw(
+        self,
+        when: Epoch,
+        mechanism: Mechanism,
+        data: Any,
+        first: int,
+        weights: Weights,
+        name: str,
+        request: str | None,
+        rng: RandomLike | None,
+    ) -> Release:
+        """Count by age, charge the full price, draw at what one unit may cost."""
+        times = 1 if self._adds_up or name == self._sums else self._times
+        unit = mechanism.at(mechanism.budget / times)
+        counts = self._counted(when, mechanism, data, first, weights)
+        noted: dict[str, Any] = {
+            "name": name,
+            "epoch": when.name,
+            "start": when.start.isoformat(),
+        }
+        if weights != SINGLE:
+            noted |= {
+                "number": when.number,
+                "weights": weights.to_dict(),
+                "cells": question_digest(mechanism.domain),
+            }
+        (answer,) = self.ledger._settle(
+            [
+                RequestPart(
+                    unit, counts, times=times, weighed=_row_details(when, weights)
+                )
+            ],
+            self.ledger._terms(),
+            "/".join([name, when.name, *([] if request is None else [request])]),
+            rng,
+            None,
+            note={"series": name, "epoch": when.name},
+            series=None if self._adds_up else noted,
+        )
+        return answer
+
+    def _check_kind(self, mechanism: Mechanism) -> None:
+        if self.scheme == SINGLE:
+            return
+        if mechanism.name in UNPLANNED:
+            raise InputError(
+                "totals add releases of histograms up, cell by cell",
+                received=mechanism.name,
+                way_out="Release it in a series without totals",
+            )
+        if mechanism.budget.power != self.ledger.currency.power:
+            raise PolicyError(
+                f"a series with totals in a ledger of {self.ledger.currency.name} "
+                f"takes mechanisms in {self.ledger.currency.name}",
+                received=mechanism.budget.words(),
+            )
+
+    def _first(self, when: Epoch) -> int:
+        """Return the number of the first epoch of the series, or that of `when`."""
+        numbers = [read_epoch(self.every, name).number for name in self._units()]
+        return min([*numbers, when.number])
+
+    def request(self, epoch: str, request: str | None = None) -> str:
+        """Return the name under which the ledger keeps the answer about an epoch."""
+        return "/".join([self.name, epoch, *([] if request is None else [request])])
+
+    def preview(self, epoch: str, mechanism: Mechanism) -> Preview:
+        """Say by how much a release would raise the dearest epoch. Free; no data.
+
+        Parameters
+        ----------
+        epoch : str
+            Such as "2026-W46".
+        mechanism : Mechanism
+            At the full price of the epoch.
+
+        Returns
+        -------
+        Preview
+            ``str()`` of it is a sentence.
+        """
+        when = read_epoch(self.every, epoch)
+        check_mechanism(mechanism)
+        self._check_kind(mechanism)
+        times = 1 if self._adds_up else self._times
+        blocks = isinstance(self.scheme, EpochBlocks)
+        unit = mechanism.at(mechanism.budget / (2 if blocks else times))
+        reason, price = self.ledger._weigh(unit)
+        price *= times
+        reason = reason or self._closed_reason(when)
+        price = 0 if reason else price
+        spent = self._units()
+        if not self._adds_up:
+            dearest = max(spent.values(), default=0)
+            price = max(spent.get(when.name, 0) + price, dearest) - dearest
+        standing = self.ledger._journal.standing()
+        currency = self.ledger.currency
+        return Preview.of(mechanism.name, price, standing, reason, currency)
+
+    def _closed_reason(self, when: Epoch) -> str:
+        """Say why an epoch cannot be released any more, or not yet; "" if it can."""
+        numbers = {read_epoch(self.every, name).number for name in self._units()}
+        if self._adds_up or not numbers:
+            return ""
+        closes = self.scheme == SINGLE or isinstance(self.scheme, EpochBlocks)
+        if closes and max(numbers) > when.number:
+            return f"the epoch {when.name!r} is closed: a later one was released"
+        if self.scheme == SINGLE or when.number in numbers:
+            return ""
+        if when.number < min(numbers):
+            return f"the epoch {when.name!r} lies before the first one of the series"
+        if when.number - 1 not in numbers:
+            lacking = next(
+                number
+                for number in range(min(numbers), when.number + 1)
+                if number not in numbers
+            )
+            name = epoch_of_number(self.every, lacking).name
+            return f"the epoch {name!r} has no release yet, and totals need one of each"
+        return ""
+
+    def _counted(
+        self, when: Epoch, mechanism: Mechanism, data: Any, first: int, weights: Weights
+    ) -> Any:
+        """Return what a row is drawn from: counts, each record by its weight."""
+        domain = mechanism.domain
+        steps = min(weights.band, when.number - first + 1)
+        if isinstance(data, Histogram) or not _is_table(data):
+            return self._weighed_counts(data, domain, when.number - first + 1, weights)
+        if self.level != "event":
+            return self._first_records(when, mechanism, data, first, weights)
+        values = weights.values[:steps][::-1]
+        starts = [when.before(age).start for age in range(steps - 1, -1, -1)]
+        arrivals = Arrivals.of(self.column, [*starts, when.stop], values)
+        counting = Counting.read(domain)._replace(arrivals=arrivals)
+        if hasattr(data, "get_backend"):
+            counts = counting.query(data).counts()
+            return Histogram._own(domain, counts.reshape(domain.shape))
+        return Histogram._counted(counting, data)
+
+    def _weighed_counts(
+        self, data: Any, domain: Domain, epochs: int, weights: Weights
+    ) -> Any:
+        """Weigh counts of epochs that were handed over, oldest first."""
+        if weights == SINGLE and not _is_list_of_counts(data, domain):
+            return data
+        if not _is_list_of_counts(data, domain) and epochs == 1:
+            data = [data]
+        if not _is_list_of_counts(data, domain) or len(data) != epochs:
+            raise InputError(
+                f"totals need the counts of all {epochs} epochs since the first of the "
+                "series, oldest first, or a table with the column of arrivals",
+                received=f"{len(data)} of them"
+                if _is_list_of_counts(data, domain)
+                else type(data).__name__,
+            )
+        bounds = {getattr(part, "bound", None) for part in data}
+        rules = {bound and bound._replace(choice="") for bound in bounds}
+        if len(rules) > 1:
+            raise InputError(
+                "epochs of one series count records of a person by one rule",
+                received=f"{len(rules)} rules",
+            )
+        arrays = [
+            part.counts
+            if isinstance(part, Histogram)
+            else Histogram(domain, part).counts
+            for part in data
+        ]
+        return Histogram._own(domain, weights.weigh(arrays), bounds.pop())
+
+    def _first_records(
+        self,
+        when: Epoch,
+        mechanism: Mechanism,
+        table: Any,
+        first: int,
+        weights: Weights,
+    ) -> Histogram:
+        """Count a person's first records of an epoch, in her first epochs."""
+        policy: Any = mechanism.policy
+        rule = policy.person_rule
+        if hasattr(table, "get_backend") or getattr(policy, "count", "records") != (
+            "records"
+        ):
+            raise InputError(
+                "a release about persons takes a Histogram whose records of a person "
+                "were bounded, Histogram.from_records(..., person=, at_most=), or a "
+                "table in memory of which records are counted"
+            )
+        if self._adds_up or not self.frozen:
+            raise InputError(
+                "a person's first records of an epoch are chosen once and for all",
+                received="a table in a series whose closed epochs may change",
+                way_out="State frozen=True for the series, or hand over a Histogram "
+                "whose records of a person were bounded: "
+                "Histogram.from_records(..., person=, at_most=)",
+            )
+        person = str(rule.person).removesuffix(
+            f"-{self.every}" if self.level == "person-epoch" else ""
+        )
+        epochs = when.number - first + 1
+        values = [0] * max(epochs - weights.band, 0)
+        values += weights.values[: min(weights.band, epochs)][::-1]
+        starts = [when.before(age).start for age in range(epochs - 1, -1, -1)]
+        arrivals = Arrivals.of(self.column, [*starts, when.stop], values)
+        counting = Counting.read(mechanism.domain)
+        cells, counted = first_records(
+            mechanism.domain,
+            counting.rules,
+            table,
+            arrivals,
+            person,
+            at_most=policy.at_most,
+            epochs_at_most=self.epochs_at_most,
+        )
+        counts = np.zeros(mechanism.domain.size, dtype=np.int64)
+        np.add.at(counts, cells, counted)
+        bound = Bound.stated(policy.at_most, "records", rule.person)
+        shape = mechanism.domain.shape
+        return Histogram._own(mechanism.domain, counts.reshape(shape), bound)
+
+    def epochs(self) -> list[str]:
+        """Return the epochs that were released, in their order."""
+        return sorted(
+            self._units(), key=lambda name: read_epoch(self.every, name).start
+        )
+
+    def total(self, upto: str) -> SeriesRelease:
+        """Return the running total up to and including an epoch. Free.
+
+        Parameters
+        ----------
+        upto : str
+            The last epoch that is counted.
+
+        Returns
+        -------
+        SeriesRelease
+            With answers, standard errors and intervals for any workload.
+        """
+        names = self._names_upto(upto)
+        return self._combined(names, len(names))
+
+    def window(self, upto: str, last: int) -> SeriesRelease:
+        """Return the last so many epochs together, up to and including one. Free.
+
+        Parameters
+        ----------
+        upto : str
+            The last epoch that is counted.
+        last : int
+            How many epochs are counted.
+
+        Returns
+        -------
+        SeriesRelease
+        """
+        names = self._names_upto(upto)
+        number = as_whole(last, "last", 1)
+        if number > len(names):
+            raise InputError(
+                f"up to {upto!r} there are {len(names)} released epochs",
+                received=quoted(last),
+            )
+        return self._combined(names, number)
+
+    def epoch(self, name: str) -> SeriesRelease:
+        """Return one epoch by itself, from all rows that know of it. Free.
+
+        Parameters
+        ----------
+        name : str
+            The epoch, such as "2026-W46".
+
+        Returns
+        -------
+        SeriesRelease
+        """
+        names = self._names_upto(name)
+        if names[-1] != name:
+            raise LedgerError(f"the epoch {name!r} was not released")
+        return self._combined(names, 1)
+
+    def _names_upto(self, upto: str) -> list[str]:
+        """Return the released epochs up to one; refuse a gap where totals need all."""
+        last = read_epoch(self.every, upto)
+        names = [
+            name
+            for name in self.epochs()
+            if read_epoch(self.every, name).number <= last.number
+        ]
+        numbers = [read_epoch(self.every, name).number for name in names]
+        gap = bool(names) and numbers != list(range(numbers[0], numbers[-1] + 1))
+        if not names or (gap and self.scheme != SINGLE):
+            raise LedgerError(
+                f"there is nothing to add up to {upto!r}: every epoch needs a stored "
+                "release without a request name"
+            )
+        return names
+
+    def _row(self, name: str, epoch: str) -> Release:
+        row = self.ledger.replay(f"{name}/{epoch}")
+        if row is None:
+            raise LedgerError(
+                f"there is nothing to add up to {epoch!r}: every epoch needs a stored "
+                "release without a request name"
+            )
+        return row
+
+    def _combined(self, names: list[str], last: int) -> SeriesRelease:
+        """Weigh the rows of `names` so that they count the last so many epochs."""
+        count = len(names)
+        rows = [self._row(self.name, name) for name in names]
+        if isinstance(self.scheme, EpochBlocks):
+            of_epochs, of_blocks = self.scheme.window_shares(count, last)
+            ends = range(self.scheme.size - 1, count, self.scheme.size)
+            rows += [self._row(self._sums, names[end]) for end in ends]
+            shares = np.concatenate([of_epochs, of_blocks])
+        elif self.scheme == SINGLE:
+            shares = (np.arange(count) >= count - last).astype(np.float64)
+        else:
+            shares = self.scheme.window_shares(count, last)[::-1]
+        return self._of_rows(rows, shares, names[count - last :])
+
+    def _of_rows(
+        self, rows: Sequence[Release], shares: FloatArray, epochs: list[str]
+    ) -> SeriesRelease:
+        domain = rows[0].domain
+        if any(row.domain != domain for row in rows):
+            raise InputError("the epochs were released over different domains")
+        needed = np.flatnonzero(shares)
+        spent = self._units().values()
+        units = sum(spent) if self._adds_up else max(spent, default=0)
+        if isinstance(self.scheme, EpochBlocks):
+            units += max(self._units(self._sums).values(), default=0)
+        currency = self.ledger.currency
+        # Epochs that are drawn once from their own arrivals are never read again.
+        frozen = self.frozen or self.scheme == SINGLE
+        return SeriesRelease(
+            [rows[at] for at in needed.tolist()],
+            shares[needed].tolist(),
+            epochs=epochs,
+            budget=Budget(currency.amount(units), currency.power),
+            frozen=frozen,
+            note=f"Of a series of releases {self.sentence()}.",
+        )
+
+    def plan(
+        self,
+        epochs: int,
+        wanted: Mapping[str, Any] | None = None,
+        *,
+        band: int | None = None,
+    ) -> SeriesPlan:
+        """Say what each of so many epochs may cost from now on, and how to count. Free.
+
+        Parameters
+        ----------
+        epochs : int
+            How many epochs there will be.
+        wanted : mapping, optional
+            What will be asked, and how much it matters: ``{"epoch": 1, "last 4": 1,
+            "total": 1}``. Left out: the running total.
+        band : int, optional
+            After how many epochs records count no more; by default that of the series.
+
+        Returns
+        -------
+        SeriesPlan
+            The exponent (in rho) or the blocks (in epsilon) of least summed variance,
+            or those that the series states.
+        """
+        number = as_whole(epochs, "epochs", 1)
+        asked = read_wanted(wanted)
+        left, power = self.ledger.remaining, self.ledger.currency.power
+        if self._adds_up:
+            each = left / number
+            chosen = planned_weights(SINGLE, number, power, asked, 1)
+        else:
+            # What the dearest epoch has paid, every other one may cost, too.
+            spent = max(self._units().values(), default=0)
+            if isinstance(self.scheme, EpochBlocks):
+                spent += max(self._units(self._sums).values(), default=0)
+            each = left + self.ledger.currency.amount(spent)
+            chosen = self._planned(number, asked, band)
+        means, final = scaled(chosen.curves, each, power)
+        scheme = chosen.scheme
+        weights = scheme if isinstance(scheme, Weights) else None
+        return SeriesPlan(
+            each,
+            scheme.size if isinstance(scheme, EpochBlocks) else 1,
+            means["total"],
+            self._plan_words(number, each, scheme),
+            None if weights is None or power == 1 else weights.exponent or Fraction(0),
+            1 if weights is None else weights.band,
+            means,
+            final,
+        )
+
+    def _planned(
+        self, epochs: int, wanted: Mapping[str, float], band: int | None
+    ) -> Planned:
+        """Choose how to count, or take what the series states."""
+        power, persons = self.ledger.currency.power, self.epochs_at_most or 1
+        if power == 2:
+            if not self.stated:
+                length = BANDS[self.every] if band is None else band
+                return least_weights(epochs, wanted, length, persons)
+            assert isinstance(self.scheme, Weights | EpochBlocks)
+            scheme = self.scheme
+            if isinstance(scheme, Weights):
+                if band is not None and scheme.exponent is not None:
+                    scheme = Weights.falling(scheme.exponent, band)
+                return planned_weights(scheme, epochs, power, wanted, persons)
+        elif not self.stated:
+            return least_blocks(epochs, wanted, persons)
+        if isinstance(self.scheme, EpochBlocks):
+            return planned_blocks(self.scheme, epochs, power, wanted)
+        return planned_weights(self.scheme, epochs, power, wanted, persons)
+
+    def _plan_words(
+        self, number: int, each: Fraction, scheme: Weights | EpochBlocks
+    ) -> str:
+        """Say a plan in a sentence."""
+        if self._adds_up:
+            return (
+                f"each {self.every} may cost {float(each):g}: a person in all {number} "
+                f"of them loses the sum, {float(each * number):g}"
+            )
+        if isinstance(scheme, EpochBlocks):
+            words = (
+                f"{float(each / 2):g} for each {self.every} and as much for each "
+                f"block of {scheme.size}, by totals=EpochBlocks({scheme.size}): "
+                "running totals then add fewer releases"
+            )
+        elif scheme.exponent:
+            words = (
+                f"each {self.every} may cost {float(each):g}, with "
+                f'totals="{scheme.exponent}": records count by their age, and the '
+                "same budget serves every running total"
+            )
+        else:
+            words = (
+                f"each {self.every} may cost {float(each):g}: a record is in one of "
+                "them"
+            )
+        if self.level == "person-epoch":
+            words += f"; a person in w of them is protected at w times {float(each):g}"
+        return words
+
+    def sentence(self) -> str:
+        """Say who is protected at which price so far."""
+        words, spent = self.ledger.currency.words, self._units().values()
+        count, whole = len(spent), words(sum(spent))
+        if self._adds_up:
+            return (
+                f"a person with all her records in {count} epochs is protected at "
+                f"{whole}, the sum over the epochs so far"
+            )
+        dearest = max(spent, default=0)
+        if isinstance(self.scheme, EpochBlocks):
+            dearest += max(self._units(self._sums).values(), default=0)
+        at = f"is protected at {words(dearest)}, the dearest epoch"
+        if self.level == "event":
+            return f"one record {at}"
+        if self.level == "person":
+            return f"a person whose records of {self.epochs_at_most} epochs count {at}"
+        if self.scheme != SINGLE:
+            return f"a person in one epoch {at}"
+        return f"a person in one epoch {at}; a person in all {count} of them at {whole}"
+
+    def close(self, why: str) -> None:
+        """End the series: no further epoch is released in it. Nothing is refunded.
+
+        Parameters
+        ----------
+        why : str
+            A public reason, which the ledger's log keeps.
+        """
+        if not isinstance(why, str) or not why.strip():
+            raise InputError("say why the series ends; the log keeps it")
+        for name in (self.name, self._sums):
+            self.ledger._journal.end_series(name, why)
+
+    def _units(self, name: str | None = None) -> dict[str, int]:
+        """Return the sum of what was drawn in each epoch, in the ledger's units."""
+        wanted = self.name if name is None else name
+        spent: dict[str, int] = {}
+        for charge in self.ledger._journal.history():
+            note = charge.content.get("note") or {}
+            if note.get("series") == wanted:
+                series = charge.content.get("series")
+                price = charge.cost if series is None else series["price"]
+                spent[note["epoch"]] = spent.get(note["epoch"], 0) + price
+        return spent
+
+
+def _row_details(when: Epoch, weights: Weights) -> dict[str, Any] | None:
+    """Return what a row of weighed records says of itself; None for plain epochs."""
+    if weights == SINGLE:
+        return None
+    return {"epoch": when.name, "weights": list(weights.values)}
+
+
+def _is_table(data: Any) -> bool:
+    """Return whether data are records with columns, here or in a database."""
+    structured = isinstance(data, np.ndarray) and data.dtype.names is not None
+    return isinstance(data, Mapping) or structured or hasattr(data, "columns")
+
+
+def _is_list_of_counts(data: Any, domain: Domain) -> bool:
+    """Return whether data are counts of several epochs rather than of one."""
+    if not isinstance(data, list | tuple | np.ndarray) or len(data) == 0:
+        return False
+    if isinstance(data[0], Histogram):
+        return True
+    return bool(np.shape(data)[1:] == domain.shape)
