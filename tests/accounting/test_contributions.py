@@ -62,6 +62,40 @@ def test_a_bar_without_noise_is_caught():
     assert _worst(noisy_bar=False) > float(EPSILON)
 
 
+def _exact_law(tails, bar, decay):
+    """Return the law in fractions; what is left out is below ``decay^40`` in all."""
+    law = [Fraction(0)] * len(tails)
+    for noise in range(-40, 41):
+        going = (1 - decay) / (1 + decay) * decay ** abs(noise)
+        for place, tail in enumerate(tails[:-1]):
+            off = bar + noise - tail
+            above = decay ** (off + 1) / (1 + decay)
+            stops = 1 - above if off >= 0 else decay ** (-off) / (1 + decay)
+            law[place] += going * stops
+            going *= 1 - stops
+        law[-1] += going
+    return law
+
+
+@pytest.mark.parametrize(
+    ("bar", "noise", "holds"),
+    [(3, 1, True), (6, 1, True), (3, 2, False), (6, 2, False), (6, 4, False)],
+)
+def test_no_smaller_noise_is_enough_for_nested_tails(bar, noise, holds):
+    """Hole 10 of issue 32 asked for half the noise: the exact law forbids it (PE6).
+
+    Nobody has two records, and somebody with more than six comes. At epsilon = 2 log 2
+    both noises decay by 1/2 and no probability may change by more than a factor of 4;
+    planted: a half and a quarter of that noise.
+    """
+    decay = Fraction(1, 2) ** noise
+    before = _exact_law([0] * 8, bar, decay)
+    after = _exact_law([1] * 6 + [0] * 2, bar, decay)
+    worst = max(two / one for one, two in zip(before, after, strict=True))
+    assert worst > Fraction(396, 100)
+    assert (worst <= 4) == holds
+
+
 @pytest.mark.parametrize("counts", [[5, 2, 1, 0, 1], [0, 3, 0, 0, 0], [0, 0, 0, 0, 4]])
 def test_choices_follow_the_exact_law(counts):
     counts = np.array(counts)

@@ -413,7 +413,7 @@ class FirstBelow(NoisyComparison):
     Neighbours: one record moves along one edge, whichever.
     Sensitivity: such a record changes every tail by 0 or 1, all in one direction, so
         the bar and each tail take discrete Laplace noise of scale 2 / epsilon, however
-        many tails there are.
+        many tails there are. Less is not enough, although tails are nested (PE6).
     Proof: ``docs/proofs/persons.md``.
     """
 
