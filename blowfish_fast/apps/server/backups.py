@@ -3,13 +3,26 @@
 A ledger that is put back does not know what was charged after the backup. Restored
 tables are therefore closed: they give stored answers only, until the curator knows that
 nothing was charged since and opens them.
+
+A restore is all or nothing. It marks the folder before the first file and takes the
+mark away after the last one is on disk:
+
+    unfinished.json   names of all files to come
+    ledgers/, ...     copied, each on disk before the next
+    tables.json       written last, with all tables closed
+    (mark gone)       from here on a server opens the folder
+
+No server opens a marked folder, and the same restore, begun again, finishes it. (Lemma
+CO12, ``docs/proofs/composition.md``.)
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import os
 import shutil
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from itertools import chain
 from pathlib import Path
@@ -21,8 +34,10 @@ from blowfish_fast.accounting.ledger import Ledger
 from blowfish_fast.errors import InputError
 
 from .keys import write_privately
+from .workspace import UNFINISHED, locked_folder, refuse_unfinished
 
 MANIFEST = "backup.json"
+TABLES = "tables.json"
 LEDGERS = ("ledgers", "deleted")
 
 
@@ -33,6 +48,7 @@ def back_up(folder: Path, target: Path) -> dict[str, Any]:
             f"{folder} is no folder of an explorer: it has no ledgers",
             way_out="Name the folder that `blowfish serve --folder` was given",
         )
+    refuse_unfinished(folder)
     _check_empty(target, "a backup")
     target.mkdir(parents=True, exist_ok=True)
     heads, digests = {}, {}
@@ -43,7 +59,7 @@ def back_up(folder: Path, target: Path) -> dict[str, Any]:
             copy_file(path, copied)
             heads[f"{part}/{path.name}"] = _verified(copied)
     parts = (sorted((folder / one).glob("*")) for one in ("data", "logs"))
-    files = chain([folder / "keys.json", folder / "tables.json"], *parts)
+    files = chain([folder / "keys.json", folder / TABLES], *parts)
     for path in filter(Path.is_file, files):
         copied = target / path.relative_to(folder)
         copied.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -65,30 +81,79 @@ def restore(backup: Path, folder: Path, *, nothing_since: bool) -> dict[str, Any
         ) from None
     with malformed_as(InputError, f"{MANIFEST} is not as `blowfish backup` writes it"):
         heads, digests = dict(manifest["heads"]), dict(manifest["files"])
-    _check_empty(folder, "the restored server")
+    if not (folder / UNFINISHED).is_file():
+        _check_empty(folder, "the restored server", ("lock", "unfinished.new"))
     for name, head in heads.items():
-        if not (backup / name).is_file() or _verified(backup / name) != head:
+        if not _is_inside(backup, name) or _verified(backup / name) != head:
             raise InputError(f"{name} is not the ledger that was backed up")
     for name, digest in digests.items():
-        path = (backup / name).resolve()
-        inside = path.is_relative_to(backup.resolve())
-        if not inside or not path.is_file() or _digest(path) != digest:
+        if not _is_inside(backup, name) or _digest(backup / name) != digest:
             raise InputError(f"{name} is not the file that was backed up")
-    for name in (*heads, *digests):
-        copied = folder / name
-        copied.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        shutil.copy2(backup / name, copied)
-    tables = folder / "tables.json"
-    if tables.exists() and not nothing_since:
-        kept = json.loads(tables.read_text())
-        for one in kept["tables"].values():
-            one["closed"] = True
-        write_privately(tables, kept)
+    folder.mkdir(parents=True, exist_ok=True)
+    with locked_folder(folder):
+        _copy_all(backup, folder, [*heads, *digests], closed=not nothing_since)
     return dict(manifest)
 
 
-def _check_empty(path: Path, what: str) -> None:
-    if path.exists() and (not path.is_dir() or any(path.iterdir())):
+def _copy_all(backup: Path, folder: Path, names: list[str], *, closed: bool) -> None:
+    """Copy files into a folder that no server opens before the last is on disk."""
+    mark = folder / UNFINISHED
+    if mark.is_file():
+        _remove_listed(folder, mark)
+    write_privately(mark, names)
+    _flush_folders([folder, folder.parent])
+    for name in names:
+        if name != TABLES:
+            copied = folder / name
+            copied.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            shutil.copy2(backup / name, copied)
+            _flush(copied)
+    if TABLES in names:
+        kept = json.loads((backup / TABLES).read_text())
+        for one in kept["tables"].values():
+            one["closed"] = closed or bool(one.get("closed"))
+        # Never on disk with open tables, not even for a moment.
+        write_privately(folder / TABLES, kept)
+    _flush_folders({(folder / one).parent for one in names} | {folder})
+    mark.unlink()
+    _flush_folders([folder])
+
+
+def _remove_listed(folder: Path, mark: Path) -> None:
+    """Remove what a restore that died has left: exactly the files that it names."""
+    with malformed_as(InputError, f"{UNFINISHED} is not as `blowfish restore` has it"):
+        listed = [str(one) for one in json.loads(mark.read_text())]
+    for name in listed:
+        if _is_inside(folder, name):
+            (folder / name).unlink()
+
+
+def _is_inside(folder: Path, name: str) -> bool:
+    """Return whether a name is that of a file of the folder, not of one elsewhere."""
+    path = (folder / name).resolve()
+    return path.is_relative_to(folder.resolve()) and path.is_file()
+
+
+def _flush(path: Path) -> None:
+    number = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(number)
+    finally:
+        os.close(number)
+
+
+def _flush_folders(folders: Iterable[Path]) -> None:
+    """Bring names of files to disk; Windows has no such step."""
+    if os.name == "posix":
+        for one in folders:
+            _flush(one)
+
+
+def _check_empty(path: Path, what: str, beside: tuple[str, ...] = ()) -> None:
+    """Refuse a folder that holds anything but the names `beside`."""
+    if path.exists() and (
+        not path.is_dir() or any(one.name not in beside for one in path.iterdir())
+    ):
         raise InputError(
             f"{what} needs a new or an empty folder, and {path} holds something",
             way_out="Name another one: nothing is overwritten",

@@ -2,6 +2,7 @@
 
     folder/
       lock                    held by the one server that uses the folder
+      unfinished.json         only while a restore is under way: nobody opens the folder
       keys.json               secrets, as hashes
       tables.json             where each table's records are; closed and deleted ones
       ledgers/visits.ledger   policy, budget and answers of a table
@@ -40,6 +41,8 @@ from .keys import Keys, write_privately
 PLAIN_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
 MOST_UPLOADED = 2**28
 """Bytes of a CSV file that a curator may add."""
+UNFINISHED = "unfinished.json"
+"""Marks a folder into which a restore copies, or has died while it did."""
 MAIN = "main"
 """The database where only one is named."""
 ADDED = "data:"
@@ -64,7 +67,12 @@ class Workspace:
         }
         self.folder = Path(folder)
         self.folder.mkdir(parents=True, exist_ok=True)
-        self._lock_file = _held(self.folder)
+        self._lock_file = locked_folder(self.folder)
+        try:
+            refuse_unfinished(self.folder)
+        except BaseException:
+            self._lock_file.close()
+            raise
         for part in ("ledgers", "deleted", "data", "logs"):
             # Records are in one of them: nobody else on this machine may look.
             (self.folder / part).mkdir(mode=0o700, exist_ok=True)
@@ -375,7 +383,17 @@ def _check_name(name: str, what: str) -> None:
         )
 
 
-def _held(folder: Path) -> IO[str]:
+def refuse_unfinished(folder: Path) -> None:
+    """Refuse a folder that a restore has not finished: its ledgers may be too old."""
+    if (folder / UNFINISHED).exists():
+        raise InputError(
+            f"a restore into the folder {folder.name!r} has not ended, or has died",
+            way_out="Run `blowfish restore` once more, with the same folder",
+            code="restore_unfinished",
+        )
+
+
+def locked_folder(folder: Path) -> IO[str]:
     """Hold a folder for one server, until the file is closed or the process ends."""
     file = (folder / "lock").open("a")
     try:
