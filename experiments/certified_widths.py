@@ -94,9 +94,7 @@ def _certified(
 
     def drawn(at: int) -> bf.Release:
         release = mechanism.release(counts, rng=at)
-        certifier = Certifier(
-            release, asked, epsilon=epsilon * share, kind=kind, same_data=True
-        )
+        certifier = Certifier(release, asked, epsilon=epsilon * share, kind=kind)
         found: Any = certifier.release(counts, rng=1000 + at)
         return release.certified(found)
 

@@ -203,9 +203,7 @@ def false_claims(kind: Kind, certificates: int, miss: float = 0.05) -> float:
     for at in range(certificates):
         if at % 20 == 0 or kind == "shape":
             release = wide.release(counts, rng=at)
-            certifier = Certifier(
-                release, asked, epsilon=1, kind=kind, same_data=True, fraction=0.9
-            )
+            certifier = Certifier(release, asked, epsilon=1, kind=kind, fraction=0.9)
         found: Any = certifier.release(counts, rng=10**6 + at)
         kept = release.certified(found)
         if not math.isfinite(kept.certificates[0].extra):

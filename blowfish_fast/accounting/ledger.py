@@ -50,7 +50,6 @@ from blowfish_fast.workloads import Workload
 from .composition import Region, check_regions, currency_of, parallel_by_ids
 from .journal import Charge, Journal
 from .request import (
-    DrawnData,
     RandomLike,
     RequestPart,
     as_label,
@@ -166,7 +165,6 @@ class Ledger(Paid):
         self.currency = self._journal.currency
         self._kept: dict[str, list[Release]] = {}
         self._lock = threading.Lock()
-        self._drawn = DrawnData()
         self._paid: WeakKeyDictionary[Release, Charge] = WeakKeyDictionary()
         self._agreed = read_terms(self._journal)
         refuse_other_terms(self._journal, self._agreed.policy, granted, policy)
@@ -306,15 +304,35 @@ class Ledger(Paid):
         confidence: Any = 0.95,
         kind: Kind | None = None,
         analyst: str | None = None,
+        vouched: bool = False,
+        snapshot: str | None = None,
         **budget: Unpack[BudgetTerms],
     ) -> Certificate:
         """Charge, and find out how far the answers of a release are off the truth.
 
         At least a `fraction` of the answers to `workload` lies within the certified
         intervals, but for a probability of 1 - `confidence`; answers of a selection or
-        of groups may stand for a workload, means and the like all of them. `kind` is by
-        default that of the least predicted width (see `Certificate`); other data than
-        the release was drawn from are refused where that is known.
+        of groups may stand for a workload, means and the like all of them. The truth is
+        that of the data handed over, which nobody compares with those of the release:
+        whether they are the same is private.
+
+        Parameters
+        ----------
+        release : Release
+            Whose answers are compared with the truth.
+        data : Histogram or array
+            The data that the certificate speaks of.
+        workload : Workload, or answers
+            Which answers; those of a selection or of groups are certified as they are.
+        kind : {"quantile", "curve", "all", "shape"}, optional
+            By default that of the least predicted width; see `Certifier`.
+        vouched : bool
+            As for `release`; a workload from outside the package needs it.
+        snapshot : str, optional
+            The public label of the version of `data`, which the certificate says. It is
+            compared with the one that the release says: "shape", which is about the
+            data of the release, is refused if they differ, and taken by itself only if
+            they are equal.
         """
         certifier = Certifier(
             release,
@@ -322,10 +340,18 @@ class Ledger(Paid):
             fraction=fraction,
             confidence=confidence,
             kind=kind,
-            same_data=self._drawn.is_same(release, data),
+            snapshot=None if snapshot is None else as_label(snapshot),
             **budget,
         )
-        found: Any = self.release(certifier, data, request, rng, analyst=analyst)
+        found: Any = self.release(
+            certifier,
+            data,
+            request,
+            rng,
+            analyst=analyst,
+            vouched=vouched,
+            snapshot=snapshot,
+        )
         return cast("Certificate", found)
 
     def release_disjoint(
@@ -619,7 +645,6 @@ class Ledger(Paid):
                 # Of this draw: an attempt that broke off may have read older data.
                 say_version(answer, content["snapshot"])
                 self._paid[answer] = charge
-            self._drawn.note(parts, answers)
             return self._keep(charge, answers, named=request is not None)
         except BaseException as problem:
             problem.add_note(

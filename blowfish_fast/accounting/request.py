@@ -6,9 +6,7 @@ refused; everything after it holds noisy values only. Prices: ``docs/proofs/zcdp
 
 from __future__ import annotations
 
-import hashlib
 import os
-import secrets
 import uuid
 from contextlib import suppress
 from dataclasses import replace
@@ -17,13 +15,11 @@ from fractions import Fraction
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple, NoReturn, Self
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from blowfish_fast._support.machine import check_memory
 from blowfish_fast._support.validation import quoted
-from blowfish_fast.data.histogram import Histogram
 from blowfish_fast.errors import (
     BudgetError,
     DataDependentError,
@@ -384,39 +380,6 @@ def say_version(answer: Release, label: str) -> None:
     """Note in an answer that was drawn just now which version of the data it is of."""
     details = MappingProxyType({**answer.details, "as_of": label})
     object.__setattr__(answer, "details", details)
-
-
-class DrawnData:
-    """Which counts each release of this process was drawn from, by a keyed digest.
-
-    Never written: a digest in a file could be tried out against likely counts.
-    """
-
-    def __init__(self) -> None:
-        self._key = secrets.token_bytes(32)
-        self._known: WeakKeyDictionary[Release, bytes] = WeakKeyDictionary()
-
-    def note(self, parts: list[RequestPart], answers: list[Release]) -> None:
-        """Remember what was drawn from what."""
-        for part, answer in zip(parts, answers, strict=True):
-            if isinstance(part.data, Histogram | np.ndarray | list):
-                self._known[answer] = self._digest(part.data)
-
-    def is_same(self, release: Release, data: Any) -> bool:
-        """Return whether a release is known to be of these counts; refuse others."""
-        known = self._known.get(release) if isinstance(release, Release) else None
-        if known is not None and known != self._digest(data):
-            raise InputError(
-                "a certificate compares a release with the data that it was drawn from",
-                received="other data",
-                way_out="Release again, and certify that. Nothing was charged",
-            )
-        return known is not None
-
-    def _digest(self, data: Any) -> bytes:
-        counts = np.asarray(getattr(data, "counts", data))
-        content = counts.astype(np.float64).tobytes()
-        return hashlib.blake2b(content, key=self._key, digest_size=32).digest()
 
 
 def read_release(answer: bytes) -> Any:

@@ -24,7 +24,6 @@ from blowfish_fast._support.validation import (
 from blowfish_fast.data.domain import Domain, is_wide
 from blowfish_fast.data.histogram import Histogram
 from blowfish_fast.errors import (
-    CountsError,
     DataDependentError,
     DomainError,
     InputError,
@@ -158,8 +157,6 @@ class Mechanism(Paid, ABC):
     name: ClassVar[str]
     cell_bytes: ClassVar[int] = 384
     """Memory that a release takes per cell at most, whatever the data."""
-    record_bits: int = 0
-    """Most records whose sums fit 64 bits, as a power of two; 0: all that are read."""
     reads_workload: ClassVar[bool] = True
     """Whether the recipe holds the queries over its cells or buckets."""
     takes_wide: ClassVar[bool] = False
@@ -335,11 +332,6 @@ class Mechanism(Paid, ABC):
         else:
             self.policy._check_bound(None)
             counts = as_counts(data, self.domain.shape)
-        if self.record_bits and int(counts.sum()) > 2**self.record_bits:
-            raise CountsError(
-                f"{self.name} takes at most 2^{self.record_bits} records, whose sums "
-                "fit 64 bits; received more"
-            )
         return counts.reshape(-1)
 
     @cached_property

@@ -23,6 +23,7 @@ from blowfish_fast.measure.handle import Handle
 from blowfish_fast.measure.noise import Scales
 from blowfish_fast.measure.sensitivity.policy import sensitivity
 from blowfish_fast.measure.strategies.error_statistics import (
+    FURTHEST,
     PARTS,
     BucketShapes,
     ErrorCurve,
@@ -31,6 +32,7 @@ from blowfish_fast.measure.strategies.error_statistics import (
     LargestError,
     largest_query_move,
     ramp_edges,
+    sixteenths,
 )
 from blowfish_fast.measure.tails import noise_half_widths
 from blowfish_fast.policies import Policy, refuse_units
@@ -77,8 +79,12 @@ class Certifier(Mechanism):
         How many of the answers the claim is about, and how sure it is.
     kind : {"quantile", "curve", "all", "shape"}, optional
         By default the one of the least predicted width; "all" only where every range
-        is asked, and "shape" only where `same_data` says that the certificate sees the
-        counts that the release was drawn from.
+        is asked. "shape" is about the data that the release was drawn from: stating
+        it is your word that these are handed over, and by default it is taken only
+        where `snapshot` is the version that the release says.
+    snapshot : str, optional
+        The public label of the version of the data that will be handed over. Data are
+        never compared with those of the release; labels are.
     classes : int
         Most classes into which cells are split by their estimate ("curve"): the claim
         is made of each by itself, so that dense cells are not the few it leaves out.
@@ -98,7 +104,6 @@ class Certifier(Mechanism):
     """
 
     name: ClassVar[str] = "certifier"
-    record_bits = 57
 
     def __init__(
         self,
@@ -109,7 +114,7 @@ class Certifier(Mechanism):
         confidence: Any = 0.95,
         kind: Kind | None = None,
         classes: int = 1,
-        same_data: bool = False,
+        snapshot: str | None = None,
         policy: Policy | None = None,
         **budget: Unpack[BudgetTerms],
     ) -> None:
@@ -134,10 +139,17 @@ class Certifier(Mechanism):
         self.about = release.digest
         self.classes = classes
         self._release = release
-        self._same_data = same_data
+        self._snapshot = snapshot
         found = self._kinds() if kind is None else {kind: self._of_kind(kind)}
         self.kind: Kind = min(found, key=lambda one: found[one][1])
         self._statistic, self.predicted_width = found[self.kind]
+
+    def states_terms_of(self, certificate: Certificate) -> bool:
+        """Return whether a certificate is about this release, on the same terms."""
+        stated = self.about, self.fraction, self.confidence, self.budget.amount
+        budget = certificate.guarantee.budget
+        found = certificate.release, certificate.fraction, certificate.confidence
+        return (*found, budget.amount) == stated and budget.power == self.budget.power
 
     def _kinds(self) -> dict[Any, tuple[ErrorStatistic, float]]:
         """Return the kinds that apply, with their statistics and predicted widths."""
@@ -147,7 +159,10 @@ class Certifier(Mechanism):
             return {"quantile": self._of_kind("quantile")}
         found: dict[Any, tuple[ErrorStatistic, float]] = {}
         reasons: list[EpsilonError | IntervalError | SizeError] = []
-        for kind in ("quantile", "curve", "shape"):
+        listed = ["quantile", "curve"]
+        if self._snapshot is not None and self._snapshot == self._drawn_from:
+            listed.append("shape")
+        for kind in listed:
             try:
                 found[kind] = self._of_kind(kind)
             except (EpsilonError, IntervalError, SizeError) as problem:
@@ -169,15 +184,12 @@ class Certifier(Mechanism):
                 f"a certificate checks 1 to {MOST_LISTED:,} answers",
                 received=f"{asked.queries:,}",
             )
-        largest = largest_whole_coefficient(asked)
-        if largest > 1:
-            # Sums of weighted records fit 64 bits as well.
-            self.record_bits = 57 - (largest - 1).bit_length()
+        check_whole_coefficients(asked)
         policy = self.policy.unconstrained
         noise = self._noise()
         published = self._release._answers(asked).reshape(-1)
-        whole = np.rint(PARTS * published).astype(np.int64)
-        half = np.floor(PARTS * noise).astype(np.int64)
+        whole = sixteenths(published)
+        half = np.floor(np.minimum(PARTS * noise, FURTHEST)).astype(np.int64)
         statistic: ErrorStatistic
         if kind == "quantile":
             move = largest_query_move(policy, asked)
@@ -237,11 +249,14 @@ class Certifier(Mechanism):
         return statistic, self._margin(statistic) / PARTS
 
     def _shape(self) -> tuple[ErrorStatistic, float]:
-        release = self._release
-        if not self._same_data or self.domain.ndim != 1:
+        release, drawn_from = self._release, self._drawn_from
+        if self.domain.ndim != 1:
+            raise IntervalError("shapes of buckets are certified on a line")
+        if self._snapshot is not None and self._snapshot != drawn_from:
             raise IntervalError(
-                "shapes of buckets are certified on a line, with the data that the "
-                "release was drawn from"
+                "shapes are certified with the data that the release was drawn from, "
+                f"and it says {drawn_from!r}",
+                received=f"the version {self._snapshot!r}",
             )
         buckets = release._linear().buckets
         edges = buckets.edges
@@ -262,6 +277,12 @@ class Certifier(Mechanism):
         two = spread_with(spread, np.full(spread.variance.size, 2), scales)
         miss = 1.0 - float(self.confidence)
         return statistic, float(noise_half_widths(two, miss).mean())
+
+    @property
+    def _drawn_from(self) -> str | None:
+        """Which version of the data the release says it was drawn from, if any."""
+        label = self._release.details.get("as_of")
+        return None if label is None else str(label)
 
     @property
     def _drawn_at(self) -> Budget:
@@ -313,8 +334,15 @@ class Certifier(Mechanism):
             shapes,
             scales,
             _version(),
-            {"answers": self._joint} if listed and self._joint else {},
+            self._details(listed=listed),
         )
+
+    def _details(self, *, listed: bool) -> dict[str, Any]:
+        """Return how many joint answers were checked, and of which version of data."""
+        found: dict[str, Any] = {"as_of": self._snapshot} if self._snapshot else {}
+        if listed and self._joint:
+            found["answers"] = self._joint
+        return found
 
     def _read_curve(
         self, statistic: ErrorCurve, noisy: IntArray, scales: Scales
@@ -392,7 +420,7 @@ def _as_rows(asked: Any) -> tuple[Any, int]:
     return asked.certifiable() if isinstance(asked, GroupedAnswers) else (asked, 0)
 
 
-def largest_whole_coefficient(workload: Workload) -> int:
+def check_whole_coefficients(workload: Workload) -> None:
     """Refuse coefficients that are no whole numbers: answers would be none either."""
     cells = Buckets.single_cells(workload.domain.size)
     form = as_pieces(workload.explicit_form(cells))
@@ -402,4 +430,3 @@ def largest_whole_coefficient(workload: Workload) -> int:
             way_out="Ask along the borders of cells, or multiply the queries until "
             "their coefficients are whole",
         )
-    return int(np.abs(form.values).max(initial=1.0))

@@ -179,8 +179,6 @@ class KMeans(Mechanism):
     """
 
     name = "kmeans"
-    # Each record is at most 2^20 steps away, and no array holds as many points.
-    record_bits = 40
     cell_bytes = 160
 
     def __init__(

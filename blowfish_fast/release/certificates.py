@@ -71,8 +71,9 @@ class Certificate:
     ((64, 2), 'quantile')
     >>> print(found)
     At least 95 % of these 64 answers lie within their intervals (+- ...) of the
-    true counts. This statement is wrong with a probability of at most 5 %. It cost
-    eps = 1. An experiment that protects nobody: its noise was seeded.
+    true counts. This statement is wrong with a probability of at most 5 %. The
+    truth is that of the data handed over, as of ... It cost eps = 1. An
+    experiment that protects nobody: its noise was seeded.
     """
 
     kind: Kind
@@ -153,7 +154,10 @@ class Certificate:
         paid = f"It cost {self.guarantee.spent}."
         if not self.private:
             paid += " An experiment that protects nobody: its noise was seeded."
-        return f"{self._claim()} {paid}"
+        label = self.details.get("as_of")
+        of = "" if label is None else f", as of {label}"
+        about = f"The truth is that of the data handed over{of}."
+        return f"{self._claim()} {about} {paid}"
 
     def _claim(self) -> str:
         miss = f"{float(100 * (1 - self.confidence)):g} %"

@@ -11,7 +11,6 @@ import pytest
 import blowfish_fast as bf
 from blowfish_fast.errors import (
     BudgetError,
-    CountsError,
     EpsilonError,
     InputError,
     IntervalError,
@@ -76,9 +75,7 @@ def test_shapes_hold_every_single_range_as_often_as_they_say():
     true = np.asarray(RANGES.answer(SPIKE))
     for seed in range(trials):
         release = bucketed(rng=seed)
-        certifier = Certifier(
-            release, RANGES, epsilon=0.5, kind="shape", same_data=True
-        )
+        certifier = Certifier(release, RANGES, epsilon=0.5, kind="shape")
         kept = release.certified(certifier.release(SPIKE, rng=10_000 + seed))
         assert kept.interval_kind(RANGES) == "truth"
         low, high = kept.intervals(RANGES, 0.9, of="truth").T
@@ -130,9 +127,7 @@ def test_certificates_stay_with_the_release_in_its_file(tmp_path):
     release = bucketed()
     for kind in ("quantile", "curve", "all", "shape"):
         asked = CELLS if kind == "curve" else RANGES
-        certifier = Certifier(
-            release, asked, epsilon=5, kind=kind, same_data=True, fraction=0.6
-        )
+        certifier = Certifier(release, asked, epsilon=5, kind=kind, fraction=0.6)
         found = certifier.release(SPIKE, rng=3)
         release = release.certified(found)
         again = Certificate.from_bytes(found.to_bytes())
@@ -228,8 +223,8 @@ def test_what_cannot_be_certified_is_refused():
         Certifier(release, RANGES, epsilon=1, fraction=1)
     with pytest.raises(InputError, match="kind"):
         Certifier(release, RANGES, epsilon=1, kind="mean")
-    with pytest.raises(IntervalError, match="drawn from"):
-        Certifier(release, RANGES, epsilon=1, kind="shape")
+    with pytest.raises(IntervalError, match="drawn from, and it says None"):
+        Certifier(release, RANGES, epsilon=1, kind="shape", snapshot="March")
     with pytest.raises(IntervalError, match="too many"):
         Certifier(release, RANGES, epsilon=1, kind="curve")
     with pytest.raises(InputError, match="about a release"):
@@ -250,29 +245,51 @@ def test_a_ledger_charges_keeps_and_replays_a_certificate(tmp_path):
             ledger.certify(release, SPIKE, RANGES, epsilon=1)
 
 
-def test_a_ledger_refuses_data_that_the_release_was_not_drawn_from():
-    ledger = bf.Ledger(None, epsilon=9, policy=POLICY)
+def test_a_ledger_never_compares_data_with_those_of_the_release():
+    """Hole 4 of issue 32, a comparison before the charge: one record more was told."""
+    ledger = bf.Ledger(None, epsilon=99, policy=POLICY)
     mechanism = bf.mechanisms.StructureFirst(POLICY, RANGES, epsilon=1, buckets=2)
     release = ledger.release(mechanism, SPIKE, rng=1)
-    with pytest.raises(InputError, match="other data"):
-        ledger.certify(release, SPIKE + 1, RANGES, epsilon=1, rng=1)
-    assert ledger.spent == 1
-    assert ledger.certify(
-        release, SPIKE, RANGES, epsilon=1, rng=1, kind="shape"
-    ).per_query
-    elsewhere = bf.Release.from_bytes(release.to_bytes())
-    with pytest.raises(IntervalError, match="drawn from"):
-        ledger.certify(elsewhere, SPIKE, RANGES, epsilon=1, rng=1, kind="shape")
+    for kind in (None, "quantile", "all", "shape"):
+        found = [
+            ledger.certify(release, data, RANGES, epsilon=1, rng=1, kind=kind)
+            for data in (SPIKE, SPIKE + 1)
+        ]
+        assert found[0].kind == found[1].kind
+        assert all("that of the data handed over, as of 2" in str(one) for one in found)
+    assert ledger.spent == 9
     other = bf.Ledger(None, epsilon=9, policy=bf.policies.Full(LINE))
     with pytest.raises(PolicyError):
         other.certify(release, SPIKE, RANGES, epsilon=1, rng=1)
+
+
+def test_versions_of_data_are_public_labels_and_are_compared():
+    ledger = bf.Ledger(None, epsilon=99, policy=POLICY)
+    mechanism = bf.mechanisms.StructureFirst(POLICY, RANGES, epsilon=1, buckets=2)
+    release = ledger.release(mechanism, SPIKE, rng=1, snapshot="March")
+    terms = {"epsilon": 1, "rng": 1}
+    stated = ledger.certify(
+        release, SPIKE, RANGES, kind="shape", snapshot="March", **terms
+    )
+    assert stated.per_query
+    assert str(stated).count("data handed over, as of March.") == 1
+    with pytest.raises(IntervalError, match=r"it says 'March'.*version 'April'"):
+        ledger.certify(release, SPIKE, RANGES, kind="shape", snapshot="April", **terms)
+    later = ledger.certify(release, SPIKE + 1, RANGES, snapshot="April", **terms)
+    assert later.kind == "quantile"
+    assert "as of April" in str(later)
+    assert ledger.spent == 3
+    # Of equal versions, and of these alone, the shape is among what is weighed.
+    for label, weighed in (("March", True), ("April", False), (None, False)):
+        kinds = Certifier(release, RANGES, epsilon=1, snapshot=label)._kinds()
+        assert ("shape" in kinds) == weighed
 
 
 @pytest.mark.parametrize("policy", [bf.policies.Full(LINE), bf.policies.Line(LINE)])
 def test_moves_and_rho_are_certified_alike(policy):
     release = bf.Dawa(policy, RANGES, rho="0.5").release(SPIKE, rng=1)
     for kind in ("quantile", "all", "shape"):
-        certifier = Certifier(release, RANGES, rho="0.5", kind=kind, same_data=True)
+        certifier = Certifier(release, RANGES, rho="0.5", kind=kind)
         kept = release.certified(certifier.release(SPIKE, rng=2))
         low, high = kept.intervals(RANGES, of="truth").T
         true = np.asarray(RANGES.answer(SPIKE))
@@ -295,11 +312,37 @@ def test_noise_beyond_what_is_drawn_is_refused_and_never_left_out(budget):
     assert ledger.history() == []
 
 
-def test_more_records_than_sixteenths_can_count_are_refused():
+@pytest.mark.parametrize("kind", ["quantile", "curve", "all", "shape"])
+def test_no_number_of_records_is_refused(kind):
+    """Hole 5 of issue 32, a refusal before the charge: coefficients set the border.
+
+    A coefficient of 2^20 made 2^37 records the most that were taken (one of 2^47, in
+    rho, 2^10 records), and neighbours on either side were told apart, free.
+    """
+    wide = bf.mechanisms.StructureFirst(POLICY, RANGES, epsilon=1, buckets=2)
+    release, asked = wide.release(SPIKE, rng=1), RANGES
+    if kind in ("quantile", "curve"):
+        rows = np.zeros((200, 64))
+        rows[0, :32] = 2.0**20
+        asked = bf.workloads.Linear(LINE, rows)
+    ledger = bf.Ledger(None, policy=POLICY, epsilon=9)
+    for records in (2**37, 2**37 + 1, 2**57, 2**57 + 1, 2**62 - 2**11):
+        counts = np.zeros(64, dtype=np.int64)
+        counts[5] = records
+        found = ledger.certify(release, counts, asked, rng=1, kind=kind, epsilon=1)
+        assert found.kind == kind
+    assert ledger.spent == 5
+
+
+def test_an_overdraft_is_refused_whatever_the_number_of_records():
     release = bf.Laplace(POLICY, CELLS, epsilon=1).release(SPIKE, rng=1)
-    certifier = Certifier(release, CELLS, epsilon=1)
-    with pytest.raises(CountsError, match="at most 2\\^57 records"):
-        certifier.release(SPIKE * 2**50, rng=1)
+    asked = bf.workloads.Linear(LINE, np.full((1, 64), 2.0**47))
+    ledger = bf.Ledger(None, rho=1, policy=POLICY)
+    for records in (2**10, 2**10 + 1):
+        counts = np.zeros(64, dtype=np.int64)
+        counts[5] = records
+        with pytest.raises(BudgetError):
+            ledger.certify(release, counts, asked, rng=1, rho=10**9)
 
 
 @pytest.mark.parametrize(

@@ -296,10 +296,20 @@ def test_bad_input_is_refused_before_anything_is_drawn():
         mechanism.release([["a", "b"]])
     with pytest.raises(DomainError, match="build both over one Domain"):
         mechanism.release(bf.Histogram(LINE, np.ones(12)))
-    many = np.zeros(BOX.shape)
-    many[0, 0] = 2.0**41
-    with pytest.raises(CountsError, match="at most 2\\^40"):
-        mechanism.release(bf.Histogram(BOX, many))
+
+
+@pytest.mark.parametrize("records", [2**40, 2**40 + 1, 2**43 + 1, 2**61])
+def test_no_number_of_records_is_refused(records):
+    """A hole of the kind of issue 32's fifth: 2^40 records, and not one more."""
+    many = np.zeros(BOX.shape, dtype=np.int64)
+    many[0, 0] = records
+    strategy = bf.KMeans(bf.policies.AddRemove(BOX), 1, epsilon=1)
+    assert strategy.release(bf.Histogram(BOX, many), rng=1).centers.shape == (1, 2)
+    rows = ClusterSums(strategy.grid, strategy.start)
+    size, *sums = rows.rows(many.reshape(-1)).tolist()
+    corner = strategy.grid.coordinates_of(np.zeros((1, 2), dtype=np.int32))[0]
+    assert size == records
+    assert sums == [max(records * one, -(2**62)) for one in corner.tolist()]
 
 
 def test_cells_without_a_place_are_refused():

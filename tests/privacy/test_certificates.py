@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import blowfish_fast as bf
-from blowfish_fast.accounting.request import DrawnData
 from blowfish_fast.errors import BlowfishError
+from blowfish_fast.measure.strategies import error_statistics
 from blowfish_fast.measure.strategies.error_statistics import (
     PARTS,
     ErrorCurve,
@@ -89,16 +89,36 @@ def other_queries_are_refused():
     return False
 
 
-def other_data_are_refused():
-    """Whether a ledger compares a release with the data that it was drawn from."""
+def other_data_are_taken():
+    """Whether a ledger takes other data as it takes those of the release."""
     ledger = bf.Ledger(None, epsilon=9, policy=POLICY)
     mechanism = bf.mechanisms.StructureFirst(POLICY, RANGES, epsilon=1, buckets=2)
     release = ledger.release(mechanism, SPIKE, rng=1)
     try:
-        ledger.certify(release, SPIKE + 1, RANGES, epsilon=1, rng=1)
+        for data in (SPIKE, SPIKE + 1):
+            ledger.certify(release, data, RANGES, epsilon=1, rng=1)
     except BlowfishError:
-        return True
-    return False
+        return False
+    return True
+
+
+def giants_move_as_others_do():
+    """Whether one record more moves statistics of giant counts as it does others."""
+    rows = np.array([[2.0**47, 0, 0, 0], [1, 1, 1, 1]])
+    asked = bf.workloads.Linear(bf.Domain(4), rows)
+    zeros = np.zeros(2, int)
+    for records in (2**8 - 1, 2**10 - 1, 2**12 - 1, 2**57, 2**60, 2**62 - 5):
+        before = np.array([records, 2, 0, 1])
+        after = before + np.array([1, 0, 0, 0])
+        for rank in (1, 2):
+            one = ErrorQuantile(asked, zeros, zeros, rank)
+            change = int(one.rows(after)[0]) - int(one.rows(before)[0])
+            if abs(change) > one.move(POLICIES["presence"]):
+                return False
+        boxes = error_statistics.LargestError(np.zeros(4))
+        if abs(int((boxes.rows(after) - boxes.rows(before))[0])) > PARTS:
+            return False
+    return True
 
 
 def rows_are_no_answers():
@@ -177,8 +197,21 @@ def rows_rounded_to_the_nearest():
     return patch.object(query_grid, "whole_rows", nearest)
 
 
-def data_not_compared():
-    return patch.object(DrawnData, "is_same", lambda self, release, counts: False)
+def data_are_compared():
+    """Plant hole 4 of issue 32: one record more is told by a refusal, unpaid."""
+    certify = bf.Ledger.certify
+
+    def compared(self, release, data, *rest, **options):
+        if not np.array_equal(data, SPIKE):
+            raise bf.errors.InputError("other data")
+        return certify(self, release, data, *rest, **options)
+
+    return patch.object(bf.Ledger, "certify", compared)
+
+
+def sums_wrap_around():
+    """Plant: sums that leave 64 bits come back from below, far from a neighbour's."""
+    return patch.object(error_statistics, "FURTHEST", 2**200)
 
 
 BUGS = [
@@ -190,7 +223,8 @@ BUGS = [
     (digests_not_compared, other_queries_are_refused),
     (fractions_taken_as_all, rows_are_no_answers),
     (rows_rounded_to_the_nearest, rounded_rows_bound),
-    (data_not_compared, other_data_are_refused),
+    (data_are_compared, other_data_are_taken),
+    (sums_wrap_around, giants_move_as_others_do),
 ]
 
 

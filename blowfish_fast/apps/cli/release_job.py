@@ -20,6 +20,7 @@ import numpy as np
 
 from blowfish_fast._support.validation import as_share
 from blowfish_fast.accounting.ledger import Ledger
+from blowfish_fast.accounting.request import as_label, say_version
 from blowfish_fast.accounting.series.epochs import FORMS, read_epoch
 from blowfish_fast.accounting.series.releases import Series
 from blowfish_fast.accounting.statements import Entry, Preview
@@ -436,11 +437,14 @@ def charge_and_release(
     data = count_records(job, facts, source, tables)
     bought = certificate_budget(job, facts, mechanism)
     terms: dict[str, Any] = {"epsilon": bought}
+    # Of this run: a release that was stored before says another, and is of other data.
+    label = as_label(None)
     if job.ledger is None:
         with spinner("releasing") as report:
             made = mechanism.release(data, seed, progress=report)
             if bought is not None:
-                certifier = Certifier(made, facts.workload, same_data=True, **terms)
+                say_version(made, label)
+                certifier = Certifier(made, facts.workload, snapshot=label, **terms)
                 # Other noise than that of the release, also in experiments.
                 again = None if seed is None else seed + 1
                 made = made.certified(cast("Any", certifier.release(data, again)))
@@ -455,10 +459,13 @@ def charge_and_release(
         before = ledger.entry(request)
         try:
             with spinner("releasing") as report:
-                steps: Any = {} if words is not None else {"progress": report}
-                made = release(mechanism, data, vouched=bool(job.vouched), **steps)
+                steps: Any = {"vouched": bool(job.vouched)}
+                if words is None:
+                    steps |= {"progress": report, "snapshot": label}
+                made = release(mechanism, data, **steps)
                 if bought is not None:
                     terms["request"] = f"{request}, certified"
+                    terms["snapshot"] = label
                     found = ledger.certify(made, data, facts.workload, **terms)
                     made = made.certified(found)
         except BaseException as problem:

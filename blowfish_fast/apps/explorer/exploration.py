@@ -325,11 +325,17 @@ class Explorer:
             fraction=fraction,
             confidence=confidence,
             policy=plan.policy,
+            snapshot=plan.layout.table.snapshot,
             **budget,
         )
-        terms = f"{certifier.budget.words()}/{fraction:g}/{confidence:g}"
-        name = f"c-{request}/{terms}"
+        name = certificate_name(request, certifier)
         found: Any = self.ledger.replay(name)
+        if found is not None and not certifier.states_terms_of(found):
+            raise LedgerError(
+                f"{name!r} was bought on other terms, by a version that cut numbers "
+                "short in names; nothing was charged",
+                way_out="State a fraction or a confidence that differs a little",
+            )
         if found is None:
             cost = price_in(certifier, self.ledger.currency)
             self._check_affordable(name, cost, analyst)
@@ -434,6 +440,22 @@ class Explorer:
             f"{named} needs the least {plan.mechanism.budget.currency} of {fit} "
             "mechanisms and strategies that promise this accuracy"
         )
+
+
+def certificate_name(request: str, certifier: Certifier) -> str:
+    """Return the name of a certificate: other terms, to the last digit, another name.
+
+    Numbers of few digits are written as they always were.
+    """
+    budget = certifier.budget
+    stated = (budget.amount, certifier.fraction, certifier.confidence)
+    paid, fraction, confidence = map(_exact_text, stated)
+    return f"c-{request}/{budget.currency} = {paid}/{fraction}/{confidence}"
+
+
+def _exact_text(number: Fraction) -> str:
+    short = f"{float(number):g}"
+    return short if Fraction(short) == number else str(number)
 
 
 def request_of(layout: Layout) -> str:

@@ -30,6 +30,15 @@ STEP_BITS = 20
 
 FURTHEST = 1e150
 
+MOST_AT_ONCE = 2**40
+"""Records whose sums fit 64 bits, each at most 2^20 steps away."""
+
+DIGIT = 2**14
+"""Counts of 2^28 cells, each below this, have sums that fit 64 bits too."""
+
+FURTHEST_SUM = 2**62
+"""Sums of coordinates end here, in steps."""
+
 LISTED_EDGES = 2**16
 """Policies with at most this many edges are walked edge by edge."""
 
@@ -183,15 +192,31 @@ class ClusterSums(LinearStrategy):
         if counts.ndim == 1:
             occupied = np.flatnonzero(counts)
             places, repeats = self.grid.places(occupied), counts[occupied]
+        if int(repeats.sum()) <= MOST_AT_ONCE:
+            totals: Any = self._totals(places, repeats)
+        else:
+            totals = self._wide_totals(places, repeats)
+        return np.concatenate([totals[:, 0], totals[:, 1:].reshape(-1)])
+
+    def _wide_totals(self, places: AnyArray, repeats: IntArray) -> IntArray:
+        """Return what `_totals` does, digit by digit of the counts, and cut (KM9)."""
+        exact: Any = 0
+        worth = 1
+        while repeats.any():
+            repeats, digits = np.divmod(repeats, DIGIT)
+            exact = exact + self._totals(places, digits).astype(object) * worth
+            worth *= DIGIT
+        cut = np.clip(exact, -FURTHEST_SUM, FURTHEST_SUM)
+        return np.asarray(cut, dtype=np.int64)
+
+    def _totals(self, places: AnyArray, repeats: IntArray) -> IntArray:
+        """Return size and sums of each cluster, (clusters, 1 + axes)."""
         tables = self.grid.coordinates, self.grid.offsets
         if self.parts is None:
-            totals = kernels.cluster_totals(places, repeats, self._distances, *tables)
-        else:
-            clusters = self._cluster_of_cell
-            totals = kernels.assigned_totals(
-                places, repeats, clusters, self.clusters, *tables
-            )
-        return np.concatenate([totals[:, 0], totals[:, 1:].reshape(-1)])
+            return kernels.cluster_totals(places, repeats, self._distances, *tables)
+        return kernels.assigned_totals(
+            places, repeats, self._cluster_of_cell, self.clusters, *tables
+        )
 
     def weights(self) -> IntArray:
         """Share the price between sizes and sums, by what a move can change of each."""

@@ -11,7 +11,8 @@ import itertools
 import math
 from abc import ABC, abstractmethod
 from fractions import Fraction
-from typing import ClassVar
+from functools import cached_property
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -31,6 +32,13 @@ PARTS = 16
 
 TOP = PARTS * 2**24
 """Where the public edges of a curve end: beyond it nothing is claimed."""
+
+
+FURTHEST = 2**60
+"""Errors end here, in sixteenths: 2^56 records, far above any table."""
+
+MOST_IN_BOXES = 2**57
+"""Records in all cells together of which boxes are compared, at most."""
 
 
 class ErrorStatistic(ABC):
@@ -87,10 +95,25 @@ class ErrorQuantile(ErrorStatistic):
         self.workload, self.answers, self.half = workload, answers, half
         self.rank = rank
 
+    @cached_property
+    def largest_coefficient(self) -> int:
+        """The largest coefficient of any query, which is a whole number."""
+        cells = Buckets.single_cells(self.workload.domain.size)
+        form = as_pieces(self.workload.explicit_form(cells))
+        return int(np.abs(form.values).max(initial=1.0))
+
     def excess(self, counts: IntArray) -> IntArray:
-        """Return by how much each answer is off beyond its half-width, rounded up."""
-        off = self.answers - PARTS * whole_answers(self.workload, counts)
-        return np.asarray(np.abs(off) + 1 - self.half)
+        """Return by how much each answer is off beyond its half-width, rounded up.
+
+        No number of records is too large: sums that may leave 64 bits are found in
+        Python's own integers, and what is beyond `FURTHEST` is cut there (Lemma CE8).
+        """
+        most = PARTS * self.largest_coefficient * int(counts.sum())
+        wide = most >= FURTHEST
+        answers: Any = whole_answers(self.workload, counts, wide=wide)
+        published = self.answers.astype(object) if wide else self.answers
+        off = np.abs(published - PARTS * answers) + 1 - self.half
+        return np.asarray(np.clip(off, -FURTHEST, FURTHEST), dtype=np.int64)
 
     def rows(self, counts: IntArray) -> IntArray:
         """Return the order statistic: the supremum norm bounds its change."""
@@ -153,10 +176,12 @@ class LargestError(ErrorStatistic):
         axes, sums = range(self.estimate.ndim), self.estimate
         for axis in axes:
             sums = np.cumsum(sums, axis=axis)
-        cells = np.pad(np.rint(PARTS * sums).astype(np.int64), [(1, 0)] * len(axes))
+        cells = np.pad(sixteenths(sums), [(1, 0)] * len(axes))
         for axis in axes:
             cells = np.diff(cells, axis=axis)
-        off = cells - PARTS * counts.reshape(cells.shape)
+        # Cut cell by cell, so that a record changes no box by more than one (CE8).
+        counted = np.minimum(counts, MOST_IN_BOXES // counts.size)
+        off = cells - PARTS * counted.reshape(cells.shape)
         # Both ends of a range, or four corners, were rounded by half a part each; one
         # part more is above the rounding of sums in floating point.
         largest = kernels.largest_rectangle_sum(off) + self.estimate.ndim + 1
@@ -200,15 +225,40 @@ class BucketShapes(ErrorStatistic):
         return math.ceil(sensitivity(policy, Identity(policy.domain)))
 
 
-def whole_answers(workload: Workload, counts: IntArray) -> IntArray:
-    """Return answers without any rounding, where all coefficients are whole numbers."""
-    found = workload.answer(counts.reshape(workload.domain.shape)).reshape(-1)
-    if found.dtype.kind == "i":
-        return found
+def sixteenths(published: FloatArray) -> IntArray:
+    """Return published numbers in whole sixteenths; cut where no table reaches."""
+    return np.asarray(np.clip(np.rint(PARTS * published), -FURTHEST, FURTHEST)).astype(
+        np.int64
+    )
+
+
+def whole_answers(workload: Workload, counts: IntArray, *, wide: bool = False) -> Any:
+    """Return answers without any rounding, where all coefficients are whole numbers.
+
+    Parameters
+    ----------
+    workload : Workload
+        Its coefficients are whole numbers.
+    counts : array of int64
+        One count for each cell; their total fits 64 bits.
+    wide : bool
+        Whether answers may leave 64 bits; then they are Python's own integers.
+    """
+    if not wide:
+        found = workload.answer(counts.reshape(workload.domain.shape)).reshape(-1)
+        if found.dtype.kind == "i":
+            return found
     # In floats, sums above 2^53 would change by more than the record that moves.
     form = as_pieces(workload.explicit_form(Buckets.single_cells(counts.size)))
     totals = np.append(0, np.cumsum(counts))
-    inside = form.values.astype(np.int64) * (totals[form.ends] - totals[form.starts])
+    counted: Any = totals[form.ends] - totals[form.starts]
+    values: Any = form.values.astype(object if wide else np.int64)
+    if wide:
+        counted, values = (
+            counted.astype(object),
+            np.vectorize(int, otypes=[object])(values),
+        )
+    inside = values * counted
     return np.diff(np.append(0, np.cumsum(inside))[form.pointers])
 
 
