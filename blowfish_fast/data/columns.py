@@ -172,6 +172,30 @@ def level_codes(levels: Sequence[str], column: Column) -> IntArray | None:
     return np.where(texts.is_null(), -2, codes) if texts.null_count else codes
 
 
+def encoded_values(column: Column) -> tuple[IntArray, list[Any]] | None:
+    """Return a code per value, -1 for a missing one, and the value of each code.
+
+    None for columns of numbers, and for texts without arrow.
+    """
+    if isinstance(column, np.ndarray) and column.dtype.kind in "biuf":
+        return None
+    if not isinstance(column, np.ndarray) and column.dtype.is_numeric():
+        return None
+    known = categories(column)
+    if known is not None:
+        return known
+    texts = arrow_texts(column)
+    if texts is None:
+        return None
+    encoded = _in_one_piece(texts.dictionary_encode())
+    codes = np.asarray(encoded.indices.cast("int64").fill_null(-1))
+    values = encoded.dictionary.to_pylist()
+    if isinstance(column, np.ndarray) and column.dtype.kind == "U":
+        # The bytes of an array of texts, each as long as the longest one.
+        values = np.frombuffer(b"".join(values), column.dtype).tolist()
+    return codes, values
+
+
 def categories(column: Column) -> tuple[IntArray, list[Any]] | None:
     """Return the numbers and texts of categories; None for other columns."""
     if isinstance(column, np.ndarray):

@@ -324,10 +324,13 @@ class TextForm(NamedTuple):
     def value(self, text: str, kind: str) -> str:
         """Return the SQL of a number, date or category; NULL if the text holds none.
 
-        Spaces around the text are gone; moments with a zone are taken at Greenwich.
+        A code is a category of a column whose categories are all numbers. Spaces around
+        the text are gone; moments with a zone are taken at Greenwich.
         """
         if kind == "date":
             value = _date(text, self.dates or ISO)
+        elif kind == "code":
+            value = _plain_numeral(text, self.decimal)
         else:
             value = text if kind == "category" else _number(text, self.decimal)
         return f"CASE WHEN {self.is_blank(text, kind)} THEN NULL ELSE {value} END"
@@ -336,7 +339,7 @@ class TextForm(NamedTuple):
         """Return the SQL of values that are read at once; NULL for all others."""
         if self.blanks:
             return "NULL"
-        if kind == "category":
+        if kind == "category" or (kind == "code" and self.decimal is None):
             return f"CASE WHEN {_is_clean(column)} THEN {column} END"
         if kind == "number" and self.decimal is None:
             return _number(column, None)
@@ -350,9 +353,13 @@ class TextForm(NamedTuple):
 
         An empty category is missing; one that reads NA may be Namibia.
         """
-        usual = BLANKS[:1] if kind == "category" else BLANKS
-        listed = dict.fromkeys([*usual, *(one.strip() for one in self.blanks)])
+        listed = dict.fromkeys(self.blank_words(kind))
         return f"({text} IS NULL OR {text} IN ({', '.join(map(literal, listed))}))"
+
+    def blank_words(self, kind: str) -> tuple[str, ...]:
+        """Return the texts that stand for a missing number, date, category or code."""
+        usual = BLANKS[:1] if kind in ("category", "code") else BLANKS
+        return (*usual, *(one.strip() for one in self.blanks))
 
 
 def literal(text: str) -> str:
@@ -387,14 +394,30 @@ def _number(text: str, decimal: str | None) -> str:
     if decimal is None:
         plain = f"CASE WHEN contains({text}, '_') THEN NULL ELSE {text} END"
         return f"TRY_CAST({plain} AS DOUBLE)"
+    return f"TRY_CAST({_plain_digits(text, decimal, 'NULL')} AS DOUBLE)"
+
+
+def _plain_numeral(text: str, decimal: str | None) -> str:
+    """Return the SQL of a category as it stands, and of a number in it as 1234.5."""
+    return text if decimal is None else _plain_digits(text, decimal, text)
+
+
+def _plain_digits(text: str, decimal: str, other: str) -> str:
+    """Return the SQL of a number in digits, point and sign; `other` for any text."""
     between, mark = re.escape(GROUPS[decimal]), re.escape(decimal)
     whole = rf"(?:[0-9]{{1,3}}(?:[{between}][0-9]{{3}})+|[0-9]+)"
     known = rf"[+-]?(?:{whole}(?:{mark}[0-9]*)?|{mark}[0-9]+)(?:[eE][+-]?[0-9]+)?"
     plain = f"translate({text}, {literal(decimal + GROUPS[decimal])}, '.')"
-    return (
-        f"TRY_CAST(CASE WHEN regexp_full_match({text}, {literal(known)}) THEN {plain} "
-        "END AS DOUBLE)"
-    )
+    matches = f"regexp_full_match({text}, {literal(known)})"
+    return f"CASE WHEN {matches} THEN {plain} ELSE {other} END"
+
+
+def read_from_csv(text: str) -> str:
+    """Return a text as it is read from a CSV file.
+
+    Blanks around a value are no part of it, and every line break is a line feed.
+    """
+    return re.sub("\r\n?", "\n", text).strip()
 
 
 def _date(text: str, words: str) -> str:

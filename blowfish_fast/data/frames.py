@@ -9,6 +9,7 @@ import contextlib
 import csv
 import importlib
 import os
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,6 +29,7 @@ from blowfish_fast.errors import (
 from .axes import as_array, cut_values
 from .csv_files import is_number
 from .domain import Attributes, Domain
+from .listed_items import LINE_END, QUOTE, QUOTED, Item, read_item, split_lines
 
 if TYPE_CHECKING:
     import pandas
@@ -352,29 +354,63 @@ def numbers_from_file(path: Path, meaning: str, *, private: bool = False) -> Flo
     return array.astype(np.float64)
 
 
-def lines_of(path: Path, meaning: str) -> list[str]:
-    """Return the lines of a text file, without blank ones."""
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as problem:
-        why = getattr(problem, "strerror", None) or problem
-        raise InputError(
-            f"{path} cannot be read ({why}); expected there: {meaning}"
-        ) from None
-    found = [line.strip() for line in text.splitlines() if line.strip()]
+def items_of(path: Path, meaning: str) -> list[str]:
+    """Return the values of a list in a file, one per line, as `split_lines` has it."""
+    found = [one.text for one in split_lines(_text_of(path, meaning))]
     if not found:
         raise InputError(f"{path} holds no {meaning}; it is empty")
     return found
 
 
+def _text_of(path: Path, meaning: str) -> str:
+    try:
+        # Line breaks stay as they are: one may belong to a value.
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            return file.read()
+    except (OSError, UnicodeDecodeError) as problem:
+        why = getattr(problem, "strerror", None) or problem
+        raise InputError(
+            f"{path} cannot be read ({why}); expected there: {meaning}"
+        ) from None
+
+
 def rows_of(path: Path, meaning: str) -> list[list[str]]:
     """Return the fields of a small public CSV file, without spaces around them."""
-    lines = lines_of(path, meaning)
-    # As spreadsheets write it: a comma in a name needs quotes, a semicolon none.
-    delimiter = next((one for one in ",;\t" if one in lines[0]), ",")
-    return [
-        [one.strip() for one in row] for row in csv.reader(lines, delimiter=delimiter)
-    ]
+    text = _text_of(path, meaning)
+    if QUOTE in text:
+        rows = _quoted_rows(text)
+    else:
+        lines = [one.strip() for one in LINE_END.split(text) if one.strip()]
+        between = _delimiter("".join(lines[:1]))
+        rows = [
+            [one.strip() for one in row] for row in csv.reader(lines, delimiter=between)
+        ]
+    if not rows:
+        raise InputError(f"{path} holds no {meaning}; it is empty")
+    return rows
+
+
+def _delimiter(line: str) -> str:
+    """Return what spreadsheets put between the fields of a line."""
+    # A comma in a name needs quotes there, a semicolon none.
+    return next((one for one in ",;\t" if one in QUOTED.sub("", line)), ",")
+
+
+def _quoted_rows(text: str) -> list[list[str]]:
+    """Return rows of which some fields stand in quotation marks, blanks and all."""
+    first = LINE_END.split(QUOTED.sub("", text.lstrip()), maxsplit=1)[0]
+    ends = re.compile(f"{re.escape(_delimiter(first))}|{LINE_END.pattern}")
+    rows: list[list[Item]] = [[]]
+    start = 0
+    while start < len(text):
+        item, stop = read_item(text, start, ends)
+        rows[-1].append(item)
+        end = ends.match(text, stop)
+        start = len(text) if end is None else end.end()
+        if end is not None and LINE_END.fullmatch(end[0]):
+            rows.append([])
+    blank = Item("", quoted=False)
+    return [[one.text for one in row] for row in rows if row and row != [blank]]
 
 
 def loaded_array(path: Path, meaning: str, *, mapped: bool = False) -> AnyArray:

@@ -24,6 +24,7 @@ from blowfish_fast.errors import DomainError, InputError
 
 from .axes import MICROSECONDS, Axis, as_dates, few_words
 from .domain import Attributes
+from .level_numbers import numbered_levels
 
 ZONE = re.compile(r"[T ].*(Z|[+-][0-9:]+)$")
 """A time of day that ends in a zone."""
@@ -151,10 +152,19 @@ def _level_intervals(attribute: Axis, one: Any) -> list[tuple[float, float]]:
             way_out=f"List the levels: {attribute.name or 'attribute'}=[...]",
         )
     value = one.item() if isinstance(one, np.generic) else one
-    if value not in attribute.levels:
+    cell = _level_cell(attribute, value)
+    if cell < 0:
         raise InputError(f"{value!r} is not known here; {extent(attribute)}")
-    cell = attribute.levels.index(value)
     return [(float(cell), cell + 1.0)]
+
+
+def _level_cell(attribute: Axis, value: Any) -> int:
+    """Return the cell of a level, or of another way to write its number; else -1."""
+    assert attribute.levels is not None
+    if value in attribute.levels:
+        return attribute.levels.index(value)
+    numbered = numbered_levels(attribute.levels[: attribute.regular])
+    return -1 if numbered is None else numbered.cell(value)
 
 
 def _single(attribute: Axis, one: Any) -> list[tuple[float, float]]:

@@ -20,8 +20,9 @@ from blowfish_fast._support.typing import AnyArray, IntArray
 from blowfish_fast.errors import CountsError, DomainError, InputError
 
 from .axes import MICROSECONDS, MISSING, OUTSIDE, Axis, as_moments, is_blank
-from .columns import Column, level_codes, record_blocks
+from .columns import Column, encoded_values, level_codes, record_blocks
 from .domain import Attributes
+from .level_numbers import NumberedLevels, numbered_levels
 
 Treatment = Literal["refuse", "clamp", "cell"]
 TREATMENTS = ("refuse", "clamp", "cell")
@@ -194,11 +195,12 @@ def _by_level(attribute: Axis, rule: Rule) -> Callable[[Column], IntArray]:
     _, unknown, missing = _targets(attribute, rule)
     plain = attribute.levels[: attribute.regular]
     number = {level: cell for cell, level in enumerate(plain)}
+    numbered = numbered_levels(plain)
     # Codes: a cell, -1 for an unknown value, -2 for a missing one.
     table = np.array([*range(len(plain)), missing, unknown], dtype=np.int64)
 
     def place(column: Column) -> IntArray:
-        codes = _codes(number, column)
+        codes = _codes(number, numbered, column)
         if codes.min(initial=0) == 0:
             return codes.astype(np.int64)
         refuse_strays(attribute, rule, (codes == -1).any(), (codes == -2).any())
@@ -207,7 +209,11 @@ def _by_level(attribute: Axis, rule: Rule) -> Callable[[Column], IntArray]:
     return place
 
 
-def _codes(number: dict[Any, int], column: Column) -> IntArray:
+def _codes(
+    number: dict[Any, int], numbered: NumberedLevels | None, column: Column
+) -> IntArray:
+    if numbered is not None:
+        return _number_codes(numbered, column)
     if all(isinstance(one, str) for one in number):
         codes = level_codes(list(number), column)
         if codes is not None:
@@ -217,7 +223,21 @@ def _codes(number: dict[Any, int], column: Column) -> IntArray:
     kinds = {str: "U", bool: "biuf", int: "biuf", float: "biuf"}
     if all(column.dtype.kind in kinds[type(level)] for level in number):
         return _sorted_codes(number, column)
-    return _object_codes(number, column)
+    return _object_codes(lambda one: number.get(one, -1), column)
+
+
+def _number_codes(levels: NumberedLevels, column: Column) -> IntArray:
+    """Return places among levels that are numbers, of numbers and of texts."""
+    encoded = encoded_values(column)
+    if encoded is not None:
+        codes, values = encoded
+        # Missing ones have number -1: the last.
+        return np.array([*map(levels.cell, values), -2])[codes]
+    if not isinstance(column, np.ndarray):
+        column = column.to_numpy()
+    if column.dtype.kind in "biuf":
+        return _sorted_codes(levels.by_number, column)
+    return _object_codes(levels.cell, column)
 
 
 def _sorted_codes(number: dict[Any, int], column: AnyArray) -> IntArray:
@@ -231,10 +251,10 @@ def _sorted_codes(number: dict[Any, int], column: AnyArray) -> IntArray:
     return codes
 
 
-def _object_codes(number: dict[Any, int], column: AnyArray) -> IntArray:
+def _object_codes(cell: Callable[[Any], int], column: AnyArray) -> IntArray:
     values = column.tolist()
     try:
-        codes = np.array([number.get(one, -1) for one in values], dtype=np.int64)
+        codes = np.array([cell(one) for one in values], dtype=np.int64)
     except TypeError:
         raise InputError(
             "records hold values that no level can be, such as lists; levels are "
@@ -335,8 +355,9 @@ def refuse_strays(attribute: Axis, rule: Rule, outside: Any, missing: Any) -> No
         problems.append(
             CountsError(
                 f"records hold values that are no level of {name}",
-                way_out='Add them to the public levels, or pass outside="cell" to give '
-                "them a cell",
+                way_out="Spell levels as records do, with capitals, blanks, leading "
+                "zeros and a .0 behind whole numbers; add those that are lacking, or "
+                'pass outside="cell" to give other values a cell',
                 code="unknown_levels",
                 column=name,
             )

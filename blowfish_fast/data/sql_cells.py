@@ -22,6 +22,7 @@ from blowfish_fast._support.typing import FloatArray, IntArray
 from blowfish_fast.errors import InputError, SizeError
 
 from .axes import MICROSECONDS, MISSING, OUTSIDE, Axis
+from .level_numbers import NUMERAL, NumberedLevels, numbered_levels
 from .records import UNDATED, Rule, called
 
 WITHOUT_NAN = ("sqlite", "mysql")
@@ -74,10 +75,12 @@ def type_problem(attribute: Axis, kind: Any) -> str | None:
     """Say why a column of ibis type `kind` cannot hold the attribute, or None."""
     if attribute.levels is not None:
         stated = "category"
-        levels = compared_levels(attribute)
-        texts = {isinstance(one, str) for one in levels}
+        texts = {isinstance(one, str) for one in compared_levels(attribute)}
         numbers = kind.is_numeric() or kind.is_boolean()
-        fits = len(texts) == 1 and (kind.is_string() if texts == {True} else numbers)
+        if _numbered(attribute) is not None:
+            fits = numbers or kind.is_string()
+        else:
+            fits = kind.is_string() if texts == {True} else numbers and texts == {False}
     elif attribute.unit is not None:
         stated, fits = "date", kind.is_date() or kind.is_timestamp()
     else:
@@ -220,15 +223,36 @@ def compared_levels(attribute: Axis) -> tuple[Any, ...]:
     return tuple(int(one) if isinstance(one, bool) else one for one in levels)
 
 
-def as_level(column: Any) -> Any:
-    """Return values that can be compared with `compared_levels`."""
-    if column.type().is_boolean():
-        ibis = ibis_module()
+def _numbered(attribute: Axis) -> NumberedLevels | None:
+    """Return the levels by number, where all are numbers."""
+    assert attribute.levels is not None
+    return numbered_levels(attribute.levels[: attribute.regular])
+
+
+def as_level(column: Any, attribute: Axis) -> tuple[Any, tuple[Any, ...]]:
+    """Return values of a column, and the levels as they are compared with these.
+
+    Where all levels are numbers, a column of texts is compared by the shortest way to
+    write a number, as `level_numbers.numeral` does it here.
+    """
+    ibis = ibis_module()
+    levels, numbered = compared_levels(attribute), _numbered(attribute)
+    kind = column.type()
+    if kind.is_boolean():
         # Neither for NULL: "if true, else" would call what is missing false.
-        return ibis.cases(
+        column = ibis.cases(
             (column, ibis.literal(1, "int64")), (~column, ibis.literal(0, "int64"))
         )
-    return column
+    if numbered is None:
+        return column, levels
+    if not kind.is_string():
+        return column, tuple(numbered.by_number)
+    # The pattern ends before a line break in some engines, so none may be there.
+    plain = ~column.re_search("[^0-9.-]") & column.re_search(f"^{NUMERAL}$")
+    short = column.re_replace("0+$", "").re_replace("[.]$", "")
+    fraction = plain & column.contains(".")
+    value = ibis.cases((fraction, short), else_=column)
+    return ibis.cases((value == "-0", "0"), else_=value), tuple(numbered.by_text)
 
 
 def _bisected(value: Any, cuts: FloatArray, low: int, high: int) -> Any:
@@ -242,8 +266,8 @@ def _bisected(value: Any, cuts: FloatArray, low: int, high: int) -> Any:
 
 
 def _cell_of_level(column: Any, attribute: Axis, rule: Rule, bins: Bins | None) -> Cell:
-    value, absent = as_level(column), is_missing(column)
-    levels = compared_levels(attribute)
+    absent = is_missing(column)
+    value, levels = as_level(column, attribute)
     # Levels of one bin share a branch.
     members: dict[int, list[Any]] = {}
     for cell, level in enumerate(levels):

@@ -71,7 +71,8 @@ def test_stray_values_are_clamped_when_asked():
 def test_refusals_say_what_is_wrong_and_never_how_often(domain, column, words):
     with pytest.raises(CountsError, match=words) as caught:
         counted(domain, column)
-    assert not any(sign.isdigit() for sign in str(caught.value))
+    told = str(caught.value).replace("a .0 behind whole numbers", "")
+    assert not any(sign.isdigit() for sign in told)
     assert '"cell"' in str(caught.value)
 
 

@@ -22,6 +22,7 @@ from blowfish_fast.apps.cli.parsing.where import (
 from blowfish_fast.apps.cli.parsing.workload import parse_workload
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.data.frames import cell_columns
+from blowfish_fast.data.listed_items import split_name
 from blowfish_fast.data.predicates import attribute_cover
 from blowfish_fast.errors import InputError, IntervalError
 from blowfish_fast.measure.strategies.answers import Answers
@@ -90,7 +91,7 @@ def asked_table(release: Release, asked: Question) -> Release:
         return release.table(tuple(range(release.domain.ndim)))
     measured = [asked.sum_of, asked.mean_of, asked.std_of, asked.quantile_of]
     words = [one for one in (*asked.where, *asked.by, *measured) if one]
-    axes = {find_column(one.partition("=")[0], release.domain) for one in words}
+    axes = {find_column(split_name(one)[0], release.domain) for one in words}
     return release.table(sorted(axes) or release.asked[0])
 
 
@@ -268,7 +269,7 @@ def _group_columns(answers: list[GroupedAnswers]) -> dict[str, AnyArray]:
 
 
 def _group_names(asked: Question) -> list[str]:
-    return [words.partition("=")[0].strip() for words in asked.by]
+    return [split_name(words)[0] for words in asked.by]
 
 
 def _words(text: str, beside: Sequence[Any]) -> AnyArray:
@@ -304,7 +305,12 @@ def _select(
     for axis, condition in conditions:
         selection = selection.where({axis: condition})
     names, bins = _groups(asked.by, domain)
-    ends = [(axis, slice(None, one)) for axis, edges in bins.items() for one in edges]
+    ends = [
+        (axis, slice(None, one))
+        for axis, edges in bins.items()
+        if domain.attributes[axis].levels is None
+        for one in edges
+    ]
     cut = any(
         end != int(end)
         for axis, condition in [*conditions, *ends]
@@ -355,7 +361,7 @@ def _groups(by: list[str], domain: Domain) -> tuple[list[int], dict[int, list[An
     names: list[int] = []
     bins: dict[int, list[Any]] = {}
     for words in by:
-        name, _, edges = words.partition("=")
+        name, edges = split_name(words)
         axis = find_column(name, domain)
         if not edges:
             names.append(axis)

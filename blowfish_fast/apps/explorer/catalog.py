@@ -128,7 +128,7 @@ class AttributeSpec(Model):
     cells: EqualCells | None = None
     edges: list[float] | None = None
     dates: list[datetime | date] | None = None
-    levels: list[str | int] | None = None
+    levels: list[str | int | float] | None = None
     outside: Literal["clamp", "cell"] | None = None
     missing: Literal["cell", "none"] = "cell"
     extras_joined: Joined = "all"
@@ -201,7 +201,7 @@ class PolicySpec(Model):
     kind: Literal["full", "line", "threshold", "blocks"] = "full"
     theta: float | None = Field(default=None, gt=0)
     unit: Literal["cells", "value"] = "cells"
-    blocks: list[list[str | int]] | None = None
+    blocks: list[list[str | int | float]] | None = None
 
     @model_validator(mode="after")
     def _fitting_fields(self) -> Self:

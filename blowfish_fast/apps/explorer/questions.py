@@ -38,7 +38,7 @@ class Filter(Model):
     attribute: Name
     low: Bound | None = None
     high: Bound | None = None
-    values: list[str | int] | None = Field(default=None, min_length=1)
+    values: list[str | int | float] | None = Field(default=None, min_length=1)
 
     @model_validator(mode="after")
     def _one_kind(self) -> Self:

@@ -166,7 +166,6 @@ def test_stray_values_may_be_treated_by_column():
         ("[data]\nmissing = 3", "a text, or a table"),
         ("[domain]\nage = true", "the cells of 'age'"),
         ("[domain]\nage = [1, 'b']", "the cells of 'age'"),
-        ("[domain]\ntown = ['a,b']", "list them in a file"),
         ("[policy]\nkind = 'product'\nfactors = [1]", "a list of texts"),
     ],
 )

@@ -23,6 +23,8 @@ from blowfish_fast.apps.explorer import (
 from blowfish_fast.apps.explorer.layout import lay_out
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.data.histogram import Counting
+from blowfish_fast.data.records import Rule
+from blowfish_fast.data.sql_cells import cell_of
 from blowfish_fast.errors import CatalogError, EngineError
 
 from .engines_at_hand import POSTGRES
@@ -96,6 +98,30 @@ def test_a_question_is_answered_and_charged(engine):
     # Secure noise misses alpha once in twenty times, and five times alpha never.
     assert np.abs(answer.values - truth).max() <= 5 * 80
     assert explorer.ledger.spent == answer.epsilon > 0
+
+
+def test_codes_are_compared_as_numbers_whatever_the_type_of_their_column(engine):
+    people = engine.table("people")
+    rooms = people.rooms
+    as_texts = rooms.cast("string") + ".00"
+    columns = [rooms, rooms.cast("float64"), rooms.cast("decimal(9, 2)"), as_texts]
+    codes = Domain.from_levels(["1", 2, "3.0"], name="rooms")
+    (attribute,) = codes.with_extra_cells(outside=True, missing=True).attributes
+    found = []
+    for column in columns:
+        cell, _ = cell_of(column, attribute, Rule("cell", "cell"))
+        counted = people.group_by(cell=cell).aggregate(records=people.count())
+        lines = counted.to_pyarrow().to_pylist()
+        found.append({one["cell"]: one["records"] for one in lines})
+    assert sum(found[0].values()) == SIZE
+    assert {0, 1, 2, 3} <= {*found[0]}
+    assert all(one == found[0] for one in found)
+    padded = ["0" + as_texts, as_texts + "\n", as_texts + "x", "1." + as_texts]
+    for column in padded:
+        cell, _ = cell_of(column, attribute, Rule("cell", "cell"))
+        counted = people.group_by(cell=cell).aggregate(records=people.count())
+        (line,) = counted.to_pyarrow().to_pylist()
+        assert (line["cell"], line["records"]) == (3, SIZE), "no number, so outside"
 
 
 # A Spark session has no read-only mode; nothing here writes.

@@ -28,6 +28,7 @@ from blowfish_fast.apps.cli.options import (
 )
 from blowfish_fast.apps.cli.parsing.job import ON_QUERIES, Job
 from blowfish_fast.apps.cli.printing import remark, show, show_pairs
+from blowfish_fast.data.listed_items import written_item
 
 if TYPE_CHECKING:
     from blowfish_fast.apps.cli.mechanism_choice import MechanismChoice
@@ -248,7 +249,8 @@ def _question(facts: Facts, job: Job, choice: MechanismChoice) -> str:
     if choice.name == ON_QUERIES or attribute.name is None:
         return f"--workload {shlex.quote(job.workload or '')}"
     if attribute.levels is not None:
-        return f"--where {shlex.quote(f'{attribute.name}={attribute.levels[0]}')}"
+        level = written_item(str(attribute.levels[0]))
+        return f"--where {shlex.quote(f'{written_item(attribute.name)}={level}')}"
     if attribute.unit is not None or attribute.cuts is None:
         return f"--by {shlex.quote(attribute.name)}"
     cuts = attribute.cuts

@@ -21,10 +21,12 @@ from blowfish_fast.data.csv_files import (
     TextForm,
     duckdb_module,
     literal,
+    read_from_csv,
     read_head,
     trim_spaces,
 )
 from blowfish_fast.data.histogram import Counting, Histogram
+from blowfish_fast.data.level_numbers import numbered_levels
 from blowfish_fast.data.persons import records_per_person
 from blowfish_fast.data.records import raise_together
 from blowfish_fast.data.table_counts import TableCounts
@@ -33,6 +35,9 @@ from blowfish_fast.errors import InputError, nearest
 CSV = (".csv", ".tsv", ".txt")
 PARQUET = (".parquet", ".pq")
 ROWS = 2**18
+
+NAMES = ("category", "code")
+"""Kinds of values that are texts, whatever they read; codes are written as numbers."""
 
 PLAIN = TextForm()
 
@@ -116,6 +121,7 @@ class RecordsFile(RecordSource):
         if self.path.suffix.lower() in PARQUET:
             _ParquetTable(self.path).check(needed, counting.domain)
         else:
+            _domain_in_csv(counting.domain, self.form)
             read_head(self.path, [one.name for one in needed], self.form)
 
     def open(self, counting: Counting[Any], done: Part) -> tuple[Any, Chunks]:
@@ -125,8 +131,11 @@ class RecordsFile(RecordSource):
             table = _ParquetTable(self.path)
             stored = table.check(needed, counting.domain)
             return stored, self._parquet_chunks(table, needed, done)
-        texts = [one.name for one in needed]
-        stored = domain_as_stored(counting.domain, texts=texts, truths=[])
+        stored = _domain_in_csv(counting.domain, self.form)
+        coded = [one.name for one in stored.attributes if _has_codes(one)]
+        needed = [
+            one._replace(kind="code") if one.name in coded else one for one in needed
+        ]
         return stored, self._csv_chunks(needed, done)
 
     def _csv_chunks(self, needed: list[Needed], done: Part) -> Chunks:
@@ -167,7 +176,7 @@ class RecordsFile(RecordSource):
                 if np.asarray(batch.column(f"bad{at}")).any():
                     bad.add(one)
                 values = batch.column(f"value{at}")
-                if one.kind != "category":
+                if one.kind not in NAMES:
                     values = values.to_numpy(zero_copy_only=False)
                 columns[one.name] = values
             if not bad:
@@ -297,13 +306,51 @@ def _steps(expression: str, kind: str | None, at: int, form: TextForm) -> list[s
         return [*passed_on, f"{value} AS value{at}, false AS bad{at}"]
     rest = f"CASE WHEN {usual} IS NULL THEN"
     found = f"COALESCE({usual}, {value})"
-    bad = "false" if kind == "category" else f"NOT {form.is_blank(text, kind)}"
+    bad = (
+        "false" if kind in ("category", "code") else f"NOT {form.is_blank(text, kind)}"
+    )
     return [
         f"{expression} AS {text}, {form.usual_value(expression, kind)} AS {usual}",
         f"{usual}, {rest} {trim_spaces(text)} END AS {text}",
         f"{usual}, {text}, {rest} {form.value(text, kind)} END AS {value}",
         f"{found} AS value{at}, {found} IS NULL AND {bad} AS bad{at}",
     ]
+
+
+def _has_codes(attribute: Axis) -> bool:
+    """Return whether all categories of a column are numbers."""
+    plain = (attribute.levels or ())[: attribute.regular]
+    return bool(plain) and numbered_levels(plain) is not None
+
+
+def _domain_in_csv(domain: Any, form: TextForm) -> Any:
+    """Return the domain with categories as they are read from a CSV file."""
+    names = [one.name for one in domain.attributes]
+    stored = domain_as_stored(domain, texts=names, truths=[])
+    attributes = []
+    for one in stored.attributes:
+        levels, regular = one.levels, one.regular
+        if levels is not None:
+            kind = "code" if _has_codes(one) else "category"
+            read = [read_from_csv(level) for level in levels[:regular]]
+            lost = [level for level in read if level in form.blank_words(kind)]
+            if lost:
+                raise InputError(
+                    f"{lost[0]!r} stands for a missing value in a CSV file, and "
+                    f"{one.name!r} has a category of that name",
+                    way_out='Leave the category out and state missing = "cell" under '
+                    "[data], or --missing cell",
+                )
+            if len(set(read)) < len(read):
+                raise InputError(
+                    f"categories of {one.name!r} must differ in more than blanks at "
+                    "their ends and kinds of line breaks, which a CSV file does not "
+                    "keep",
+                    way_out="Leave one out, or use a Parquet file",
+                )
+            levels = (*read, *levels[regular:])
+        attributes.append(replace(one, levels=levels))
+    return type(domain)._of(attributes)
 
 
 def domain_as_stored(domain: Any, *, texts: list[str], truths: list[str]) -> Any:
@@ -313,6 +360,12 @@ def domain_as_stored(domain: Any, *, texts: list[str], truths: list[str]) -> Any
         levels, regular = one.levels, one.regular
         if levels is not None and one.name in texts:
             levels = tuple(str(level) for level in levels)
+            if len(set(levels)) < len(levels):
+                raise InputError(
+                    f"categories of {one.name!r} must differ as texts, since its "
+                    "column holds texts",
+                    way_out='State one of 1 and "1"',
+                )
         elif levels is not None and one.name in truths:
             spelt = [str(level).lower() for level in levels[:regular]]
             if set(spelt) <= {"true", "false"}:
@@ -373,6 +426,8 @@ def _fits(kind: str, stated: str, levels: tuple[Any, ...] | None) -> bool:
         return whole or kind.startswith(("FLOAT", "DOUBLE", "DECIMAL"))
     if stated == "date":
         return _is_text(kind) or kind.startswith(("DATE", "TIMESTAMP"))
-    return _is_text(kind) or (
-        whole and all(isinstance(one, int) for one in levels or ())
-    )
+    if _is_text(kind):
+        return True
+    if numbered_levels(levels or ()) is not None:
+        return whole or kind.startswith(("FLOAT", "DOUBLE", "DECIMAL"))
+    return whole and all(isinstance(one, int) for one in levels or ())

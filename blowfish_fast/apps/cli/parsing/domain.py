@@ -4,8 +4,12 @@
 age=0:101:1                           from 0 to 101 in cells of width 1
 day=2024-01-01:2025-01-01:month       days, weeks, months, quarters, years
 income=edges:0,10000,30000,1000000    cells between edges
-district=categories:north,south       one cell per category; @FILE: one per line
+subject=categories:art,earth science  one cell per category; @FILE: one per line
 floor=12                              the column holds cell numbers, 0 to 11
+
+Categories, and names of columns, are read as `listed_items` says: one with a comma,
+blanks at its ends or a leading quotation mark or @ stands in quotation marks. Several
+columns in one text are parted by an x, ``age=0:101:1 x sex=categories:f,m``.
 """
 
 from __future__ import annotations
@@ -25,13 +29,20 @@ from blowfish_fast.data.domain import (
     WideDomain,
     narrow,
 )
-from blowfish_fast.data.frames import lines_of
+from blowfish_fast.data.frames import items_of
+from blowfish_fast.data.listed_items import Item, read_item, split_name
 from blowfish_fast.errors import InputError, nearest
 
 STEPS = ("day", "week", "month", "quarter", "year")
 MONTHS = {"month": 1, "quarter": 3, "year": 12}
 MOST_DATES = 2**20
 LARGEST_EXPONENT = 300
+
+LISTS = re.compile(r"\s*(edges|categories)(?:\s*:|\s)\s*")
+"""How the cells of a column begin where they are listed."""
+NEXT_COLUMN = re.compile(r"\s+x\s+(?=(?:[^\s=\"]+|\"(?:[^\"]|\"\")*\")\s*=)")
+"""What parts two columns; an x inside a category parts nothing."""
+LIST_ENDS = re.compile(f",|{NEXT_COLUMN.pattern}")
 
 FORMS = (
     "NAME=LOW:HIGH:WIDTH, NAME=edges:A,B,C, NAME=FROM:TO:day (week, month, quarter, "
@@ -51,28 +62,57 @@ def parse_table(words: str | Sequence[str]) -> Domain | WideDomain:
 
 def _parse_parts(words: str | Sequence[str]) -> list[Domain]:
     listed = [words] if isinstance(words, str) else list(words)
-    parts = [part for one in listed for part in _columns_of(one)]
-    if not parts:
+    if not any(one.strip() for one in listed):
         raise InputError(f"a domain needs at least one column: {FORMS}")
-    if len(parts) == 1 and "=" not in parts[0]:
-        return [_plain_cells(parts[0])]
-    return [parse_column(part) for part in parts]
+    if len(listed) == 1 and "=" not in listed[0]:
+        return [_plain_cells(listed[0].strip())]
+    return [column for one in listed if one.strip() for column in _columns_of(one)]
 
 
 def parse_column(words: str) -> Domain:
     """Return the domain of one column, ``age=0:101:1`` or another form."""
-    name, equals, cells = (part.strip() for part in words.partition("="))
-    if not equals or not name or not cells:
-        raise InputError(
-            f"a column of the domain is {FORMS}; received {words.strip()!r}"
-        )
+    columns = _columns_of(words)
+    if len(columns) > 1:
+        raise InputError(f"one column is stated here; received {words.strip()!r}")
+    return columns[0]
+
+
+def _columns_of(words: str) -> list[Domain]:
+    """Read ``a=.. x b=..`` from left to right, column by column."""
+    columns, rest = [], words
+    while rest:
+        name, cells = split_name(rest)
+        if cells is None or not name or not cells.strip():
+            raise InputError(
+                f"a column of the domain is {FORMS}; received {words.strip()!r}"
+            )
+        column, rest = _read_cells(name, cells, words)
+        columns.append(column)
+    return columns
+
+
+def _read_cells(name: str, cells: str, words: str) -> tuple[Domain, str]:
+    """Return the column that `cells` begin with, and the columns behind it."""
+    kind = LISTS.match(cells)
+    if kind is None or cells[kind.end() : kind.end() + 1] == "@":
+        stop = NEXT_COLUMN.search(cells)
+        rest = "" if stop is None else cells[stop.end() :]
+        cells = cells if stop is None else cells[: stop.start()]
+        if kind is None:
+            return _evenly_cut(name, cells.strip(), words), rest
+        path = Path(cells[kind.end() + 1 :].strip())
+        items = items_of(path, "list of edges or categories")
+    else:
+        items, rest = _items(cells, kind.end(), words)
+    if kind[1] == "edges":
+        return _from_edges(items, name), rest
+    return Domain.from_levels(_levels(items), name=name), rest
+
+
+def _evenly_cut(name: str, cells: str, words: str) -> Domain:
+    """Read a number of cells, ``LOW:HIGH:WIDTH`` or ``FROM:TO:month``."""
     if re.fullmatch("[0-9]+", cells):
         return Domain(_number_of_cells(cells, words), names=[name])
-    kind, _, listed = cells.replace(" ", ":", 1).partition(":")
-    if kind == "edges":
-        return _from_edges(_items(listed, words), name)
-    if kind == "categories":
-        return Domain.from_levels(_levels(_items(listed, words)), name=name)
     ends = [one.strip() for one in cells.split(":")]
     if len(ends) != 3:
         raise InputError(
@@ -87,21 +127,15 @@ def parse_column(words: str) -> Domain:
 def find_column(word: str, domain: Attributes) -> int:
     """Return the axis of a column by its name, by axis0, or by its number."""
     name, known = word.strip(), [*domain.column_names]
-    for names in (known, [str(axis) for axis in range(domain.ndim)]):
-        if name in names:
-            return names.index(name)
+    numbers = [str(axis) for axis in range(domain.ndim)]
+    for wanted, names in ((word, known), (name, known), (name, numbers)):
+        if wanted in names:
+            return names.index(wanted)
     others = f" to {domain.ndim - 1}" if domain.ndim > 1 else ""
     raise InputError(
         f"there is no column {name!r} here{nearest(name, known)}; columns are "
         f"{', '.join(known)}, or the numbers 0{others}"
     )
-
-
-def _columns_of(words: str) -> list[str]:
-    """Part ``a=.. x b=..``; an x inside a name or a category does not part."""
-    if "=" not in words:
-        return [words.strip()] if words.strip() else []
-    return [part.strip() for part in re.split(r"\s+x\s+(?=[^\s=]+\s*=)", words)]
 
 
 def _plain_cells(words: str) -> Domain:
@@ -140,17 +174,21 @@ def _fraction(text: str) -> Fraction:
     return Fraction(text)
 
 
-def _items(listed: str, words: str) -> list[str]:
-    listed = listed.strip()
-    if listed.startswith("@"):
-        return lines_of(Path(listed[1:]), "list of edges or categories")
-    found = [one.strip() for one in listed.split(",")]
-    if "" in found:
-        raise InputError(
-            f"list every edge or category with commas between, or name a file with one "
-            f"per line, @FILE; received {words.strip()!r}"
-        )
-    return found
+def _items(cells: str, start: int, words: str) -> tuple[list[str], str]:
+    """Return the items of a list that begins at a place, and the columns behind it."""
+    found = []
+    while True:
+        item, stop = read_item(cells, start, LIST_ENDS)
+        if item == Item("", quoted=False):
+            raise InputError(
+                "list every edge or category with commas between, or name a file with "
+                f"one per line, @FILE; received {words.strip()!r}"
+            )
+        found.append(item.text)
+        if cells[stop : stop + 1] != ",":
+            end = NEXT_COLUMN.match(cells, stop)
+            return found, "" if end is None else cells[end.end() :]
+        start = stop + 1
 
 
 def _from_edges(items: list[str], name: str) -> Domain:
@@ -165,8 +203,8 @@ def _from_edges(items: list[str], name: str) -> Domain:
 
 
 def _levels(items: list[str]) -> list[str | int]:
-    """Read categories; numbers only where no text would be lost, as in 01234."""
-    if all(re.fullmatch(r"-?(0|[1-9][0-9]{0,17})", one) for one in items):
+    """Read categories; numbers only where no text would be lost, as in 01234 or -0."""
+    if all(re.fullmatch(r"0|-?[1-9][0-9]{0,17}", one) for one in items):
         return [int(one) for one in items]
     return list(items)
 

@@ -22,6 +22,7 @@ from blowfish_fast.apps.cli.options import (
     offer_mechanisms,
     option,
 )
+from blowfish_fast.data.listed_items import written_item
 from blowfish_fast.errors import InputError, nearest
 
 if TYPE_CHECKING:
@@ -355,21 +356,20 @@ def domain_words(stated: Mapping[str, Any], folder: Path) -> list[str]:
 
 
 def _column(name: str, cells: Any, folder: Path) -> str:
+    """Return the words of a column; a list of texts is taken as it is."""
+    called = written_item(name)
     if isinstance(cells, list) and cells:
         if _are_texts(cells):
-            if any("," in one for one in cells):
-                raise InputError(
-                    f"categories of {name!r} hold a comma; list them in a file, one "
-                    f'per line: {name} = "categories:@FILE"'
-                )
-            return f"{name}=categories:{','.join(cells)}"
+            return f"{called}=categories:{','.join(map(written_item, cells))}"
         if all(_is_number(one) or type(one) is datetime.date for one in cells):
-            return f"{name}=edges:{','.join(str(one) for one in cells)}"
+            return f"{called}=edges:{','.join(str(one) for one in cells)}"
     if isinstance(cells, str) and cells:
-        kind, at, file = cells.partition("@")
-        return f"{name}={kind}{at}{beside(folder, file)}" if at else f"{name}={cells}"
+        file = re.fullmatch(r"(\s*(?:edges|categories)(?:\s*:|\s)\s*@)(.*)", cells)
+        if file is not None:
+            return f"{called}={file[1]}{beside(folder, file[2].strip())}"
+        return f"{called}={cells}"
     if isinstance(cells, int) and not isinstance(cells, bool):
-        return f"{name}={cells}"
+        return f"{called}={cells}"
     raise InputError(
         f'the cells of {name!r} in [domain] are "0:101:1", a list of categories, a '
         f"list of edges, or a number of cells; received {cells!r}"

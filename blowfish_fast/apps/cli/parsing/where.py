@@ -3,6 +3,7 @@
     20:40            from 20 up to, but without, 40; either end may be left out
     08:00..12:00     the same where values hold colons
     Bern,Chur        levels, dates, months, cells of width 1: any of several
+    "Bern, Stadt"    a level that holds a comma, in quotation marks as in a CSV file
 
 A condition names its attribute, ``age=20:40``; a query of ``--range`` gives one such
 word per attribute, a file of queries one column or two: ``age_from,age_to,sex``.
@@ -21,6 +22,14 @@ from blowfish_fast.data.axes import Axis
 from blowfish_fast.data.csv_files import is_number
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.data.frames import rows_of
+from blowfish_fast.data.level_numbers import numbered_levels
+from blowfish_fast.data.listed_items import (
+    QUOTE,
+    Item,
+    split_items,
+    split_name,
+    written_item,
+)
 from blowfish_fast.data.predicates import Cover, attribute_cover, everything, extent
 from blowfish_fast.errors import InputError, nearest
 from blowfish_fast.workloads import Rectangles
@@ -33,33 +42,58 @@ ENDS = (("from", "to"), ("start", "end"), ("low", "high"))
 
 def parse_condition(words: str, domain: Domain) -> tuple[int, Any]:
     """Return the axis and the condition of ``age=20:40``."""
-    name, equals, text = words.partition("=")
-    if not equals or not text.strip():
+    name, text = split_name(words)
+    if text is None or not text.strip():
         raise InputError(
             "a condition is COLUMN=LOW:HIGH, COLUMN=VALUE or COLUMN=VALUE,VALUE; "
             f"received {words!r}"
         )
     axis = find_column(name, domain)
-    return axis, _parse_values(text.strip(), domain.attributes[axis])
+    return axis, _parse_values(text, domain.attributes[axis])
 
 
 def _parse_values(text: str, attribute: Axis) -> Any:
-    """Return what ``release.where`` takes for one attribute."""
-    if "," in text and _level(text, attribute) is None:
-        return [_single(one.strip(), attribute) for one in text.split(",")]
-    return _single(text, attribute)
+    """Return what ``release.where`` takes for one attribute.
+
+    What begins with a quotation mark is a list as `listed_items` has it. Anything else
+    may also be the whole text of a level that holds a comma.
+    """
+    whole = None if text.lstrip().startswith(QUOTE) else _level(text, attribute)
+    if whole is not None and "," not in text:
+        return whole
+    items = split_items(text)
+    if whole is not None:
+        if all(_level(one.text, attribute) is not None for one in items):
+            raise InputError(
+                f"{text!r} is one level here, and its parts are levels, too",
+                way_out=f"Write {written_item(text)} for the one, and quotation marks "
+                "around each part for several",
+            )
+        return whole
+    values = [_item_value(one, attribute) for one in items]
+    return values if len(values) > 1 else values[0]
+
+
+def _item_value(item: Item, attribute: Axis) -> Any:
+    if item.quoted and attribute.levels is not None:
+        level = _level(item.text, attribute, blanks=True)
+        return _value(item.text, attribute) if level is None else level
+    return _single(item.text, attribute)
 
 
 def parse_edges(text: str, attribute: Axis) -> list[Any]:
-    """Return edges of groups, ``0,18,65``, in the values of an attribute."""
-    return [_value(one.strip(), attribute) for one in text.split(",")]
+    """Return edges of groups, ``0,18,65``, or the levels that are wanted."""
+    if attribute.levels is not None:
+        values = _parse_values(text, attribute)
+        return values if isinstance(values, list) else [values]
+    return [_value(one.text, attribute) for one in split_items(text)]
 
 
 def parse_queries(listed: Sequence[str], domain: Domain) -> Rectangles:
     """Return the boxes of ``20:40``, or of ``20:40,f`` on two attributes."""
     rows = []
     for words in listed:
-        parts = [words] if domain.ndim == 1 else words.split(",")
+        parts = [words] if domain.ndim == 1 else _written_parts(words)
         if len(parts) != domain.ndim:
             known = ", ".join(domain.column_names)
             raise InputError(
@@ -69,6 +103,13 @@ def parse_queries(listed: Sequence[str], domain: Domain) -> Rectangles:
             )
         rows.append([part.strip() for part in parts])
     return _boxes(rows, domain)
+
+
+def _written_parts(words: str) -> list[str]:
+    """Part words at their commas; what stands in quotation marks stays as written."""
+    return [
+        written_item(one.text) if one.quoted else one.text for one in split_items(words)
+    ]
 
 
 def read_queries(path: Path, domain: Domain) -> tuple[Rectangles, dict[str, AnyArray]]:
@@ -122,6 +163,9 @@ def _by_axis(row: dict[str, str], domain: Domain) -> list[str]:
         for low, high in pairs:
             if row.get(low) or row.get(high):
                 text = f"{row.get(low, '')}..{row.get(high, '')}"
+        if _level(text, domain.attributes[axis], blanks=True) is not None:
+            # The marks of the file are gone: this is one level, whatever it holds.
+            text = written_item(text)
         texts.append(text)
     return texts
 
@@ -173,12 +217,19 @@ def _single(text: str, attribute: Axis) -> Any:
     return slice(start, stop)
 
 
-def _level(text: str, attribute: Axis) -> Any:
-    """Return the level or extra cell that is written so; None if none is."""
+def _level(text: str, attribute: Axis, *, blanks: bool = False) -> Any:
+    """Return the level or extra cell that is written so; None if none is.
+
+    Blanks around the text are no part of it, unless `blanks` says that they are.
+    """
+    wanted = text if blanks else text.strip()
     for one in (*(attribute.levels or ()), *attribute.extras):
-        if str(one) == text:
+        if str(one) == wanted:
             return one
-    return None
+    plain = (attribute.levels or ())[: attribute.regular]
+    numbered = numbered_levels(plain) if plain else None
+    cell = -1 if numbered is None else numbered.cell(wanted)
+    return None if cell < 0 else plain[cell]
 
 
 def _value(text: str, attribute: Axis) -> Any:

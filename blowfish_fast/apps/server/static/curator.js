@@ -2,6 +2,7 @@ import { afterPause, byId, call, confirmed, element, following, get, notice, num
 import { dataSets, done, listenForData } from "./describe.js";
 import { QuestionForm, inWords, shared } from "./form.js";
 import { drawGraph } from "./graph.js";
+import { splitLists, writtenItem } from "./items.js";
 import { fillNumbers, numbersBeside, textOf } from "./numbers.js";
 import { draw, drawBudget, drawTradeOff, scaleOf } from "./plots.js";
 
@@ -29,8 +30,7 @@ function stated() {
   if (kind !== "blocks") return { kind };
   const levels = form.attribute.levels;
   const value = (words) => levels ? levels.find((one) => String(one) === words) ?? words : Number(words);
-  const blocks = byId("blocks").value.split(/[;\n]+/).map((one) => one.split(",").map((word) => word.trim()).filter(Boolean).map(value));
-  return { kind, blocks: blocks.filter((one) => one.length) };
+  return { kind, blocks: splitLists(byId("blocks").value).map((one) => one.map(value)) };
 }
 
 const stating = (policy) => ({ ...form.table.policies, [form.attribute.name]: policy });
@@ -96,7 +96,7 @@ function offer() {
   byId("theta").max = Math.max(1, attribute.regular - 1);
   const wide = inForce.unit === "value" ? attribute.cells?.width ?? 1 : 1;
   if (inForce.theta) byId("theta").value = Math.max(1, Math.floor(inForce.theta / wide));
-  byId("blocks").value = (inForce.blocks ?? [attribute.levels ?? []]).map((one) => one.join(", ")).join("; ");
+  byId("blocks").value = (inForce.blocks ?? [attribute.levels ?? []]).map((one) => one.map(writtenItem).join(", ")).join("; ");
   byId("draw-trade-off").disabled = !ordered();
   offered = chosen();
 }

@@ -1,6 +1,7 @@
 // Data sets: add a CSV file, then say what is public about its columns.
 
 import { byId, element, get, markFields, notice, options, post, trying } from "./api.js";
+import { splitItems } from "./items.js";
 
 const KINDS = [["", "leave out"], ["number", "number"], ["category", "category"], ["date", "date"]];
 const guess = (type) => /int|float|decimal/.test(type) ? "number" : /date|timestamp/.test(type) ? "date" : /string/.test(type) ? "category" : "";
@@ -11,6 +12,9 @@ const MONTHS = Array.from({ length: 13 }, (_, at) => `${new Date().getFullYear()
 const FIELDS = { name: "table-name", at_most: "at-most", description: "table-description", epsilon: "description-epsilon", rho: "description-epsilon" };
 
 let sets = {};
+
+// What is no number stays a text, and the server says that the column holds none.
+const asNumber = (text) => text.trim() === "" || Number.isNaN(Number(text)) ? text : Number(text);
 
 // Only names and types of columns are known here: ranges and levels are for the curator to state.
 function row(name, type) {
@@ -28,20 +32,20 @@ function row(name, type) {
     kind.disabled = key();
     cells.hidden = key() || kind.value !== "number";
     listed.hidden = key() || (kind.value !== "category" && kind.value !== "date");
-    listed.placeholder = kind.value === "date" ? "2024-01-01, 2024-02-01, ..." : "a, b, c";
+    listed.placeholder = kind.value === "date" ? "2024-01-01, 2024-02-01, ..." : 'a, earth science, "b, c"';
     if (kind.value === "date" && !listed.value) listed.value = MONTHS.join(", ");
     joined.hidden = key() || type.startsWith("!") || kind.value === "";
   };
   kind.addEventListener("change", refresh);
   refresh();
-  const values = () => listed.value.split(",").map((one) => one.trim()).filter(Boolean);
+  const values = () => splitItems(listed.value);
   const attribute = () => {
     // The types that the database knows begin with ! where NULL is ruled out.
     const made = { name, ...(type.startsWith("!") ? { missing: "none" } : { extras_joined: joined.value }) };
     if (kind.value === "number") return { ...made, cells: { start: Number(start.value), stop: Number(stop.value), width: Number(width.value) },
       ...(unit.value.trim() ? { unit: unit.value.trim() } : {}) };
     if (kind.value === "date") return { ...made, dates: values() };
-    return { ...made, levels: /int|bool/.test(type) ? values().map(Number) : values() };
+    return { ...made, levels: /int|bool|float|decimal/.test(type) ? values().map(asNumber) : values() };
   };
   const words = type.startsWith("!") ? `${type.slice(1)}, never missing` : type;
   const line = element("tr", {}, element("td", {}, name), element("td", { class: "quiet" }, words),

@@ -1,0 +1,445 @@
+"""The category that is stated is the one that is counted: every door, any text."""
+
+from __future__ import annotations
+
+import csv
+import json
+import shutil
+import subprocess
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+import blowfish_fast as bf
+from blowfish_fast.apps.cli.files.data_source import open_source
+from blowfish_fast.apps.cli.parsing.domain import parse_column, parse_table
+from blowfish_fast.apps.cli.parsing.job import Job
+from blowfish_fast.apps.cli.parsing.where import (
+    parse_condition,
+    parse_queries,
+    read_queries,
+)
+from blowfish_fast.apps.explorer import Database
+from blowfish_fast.apps.explorer.catalog import TableSpec
+from blowfish_fast.apps.explorer.layout import lay_out
+from blowfish_fast.apps.explorer.questions import read_question
+from blowfish_fast.data.domain import Domain
+from blowfish_fast.data.histogram import Counting
+from blowfish_fast.data.listed_items import split_items, written_item
+from blowfish_fast.errors import BlowfishError, InputError
+
+from .cli.asking import run, told
+
+duckdb = pytest.importorskip("duckdb")
+pyarrow = pytest.importorskip("pyarrow")
+
+EXTRAS = ("(outside)", "(missing)")
+AWKWARD = [
+    "earth science",
+    "Bern, Stadt",
+    "a:b",
+    "a=b",
+    "tea x cups=12",
+    '"quoted"',
+    '5" pipe',
+    "@home",
+    " blank ",
+    "\u00a0narrow\u202f",
+    "01",
+    "1",
+    "-0",
+    "1.0",
+    "1e3",
+    "edges:1,2",
+    "categories",
+    "two\nlines",
+    "carriage\r\nreturn",
+    "form\x0cfeed",
+    "line\u2028separator",
+    "Zürich",
+    "東京",
+    "e\u0301",
+    "\U0001f41f",
+    "a..b",
+    "..",
+    "#",
+    "",
+    "x" * 3000,
+]
+TEXTS = st.one_of(
+    st.sampled_from(AWKWARD),
+    st.text(st.sampled_from(' ,:="x1.0\n\r@;|é東'), max_size=8),
+    st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0")),
+)
+
+
+def lists(most):
+    found = st.lists(TEXTS, min_size=1, max_size=most, unique=True)
+    return found.filter(lambda texts: not {*texts} & {*EXTRAS})
+
+
+LISTS = lists(4)
+
+
+def quoted(text: str) -> str:
+    return '"' + text.replace('"', '""') + '"'
+
+
+def in_toml(text: str) -> str:
+    plain = "".join(
+        one if one.isalnum() and one.isascii() else f"\\U{ord(one):08x}" for one in text
+    )
+    return f'"{plain}"'
+
+
+def by_flag(texts, folder):
+    return parse_table([f"subject=categories:{','.join(map(written_item, texts))}"])
+
+
+def by_quoted_flag(texts, folder):
+    other = ' x "a = b"=categories:"f", "m"'
+    words = f"subject = categories: {' , '.join(map(quoted, texts))}{other}"
+    return Domain._of(parse_table(words).attributes[:1])
+
+
+def by_job_file(texts, folder):
+    path = folder / "job.toml"
+    listed = ", ".join(map(in_toml, texts))
+    path.write_text(f"[domain]\nsubject = [{listed}]\n", encoding="utf-8")
+    return parse_table(Job.from_file(path).domain)
+
+
+def by_list_in_a_file(texts, folder):
+    listed = "\n".join(map(quoted, texts))
+    (folder / "my list.txt").write_text(listed, encoding="utf-8", newline="")
+    path = folder / "job.toml"
+    path.write_text('[domain]\nsubject = "categories:@my list.txt"\n')
+    return parse_table(Job.from_file(path).domain)
+
+
+def by_explorer(texts, folder):
+    spec = {"name": "t", "attributes": [{"name": "subject", "levels": texts}]}
+    made = TableSpec.model_validate_json(json.dumps(spec))
+    return made.attributes[0].domain().without_extra_cells()
+
+
+def by_python(texts, folder):
+    return bf.Domain.from_levels(texts, name="subject")
+
+
+DOORS = [
+    by_flag,
+    by_quoted_flag,
+    by_job_file,
+    by_list_in_a_file,
+    by_explorer,
+    by_python,
+]
+
+
+def records_of(texts):
+    """Return a record of the first text, two of the second, and so on."""
+    return [one for times, one in enumerate(texts, start=1) for _ in range(times)]
+
+
+def counted(path, domain):
+    source = open_source(str(path))
+    counting = Counting.read(domain, outside="cell", missing="cell")
+    source.check(counting)
+    return source.histogram(counting, lambda _: None).counts.tolist()
+
+
+def read_by_csv(text):
+    return text.replace("\r\n", "\n").replace("\r", "\n").strip()
+
+
+def every_list(test):
+    test = settings(max_examples=30)(given(LISTS)(test))
+    for at in range(0, len(AWKWARD), 4):
+        test = example(AWKWARD[at : at + 4])(test)
+    for texts in (["1", "2"], ["1", "01"], ["1", "1.0"], ["01", "02"], ["1", "other"]):
+        test = example(texts)(test)
+    return test
+
+
+@every_list
+def test_every_door_states_the_same_categories(texts):
+    with TemporaryDirectory() as name:
+        domains = [door(texts, Path(name)) for door in DOORS]
+        for door, domain in zip(DOORS, domains, strict=True):
+            levels = [str(one) for one in domain.attributes[0].levels]
+            assert levels == texts, door.__name__
+        for stated in (domains[0], domains[-1]):
+            found = bf.Histogram.from_records(
+                stated,
+                {"subject": records_of(texts)},
+                outside="cell",
+                missing="cell",
+            )
+            assert found.counts.tolist() == [*range(1, len(texts) + 1), 0, 0]
+
+
+@settings(max_examples=12)
+@given(lists(12))
+@example(AWKWARD[:18])
+@example([one for one in AWKWARD[18:] if one])
+@example(["1", "2"])
+@example(["1", "1.0"])
+@example(["01", "02"])
+@example(["a", ""])
+def test_every_file_counts_the_category_that_was_stated(texts):
+    domain, wanted = by_flag(texts, None), [*range(1, len(texts) + 1), 0, 0]
+    records = records_of(texts)
+    with TemporaryDirectory() as name:
+        folder = Path(name)
+        parquet = folder / "records.parquet"
+        import pyarrow.parquet
+
+        pyarrow.parquet.write_table(pyarrow.table({"subject": records}), parquet)
+        assert counted(parquet, domain) == wanted
+        path = folder / "records.csv"
+        with path.open("w", newline="", encoding="utf-8") as file:
+            writer = csv.writer(file, quoting=csv.QUOTE_ALL)
+            writer.writerows([["subject"], *([one] for one in records)])
+        as_read = [read_by_csv(one) for one in texts]
+        if "" in as_read or len({*as_read}) < len(texts):
+            with pytest.raises(InputError, match="CSV file"):
+                counted(path, domain)
+        else:
+            assert counted(path, domain) == wanted
+
+
+@settings(max_examples=3)
+@given(lists(12))
+@example(["1", "2"])
+@example(AWKWARD)
+def test_a_database_counts_the_same(texts):
+    with TemporaryDirectory() as name:
+        path = Path(name, "records.duckdb")
+        with duckdb.connect(str(path)) as connection:
+            connection.execute("CREATE TABLE t (subject TEXT)")
+            rows = [(one,) for one in records_of(texts)]
+            connection.executemany("INSERT INTO t VALUES (?)", rows)
+        wanted = [*range(1, len(texts) + 1), 0, 0]
+        assert counted(path, by_flag(texts, None)) == wanted
+        spec = TableSpec(name="t", attributes=[{"name": "subject", "levels": texts}])
+        database = Database.connect(path)
+        try:
+            database.check(spec)
+            question = {"kind": "histogram", "table": "t", "attribute": "subject"}
+            asked = read_question({**question, "cost": {"epsilon": 1}})
+            assert database.counts(lay_out(spec, asked)).tolist() == wanted
+        finally:
+            database.close()
+
+
+@every_list
+def test_a_condition_names_every_category(texts):
+    domain = Domain.product(
+        by_flag(texts, None), bf.Domain.from_levels(["f", "m"], name="a = b")
+    )
+    levels = domain.attributes[0].levels
+    more = bf.Domain.from_levels([*texts, "(nobody)"], name="subject")
+    for one, level in zip(texts, levels, strict=True):
+        assert parse_condition(f"subject={quoted(one)}", domain) == (0, level)
+        assert parse_condition(f"subject={written_item(one)}", domain) == (0, level)
+        _, values = parse_condition(f'subject={quoted(one)},"(nobody)"', more)
+        assert [str(value) for value in values] == [one, "(nobody)"]
+        box = parse_queries([f'{quoted(one)},"m"'], domain)
+        assert box.lows.tolist() == [[levels.index(level), 1]]
+    assert parse_condition('"a = b"=m', domain) == (1, "m")
+    with TemporaryDirectory() as name:
+        path = Path(name, "queries.csv")
+        lines = ["subject", *map(quoted, texts)]
+        path.write_text("\n".join(lines), encoding="utf-8", newline="")
+        if all(texts):
+            boxes, _ = read_queries(path, by_flag(texts, None))
+            assert boxes.lows[:, 0].tolist() == [*range(len(texts))]
+
+
+@given(LISTS)
+def test_what_is_written_is_read_again(texts):
+    read = split_items(" , ".join(map(written_item, texts)))
+    assert [one.text for one in read] == texts
+
+
+def test_a_whole_level_that_is_also_a_list_has_to_be_quoted():
+    towns = bf.Domain.from_levels(["a,b", "a", "b", "c,d"], name="town")
+    assert parse_condition("town=c,d", towns) == (0, "c,d")
+    assert parse_condition('town="a,b"', towns) == (0, "a,b")
+    assert parse_condition('town="a",b', towns) == (0, ["a", "b"])
+    with pytest.raises(InputError, match='Write "a,b" for the one'):
+        parse_condition("town=a,b", towns)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        't=categories:"a',
+        't=categories:"a"b',
+        't=categories:a,"b" c,d',
+        '"t=categories:a',
+    ],
+)
+def test_an_open_quotation_mark_is_refused(words):
+    with pytest.raises(BlowfishError, match="quotation mark"):
+        parse_column(words)
+
+
+def test_an_email_of_a_job_file_is_no_file(tmp_path):
+    (tmp_path / "job.toml").write_text('[domain]\nwho = "categories:a@b.ch,c"\n')
+    job = Job.from_file(tmp_path / "job.toml")
+    assert parse_table(job.domain).attributes[0].levels == ("a@b.ch", "c")
+
+
+def test_the_commands_keep_spaces(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("survey.csv").write_text(
+        "subject\n" + "biology\n" * 50 + "earth science\n" * 450
+    )
+    Path("my list.txt").write_text("biology\nearth science\n")
+    listed = "subject=categories:biology,earth science"
+    for at, cells in enumerate([listed, "subject=categories:@my list.txt"]):
+        book, out = f"{at}.ledger", f"{at}.blowfish"
+        stated = ["--domain", cells, "--policy", "full"]
+        run("ledger", "create", book, *stated, "--epsilon", "100")
+        described = told("policy", "describe", *stated)["policy"]["domain"]
+        assert described["attributes"][0]["levels"] == ["biology", "earth science"]
+        asked = ["--data", "survey.csv", *stated, "--workload", "identity"]
+        paid = ["--mechanism", "laplace", "--epsilon", "50", "--ledger", book]
+        run("release", *asked, *paid, "--out", out)
+        (row,) = told("answer", out, "--where", "subject=earth science")["answers"]
+        assert abs(row["estimate"] - 450) < 5
+        rows = told("answer", out, "--by", "subject=earth science")["answers"]
+        assert [one["subject"] for one in rows] == ["earth science"]
+
+
+CODES = {
+    "text": ["1.0", "2.0", "2", "2.00", "01", "3", "1.5", "-0.0", None],
+    "float": [1.0, 2.0, 2.0, 2.0, 3.0, 1.5, -0.0, None],
+    "whole": [1, 2, 2, 2, 3, 7, 0, None],
+}
+"""One of 1, three of 2, none of 4, one of 0; two outside and one missing."""
+COUNTED = {"text": [1, 3, 0, 1, 3, 1], "float": [1, 3, 0, 1, 2, 1]}
+COUNTED["whole"] = COUNTED["float"]
+SPELLINGS = [
+    [1, 2, 4, 0],
+    ["1", "2", "4", "0"],
+    ["1.0", "2.", "4.00", "0"],
+    [1.0, 2, "4", 0],
+]
+
+
+def numbers_in_frames(kind, values):
+    import pandas
+    import polars
+
+    plain = pandas.Series(values, dtype="Int64" if kind == "whole" else None)
+    yield {"code": values}
+    yield pandas.DataFrame({"code": plain})
+    yield pandas.DataFrame({"code": plain.astype("category")})
+    yield polars.DataFrame({"code": values})
+    yield pyarrow.table({"code": values})
+    if kind == "text":
+        yield polars.DataFrame({"code": values}).cast(polars.Categorical)
+        yield {"code": pandas.array(values, dtype="string")}
+
+
+@pytest.mark.parametrize("kind", CODES)
+@pytest.mark.parametrize("levels", SPELLINGS, ids=str)
+def test_codes_are_compared_as_numbers_in_every_frame(kind, levels):
+    domain = bf.Domain.from_levels(levels, name="code")
+    for frame in numbers_in_frames(kind, CODES[kind]):
+        found = bf.Histogram.from_records(domain, frame, outside="cell", missing="cell")
+        assert found.counts.tolist() == COUNTED[kind], type(frame)
+
+
+@pytest.mark.parametrize("kind", CODES)
+def test_codes_are_compared_as_numbers_in_every_file_and_table(kind, tmp_path):
+    import pyarrow.parquet
+
+    values = CODES[kind]
+    pyarrow.parquet.write_table(pyarrow.table({"code": values}), tmp_path / "a.parquet")
+    texts = ["" if one is None else str(one) for one in values]
+    (tmp_path / "a.csv").write_text("\n".join(["code", *texts, ""]))
+    column = {"text": "TEXT", "float": "DOUBLE", "whole": "BIGINT"}[kind]
+    with duckdb.connect(str(tmp_path / "a.duckdb")) as connection:
+        connection.execute(f"CREATE TABLE t (code {column}, exact DECIMAL(9, 3))")
+        rows = [(one, None if kind == "text" else one) for one in values]
+        connection.executemany("INSERT INTO t VALUES (?, ?)", rows)
+    for levels in SPELLINGS:
+        domain = bf.Domain.from_levels(levels, name="code")
+        for ending in ("parquet", "csv", "duckdb"):
+            found = counted(tmp_path / f"a.{ending}", domain)
+            assert found == COUNTED[kind], (ending, levels)
+        if kind != "text":
+            exact = bf.Domain.from_levels(levels, name="exact")
+            assert counted(tmp_path / "a.duckdb", exact) == COUNTED[kind]
+
+
+def test_leading_zeros_and_double_spellings_are_texts(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("code\n01\n1\n1\n1.0\n")
+    for levels, found in (
+        (["01", "1"], [1, 2, 1, 0]),
+        (["1", "1.0"], [2, 1, 1, 0]),
+        (["01", "02"], [1, 0, 3, 0]),
+        (["1", "other"], [2, 0, 2, 0]),
+    ):
+        assert counted(path, bf.Domain.from_levels(levels, name="code")) == found
+
+
+@pytest.mark.parametrize(
+    ("mark", "texts"), [(",", ["1,0", "2,50", "1.000"]), (".", ["1.0", "2.5", "1,000"])]
+)
+def test_the_stated_decimal_mark_holds_for_codes(tmp_path, mark, texts):
+    from blowfish_fast.data.csv_files import TextForm
+
+    path = tmp_path / "a.csv"
+    path.write_text("\n".join(["code", *map(quoted, texts)]))
+    domain = bf.Domain.from_levels([1, 2.5, 1000], name="code")
+    counting = Counting.read(domain, outside="cell")
+    source = open_source(str(path), form=TextForm(decimal=mark))
+    assert source.histogram(counting, lambda _: None).counts.tolist() == [1, 1, 1, 0]
+
+
+def test_conditions_take_numbers_as_they_are_written():
+    codes = bf.Domain.from_levels([1, 2], name="code")
+    assert parse_condition("code=1.0", codes) == (0, 1)
+    counts = bf.Histogram(codes, [5, 7])
+    release = bf.Laplace(
+        bf.policies.Full(codes), bf.workloads.Identity(codes), epsilon=1
+    ).release(counts)
+    assert float(release.where(code="2.0").count()) == float(
+        release.where(code=2).count()
+    )
+
+
+def test_the_refusal_names_what_may_be_spelt_otherwise():
+    towns = bf.Domain.from_levels(["1", "other"], name="code")
+    with pytest.raises(BlowfishError, match=r"leading zeros and a \.0 behind"):
+        bf.Histogram.from_records(towns, {"code": ["1.0"]})
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="needs node")
+def test_lists_that_are_typed_into_pages_are_read_alike(tmp_path):
+    import blowfish_fast.apps.server
+
+    home = Path(blowfish_fast.apps.server.__file__).parent / "static"
+    shutil.copy(home / "items.js", tmp_path / "items.mjs")
+    texts = [one for one in AWKWARD if len(one) < 100]
+    script = tmp_path / "run.mjs"
+    script.write_text(
+        'import { splitItems, splitLists, writtenItem } from "./items.mjs";\n'
+        f"const texts = {json.dumps(texts)};\n"
+        'const written = texts.map(writtenItem).join(", ");\n'
+        'const lists = splitLists(`${written}; "a;b", c\\n d`);\n'
+        "console.log(JSON.stringify([splitItems(written), lists]));\n"
+    )
+    done = subprocess.run(
+        ["node", str(script)], capture_output=True, text=True, timeout=60, check=True
+    )
+    assert json.loads(done.stdout) == [texts, [texts, ["a;b", "c"], ["d"]]]
