@@ -43,6 +43,9 @@ from .mechanisms.laplace import Laplace as Laplace
 from .mechanisms.maps.grids import AdaptiveGrid as AdaptiveGrid
 from .mechanisms.maps.trees import KdTree as KdTree
 from .mechanisms.ordered import Ordered as Ordered
+from .mechanisms.sparse import SparseGaussian as SparseGaussian
+from .mechanisms.sparse import SparseLaplace as SparseLaplace
 from .mechanisms.transformed import Transformed as Transformed
 from .release.release import Release as Release
+from .release.sparse_release import SparseRelease as SparseRelease
 from .release.tables_release import TablesRelease as TablesRelease

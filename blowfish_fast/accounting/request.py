@@ -34,6 +34,7 @@ from blowfish_fast.measure.handle import (
     Account,
     Call,
     Handle,
+    Lister,
     Progress,
     Selector,
     stated_losses,
@@ -45,6 +46,7 @@ from blowfish_fast.mechanisms.registry import outside_parts
 from blowfish_fast.policies import Policy
 from blowfish_fast.release.certificates import Certificate
 from blowfish_fast.release.release import Release
+from blowfish_fast.release.sparse_release import SparseRelease
 from blowfish_fast.release.tables_release import TablesRelease
 
 from .composition import Currency
@@ -149,6 +151,12 @@ class _Pricing(Handle):
         self._account.charge(Call("select", selector.name, charged, None))
         loss_range, parts = stated_losses(selector, self.buckets.count)
         self._stop(charged.choice_rho(loss_range, parts))
+
+    def list_above(self, lister: Lister[Any], *, budget: Budget | Fraction) -> NoReturn:
+        listed = super().list_above(lister, budget=budget)
+        edge = Budget(lister.cost_in_rho(self.policy, listed.scales), 2)
+        rho = edge.at_distance(self._group_size).amount
+        self._stop(min(self._read(budget).rho, rho))
 
     def measure(
         self, strategy: LinearStrategy, *, budget: Budget | Fraction
@@ -386,6 +394,8 @@ def read_release(answer: bytes) -> Any:
     """Read the bytes of a release file, or of a certificate, also without a file."""
     if TablesRelease.is_file(answer):
         return TablesRelease.from_bytes(answer)
+    if SparseRelease.is_file(answer):
+        return SparseRelease.from_bytes(answer)
     if Certificate.is_file(answer):
         return Certificate.from_bytes(answer)
     kind = Release if answer.startswith(ZIP) else KMeansRelease

@@ -26,9 +26,11 @@ from blowfish_fast.measure.budgets import Budget, epsilon_of
 from blowfish_fast.measure.handle import Measurement
 from blowfish_fast.measure.noise import Scales
 from blowfish_fast.measure.randomness import Randomness
+from blowfish_fast.measure.strategies.cells_above import ListedCells
 from blowfish_fast.mechanisms.base import Mechanism
 from blowfish_fast.policies import ABSENT, Policy
 from blowfish_fast.release.release import Release
+from blowfish_fast.release.sparse_release import SparseRelease
 from blowfish_fast.release.tables_release import TablesRelease
 
 from .confidence import (
@@ -234,6 +236,8 @@ def audit_edge(
     def event(release: Any) -> Hashable:
         if isinstance(release, TablesRelease):
             release = release.table(*release.asked[-1])
+        if isinstance(release, SparseRelease):
+            return _heights(release.listed, watched)
         shown = getattr(release, "centers", None)
         values = (
             release.estimate.reshape(-1)[watched] - background[watched]
@@ -250,6 +254,13 @@ def audit_edge(
         samples=samples,
         confidence=confidence,
     )
+
+
+def _heights(listed: ListedCells, watched: list[int]) -> tuple[int, ...]:
+    """Return how far some cells lie above the threshold: 0 if not listed, at most 2."""
+    known = dict(zip(listed.keys.tolist(), listed.noisy.tolist(), strict=True))
+    least = listed.threshold - 1
+    return tuple(min(max(known.get(one, 0) - least, 0), 2) for one in watched)
 
 
 EXCESS = Fraction(5, 100)

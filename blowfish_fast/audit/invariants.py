@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from blowfish_fast.data.histogram import Histogram
+from blowfish_fast.data.sparse import FilledCells
 from blowfish_fast.errors import BlowfishError
 from blowfish_fast.measure.handle import Call, Measurement, choice_epsilon
 from blowfish_fast.mechanisms.base import Mechanism, Outcome
@@ -16,6 +17,7 @@ from blowfish_fast.mechanisms.registry import outside_parts
 from blowfish_fast.release.release import Release
 
 from .grey_box import RowPrices
+from .lists import undeclared_noise
 from .neighbours import all_edges
 from .witness import Draw, Opened, Step, Testimony, replay, watch
 
@@ -131,6 +133,10 @@ def _check_declared_noise(testimony: Testimony) -> str:
         found = _undeclared_noise(step)
         if found:
             return f"{_name(step)} {found}"
+    for step in testimony.listed:
+        found = undeclared_noise(step)
+        if found:
+            return f"{_name(step)} {found}"
     return ""
 
 
@@ -210,9 +216,12 @@ def _check_details(testimony: Testimony) -> str:
 
 def _check_shared_memory(testimony: Testimony) -> str:
     """Check that no array of the release is a view of the counts."""
-    counts = testimony.counts
+    held = testimony.counts
+    counts = held if isinstance(held, FilledCells) else (held,)
     for name, value in _leaves("outcome", _public_parts(testimony.outcome)):
-        if isinstance(value, np.ndarray) and np.shares_memory(value, counts):
+        if isinstance(value, np.ndarray) and any(
+            np.shares_memory(value, one) for one in counts
+        ):
             return f"{name} is a view of the counts"
     return ""
 
@@ -270,6 +279,10 @@ def _private_values(testimony: Testimony) -> Iterator[tuple[str, bool]]:
         for row in np.flatnonzero(measurement.scales.measured):
             equal = bool(measurement.noisy[row] == rows[row])
             yield f"row {row} of measurement {number}", equal
+    for number, step in enumerate(testimony.listed):
+        true = dict(zip(*(one.tolist() for one in step.counts), strict=True))
+        for key, noisy in zip(step.result.keys, step.result.noisy, strict=True):
+            yield f"cell {key} of list {number}", true.get(int(key), 0) == int(noisy)
     counts = np.asarray(testimony.counts)
     noisy = any(step.result.scales.measured.any() for step in testimony.measured)
     if not noisy:
@@ -285,6 +298,7 @@ def _public_parts(outcome: Outcome) -> dict[str, Any]:
         "unfitted": outcome.unfitted,
         "details": outcome.details,
         "noisy": [one.noisy for one in (*outcome.measurements, *outcome.published)],
+        "listed": [] if outcome.listed is None else list(outcome.listed[:2]),
     }
 
 

@@ -11,11 +11,11 @@ from typing import NamedTuple
 
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.mechanisms.registry import (
-    MECHANISMS,
+    OWN,
     RHO_MECHANISMS,
-    TABLE_MECHANISMS,
     find_mechanism,
 )
+from blowfish_fast.mechanisms.sparse import SparseGaussian
 from blowfish_fast.policies import Policy
 
 from .choices import selector_names
@@ -122,7 +122,7 @@ class AuditTask(NamedTuple):
 
 def tasks(plan: AuditPlan, mechanisms: Iterable[str] | None = None) -> list[AuditTask]:
     """List every stop; `mechanisms` names those to visit, None for everything."""
-    every = sorted({**MECHANISMS, **TABLE_MECHANISMS, **RHO_MECHANISMS})
+    every = sorted(OWN)
     chosen = every if mechanisms is None else list(mechanisms)
     for name in chosen:
         find_mechanism(name)
@@ -146,7 +146,7 @@ def tasks(plan: AuditPlan, mechanisms: Iterable[str] | None = None) -> list[Audi
         listed += [
             AuditTask("power", name, 4, "add_remove")
             for name in chosen
-            if name not in RHO_MECHANISMS
+            if name not in (*RHO_MECHANISMS, SparseGaussian.name)
         ]
     if plan.excesses and mechanisms is None:
         listed += [

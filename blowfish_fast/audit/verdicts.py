@@ -48,6 +48,7 @@ from .invariants import (
     audit_invariants,
     audit_testimony,
 )
+from .lists import compare_with_law, noise_of_list
 from .neighbours import all_edges, most_moves, policy_families
 from .plan import AuditPlan, AuditTask
 from .witness import Step, Testimony, watch_example
@@ -56,6 +57,9 @@ PROMISED_POWER = 0.9
 
 MORE, FEW_ROWS = 4, 2
 """Times the samples, where an excess hides in the tails of more than so many rows."""
+
+LISTS = 20
+"""Times as many lists are compared with their law as releases are drawn."""
 
 IN_RHO = Budget(Fraction(1, 2), 2)
 """What a watched release pays in rho."""
@@ -136,7 +140,7 @@ def mechanism_verdicts(
     priced = [
         (step, price_edges(task.name, step.result, step.charged, policy))
         for testimony in testimonies
-        for step in testimony.measured
+        for step in _with_noise(testimony)
     ]
     yield _price_verdict(task, mechanism, priced)
     yield from _pair_verdicts(task, plan, testimonies)
@@ -153,9 +157,31 @@ def mechanism_verdicts(
         broken = audit_charges(open_ledger, mechanism, data)
         yield _breach_verdict("budget", task, broken)
     sampled = _is_sampled(task, plan, _runs)
+    if sampled:
+        yield from _law_verdicts(task, plan, testimonies[0])
     if sampled and mechanism.budget.power == 1:
         yield from _sampled_verdicts(task, plan, testimonies, priced)
     yield from rho_verdicts(task, plan)
+
+
+def _with_noise(testimony: Testimony) -> list[Step]:
+    """Return the steps that added noise to rows, those among them that list cells."""
+    return [*testimony.measured, *map(noise_of_list, testimony.listed)]
+
+
+def _law_verdicts(
+    task: AuditTask, plan: AuditPlan, testimony: Testimony
+) -> Iterator[Verdict]:
+    """Compare lists of a few cells with their law, found by enumeration."""
+    for step in testimony.listed:
+        counts = np.zeros(task.policy.domain.size, dtype=np.int64)
+        counts[step.counts.keys] = step.counts.counts
+        lists = LISTS * plan.releases
+        law = compare_with_law(step.asked, counts, step.result.scales, lists, lists)
+        yield _verdict(
+            *("law", task, 0, law.chance, law.passed, f"{task.name}: {law}"),
+            samples=law.lists,
+        )
 
 
 def rho_verdicts(task: AuditTask, plan: AuditPlan) -> Iterator[Verdict]:
@@ -167,7 +193,7 @@ def rho_verdicts(task: AuditTask, plan: AuditPlan) -> Iterator[Verdict]:
         return
     priced = [
         (step, price_edges(task.name, step.result, step.charged, policy))
-        for step in testimony.measured
+        for step in _with_noise(testimony)
     ]
     price = _price_verdict(task, testimony.mechanism, priced)
     yield price._replace(check="rho prices")
@@ -254,7 +280,7 @@ def _pair_verdicts(
     """Price random neighbours in every measurement, and in the choices met first."""
     generator = np.random.default_rng(plan.pairs)
     policy = testimonies[0].mechanism.policy
-    measured = [step for testimony in testimonies for step in testimony.measured]
+    measured = [step for testimony in testimonies for step in _with_noise(testimony)]
     each = -(-plan.pairs // max(len(measured), 1))
     observed = [
         observe_measurement(step.result, policy, step.charged.amount, each, generator)
@@ -369,7 +395,7 @@ def power_verdicts(
 ) -> Iterator[Verdict]:
     """Plant an excess in a mechanism's first measurement that costs anything."""
     policy = testimonies[0].mechanism.policy
-    for step in (step for one in testimonies for step in one.measured):
+    for step in (step for one in testimonies for step in _with_noise(one)):
         edge = price_edges(task.name, step.result, step.charged, policy).edge
         if edge is not None:
             plant = functools.partial(detection_power, step.result, step.policy, edge)

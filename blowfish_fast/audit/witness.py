@@ -23,6 +23,7 @@ from blowfish_fast.measure.handle import (
     Call,
     Chosen,
     Handle,
+    Lister,
     Measurement,
     Selector,
 )
@@ -53,10 +54,13 @@ class Draw(NamedTuple):
 Note = Call | Opened | Draw
 
 
+StepKind = Literal["select", "measure", "list", "totals"]
+
+
 class Step(NamedTuple):
     """One call on the handle, with everything that it saw. Holds private counts."""
 
-    kind: Literal["select", "measure", "totals"]
+    kind: StepKind
     asked: Any
     charged: Budget
     calibrated: Fraction | None
@@ -161,9 +165,18 @@ class Witness(Handle):
         self._keep("measure", strategy, self._read(budget), None, measurement, begin)
         return measurement
 
+    def list_above(
+        self, lister: Lister[Chosen], *, budget: Budget | Fraction
+    ) -> Chosen:
+        """List as usual, and note it."""
+        begin = len(self.diary)
+        listed = super().list_above(lister, budget=budget)
+        self._keep("list", lister, self._read(budget), None, listed, begin)
+        return listed
+
     def _keep(
         self,
-        kind: Literal["select", "measure", "totals"],
+        kind: StepKind,
         asked: Any,
         charged: Budget,
         calibrated: Fraction | None,
@@ -205,9 +218,14 @@ class Replay(Handle):
         measurement: Measurement = self._again("measure", strategy.kind, budget)
         return measurement
 
-    def _again(
-        self, kind: Literal["select", "measure"], name: str, budget: Budget | Fraction
-    ) -> Any:
+    def list_above(
+        self, lister: Lister[Chosen], *, budget: Budget | Fraction
+    ) -> Chosen:
+        """Return what was listed."""
+        listed: Chosen = self._again("list", lister.kind, budget)
+        return listed
+
+    def _again(self, kind: StepKind, name: str, budget: Budget | Fraction) -> Any:
         charged = self._read(budget)
         self._account.charge(Call(kind, name, charged, None))
         return self._next(kind, charged).result
@@ -238,6 +256,11 @@ class Testimony:
     def measured(self) -> list[Step]:
         """The steps that added noise to rows."""
         return [step for step in self.steps if step.kind == "measure"]
+
+    @property
+    def listed(self) -> list[Step]:
+        """The steps that listed cells above a threshold."""
+        return [step for step in self.steps if step.kind == "list"]
 
     @property
     def selected(self) -> list[Step]:

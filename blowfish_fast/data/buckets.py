@@ -9,15 +9,16 @@ Any partition is contiguous along some order of the cells, so two arrays describ
 from __future__ import annotations
 
 from functools import cached_property, lru_cache
+from typing import NoReturn
 
 import numpy as np
 
 from blowfish_fast import kernels
 from blowfish_fast._support.typing import AnyArray, FloatArray, IntArray
 from blowfish_fast._support.validation import read_only
-from blowfish_fast.errors import DomainError
+from blowfish_fast.errors import DomainError, SizeError
 
-from .domain import Domain
+from .domain import LARGEST_DOMAIN, Domain
 
 
 class Buckets:
@@ -56,6 +57,8 @@ class Buckets:
         cls, cells: int, order: IntArray | None = None, *, curve: bool = False
     ) -> Buckets:
         """Give each cell a bucket of its own, along `order`."""
+        if order is None and cells > LARGEST_DOMAIN:
+            return UnlistedCells(cells)
         edges = np.arange(cells + 1, dtype=np.int64)
         if order is not None or cells < 1:
             return cls(edges, order, curve=curve)
@@ -170,6 +173,39 @@ class Buckets:
 
     def __repr__(self) -> str:
         return f"Buckets({self.count} of {self.cells} cells)"
+
+
+class UnlistedCells(Buckets):
+    """Every cell of a wide domain by itself, of which nobody lists the edges.
+
+    Examples
+    --------
+    >>> UnlistedCells(2**60).then(Buckets(np.array([0, 2**59, 2**60]))).count
+    2
+    """
+
+    def __init__(self, cells: int) -> None:
+        self._cells = cells
+        self.order = None
+        self.curve = False
+
+    def __getattr__(self, name: str) -> NoReturn:
+        # Asked for edges, sizes or labels of all cells.
+        raise SizeError(
+            f"the cells of a wide domain are not listed one by one; {name} would be",
+            received=f"{self._cells:,} cells",
+            way_out="Group them with a partition first",
+        )
+
+    @property
+    def cells(self) -> int:
+        """Number of cells covered."""
+        return self._cells
+
+    @property
+    def count(self) -> int:
+        """Number of buckets: every cell is one."""
+        return self._cells
 
 
 def cell_order(domain: Domain) -> Buckets:

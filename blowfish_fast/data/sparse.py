@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Unpack
+from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 
@@ -21,6 +21,33 @@ LARGEST_NUMBER = 2**62
 
 WAITING = 2**22
 """Listed cells that are collected before repeats are added up."""
+
+
+class FilledCells(NamedTuple):
+    """True counts of the cells that hold records: numbers that ascend, and counts.
+
+    Examples
+    --------
+    >>> filled = FilledCells.of(np.array([0, 3, 0, 1]))
+    >>> filled.keys.tolist(), filled.within(np.array([0, 2, 4])).tolist()
+    ([1, 3], [3, 1])
+    """
+
+    keys: IntArray
+    counts: IntArray
+
+    @classmethod
+    def of(cls, counts: IntArray) -> FilledCells:
+        """Return the filled cells of counts of all cells."""
+        flat = counts.reshape(-1)
+        keys = np.flatnonzero(flat)
+        return cls(keys.astype(np.int64), flat[keys])
+
+    def within(self, edges: IntArray) -> IntArray:
+        """Return the records between each two of the ascending `edges`, exactly."""
+        totals = np.zeros(self.counts.size + 1, dtype=np.int64)
+        np.cumsum(self.counts, out=totals[1:])
+        return np.diff(totals[np.searchsorted(self.keys, edges)])
 
 
 class SparseHistogram(PrivateCounts):

@@ -17,6 +17,7 @@ import numpy as np
 
 from blowfish_fast._support.typing import FloatArray, IntArray
 from blowfish_fast.data.buckets import Buckets
+from blowfish_fast.data.sparse import FilledCells
 from blowfish_fast.errors import (
     BudgetError,
     DataDependentError,
@@ -47,6 +48,29 @@ class Selector(Protocol[Chosen]):
         self, counts: IntArray, *, policy: Policy, epsilon: Fraction, rng: Randomness
     ) -> Chosen:
         """Return a choice that is epsilon-private under `policy`."""
+
+
+class Lister(Protocol[Chosen]):
+    """Lists cells whose noisy counts reach a public threshold."""
+
+    @property
+    def kind(self) -> str:
+        """Name in the record of calls."""
+
+    def scales(self, policy: Policy, budget: Budget | Fraction) -> Scales:
+        """Return the noise of one cell, which all cells share."""
+
+    def cost(self, policy: Policy, scales: Scales) -> Fraction:
+        """Return what the worst edge costs in the currency of the noise."""
+
+    def cost_in_rho(self, policy: Policy, scales: Scales) -> Fraction:
+        """Return the rho of the list, or a bound above it."""
+
+    def nothing(self, scales: Scales) -> Chosen:
+        """Return a list without cells, for a dry run."""
+
+    def draw(self, filled: FilledCells, scales: Scales, rng: Randomness) -> Chosen:
+        """Draw the list; it never fails because of what is drawn."""
 
 
 class Measurement(NamedTuple):
@@ -122,7 +146,7 @@ class Handle:
 
     def __init__(
         self,
-        counts: IntArray | None,
+        counts: IntArray | FilledCells | None,
         policy: Policy,
         account: Account,
         rng: Randomness | None,
@@ -185,10 +209,21 @@ class Handle:
         if self._counts is None:
             return np.zeros(components.count, dtype=np.int64)
         if components.labels is None:
-            return np.array([self._counts.sum()])
+            held = self._counts
+            counts = held.counts if isinstance(held, FilledCells) else held
+            return np.array([counts.sum()])
         totals = np.zeros(components.count, dtype=np.int64)
-        np.add.at(totals, components.labels, self._counts)
+        np.add.at(totals, components.labels, self._listed_counts())
         return totals
+
+    def _listed_counts(self) -> IntArray:
+        """Return the count of every cell, or bucket; a wide domain has none listed."""
+        if self._counts is None or isinstance(self._counts, FilledCells):
+            raise PrivacyError(
+                "cells of a wide domain are measured as totals of buckets, or listed "
+                "above a threshold; nothing was drawn"
+            )
+        return self._counts
 
     def select(
         self, selector: Selector[Chosen], *, budget: Budget | Fraction
@@ -200,13 +235,13 @@ class Handle:
                 "mechanism cannot be predicted before it is released"
             )
         price = self._read(budget)
-        drawn_at = choice_epsilon(
-            selector, price.over(self._group_size), self._counts.size
-        )
+        # The number of cells, never of filled ones, which is private.
+        drawn_at = choice_epsilon(selector, price.over(self._group_size), self._cells)
         self._report(f"choosing: {selector.name}")
         self._account.charge(Call("select", selector.name, price, None))
+        counts: Any = self._counts
         return selector.select(
-            self._counts, policy=self.policy, epsilon=drawn_at, rng=self._rng
+            counts, policy=self.policy, epsilon=drawn_at, rng=self._rng
         )
 
     def measure(
@@ -214,36 +249,68 @@ class Handle:
     ) -> Measurement:
         """Charge, then add noise to the strategy's rows."""
         price = self._read(budget)
-        scales = strategy.scales(self.policy, price.over(self._group_size))
-        if scales.power != price.power:
-            raise PrivacyError(
-                f"{strategy.kind} was granted {price.words()} and chose noise of the "
-                "other currency; nothing was drawn"
-            )
-        edge = Budget(strategy.cost(self.policy, scales), price.power)
-        cost = edge.at_distance(self._group_size)
-        if cost > price:
-            raise PrivacyError(
-                f"{strategy.kind} would cost {float(cost):g} on the worst edge and was "
-                f"granted {float(price):g}; its scales are wrong, nothing was drawn"
-            )
+        scales = self._priced(strategy, price)
         self._report(f"measuring: {strategy.kind}")
         self._account.charge(Call("measure", strategy.kind, price, scales))
+        counts: IntArray
         if self._counts is None or self._rng is None:
             counts = np.zeros(self._cells, dtype=np.int64)
             noise = np.zeros(scales.rates.size, dtype=np.int64)
         else:
-            counts = self._counts
+            counts = self._listed_counts()
             noise = _draw(scales, self._rng)
         noisy = strategy.published(strategy.rows(counts), noise, scales)
         return Measurement(strategy, scales, noisy, self.buckets)
 
+    def list_above(
+        self, lister: Lister[Chosen], *, budget: Budget | Fraction
+    ) -> Chosen:
+        """Charge, then list the cells whose noisy counts reach a public threshold.
+
+        Lemma SC1: the list is a function of what `Cells` would publish.
+        """
+        price = self._read(budget)
+        scales = self._priced(lister, price)
+        self._report(f"listing: {lister.kind}")
+        self._account.charge(Call("list", lister.kind, price, scales))
+        if self._counts is None or self._rng is None:
+            return lister.nothing(scales)
+        counts = self._counts
+        filled = counts if isinstance(counts, FilledCells) else FilledCells.of(counts)
+        return lister.draw(filled, scales, self._rng)
+
+    def _priced(self, asked: LinearStrategy | Lister[Any], price: Budget) -> Scales:
+        """Return the noise that `asked` chose; refuse what costs more than `price`."""
+        scales = asked.scales(self.policy, price.over(self._group_size))
+        if scales.power != price.power:
+            raise PrivacyError(
+                f"{asked.kind} was granted {price.words()} and chose noise of the "
+                "other currency; nothing was drawn"
+            )
+        edge = Budget(asked.cost(self.policy, scales), price.power)
+        cost = edge.at_distance(self._group_size)
+        if cost > price:
+            raise PrivacyError(
+                f"{asked.kind} would cost {float(cost):g} on the worst edge and was "
+                f"granted {float(price):g}; its scales are wrong, nothing was drawn"
+            )
+        return scales
+
     def coarsened(self, buckets: Buckets) -> Self:
         """Return the same account on bucket totals, under the quotient policy."""
-        if buckets.are_single_cells and buckets.order is None:
+        counts = self._counts
+        plain = buckets.are_single_cells and buckets.order is None
+        if plain and not isinstance(counts, FilledCells):
             return self
+        totals = None
+        if counts is not None:
+            totals = (
+                counts.within(buckets.edges)
+                if isinstance(counts, FilledCells)
+                else buckets.sum(counts)
+            )
         coarse = Handle(
-            None if self._counts is None else buckets.sum(self._counts),
+            totals,
             self.policy.project(buckets),
             self._account,
             self._rng,

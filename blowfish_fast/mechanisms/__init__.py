@@ -24,6 +24,7 @@ from .hierarchy import Hierarchy, Privelet
 from .kmeans import KMeans, KMeansRelease
 from .laplace import Gaussian, Laplace
 from .ordered import Ordered, OrderedHierarchical
+from .sparse import SparseGaussian, SparseLaplace
 from .transformed import Matching, Transformed
 
 __all__ = [
@@ -50,6 +51,8 @@ __all__ = [
     "Php",
     "Privelet",
     "QuadTree",
+    "SparseGaussian",
+    "SparseLaplace",
     "StructureFirst",
     "Transformed",
     "UniformGrid",

@@ -39,6 +39,7 @@ from blowfish_fast.measure.handle import (
     Progress,
 )
 from blowfish_fast.measure.selectors.partitions.base import Partition
+from blowfish_fast.measure.strategies.cells_above import ListedCells
 from blowfish_fast.policies import PerPerson, Policy
 from blowfish_fast.release.guarantee import Guarantee, new_identity
 from blowfish_fast.release.release import IntervalScope, Release
@@ -66,6 +67,7 @@ class Outcome:
 
     `measurements` are all that were made, in their order. Where the linear estimate
     comes from some of them, `stacked` holds these as one, and the release keeps that.
+    `listed` is a list of cells, where that is all that is published.
 
     Examples
     --------
@@ -80,6 +82,7 @@ class Outcome:
     unfitted: FloatArray | None = None
     interval_scope: IntervalScope = "noise"
     stacked: Measurement | None = None
+    listed: ListedCells | None = None
 
     @property
     def fresh(self) -> bool:
@@ -181,8 +184,8 @@ class Mechanism(Paid, ABC):
             raise DomainError(
                 f"{type(self).__name__} lists the cells of the domain",
                 received=f"a wide domain of {policy.domain.size:,} cells",
-                way_out="Publish tables with Contingency, or take a marginal: "
-                "TablePolicy.through, domain.marginal",
+                way_out="List its heavy cells with SparseLaplace, publish tables with "
+                "Contingency, or take a marginal: TablePolicy.through, domain.marginal",
             )
         if workload.domain.attributes != policy.domain.attributes:
             raise DomainError(

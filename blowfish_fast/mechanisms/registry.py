@@ -19,9 +19,15 @@ from blowfish_fast.measure.selectors.partitions.base import Partition
 from .base import Mechanism
 from .contingency import Contingency
 from .laplace import Gaussian
+from .sparse import SparseGaussian, SparseLaplace
 
 TABLE_MECHANISMS: dict[str, type[Mechanism]] = {Contingency.name: Contingency}
 """Mechanisms of many tables: who wants one histogram does not walk them."""
+
+LIST_MECHANISMS: dict[str, type[Mechanism]] = {
+    kind.name: kind for kind in (SparseLaplace, SparseGaussian)
+}
+"""Mechanisms that list heavy cells, of a domain of any size, and estimate no others."""
 
 RHO_MECHANISMS: dict[str, type[Mechanism]] = {Gaussian.name: Gaussian}
 """Mechanisms that take no epsilon alone; all others take either currency."""
@@ -29,10 +35,11 @@ RHO_MECHANISMS: dict[str, type[Mechanism]] = {Gaussian.name: Gaussian}
 MECHANISMS: dict[str, type[Mechanism]] = {
     kind.name: kind
     for kind in (getattr(mechanisms, name) for name in mechanisms.__all__)
-    if issubclass(kind, Mechanism) and kind not in (Mechanism, Contingency, Gaussian)
+    if issubclass(kind, Mechanism)
+    and kind not in (Mechanism, Contingency, Gaussian, *LIST_MECHANISMS.values())
 }
 
-OWN = {**MECHANISMS, **TABLE_MECHANISMS, **RHO_MECHANISMS}
+OWN = {**MECHANISMS, **TABLE_MECHANISMS, **LIST_MECHANISMS, **RHO_MECHANISMS}
 """Every mechanism that the package defines, and has proved."""
 
 GROUP = "blowfish_fast.mechanisms"

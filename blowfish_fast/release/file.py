@@ -224,11 +224,8 @@ def read_archive(
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             _check_members(archive)
-            if name == "release.json" and "tables.json" in archive.namelist():
-                raise ReleaseFileError(
-                    "the file holds many tables. Read it with TablesRelease.load, or "
-                    "ask one of them: blowfish answer FILE --by COLUMN"
-                )
+            if name == "release.json":
+                _refuse_other_kinds(archive.namelist())
             restore = partial(_restore_array, archive)
             plain = json.loads(_member(archive, name), object_hook=restore)
             if plain.get("format") != FORMAT:
@@ -246,6 +243,19 @@ def read_archive(
             "the release file is damaged or was not written by Release.save "
             f"({type(problem).__name__}); ask for a fresh copy"
         ) from None
+
+
+def _refuse_other_kinds(members: list[str]) -> None:
+    """Say how a file is read that holds no histogram."""
+    if "tables.json" in members:
+        raise ReleaseFileError(
+            "the file holds many tables. Read it with TablesRelease.load, or ask one "
+            "of them: blowfish answer FILE --by COLUMN"
+        )
+    if "cells.json" in members:
+        raise ReleaseFileError(
+            "the file holds a list of cells. Read it with SparseRelease.load"
+        )
 
 
 def pack_measurement(measurement: Measurement) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import numpy as np
 from blowfish_fast._support.typing import AnyArray, FloatArray, IntArray
 from blowfish_fast._support.validation import as_whole, malformed_as, quoted
 from blowfish_fast.data.buckets import Buckets
-from blowfish_fast.data.domain import Domain
+from blowfish_fast.data.domain import Domain, is_wide
 from blowfish_fast.errors import CountsError, DomainError, SizeError, WorkloadError
 
 RandomLike = int | np.random.Generator
@@ -109,8 +109,12 @@ class Workload(ABC):
     declared: bool = True
     """Whether these are the queries that will be asked, not a sample of what may be."""
 
+    takes_wide: ClassVar[bool] = False
+    """Whether it can be stated over a `WideDomain`, whose cells nobody lists."""
+
     def __init__(self, domain: Domain) -> None:
-        if not isinstance(domain, Domain):
+        wide = self.takes_wide and is_wide(domain)
+        if not wide and not isinstance(domain, Domain):
             raise WorkloadError(
                 "a workload is stated over a Domain",
                 received=quoted(domain),

@@ -31,6 +31,7 @@ class Identity(Workload):
     """
 
     closed_form = "identity"
+    takes_wide = True
 
     @property
     def queries(self) -> int:

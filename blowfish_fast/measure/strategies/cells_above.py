@@ -1,0 +1,280 @@
+"""Noise on every cell, and only those published whose noisy count reaches a threshold.
+
+The list is drawn without visiting the empty cells (``docs/proofs/sparse_laplace.md``):
+
+    filled cells    3   910   7        each has its own noise, and is listed from T on
+    lifted places     ^     ^     ^    drawn as if all cells were empty; those that are
+                                       filled cells are dropped
+    list              .  910  .   .    both, in the order of the domain
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from functools import lru_cache, partial
+from typing import NamedTuple
+
+import numpy as np
+
+from blowfish_fast._support.typing import BoolArray, FloatArray, IntArray
+from blowfish_fast.data.sparse import FilledCells
+from blowfish_fast.errors import PolicyError, PrivacyError
+from blowfish_fast.kernels._arguments import RESOLVER_BASE, RESOLVER_BITS
+from blowfish_fast.kernels.sampling.exponential_choice import exponential_bounds
+from blowfish_fast.kernels.sampling.gap_digits import GapDigits, lifted_places
+from blowfish_fast.kernels.sampling.tail_bounds import (
+    gaussian_tail,
+    laplace_tail,
+    least_gaussian_threshold,
+    least_laplace_threshold,
+)
+from blowfish_fast.measure.budgets import Budget
+from blowfish_fast.measure.noise import WEIGHT_BITS, Scales, scales_within
+from blowfish_fast.measure.randomness import Randomness, WordStream
+from blowfish_fast.policies import Policy
+
+FILLED_AT_ONCE = 2**18
+"""Filled cells whose noise is held at a time; their number is private."""
+
+DOUBTFUL = 2.0**-36
+"""How close a word may come to a probability in floats before fractions decide."""
+
+
+class ListedCells(NamedTuple):
+    """Cells whose noisy counts reached a threshold, in the order of the domain; public.
+
+    `told` is the first cell of which nothing is said: the number of cells, unless the
+    list was cut after as many as were allowed.
+    """
+
+    keys: IntArray
+    noisy: IntArray
+    threshold: int
+    scales: Scales
+    cells: int
+    told: int
+
+    @property
+    def tail(self) -> Fraction:
+        """Probability that noise alone lifts an empty cell so far, rounded up."""
+        return false_share(self.scales, self.threshold)
+
+
+class CellsAbove:
+    """The list of cells at or above a public threshold, all cells with the same noise.
+
+    Parameters
+    ----------
+    cells : int
+        Number of cells of the domain.
+    threshold : int
+        Whole, and at least 1. It is a public number, and never follows the data.
+    most : int
+        How many cells are listed at most; further ones are cut off, in their order.
+    """
+
+    kind = "cells above"
+
+    def __init__(self, cells: int, threshold: int, most: int) -> None:
+        if type(threshold) is not int or threshold < 1 or most < 1:
+            raise PrivacyError(
+                "a list begins at a whole count of at least 1, and holds at least one",
+                received=f"{threshold!r}, {most!r}",
+            )
+        self.cells, self.threshold, self.most = cells, threshold, most
+
+    def scales(self, policy: Policy, budget: Budget | Fraction) -> Scales:
+        """Return the noise of one cell, which all cells share: Lemma SC5.
+
+        That of `Cells` on a domain of any size, without a rate for each of its cells.
+        """
+        return cell_scales(policy, budget)
+
+    def cost(self, policy: Policy, scales: Scales) -> Fraction:
+        """Return what the worst edge costs in the currency of the noise: Lemma SC5."""
+        return Fraction(moved_cells(policy) * int(scales.rates[0]), scales.unit)
+
+    def cost_in_rho(self, policy: Policy, scales: Scales) -> Fraction:
+        """Return the rho of the list, or a bound above it: Lemma SC5."""
+        if scales.power == 2:
+            return self.cost(policy, scales)
+        rate = Fraction(int(scales.rates[0]), scales.unit)
+        return moved_cells(policy) * rate**2 / 2
+
+    def nothing(self, scales: Scales) -> ListedCells:
+        """Return a list without cells, for a dry run."""
+        none = np.zeros(0, dtype=np.int64)
+        return ListedCells(none, none, self.threshold, scales, self.cells, self.cells)
+
+    def draw(self, filled: FilledCells, scales: Scales, rng: Randomness) -> ListedCells:
+        """Draw the list from true counts, exactly: Lemma SC4.
+
+        Nothing here fails because of what was drawn: the list is cut, in the order of
+        the domain, where it would grow beyond `most`.
+        """
+        if scales.rates[0] <= 0:
+            raise PrivacyError("a list needs noise on every cell; nothing was drawn")
+        # Streams open in this order whatever the data are.
+        places = lifted_places(
+            rng.stream(), self.cells, _gap_law(scales, self.threshold, self.cells),
+            self.most + 1,
+        )  # fmt: skip
+        places = places[~_among(places, filled.keys)]
+        heights = self.threshold + _excess(scales, self.threshold, places.size, rng)
+        reached = self._filled_above(filled, scales, rng)
+        keys = np.concatenate([reached.keys, places])
+        order = np.argsort(keys, kind="stable")
+        noisy = np.concatenate([reached.counts, heights])[order]
+        keys = keys[order]
+        told = self.cells if keys.size <= self.most else int(keys[self.most])
+        kept = slice(0, self.most)
+        threshold = self.threshold
+        return ListedCells(keys[kept], noisy[kept], threshold, scales, self.cells, told)
+
+    def _filled_above(
+        self, filled: FilledCells, scales: Scales, rng: Randomness
+    ) -> FilledCells:
+        """Return the first filled cells that reach the threshold, and their counts."""
+        keys: list[IntArray] = [np.zeros(0, dtype=np.int64)]
+        counts: list[IntArray] = [np.zeros(0, dtype=np.int64)]
+        listed = 0
+        for start in range(0, filled.keys.size, FILLED_AT_ONCE):
+            part = slice(start, start + FILLED_AT_ONCE)
+            noisy = filled.counts[part] + _noise(scales, filled.counts[part].size, rng)
+            above = noisy >= self.threshold
+            keys.append(filled.keys[part][above])
+            counts.append(noisy[above])
+            listed += keys[-1].size
+            # What follows lies behind the cut, whatever it is.
+            if listed > self.most:
+                break
+        return FilledCells(np.concatenate(keys), np.concatenate(counts))
+
+
+def moved_cells(policy: Policy) -> int:
+    """Return how many cells the worst edge changes by one record: Lemma SC5."""
+    if policy.has_moves:
+        return 2
+    return 1 if policy.has_bottom else 0
+
+
+def cell_scales(policy: Policy, budget: Budget | Fraction) -> Scales:
+    """Return the scale that `Cells` gives to every cell, as one row: Lemma SC5."""
+    moved = moved_cells(policy)
+    if moved == 0:
+        raise PolicyError(
+            "a list of cells hides records that move, come or go, and under this "
+            "policy none does",
+            received=repr(policy),
+            way_out="Publish the counts as they are: nothing about them is secret",
+        )
+    weight = np.array([2**WEIGHT_BITS], dtype=np.int64)
+    none = np.zeros(1, dtype=np.bool_)
+    return scales_within(weight, moved * 2**WEIGHT_BITS, budget, none)
+
+
+def least_threshold(scales: Scales, cells: int, false_cells: Fraction) -> int:
+    """Return the least threshold that noise alone lifts so few empty cells to.
+
+    Public: it follows from scale, number of cells and the mean number asked for.
+    """
+    if scales.power == 1:
+        return least_laplace_threshold(_rate(scales), cells, false_cells)
+    return least_gaussian_threshold(_variance(scales), cells, false_cells)
+
+
+@lru_cache(maxsize=64)
+def _tail(power: int, spread: Fraction, threshold: int, bits: int) -> tuple[int, int]:
+    kind = laplace_tail if power == 1 else gaussian_tail
+    return kind(spread, threshold, bits)
+
+
+def false_share(scales: Scales, threshold: int) -> Fraction:
+    """Return the probability that noise reaches the threshold, rounded up."""
+    spread = _rate(scales) if scales.power == 1 else _variance(scales)
+    return Fraction(_tail(scales.power, spread, threshold, 128)[1], 2**128)
+
+
+def _gap_law(scales: Scales, threshold: int, cells: int) -> GapDigits:
+    spread = _rate(scales) if scales.power == 1 else _variance(scales)
+    levels = max((cells - 1).bit_length(), 1)
+    return _digits(scales.power, spread, threshold, levels)
+
+
+@lru_cache(maxsize=16)
+def _digits(power: int, spread: Fraction, threshold: int, levels: int) -> GapDigits:
+    return GapDigits(partial(_tail, power, spread, threshold), levels)
+
+
+def _rate(scales: Scales) -> Fraction:
+    return Fraction(int(scales.rates[0]), scales.unit)
+
+
+def _variance(scales: Scales) -> Fraction:
+    return Fraction(scales.unit, 2 * int(scales.rates[0]))
+
+
+def _noise(scales: Scales, size: int, rng: Randomness) -> IntArray:
+    rate = int(scales.rates[0])
+    if scales.power == 1:
+        return rng.laplace(scales.unit, rate, size=size)
+    return rng.gaussian(scales.unit, 2 * rate, size=size)
+
+
+def _among(places: IntArray, keys: IntArray) -> BoolArray:
+    """Mark the places that are keys; both ascend."""
+    if keys.size == 0:
+        return np.zeros(places.size, dtype=np.bool_)
+    nearest = np.minimum(np.searchsorted(keys, places), keys.size - 1)
+    among: BoolArray = keys[nearest] == places
+    return among
+
+
+def _excess(scales: Scales, threshold: int, size: int, rng: Randomness) -> IntArray:
+    """Draw Z - T given Z >= T, T at least 1, so often: Lemma SC6."""
+    rate = int(scales.rates[0])
+    if scales.power == 1:
+        return rng.geometric(scales.unit, rate, size=size)
+    # A geometric proposal at the slope of the law in T, kept as often as it falls
+    # faster: exp(-(T + g)^2 / 2v) = exp(-T^2 / 2v) exp(-g T / v) exp(-g^2 / 2v).
+    words, position = rng.stream(), 0
+    kept = [np.zeros(0, dtype=np.int64)]
+    missing = size
+    while missing > 0:
+        proposed = rng.geometric(
+            scales.unit, 2 * rate * threshold, size=missing + missing // 2 + 8
+        )
+        accepted = _with_chances(words, position, proposed, _variance(scales))
+        position += proposed.size
+        kept.append(proposed[accepted][:missing])
+        missing -= kept[-1].size
+    return np.concatenate(kept)
+
+
+def _with_chances(
+    words: WordStream, position: int, gaps: IntArray, variance: Fraction
+) -> BoolArray:
+    """Mark each gap g with probability exp(-g^2 / 2v), exactly: Lemma SC6."""
+    drawn = words(position, gaps.size).astype(np.float64) * 2.0**-64
+    wide: FloatArray = gaps.astype(np.float64)
+    chance = np.exp(-wide * wide / (2.0 * float(variance)))
+    marked: BoolArray = drawn < chance
+    for at in np.flatnonzero(np.abs(drawn - chance) <= DOUBTFUL).tolist():
+        exponent = Fraction(int(gaps[at]) ** 2) / (2 * variance)
+        marked[at] = _keeps(words, position + at, exponent)
+    return marked
+
+
+def _keeps(words: WordStream, position: int, exponent: Fraction) -> bool:
+    """Return whether the number that begins at `position` lies below exp(-exponent)."""
+    word, bits = int(words(position, 1)[0]), 64
+    further = RESOLVER_BASE + (position << RESOLVER_BITS)
+    while True:
+        low, high = exponential_bounds(exponent, bits // 3 + 8)
+        if word + 1 <= math.floor(low * (1 << bits)):
+            return True
+        if word >= math.ceil(high * (1 << bits)):
+            return False
+        word, bits = word << 64 | int(words(further, 1)[0]), bits + 64
+        further += 1

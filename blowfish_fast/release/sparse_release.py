@@ -1,0 +1,350 @@
+"""What `SparseLaplace` publishes: heavy cells, and what is known of the others."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, NoReturn, Self
+
+import numpy as np
+
+from blowfish_fast._support.typing import AnyArray, IntArray
+from blowfish_fast._support.validation import as_confidence, as_integers, quoted
+from blowfish_fast.data.domain import Attributes, Domain, WideDomain
+from blowfish_fast.data.frames import Table, cell_columns
+from blowfish_fast.data.persons import MOST_COUNTED_ONCE, units_per_person
+from blowfish_fast.data.records import cell_blocks, domain_with_rules
+from blowfish_fast.errors import DomainError, NoEstimateError, ReleaseFileError
+from blowfish_fast.measure.strategies.cells_above import ListedCells
+
+from .file import LARGEST_UNITS, narrowed, read_archive, read_scales, write_archive
+from .guarantee import Guarantee
+from .listed_intervals import NoiseTail, beforehand_bounds, listed_bounds
+from .release import Release
+
+MEMBER = "cells.json"
+"""The part of the file that says what it holds."""
+
+
+class SparseRelease(Release):
+    """A list of cells whose noisy counts reached a public threshold.
+
+    Attributes
+    ----------
+    threshold : int, or float where persons count once
+        The least noisy count that was listed.
+    expected_false_cells : float
+        How many cells would be listed, in the mean, if all were empty.
+    complete : bool
+        Whether the list reaches the end of the domain. A list that grew too long ends
+        after the cells that fitted, and nothing is known of those behind them.
+
+    Examples
+    --------
+    >>> import blowfish_fast as bf
+    >>> line = bf.Domain(2**20, names=["port"])
+    >>> mechanism = bf.SparseLaplace(bf.policies.AddRemove(line), epsilon=1)
+    >>> counts = np.zeros(2**20, dtype=int)
+    >>> counts[[80, 443]] = [500, 2000]
+    >>> release = mechanism.release(counts, rng=3)
+    >>> release.threshold, release.complete
+    (14, True)
+    >>> print(release.cells())             # taken from the list: two may be empty
+      port  count   low  high
+        80    500   497   503
+       443   2001  1998  2004
+    382465     14     0    16
+    928395     16     0    19
+    >>> print(release.at([80, 22]))        # named before anybody looked
+    port  listed  count  low  high
+      80    True    500  497   503
+      22   False      0    0    16
+    """
+
+    listed: ListedCells
+
+    def __init__(
+        self,
+        *,
+        domain: Attributes,
+        listed: ListedCells,
+        mechanism: str,
+        guarantee: Guarantee,
+        details: Mapping[str, Any],
+        version: str,
+        units: int = 1,
+        identity: str = "",
+    ) -> None:
+        for one in (listed.keys, listed.noisy):
+            one.flags.writeable = False
+        for name, value in {
+            "domain": domain,
+            "listed": listed,
+            "mechanism": mechanism,
+            "guarantee": guarantee,
+            "measurements": (),
+            "details": MappingProxyType(dict(details)),
+            "version": version,
+            "units": units,
+            "identity": identity,
+            "certificates": (),
+            "interval_scope": "nothing",
+            "fresh": True,
+        }.items():
+            object.__setattr__(self, name, value)
+
+    @property
+    def estimate(self) -> NoReturn:
+        """Refuse: cells that were not listed have no estimate."""
+        raise NoEstimateError(
+            "this release lists heavy cells and holds no estimate of the others",
+            way_out="Ask release.cells() for the list, or release.at(cells) for cells "
+            "that you name; ranges are released with Dawa",
+        )
+
+    @property
+    def threshold(self) -> int | float:
+        """The least noisy count that was listed."""
+        least = self.listed.threshold
+        return least if self.units == 1 else least / self.units
+
+    @property
+    def expected_false_cells(self) -> float:
+        """How many cells would be listed, in the mean, if all were empty."""
+        return float(self.listed.cells * self.listed.tail)
+
+    @property
+    def complete(self) -> bool:
+        """Whether the list reaches the end of the domain."""
+        return self.listed.told == self.listed.cells
+
+    def __len__(self) -> int:
+        return int(self.listed.keys.size)
+
+    @property
+    def _tail(self) -> NoiseTail:
+        return NoiseTail(self.listed.scales, self.listed.threshold)
+
+    def cells(self, confidence: float = 0.95, *, together: bool = False) -> Table:
+        """Return the listed cells in the order of the domain, with their intervals.
+
+        Parameters
+        ----------
+        confidence : float
+            Of each interval to hold the true count, given that the cell is listed. It
+            reaches down to 0 where an empty cell may have been lifted so far.
+        together : bool
+            Whether all intervals hold at once with that confidence.
+
+        Returns
+        -------
+        Table
+            A column for each attribute (two for cells between edges), then `count`,
+            `low` and `high`.
+        """
+        miss = 1.0 - as_confidence(confidence)
+        noisy = self.listed.noisy
+        share = miss / max(noisy.size, 1) if together else miss
+        bounds = listed_bounds(noisy, self.listed.threshold, self._tail, share)
+        columns = cell_columns(self.domain, self._places(self.listed.keys))
+        columns["count"], columns["low"], columns["high"] = (
+            self._in_persons(one) for one in (noisy, *bounds)
+        )
+        return Table(columns, experiment=not self.private)
+
+    def to_table(self, confidence: float | None = 0.95) -> Table:
+        """Return `cells`; without intervals if `confidence` is None."""
+        if confidence is not None:
+            return self.cells(confidence)
+        columns = cell_columns(self.domain, self._places(self.listed.keys))
+        columns["count"] = self._in_persons(self.listed.noisy)
+        return Table(columns, experiment=not self.private)
+
+    def at(
+        self, cells: Any, confidence: float = 0.95, *, together: bool = False
+    ) -> Table:
+        """Return what is known of cells named beforehand, listed or not.
+
+        Name cells before you see the list: for cells that are taken from it, `cells`
+        has the intervals that hold.
+
+        Parameters
+        ----------
+        cells : mapping or table of columns, or a column
+            Values of the attributes as `SparseHistogram.from_records` takes them; for
+            an attribute without edges or levels, cell numbers.
+        confidence : float
+            Of each interval to hold the true count.
+        together : bool
+            Whether all intervals hold at once with that confidence.
+
+        Returns
+        -------
+        Table
+            A column for each attribute, then `listed`, `count` (0 where it was not
+            listed), `low` and `high`, which is infinite behind the end of a list that
+            was cut.
+        """
+        miss = 1.0 - as_confidence(confidence)
+        keys = self._keys(cells)
+        share = miss / max(keys.size, 1) if together else miss
+        known, noisy = self.listed.keys, self.listed.noisy
+        if known.size:
+            nearest = np.minimum(np.searchsorted(known, keys), known.size - 1)
+            found, counts = known[nearest] == keys, noisy[nearest]
+        else:
+            found, counts = np.zeros(keys.size, dtype=np.bool_), np.zeros_like(keys)
+        half = self._tail.half_width(share)
+        low, high = beforehand_bounds(counts, found, self.listed.threshold, half)
+        columns = cell_columns(self.domain, self._places(keys))
+        columns["listed"] = found
+        columns["count"] = self._in_persons(np.where(found, counts, 0))
+        columns["low"], columns["high"] = self._in_persons(low), self._in_persons(high)
+        if not self.complete:
+            behind = keys >= self.listed.told
+            columns["high"] = np.where(behind, math.inf, columns["high"])
+        return Table(columns, experiment=not self.private)
+
+    def _keys(self, cells: Any) -> IntArray:
+        """Return the numbers of cells from values of their attributes."""
+        wide: Any = self.domain
+        if self.domain.ndim == 1 and not isinstance(cells, Mapping):
+            (attribute,) = self.domain.attributes
+            if attribute.cuts is None and attribute.levels is None:
+                numbers = as_integers(cells, "cells").reshape(-1)
+                if ((numbers < 0) | (numbers >= self.domain.size)).any():
+                    raise DomainError(
+                        f"cells are numbered from 0 to {self.domain.size - 1:,}",
+                        received=quoted(cells),
+                    )
+                return numbers
+        domain, rules = domain_with_rules(wide, None, None)
+        return np.concatenate(list(cell_blocks(domain, rules, cells)))
+
+    def _places(self, keys: IntArray) -> list[IntArray]:
+        places: list[IntArray] = []
+        rest = keys
+        for size in reversed(self.domain.shape):
+            rest, place = np.divmod(rest, np.int64(size))
+            places.append(place)
+        return places[::-1]
+
+    def _in_persons(self, units: AnyArray) -> AnyArray:
+        return units if self.units == 1 else units / self.units
+
+    def answer(self, workload: Any) -> NoReturn:
+        """Refuse: a list of heavy cells misses nearly all of a range."""
+        self._refuse_queries()
+
+    def intervals(self, workload: Any, *_: Any, **__: Any) -> NoReturn:
+        """Refuse: ask `cells`, or `at`."""
+        self._refuse_queries()
+
+    def where(self, *_: Any, **__: Any) -> NoReturn:
+        """Refuse: ask `cells`, or `at`."""
+        self._refuse_queries()
+
+    def _refuse_queries(self) -> NoReturn:
+        raise NoEstimateError(
+            "this release lists heavy cells; a range also holds light ones, which it "
+            "misses",
+            way_out="Ask release.cells() or release.at(cells); release ranges with "
+            "Dawa",
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data: domain, threshold, listed cells, guarantee."""
+        return {
+            **self._facts(),
+            "threshold": self.threshold,
+            "complete": self.complete,
+            "cells": self.listed.keys.tolist(),
+            "counts": self._in_persons(self.listed.noisy).tolist(),
+        }
+
+    def to_bytes(self) -> bytes:
+        """Return the release as the bytes of its file."""
+        listed = self.listed
+        content = {
+            "format": 1,
+            "version": self.version,
+            "identity": self.identity,
+            "mechanism": self.mechanism,
+            "domain": self.domain.to_dict(),
+            "wide": isinstance(self.domain, WideDomain),
+            "guarantee": self.guarantee.to_dict(),
+            "details": self.details,
+            "units": self.units,
+            "keys": narrowed(listed.keys),
+            "noisy": narrowed(listed.noisy),
+            "threshold": listed.threshold,
+            "told": listed.told,
+            "rates": listed.scales.rates,
+            "unit": listed.scales.unit,
+            "exact": listed.scales.exact,
+            "power": listed.scales.power,
+        }
+        return write_archive(MEMBER, content)
+
+    @classmethod
+    def from_bytes(cls, content: bytes) -> Self:
+        """Read a release from `to_bytes`."""
+        return cls(**read_archive(content, MEMBER, _rebuild))
+
+    @staticmethod
+    def is_file(content: bytes) -> bool:
+        """Return whether bytes begin like the file of a list of cells."""
+        return MEMBER.encode() in content[:64]
+
+    def __repr__(self) -> str:
+        return f"SparseRelease({len(self):,} cells listed, {self._in_short()})"
+
+    def _repr_html_(self) -> str:
+        from blowfish_fast._support.html import panel
+
+        rows = [
+            ("cells of the domain", f"{self.domain.size:,}"),
+            ("cells listed", f"{len(self):,}"),
+            ("threshold", f"{self.threshold:g}"),
+            ("false cells, in the mean", f"{self.expected_false_cells:.3g}"),
+        ]
+        seeded = "" if self.private else "Seeded: an experiment that protects nobody."
+        return panel(repr(self), rows, sentence=str(self.guarantee), warning=seeded)
+
+
+def _rebuild(content: dict[str, Any]) -> dict[str, Any]:
+    kind: Any = WideDomain if content["wide"] else Domain
+    domain = kind.from_dict(content["domain"])
+    keys = np.asarray(content["keys"], dtype=np.int64)
+    noisy = np.asarray(content["noisy"], dtype=np.int64)
+    scales, threshold = read_scales(content), int(content["threshold"])
+    told, cells = int(content["told"]), domain.size
+    fits = (
+        keys.ndim == 1
+        and noisy.shape == keys.shape
+        and (np.diff(keys) > 0).all()
+        and (not keys.size or (keys[0] >= 0 and keys[-1] < told))
+        and threshold >= 1
+        and (noisy >= threshold).all()
+        and 1 <= told <= cells <= 2**62
+    )
+    unit = LARGEST_UNITS.get(scales.power, 0)
+    law = scales.rates.shape == scales.exact.shape == (1,) and scales.rates[0] > 0
+    if not (fits and law and 1 <= scales.unit <= unit):
+        raise ReleaseFileError("the listed cells do not fit the domain or the noise")
+    units = int(content["units"])
+    if not 1 <= units <= units_per_person(MOST_COUNTED_ONCE):
+        raise ReleaseFileError("a release counts in whole parts of a person")
+    if not isinstance(content["details"], dict):
+        raise ReleaseFileError("the details have no names")
+    return {
+        "domain": domain,
+        "listed": ListedCells(keys, noisy, threshold, scales, cells, told),
+        "mechanism": str(content["mechanism"]),
+        "guarantee": Guarantee.from_dict(content["guarantee"]),
+        "details": content["details"],
+        "version": str(content["version"]),
+        "units": units,
+        "identity": str(content.get("identity", "")),
+    }
