@@ -15,7 +15,11 @@ from types import ModuleType
 
 import pytest
 
-from blowfish_fast.mechanisms.registry import MECHANISMS, TABLE_MECHANISMS
+from blowfish_fast.mechanisms.registry import (
+    LIST_MECHANISMS,
+    MECHANISMS,
+    TABLE_MECHANISMS,
+)
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "blowfish_fast"
@@ -225,9 +229,12 @@ def _classes_in(path, words):
     return bool(public) and all(re.search(rf"\b{name}\b", words) for name in public)
 
 
-@pytest.mark.parametrize("name", sorted({*MECHANISMS, *TABLE_MECHANISMS}))
+PROVED = {**MECHANISMS, **TABLE_MECHANISMS, **LIST_MECHANISMS}
+
+
+@pytest.mark.parametrize("name", sorted(PROVED))
 def test_mechanisms_state_the_six_labels_and_have_a_proof(name):
-    mechanism = {**MECHANISMS, **TABLE_MECHANISMS}[name]
+    mechanism = PROVED[name]
     for label in LABELS:
         assert f"{label}:" in mechanism.__doc__, f"{name} lacks {label}"
     assert ">>>" in mechanism.__doc__

@@ -9,7 +9,19 @@ from __future__ import annotations
 from time import perf_counter
 from typing import Any, ClassVar
 
-from blowfish_fast import Dawa, Laplace, Ledger, policies, workloads
+import numpy as np
+
+from blowfish_fast import (
+    Dawa,
+    Domain,
+    Laplace,
+    Ledger,
+    SparseHistogram,
+    SparseLaplace,
+    WideDomain,
+    policies,
+    workloads,
+)
 from blowfish_fast.measure.selectors.partitions import DyadicTree, LeastCost
 from blowfish_fast.mechanisms.registry import MECHANISMS
 
@@ -49,6 +61,26 @@ class LaplaceRelease(Waited):
         domain, data = line(cells)
         stated = policies.POLICIES[policy](domain)
         mechanism = Laplace(stated, workloads.Identity(domain), epsilon=EPSILON)
+        return lambda: mechanism.release(data)
+
+
+class SparseCells(Timed):
+    """CPU time of a list of heavy cells, of 2^56 cells of which so many are filled."""
+
+    params: ClassVar[list[Any]] = [
+        [10**4] if SMALL else [10**5, 10**6, 10**7],
+        [1, 1000],
+    ]
+
+    def prepare(self, filled: int, false_cells: int) -> Call:
+        half = Domain(2**28, names=["half"])
+        domain = WideDomain.product(half, Domain(2**28, names=["rest"]))
+        keys = np.random.default_rng(1).integers(0, 2**28, (2, filled))
+        table = {"half": keys[0], "rest": keys[1]}
+        data = SparseHistogram.from_records(domain, table)
+        mechanism = SparseLaplace(
+            policies.AddRemove(domain), epsilon=EPSILON, false_cells=false_cells
+        )
         return lambda: mechanism.release(data)
 
 

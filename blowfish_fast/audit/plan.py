@@ -12,10 +12,10 @@ from typing import NamedTuple
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.mechanisms.registry import (
     OWN,
+    RHO_LIST_MECHANISMS,
     RHO_MECHANISMS,
     find_mechanism,
 )
-from blowfish_fast.mechanisms.sparse import SparseGaussian
 from blowfish_fast.policies import Policy
 
 from .choices import selector_names
@@ -146,7 +146,7 @@ def tasks(plan: AuditPlan, mechanisms: Iterable[str] | None = None) -> list[Audi
         listed += [
             AuditTask("power", name, 4, "add_remove")
             for name in chosen
-            if name not in (*RHO_MECHANISMS, SparseGaussian.name)
+            if name not in {**RHO_MECHANISMS, **RHO_LIST_MECHANISMS}
         ]
     if plan.excesses and mechanisms is None:
         listed += [

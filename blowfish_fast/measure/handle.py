@@ -267,7 +267,7 @@ class Handle:
     ) -> Chosen:
         """Charge, then list the cells whose noisy counts reach a public threshold.
 
-        Lemma SC1: the list is a function of what `Cells` would publish.
+        Lemma SL1: the list is a function of what `Cells` would publish.
         """
         price = self._read(budget)
         scales = self._priced(lister, price)

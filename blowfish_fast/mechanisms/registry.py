@@ -24,22 +24,29 @@ from .sparse import SparseGaussian, SparseLaplace
 TABLE_MECHANISMS: dict[str, type[Mechanism]] = {Contingency.name: Contingency}
 """Mechanisms of many tables: who wants one histogram does not walk them."""
 
-LIST_MECHANISMS: dict[str, type[Mechanism]] = {
-    kind.name: kind for kind in (SparseLaplace, SparseGaussian)
-}
+LIST_MECHANISMS: dict[str, type[Mechanism]] = {SparseLaplace.name: SparseLaplace}
 """Mechanisms that list heavy cells, of a domain of any size, and estimate no others."""
 
 RHO_MECHANISMS: dict[str, type[Mechanism]] = {Gaussian.name: Gaussian}
 """Mechanisms that take no epsilon alone; all others take either currency."""
 
+RHO_LIST_MECHANISMS: dict[str, type[Mechanism]] = {SparseGaussian.name: SparseGaussian}
+"""Mechanisms that list heavy cells, paid in rho."""
+
 MECHANISMS: dict[str, type[Mechanism]] = {
     kind.name: kind
     for kind in (getattr(mechanisms, name) for name in mechanisms.__all__)
     if issubclass(kind, Mechanism)
-    and kind not in (Mechanism, Contingency, Gaussian, *LIST_MECHANISMS.values())
+    and kind not in (Mechanism, Contingency, Gaussian, SparseGaussian, SparseLaplace)
 }
 
-OWN = {**MECHANISMS, **TABLE_MECHANISMS, **LIST_MECHANISMS, **RHO_MECHANISMS}
+OWN = {
+    **MECHANISMS,
+    **TABLE_MECHANISMS,
+    **LIST_MECHANISMS,
+    **RHO_MECHANISMS,
+    **RHO_LIST_MECHANISMS,
+}
 """Every mechanism that the package defines, and has proved."""
 
 GROUP = "blowfish_fast.mechanisms"

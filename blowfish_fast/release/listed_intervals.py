@@ -74,7 +74,7 @@ class Bounds(NamedTuple):
 def beforehand_bounds(
     noisy: IntArray, listed: BoolArray, threshold: int, half: int
 ) -> Bounds:
-    """Return intervals of cells named before the list was seen: Lemma SC8.
+    """Return intervals of cells named before the list was seen: Lemma SL8.
 
     Parameters
     ----------
@@ -90,7 +90,7 @@ def beforehand_bounds(
 def listed_bounds(
     noisy: IntArray, threshold: int, tail: NoiseTail, miss: float
 ) -> Bounds:
-    """Return intervals of cells taken from the list, given that they are: Lemma SC9.
+    """Return intervals of cells taken from the list, given that they are: Lemma SL9.
 
     Parameters
     ----------

@@ -112,9 +112,10 @@ def _package(dotted: str) -> str:
 
 
 def _registry() -> dict[str, Any]:
-    """Return every mechanism that has a guide, those of many tables too."""
+    """Return every mechanism that has a guide, those of tables and lists too."""
     module = importlib.import_module(f"{ROOT}.mechanisms.registry")
-    return {**module.MECHANISMS, **module.TABLE_MECHANISMS}
+    lists = {**module.TABLE_MECHANISMS, **module.LIST_MECHANISMS}
+    return {**module.MECHANISMS, **lists}
 
 
 def _guide(name: str) -> str:

@@ -25,6 +25,7 @@ from blowfish_fast.mechanisms.registry import (
 from blowfish_fast.policies import Policy
 from blowfish_fast.release.guarantee import promise_words, recipe_name
 from blowfish_fast.release.release import Release
+from blowfish_fast.release.sparse_release import SparseRelease
 from blowfish_fast.release.table_errors import TableErrors
 from blowfish_fast.release.tables_release import TablesRelease
 from blowfish_fast.workloads import Identity
@@ -223,6 +224,22 @@ def explain_attack(
     return attack_section(policy, budget, sure), [one._asdict() for one in sure]
 
 
+def _list_section(release: SparseRelease) -> Section:
+    """Say which cells are listed, and what is not known of the others."""
+    told = [
+        f"Cells whose noisy counts reach {release.threshold:,} are listed; lighter "
+        "ones are missed.",
+        f"In the mean {release.expected_false_cells:.3g} cells are listed though "
+        "they are empty: noise goes on every cell.",
+    ]
+    if not release.complete:
+        told.append(
+            "The list was cut where it grew too long; nothing is known of the cells "
+            "behind its end."
+        )
+    return Section("What is listed", told)
+
+
 def explain_release(
     release: Release, file: str
 ) -> tuple[dict[str, Any], list[Section]]:
@@ -233,6 +250,8 @@ def explain_release(
     what = (
         f"{len(release.asked):,} tables of {release.domain.ndim} columns"
         if isinstance(release, TablesRelease)
+        else f"A list of {len(release):,} of {release.domain.size:,} cells"
+        if isinstance(release, SparseRelease)
         else f"An estimate of the counts of {release.domain.size:,} cells"
     )
     name = recipe_name(release)
@@ -261,6 +280,9 @@ def explain_release(
         about["tables"] = len(release.asked)
         about["errors"] = errors.to_table().to_dict()
         return about, [*sections, _tables_section(errors)]
+    if isinstance(release, SparseRelease):
+        about |= {"kind": "list", "threshold": release.threshold}
+        return about, [*sections, _list_section(release)]
     attack, sure = explain_attack(policy, promise.budget)
     covered = release.interval_scope == "noise"
     about["cells"] = release.domain.size

@@ -2,7 +2,7 @@
 
 Each cell is lifted with probability p, independently. From one lifted cell to the next
 lies a gap G with P(G >= g) = q^g, q = 1 - p, and the binary digits of a gap are
-independent (Lemma SC3), so that one random word decides one digit:
+independent (Lemma SL3), so that one random word decides one digit:
 
     cells   . . . . . ^ . . ^ . . . . . . . . ^ . . .        ^ lifted
     gaps    5           2     8                 beyond
@@ -68,7 +68,7 @@ class GapDigits:
         )
 
     def enclose(self, digit: int, bits: int) -> Enclosure:
-        """Enclose 2^bits P(digit = 1); the last digit is "beyond": Lemma SC3."""
+        """Enclose 2^bits P(digit = 1); the last digit is "beyond": Lemma SL3."""
         work = self._work(bits)
         low, high = self._powers(bits)[digit]
         if digit == self.levels:
@@ -110,7 +110,7 @@ class GapDigits:
 
 
 def lifted_places(words: Words, cells: int, law: GapDigits, most: int) -> IntArray:
-    """Draw which of `cells` empty cells are lifted, ascending: Lemma SC4.
+    """Draw which of `cells` empty cells are lifted, ascending: Lemma SL4.
 
     Parameters
     ----------

@@ -25,7 +25,7 @@ SPARE_BITS = 64
 
 
 def laplace_tail(rate: Fraction, threshold: int, bits: int) -> Enclosure:
-    """Enclose P(Z >= T) = a^T / (1 + a), a = exp(-rate), T at least 1: Lemma SC2.
+    """Enclose P(Z >= T) = a^T / (1 + a), a = exp(-rate), T at least 1: Lemma SL2.
 
     Examples
     --------
@@ -41,7 +41,7 @@ def laplace_tail(rate: Fraction, threshold: int, bits: int) -> Enclosure:
 
 
 def gaussian_tail(variance: Fraction, threshold: int, bits: int) -> Enclosure:
-    """Enclose P(Z >= T), Z on the integers as exp(-z^2 / 2v), T at least 1: Lemma SC2.
+    """Enclose P(Z >= T), Z on the integers as exp(-z^2 / 2v), T at least 1: Lemma SL2.
 
     Examples
     --------

@@ -85,18 +85,18 @@ class CellsAbove:
         self.cells, self.threshold, self.most = cells, threshold, most
 
     def scales(self, policy: Policy, budget: Budget | Fraction) -> Scales:
-        """Return the noise of one cell, which all cells share: Lemma SC5.
+        """Return the noise of one cell, which all cells share: Lemma SL5.
 
         That of `Cells` on a domain of any size, without a rate for each of its cells.
         """
         return cell_scales(policy, budget)
 
     def cost(self, policy: Policy, scales: Scales) -> Fraction:
-        """Return what the worst edge costs in the currency of the noise: Lemma SC5."""
+        """Return what the worst edge costs in the currency of the noise: Lemma SL5."""
         return Fraction(moved_cells(policy) * int(scales.rates[0]), scales.unit)
 
     def cost_in_rho(self, policy: Policy, scales: Scales) -> Fraction:
-        """Return the rho of the list, or a bound above it: Lemma SC5."""
+        """Return the rho of the list, or a bound above it: Lemma SL5."""
         if scales.power == 2:
             return self.cost(policy, scales)
         rate = Fraction(int(scales.rates[0]), scales.unit)
@@ -108,7 +108,7 @@ class CellsAbove:
         return ListedCells(none, none, self.threshold, scales, self.cells, self.cells)
 
     def draw(self, filled: FilledCells, scales: Scales, rng: Randomness) -> ListedCells:
-        """Draw the list from true counts, exactly: Lemma SC4.
+        """Draw the list from true counts, exactly: Lemma SL4.
 
         Nothing here fails because of what was drawn: the list is cut, in the order of
         the domain, where it would grow beyond `most`.
@@ -153,14 +153,14 @@ class CellsAbove:
 
 
 def moved_cells(policy: Policy) -> int:
-    """Return how many cells the worst edge changes by one record: Lemma SC5."""
+    """Return how many cells the worst edge changes by one record: Lemma SL5."""
     if policy.has_moves:
         return 2
     return 1 if policy.has_bottom else 0
 
 
 def cell_scales(policy: Policy, budget: Budget | Fraction) -> Scales:
-    """Return the scale that `Cells` gives to every cell, as one row: Lemma SC5."""
+    """Return the scale that `Cells` gives to every cell, as one row: Lemma SL5."""
     moved = moved_cells(policy)
     if moved == 0:
         raise PolicyError(
@@ -232,7 +232,7 @@ def _among(places: IntArray, keys: IntArray) -> BoolArray:
 
 
 def _excess(scales: Scales, threshold: int, size: int, rng: Randomness) -> IntArray:
-    """Draw Z - T given Z >= T, T at least 1, so often: Lemma SC6."""
+    """Draw Z - T given Z >= T, T at least 1, so often: Lemma SL6."""
     rate = int(scales.rates[0])
     if scales.power == 1:
         return rng.geometric(scales.unit, rate, size=size)
@@ -255,7 +255,7 @@ def _excess(scales: Scales, threshold: int, size: int, rng: Randomness) -> IntAr
 def _with_chances(
     words: WordStream, position: int, gaps: IntArray, variance: Fraction
 ) -> BoolArray:
-    """Mark each gap g with probability exp(-g^2 / 2v), exactly: Lemma SC6."""
+    """Mark each gap g with probability exp(-g^2 / 2v), exactly: Lemma SL6."""
     drawn = words(position, gaps.size).astype(np.float64) * 2.0**-64
     wide: FloatArray = gaps.astype(np.float64)
     chance = np.exp(-wide * wide / (2.0 * float(variance)))

@@ -30,6 +30,7 @@ from blowfish_fast.errors import InputError, IntervalError, ReleaseFileError
 from blowfish_fast.release.file import write_bytes
 from blowfish_fast.release.guarantee import recipe_name
 from blowfish_fast.release.release import Release
+from blowfish_fast.release.sparse_release import SparseRelease
 from blowfish_fast.release.tables_release import TablesRelease, refuse_former
 
 if TYPE_CHECKING:
@@ -63,9 +64,12 @@ STYLE = Path(__file__).with_name("page.css").read_text()
 
 
 def read_release(path: Path) -> Release:
-    """Return a saved release, of cells or of many tables."""
-    many = path.is_file() and TablesRelease.is_file(path.read_bytes()[:64])
-    return (TablesRelease if many else Release).load(path)
+    """Return a saved release: of all cells, of many tables, or a list of cells."""
+    begin = path.read_bytes()[:64] if path.is_file() else b""
+    for kind in (TablesRelease, SparseRelease):
+        if kind.is_file(begin):
+            return kind.load(path)
+    return Release.load(path)
 
 
 class Written(NamedTuple):
