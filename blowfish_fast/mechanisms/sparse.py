@@ -6,10 +6,9 @@ from fractions import Fraction
 from functools import partial
 from typing import Any, ClassVar, Self
 
-from blowfish_fast._support.validation import as_fraction, as_whole, quoted
+from blowfish_fast._support.validation import as_fraction, as_whole
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.data.histogram import Histogram
-from blowfish_fast.data.sparse import FilledCells, SparseHistogram
 from blowfish_fast.errors import DomainError, EpsilonError, InputError
 from blowfish_fast.measure.budgets import Budget
 from blowfish_fast.measure.handle import Handle
@@ -25,7 +24,7 @@ from blowfish_fast.release.guarantee import Guarantee, new_identity
 from blowfish_fast.release.sparse_release import SparseRelease
 from blowfish_fast.workloads import Identity
 
-from .base import Example, Mechanism, Outcome, _version, repeated
+from .base import Example, Mechanism, Outcome, _version, filled_cells, repeated
 
 MOST_CELLS = 2**62
 """Cells are numbered in 64 bits."""
@@ -217,21 +216,7 @@ class SparseLaplace(Mechanism):
         return LISTED_BYTES * listed + min(HELD_BYTES, 64 * self.domain.size)
 
     def _counts(self, data: Any) -> Any:
-        if isinstance(data, SparseHistogram):
-            if data.domain.attributes != self.domain.attributes:
-                raise DomainError(
-                    f"the data lies over {data.domain!r} and the mechanism over "
-                    f"{self.domain!r}; build both over one domain"
-                )
-            self.policy._check_bound(data.bound)
-            return FilledCells(data.keys, data.counts)
-        if isinstance(self.domain, Domain):
-            return FilledCells.of(super()._counts(data))
-        raise InputError(
-            "cells of a wide domain are listed from a SparseHistogram",
-            received=quoted(data),
-            way_out="Write SparseHistogram.from_records(domain, records)",
-        )
+        return filled_cells(self, data)
 
     @classmethod
     def example(

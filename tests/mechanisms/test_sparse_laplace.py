@@ -242,7 +242,7 @@ def test_policies_and_domains_that_cannot_be_listed_are_refused():
 
 def test_other_data_are_refused():
     made = bf.SparseLaplace(POLICY, epsilon=1)
-    with pytest.raises(InputError, match="listed from a SparseHistogram"):
+    with pytest.raises(InputError, match="those of a SparseHistogram"):
         made.release([1, 2, 3])
     other = bf.WideDomain.product(WIDE.marginal("second"), WIDE.marginal("address"))
     data = bf.SparseHistogram.from_records(other, {"address": [1], "second": [1]})
