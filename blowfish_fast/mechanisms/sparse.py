@@ -24,7 +24,8 @@ from blowfish_fast.release.guarantee import Guarantee, new_identity
 from blowfish_fast.release.sparse_release import SparseRelease
 from blowfish_fast.workloads import Identity
 
-from .base import Example, Mechanism, Outcome, _version, filled_cells, repeated
+from .base import Example, Mechanism, Outcome, _version, repeated
+from .wide_data import filled_cells
 
 MOST_CELLS = 2**62
 """Cells are numbered in 64 bits."""
