@@ -68,7 +68,20 @@ class GapDigits:
         )
 
     def enclose(self, digit: int, bits: int) -> Enclosure:
-        """Enclose 2^bits P(digit = 1); the last digit is "beyond": Lemma SL3."""
+        """Enclose 2^bits P(digit = 1); the last digit is "beyond": Lemma SL3.
+
+        Parameters
+        ----------
+        digit : int
+            Its number, from 0 for the lowest one.
+        bits : int
+            Of the enclosure.
+
+        Returns
+        -------
+        tuple of two int
+            Whole numbers below and above 2^bits times the probability.
+        """
         work = self._work(bits)
         low, high = self._powers(bits)[digit]
         if digit == self.levels:
@@ -96,7 +109,22 @@ class GapDigits:
         return powers
 
     def decide(self, digit: int, words: Words, position: int) -> bool:
-        """Read further bits of the word at `position` until its digit is certain."""
+        """Read further bits of the word at `position` until its digit is certain.
+
+        Parameters
+        ----------
+        digit : int
+            Its number.
+        words : callable
+            ``words(position, count)``.
+        position : int
+            Of the word that decides the digit.
+
+        Returns
+        -------
+        bool
+            Whether the digit is 1.
+        """
         word, bits = int(words(position, 1)[0]), WORD_BITS
         further = RESOLVER_BASE + (position << RESOLVER_BITS)
         while True:

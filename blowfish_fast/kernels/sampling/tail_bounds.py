@@ -1,7 +1,11 @@
 """How likely noise alone reaches a threshold: enclosed in whole numbers, and public.
 
 A probability p is enclosed by two integers, low <= 2^bits p <= high. What is decided by
-comparing random words with them is exact, since more bits can always be had.
+comparing random words with them is exact, since more bits can always be had:
+
+    p            .00000001 01000010 ... P(Z >= 5) = e^-5 / (1 + e^-1) at scale 1
+    8 bits       1 and 2                a word of 0 is below, one of 2 or more above
+    16 bits      322 and 323
 """
 
 from __future__ import annotations
@@ -27,6 +31,20 @@ SPARE_BITS = 64
 def laplace_tail(rate: Fraction, threshold: int, bits: int) -> Enclosure:
     """Enclose P(Z >= T) = a^T / (1 + a), a = exp(-rate), T at least 1: Lemma SL2.
 
+    Parameters
+    ----------
+    rate : Fraction
+        One over the scale of the noise.
+    threshold : int
+        T.
+    bits : int
+        Of the enclosure.
+
+    Returns
+    -------
+    tuple of two int
+        Whole numbers below and above 2^bits times the probability.
+
     Examples
     --------
     >>> low, high = laplace_tail(Fraction(1), 3, 40)
@@ -42,6 +60,20 @@ def laplace_tail(rate: Fraction, threshold: int, bits: int) -> Enclosure:
 
 def gaussian_tail(variance: Fraction, threshold: int, bits: int) -> Enclosure:
     """Enclose P(Z >= T), Z on the integers as exp(-z^2 / 2v), T at least 1: Lemma SL2.
+
+    Parameters
+    ----------
+    variance : Fraction
+        v, the parameter of the discrete Gaussian law.
+    threshold : int
+        T.
+    bits : int
+        Of the enclosure.
+
+    Returns
+    -------
+    tuple of two int
+        Whole numbers below and above 2^bits times the probability.
 
     Examples
     --------
@@ -103,6 +135,20 @@ def _scaled(exponent: Fraction, digits: int, work: int) -> Enclosure:
 def least_laplace_threshold(rate: Fraction, cells: int, most: Fraction) -> int:
     """Return the least T with cells * P(Z >= T) <= most for certain, at least 1.
 
+    Parameters
+    ----------
+    rate : Fraction
+        One over the scale of the noise.
+    cells : int
+        How many cells get noise.
+    most : Fraction
+        How many of them may reach T in the mean.
+
+    Returns
+    -------
+    int
+        T.
+
     Examples
     --------
     >>> least_laplace_threshold(Fraction(1, 10), 2**60, Fraction(1))
@@ -125,6 +171,20 @@ def least_laplace_threshold(rate: Fraction, cells: int, most: Fraction) -> int:
 
 def least_gaussian_threshold(variance: Fraction, cells: int, most: Fraction) -> int:
     """Return the least T with cells * P(Z >= T) <= most for certain, at least 1.
+
+    Parameters
+    ----------
+    variance : Fraction
+        The parameter of the discrete Gaussian law.
+    cells : int
+        How many cells get noise.
+    most : Fraction
+        How many of them may reach T in the mean.
+
+    Returns
+    -------
+    int
+        T.
 
     Examples
     --------
