@@ -147,6 +147,31 @@ class PrivacyError(BlowfishError):
     """A mechanism tried to do what its guarantee does not cover; nothing was drawn."""
 
 
+class FailedDrawError(BlowfishError):
+    """A release failed after it had looked at the data; these words never change.
+
+    What went wrong, and where, may depend on the draw, so nobody is told. A ledger
+    keeps the failure as the outcome of its charge: asking again returns it again.
+
+    Examples
+    --------
+    >>> FailedDrawError().code
+    'FailedDrawError'
+    """
+
+    def __init__(self) -> None:
+        super().__init__(
+            "the release failed after it had looked at the data, and what went wrong "
+            "may depend on the data, so it is not told",
+            way_out="The failure is what this release returns, and what it cost is "
+            "spent. Ask another question, or try this one on made-up data with a seed, "
+            "where errors are shown as they are",
+        )
+
+    def __reduce__(self) -> tuple[type[FailedDrawError], tuple[()]]:
+        return type(self), ()
+
+
 class DataDependentError(BlowfishError):
     """The error depends on the data, so it cannot be predicted without paying."""
 

@@ -38,7 +38,10 @@ def test_a_plain_message_is_its_own_rule_and_is_named_by_its_class():
     [
         one
         for one in vars(errors).values()
-        if isinstance(one, type) and issubclass(one, BlowfishError)
+        if isinstance(one, type)
+        and issubclass(one, BlowfishError)
+        # Takes no words at all.
+        and one is not errors.FailedDrawError
     ],
 )
 def test_fields_survive_the_way_to_another_process(kind):
@@ -47,3 +50,12 @@ def test_fields_survive_the_way_to_another_process(kind):
     assert str(copy) == "rule; received 2. out"
     assert vars(copy) == vars(problem)
     assert copy.data == {"attributes": 2}
+
+
+def test_a_failed_draw_has_the_same_words_everywhere_and_takes_no_others():
+    problem = errors.FailedDrawError()
+    again = pickle.loads(pickle.dumps(problem))
+    assert type(again) is errors.FailedDrawError
+    assert again.to_dict() == problem.to_dict()
+    with pytest.raises(TypeError):
+        errors.FailedDrawError("the rectangles' branch")

@@ -5,7 +5,8 @@ from __future__ import annotations
 import gc
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from threading import Lock
 
@@ -21,6 +22,7 @@ class CompilerWatch:
         self.alone, self.wanted = False, True
         self._depth, self._since, self._spent = 0, 0.0, 0.0
         self._collects = True
+        self._silences = 0
         self._lock = Lock()
 
     @property
@@ -29,6 +31,17 @@ class CompilerWatch:
         with self._lock:
             running = time.perf_counter() - self._since if self._depth else 0.0
             return self._spent + running
+
+    @contextmanager
+    def in_silence(self) -> Iterator[None]:
+        """Tell nobody for a while: what is compiled may depend on a private choice."""
+        with self._lock:
+            self._silences += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._silences -= 1
 
     def begin(self) -> None:
         """Note that a function is being compiled; those it calls are inside it."""
@@ -40,7 +53,9 @@ class CompilerWatch:
                 # Compiling makes many objects and little garbage.
                 self._collects = gc.isenabled()
                 gc.disable()
-            tell, self.tell = (self.tell, None) if first else (None, self.tell)
+            tell = None
+            if first and not self._silences:
+                tell, self.tell = self.tell, None
         if tell is not None:
             tell()
 

@@ -1,8 +1,10 @@
 """A budget of epsilon or of rho for one body of data, and what it was spent on.
 
-A request is charged, drawn and stored; from then on it is replayed for free. A crash
-never refunds: nothing leaves before the store, so the next attempt draws under the same
-charge (Lemma CO5). Malformed data and all that public values forbid are refused before.
+A request is checked, charged, drawn and stored; from then on it is replayed for free.
+A crash never refunds: nothing leaves before the store, so the next attempt draws under
+the same charge (Lemma CO5). Malformed data and all that public values forbid are
+refused before. Between charge and store nobody is told anything, and a failure there is
+stored as the outcome of the charge (Lemma HA4).
 """
 
 from __future__ import annotations
@@ -28,7 +30,7 @@ from blowfish_fast._support.validation import (
     quoted,
 )
 from blowfish_fast.data.frames import Table
-from blowfish_fast.errors import InputError, LedgerError, PolicyError
+from blowfish_fast.errors import FailedDrawError, InputError, LedgerError, PolicyError
 from blowfish_fast.measure.budgets import (
     Budget,
     BudgetTerms,
@@ -37,6 +39,7 @@ from blowfish_fast.measure.budgets import (
     stated_budget,
 )
 from blowfish_fast.measure.handle import Progress
+from blowfish_fast.measure.unseen import run_unseen
 from blowfish_fast.mechanisms import Mechanism
 from blowfish_fast.mechanisms.certifier import Certifier
 from blowfish_fast.mechanisms.registry import check_vouched
@@ -50,6 +53,8 @@ from blowfish_fast.workloads import Workload
 from .composition import Region, check_regions, currency_of, parallel_by_ids
 from .journal import Charge, Journal
 from .request import (
+    FAILED_DRAW,
+    DrawnAnswers,
     RandomLike,
     RequestPart,
     as_label,
@@ -63,6 +68,7 @@ from .request import (
     check_seed,
     describe_parts,
     draw_parts,
+    infeasible,
     is_public,
     people_of,
     price_in,
@@ -163,7 +169,7 @@ class Ledger(Paid):
             terms = plain_terms(policy, about, currency)
         self._journal = Journal(where, total, terms)
         self.currency = self._journal.currency
-        self._kept: dict[str, list[Release]] = {}
+        self._kept: dict[str, DrawnAnswers] = {}
         self._lock = threading.Lock()
         self._paid: WeakKeyDictionary[Release, Charge] = WeakKeyDictionary()
         self._agreed = read_terms(self._journal)
@@ -231,6 +237,7 @@ class Ledger(Paid):
         check_mechanism(mechanism)
         reason = refusal(mechanism, self.policy)
         reason = reason or refuse_currency(mechanism, self.currency)
+        reason = reason or infeasible(mechanism)
         return reason, 0 if reason else self.currency.charged(self._price(mechanism))
 
     def _price(self, mechanism: Mechanism) -> Fraction:
@@ -252,9 +259,11 @@ class Ledger(Paid):
         """Charge, measure, keep the answer, return it.
 
         Where no edge of the policy moves what is measured, the answer is exact and
-        costs nothing; it is logged all the same. Refusals come before the charge; a
-        later error says so, and how to go on. `note` is public data for the log;
-        `progress` is called with a short text before each long step.
+        costs nothing; it is logged all the same. Refusals come before the charge; an
+        error before the draw says so, and how to go on. Should a draw fail, that is the
+        stored outcome of the charge, `FailedDrawError`. `note` is public data for the
+        log; `progress` is called with "checking", "charged", "drawing" and "stored",
+        and never between the last two.
 
         Parameters
         ----------
@@ -605,10 +614,11 @@ class Ledger(Paid):
         series: Mapping[str, Any] | None = None,
         snapshot: str | None = None,
     ) -> list[Release]:
-        """Reserve, draw, store and return (Lemma CO5)."""
+        """Check, reserve, draw, store and return (Lemmas CO5 and HA4)."""
         name = as_request(request)
         check_seed(rng, on_disk=self.path is not None)
         check_progress(progress)
+        report = progress or (lambda _step: None)
         content = describe_parts(parts, together)
         content["snapshot"] = as_label(snapshot)
         if note is not None:
@@ -620,8 +630,8 @@ class Ledger(Paid):
             check_same(charge, content, self.currency)
             if charge.state != "reserved":
                 return self._replay(charge)
-        else:
-            check_room(parts)
+        report("checking")
+        check_room(parts)
         for one in parts:
             one.mechanism._counts(one.data)
         people = people_of(parts, together)
@@ -640,12 +650,11 @@ class Ledger(Paid):
         if charge.state != "reserved":
             return self._replay(charge)
         try:
-            answers = draw_parts(parts, rng, progress)
-            for answer in answers:
-                # Of this draw: an attempt that broke off may have read older data.
-                say_version(answer, content["snapshot"])
-                self._paid[answer] = charge
-            return self._keep(charge, answers, named=request is not None)
+            report("charged")
+            report("drawing")
+            # From here to the store nobody is told anything.
+            drawn = self._draw(parts, charge, content["snapshot"], rng)
+            first = self._keep(charge, drawn, named=request is not None)
         except BaseException as problem:
             problem.add_note(
                 f"{self.currency.words(charge.cost)} is charged and no answer has "
@@ -653,25 +662,46 @@ class Ledger(Paid):
                 "charge"
             )
             raise
+        report("stored")
+        # If another attempt was faster, its answers are the outcome of the charge.
+        return drawn.published() if first else self._replay(charge)
 
-    def _keep(
-        self, charge: Charge, answers: list[Release], *, named: bool
-    ) -> list[Release]:
-        """Store what was drawn; if another attempt was faster, return its answers."""
-        files: list[bytes] | None = None
-        if self.path is not None:
+    def _draw(
+        self,
+        parts: list[RequestPart],
+        charge: Charge,
+        label: str,
+        rng: RandomLike | None,
+    ) -> DrawnAnswers:
+        """Draw every part and pack it, unseen; a failure is an outcome as well."""
+        on_disk = self.path is not None
+
+        def draw() -> DrawnAnswers:
+            answers = draw_parts(parts, rng)
+            for answer in answers:
+                # Of this draw: an attempt that broke off may have read older data.
+                say_version(answer, label)
+                self._paid[answer] = charge
             # In memory: a draw that is not stored yet may be drawn again, so a crash
             # must not leave it behind in some temporary file.
-            files = [one.to_bytes() for one in answers]
-        elif named:
-            # In memory the releases themselves are kept; the journal notes only that.
-            files = [b""] * len(answers)
+            files = [one.to_bytes() if on_disk else b"" for one in answers]
+            return DrawnAnswers(answers, files)
+
+        try:
+            return run_unseen(draw, secure=rng is None)
+        except FailedDrawError:
+            return DrawnAnswers(None, [FAILED_DRAW] * len(parts))
+
+    def _keep(self, charge: Charge, drawn: DrawnAnswers, *, named: bool) -> bool:
+        """Store what was drawn; return False if another attempt was faster."""
+        # In memory the releases themselves are kept; the journal notes only that.
+        files = drawn.files if named or self.path is not None else None
         # On disk several answers are stored by one commit, so nobody waits alone.
         with self._lock if self.path is None else nullcontext():
             first = self._journal.store(charge.request, files)
             if first and self.path is None and named:
-                self._kept[charge.request] = answers
-        return answers if first else self._replay(charge)
+                self._kept[charge.request] = drawn
+        return first
 
     def _replay(self, charge: Charge) -> list[Release]:
         if self.path is not None:
@@ -683,7 +713,7 @@ class Ledger(Paid):
                 f"the request {charge.request!r} was answered, and a ledger in memory "
                 "keeps only answers to requests that were named by the caller"
             )
-        return list(kept)
+        return kept.published()
 
 
 def _check_policy(policy: Any) -> None:

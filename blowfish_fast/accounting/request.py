@@ -21,8 +21,10 @@ import numpy as np
 from blowfish_fast._support.machine import check_memory
 from blowfish_fast._support.validation import quoted
 from blowfish_fast.errors import (
+    BlowfishError,
     BudgetError,
     DataDependentError,
+    FailedDrawError,
     InputError,
     LedgerError,
     PolicyError,
@@ -35,7 +37,6 @@ from blowfish_fast.measure.handle import (
     Call,
     Handle,
     Lister,
-    Progress,
     Selector,
     stated_losses,
 )
@@ -59,6 +60,9 @@ RandomLike = int | np.random.Generator
 ZIP = b"PK"
 """How the file of a histogram's release begins; k-means writes plain JSON."""
 
+FAILED_DRAW = b'{"blowfish_fast": "failed draw"}'
+"""What a ledger stores in place of an answer that could not be drawn: no reason."""
+
 LONGEST_NAME = 200
 
 
@@ -72,6 +76,19 @@ class RequestPart(NamedTuple):
     """What one unit of price costs whoever is protected, over all rows of a series."""
     weighed: dict[str, Any] | None = None
     """What a row of a series says of its weights; None for plain counts."""
+
+
+class DrawnAnswers(NamedTuple):
+    """What a charge has come to: answers and their files, or None for a failure."""
+
+    answers: list[Release] | None
+    files: list[bytes]
+
+    def published(self) -> list[Release]:
+        """Return the answers; the failure, in fixed words, where there are none."""
+        if self.answers is None:
+            raise FailedDrawError
+        return list(self.answers)
 
 
 def refusal(mechanism: Mechanism, policy: Policy) -> str:
@@ -199,40 +216,53 @@ def price_in(mechanism: Mechanism, currency: Currency) -> Fraction:
     return sum([*prices, *left], Fraction(0))
 
 
+def infeasible(mechanism: Mechanism) -> str:
+    """Say which step of a release could not be carried out; "" if all can: HA5."""
+    try:
+        mechanism.check_feasible()
+    except BlowfishError as problem:
+        return str(problem)
+    return ""
+
+
 def check_room(parts: list[RequestPart]) -> None:
-    """Fail here, before the charge, if sizes alone make a release fail."""
+    """Fail here, before the charge, if public values alone make a release fail."""
     names = ", ".join(dict.fromkeys(one.mechanism.name for one in parts))
     cells = sum(one.mechanism._cells() for one in parts)
     what = f"{names} on {cells:,} cells, for a dry run, the draw and a copy,"
     needed = 2 * sum(one.mechanism.memory_needed() for one in parts)
     check_memory(needed, what, "nothing was charged")
     for one in parts:
+        one.mechanism.check_feasible()
         with suppress(DataDependentError):
             _ = one.mechanism._dry_run
 
 
-def draw_parts(
-    parts: list[RequestPart], rng: RandomLike | None, progress: Progress | None
-) -> list[Release]:
-    """Draw every part, each with noise of its own."""
-    granted = [one.mechanism.budget for one in parts]
+def draw_parts(parts: list[RequestPart], rng: RandomLike | None) -> list[Release]:
+    """Look at the data and draw every part, each with noise of its own.
+
+    Everything that can be refused was refused before, and nobody is told on the way:
+    `Ledger._settle` runs this unseen (Lemma HA4).
+    """
+    from blowfish_fast.measure.randomness import Randomness
+
     source = rng
     if len(parts) > 1 and rng is not None:
         source = np.random.default_rng(rng)
-    answers = [
-        one.mechanism.release(one.data, source, progress=progress) for one in parts
-    ]
-    for one, budget in zip(answers, granted, strict=True):
-        if one.guarantee.budget > budget or one.private != (rng is None):
+    answers = []
+    for part in parts:
+        mechanism = part.mechanism
+        counts = mechanism._counts(part.data)
+        answer = mechanism._drawn(counts, Randomness(source))
+        overspent = answer.guarantee.budget > mechanism.budget
+        if overspent or answer.private != (rng is None):
             raise PrivacyError(
-                f"{one.mechanism} spent {one.guarantee.spent} where "
-                f"{float(budget):g} was granted, or drew other noise than asked; its "
-                "answer was dropped"
+                f"{answer.mechanism} spent {answer.guarantee.spent} where "
+                f"{float(mechanism.budget):g} was granted, or drew other noise than "
+                "asked; its answer was dropped"
             )
-    return [
-        _stated_in_full(answer, part)
-        for answer, part in zip(answers, parts, strict=True)
-    ]
+        answers.append(_stated_in_full(answer, part))
+    return answers
 
 
 def _stated_in_full(answer: Release, part: RequestPart) -> Release:
@@ -391,7 +421,15 @@ def say_version(answer: Release, label: str) -> None:
 
 
 def read_release(answer: bytes) -> Any:
-    """Read the bytes of a release file, or of a certificate, also without a file."""
+    """Read the bytes of a release file, or of a certificate, also without a file.
+
+    Raises
+    ------
+    FailedDrawError
+        If the outcome that was stored is a failure: it stays one.
+    """
+    if answer == FAILED_DRAW:
+        raise FailedDrawError
     if TablesRelease.is_file(answer):
         return TablesRelease.from_bytes(answer)
     if SparseRelease.is_file(answer):

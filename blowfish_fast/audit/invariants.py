@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterator, Mapping
 from fractions import Fraction
+from traceback import format_exception
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,6 +27,9 @@ SMALL_EPSILON = Fraction(1, 100)
 TRIES = 3
 MISSING_COUNTS = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 """What a recipe fails with where it needs counts that are not there."""
+
+SECRET = "what went wrong in a draw may depend on the data"
+"""Words of a failure that nobody may read."""
 
 PLAIN = (np.ndarray, np.generic, bool, int, float, str, Fraction, type(None))
 
@@ -331,6 +336,46 @@ class _BrokenOffError(Exception):
     """The draw was broken off on purpose."""
 
 
+def _drawing(mechanism: Mechanism, draw: Callable[[Any, Any], Release]) -> Mechanism:
+    """Return the same mechanism with another way to draw."""
+    other = copy.copy(mechanism)
+    other.__dict__["_drawn"] = draw
+    return other
+
+
+def _audit_failure(
+    ledger: Any, mechanism: Mechanism, data: Any, word: dict[str, bool]
+) -> Iterator[Breach]:
+    """Fail in the middle of a draw: the charge stays, and the failure is its outcome.
+
+    It may depend on the data, so nobody may learn of it more than that it failed, and
+    nobody may draw again under the same charge (Lemma HA4).
+    """
+    draws = 0
+
+    def break_off(counts: Any, source: Any) -> Release:
+        nonlocal draws
+        draws += 1
+        mechanism._drawn(counts, source)
+        raise _BrokenOffError(SECRET)
+
+    failing, told = _drawing(mechanism, break_off), []
+    for _ in range(2):
+        try:
+            ledger.release(failing, data, request="audit", **word)
+        except Exception as problem:
+            told.append(problem)
+    if ledger.spent < mechanism.budget.amount:
+        yield Breach("no refund", f"a failed draw left {ledger.spent}")
+    if draws != 1:
+        yield Breach("one draw for a charge", f"{draws} draws under one request")
+    if len(told) != 2 or repr(told[0]) != repr(told[1]):
+        yield Breach("a failure is an outcome", f"two attempts told {told}")
+    shown = "".join(line for one in told for line in format_exception(one))
+    if SECRET in shown:
+        yield Breach("a failure tells nothing", "it was told in which words it arose")
+
+
 def audit_charges(
     open_ledger: Callable[..., Any], mechanism: Mechanism, data: Any
 ) -> list[Breach]:
@@ -347,23 +392,17 @@ def audit_charges(
         terms = {mechanism.budget.currency: times * price}
         return open_ledger(None, policy=mechanism.policy, **terms)
 
-    ledger, at_steps = ledger_of(2), []
-    ledger.release(
-        mechanism, data, progress=lambda _step: at_steps.append(ledger.spent), **word
-    )
-    if not at_steps or min(at_steps) < price:
-        found = f"the ledger had spent {at_steps} by then"
+    ledger, at_draws = ledger_of(2), []
+
+    def noted(counts: Any, source: Any) -> Release:
+        at_draws.append(ledger.spent)
+        return mechanism._drawn(counts, source)
+
+    ledger.release(_drawing(mechanism, noted), data, **word)
+    if len(at_draws) != 1 or min(at_draws) < price:
+        found = f"the ledger had spent {at_draws} when it was drawn"
         breaches.append(Breach("charged before drawn", found))
-
-    def break_off(_step: str) -> None:
-        raise _BrokenOffError
-
-    failed = ledger_of(2)
-    try:
-        failed.release(mechanism, data, progress=break_off, **word)
-    except _BrokenOffError:
-        if failed.spent < price:
-            breaches.append(Breach("no refund", f"a failed draw left {failed.spent}"))
+    breaches += _audit_failure(ledger_of(2), mechanism, data, word)
     small = ledger_of(Fraction(1, 2))
     try:
         small.release(mechanism, data, **word)

@@ -22,6 +22,7 @@ from blowfish_fast.errors import (
     BudgetError,
     DataDependentError,
     EpsilonError,
+    InputError,
     PrivacyError,
 )
 from blowfish_fast.policies import Policy
@@ -71,6 +72,58 @@ class Lister(Protocol[Chosen]):
 
     def draw(self, filled: FilledCells, scales: Scales, rng: Randomness) -> Chosen:
         """Draw the list; it never fails because of what is drawn."""
+
+
+def check_selector(
+    selector: Any, policy: Policy, cells: int, budget: Budget
+) -> Fraction:
+    """Refuse, by public values alone, a choice that could not be made: Lemma HA5.
+
+    A selector that says what it needs has a method ``check_feasible(policy, cells,
+    epsilon)``, which raises where it could not choose from any counts of so many cells.
+
+    Parameters
+    ----------
+    selector : Selector
+        What would choose.
+    policy : Policy
+        The policy, without constraints, under which it would choose.
+    cells : int
+        The number of cells that it would choose from.
+    budget : Budget
+        What the choice may cost on one edge, in either currency.
+
+    Returns
+    -------
+    Fraction
+        The epsilon at which it would choose.
+    """
+    epsilon = choice_epsilon(selector, budget, cells)
+    check = getattr(selector, "check_feasible", None)
+    if check is not None:
+        check(policy, cells, epsilon)
+    return epsilon
+
+
+def can_select(selector: Any, policy: Policy, cells: int, budget: Budget) -> bool:
+    """Return whether `check_selector` finds nothing against a choice; all is public.
+
+    Parameters
+    ----------
+    selector, policy, cells, budget
+        Those of `check_selector`.
+
+    Returns
+    -------
+    bool
+        False where the budget is too small, or too large, for the sampler. A recipe
+        that has another way goes it then, and none of its draws fails.
+    """
+    try:
+        check_selector(selector, policy, cells, budget)
+    except InputError:
+        return False
+    return True
 
 
 class Measurement(NamedTuple):
@@ -152,14 +205,12 @@ class Handle:
         rng: Randomness | None,
         *,
         buckets: Buckets | None = None,
-        progress: Progress | None = None,
         group_size: int | None = None,
         cells: int | None = None,
     ) -> None:
         self._counts = counts
         self._account = account
         self._rng = rng
-        self._progress = progress
         self._group_size = policy.group_size if group_size is None else group_size
         self.policy = policy.unconstrained
         # Tables of a wide domain are counted instead of its cells.
@@ -236,8 +287,8 @@ class Handle:
             )
         price = self._read(budget)
         # The number of cells, never of filled ones, which is private.
-        drawn_at = choice_epsilon(selector, price.over(self._group_size), self._cells)
-        self._report(f"choosing: {selector.name}")
+        each = price.over(self._group_size)
+        drawn_at = check_selector(selector, self.policy, self._cells, each)
         self._account.charge(Call("select", selector.name, price, None))
         counts: Any = self._counts
         return selector.select(
@@ -250,7 +301,6 @@ class Handle:
         """Charge, then add noise to the strategy's rows."""
         price = self._read(budget)
         scales = self._priced(strategy, price)
-        self._report(f"measuring: {strategy.kind}")
         self._account.charge(Call("measure", strategy.kind, price, scales))
         counts: IntArray
         if self._counts is None or self._rng is None:
@@ -271,7 +321,6 @@ class Handle:
         """
         price = self._read(budget)
         scales = self._priced(lister, price)
-        self._report(f"listing: {lister.kind}")
         self._account.charge(Call("list", lister.kind, price, scales))
         if self._counts is None or self._rng is None:
             return lister.nothing(scales)
@@ -315,7 +364,6 @@ class Handle:
             self._account,
             self._rng,
             buckets=self.buckets.then(buckets),
-            progress=self._progress,
             group_size=self._group_size,
         )
         return self.over(self, **vars(coarse))
@@ -325,10 +373,6 @@ class Handle:
         if isinstance(budget, Budget):
             return budget
         return Budget(Fraction(budget), self._account.granted.power)
-
-    def _report(self, step: str) -> None:
-        if self._progress is not None and not self.dry_run:
-            self._progress(step)
 
 
 class Forecast(Handle):
@@ -343,6 +387,38 @@ class Forecast(Handle):
         self._account.charge(Call("measure", strategy.kind, price, scales))
         unread = np.zeros(scales.rates.size, dtype=np.int64)
         return LawAlone(strategy, scales, unread, self.buckets)
+
+
+class Rehearsal(Handle):
+    """A dry run that finds out whether a release could be carried out: Lemma HA5.
+
+    Every measurement is priced, and every choice checked, by public values alone. What
+    follows a choice depends on it, so the rehearsal of a recipe ends there; a recipe
+    that asks for more behind a draw rehearses that too (`Mechanism._rehearse`).
+    """
+
+    def select(self, selector: Selector[Chosen], *, budget: Budget | Fraction) -> Any:
+        """Check that `selector` could choose, charge, and end the rehearsal."""
+        price = self._read(budget)
+        each = price.over(self._group_size)
+        check_selector(selector, self.policy, self._cells, each)
+        self._account.charge(Call("select", selector.name, price, None))
+        raise DataDependentError(f"what follows depends on what {selector.name} chose")
+
+    def measure(
+        self, strategy: LinearStrategy, *, budget: Budget | Fraction
+    ) -> Measurement:
+        """Price the measurement, charge, and return the law of its noise alone."""
+        price = self._read(budget)
+        scales = self._priced(strategy, price)
+        self._account.charge(Call("measure", strategy.kind, price, scales))
+        unread = np.zeros(scales.rates.size, dtype=np.int64)
+        return LawAlone(strategy, scales, unread, self.buckets)
+
+    @property
+    def public_totals(self) -> IntArray:
+        """End the rehearsal: what follows depends on the data, though in public."""
+        raise DataDependentError("a rehearsal reads no total")
 
 
 def choice_epsilon(selector: Any, budget: Budget, cells: int) -> Fraction:

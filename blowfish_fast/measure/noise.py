@@ -15,6 +15,7 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from blowfish_fast._support.typing import BoolArray, FloatArray, IntArray
+from blowfish_fast.errors import EpsilonError
 
 from .budgets import Budget
 
@@ -24,6 +25,8 @@ WEIGHT_BITS = 30
 BUDGET_BITS = 32
 # Rows noisier than this tell nothing; they are not measured at all.
 LARGEST_SCALE_BITS = 40
+# Draws of a choice may be noisier; beyond this scale the sampler refuses.
+LARGEST_DRAWN_BITS = 56
 
 
 class Scales(NamedTuple):
@@ -135,6 +138,32 @@ def _gaussian_scales(
     return Scales(rates, unit, exact, 2)
 
 
+def check_scale(scale: Fraction, chooser: str) -> None:
+    """Refuse a scale of Laplace or geometric noise whose draws leave 64 bits.
+
+    Parameters
+    ----------
+    scale : Fraction
+        The scale that would be drawn at, from public values.
+    chooser : str
+        Who would draw, for the message.
+
+    Raises
+    ------
+    EpsilonError
+        If the scale is above 2^56.
+
+    Examples
+    --------
+    >>> check_scale(Fraction(2**56), "medians")
+    """
+    if scale > 2**LARGEST_DRAWN_BITS:
+        raise EpsilonError(
+            f"{chooser} would draw noise of scale {float(scale):.2g}, and draws fit 64 "
+            f"bits up to a scale of 2^{LARGEST_DRAWN_BITS}. Raise epsilon or share"
+        )
+
+
 def rates_at_common_unit(parts: Sequence[Scales]) -> tuple[int, list[IntArray]]:
     """Return the largest unit of several measurements, and all rates in terms of it.
 
@@ -143,6 +172,11 @@ def rates_at_common_unit(parts: Sequence[Scales]) -> tuple[int, list[IntArray]]:
     unit = max(one.unit for one in parts)
     found = []
     for one in parts:
+        if not one.rates.any():
+            # All rows are exact, or none is measured: their unit says nothing, and
+            # rates in terms of another may not fit 64 bits.
+            found.append(one.rates)
+            continue
         whole = unit // one.unit
         longest = int(one.rates.max(initial=0)).bit_length() + whole.bit_length()
         bits = 0 if unit == whole * one.unit else max(62 - longest, 0)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cache, cached_property
@@ -37,9 +38,11 @@ from blowfish_fast.measure.handle import (
     Handle,
     Measurement,
     Progress,
+    Rehearsal,
 )
 from blowfish_fast.measure.selectors.partitions.base import Partition
 from blowfish_fast.measure.strategies.cells_above import ListedCells
+from blowfish_fast.measure.unseen import run_unseen
 from blowfish_fast.policies import PerPerson, Policy
 from blowfish_fast.release.guarantee import Guarantee, new_identity
 from blowfish_fast.release.release import IntervalScope, Release
@@ -222,7 +225,7 @@ class Mechanism(Paid, ABC):
         """Return the same mechanism with another budget, in either currency."""
         other = copy.copy(self)
         other.budget = budget
-        for made in ("_dry_run", "_forecast", "_price"):
+        for made in ("_dry_run", "_forecast", "_price", "_rehearsed"):
             other.__dict__.pop(made, None)
         return other
 
@@ -273,23 +276,92 @@ class Mechanism(Paid, ABC):
     ) -> Release:
         """Spend the budget once on `data` and publish the result.
 
-        The data is a histogram or an array of counts. A seed, or a generator, as `rng`
-        makes the release reproducible and marks it as an experiment; None draws secure
-        noise. `progress` is called with a short text before each long step.
+        Parameters
+        ----------
+        data : Histogram or array of counts
+            What is released.
+        rng : int or numpy Generator, optional
+            A seed makes the release reproducible and marks it as an experiment; None
+            draws secure noise.
+        progress : callable, optional
+            Called with "checking", "drawing" and "drawn": the same texts in the same
+            order whatever is drawn, and none of them while it is.
+
+        Returns
+        -------
+        Release
+            What is published.
+
+        Raises
+        ------
+        BlowfishError
+            If public values show that the release cannot be made (`check_feasible`),
+            or if the data is malformed; nothing was drawn.
+        FailedDrawError
+            In fixed words, should secure noise have been drawn already (Lemma HA4).
         """
         check_progress(progress)
+        report = progress or (lambda _step: None)
+        report("checking")
         what = f"{self.name} on {self._cells():,} cells"
         check_memory(self.memory_needed(), what, "nothing was drawn")
+        self.check_feasible()
         counts = self._counts(data)
         from blowfish_fast.measure.randomness import Randomness
 
         source = Randomness(rng)
+        report("drawing")
+        release = run_unseen(lambda: self._drawn(counts, source), secure=source.secure)
+        report("drawn")
+        return release
+
+    def _drawn(self, counts: Any, source: Randomness) -> Release:
+        """Look, draw and pack: everything that runs unseen."""
         account = Account(self.budget)
-        outcome = self._run(self._handle(counts, account, source, progress))
+        outcome = self._run(self._handle(counts, account, source))
         guarantee = Guarantee.of(
             self.policy, account.spent, secure=source.secure, notes=self._notes()
         )
         return self._published(outcome, guarantee)
+
+    @final
+    def check_feasible(self) -> None:
+        """Refuse, by public values alone, what a release could not do: Lemma HA5.
+
+        Every step that some draw may lead to is priced with the least budget that it
+        may get. `release` asks this before it looks at counts, a ledger before it
+        charges, and `Ledger.preview` says what it found. Free; reads no data.
+
+        Raises
+        ------
+        BlowfishError
+            If a step could not be carried out; which, and what would help.
+
+        Examples
+        --------
+        >>> import blowfish_fast as bf
+        >>> line = bf.Domain(8)
+        >>> policy, asked = bf.policies.Line(line), bf.workloads.Prefixes(line)
+        >>> bf.Ordered(policy, asked, epsilon=0.5).check_feasible()
+        """
+        _ = self._rehearsed
+
+    @cached_property
+    def _rehearsed(self) -> bool:
+        """Whether the rehearsal went well; it is held once for each budget."""
+        handle = self._handle(None, Account(self.budget), None)
+        self._rehearse(Rehearsal.over(handle))
+        return True
+
+    def _rehearse(self, private: Rehearsal) -> None:
+        """Ask for every step that some draw may lead to, and draw nothing.
+
+        By default the recipe up to its first choice: what `measure` asks for behind it
+        never fails, whatever policy and budget are left (Lemma HA6). A recipe with a
+        further choice, or with branches, asks for these here.
+        """
+        with suppress(DataDependentError):
+            self._run(private)
 
     def _published(self, outcome: Outcome, guarantee: Guarantee) -> Release:
         """Pack what the recipe handed back, in whole persons where these count once."""
@@ -310,14 +382,9 @@ class Mechanism(Paid, ABC):
         )
 
     def _handle(
-        self,
-        counts: Any,
-        account: Account,
-        source: Randomness | None,
-        progress: Progress | None = None,
+        self, counts: Any, account: Account, source: Randomness | None
     ) -> Handle:
-        kept = self._kept_apart()
-        return Handle(counts, self.policy, account, source, progress=progress, **kept)
+        return Handle(counts, self.policy, account, source, **self._kept_apart())
 
     def _kept_apart(self) -> dict[str, Any]:
         """Return what a handle is told where counts are not those of single cells."""

@@ -18,8 +18,8 @@ from blowfish_fast._support.typing import FloatArray
 from blowfish_fast._support.validation import as_choice, as_number
 from blowfish_fast.data.buckets import Buckets, cell_order
 from blowfish_fast.errors import InputError
-from blowfish_fast.measure.budgets import BudgetTerms
-from blowfish_fast.measure.handle import Handle, Measurement
+from blowfish_fast.measure.budgets import Budget, BudgetTerms
+from blowfish_fast.measure.handle import Handle, Measurement, can_select
 from blowfish_fast.measure.selectors.partitions import (
     DyadicRectangles,
     DyadicTree,
@@ -69,6 +69,8 @@ THRESHOLD, LEAST_THRESHOLD, MOST_THRESHOLD = 2.0, 0.002, 0.25
 # Records times epsilon from which on a lower one serves: dense maps suit a grid.
 DENSE_MASS, DENSE_THRESHOLD = 40_000, 1.2
 SHARE, LEAST_SHARE, MOST_SHARE = 3.0, 0.002, 0.06
+# What the number of records, asked twice, and the test leave at least.
+LEAST_LEFT = 1 - RECORDS_SHARE - AGAIN_SHARE - Fraction(MOST_SHARE)
 PRICE = 0.3
 SHARE_BITS = 20
 FEWEST_PARTS = 10
@@ -89,7 +91,9 @@ class Dawa(Mechanism):
         otherwise, along a Hilbert curve where there are several. Where rectangles of a
         map are asked, it first spends 1 to 7 % of epsilon, 12 % where there are few
         records, on a private test whether the data are scattered, and releases an
-        `AdaptiveGrid` if they are (``details["chosen"]``). None keeps every cell.
+        `AdaptiveGrid` if they are (``details["chosen"]``). Where epsilon is too small
+        for the sampler, which public values tell, a map is released by the grid
+        without a test, and other domains cell by cell. None keeps every cell.
     strategy : {"greedy", "uniform", "geometric", "cells"}
         Weights of the tree: scaled to the workload (with the fan-out of least
         predicted error), equal by level, growing towards the leaves, or no tree.
@@ -149,7 +153,10 @@ class Dawa(Mechanism):
     ) -> None:
         super().__init__(policy, workload, **budget)
         self.tests_scatter = False
-        if isinstance(partition, str) and partition == "best":
+        # A partition that was asked for by name is refused where it cannot be drawn;
+        # the best one is another there.
+        self._takes_best = isinstance(partition, str) and partition == "best"
+        if self._takes_best:
             typical = workload.mean_cells()
             if self.domain.ndim == 2 and self.domain.size <= MOST_RECTANGLE_CELLS:
                 partition = DyadicRectangles(query_cells=typical)
@@ -185,8 +192,13 @@ class Dawa(Mechanism):
             return self._divided(private)
         assert isinstance(self.partition, DyadicRectangles)
         assert self.share is not None
-        chosen = chosen_map(private, self.partition, self.policy, self.share)
-        if chosen.scattered:
+        can_divide = self._can_divide(private, LEAST_LEFT * private.remaining)
+        chosen = chosen_map(
+            private, self.partition, self.policy, self.share, test=can_divide
+        )
+        # What is left follows noisy numbers that are paid for. The sampler's rounding
+        # need not shrink with it, so this is asked once more: no draw may fail.
+        if chosen.scattered or not self._can_divide(private, private.remaining):
             name, outcome = AdaptiveGrid.name, self._refined(private, chosen)
         else:
             rectangles = self.at(private.remaining)
@@ -229,9 +241,21 @@ class Dawa(Mechanism):
             details["fan_out"] = strategy.fan_out
         return Outcome.of(measurement, details, fit=self._fit(measurement))
 
+    def _can_divide(self, private: Handle, budget: Budget) -> bool:
+        """Return whether the partition can be drawn for its share of `budget`."""
+        if self.partition is None or self.share is None:
+            return False
+        priced = self.partition.priced(self.at(budget)._price)
+        each = (self.share * budget).over(self.policy.group_size)
+        return can_select(priced, private.policy, self.domain.size, each)
+
     def _buckets(self, along: Handle) -> Buckets:
         if self.partition is None or self.share is None:
             return Buckets.single_cells(self.domain.size)
+        if self._takes_best and not self._can_divide(along, self.budget):
+            on_grid = isinstance(self.partition, DyadicRectangles)
+            walk = cell_order(self.domain).order if on_grid else None
+            return Buckets.single_cells(self.domain.size, walk, curve=on_grid)
         priced = self.partition.priced(self._price)
         return along.select(priced, budget=self.share * self.budget)
 
@@ -300,9 +324,17 @@ def asks_boxes(workload: Workload) -> bool:
 
 
 def chosen_map(
-    private: Handle, partition: DyadicRectangles, policy: Policy, share: Fraction
+    private: Handle,
+    partition: DyadicRectangles,
+    policy: Policy,
+    share: Fraction,
+    *,
+    test: bool = True,
 ) -> MapChoice:
-    """Count the records if their number is private, and test for scatter: Lemma SC5."""
+    """Count the records if their number is private, and test for scatter: Lemma SC5.
+
+    Without `test`, and where the test could not be drawn, data count as scattered.
+    """
     budget = private.remaining
     scale = count_epsilon(policy, budget)
     records, bought = rough_total(private, None, budget=RECORDS_SHARE * budget)
@@ -316,15 +348,20 @@ def chosen_map(
     parts = min(math.isqrt(max(int(mass - off), 1)), FEWEST_PARTS)
     part, threshold = _settings(mass)
     noise = mean_noise(policy, budget - share * budget)
-    test = ScatterTest(
+    scatter = ScatterTest(
         partition.level_weights(private.policy.domain.shape),
         price=PRICE * partition.price * noise,
         threshold=threshold,
     )
-    if test.threshold * mass * part <= test.sensitivity(policy):
+    each = (part * budget).over(policy.group_size)
+    if (
+        not test
         # The noise of the test is above its threshold: it could not tell.
+        or scatter.threshold * mass * part <= scatter.sensitivity(policy)
+        or not can_select(scatter, private.policy, policy.domain.size, each)
+    ):
         return MapChoice(True, records, parts, bought)
-    scattered = private.select(test, budget=part * budget)
+    scattered = private.select(scatter, budget=part * budget)
     return MapChoice(scattered, records, parts, bought)
 
 

@@ -6,6 +6,7 @@ they lie.
 
 from __future__ import annotations
 
+import copy
 import math
 from fractions import Fraction
 from functools import partial
@@ -17,9 +18,15 @@ from blowfish_fast import kernels
 from blowfish_fast._support.typing import FloatArray
 from blowfish_fast._support.validation import as_choice, as_share
 from blowfish_fast.data.buckets import cell_order
-from blowfish_fast.errors import InputError, PolicyError, SizeError
+from blowfish_fast.errors import (
+    BlowfishError,
+    EpsilonError,
+    InputError,
+    PolicyError,
+    SizeError,
+)
 from blowfish_fast.measure.budgets import Budget, BudgetTerms
-from blowfish_fast.measure.handle import Handle, Measurement
+from blowfish_fast.measure.handle import Handle, Measurement, Rehearsal, can_select
 from blowfish_fast.measure.selectors.partitions import (
     DyadicTree,
     LeastCost,
@@ -89,7 +96,8 @@ class Transformed(Mechanism):
         How buckets are chosen. None keeps every cell. "best": under a line policy no
         buckets but a smooth fit of the running totals; where rectangles are asked on a
         grid of joined neighbours, none if the noise along its lines is small beside the
-        public number of records; `DyadicTree` everywhere else.
+        public number of records; `DyadicTree` everywhere else, but none where epsilon
+        is too small for its sampler, which public values tell.
     strategy : str or strategies.Explicit
         "best" for least predicted error on the workload, or a name of
         ``strategies.strategy_choice``; or a matrix, without a partition.
@@ -147,6 +155,9 @@ class Transformed(Mechanism):
         self._prepared: tuple[int, LinearStrategy] | None = None
         self.strategy = _checked_strategy(strategy, policy)
         self.fit = as_choice(fit, "fit", ("best", None))
+        # As for `Dawa`: a partition that was asked for by name is refused where it
+        # cannot be drawn; the best one is none there.
+        self._takes_best = isinstance(partition, str)
         # On a line the fit finds the buckets by itself.
         self.smoothed = (
             isinstance(partition, str)
@@ -180,7 +191,7 @@ class Transformed(Mechanism):
 
     def _run(self, private: Handle) -> Outcome:
         chosen = self._whole_grid(private) if self.weighed else None
-        if chosen is None and self.partition is None:
+        if chosen is None and not self._divides(private):
             chosen = self._over_cells(private)
         elif chosen is None:
             chosen = self._over_buckets(private)
@@ -236,24 +247,61 @@ class Transformed(Mechanism):
         assert self.strategy != "best"
         return build_strategy(self.strategy, handle.policy, form, power)
 
+    def _named_on_buckets(self, handle: Handle, form: Any) -> LinearStrategy:
+        """Return the strategy over buckets, or noise on these if it does not fit them.
+
+        Which buckets there are is a private choice, and after it nothing may fail.
+        """
+        try:
+            strategy = self._named(handle, form)
+            strategy.scales(
+                handle.policy, handle.remaining.over(self.policy.group_size)
+            )
+        except BlowfishError:
+            return Cells.under(handle.policy)
+        return strategy
+
     def _whole_grid(self, private: Handle) -> Chosen | None:
         """Return noise along the lines of a grid if it is small beside the records."""
         form = self.workload.form(private.buckets)
         budget = private.remaining.over(self.policy.group_size)
         lines = build_strategy("edge_lines", private.policy, form, budget.power)
-        variance = predicted_variance(lines, private.policy, form, budget)
+        try:
+            variance = predicted_variance(lines, private.policy, form, budget)
+        except EpsilonError:
+            # Noise along the lines would not fit 64 bits: far too large anyway.
+            return None
         error = math.sqrt(variance / max(self.workload.queries, 1))
         if error > SMALL_PART * float(private.public_totals.sum()):
             return None
         return Chosen(private, lines)
 
-    def _over_buckets(self, private: Handle) -> Chosen:
-        partition = self.partition
-        assert partition is not None
+    def _priced(self) -> tuple[Partition, Budget]:
+        """Return the partition with the price of a bucket, and what it may spend."""
+        assert self.partition is not None
         assert self.share is not None
-        along = private.coarsened(cell_order(self.domain))
         share = self.share * self.budget
-        priced = partition.priced(self._bucket_price(self.budget - share))
+        return self.partition.priced(self._bucket_price(self.budget - share)), share
+
+    def _divides(self, private: Handle) -> bool:
+        """Return whether there are buckets; public values alone decide."""
+        if self.partition is None or not self._takes_best:
+            return self.partition is not None
+        priced, share = self._priced()
+        each = share.over(self.policy.group_size)
+        return can_select(priced, private.policy, self.domain.size, each)
+
+    def _rehearse(self, private: Rehearsal) -> None:
+        """Price both ways of a grid: which is gone depends on the number of records."""
+        super()._rehearse(private)
+        if self.weighed:
+            other = copy.copy(self)
+            other.weighed = False
+            Mechanism._rehearse(other, private)
+
+    def _over_buckets(self, private: Handle) -> Chosen:
+        priced, share = self._priced()
+        along = private.coarsened(cell_order(self.domain))
         bucketed = along.coarsened(along.select(priced, budget=share))
         form = self.workload.form(bucketed.buckets)
         offered = tuple(one for one in NAMES if one != "edge_lines")
@@ -266,8 +314,10 @@ class Transformed(Mechanism):
         if self.smoothed:
             return Chosen(handle, PrefixSums(handle.policy.domain.size))
         assert not isinstance(self.strategy, Explicit)
-        if self.strategy != "best":
+        if self.strategy != "best" and handle.buckets.are_single_cells:
             return Chosen(handle, self._named(handle, form))
+        if self.strategy != "best":
+            return Chosen(handle, self._named_on_buckets(handle, form))
         found = all_choices(handle.policy, form, budget, names=names, hurried=True)
         best = found[0].strategy
         return Chosen(handle, Cells.under(handle.policy) if best is None else best)

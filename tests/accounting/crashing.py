@@ -51,20 +51,20 @@ def dying_after(function, when=lambda *_arguments: True):
 
 def prepare(point, drawn):
     """Make this process die at `point`; note in `drawn` what was drawn before."""
-    release, append_entry = bf.Laplace.release, journal_file.append_entry
+    draw, append_entry = bf.Laplace._drawn, journal_file.append_entry
 
     def noted(self, *arguments, **options):
-        answer = release(self, *arguments, **options)
+        answer = draw(self, *arguments, **options)
         drawn.write_text(json.dumps(answer.estimate.tolist()))
         return answer
 
-    bf.Laplace.release = noted
+    bf.Laplace._drawn = noted
     if point == "inside the reserve":
         journal_file.append_entry = dying_after(
             append_entry, lambda _c, kind, *_rest: kind == "charge"
         )
     elif point == "between reserve and draw":
-        bf.Laplace.release = die
+        bf.Laplace._drawn = die
     elif point == "between draw and store":
         bf.Release.to_bytes = die
     elif point == "inside the store":

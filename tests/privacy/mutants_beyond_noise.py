@@ -157,7 +157,7 @@ def ledger_charged_after_release():
     right = Ledger._settle
 
     def late(self, parts, terms, request, rng, progress, *rest, **named):
-        draw_parts(parts, rng, progress)
+        draw_parts(parts, rng)
         return right(self, parts, terms, request, rng, None, *rest, **named)
 
     with patch.object(Ledger, "_settle", late):

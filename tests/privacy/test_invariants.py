@@ -207,17 +207,21 @@ class Counter:
 
     def __init__(self, _path, *, policy, epsilon):
         self.budget, self.spent = Fraction(epsilon), Fraction(0)
+        self.failed = {}
 
-    def release(self, mechanism, data, *, progress=None, **_word):
+    def release(self, mechanism, data, *, request=None, **_word):
         price = mechanism.epsilon
+        if request in self.failed and self.fault != "again":
+            raise self.failed[request]
         if self.spent + price > self.budget and self.fault != "too much":
             self.spent += price if self.fault == "refusal" else 0
             raise BlowfishError("the budget does not allow it")
         self.spent += price if self.fault != "late" else 0
         try:
-            mechanism.release(data, rng=1, progress=progress)
-        except Exception:
+            mechanism.release(data, rng=1 if self.fault == "words" else None)
+        except Exception as problem:
             self.spent -= price if self.fault == "refund" else 0
+            self.failed[request] = problem
             raise
         self.spent += price if self.fault == "late" else 0
 
@@ -227,6 +231,8 @@ class Counter:
     [
         ("", []),
         ("late", ["charged before drawn", "no refund"]),
+        ("again", ["one draw for a charge"]),
+        ("words", ["a failure tells nothing"]),
         ("refund", ["no refund"]),
         ("refusal", ["refusals cost nothing"]),
         ("too much", ["no more than the budget"]),

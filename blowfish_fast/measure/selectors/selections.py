@@ -22,6 +22,7 @@ from blowfish_fast._support.machine import threads_for
 from blowfish_fast._support.typing import AnyArray, BoolArray, FloatArray, IntArray
 from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.errors import EpsilonError, InputError, SizeError, WorkloadError
+from blowfish_fast.measure.noise import check_scale
 from blowfish_fast.measure.randomness import Randomness
 from blowfish_fast.policies import Policy
 from blowfish_fast.workloads import Fractions, Pieces, Workload
@@ -383,6 +384,26 @@ class ScatterTest(NoisyComparison):
             )
         return self.sensitivity(policy) << bits, rate
 
+    def check_feasible(self, policy: Policy, cells: int, epsilon: Fraction) -> None:
+        """Refuse an epsilon at which the comparison could not be drawn: Lemma HA5.
+
+        Parameters
+        ----------
+        policy : Policy
+            The policy, without constraints, under which it would be drawn.
+        cells : int
+            The number of cells; any will do.
+        epsilon : Fraction
+            What the answer may cost.
+
+        Raises
+        ------
+        EpsilonError
+            If the noise would not fit 64 bits.
+        """
+        if self.sensitivity(policy):
+            check_scale(Fraction(*self.scale(policy, epsilon)), self.name)
+
     def select_many(
         self,
         counts: IntArray,
@@ -421,6 +442,26 @@ class FirstBelow(NoisyComparison):
 
     def __init__(self, bar: int) -> None:
         self.bar = bar
+
+    def check_feasible(self, policy: Policy, cells: int, epsilon: Fraction) -> None:
+        """Refuse an epsilon at which the comparison could not be drawn: Lemma HA5.
+
+        Parameters
+        ----------
+        policy : Policy
+            The policy, without constraints, under which it would be drawn.
+        cells : int
+            The number of cells; any will do.
+        epsilon : Fraction
+            What the choice may cost.
+
+        Raises
+        ------
+        EpsilonError
+            If the noise would not fit 64 bits.
+        """
+        if policy.has_moves or policy.has_bottom:
+            check_scale(2 / epsilon, self.name)
 
     def tails(self, counts: IntArray) -> IntArray:
         """Return how many records lie in the cells after each cell but the last."""

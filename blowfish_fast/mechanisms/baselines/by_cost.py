@@ -21,7 +21,12 @@ from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.data.histogram import Histogram
 from blowfish_fast.measure.budgets import Budget, BudgetTerms, equal_noise_epsilon
-from blowfish_fast.measure.handle import Handle, Measurement
+from blowfish_fast.measure.handle import (
+    Handle,
+    Measurement,
+    Rehearsal,
+    check_selector,
+)
 from blowfish_fast.measure.selectors.selections import KeptFrequencies, Runs, WorstQuery
 from blowfish_fast.measure.strategies import Answers, Fourier
 from blowfish_fast.measure.strategies.cells import bucket_counts
@@ -131,6 +136,14 @@ class Mwem(Mechanism):
         total_now = pieces.total.value
         details = {"rounds": rounds, "queries": np.array(queries), "total": total_now}
         return Outcome(pieces.cells(), measurements, details, interval_scope="nothing")
+
+    def _rehearse(self, private: Rehearsal) -> None:
+        """Check the choice of the first of most rounds, which gets the least."""
+        super()._rehearse(private)
+        rounds = min(self.rounds or MOST_ROUNDS, self.workload.queries)
+        least = self.budget * (1 - TOTAL_SHARE) * _round_share(0, rounds) * self.share
+        each = least.over(self.policy.group_size)
+        check_selector(self.selector, private.policy, self.domain.size, each)
 
     def _worst_query(self, pieces: _Pieces, before: list[int]) -> WorstQuery:
         """Return the choice of a query that the pieces answer badly, not asked yet."""

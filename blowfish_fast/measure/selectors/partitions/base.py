@@ -62,7 +62,7 @@ class Partition(ABC):
         self, counts: IntArray, *, policy: Policy, epsilon: Fraction, rng: Randomness
     ) -> Buckets:
         """Return buckets, epsilon-private under `policy`; none drawn without edges."""
-        self._check(policy, counts.size)
+        self.check_feasible(policy, counts.size, epsilon)
         if counts.size == 1 or record_distance(policy) == 0:
             return self._undrawn(counts, policy)
         return self._choose(counts, policy, epsilon, rng)
@@ -77,8 +77,40 @@ class Partition(ABC):
         """Return the buckets where nothing is drawn."""
         return Buckets.single_cells(counts.size)
 
+    def check_feasible(self, policy: Policy, cells: int, epsilon: Fraction) -> None:
+        """Refuse what `select` could not do on any counts, by public values alone.
+
+        Parameters
+        ----------
+        policy : Policy
+            The policy, without constraints, under which buckets would be chosen.
+        cells : int
+            The number of cells to choose from.
+        epsilon : Fraction
+            What the choice may cost.
+
+        Raises
+        ------
+        BlowfishError
+            If the domain is not offered, or epsilon too small or too large.
+
+        Examples
+        --------
+        >>> import blowfish_fast as bf
+        >>> full, tree = bf.policies.Full(bf.Domain(64)), bf.partitions.DyadicTree()
+        >>> tree.check_feasible(full, 64, Fraction(1))
+        """
+        self._check(policy, cells)
+        if cells > 1 and record_distance(policy):
+            self._check_epsilon(policy, cells, epsilon)
+
     def _check(self, policy: Policy, cells: int) -> None:  # noqa: B027
         """Refuse domains for which the partition is not offered."""
+
+    def _check_epsilon(  # noqa: B027
+        self, policy: Policy, cells: int, epsilon: Fraction
+    ) -> None:
+        """Refuse an epsilon at which nothing can be drawn."""
 
 
 def record_distance(policy: Policy) -> int:

@@ -109,7 +109,19 @@ class DyadicTree(Partition):
     def rate(self, cells: int, epsilon: Fraction) -> Fraction:
         """Return what the sampler's slack leaves of `epsilon`: Lemma DT7."""
         slack = kernels.sampling_slack(cells, outliers=True)
+        if epsilon <= 2 * slack:
+            # The rate stays below epsilon, and weights of so slow a rate are held with
+            # more bits: the slack of these is smaller than that of all rates.
+            slack = kernels.sampling_slack(
+                cells,
+                rate=epsilon,
+                penalty=self.price * self.bucket_cost,
+                outliers=True,
+            )
         return _less_slack(epsilon, slack, f"{cells:,}")
+
+    def _check_epsilon(self, policy: Policy, cells: int, epsilon: Fraction) -> None:
+        self.rate(cells, epsilon / record_distance(policy))
 
 
 class DyadicRectangles(Partition):
@@ -204,8 +216,17 @@ class DyadicRectangles(Partition):
 
     def rate(self, shape: tuple[int, ...], epsilon: Fraction) -> Fraction:
         """Return what the sampler's slack leaves of `epsilon`: Lemma DR7."""
-        slack = kernels.rectangle_slack((shape[0], shape[1]))
-        return _less_slack(epsilon, slack, f"{shape[0]:,} x {shape[1]:,}")
+        rows, columns = shape
+        slack = kernels.rectangle_slack((rows, columns))
+        if epsilon <= 2 * slack:
+            # As on a line: weights of so slow a rate are held with more bits.
+            slack = kernels.rectangle_slack(
+                (rows, columns), rate=epsilon, penalty=self.price * self.bucket_cost
+            )
+        return _less_slack(epsilon, slack, f"{rows:,} x {columns:,}")
+
+    def _check_epsilon(self, policy: Policy, cells: int, epsilon: Fraction) -> None:
+        self.rate(policy.domain.shape, epsilon / record_distance(policy))
 
 
 def _as_price(price: Any) -> float:

@@ -26,6 +26,9 @@ from blowfish_fast.policies import Policy
 from .base import Partition, record_distance
 
 MOST_CELLS_ALL_LENGTHS = 4096
+# What the grid of the kernel takes for a price or a scale of noise, in counts.
+LEAST_PRICE = 1e-9
+LARGEST_PRICE = 1e12
 QUANTILE = (3, 4)
 
 
@@ -84,6 +87,15 @@ class LeastCost(Partition):
                 f'lengths="all" compares {cells * (cells + 1) // 2:,} intervals; it is '
                 f'offered up to {MOST_CELLS_ALL_LENGTHS} cells. Use lengths="powers"'
             )
+
+    def _check_epsilon(self, policy: Policy, cells: int, epsilon: Fraction) -> None:
+        from blowfish_fast.kernels.window_costs.count_grid import grid_units
+
+        # The kernel refuses prices and scales that do not fit 64 bits, whatever the
+        # counts; those are cut where they fit.
+        nothing = np.zeros(cells, dtype=np.int64)
+        (_, prices, scales), given = self._candidates(nothing, policy, epsilon)
+        grid_units(nothing, 0, prices, scales, given["step"])
 
     def _choose(
         self, counts: IntArray, policy: Policy, epsilon: Fraction, rng: Randomness
@@ -158,9 +170,11 @@ class LeastCost(Partition):
     def _undrawn(self, counts: IntArray, policy: Policy) -> Buckets:
         if counts.size == 1:
             return Buckets.single_cells(1)
-        step, cap = kernels.partition_grid(counts.size, self.bucket_cost)
+        # Without an edge nothing is drawn, and a bucket may cost nothing at all.
+        price = min(max(self.bucket_cost, LEAST_PRICE), LARGEST_PRICE)
+        step, cap = kernels.partition_grid(counts.size, price)
         powers = counts.size.bit_length()
-        prices = np.full(powers, self.bucket_cost)
+        prices = np.full(powers, price)
         edges = kernels.least_cost_partition(np.minimum(counts, cap), prices, step=step)
         return Buckets(edges)
 

@@ -19,6 +19,7 @@ from blowfish_fast._support.typing import AnyArray, IntArray
 from blowfish_fast._support.validation import as_whole
 from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.errors import SizeError
+from blowfish_fast.measure.noise import check_scale
 from blowfish_fast.measure.randomness import Randomness
 from blowfish_fast.policies import Policy
 
@@ -91,6 +92,14 @@ class MatchingPairs(Partition):
                 f"pairs of {cells:,} cells are too many to compare: {pairs} is offered "
                 f"up to {MOST_CELLS} cells. Use window=1 .. 8, or partitions.NoisySort"
             )
+
+    def _check_epsilon(self, policy: Policy, cells: int, epsilon: Fraction) -> None:
+        each = epsilon / record_distance(policy) / self.rounds
+        # Buckets hold 1 to 2^(rounds - 1) cells by the last round. One record changes
+        # a pair of equal ones least and of the most different ones most.
+        for largest in (1, 2 ** (self.rounds - 1)):
+            noise = self.noise(cells, each, np.array([1, largest]))
+            check_scale(noise.pair, self.name)
 
     def _choose(
         self, counts: IntArray, policy: Policy, epsilon: Fraction, rng: Randomness

@@ -1,0 +1,75 @@
+"""Nothing leaves the stretch from the first look to the store but its result."""
+
+from __future__ import annotations
+
+import traceback
+import warnings
+
+import numpy as np
+import pytest
+
+from blowfish_fast._support.compiler_watch import COMPILER
+from blowfish_fast.errors import FailedDrawError
+from blowfish_fast.measure.unseen import run_unseen
+
+
+class BranchFailedError(Exception):
+    """A failure that would tell which branch a draw had taken."""
+
+
+def failing():
+    raise BranchFailedError("the rectangles cannot be drawn")
+
+
+def test_what_went_wrong_in_a_secure_draw_is_not_told():
+    with pytest.raises(FailedDrawError) as caught:
+        run_unseen(failing)
+    shown = "".join(traceback.format_exception(caught.value))
+    assert "BranchFailedError" not in shown
+    assert "rectangles" not in shown
+    assert caught.value.__context__ is None
+    assert str(caught.value) == str(FailedDrawError())
+
+
+def test_an_experiment_shows_its_errors_as_they_are():
+    with pytest.raises(BranchFailedError, match="cannot be drawn"):
+        run_unseen(failing, secure=False)
+
+
+@pytest.mark.parametrize("kind", [KeyboardInterrupt, SystemExit])
+def test_an_interruption_passes_without_the_frames_of_the_draw(kind):
+    def interrupted():
+        try:
+            failing()
+        except BranchFailedError:
+            raise kind from None
+
+    with pytest.raises(kind) as caught:
+        run_unseen(interrupted)
+    shown = "".join(traceback.format_exception(caught.value))
+    assert "in interrupted" not in shown
+    assert "in failing" not in shown
+    assert "BranchFailedError" not in shown
+
+
+def test_numbers_that_overflow_are_not_warned_of():
+    def overflow():
+        return np.array([1e300]) * np.array([1e300]) - np.inf
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert np.isnan(run_unseen(overflow)).all()
+
+
+def test_nobody_is_told_that_a_kernel_is_compiled_for_a_private_branch(monkeypatch):
+    told = []
+    monkeypatch.setattr(COMPILER, "tell", lambda: told.append("compiling"))
+
+    def compile_one():
+        COMPILER.begin()
+        COMPILER.end()
+
+    run_unseen(compile_one)
+    assert told == []
+    compile_one()
+    assert told == ["compiling"]
