@@ -13,6 +13,7 @@ from blowfish_fast import (
     SparseHistogram,
     WideDomain,
     policies,
+    series,
     workloads,
 )
 
@@ -158,6 +159,22 @@ class FromRecordsSparse(Timed):
         rows["person"] = generator.integers(0, 2**24, records)
         rules = {"income": "clamp"}
         return lambda: SparseHistogram.from_records(domain, rows, outside=rules)
+
+
+class SeriesTotals(Timed):
+    """A series of 365 days over 10^5 cells: weigh all counts, and add all rows up."""
+
+    params: ClassVar[list[str]] = ["weigh", "total"]
+
+    def prepare(self, step: str) -> Call:
+        cells = 100_000
+        counts = np.random.default_rng(1).integers(0, 9, (365, cells))
+        weights = series.Weights.falling("3/8", 4096)
+        if step == "weigh":
+            return lambda: weights.weigh(counts)
+        shares = weights.total_shares(365)[::-1]
+        rows = counts.astype(np.float64)
+        return lambda: shares @ rows
 
 
 class Where(Timed):

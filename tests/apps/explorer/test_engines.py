@@ -7,6 +7,7 @@ part of their own in .ci/run, which installs them first.
 from __future__ import annotations
 
 import logging
+from datetime import date
 
 import ibis
 import numpy as np
@@ -21,6 +22,7 @@ from blowfish_fast.apps.explorer import (
     read_question,
 )
 from blowfish_fast.apps.explorer.layout import lay_out
+from blowfish_fast.data.arrivals import Arrivals
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.data.histogram import Counting
 from blowfish_fast.data.records import Rule
@@ -122,6 +124,22 @@ def test_codes_are_compared_as_numbers_whatever_the_type_of_their_column(engine)
         counted = people.group_by(cell=cell).aggregate(records=people.count())
         (line,) = counted.to_pyarrow().to_pylist()
         assert (line["cell"], line["records"]) == (3, SIZE), "no number, so outside"
+
+
+def test_records_are_weighed_by_their_arrival_in_one_pass(engine):
+    people = engine.table("people")
+    rooms = Domain(8, names=["rooms"])
+    edges = [date(2024, month, 1) for month in range(1, 7)]
+    arrivals = Arrivals.of("day", edges, [1, 2, 4, 8, 16])
+    counting = Counting.read(rooms)._replace(arrivals=arrivals)
+    found = counting.query(people).counts()
+    known = columns()
+    month = known["day"].astype("datetime64[M]").astype(int) - 54 * 12
+    weights = np.array([1, 2, 4, 8, 16, 0])[np.clip(month, -1, 5)]
+    weights[month < 0] = 0
+    wanted = np.bincount(known["rooms"], weights=weights, minlength=8)
+    assert found.tolist() == wanted.tolist()
+    assert found.sum() > 0
 
 
 # A Spark session has no read-only mode; nothing here writes.
