@@ -9,19 +9,28 @@ from __future__ import annotations
 import math
 import numbers
 import sys
-from collections.abc import Sequence
-from contextlib import ContextDecorator, suppress
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any, TypeVar
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
-from blowfish_fast.errors import BlowfishError, CountsError, EpsilonError, InputError
+from blowfish_fast.errors import (
+    BlowfishError,
+    CountsError,
+    EpsilonError,
+    InputError,
+    nearest,
+)
 
 from .typing import AnyArray, IntArray
 
 Held = TypeVar("Held", bound=AnyArray)
+P = ParamSpec("P")
+R = TypeVar("R")
 EpsilonLike = float | int | Fraction | Decimal | str
 
 SMALLEST_EPSILON = Fraction(1, 10**9)
@@ -327,11 +336,29 @@ PROVOKED = ArithmeticError | AttributeError | LookupError | MemoryError
 MALFORMED = PROVOKED | RecursionError | TypeError | ValueError
 
 
-class malformed_as(ContextDecorator):
+class malformed_as:
     """Turn what malformed values provoke into one deliberate error."""
 
     def __init__(self, error: type[BlowfishError], rule: str) -> None:
         self.error, self.rule = error, rule
+
+    def __call__(self, function: Callable[P, R]) -> Callable[P, R]:
+        """Guard a function; what it was not declared with is still its own error."""
+
+        @wraps(function)
+        def guarded(*given: P.args, **named: P.kwargs) -> R:
+            try:
+                with self:
+                    return function(*given, **named)
+            except self.error as problem:
+                cause = problem.__cause__
+                if isinstance(cause, TypeError) and _never_began(cause):
+                    raise TypeError(
+                        f"{cause}{_meant(cause, function, named)}"
+                    ) from None
+                raise
+
+        return guarded
 
     def __enter__(self) -> None: ...
 
@@ -341,3 +368,23 @@ class malformed_as(ContextDecorator):
         if isinstance(problem, MALFORMED):
             words = f"received something else ({kind.__name__}: {problem})"
             raise self.error(f"{self.rule}; {words}") from problem
+
+
+def _never_began(problem: TypeError) -> bool:
+    """Return whether a call failed because its arguments did not fit the signature."""
+    # The last frame is then the caller's own: none of the function was entered.
+    trace = problem.__traceback__
+    return trace is not None and trace.tb_next is None
+
+
+def _meant(
+    problem: TypeError, function: Callable[..., Any], named: Mapping[str, Any]
+) -> str:
+    """Return the nearest right keyword for the first wrong one, as a question."""
+    if "did you mean" in str(problem).lower():
+        return ""  # Python 3.13 and later say it themselves.
+    import inspect
+
+    declared = list(inspect.signature(function).parameters)
+    wrong = [word for word in named if word not in declared]
+    return nearest(wrong[0], declared) if wrong else ""

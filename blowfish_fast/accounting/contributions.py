@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import Any, NamedTuple, Self, Unpack
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from blowfish_fast._support.validation import (
 )
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.errors import CountsError, InputError
-from blowfish_fast.measure.budgets import Budget, BudgetTerms, Paid
+from blowfish_fast.measure.budgets import Budget, Paid
 from blowfish_fast.measure.handle import Handle
 from blowfish_fast.measure.selectors.selections import FirstBelow
 from blowfish_fast.mechanisms import Gaussian, Laplace, Mechanism
@@ -58,8 +58,15 @@ class AtMost(Paid, int):
 class ContributionChoice(Mechanism):
     """Choose how many records of a person to count, by the sparse vector technique.
 
-    `policy` lies over the profile, one cell per candidate and one for more, in which a
-    person lies by her number of records; `bar` persons may have more than are counted.
+    Parameters
+    ----------
+    policy : Policy
+        It lies over the profile, one cell per candidate and one for more, in which a
+        person lies by her number of records.
+    bar : int
+        How many persons may have more records than are counted.
+    epsilon, rho, delta : number
+        The budget that the choice spends; see `Mechanism`.
 
     Notes
     -----
@@ -84,9 +91,17 @@ class ContributionChoice(Mechanism):
     name = "choose_at_most"
 
     def __init__(
-        self, policy: Policy, *, bar: int, **budget: Unpack[BudgetTerms]
+        self,
+        policy: Policy,
+        *,
+        bar: int,
+        epsilon: Any = None,
+        rho: Any = None,
+        delta: Any = None,
     ) -> None:
-        super().__init__(policy, Identity(policy.domain), **budget)
+        super().__init__(
+            policy, Identity(policy.domain), epsilon=epsilon, rho=rho, delta=delta
+        )
         self.bar = as_whole(bar, "bar", 0)
 
     def _run(self, private: Handle) -> Outcome:
@@ -111,7 +126,9 @@ def choose_at_most(
     ledger: Ledger | None = None,
     request: str | None = None,
     rng: RandomLike | None = None,
-    **price: Unpack[BudgetTerms],
+    epsilon: Any = None,
+    rho: Any = None,
+    delta: Any = None,
 ) -> AtMost:
     """Choose privately how many records of a person to count.
 
@@ -143,9 +160,11 @@ def choose_at_most(
     (3, 0.0)
     """
     held = _as_held(records_per_person)
-    budget = Budget.stated(**price)
-    named: Any = {"epsilon" if price.get("rho") is None else "rho": then}
-    spent = Budget.stated(**{**price, **named})
+    budget = Budget.stated(epsilon=epsilon, rho=rho, delta=delta)
+    if rho is None:
+        spent = Budget.stated(epsilon=then, delta=delta)
+    else:
+        spent = Budget.stated(rho=then, delta=delta)
     rate = spent.amount if spent.power == 1 else math.sqrt(math.pi * spent.amount)
     bar = math.ceil(as_whole(cells, "cells", 1) / rate)
     grid = candidates()
@@ -224,7 +243,9 @@ def truncation_loss(
     ledger: Ledger | None = None,
     request: str | None = None,
     rng: RandomLike | None = None,
-    **budget: Unpack[BudgetTerms],
+    epsilon: Any = None,
+    rho: Any = None,
+    delta: Any = None,
 ) -> tuple[LostRecords, ...]:
     """Estimate privately how many records are lost by counting at most k of a person.
 
@@ -248,7 +269,10 @@ def truncation_loss(
     """
     held = _as_held(records_per_person)
     kept = np.atleast_1d(as_integers(at_most, "at_most", InputError))
-    last, price = as_whole(up_to, "up_to", 1), Budget.stated(**budget)
+    last, price = (
+        as_whole(up_to, "up_to", 1),
+        Budget.stated(epsilon=epsilon, rho=rho, delta=delta),
+    )
     sure = as_confidence(confidence)
     if kept.ndim != 1 or not kept.size or kept.min() < 1 or kept.max() >= last:
         raise InputError(

@@ -10,7 +10,7 @@ import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Unpack
+from typing import Any
 
 import numpy as np
 
@@ -27,7 +27,7 @@ from blowfish_fast.data.predicates import (
     read_conditions,
 )
 from blowfish_fast.errors import DomainError, InputError, LedgerError
-from blowfish_fast.measure.budgets import Budget, BudgetTerms
+from blowfish_fast.measure.budgets import Budget
 from blowfish_fast.measure.tails import gaussian_draw_half_widths
 from blowfish_fast.mechanisms.laplace import Gaussian, Laplace
 from blowfish_fast.policies import PerPerson, refuse_units
@@ -104,6 +104,8 @@ class Session:
         /,
         *,
         epsilon: Any = None,
+        rho: Any = None,
+        delta: Any = None,
         request: str | None = None,
         rng: RandomLike | None = None,
         **named: Any,
@@ -112,8 +114,27 @@ class Session:
 
         Conditions are those of ``release.where``, along borders of cells; the budget is
         charged, and the answer stored under `request`, as in `Ledger.release`.
+
+        Parameters
+        ----------
+        conditions : mapping, optional
+            From attributes, by name or number, to what their values must meet.
+        epsilon, rho, delta : number
+            What the answer costs: `epsilon`, or `rho`, or `epsilon` with `delta`.
+        request : str, optional
+            The name under which the answer is stored and comes back, free.
+        rng : int or Generator, optional
+            A seed makes an experiment; None draws secure noise.
+        **named
+            Conditions by the names of attributes. An attribute called as one of the
+            words above goes into `conditions`.
+
+        Returns
+        -------
+        Estimate
+            The noisy count, with its interval.
         """
-        budget = _pop_budget(epsilon, named)
+        budget = Budget.stated(epsilon=epsilon, rho=rho, delta=delta)
         return self._all(conditions, named).ask(budget, request, rng)[()]
 
     def noisy_sum(
@@ -123,6 +144,8 @@ class Session:
         /,
         *,
         epsilon: Any = None,
+        rho: Any = None,
+        delta: Any = None,
         low: float | None = None,
         high: float | None = None,
         step: Any = None,
@@ -137,8 +160,32 @@ class Session:
         below the largest value. Noise grows with the largest value that a record can
         add or the longest way it can move; intervals hold the noise alone where cells
         have a width or values were changed. All else is as for `noisy_count`.
+
+        Parameters
+        ----------
+        name : str or int
+            The attribute whose values are added.
+        conditions : mapping, optional
+            From attributes, by name or number, to what their values must meet.
+        epsilon, rho, delta : number
+            What the answer costs: `epsilon`, or `rho`, or `epsilon` with `delta`.
+        low, high : float, optional
+            Public bounds to which values are clamped.
+        step : number, optional
+            Values are rounded to its multiples.
+        request : str, optional
+            The name under which the answer is stored and comes back, free.
+        rng : int or Generator, optional
+            A seed makes an experiment; None draws secure noise.
+        **named
+            Conditions by the names of attributes.
+
+        Returns
+        -------
+        Estimate
+            The noisy sum, with its interval.
         """
-        budget = _pop_budget(epsilon, named)
+        budget = Budget.stated(epsilon=epsilon, rho=rho, delta=delta)
         question = self._all(conditions, named)
         question.weigh(name, low, high, step)
         return question.ask(budget, request, rng)[()]
@@ -208,10 +255,14 @@ class Parts:
         *,
         request: str | None = None,
         rng: RandomLike | None = None,
-        **budget: Unpack[BudgetTerms],
+        epsilon: Any = None,
+        rho: Any = None,
+        delta: Any = None,
     ) -> GroupedAnswers:
         """Count the records of every part, for one charge of `epsilon` or `rho`."""
-        return self._question().ask(Budget.stated(**budget), request, rng)
+        return self._question().ask(
+            Budget.stated(epsilon=epsilon, rho=rho, delta=delta), request, rng
+        )
 
     def noisy_sum(
         self,
@@ -222,22 +273,20 @@ class Parts:
         step: Any = None,
         request: str | None = None,
         rng: RandomLike | None = None,
-        **budget: Unpack[BudgetTerms],
+        epsilon: Any = None,
+        rho: Any = None,
+        delta: Any = None,
     ) -> GroupedAnswers:
         """Sum an attribute over every part, for one charge; see `Session.noisy_sum`."""
         question = self._question()
         question.weigh(name, low, high, step)
-        return question.ask(Budget.stated(**budget), request, rng)
+        return question.ask(
+            Budget.stated(epsilon=epsilon, rho=rho, delta=delta), request, rng
+        )
 
     def __repr__(self) -> str:
         name = self._session.domain.column_names[self._axis]
         return f"Parts(by {name}: {len(self._groups)})"
-
-
-def _pop_budget(epsilon: Any, named: dict[str, Any]) -> Budget:
-    """Read the budget of a question, whose other names are conditions."""
-    rho, delta = named.pop("rho", None), named.pop("delta", None)
-    return Budget.stated(epsilon=epsilon, rho=rho, delta=delta)
 
 
 class IntegerRows:

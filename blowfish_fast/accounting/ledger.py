@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, Literal, Self, Unpack, cast
+from typing import Any, Literal, Self, cast
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -33,10 +33,9 @@ from blowfish_fast.data.frames import Table
 from blowfish_fast.errors import FailedDrawError, InputError, LedgerError, PolicyError
 from blowfish_fast.measure.budgets import (
     Budget,
-    BudgetTerms,
     Paid,
     as_rho,
-    stated_budget,
+    optional_budget,
 )
 from blowfish_fast.measure.handle import Progress
 from blowfish_fast.measure.unseen import run_unseen
@@ -149,9 +148,11 @@ class Ledger(Paid):
         *,
         policy: Policy | None = None,
         about: Mapping[str, Any] | None = None,
-        **budget: Unpack[BudgetTerms],
+        epsilon: Any = None,
+        rho: Any = None,
+        delta: Any = None,
     ) -> None:
-        granted = stated_budget(budget)
+        granted = optional_budget(epsilon=epsilon, rho=rho, delta=delta)
         _check_policy(policy)
         where = as_place(path)
         new = where is None or not where.exists()
@@ -315,7 +316,9 @@ class Ledger(Paid):
         analyst: str | None = None,
         vouched: bool = False,
         snapshot: str | None = None,
-        **budget: Unpack[BudgetTerms],
+        epsilon: Any = None,
+        rho: Any = None,
+        delta: Any = None,
     ) -> Certificate:
         """Charge, and find out how far the answers of a release are off the truth.
 
@@ -333,8 +336,16 @@ class Ledger(Paid):
             The data that the certificate speaks of.
         workload : Workload, or answers
             Which answers; those of a selection or of groups are certified as they are.
+        request : str, optional
+            The name under which the certificate is stored and comes back, free.
+        rng : int or Generator, optional
+            A seed makes an experiment; None draws secure noise.
+        fraction, confidence : number
+            How many of the answers the claim is about, and how sure it is.
         kind : {"quantile", "curve", "all", "shape"}, optional
             By default that of the least predicted width; see `Certifier`.
+        analyst : str, optional
+            Whose allotment pays.
         vouched : bool
             As for `release`; a workload from outside the package needs it.
         snapshot : str, optional
@@ -342,6 +353,13 @@ class Ledger(Paid):
             compared with the one that the release says: "shape", which is about the
             data of the release, is refused if they differ, and taken by itself only if
             they are equal.
+        epsilon, rho, delta : number
+            What the certificate costs: `epsilon`, or `rho`, or `epsilon` with `delta`.
+
+        Returns
+        -------
+        Certificate
+            How far the answers are off, as a sentence and as intervals.
         """
         certifier = Certifier(
             release,
@@ -350,7 +368,9 @@ class Ledger(Paid):
             confidence=confidence,
             kind=kind,
             snapshot=None if snapshot is None else as_label(snapshot),
-            **budget,
+            epsilon=epsilon,
+            rho=rho,
+            delta=delta,
         )
         found: Any = self.release(
             certifier,
@@ -466,11 +486,23 @@ class Ledger(Paid):
         *,
         policy: Policy | None = None,
         about: Mapping[str, Any] | None = None,
-        **budget: Unpack[BudgetTerms],
+        epsilon: Any = None,
+        rho: Any = None,
+        delta: Any = None,
     ) -> None:
-        """Change budget, policy or what is noted; refused after the first charge."""
+        """Change budget, policy or what is noted; refused after the first charge.
+
+        Parameters
+        ----------
+        policy : Policy, optional
+            What must stay indistinguishable from now on.
+        about : mapping, optional
+            Plain data that is kept with the ledger, in place of what there was.
+        epsilon, rho, delta : number
+            The whole budget, in the currency that the ledger was made with.
+        """
         total = self._journal.standing().total
-        granted = stated_budget(budget)
+        granted = optional_budget(epsilon=epsilon, rho=rho, delta=delta)
         if granted is not None:
             if granted.power != self.currency.power:
                 raise LedgerError(

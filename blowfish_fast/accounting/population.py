@@ -12,12 +12,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, NamedTuple, NoReturn, Unpack
+from typing import Any, NamedTuple, NoReturn
 from weakref import WeakValueDictionary
 
 from blowfish_fast._support.validation import malformed_as, quoted
 from blowfish_fast.errors import InputError, LedgerError, PolicyError
-from blowfish_fast.measure.budgets import BudgetTerms
 from blowfish_fast.mechanisms import Mechanism
 from blowfish_fast.mechanisms.registry import check_vouched
 from blowfish_fast.policies import Full, PerPerson, Policy, WithAbsent, from_dict
@@ -51,15 +50,25 @@ _OWNERS: WeakValueDictionary[str, Population] = WeakValueDictionary()
 class Population:
     """People whose records lie in several tables, and the one budget they share.
 
-    `person` is the column that says whose record a row is, in every table. `tables`
-    says what is secret in each: a mapping from names to policies, or descriptions with
-    ``name``, ``source`` and ``policy()``. They are left out where an existing ledger is
-    opened. The rest is as for `Ledger`.
-
     Two descriptions of one source share the budget: they belong to one population, and
     agree on the policy of every attribute that both have. A second population over a
     source is refused if another one of this process pays for it, or one whose ledger
     lies in the same folder, whichever process made it.
+
+    Parameters
+    ----------
+    name : str
+        What the people are called.
+    person : str, optional
+        The column that says whose record a row is, in every table. It is left out, as
+        `tables` is, where an existing ledger is opened.
+    tables : mapping or iterable, optional
+        What is secret in each table: a mapping from names to policies, or descriptions
+        with ``name``, ``source`` and ``policy()``.
+    path : path, optional
+        The file of the ledger; None keeps it in memory.
+    epsilon, rho, delta : number
+        The whole budget of the people, as for `Ledger`.
 
     Examples
     --------
@@ -87,7 +96,9 @@ class Population:
         person: str | None = None,
         tables: Mapping[str, Policy] | Iterable[Any] | None = None,
         path: str | os.PathLike[str] | None = None,
-        **budget: Unpack[BudgetTerms],
+        epsilon: Any = None,
+        rho: Any = None,
+        delta: Any = None,
     ) -> None:
         listed = None if tables is None else _read_tables(tables, person)
         about = None
@@ -97,7 +108,14 @@ class Population:
         where = as_place(path)
         new = listed if where is not None and not where.exists() else None
         with _paid_once(where, new or ()):
-            self.ledger = Ledger(where, policy=policy, about=about, **budget)
+            self.ledger = Ledger(
+                where,
+                policy=policy,
+                about=about,
+                epsilon=epsilon,
+                rho=rho,
+                delta=delta,
+            )
         kept = self.ledger.about
         if kept.get("population") != name or (about is not None and kept != about):
             raise LedgerError(

@@ -10,7 +10,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
-from typing import Any, Generic, NamedTuple, Protocol, TypeVar, Unpack
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from blowfish_fast._support.optional import require
 from blowfish_fast.data.buckets import Buckets, cell_order
@@ -22,7 +22,7 @@ from blowfish_fast.errors import (
     SizeError,
     WorkloadError,
 )
-from blowfish_fast.measure.budgets import Budget, BudgetTerms
+from blowfish_fast.measure.budgets import Budget
 from blowfish_fast.measure.strategies.edge_cuts import cut_edges, is_forest
 from blowfish_fast.measure.strategies.edge_noise import MOST_EDGES, EdgeNoise
 from blowfish_fast.measure.strategies.strategy_choice import (
@@ -208,9 +208,11 @@ def compare(
     policy: Policy,
     workload: Workload,
     *,
+    epsilon: Any = None,
+    rho: Any = None,
+    delta: Any = None,
     hurried: bool = False,
     mechanisms: Sequence[MechanismName] | None = None,
-    **budget: Unpack[BudgetTerms],
 ) -> Comparison:
     """Predict the error of every mechanism that a policy admits, best first.
 
@@ -219,6 +221,10 @@ def compare(
 
     Parameters
     ----------
+    policy : Policy
+        What must stay indistinguishable.
+    workload : Workload
+        What will be asked.
     epsilon, rho, delta : number
         What one release may spend: `epsilon`, or `rho`. With `epsilon` and `delta` both
         currencies stand side by side, as in `recommend`: Laplace noise at epsilon, and
@@ -241,9 +247,9 @@ def compare(
     True
     >>> release = table.best.mechanism.release([3] * 1000)
     """
-    granted = Budget.stated(**budget)
-    if granted.delta is not None and granted is not budget["epsilon"]:
-        pure = Budget.stated(epsilon=budget["epsilon"])
+    granted = Budget.stated(epsilon=epsilon, rho=rho, delta=delta)
+    if granted.delta is not None and granted is not epsilon:
+        pure = Budget.stated(epsilon=epsilon)
         alike: Any = {"hurried": hurried, "mechanisms": mechanisms}
         one = compare(policy, workload, epsilon=pure, **alike)
         two = compare(policy, workload, epsilon=granted, **alike)

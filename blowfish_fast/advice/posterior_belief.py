@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from decimal import Context, Decimal, localcontext
 from fractions import Fraction
-from typing import Any, TypedDict, Unpack, overload
+from typing import Any, overload
 
 import numpy as np
 
@@ -81,24 +81,29 @@ class Belief(float):
         return f"Belief({float(self):.6g}, before: {float(self.prior):g}{but})"
 
 
-class Answered(TypedDict, total=False):
-    """What was answered, as `risk` takes it."""
-
-    epsilon: EpsilonLike | None
-    rho: EpsilonLike | None
-    delta: EpsilonLike | None
-    queries: int
-    policy: Policy | None
-    steps: int | None
-
-
 @overload
-def risk(prior: EpsilonLike, **answers: Unpack[Answered]) -> Belief: ...
+def risk(
+    prior: EpsilonLike,
+    *,
+    epsilon: Any = None,
+    rho: Any = None,
+    delta: Any = None,
+    queries: Any = 1,
+    policy: Policy | None = None,
+    steps: int | None = None,
+) -> Belief: ...
 
 
 @overload
 def risk(
-    prior: FloatArray | list[float], **answers: Unpack[Answered]
+    prior: FloatArray | list[float],
+    *,
+    epsilon: Any = None,
+    rho: Any = None,
+    delta: Any = None,
+    queries: Any = 1,
+    policy: Policy | None = None,
+    steps: int | None = None,
 ) -> FloatArray: ...
 
 

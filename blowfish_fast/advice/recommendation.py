@@ -13,12 +13,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from operator import attrgetter
 from types import MappingProxyType
-from typing import Any, Literal, NamedTuple, Unpack
+from typing import Any, Literal, NamedTuple
 
 from blowfish_fast._support.typing import IntArray
 from blowfish_fast._support.validation import as_choice, as_whole
 from blowfish_fast.errors import BlowfishError, DataDependentError, InputError
-from blowfish_fast.measure.budgets import Budget, BudgetTerms
+from blowfish_fast.measure.budgets import Budget
 from blowfish_fast.mechanisms.base import Mechanism
 from blowfish_fast.mechanisms.contingency import Contingency
 from blowfish_fast.mechanisms.dawa import Dawa
@@ -113,17 +113,23 @@ def recommend(
     policy: Policy,
     workload: Workload,
     *,
+    epsilon: Any = None,
+    rho: Any = None,
+    delta: Any = None,
     records: int | None = None,
     mechanisms: Sequence[MechanismName] | None = None,
     trials: int | None = None,
     progress: Progress | None = None,
     intervals: Literal["truth", "noise"] | None = None,
-    **budget: Unpack[BudgetTerms],
 ) -> Recommendation:
     """Say which mechanism to use for a task, and why. Free: no data is read.
 
     Parameters
     ----------
+    policy : Policy
+        What must stay indistinguishable.
+    workload : Workload
+        What will be asked.
     epsilon, rho, delta : number
         What one release may spend. With `epsilon` and `delta` both currencies stand
         side by side: Laplace noise at epsilon, without delta, and Gaussian noise at the
@@ -157,7 +163,7 @@ def recommend(
     >>> tried["dawa"].kind, tried["laplace"].kind
     ('typical', 'predicted')
     """
-    granted = Budget.stated(**budget)
+    granted = Budget.stated(epsilon=epsilon, rho=rho, delta=delta)
     guessed = None if records is None else as_whole(records, "records", 0, 2**53)
     if trials is not None or mechanisms is not None:
         if guessed is None:
@@ -175,7 +181,7 @@ def recommend(
     candidates = [*_candidates(policy, workload, mechanisms, intervals)]
     budgets = [granted]
     if granted.delta is not None:
-        budgets = _both_currencies(candidates[0], granted, budget)
+        budgets = _both_currencies(candidates[0], granted, epsilon)
     lines = [each.advice(one, granted) for one in budgets for each in candidates]
     if trials is not None and guessed is not None:
         lines = [
@@ -387,11 +393,9 @@ def _noise_alone(first: TableEntry, budget: Budget) -> float:
     return _linear_error(first._replace(kind=near, options={}).build(budget, **fit))
 
 
-def _both_currencies(
-    first: TableEntry, granted: Budget, terms: BudgetTerms
-) -> list[Budget]:
+def _both_currencies(first: TableEntry, granted: Budget, epsilon: Any) -> list[Budget]:
     """Return epsilon alone and the rho of both, the one of less noise first."""
-    pure = Budget.stated(epsilon=terms["epsilon"])
+    pure = Budget.stated(epsilon=epsilon)
     better = _noise_alone(first, pure) <= CLOSE * _noise_alone(first, granted)
     return [pure, granted] if better else [granted, pure]
 

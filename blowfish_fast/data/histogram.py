@@ -6,7 +6,7 @@ records --rules for strays--> cells --at most k of a person--> counts
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Generic, Literal, NamedTuple, Self, TypedDict, Unpack
+from typing import Any, Generic, Literal, NamedTuple, Self
 
 import numpy as np
 
@@ -35,20 +35,8 @@ from .records import (
 from .sql import CellQuery, bounded_table
 
 
-class RecordTerms(TypedDict, total=False):
-    """How strays are treated and whose records they are: `Histogram.from_records`."""
-
-    outside: Treatments
-    missing: Treatments
-    person: Any
-    record: Any
-    at_most: int | None
-    count: Literal["records", "persons"]
-    key: str | None
-
-
 class Counting(NamedTuple, Generic[AnyDomain]):
-    """`RecordTerms` as read: which records count, in which cells, and how often.
+    """Which records count, in which cells, and how often.
 
     The column `weight` says how many records a row stands for; `arrivals` weigh records
     by the epoch in which they came.
@@ -242,8 +230,15 @@ class Histogram(PrivateCounts):
     def from_records(
         cls,
         domain: Domain,
-        columns: Any,
-        **terms: Unpack[RecordTerms],
+        records: Any,
+        *,
+        outside: Treatments = None,
+        missing: Treatments = None,
+        person: Any = None,
+        record: Any = None,
+        at_most: int | None = None,
+        count: Literal["records", "persons"] = "records",
+        key: str | None = None,
     ) -> Histogram:
         """Count records by cell; state the policy over ``histogram.domain``.
 
@@ -251,7 +246,7 @@ class Histogram(PrivateCounts):
         ----------
         domain : Domain
             An attribute without edges or levels expects cell numbers.
-        columns : table, array_like, sequence or mapping of columns, or iterator
+        records : table, array_like, sequence or mapping of columns, or iterator
             A pandas, polars or arrow table, or a mapping, with a column for each
             attribute by name; a sequence of columns in the order of the attributes; a
             single column. An iterator yields chunks, each one of these.
@@ -267,6 +262,8 @@ class Histogram(PrivateCounts):
             numbers or text and beside the attributes. At most `at_most` records of a
             person are then counted, chosen by a keyed hash of the two. Without
             `record` the choice is uniform and drawn anew for each histogram.
+        at_most : int, optional
+            Most records of a person that are counted; goes with `person`.
         count : {"records", "persons"}
             "persons": each person counts once, her m records 1/m each.
         key : str, optional
@@ -285,7 +282,17 @@ class Histogram(PrivateCounts):
         Histogram(Domain(age: 3 cells), at most 1 records of one patient, counts hidden)
         """
         _check_domain(domain)
-        return cls._counted(Counting.read(domain, **terms), columns)
+        counting = Counting.read(
+            domain,
+            outside=outside,
+            missing=missing,
+            person=person,
+            record=record,
+            at_most=at_most,
+            count=count,
+            key=key,
+        )
+        return cls._counted(counting, records)
 
     @classmethod
     def _counted(cls, counting: Counting[Domain], columns: Any) -> Histogram:
@@ -305,7 +312,13 @@ class Histogram(PrivateCounts):
         table: Any,
         *,
         columns: Mapping[Any, str] | None = None,
-        **terms: Unpack[RecordTerms],
+        outside: Treatments = None,
+        missing: Treatments = None,
+        person: Any = None,
+        record: Any = None,
+        at_most: int | None = None,
+        count: Literal["records", "persons"] = "records",
+        key: str | None = None,
     ) -> Histogram:
         """Count the records of a table where it is: DuckDB, PostgreSQL, Spark, ...
 
@@ -323,6 +336,18 @@ class Histogram(PrivateCounts):
             records afterwards, by the domain, never before.
         columns : mapping, optional
             From attributes, by name or number, to columns that are called otherwise.
+        outside, missing : {"refuse", "clamp", "cell"}, or mapping from attributes
+            What happens to values outside the domain and to missing ones; see
+            `from_records`.
+        person, record : str, optional
+            The columns that say whose record each row is and which of hers; see
+            `from_records`.
+        at_most : int, optional
+            Most records of a person that are counted; goes with `person`.
+        count : {"records", "persons"}
+            "persons": each person counts once, her m records 1/m each.
+        key : str, optional
+            The same key keeps the same records. Drawn if left out.
 
         Examples
         --------
@@ -333,7 +358,16 @@ class Histogram(PrivateCounts):
         Histogram(Domain(age: 4 cells), counts hidden)
         """
         _check_domain(domain)
-        counting = Counting.read(domain, **terms)
+        counting = Counting.read(
+            domain,
+            outside=outside,
+            missing=missing,
+            person=person,
+            record=record,
+            at_most=at_most,
+            count=count,
+            key=key,
+        )
         counts = counting.query(table, columns).counts()
         shape = counting.domain.shape
         return cls._own(counting.domain, counts.reshape(shape), counting.bound)

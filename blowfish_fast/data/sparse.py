@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple, Unpack
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -12,8 +12,9 @@ from blowfish_fast._support.validation import malformed_as, quoted
 from blowfish_fast.errors import DomainError, InputError, SizeError
 
 from .domain import LARGEST_DOMAIN, Attributes, Domain, WideDomain, narrow
-from .histogram import Counting, Histogram, PrivateCounts, RecordTerms
+from .histogram import Counting, Histogram, PrivateCounts
 from .persons import Bound
+from .records import Treatments
 from .sql import CellCounts
 
 LARGEST_NUMBER = 2**62
@@ -85,18 +86,52 @@ class SparseHistogram(PrivateCounts):
     def from_records(
         cls,
         domain: Attributes,
-        columns: Any,
-        **terms: Unpack[RecordTerms],
+        records: Any,
+        *,
+        outside: Treatments = None,
+        missing: Treatments = None,
+        person: Any = None,
+        record: Any = None,
+        at_most: int | None = None,
+        count: Literal["records", "persons"] = "records",
+        key: str | None = None,
     ) -> SparseHistogram:
         """Count records by cell, as `Histogram.from_records` does.
 
         Memory grows with the cells that hold records; with `person`, with the records.
+
+        Parameters
+        ----------
+        domain : Domain or WideDomain
+            An attribute without edges or levels expects cell numbers.
+        records : table, array_like, sequence or mapping of columns, or iterator
+            As for `Histogram.from_records`.
+        outside, missing : {"refuse", "clamp", "cell"}, or mapping from attributes
+            What happens to values outside the domain and to missing ones; see
+            `Histogram.from_records`.
+        person, record : str or column, optional
+            The columns that say whose record each row is and which of hers.
+        at_most : int, optional
+            Most records of a person that are counted; goes with `person`.
+        count : {"records", "persons"}
+            "persons": each person counts once, her m records 1/m each.
+        key : str, optional
+            The same key keeps the same records. Drawn if left out.
         """
         _check_domain(domain)
-        counting = Counting.read(domain, **terms)
+        counting = Counting.read(
+            domain,
+            outside=outside,
+            missing=missing,
+            person=person,
+            record=record,
+            at_most=at_most,
+            count=count,
+            key=key,
+        )
         parts: list[CellCounts] = []
         waiting = 0
-        for cells, units in counting.cells(columns):
+        for cells, units in counting.cells(records):
             if units is None:
                 cells, units = np.unique(cells, return_counts=True)
             parts.append(CellCounts(cells, units))
@@ -119,14 +154,49 @@ class SparseHistogram(PrivateCounts):
         table: Any,
         *,
         columns: Mapping[Any, str] | None = None,
-        **terms: Unpack[RecordTerms],
+        outside: Treatments = None,
+        missing: Treatments = None,
+        person: Any = None,
+        record: Any = None,
+        at_most: int | None = None,
+        count: Literal["records", "persons"] = "records",
+        key: str | None = None,
     ) -> SparseHistogram:
         """Count the records of a table where it is, as `Histogram.from_ibis` does.
 
         Memory: 16 bytes per cell that holds records, at most 64 while they are sorted.
+
+        Parameters
+        ----------
+        domain : Domain or WideDomain
+            As for `Histogram.from_ibis`.
+        table : ibis table
+            Records of persons are chosen from it as handed over.
+        columns : mapping, optional
+            From attributes, by name or number, to columns that are called otherwise.
+        outside, missing : {"refuse", "clamp", "cell"}, or mapping from attributes
+            What happens to values outside the domain and to missing ones; see
+            `Histogram.from_records`.
+        person, record : str, optional
+            The columns that say whose record each row is and which of hers.
+        at_most : int, optional
+            Most records of a person that are counted; goes with `person`.
+        count : {"records", "persons"}
+            "persons": each person counts once, her m records 1/m each.
+        key : str, optional
+            The same key keeps the same records. Drawn if left out.
         """
         _check_domain(domain)
-        counting = Counting.read(domain, **terms)
+        counting = Counting.read(
+            domain,
+            outside=outside,
+            missing=missing,
+            person=person,
+            record=record,
+            at_most=at_most,
+            count=count,
+            key=key,
+        )
         parts = list(counting.query(table, columns).batches())
         return cls._listed(counting.domain, parts, counting.bound)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
-from typing import Any, Protocol, Unpack
+from typing import Any, Literal, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -16,8 +16,9 @@ from blowfish_fast._support.validation import as_counts, as_whole, malformed_as,
 from blowfish_fast.errors import CountsError, DomainError, InputError
 
 from .domain import Attributes
-from .histogram import Counting, Histogram, PrivateCounts, RecordTerms
+from .histogram import Counting, Histogram, PrivateCounts
 from .persons import Bound
+from .records import Treatments
 
 
 class CountsTables(Protocol):
@@ -85,13 +86,38 @@ class TableCounts(PrivateCounts):
         cls,
         mechanism: CountsTables,
         records: Any,
-        **terms: Unpack[RecordTerms],
+        *,
+        outside: Treatments = None,
+        missing: Treatments = None,
+        person: Any = None,
+        record: Any = None,
+        at_most: int | None = None,
+        count: Literal["records", "persons"] = "records",
+        key: str | None = None,
     ) -> TableCounts:
         """Count records into the tables that a mechanism measures, in one pass.
 
         The rest is as for `Histogram.from_records`, with "cell" only where the
         mechanism's domain has such a cell. Records of persons are chosen once, for all
         tables.
+
+        Parameters
+        ----------
+        mechanism : Contingency
+            Says which tables are counted, over which domain.
+        records : table, array_like, sequence or mapping of columns, or iterator
+            As for `Histogram.from_records`.
+        outside, missing : {"refuse", "clamp", "cell"}, or mapping from attributes
+            What happens to values outside the domain and to missing ones; see
+            `Histogram.from_records`.
+        person, record : str or column, optional
+            The columns that say whose record each row is and which of hers.
+        at_most : int, optional
+            Most records of a person that are counted; goes with `person`.
+        count : {"records", "persons"}
+            "persons": each person counts once, her m records 1/m each.
+        key : str, optional
+            The same key keeps the same records. Drawn if left out.
 
         Examples
         --------
@@ -102,7 +128,18 @@ class TableCounts(PrivateCounts):
         >>> bf.TableCounts.from_records(mech, {"sex": [0, 1, 1], "age": [2, 2, 0]})
         TableCounts(Domain(sex: 2 cells x age: 3 cells), 2 tables, counts hidden)
         """
-        counting, tables = _asked(mechanism, terms)
+        tables = _asked(mechanism)
+        counting = Counting.read(
+            mechanism.domain,
+            outside=outside,
+            missing=missing,
+            person=person,
+            record=record,
+            at_most=at_most,
+            count=count,
+            key=key,
+        )
+        _check_counting(mechanism, counting)
         blocks = counting.places(records)
         return cls.from_cells(counting.domain, tables, blocks, counting.bound)
 
@@ -114,15 +151,51 @@ class TableCounts(PrivateCounts):
         table: Any,
         *,
         columns: Mapping[Any, str] | None = None,
-        **terms: Unpack[RecordTerms],
+        outside: Treatments = None,
+        missing: Treatments = None,
+        person: Any = None,
+        record: Any = None,
+        at_most: int | None = None,
+        count: Literal["records", "persons"] = "records",
+        key: str | None = None,
     ) -> TableCounts:
         """Count the records of a database's table into the tables of a mechanism.
 
         One statement turns every record into its cell numbers, so all tables come from
-        one state of the database. `table` and `columns` are as for
-        `Histogram.from_ibis`.
+        one state of the database.
+
+        Parameters
+        ----------
+        mechanism : Contingency
+            Says which tables are counted, over which domain.
+        table : ibis table
+            Records of persons are chosen from it as handed over.
+        columns : mapping, optional
+            From attributes, by name or number, to columns that are called otherwise.
+        outside, missing : {"refuse", "clamp", "cell"}, or mapping from attributes
+            What happens to values outside the domain and to missing ones; see
+            `Histogram.from_records`.
+        person, record : str, optional
+            The columns that say whose record each row is and which of hers.
+        at_most : int, optional
+            Most records of a person that are counted; goes with `person`.
+        count : {"records", "persons"}
+            "persons": each person counts once, her m records 1/m each.
+        key : str, optional
+            The same key keeps the same records. Drawn if left out.
         """
-        counting, tables = _asked(mechanism, terms)
+        tables = _asked(mechanism)
+        counting = Counting.read(
+            mechanism.domain,
+            outside=outside,
+            missing=missing,
+            person=person,
+            record=record,
+            at_most=at_most,
+            count=count,
+            key=key,
+        )
+        _check_counting(mechanism, counting)
         batches = counting.query(table, columns).places()
         return cls.from_cells(counting.domain, tables, batches, counting.bound)
 
@@ -185,17 +258,22 @@ class TableCounts(PrivateCounts):
         return np.concatenate([self.counts[slice(*places[one])] for one in tables])
 
 
-def _asked(
-    mechanism: Any, terms: RecordTerms
-) -> tuple[Counting[Any], tuple[tuple[int, ...], ...]]:
-    tables = getattr(mechanism, "measured_tables", None)
+def _asked(mechanism: Any) -> tuple[tuple[int, ...], ...]:
+    """Return the tables that a mechanism measures; refuse what measures none."""
+    tables: tuple[tuple[int, ...], ...] | None = getattr(
+        mechanism, "measured_tables", None
+    )
     if tables is None:
         raise InputError(
             "name the mechanism first, which says what is counted",
             received=quoted(mechanism),
             way_out="Write TableCounts.from_records(Contingency(...), records)",
         )
-    counting = Counting.read(mechanism.domain, **terms)
+    return tables
+
+
+def _check_counting(mechanism: CountsTables, counting: Counting[Any]) -> None:
+    """Refuse cells that the mechanism's domain lacks, and persons who count once."""
     if counting.domain.attributes != mechanism.domain.attributes:
         raise DomainError(
             "cells for missing values and values outside must be part of the domain "
@@ -205,7 +283,6 @@ def _asked(
         )
     if counting.bound is not None and counting.bound.count == "persons":
         raise InputError("tables count records", received='count="persons"')
-    return counting, tables
 
 
 def _checked_tables(

@@ -229,11 +229,13 @@ class Paid:
         return self.budget.rho
 
 
-def stated_budget(terms: BudgetTerms) -> Budget | None:
-    """Read a budget that may be left out."""
-    if all(value is None for value in terms.values()):
+def optional_budget(
+    *, epsilon: Any = None, rho: Any = None, delta: Any = None
+) -> Budget | None:
+    """Read a budget as `Budget.stated` does; None where all three are left out."""
+    if epsilon is None and rho is None and delta is None:
         return None
-    return Budget.stated(**terms)
+    return Budget.stated(epsilon=epsilon, rho=rho, delta=delta)
 
 
 def as_rho(value: Any, name: str = "rho") -> Fraction:

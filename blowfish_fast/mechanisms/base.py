@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cache, cached_property
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self, Unpack, final
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self, final
 
 import numpy as np
 
@@ -31,7 +31,7 @@ from blowfish_fast.errors import (
     PolicyError,
     WorkloadError,
 )
-from blowfish_fast.measure.budgets import Budget, BudgetTerms, Paid
+from blowfish_fast.measure.budgets import Budget, Paid
 from blowfish_fast.measure.handle import (
     Account,
     Forecast,
@@ -171,7 +171,13 @@ class Mechanism(Paid, ABC):
     budget: Budget
 
     def __init__(
-        self, policy: Policy, workload: Workload, **budget: Unpack[BudgetTerms]
+        self,
+        policy: Policy,
+        workload: Workload,
+        *,
+        epsilon: Any = None,
+        rho: Any = None,
+        delta: Any = None,
     ) -> None:
         if not isinstance(policy, Policy):
             raise PolicyError(
@@ -199,7 +205,7 @@ class Mechanism(Paid, ABC):
         assert policy.group_size >= 1
         self.policy = policy
         self.workload = workload
-        self.budget = Budget.stated(**budget)
+        self.budget = Budget.stated(epsilon=epsilon, rho=rho, delta=delta)
 
     @property
     def domain(self) -> Domain:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import Any, ClassVar, Self, Unpack
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from blowfish_fast.errors import (
     SizeError,
     WorkloadError,
 )
-from blowfish_fast.measure.budgets import Budget, BudgetTerms, equal_noise_epsilon
+from blowfish_fast.measure.budgets import Budget, equal_noise_epsilon
 from blowfish_fast.measure.handle import Handle
 from blowfish_fast.measure.noise import Scales
 from blowfish_fast.measure.sensitivity.policy import sensitivity
@@ -72,6 +72,8 @@ class Certifier(Mechanism):
 
     Parameters
     ----------
+    release : Release
+        What was published. It is a release of a histogram.
     workload : Workload, or answers
         Whose answers are certified; all coefficients are whole numbers. Answers are
         those of a selection or of groups, ``release.group_by("sex").mean("age")``.
@@ -88,6 +90,14 @@ class Certifier(Mechanism):
     classes : int
         Most classes into which cells are split by their estimate ("curve"): the claim
         is made of each by itself, so that dense cells are not the few it leaves out.
+    same_data : bool
+        Your word that the certificate is drawn from the counts that the release was
+        drawn from.
+    policy : Policy, optional
+        What must stay indistinguishable; None takes the policy of the release.
+    epsilon, rho, delta : number
+        The budget that the certificate spends: `epsilon` alone for Laplace noise, `rho`
+        alone for Gaussian noise, or `epsilon` with `delta`; see `Mechanism`.
 
     Examples
     --------
@@ -110,13 +120,15 @@ class Certifier(Mechanism):
         release: Release,
         workload: Workload | Questions[Any] | GroupedAnswers | Estimate,
         *,
+        epsilon: Any = None,
+        rho: Any = None,
+        delta: Any = None,
         fraction: Any = 0.95,
         confidence: Any = 0.95,
         kind: Kind | None = None,
         classes: int = 1,
         snapshot: str | None = None,
         policy: Policy | None = None,
-        **budget: Unpack[BudgetTerms],
     ) -> None:
         if not isinstance(release, Release) or not isinstance(
             getattr(release, "estimate", None), np.ndarray
@@ -127,7 +139,7 @@ class Certifier(Mechanism):
             )
         stated = policy_from_dict(dict(release.guarantee.to_dict()["policy"]))
         asked, self._joint = _as_rows(workload)
-        super().__init__(policy or stated, asked, **budget)
+        super().__init__(policy or stated, asked, epsilon=epsilon, rho=rho, delta=delta)
         refuse_units(self.policy, "a certificate")
         release._check(self.workload)
         as_choice(kind, "kind", [None, *KINDS])

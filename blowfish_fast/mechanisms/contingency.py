@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Self, Unpack, get_args
+from typing import Any, Self, get_args
 
 import numpy as np
 
@@ -14,7 +14,6 @@ from blowfish_fast.data.domain import Domain
 from blowfish_fast.data.histogram import Histogram
 from blowfish_fast.data.table_counts import TableCounts
 from blowfish_fast.errors import InputError, PolicyError, WorkloadError
-from blowfish_fast.measure.budgets import BudgetTerms
 from blowfish_fast.measure.handle import Handle
 from blowfish_fast.measure.strategies.tables.residuals import (
     AxisSet,
@@ -47,9 +46,14 @@ class Contingency(Mechanism):
 
     Parameters
     ----------
-    policy, workload
-        `AddRemove`, `Full` or `TablePolicy` over a wide domain, or any unconstrained
-        policy over a `Domain`; and `Tables` over the same attributes.
+    policy : Policy
+        What must stay indistinguishable: `AddRemove`, `Full` or `TablePolicy` over a
+        wide domain, or any unconstrained policy over a `Domain`.
+    workload : Tables
+        Which tables are asked, over the same attributes.
+    epsilon, rho, delta : number
+        The budget that one release spends: `epsilon` alone for Laplace noise, `rho`
+        alone for Gaussian noise, or `epsilon` with `delta`; see `Mechanism`.
     plan : {"best", "maximal", "weights", "blocks"}
         What is measured: the tables that no other asked table contains; all asked
         tables at optimised rates; larger tables that each cover many; or whichever
@@ -101,8 +105,10 @@ class Contingency(Mechanism):
         policy: Policy,
         workload: Tables,
         *,
+        epsilon: Any = None,
+        rho: Any = None,
+        delta: Any = None,
         plan: PlanKind = "best",
-        **budget: Unpack[BudgetTerms],
     ) -> None:
         if not isinstance(workload, Tables):
             raise WorkloadError(
@@ -110,7 +116,7 @@ class Contingency(Mechanism):
                 received=quoted(workload),
                 way_out="Write workloads.Tables(domain, ways=2)",
             )
-        super().__init__(policy, workload, **budget)
+        super().__init__(policy, workload, epsilon=epsilon, rho=rho, delta=delta)
         check_shape(policy, self.domain.shape)
         if getattr(policy, "count", "records") == "persons":
             raise PolicyError(

@@ -11,14 +11,14 @@ from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property, partial
-from typing import Any, Literal, NamedTuple, Unpack, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 from blowfish_fast import kernels
 from blowfish_fast._support.typing import FloatArray
 from blowfish_fast._support.validation import as_choice, as_number
 from blowfish_fast.data.buckets import Buckets, cell_order
 from blowfish_fast.errors import InputError
-from blowfish_fast.measure.budgets import Budget, BudgetTerms
+from blowfish_fast.measure.budgets import Budget
 from blowfish_fast.measure.handle import Handle, Measurement, can_select
 from blowfish_fast.measure.selectors.partitions import (
     DyadicRectangles,
@@ -85,6 +85,13 @@ class Dawa(Mechanism):
 
     Parameters
     ----------
+    policy : Policy
+        What must stay indistinguishable. There is no default.
+    workload : Workload
+        What will be asked; answers to other queries are possible too.
+    epsilon, rho, delta : number
+        The budget that one release spends: `epsilon` alone for Laplace noise, `rho`
+        alone for Gaussian noise, or `epsilon` with `delta`; see `Mechanism`.
     partition : "best", None or Partition
         How buckets are chosen; "best", fixed on the benchmark data, is
         `DyadicRectangles` on two attributes of at most 2^22 cells, and `DyadicTree`
@@ -100,8 +107,10 @@ class Dawa(Mechanism):
     sweeps : bool
         Whether greedy weights for ranges are improved by sweeps that see the whole
         tree; queries that were not declared are safeguarded.
-    share, floor : number
-        That of the partition, None for its own default, and that of `Hierarchy`.
+    share : number in (0, 1), optional
+        Part of the budget spent on the partition; None for its own default.
+    floor : number in [0, 1]
+        Least weight of a leaf of a "greedy" tree, as for `Hierarchy`.
     fit : {"best", None, "non_negative", "shrink"}
         "non_negative": as for `Hierarchy`. "shrink", for cells and not for ranges:
         noisy buckets shrink towards 0 as much as all of them together suggest; ranges
@@ -143,15 +152,17 @@ class Dawa(Mechanism):
         policy: Policy,
         workload: Workload,
         *,
+        epsilon: Any = None,
+        rho: Any = None,
+        delta: Any = None,
         partition: Literal["best"] | Partition | None = "best",
         strategy: StrategyName = "greedy",
         share: Any = None,
         sweeps: bool = True,
         floor: Any = FLOOR,
         fit: Fit | None = "best",
-        **budget: Unpack[BudgetTerms],
     ) -> None:
-        super().__init__(policy, workload, **budget)
+        super().__init__(policy, workload, epsilon=epsilon, rho=rho, delta=delta)
         self.tests_scatter = False
         # A partition that was asked for by name is refused where it cannot be drawn;
         # the best one is another there.

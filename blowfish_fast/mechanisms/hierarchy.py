@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, Literal, Unpack, get_args
+from typing import Any, Literal, get_args
 
 from blowfish_fast._support.validation import as_choice, as_number, as_whole
 from blowfish_fast.data.buckets import cell_order
-from blowfish_fast.measure.budgets import BudgetTerms
 from blowfish_fast.measure.handle import Handle
 from blowfish_fast.measure.strategies import Haar
 from blowfish_fast.measure.strategies.hierarchy_plan import tree_depth
@@ -42,6 +41,13 @@ class Hierarchy(Mechanism):
 
     Parameters
     ----------
+    policy : Policy
+        What must stay indistinguishable. There is no default.
+    workload : Workload
+        What will be asked; answers to other queries are possible too.
+    epsilon, rho, delta : number
+        The budget that one release spends: `epsilon` alone for Laplace noise, `rho`
+        alone for Gaussian noise, or `epsilon` with `delta`; see `Mechanism`.
     weights : {"uniform", "geometric", "greedy"}
         How epsilon is shared along a path: equally by level; growing by the cube root
         of two from each level to the one below; or scaled to the workload.
@@ -97,13 +103,15 @@ class Hierarchy(Mechanism):
         policy: Policy,
         workload: Workload,
         *,
+        epsilon: Any = None,
+        rho: Any = None,
+        delta: Any = None,
         weights: Weights = "uniform",
         fan_out: int | None = None,
         floor: Any = FLOOR,
         fit: Fit | None = "best",
-        **budget: Unpack[BudgetTerms],
     ) -> None:
-        super().__init__(policy, workload, **budget)
+        super().__init__(policy, workload, epsilon=epsilon, rho=rho, delta=delta)
         self.weights = as_choice(weights, "weights", get_args(Weights))
         self.floor = as_number(floor, "floor", 0, 1)
         self.fit = best_fit(fit, workload)
@@ -151,7 +159,18 @@ class Privelet(Mechanism):
     A coefficient is the sum of a node's cells, or the difference of its halves.
 
     Takes any number of ordered attributes; the workload does not change the noise.
-    `fit` is that of `Hierarchy`, with totals shared among halves.
+
+    Parameters
+    ----------
+    policy : Policy
+        What must stay indistinguishable. There is no default.
+    workload : Workload
+        What will be asked; answers to other queries are possible too.
+    epsilon, rho, delta : number
+        The budget that one release spends: `epsilon` alone for Laplace noise, `rho`
+        alone for Gaussian noise, or `epsilon` with `delta`; see `Mechanism`.
+    fit : {"best", None, "non_negative"}
+        As for `Hierarchy`, with totals shared among halves.
 
     Notes
     -----
@@ -191,10 +210,12 @@ class Privelet(Mechanism):
         policy: Policy,
         workload: Workload,
         *,
+        epsilon: Any = None,
+        rho: Any = None,
+        delta: Any = None,
         fit: Fit | None = "best",
-        **budget: Unpack[BudgetTerms],
     ) -> None:
-        super().__init__(policy, workload, **budget)
+        super().__init__(policy, workload, epsilon=epsilon, rho=rho, delta=delta)
         self.fit = best_fit(fit, workload)
 
     def _run(self, private: Handle) -> Outcome:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from fractions import Fraction
 from types import MappingProxyType
-from typing import Any, Literal, NoReturn, Self, Unpack, get_args
+from typing import Any, Literal, NoReturn, Self, get_args
 
 import numpy as np
 
@@ -29,7 +29,6 @@ from blowfish_fast.errors import (
     PolicyError,
     ReleaseFileError,
 )
-from blowfish_fast.measure.budgets import BudgetTerms
 from blowfish_fast.measure.handle import Handle
 from blowfish_fast.measure.strategies.cluster_sums import CellGrid, ClusterSums
 from blowfish_fast.policies import Blocks, PerPerson, Policy
@@ -140,6 +139,11 @@ class KMeans(Mechanism):
     policy : Policy
         Its domain is the box of the points: an attribute with edges spans them, one
         without spans 0 to its number of cells.
+    clusters : int
+        Number of centres.
+    epsilon, rho, delta : number
+        The budget that one release spends: `epsilon` alone for Laplace noise, `rho`
+        alone for Gaussian noise, or `epsilon` with `delta`; see `Mechanism`.
     rounds : int
         Number of Lloyd iterations, which share epsilon equally.
     start : (clusters, axes) array_like, optional
@@ -186,14 +190,16 @@ class KMeans(Mechanism):
         policy: Policy,
         clusters: int = 4,
         *,
+        epsilon: Any = None,
+        rho: Any = None,
+        delta: Any = None,
         rounds: int = 10,
         start: Any = None,
         assign: Assignment = "best",
         share: Any = Fraction(1, 2),
-        **budget: Unpack[BudgetTerms],
     ) -> None:
         cells: Any = Identity(policy.domain) if isinstance(policy, Policy) else None
-        super().__init__(policy, cells, **budget)
+        super().__init__(policy, cells, epsilon=epsilon, rho=rho, delta=delta)
         self.clusters = as_whole(clusters, "clusters", 1)
         self.rounds = as_whole(rounds, "rounds", 1)
         self.share = as_share(share, "share")

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, ClassVar, Self, Unpack
+from typing import Any, ClassVar, Self
 
 from blowfish_fast._support.validation import as_choice
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.data.histogram import Histogram
 from blowfish_fast.errors import EpsilonError
-from blowfish_fast.measure.budgets import Budget, BudgetTerms
+from blowfish_fast.measure.budgets import Budget
 from blowfish_fast.measure.handle import Handle
 from blowfish_fast.measure.strategies import Answers, Cells, EdgeNoise, LinearStrategy
 from blowfish_fast.measure.strategies.edge_noise import refuse_too_many
@@ -22,9 +22,20 @@ from .base import Example, Mechanism, Outcome, repeated
 class Laplace(Mechanism):
     """Release a histogram with discrete Laplace noise.
 
-    By `strategy` the noise goes on "cells"; on the "edges" of the policy graph, each
-    draw added to one end and taken from the other; or on each answer ("queries"), with
-    intervals for the declared queries alone.
+    Parameters
+    ----------
+    policy : Policy
+        What must stay indistinguishable. There is no default.
+    workload : Workload
+        What will be asked; answers to other queries are possible too.
+    epsilon : number
+        The budget that one release spends, read as the decimals typed.
+    rho, delta : number
+        Refused here: they mean Gaussian noise, which `Gaussian` adds.
+    strategy : {"cells", "edges", "queries"}
+        Where the noise goes: on each cell; on the edges of the policy graph, each draw
+        added to one end and taken from the other; or on each answer, with intervals for
+        the declared queries alone.
 
     Notes
     -----
@@ -68,10 +79,12 @@ class Laplace(Mechanism):
         policy: Policy,
         workload: Workload,
         *,
+        epsilon: Any = None,
+        rho: Any = None,
+        delta: Any = None,
         strategy: str = "cells",
-        **budget: Unpack[BudgetTerms],
     ) -> None:
-        super().__init__(policy, workload, **budget)
+        super().__init__(policy, workload, epsilon=epsilon, rho=rho, delta=delta)
         self._check_budget(self.budget)
         offered = ("cells", "edges", "queries")
         self.strategy = as_choice(strategy, "strategy", offered)
@@ -117,6 +130,17 @@ class Gaussian(Laplace):
 
     The twin of `Laplace` for budgets in rho, or in epsilon with delta: many questions
     from one budget cost less, one histogram at a small delta costs more.
+
+    Parameters
+    ----------
+    policy : Policy
+        What must stay indistinguishable. There is no default.
+    workload : Workload
+        What will be asked; answers to other queries are possible too.
+    epsilon, rho, delta : number
+        The budget that one release spends: `rho` alone, or `epsilon` with `delta`.
+    strategy : {"cells", "edges", "queries"}
+        Where the noise goes, as for `Laplace`.
 
     Notes
     -----

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Literal, Unpack
+from typing import Any, Literal
 
 import numpy as np
 
 from blowfish_fast._support.validation import as_choice, as_whole, read_only
 from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.errors import InputError
-from blowfish_fast.measure.budgets import Budget, BudgetTerms
+from blowfish_fast.measure.budgets import Budget
 from blowfish_fast.measure.handle import Handle
 from blowfish_fast.measure.strategies.hierarchy_plan import best_hierarchy
 from blowfish_fast.measure.strategies.ordered_hierarchy import OrderedHierarchy
@@ -34,6 +34,13 @@ class Ordered(Mechanism):
 
     Parameters
     ----------
+    policy : Policy
+        What must stay indistinguishable. There is no default.
+    workload : Workload
+        What will be asked; answers to other queries are possible too.
+    epsilon, rho, delta : number
+        The budget that one release spends: `epsilon` alone for Laplace noise, `rho`
+        alone for Gaussian noise, or `epsilon` with `delta`; see `Mechanism`.
     fit : {"isotonic", "piecewise", None}
         "isotonic": the closest totals that never decrease and stay between 0 and the
         public number of records. "piecewise": a penalised piecewise-linear fit first,
@@ -76,10 +83,12 @@ class Ordered(Mechanism):
         policy: Policy,
         workload: Workload,
         *,
+        epsilon: Any = None,
+        rho: Any = None,
+        delta: Any = None,
         fit: Fit | None = "isotonic",
-        **budget: Unpack[BudgetTerms],
     ) -> None:
-        super().__init__(policy, workload, **budget)
+        super().__init__(policy, workload, epsilon=epsilon, rho=rho, delta=delta)
         self._require_one_attribute("sums along")
         self.fit = as_choice(fit, "fit", (None, "isotonic", "piecewise"))
         if fit == "piecewise" and policy.has_bottom:
@@ -106,10 +115,23 @@ class OrderedHierarchical(Mechanism):
 
     Takes one ordered attribute. The structure is chosen for random ranges under
     `policy`, or under `Full` or `AddRemove` where that promises less error for the
-    workload; a node has at most `fan_out` children, by default the number from 2 to 64
-    of least predicted error. With ``fit="isotonic"`` the totals at the ends of blocks
-    are fitted as in `Ordered` and shared from the root of each tree down, so that no
-    cell is negative.
+    workload.
+
+    Parameters
+    ----------
+    policy : Policy
+        What must stay indistinguishable. There is no default.
+    workload : Workload
+        What will be asked; answers to other queries are possible too.
+    epsilon, rho, delta : number
+        The budget that one release spends: `epsilon` alone for Laplace noise, `rho`
+        alone for Gaussian noise, or `epsilon` with `delta`; see `Mechanism`.
+    fan_out : int, optional
+        Most children of a node. None: the number from 2 to 64 of least predicted error.
+    fit : {"isotonic", None}
+        "isotonic": the totals at the ends of blocks are fitted as in `Ordered` and
+        shared from the root of each tree down, so that no cell is negative. None:
+        answers without bias.
 
     Notes
     -----
@@ -148,11 +170,13 @@ class OrderedHierarchical(Mechanism):
         policy: Policy,
         workload: Workload,
         *,
+        epsilon: Any = None,
+        rho: Any = None,
+        delta: Any = None,
         fan_out: int | None = None,
         fit: Literal["isotonic"] | None = "isotonic",
-        **budget: Unpack[BudgetTerms],
     ) -> None:
-        super().__init__(policy, workload, **budget)
+        super().__init__(policy, workload, epsilon=epsilon, rho=rho, delta=delta)
         self._require_one_attribute("sums along")
         self.fit = as_choice(fit, "fit", (None, "isotonic"))
         if fan_out is not None:

@@ -10,7 +10,7 @@ import copy
 import math
 from fractions import Fraction
 from functools import partial
-from typing import Any, Literal, NamedTuple, Unpack, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
@@ -25,7 +25,7 @@ from blowfish_fast.errors import (
     PolicyError,
     SizeError,
 )
-from blowfish_fast.measure.budgets import Budget, BudgetTerms
+from blowfish_fast.measure.budgets import Budget
 from blowfish_fast.measure.handle import Handle, Measurement, Rehearsal, can_select
 from blowfish_fast.measure.selectors.partitions import (
     DyadicTree,
@@ -92,6 +92,13 @@ class Transformed(Mechanism):
 
     Parameters
     ----------
+    policy : Policy
+        What must stay indistinguishable. There is no default.
+    workload : Workload
+        What will be asked; answers to other queries are possible too.
+    epsilon, rho, delta : number
+        The budget that one release spends: `epsilon` alone for Laplace noise, `rho`
+        alone for Gaussian noise, or `epsilon` with `delta`; see `Mechanism`.
     partition : "best", None or Partition
         How buckets are chosen. None keeps every cell. "best": under a line policy no
         buckets but a smooth fit of the running totals; where rectangles are asked on a
@@ -144,13 +151,15 @@ class Transformed(Mechanism):
         policy: Policy,
         workload: Workload,
         *,
+        epsilon: Any = None,
+        rho: Any = None,
+        delta: Any = None,
         partition: Literal["best"] | Partition | None = "best",
         strategy: Literal["best"] | Name | Explicit = "best",
         share: Any = None,
         fit: Literal["best"] | None = "best",
-        **budget: Unpack[BudgetTerms],
     ) -> None:
-        super().__init__(policy, workload, **budget)
+        super().__init__(policy, workload, epsilon=epsilon, rho=rho, delta=delta)
         # A by-product of whoever built the strategy, for a power; no part of a request.
         self._prepared: tuple[int, LinearStrategy] | None = None
         self.strategy = _checked_strategy(strategy, policy)
@@ -431,9 +440,23 @@ class Matching(Mechanism):
     """Release a histogram by clustering cells of similar counts, wherever they lie.
 
     Suits counts that repeat in no order: categories, or spikes of a few heights. Where
-    neighbouring cells are alike, `Dawa` and `Transformed` are more accurate. The "best"
-    `partition` compares every pair of up to 512 cells, with the extra ``matching``, and
-    groups more cells by noisy counts; `share` is the part of epsilon that it gets.
+    neighbouring cells are alike, `Dawa` and `Transformed` are more accurate.
+
+    Parameters
+    ----------
+    policy : Policy
+        What must stay indistinguishable. There is no default.
+    workload : Workload
+        What will be asked; answers to other queries are possible too.
+    epsilon, rho, delta : number
+        The budget that one release spends: `epsilon` alone for Laplace noise, `rho`
+        alone for Gaussian noise, or `epsilon` with `delta`; see `Mechanism`.
+    partition : "best", MatchingPairs or NoisySort
+        How like cells are found. "best" compares every pair of up to 512 cells
+        (`MatchingPairs`, with the extra ``matching``), and groups more cells by noisy
+        counts (`NoisySort`).
+    share : number in (0, 1), optional
+        Part of the budget spent on the partition; None for its own default.
 
     Notes
     -----
@@ -469,11 +492,13 @@ class Matching(Mechanism):
         policy: Policy,
         workload: Workload,
         *,
+        epsilon: Any = None,
+        rho: Any = None,
+        delta: Any = None,
         partition: Literal["best"] | MatchingPairs | NoisySort = "best",
         share: Any = None,
-        **budget: Unpack[BudgetTerms],
     ) -> None:
-        super().__init__(policy, workload, **budget)
+        super().__init__(policy, workload, epsilon=epsilon, rho=rho, delta=delta)
         if isinstance(partition, str) and partition == "best":
             few = self.domain.size <= MOST_CELLS
             partition = MatchingPairs() if few else NoisySort()

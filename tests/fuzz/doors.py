@@ -15,7 +15,6 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import blowfish_fast as bf
-from blowfish_fast.data.histogram import RecordTerms
 
 from .asked_doors import asked
 from .examples import argument
@@ -24,14 +23,6 @@ from .ledger_doors import data_arguments, ledger_arguments, open_ledger, release
 from .question_doors import QUESTIONS
 
 BEGINNINGS = ("from_", "load", "read_")
-
-RECORD_TERMS = [
-    inspect.Parameter(
-        name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=wanted
-    )
-    for name, wanted in inspect.get_annotations(RecordTerms).items()
-]
-"""What the readers of records take by name, each optional."""
 
 
 class Door(NamedTuple):
@@ -112,9 +103,7 @@ def all_doors():
 def _door(name, call):
     parameters = []
     for one in inspect.signature(call).parameters.values():
-        if "RecordTerms" in str(one.annotation):
-            parameters += RECORD_TERMS
-        elif one.kind is not one.VAR_POSITIONAL:
+        if one.kind is not one.VAR_POSITIONAL:
             parameters.append(one)
 
     def arguments(rng):

@@ -35,7 +35,7 @@ from blowfish_fast.errors import (
     LedgerError,
     PolicyError,
 )
-from blowfish_fast.measure.budgets import Budget, stated_budget
+from blowfish_fast.measure.budgets import Budget, optional_budget
 from blowfish_fast.mechanisms.base import Mechanism
 from blowfish_fast.mechanisms.certifier import MOST_LISTED, Certifier
 from blowfish_fast.mechanisms.registry import check_vouched
@@ -294,7 +294,7 @@ def check_ledger(job: Job, seed: int | None) -> None:
             )
         return
     if job.total is not None:
-        stated_budget(job.ledger_terms)
+        optional_budget(**job.ledger_terms)
     path = Path(job.ledger)
     if seed is not None:
         raise InputError(

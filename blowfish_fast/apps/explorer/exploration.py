@@ -18,7 +18,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, Unpack, cast
+from typing import Any, cast
 
 import numpy as np
 
@@ -34,7 +34,6 @@ from blowfish_fast.errors import (
     LedgerError,
     QuestionError,
 )
-from blowfish_fast.measure.budgets import BudgetTerms
 from blowfish_fast.mechanisms.base import Mechanism
 from blowfish_fast.mechanisms.certifier import Certifier
 from blowfish_fast.mechanisms.registry import MechanismName, find_mechanism
@@ -101,7 +100,9 @@ class Explorer:
         samples: int = SAMPLES,
         vouched: Sequence[MechanismName] = (),
         note: Mapping[str, Any] | None = None,
-        **budget: Unpack[BudgetTerms],
+        epsilon: Any = None,
+        rho: Any = None,
+        delta: Any = None,
     ) -> None:
         self.vouched = {one.name: one for one in map(find_mechanism, vouched)}
         self.engine = Database.connect(engine)
@@ -118,11 +119,18 @@ class Explorer:
             assert spec is not None, "a table of a population is described"
             self.ledger, self._read = ledger.ledger, (None, spec)
         elif spec is None:
-            self.ledger = Ledger(ledger, **budget)
+            self.ledger = Ledger(ledger, epsilon=epsilon, rho=rho, delta=delta)
         else:
             self._check_columns(spec)
             about = {**(note or {}), "table": spec.to_dict()}
-            self.ledger = Ledger(ledger, **budget, policy=spec.policy(), about=about)
+            self.ledger = Ledger(
+                ledger,
+                policy=spec.policy(),
+                about=about,
+                epsilon=epsilon,
+                rho=rho,
+                delta=delta,
+            )
             if self.table != spec:
                 raise CatalogError(
                     f"the ledger was made for another description of "
@@ -309,7 +317,9 @@ class Explorer:
         analyst: str | None = None,
         fraction: float = 0.95,
         confidence: float = 0.95,
-        **budget: Unpack[BudgetTerms],
+        epsilon: Any = None,
+        rho: Any = None,
+        delta: Any = None,
     ) -> Certificate:
         """Buy a certificate of how far an answer is off the truth; see `Certificate`.
 
@@ -326,7 +336,9 @@ class Explorer:
             confidence=confidence,
             policy=plan.policy,
             snapshot=plan.layout.table.snapshot,
-            **budget,
+            epsilon=epsilon,
+            rho=rho,
+            delta=delta,
         )
         name = certificate_name(request, certifier)
         found: Any = self.ledger.replay(name)

@@ -148,22 +148,64 @@ class Client:
         body = {"question": dict(question), "beta": beta, "scope": scope}
         return self._read(dict, "POST", "/api/accuracy", body)
 
-    def certify(self, table: str, request: str, **terms: float) -> dict[str, Any]:
-        """Buy a certificate of how far an answer is off: epsilon=..., or rho=...."""
-        body = {"table": table, "request": request, **terms}
+    def certify(
+        self,
+        table: str,
+        request: str,
+        *,
+        fraction: float = 0.95,
+        confidence: float = 0.95,
+        epsilon: float | None = None,
+        rho: float | None = None,
+        delta: float | None = None,
+    ) -> dict[str, Any]:
+        """Buy a certificate of how far an answer is off the truth.
+
+        Parameters
+        ----------
+        table, request : str
+            The table and the name of the answer.
+        fraction, confidence : float
+            How many of the answers the claim is about, and how sure it is.
+        epsilon, rho, delta : float, optional
+            What it may cost: `epsilon`, or `rho`, or `epsilon` with `delta`.
+
+        Returns
+        -------
+        dict
+            The certificate as plain data.
+        """
+        body = {
+            "table": table,
+            "request": request,
+            "fraction": fraction,
+            "confidence": confidence,
+            **_stated(epsilon, rho, delta),
+        }
         return self._read(dict, "POST", "/api/certify", body)
 
     def set_budget(
-        self, table: str, epsilon: float | None = None, **terms: float
+        self,
+        table: str,
+        epsilon: float | None = None,
+        *,
+        rho: float | None = None,
+        delta: float | None = None,
     ) -> dict[str, Any]:
         """Curator: state the budget (epsilon or rho); only before the first charge."""
-        return self._table("PUT", table, "budget", {"epsilon": epsilon, **terms})
+        return self._table("PUT", table, "budget", _stated(epsilon, rho, delta))
 
     def raise_budget(
-        self, table: str, epsilon: float | None = None, *, why: str, **terms: float
+        self,
+        table: str,
+        epsilon: float | None = None,
+        *,
+        why: str,
+        rho: float | None = None,
+        delta: float | None = None,
     ) -> dict[str, Any]:
         """Curator: raise the budget at any time; the ledger keeps when and why."""
-        body = {"epsilon": epsilon, "why": why, **terms}
+        body = {"why": why, **_stated(epsilon, rho, delta)}
         return self._table("POST", table, "raise", body)
 
     def close_table(self, table: str) -> dict[str, Any]:
@@ -175,10 +217,18 @@ class Client:
         return self._table("POST", table, "open")
 
     def clone_table(
-        self, table: str, name: str, policies: Mapping[str, Any], **terms: float
+        self,
+        table: str,
+        name: str,
+        policies: Mapping[str, Any],
+        *,
+        epsilon: float | None = None,
+        rho: float | None = None,
+        delta: float | None = None,
     ) -> dict[str, Any]:
         """Curator: describe the same records under other policies; closes the first."""
-        body = {"name": name, "policies": dict(policies), **terms}
+        stated = _stated(epsilon, rho, delta)
+        body = {"name": name, "policies": dict(policies), **stated}
         return self._table("POST", table, "clone", body)
 
     def delete_table(self, table: str) -> None:
@@ -210,11 +260,17 @@ class Client:
         self._call("DELETE", f"/api/curator/analysts/{_name(name)}")
 
     def allot(
-        self, table: str, analyst: str, epsilon: float | None = None, **terms: float
+        self,
+        table: str,
+        analyst: str,
+        epsilon: float | None = None,
+        *,
+        rho: float | None = None,
+        delta: float | None = None,
     ) -> dict[str, Any]:
         """Curator: set what an analyst may spend of a table's budget."""
         rest = f"allotments/{_name(analyst)}"
-        return self._table("PUT", table, rest, {"epsilon": epsilon, **terms})
+        return self._table("PUT", table, rest, _stated(epsilon, rho, delta))
 
     def _table(self, method: str, table: str, rest: str, *body: Any) -> dict[str, Any]:
         where = f"/api/curator/tables/{_name(table)}/{rest}"
@@ -235,9 +291,16 @@ class Client:
                 files={"file": ("data.csv", file, "text/csv")},
             )
 
-    def add_table(self, table: Mapping[str, Any], **terms: float) -> dict[str, Any]:
+    def add_table(
+        self,
+        table: Mapping[str, Any],
+        *,
+        epsilon: float | None = None,
+        rho: float | None = None,
+        delta: float | None = None,
+    ) -> dict[str, Any]:
         """Curator: describe a table and give it a budget: epsilon=..., or rho=...."""
-        body = {"table": dict(table), **terms}
+        body = {"table": dict(table), **_stated(epsilon, rho, delta)}
         return self._read(dict, "POST", "/api/curator/tables", body)
 
     def verify(self, table: str) -> str:
@@ -314,6 +377,14 @@ def _error(status: int, content: Any) -> BlowfishError:
     texts = {name: str(told[name]) for name in parts if told.get(name) is not None}
     rule = told.get("rule") or f"the server answered with status {status}"
     return kind(str(rule), **texts)
+
+
+def _stated(
+    epsilon: float | None, rho: float | None, delta: float | None
+) -> dict[str, float]:
+    """Return a budget as the server reads it: what was stated, by name."""
+    given = {"epsilon": epsilon, "rho": rho, "delta": delta}
+    return {name: value for name, value in given.items() if value is not None}
 
 
 def _name(text: str) -> str:

@@ -25,7 +25,7 @@ from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import IO, Any, Unpack
+from typing import IO, Any
 
 from blowfish_fast.accounting.population import PeopleTable, Population
 from blowfish_fast.apps.explorer.catalog import TableSpec, as_table
@@ -34,7 +34,7 @@ from blowfish_fast.apps.explorer.exploration import Explorer
 from blowfish_fast.apps.explorer.planning import SAMPLES
 from blowfish_fast.data.csv_files import duckdb_module, load_csv
 from blowfish_fast.errors import CatalogError, EngineError, InputError, LedgerError
-from blowfish_fast.measure.budgets import BudgetTerms
+from blowfish_fast.measure.budgets import Budget, optional_budget
 
 from .keys import Keys, write_privately
 
@@ -144,16 +144,19 @@ class Workspace:
         self._engine(self._source_of(spec)).check(spec)
         return spec
 
-    def add_table(self, table: Any, **budget: Unpack[BudgetTerms]) -> Explorer:
+    def add_table(
+        self, table: Any, *, epsilon: Any = None, rho: Any = None, delta: Any = None
+    ) -> Explorer:
         """Describe a table and give it a budget; frozen by the first charge."""
         with self._lock:
             spec = self.check_table(table)
             source = self._source_of(spec)
             self._refuse_second_description(spec, source)
+            budget = optional_budget(epsilon=epsilon, rho=rho, delta=delta)
             return self._add(spec, source, None, budget)
 
     def _people(
-        self, spec: TableSpec, source: str, budget: BudgetTerms
+        self, spec: TableSpec, source: str, budget: Budget | None
     ) -> Population | None:
         """Return the people of a new table, who are new themselves or have a budget."""
         name = spec.population
@@ -169,10 +172,10 @@ class Workspace:
                     received=repr(name),
                 )
             known = Population(
-                name, person=spec.person, tables=[one], path=path, **budget
+                name, person=spec.person, tables=[one], path=path, epsilon=budget
             )
             self.populations[name] = known
-        elif budget:
+        elif budget is not None:
             raise InputError(
                 f"the population {name!r} has a budget, which all its tables share",
                 way_out="Leave the budget out, or raise that of another table",
@@ -186,15 +189,15 @@ class Workspace:
         spec: TableSpec,
         source: str,
         note: dict[str, Any] | None,
-        budget: BudgetTerms,
+        budget: Budget | None,
     ) -> Explorer:
         engine, people = self._engine(source), self._people(spec, source, budget)
-        if people is None and not budget:
+        if people is None and budget is None:
             raise InputError(
                 f"the new table {spec.name!r} needs a budget",
                 way_out="State epsilon, or rho",
             )
-        terms: dict[str, Any] = {} if people else {"note": note, **budget}
+        terms: dict[str, Any] = {} if people else {"note": note, "epsilon": budget}
         ledger = people or self._ledger(spec.name)
         explorer = Explorer(spec, engine, ledger=ledger, samples=self.samples, **terms)
         explorer.seen = engine.version() if spec.snapshot else None
@@ -242,7 +245,9 @@ class Workspace:
         name: str,
         new: str,
         policies: Mapping[str, Any],
-        **budget: Unpack[BudgetTerms],
+        epsilon: Any = None,
+        rho: Any = None,
+        delta: Any = None,
     ) -> Explorer:
         """Describe a table once more under other policies, and close the first.
 
@@ -259,6 +264,7 @@ class Workspace:
                 "spent_before": float(first.ledger.spent),
                 "currency_before": first.ledger.currency.name,
             }
+            budget = optional_budget(epsilon=epsilon, rho=rho, delta=delta)
             made = self._add(spec, source, note, budget)
             self.close_table(name)
             return made

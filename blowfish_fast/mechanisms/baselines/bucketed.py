@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 from functools import partial
-from typing import Any, ClassVar, Unpack
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -12,7 +12,6 @@ from blowfish_fast import kernels
 from blowfish_fast._support.typing import FloatArray, IntArray
 from blowfish_fast._support.validation import as_positive, as_share, as_whole
 from blowfish_fast.data.buckets import Buckets
-from blowfish_fast.measure.budgets import BudgetTerms
 from blowfish_fast.measure.handle import Handle
 from blowfish_fast.measure.selectors.partitions import (
     Bisection,
@@ -53,9 +52,23 @@ class BucketCounts(Mechanism):
 class Ahp(BucketCounts):
     """Release cells by clusters of similar noisy counts, each counted afresh (AHP).
 
-    Takes any attributes; the workload changes nothing. The first noisy counts get
-    `share` of epsilon, by default 17/20 as in the paper; those up to `threshold` noise
-    widths times ln(cells) are taken for empty when clusters are formed.
+    Takes any attributes; the workload changes nothing.
+
+    Parameters
+    ----------
+    policy : Policy
+        What must stay indistinguishable. There is no default.
+    workload : Workload
+        What will be asked. It changes nothing in the release.
+    epsilon, rho, delta : number
+        The budget that one release spends: `epsilon` alone for Laplace noise, `rho`
+        alone for Gaussian noise, or `epsilon` with `delta`; see `Mechanism`.
+    threshold : float
+        Noisy counts up to `threshold` noise widths times ln(cells) are taken for empty
+        when clusters are formed.
+    share : number in (0, 1), optional
+        Part of the budget spent on the first noisy counts; by default 17/20 as in the
+        paper.
 
     Notes
     -----
@@ -91,20 +104,35 @@ class Ahp(BucketCounts):
         policy: Policy,
         workload: Workload,
         *,
+        epsilon: Any = None,
+        rho: Any = None,
+        delta: Any = None,
         threshold: float = 0.35,
         share: Any = None,
-        **budget: Unpack[BudgetTerms],
     ) -> None:
-        super().__init__(policy, workload, **budget)
+        super().__init__(policy, workload, epsilon=epsilon, rho=rho, delta=delta)
         self._draw_first(ThresholdedSort(threshold), share)
 
 
 class Php(BucketCounts):
     """Release ranges by private hierarchical bisection into buckets (P-HP).
 
-    Takes one ordered attribute; the workload changes nothing. There are log2(cells)
-    `levels` of bisections by default. The default `share`, 3/10, served better on the
-    benchmark data than the paper's 1/2.
+    Takes one ordered attribute; the workload changes nothing.
+
+    Parameters
+    ----------
+    policy : Policy
+        What must stay indistinguishable. There is no default.
+    workload : Workload
+        What will be asked. It changes nothing in the release.
+    epsilon, rho, delta : number
+        The budget that one release spends: `epsilon` alone for Laplace noise, `rho`
+        alone for Gaussian noise, or `epsilon` with `delta`; see `Mechanism`.
+    levels : int, optional
+        Levels of bisections; None for log2(cells).
+    share : number in (0, 1), optional
+        Part of the budget spent on the bisections. The default, 3/10, served better on
+        the benchmark data than the paper's 1/2.
 
     Notes
     -----
@@ -141,11 +169,13 @@ class Php(BucketCounts):
         policy: Policy,
         workload: Workload,
         *,
+        epsilon: Any = None,
+        rho: Any = None,
+        delta: Any = None,
         levels: int | None = None,
         share: Any = None,
-        **budget: Unpack[BudgetTerms],
     ) -> None:
-        super().__init__(policy, workload, **budget)
+        super().__init__(policy, workload, epsilon=epsilon, rho=rho, delta=delta)
         self._require_one_attribute("bisects")
         self._draw_first(Bisection(levels, share=STOP_SHARE), share)
 
@@ -157,6 +187,13 @@ class StructureFirst(BucketCounts):
 
     Parameters
     ----------
+    policy : Policy
+        What must stay indistinguishable. There is no default.
+    workload : Workload
+        What will be asked. It changes nothing in the release.
+    epsilon, rho, delta : number
+        The budget that one release spends: `epsilon` alone for Laplace noise, `rho`
+        alone for Gaussian noise, or `epsilon` with `delta`; see `Mechanism`.
     buckets : int, optional
         At most 1024; None for 4 sqrt(cells), but not more than half of the cells.
     largest_count : int
@@ -203,12 +240,14 @@ class StructureFirst(BucketCounts):
         policy: Policy,
         workload: Workload,
         *,
+        epsilon: Any = None,
+        rho: Any = None,
+        delta: Any = None,
         buckets: int | None = None,
         largest_count: int = 1000,
         share: Any = None,
-        **budget: Unpack[BudgetTerms],
     ) -> None:
-        super().__init__(policy, workload, **budget)
+        super().__init__(policy, workload, epsilon=epsilon, rho=rho, delta=delta)
         self._require_one_attribute("cuts")
         cut_at = as_whole(largest_count, "largest_count")
         many = None if buckets is None else as_whole(buckets, "buckets")
@@ -220,9 +259,21 @@ class StructureFirst(BucketCounts):
 class NoiseFirst(Mechanism):
     """Release noisy cells averaged over like neighbours, by dynamic programming.
 
-    Takes one ordered attribute; the workload changes nothing. A bucket costs `price`
-    variances of the noise: 2 makes the cost an unbiased estimate of the squared error,
-    as in the paper; 2 ln(n) merges more and serves sparse data better.
+    Takes one ordered attribute; the workload changes nothing.
+
+    Parameters
+    ----------
+    policy : Policy
+        What must stay indistinguishable. There is no default.
+    workload : Workload
+        What will be asked. It changes nothing in the release.
+    epsilon, rho, delta : number
+        The budget that one release spends: `epsilon` alone for Laplace noise, `rho`
+        alone for Gaussian noise, or `epsilon` with `delta`; see `Mechanism`.
+    price : float
+        What a bucket costs, in variances of the noise: 2 makes the cost an unbiased
+        estimate of the squared error, as in the paper; 2 ln(n) merges more and serves
+        sparse data better.
 
     Notes
     -----
@@ -259,10 +310,12 @@ class NoiseFirst(Mechanism):
         policy: Policy,
         workload: Workload,
         *,
+        epsilon: Any = None,
+        rho: Any = None,
+        delta: Any = None,
         price: float = 2.0,
-        **budget: Unpack[BudgetTerms],
     ) -> None:
-        super().__init__(policy, workload, **budget)
+        super().__init__(policy, workload, epsilon=epsilon, rho=rho, delta=delta)
         self._require_one_attribute("merges neighbours along")
         self.price = as_positive(price, "price")
 

@@ -10,7 +10,7 @@ import math
 from fractions import Fraction
 from functools import lru_cache, partial
 from itertools import pairwise
-from typing import Any, NamedTuple, Self, Unpack
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from blowfish_fast._support.validation import as_share, as_whole
 from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.data.histogram import Histogram
-from blowfish_fast.measure.budgets import Budget, BudgetTerms, equal_noise_epsilon
+from blowfish_fast.measure.budgets import Budget, equal_noise_epsilon
 from blowfish_fast.measure.handle import (
     Handle,
     Measurement,
@@ -54,6 +54,13 @@ class Mwem(Mechanism):
 
     Parameters
     ----------
+    policy : Policy
+        What must stay indistinguishable. There is no default.
+    workload : Workload
+        What will be asked; answers to other queries are possible too.
+    epsilon, rho, delta : number
+        The budget that one release spends: `epsilon` alone for Laplace noise, `rho`
+        alone for Gaussian noise, or `epsilon` with `delta`; see `Mechanism`.
     rounds : int, optional
         Number of queries asked; None for .72 times the cube root of epsilon times the
         (public or noisy) number of records, which served best on the benchmark data.
@@ -101,12 +108,14 @@ class Mwem(Mechanism):
         policy: Policy,
         workload: Workload,
         *,
+        epsilon: Any = None,
+        rho: Any = None,
+        delta: Any = None,
         rounds: int | None = None,
         share: Any = None,
         passes: int = 100,
-        **budget: Unpack[BudgetTerms],
     ) -> None:
-        super().__init__(policy, workload, **budget)
+        super().__init__(policy, workload, epsilon=epsilon, rho=rho, delta=delta)
         self.rounds = None if rounds is None else as_whole(rounds, "rounds", 1)
         self.share = (
             (Fraction(1, 2) if policy.has_moves else Fraction(2, 5))
@@ -291,8 +300,19 @@ def _outside(runs: Runs, size: int) -> list[Runs]:
 class Efpa(Mechanism):
     """Release a histogram by the lowest frequencies of its Fourier transform.
 
-    Takes one ordered attribute; the workload changes nothing. The number of frequencies
-    that are kept is chosen with `share` of epsilon.
+    Takes one ordered attribute; the workload changes nothing.
+
+    Parameters
+    ----------
+    policy : Policy
+        What must stay indistinguishable. There is no default.
+    workload : Workload
+        What will be asked. It changes nothing in the release.
+    epsilon, rho, delta : number
+        The budget that one release spends: `epsilon` alone for Laplace noise, `rho`
+        alone for Gaussian noise, or `epsilon` with `delta`; see `Mechanism`.
+    share : number in (0, 1)
+        Part of the budget spent on choosing how many frequencies are kept.
 
     Notes
     -----
@@ -331,10 +351,12 @@ class Efpa(Mechanism):
         policy: Policy,
         workload: Workload,
         *,
+        epsilon: Any = None,
+        rho: Any = None,
+        delta: Any = None,
         share: Any = Fraction(1, 2),
-        **budget: Unpack[BudgetTerms],
     ) -> None:
-        super().__init__(policy, workload, **budget)
+        super().__init__(policy, workload, epsilon=epsilon, rho=rho, delta=delta)
         self._require_one_attribute("transforms")
         self.share = as_share(share, "share")
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from fractions import Fraction
 from functools import partial
-from typing import Any, Literal, NamedTuple, Unpack
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from blowfish_fast import kernels
 from blowfish_fast._support.typing import FloatArray, IntArray
 from blowfish_fast._support.validation import as_choice, as_positive, as_share, as_whole
-from blowfish_fast.measure.budgets import Budget, BudgetTerms
+from blowfish_fast.measure.budgets import Budget
 from blowfish_fast.measure.handle import Handle, Measurement
 from blowfish_fast.measure.strategies.trees.box_tree import (
     Arranged,
@@ -48,9 +48,18 @@ class UniformGrid(Mechanism):
 
     Parameters
     ----------
+    policy : Policy
+        What must stay indistinguishable. There is no default.
+    workload : Workload
+        What will be asked; answers to other queries are possible too.
+    epsilon, rho, delta : number
+        The budget that one release spends: `epsilon` alone for Laplace noise, `rho`
+        alone for Gaussian noise, or `epsilon` with `delta`; see `Mechanism`.
     records : int, optional
         A public rough count of the records. None reads the number where the policy
         makes it public, and buys it with `records_share` of epsilon where it does not.
+    records_share : number in (0, 1)
+        Part of the budget that buys the number of records where it is private.
     constant : number
         Records that a box should hold, times epsilon; the larger, the coarser.
 
@@ -90,12 +99,14 @@ class UniformGrid(Mechanism):
         policy: Policy,
         workload: Workload,
         *,
+        epsilon: Any = None,
+        rho: Any = None,
+        delta: Any = None,
         records: int | None = None,
         records_share: Any = RECORDS_SHARE,
         constant: float = 10.0,
-        **budget: Unpack[BudgetTerms],
     ) -> None:
-        super().__init__(policy, workload, **budget)
+        super().__init__(policy, workload, epsilon=epsilon, rho=rho, delta=delta)
         self.records = as_records(records)
         self.records_share = as_share(records_share, "records_share")
         self.constant = as_positive(constant, "constant")
@@ -116,11 +127,21 @@ class UniformGrid(Mechanism):
 class AdaptiveGrid(Mechanism):
     """Release a map by an adaptive grid, refined where records are dense.
 
-    `records` and `records_share` are those of `UniformGrid`; the coarse grid takes
-    `share` of the rest.
-
     Parameters
     ----------
+    policy : Policy
+        What must stay indistinguishable. There is no default.
+    workload : Workload
+        What will be asked; answers to other queries are possible too.
+    epsilon, rho, delta : number
+        The budget that one release spends: `epsilon` alone for Laplace noise, `rho`
+        alone for Gaussian noise, or `epsilon` with `delta`; see `Mechanism`.
+    records : int, optional
+        A public rough count of the records, as for `UniformGrid`.
+    records_share : number in (0, 1)
+        Part of the budget that buys the number of records where it is private.
+    share : number in (0, 1)
+        Part of the rest that the coarse grid takes.
     constant, fine_constant : number
         Records that a box should hold, times epsilon, in a uniform grid (the coarse
         grid has 16 times fewer boxes) and in the finer grids; the larger, the coarser.
@@ -168,6 +189,9 @@ class AdaptiveGrid(Mechanism):
         policy: Policy,
         workload: Workload,
         *,
+        epsilon: Any = None,
+        rho: Any = None,
+        delta: Any = None,
         records: int | None = None,
         records_share: Any = RECORDS_SHARE,
         share: Any = COARSE_SHARE,
@@ -175,9 +199,8 @@ class AdaptiveGrid(Mechanism):
         fine_constant: float = 2.5,
         fewest_parts: int = 10,
         fit: Literal["non_negative"] | None = "non_negative",
-        **budget: Unpack[BudgetTerms],
     ) -> None:
-        super().__init__(policy, workload, **budget)
+        super().__init__(policy, workload, epsilon=epsilon, rho=rho, delta=delta)
         self.records = as_records(records)
         self.records_share = as_share(records_share, "records_share")
         self.share = as_share(share, "share")

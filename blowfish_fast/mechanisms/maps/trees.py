@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 from functools import partial
-from typing import Any, Literal, Unpack
+from typing import Any, Literal
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from blowfish_fast._support.typing import FloatArray, IntArray
 from blowfish_fast._support.validation import as_choice, as_share, as_whole
 from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.errors import InputError
-from blowfish_fast.measure.budgets import Budget, BudgetTerms
+from blowfish_fast.measure.budgets import Budget
 from blowfish_fast.measure.handle import Handle, Measurement
 from blowfish_fast.measure.selectors.partitions.kd_cells import (
     RULES,
@@ -50,6 +50,13 @@ class KdTree(Mechanism):
 
     Parameters
     ----------
+    policy : Policy
+        What must stay indistinguishable. There is no default.
+    workload : Workload
+        What will be asked; answers to other queries are possible too.
+    epsilon, rho, delta : number
+        The budget that one release spends: `epsilon` alone for Laplace noise, `rho`
+        alone for Gaussian noise, or `epsilon` with `delta`; see `Mechanism`.
     rule : {"gain", "or", "and", "uniformity", None}, GainRule or UniformityRule
         When a box is cut. "gain": at the best place of any axis, where rectangles gain
         more than a further count costs them. The others are the paper's: across the
@@ -100,13 +107,15 @@ class KdTree(Mechanism):
         policy: Policy,
         workload: Workload,
         *,
+        epsilon: Any = None,
+        rho: Any = None,
+        delta: Any = None,
         rule: RuleName | SplitRule | None = "gain",
         share: Any = Fraction(1, 2),
         levels: int | None = None,
         fit: Fit | None = "shrink",
-        **budget: Unpack[BudgetTerms],
     ) -> None:
-        super().__init__(policy, workload, **budget)
+        super().__init__(policy, workload, epsilon=epsilon, rho=rho, delta=delta)
         self.rule = _as_rule(rule)
         self.fit = as_choice(fit, "fit", ("shrink", "uniform", None))
         self.share = as_share(share, "share")
@@ -179,9 +188,20 @@ def _shrink_boxes(boxes: Buckets, mean_noise: float, linear: FloatArray) -> Floa
 class HierarchicalKdTree(Mechanism):
     """Release a histogram by the leaves of a kd-tree that asks the data for medians.
 
-    `KdTree` is measured against it. Each of the `levels`, by default as many as single
-    cells would need, at most 13, and the counts of the leaves get epsilon / (levels +
-    1). The workload changes nothing.
+    `KdTree` is measured against it. Each of the `levels` and the counts of the leaves
+    get epsilon / (levels + 1). The workload changes nothing.
+
+    Parameters
+    ----------
+    policy : Policy
+        What must stay indistinguishable. There is no default.
+    workload : Workload
+        What will be asked. It changes nothing in the release.
+    epsilon, rho, delta : number
+        The budget that one release spends: `epsilon` alone for Laplace noise, `rho`
+        alone for Gaussian noise, or `epsilon` with `delta`; see `Mechanism`.
+    levels : int, optional
+        Levels of medians. None: as many as single cells would need, at most 13.
 
     Notes
     -----
@@ -216,10 +236,12 @@ class HierarchicalKdTree(Mechanism):
         policy: Policy,
         workload: Workload,
         *,
+        epsilon: Any = None,
+        rho: Any = None,
+        delta: Any = None,
         levels: int | None = None,
-        **budget: Unpack[BudgetTerms],
     ) -> None:
-        super().__init__(policy, workload, **budget)
+        super().__init__(policy, workload, epsilon=epsilon, rho=rho, delta=delta)
         if levels is None:
             levels = min((self.domain.size - 1).bit_length(), DEEPEST)
         self.levels = as_whole(levels, "levels", 0, 64)
@@ -289,9 +311,21 @@ class QuadTree(Mechanism):
     """Release a map by a quadtree: noisy counts of boxes halved along all axes.
 
     Takes any number of ordered attributes; sides of odd length are halved at the
-    ceiling. The workload does not change the noise. With ``fit="shrink"`` boxes of
-    fewer records than five noise scales of a cell are taken as even, which divided the
-    error on six maps with empty regions by 1.3 to 7.
+    ceiling. The workload does not change the noise.
+
+    Parameters
+    ----------
+    policy : Policy
+        What must stay indistinguishable. There is no default.
+    workload : Workload
+        What will be asked; answers to other queries are possible too.
+    epsilon, rho, delta : number
+        The budget that one release spends: `epsilon` alone for Laplace noise, `rho`
+        alone for Gaussian noise, or `epsilon` with `delta`; see `Mechanism`.
+    fit : {"shrink", None}
+        "shrink": boxes of fewer records than five noise scales of a cell are taken as
+        even, which divided the error on six maps with empty regions by 1.3 to 7. None:
+        answers without bias.
 
     Notes
     -----
@@ -329,10 +363,12 @@ class QuadTree(Mechanism):
         policy: Policy,
         workload: Workload,
         *,
+        epsilon: Any = None,
+        rho: Any = None,
+        delta: Any = None,
         fit: Literal["shrink"] | None = "shrink",
-        **budget: Unpack[BudgetTerms],
     ) -> None:
-        super().__init__(policy, workload, **budget)
+        super().__init__(policy, workload, epsilon=epsilon, rho=rho, delta=delta)
         self.fit = as_choice(fit, "fit", ("shrink", None))
 
     def _run(self, private: Handle) -> Outcome:
@@ -357,9 +393,24 @@ class QuadTree(Mechanism):
 class HybridTree(QuadTree):
     """Release a map by a hybrid tree: private medians above, a quadtree below.
 
-    Each of the `levels` of medians, by default one per attribute, cuts boxes across the
-    longest side; below them boxes are halved along all axes down to cells. The medians
-    take `share` of epsilon; `fit` is that of `QuadTree`.
+    Each level of medians cuts boxes across the longest side; below them boxes are
+    halved along all axes down to cells.
+
+    Parameters
+    ----------
+    policy : Policy
+        What must stay indistinguishable. There is no default.
+    workload : Workload
+        What will be asked; answers to other queries are possible too.
+    epsilon, rho, delta : number
+        The budget that one release spends: `epsilon` alone for Laplace noise, `rho`
+        alone for Gaussian noise, or `epsilon` with `delta`; see `Mechanism`.
+    levels : int, optional
+        Levels of medians; None for one per attribute.
+    share : number in (0, 1)
+        Part of the budget spent on the medians.
+    fit : {"shrink", None}
+        As for `QuadTree`.
 
     Notes
     -----
@@ -395,12 +446,16 @@ class HybridTree(QuadTree):
         policy: Policy,
         workload: Workload,
         *,
+        epsilon: Any = None,
+        rho: Any = None,
+        delta: Any = None,
         levels: int | None = None,
         share: Any = MEDIAN_SHARE,
         fit: Literal["shrink"] | None = "shrink",
-        **budget: Unpack[BudgetTerms],
     ) -> None:
-        super().__init__(policy, workload, fit=fit, **budget)
+        super().__init__(
+            policy, workload, fit=fit, epsilon=epsilon, rho=rho, delta=delta
+        )
         if levels is None:
             levels = self.domain.ndim
         without = "A tree without medians is a QuadTree"

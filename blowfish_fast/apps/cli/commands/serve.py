@@ -201,9 +201,9 @@ def open_workspace(
     if folder.exists() and not folder.is_dir():
         raise InputError("--folder names a folder", received=f"the file {folder}")
     # Here, since a help page loads no numpy.
-    from blowfish_fast.measure.budgets import Budget, stated_budget
+    from blowfish_fast.measure.budgets import Budget, optional_budget
 
-    granted = stated_budget(budget) or Budget.stated(epsilon=2)
+    granted = optional_budget(**budget) or Budget.stated(epsilon=2)
     described = [] if tables is None else _read_tables(tables)
     sources = database if isinstance(database, dict) else {MAIN: database}
     sources = {name: one for name, one in sources.items() if one is not None}
@@ -234,8 +234,7 @@ def open_workspace(
         for one in new:
             # Who joins a population shares the budget that it has.
             shared = one.get("population") in workspace.populations
-            terms = {} if shared else {"epsilon": granted}
-            explorer = workspace.add_table(one, **terms)
+            explorer = workspace.add_table(one, epsilon=None if shared else granted)
             if demo:
                 explorer.ledger.allot("ann", explorer.ledger.budget.amount / 2)
     except BaseException:

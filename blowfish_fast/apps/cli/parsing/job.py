@@ -295,10 +295,10 @@ class Job:
     @property
     def budget(self) -> Budget | None:
         """What may be spent, where it is stated: in epsilon or in rho."""
-        from blowfish_fast.measure.budgets import stated_budget
+        from blowfish_fast.measure.budgets import optional_budget
 
         delta = self.delta if self.alpha is None else None
-        return stated_budget({"epsilon": self.epsilon, "rho": self.rho, "delta": delta})
+        return optional_budget(epsilon=self.epsilon, rho=self.rho, delta=delta)
 
     @property
     def ledger_terms(self) -> BudgetTerms:
