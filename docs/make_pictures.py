@@ -166,7 +166,7 @@ def error_curves() -> Any:
         bf.policies.Threshold(pay, theta=8),
         bf.workloads.AllRanges(pay),
         [0.01, 0.03, 0.1, 0.3, 1],
-        ["ordered_hierarchical", "ordered", "vertex", "dawa"],
+        ["ordered_hierarchical", "ordered", "cells", "dawa"],
         records=50_000,
         rng=2014,
     )
@@ -184,7 +184,7 @@ def budget() -> Any:
     """Draw the ledger of two analysts."""
     pay, counts = salaries()
     policy = bf.policies.AddRemove(pay)
-    ledger = bf.Ledger(None, epsilon=1, policy=policy)
+    ledger = bf.Ledger(epsilon=1, policy=policy)
     ledger.allot("ana", 0.5)
     ledger.allot("ben", 0.4)
     asked = [
@@ -301,7 +301,7 @@ def spiky_bucket(epsilon: float | None) -> Any:
     counts = np.zeros(64, dtype=np.int64)
     counts[16:24] = 60, 0, 10, 3, 20, 0, 5, 30
     wide = bf.mechanisms.StructureFirst(policy, cells, epsilon="0.2", buckets=4)
-    ledger = bf.Ledger(None, epsilon=9, policy=policy)
+    ledger = bf.Ledger(epsilon=9, policy=policy)
     release = ledger.release(wide, counts, rng=5)
     if epsilon is not None:
         found = ledger.certify(release, counts, cells, epsilon=epsilon, rng=2)

@@ -88,7 +88,7 @@ def build(release: bf.Release) -> Node:
             return node
         # The part of all people at which half of this node's are passed.
         middle = 0.5 * (before + upto)
-        cell = int(release.quantiles(middle)) % INCOMES
+        cell = int(release.quantile(middle)) % INCOMES
         split = min(max(cell + 1, low + 1), high - 1)
         left = Node(node.districts, range(low, split))
         right = Node(node.districts, range(split, high))

@@ -65,7 +65,7 @@ def main() -> dict[str, float]:
     print(f"{data!r}: {cells.size:,} cells")
 
     policy = bf.policies.AddRemove(cells)
-    ledger = bf.Ledger(None, epsilon=1.0, policy=policy)
+    ledger = bf.Ledger(epsilon=1.0, policy=policy)
     laplace = bf.Laplace(policy, bf.workloads.Identity(cells), epsilon=0.5)
     release = ledger.release(laplace, data, rng=1)
 

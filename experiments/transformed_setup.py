@@ -46,7 +46,7 @@ UNDER_LINE = (
     Contender(
         "Transformed+Laplace",
         "transformed",
-        {"partition": None, "strategy": "edge", "fit": None},
+        {"partition": None, "strategy": "edges", "fit": None},
     ),
     Contender(PUBLISHED, "transformed", {"partition": LeastCost()}),
     Contender(TREE, "transformed", {"partition": DyadicTree()}),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import types
 
+import numpy as np
 import pytest
 
 import blowfish_fast as bf
@@ -59,7 +60,8 @@ def test_no_public_callable_hides_words_that_it_knows():
         except ValueError:  # A class of the standard library.
             continue
         for one in signature.parameters.values():
-            if one.kind is one.VAR_KEYWORD and one.name != "kwargs":
+            refused = one.name.startswith("_")  # Whatever is stated is refused.
+            if one.kind is one.VAR_KEYWORD and one.name != "kwargs" and not refused:
                 hidden.add((name.rpartition(".")[2], one.name))
     assert hidden
     assert {name for name, _ in hidden} <= set(NAMES_AS_KEYWORDS)
@@ -122,3 +124,40 @@ def test_a_wrong_word_is_answered_by_the_function_with_the_nearest_right_one():
 def test_records_that_are_none_are_still_what_is_blamed():
     with pytest.raises(bf.errors.InputError, match="records are columns of values"):
         bf.Histogram.from_records(bf.Domain(4), object())
+
+
+def test_single_cells_are_asked_where_that_is_what_a_mechanism_is_for():
+    policy = bf.policies.AddRemove(bf.Domain(8))
+    for kind in OWN.values():
+        if "workload" not in inspect.signature(kind).parameters:
+            continue
+        budget = {"rho": 1} if kind is bf.Gaussian else {"epsilon": 1}
+        if kind.cells_by_default:
+            assert isinstance(kind(policy, **budget).workload, bf.workloads.Identity)
+        else:
+            with pytest.raises(TypeError, match="workload"):
+                kind(policy, **budget)
+            with pytest.raises(bf.errors.WorkloadError):
+                kind(policy, None, **budget)
+    assert bf.Laplace.cells_by_default
+    assert not bf.Dawa.cells_by_default
+
+
+def test_a_ledger_without_a_path_is_kept_in_memory():
+    ledger = bf.Ledger(epsilon=1, policy=bf.policies.Full(bf.Domain(4)))
+    assert ledger.path is None
+
+
+def test_an_array_of_records_has_one_record_per_row():
+    grid = bf.Domain((2, 3))
+    rows = [[0, 2], [0, 2], [1, 0]]
+    counted = bf.Histogram.from_records(grid, np.array(rows))
+    by_column = bf.Histogram.from_records(grid, [[0, 0, 1], [2, 2, 0]])
+    assert (
+        counted.counts.tolist() == by_column.counts.tolist() == [[0, 0, 2], [1, 0, 0]]
+    )
+    # Two records of two attributes are read as any other number of them.
+    square = bf.Histogram.from_records(grid, np.array([[0, 2], [0, 1]]))
+    assert square.counts.tolist() == [[0, 1, 1], [0, 0, 0]]
+    with pytest.raises(bf.errors.InputError, match="one record per row"):
+        bf.Histogram.from_records(grid, np.array(rows).T)

@@ -76,7 +76,7 @@ class Pieces(Timed):
 
         def cut() -> object:
             boxes = kernels.bucket_boxes(order, edges, domain.shape)
-            return kernels.boxes_to_pieces(asked.lows, asked.highs, boxes)
+            return kernels.boxes_to_pieces(asked.starts, asked.ends, boxes)
 
         return cut
 

@@ -152,7 +152,7 @@ class StrategyRelease(Timed):
 
     params: ClassVar[list[Any]] = [
         sizes(),
-        ["ordered", "ordered_hierarchical", "h_theta", "vertex", "edge", "tree"],
+        ["ordered", "ordered_hierarchical", "h_theta", "cells", "edges", "tree"],
     ]
 
     def prepare(self, cells: int, strategy: Any) -> Call:

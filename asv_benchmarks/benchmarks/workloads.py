@@ -38,7 +38,7 @@ class RectangleAnswers(Timed):
         domain, data = grid(cells)
         asked = rectangles(domain)
         if cut:
-            asked = workloads.Rectangles(domain, asked.lows + 0.25, asked.highs - 0.25)
+            asked = workloads.Rectangles(domain, asked.starts + 0.25, asked.ends - 0.25)
         x = data.counts
         return lambda: asked.answer(x)
 

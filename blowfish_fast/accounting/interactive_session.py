@@ -68,7 +68,7 @@ class Session:
     >>> ages = bf.Domain.from_edges(range(0, 101, 10), name="age")
     >>> sexes = bf.Domain.from_levels(["F", "M"], name="sex")
     >>> policy = bf.policies.AddRemove(bf.Domain.product(ages, sexes))
-    >>> ledger = bf.Ledger(None, epsilon=1, policy=policy)
+    >>> ledger = bf.Ledger(epsilon=1, policy=policy)
     >>> session = bf.Session(ledger, [[30, 20]] * 10)
     >>> women = session.noisy_count(sex="F", epsilon=0.2, rng=1)
     >>> by_sex = session.partition("sex").noisy_count(epsilon=0.3, rng=2)

@@ -99,8 +99,9 @@ class Ledger(Paid):
 
     Parameters
     ----------
-    path : path or None
-        An SQLite file, made if missing, never overwritten; None keeps it in memory.
+    path : path, optional
+        An SQLite file, made if missing, never overwritten; left out, the ledger is kept
+        in memory and ends with the process.
     epsilon, rho, delta : number
         The whole budget: `epsilon`, or `rho`, or `epsilon` with `delta` for the largest
         rho that certainly implies it. A ledger in rho charges mechanisms in epsilon
@@ -116,8 +117,8 @@ class Ledger(Paid):
     >>> import blowfish_fast as bf
     >>> line = bf.Domain(4)
     >>> policy = bf.policies.Full(line)
-    >>> ledger = bf.Ledger(None, epsilon=1, policy=policy)
-    >>> laplace = bf.Laplace(policy, bf.workloads.Identity(line), epsilon=0.3)
+    >>> ledger = bf.Ledger(epsilon=1, policy=policy)
+    >>> laplace = bf.Laplace(policy, epsilon=0.3)
     >>> print(ledger.preview(laplace))
     laplace would cost eps = 0.3 of the 1 that remains; 0.7 would be left
     >>> release = ledger.release(laplace, [3, 0, 2, 5])
@@ -144,13 +145,13 @@ class Ledger(Paid):
 
     def __init__(
         self,
-        path: str | os.PathLike[str] | None,
+        path: str | os.PathLike[str] | None = None,
         *,
-        policy: Policy | None = None,
-        about: Mapping[str, Any] | None = None,
         epsilon: Any = None,
         rho: Any = None,
         delta: Any = None,
+        policy: Policy | None = None,
+        about: Mapping[str, Any] | None = None,
     ) -> None:
         granted = optional_budget(epsilon=epsilon, rho=rho, delta=delta)
         _check_policy(policy)

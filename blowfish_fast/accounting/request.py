@@ -351,7 +351,7 @@ def as_place(path: Any) -> Path | None:
     if not isinstance(path, str | os.PathLike):
         raise InputError(
             "a ledger is kept in a file, Ledger(path, epsilon=1.0, policy=...), or in "
-            f"memory, Ledger(None, ...); received {quoted(path)} as the path"
+            f"memory, Ledger(...); received {quoted(path)} as the path"
         )
     try:
         place = Path(os.path.abspath(os.fspath(path)))
@@ -382,7 +382,7 @@ def check_seed(rng: RandomLike | None, *, on_disk: bool) -> None:
         raise RandomnessError(
             "a ledger on disk keeps real releases, whose noise must be secret; "
             f"received the seed {rng!r}. Leave rng out, or experiment with "
-            "Ledger(None, ...). Nothing was charged"
+            "Ledger(...). Nothing was charged"
         )
     if not isinstance(rng, np.random.Generator):
         from blowfish_fast.measure.randomness import Randomness

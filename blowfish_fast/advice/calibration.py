@@ -273,7 +273,7 @@ class Calibration:
         # A tree that keeps every edge measures the same as noise on the edges.
         forest = named == "tree" and is_forest(self.policy.unconstrained)
         many = self.policy.edge_count * self.queries > MOST_COEFFICIENTS
-        if many and (named == "edge" or forest) and self._along_edges is not None:
+        if many and (named == "edges" or forest) and self._along_edges is not None:
             return self._along_edges
         measurement, asked = mechanism._predictable(None)
         strategy, buckets = measurement.strategy, measurement.buckets

@@ -201,7 +201,7 @@ class Comparison(Ranking[Prediction]):
             else:
                 why = "" if one.data_dependent else "not admitted: "
                 lines.append((one.name, "", why + shorten(one.reason)))
-        return ("strategy", "mean squared error", "x best"), lines
+        return ("mechanism", "mean squared error", "x best"), lines
 
 
 def compare(
@@ -243,7 +243,7 @@ def compare(
     >>> table = bf.compare(policy, bf.workloads.AllRanges(line), epsilon=0.1)
     >>> table.best.name
     'ordered_hierarchical'
-    >>> table["vertex"].total > 10 * table.best.total
+    >>> table["cells"].total > 10 * table.best.total
     True
     >>> release = table.best.mechanism.release([3] * 1000)
     """
@@ -366,11 +366,11 @@ def _along_edges(
     if cuts is not None:
         pair = Line(Domain(2))
         each = float(EdgeNoise.under(pair).scales(pair, budget).variances[0])
-        known: tuple[Name, ...] = ("edge", "tree") if is_forest(policy) else ("edge",)
+        known: tuple[Name, ...] = ("edges", "tree") if is_forest(policy) else ("edges",)
         found = [Choice(one, None, cuts * each, "") for one in known if one in asked]
-    elif many and "edge" in asked and not isinstance(form, Implicit):
+    elif many and "edges" in asked and not isinstance(form, Implicit):
         why = "queries are followed along edges on up to 2^18 cells"
-        found.append(Choice("edge", None, math.inf, why))
+        found.append(Choice("edges", None, math.inf, why))
     if many and "tree" in asked and not (cuts is not None and is_forest(policy)):
         why = "spanning trees are held against all edges on up to 2^18 cells"
         found.append(Choice("tree", None, math.inf, why))

@@ -57,13 +57,16 @@ def _columns(table: Any, domain: Attributes) -> list[Column]:
         chosen: Sequence[Any] = [frame]
     elif domain.ndim == 1 and np.ndim(table) == 1:
         chosen = [table]
+    elif isinstance(table, np.ndarray) and table.ndim == 2:
+        # Whatever its shape, a row is a record: two records of two attributes too.
+        chosen = list(table.T)
     else:
         chosen = list(table)
     if len(chosen) != domain.ndim:
         raise InputError(
             f"give one column per attribute: {domain.ndim} attributes, "
-            f"{len(chosen)} columns. An array with one record per row is handed over "
-            "transposed, a list of chunks as iter(chunks)"
+            f"{len(chosen)} columns. An array has one record per row; a list is one of "
+            "columns, and a list of chunks is handed over as iter(chunks)"
         )
     return [as_column(one) for one in chosen]
 

@@ -248,8 +248,9 @@ class Histogram(PrivateCounts):
             An attribute without edges or levels expects cell numbers.
         records : table, array_like, sequence or mapping of columns, or iterator
             A pandas, polars or arrow table, or a mapping, with a column for each
-            attribute by name; a sequence of columns in the order of the attributes; a
-            single column. An iterator yields chunks, each one of these.
+            attribute by name; an array of shape (records, attributes), a row for each
+            record; a list of columns in the order of the attributes; a single column.
+            An iterator yields chunks, each one of these.
         outside, missing : {"refuse", "clamp", "cell"}, or mapping from attributes
             What happens to values outside the domain and to missing ones: an error
             that does not say how many there are; the nearest edge cell (the first
@@ -275,6 +276,8 @@ class Histogram(PrivateCounts):
         >>> ages = Domain.from_edges([0, 18, 65, 120], name="age")
         >>> Histogram.from_records(ages, {"age": [3, 70, None]}, missing="cell")
         Histogram(Domain(age: 4 cells), counts hidden)
+        >>> Histogram.from_records(Domain((4, 4)), np.array([[0, 3], [2, 2], [1, 0]]))
+        Histogram(Domain(4 cells x 4 cells), counts hidden)
         >>> visits = {"age": [3, 70, 70], "patient": [1, 2, 2], "visit": [8, 9, 10]}
         >>> Histogram.from_records(
         ...     ages, visits, person="patient", record="visit", at_most=1

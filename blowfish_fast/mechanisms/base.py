@@ -165,6 +165,8 @@ class Mechanism(Paid, ABC):
     """Memory that a release takes per cell at most, whatever the data."""
     reads_workload: ClassVar[bool] = True
     """Whether the recipe holds the queries over its cells or buckets."""
+    cells_by_default: ClassVar[bool] = False
+    """Whether it is for single cells, which are asked where no workload is stated."""
     takes_wide: ClassVar[bool] = False
     """Whether it serves a `WideDomain`, whose cells nobody lists."""
     example_case: ClassVar[Example]
@@ -173,7 +175,7 @@ class Mechanism(Paid, ABC):
     def __init__(
         self,
         policy: Policy,
-        workload: Workload,
+        workload: Workload | None,
         *,
         epsilon: Any = None,
         rho: Any = None,
@@ -184,6 +186,8 @@ class Mechanism(Paid, ABC):
                 f"state the policy first, such as policies.Full(domain); received "
                 f"{quoted(policy)}"
             )
+        if workload is None and self.cells_by_default:
+            workload = Identity(policy.domain)
         if not isinstance(workload, Workload):
             raise WorkloadError(
                 "state the workload second, such as workloads.Identity(domain); "

@@ -90,9 +90,6 @@ class Certifier(Mechanism):
     classes : int
         Most classes into which cells are split by their estimate ("curve"): the claim
         is made of each by itself, so that dense cells are not the few it leaves out.
-    same_data : bool
-        Your word that the certificate is drawn from the counts that the release was
-        drawn from.
     policy : Policy, optional
         What must stay indistinguishable; None takes the policy of the release.
     epsilon, rho, delta : number

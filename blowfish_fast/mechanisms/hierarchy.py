@@ -48,7 +48,7 @@ class Hierarchy(Mechanism):
     epsilon, rho, delta : number
         The budget that one release spends: `epsilon` alone for Laplace noise, `rho`
         alone for Gaussian noise, or `epsilon` with `delta`; see `Mechanism`.
-    weights : {"uniform", "geometric", "greedy"}
+    strategy : {"uniform", "geometric", "greedy"}
         How epsilon is shared along a path: equally by level; growing by the cube root
         of two from each level to the one below; or scaled to the workload.
     fan_out : int, optional
@@ -106,13 +106,13 @@ class Hierarchy(Mechanism):
         epsilon: Any = None,
         rho: Any = None,
         delta: Any = None,
-        weights: Weights = "uniform",
+        strategy: Weights = "uniform",
         fan_out: int | None = None,
         floor: Any = FLOOR,
         fit: Fit | None = "best",
     ) -> None:
         super().__init__(policy, workload, epsilon=epsilon, rho=rho, delta=delta)
-        self.weights = as_choice(weights, "weights", get_args(Weights))
+        self.strategy = as_choice(strategy, "strategy", get_args(Weights))
         self.floor = as_number(floor, "floor", 0, 1)
         self.fit = best_fit(fit, workload)
         if fan_out is not None:
@@ -130,7 +130,7 @@ class Hierarchy(Mechanism):
     def _run(self, private: Handle) -> Outcome:
         along = private.coarsened(cell_order(self.domain))
         policy, budget, cells = along.policy, along.remaining, self.domain.size
-        if self.weights == "greedy":
+        if self.strategy == "greedy":
             strategy = tuned_tree(
                 self.workload.form(along.buckets),
                 policy,
@@ -143,7 +143,7 @@ class Hierarchy(Mechanism):
                 cells,
                 self.fan_out or best_fan_out(cells),
                 root_exact=not policy.has_bottom,
-                geometric=self.weights == "geometric",
+                geometric=self.strategy == "geometric",
                 power=budget.power,
             )
         measurement = along.measure(strategy, budget=budget)

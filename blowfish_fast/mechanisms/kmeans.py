@@ -34,7 +34,6 @@ from blowfish_fast.measure.strategies.cluster_sums import CellGrid, ClusterSums
 from blowfish_fast.policies import Blocks, PerPerson, Policy
 from blowfish_fast.release.guarantee import Guarantee
 from blowfish_fast.release.release import Release
-from blowfish_fast.workloads import Identity
 
 from .base import Mechanism, Outcome, _version
 
@@ -183,6 +182,7 @@ class KMeans(Mechanism):
     """
 
     name = "kmeans"
+    cells_by_default = True
     cell_bytes = 160
 
     def __init__(
@@ -198,8 +198,7 @@ class KMeans(Mechanism):
         assign: Assignment = "best",
         share: Any = Fraction(1, 2),
     ) -> None:
-        cells: Any = Identity(policy.domain) if isinstance(policy, Policy) else None
-        super().__init__(policy, cells, epsilon=epsilon, rho=rho, delta=delta)
+        super().__init__(policy, None, epsilon=epsilon, rho=rho, delta=delta)
         self.clusters = as_whole(clusters, "clusters", 1)
         self.rounds = as_whole(rounds, "rounds", 1)
         self.share = as_share(share, "share")

@@ -26,8 +26,9 @@ class Laplace(Mechanism):
     ----------
     policy : Policy
         What must stay indistinguishable. There is no default.
-    workload : Workload
-        What will be asked; answers to other queries are possible too.
+    workload : Workload, optional
+        What will be asked; answers to other queries are possible too. Left out: every
+        single cell.
     epsilon : number
         The budget that one release spends, read as the decimals typed.
     rho, delta : number
@@ -59,9 +60,7 @@ class Laplace(Mechanism):
     --------
     >>> import blowfish_fast as bf
     >>> line = bf.Domain(4)
-    >>> laplace = bf.Laplace(
-    ...     bf.policies.AddRemove(line), bf.workloads.Identity(line), epsilon=1
-    ... )
+    >>> laplace = bf.Laplace(bf.policies.AddRemove(line), epsilon=1)
     >>> laplace.expected_error().round(4)
     array([1.8413, 1.8413, 1.8413, 1.8413])
     >>> laplace.release([3, 0, 2, 5], rng=7).estimate.shape
@@ -69,6 +68,7 @@ class Laplace(Mechanism):
     """
 
     name = "laplace"
+    cells_by_default = True
     power: ClassVar[int] = 1
     """Of the currency: 1 for epsilon, 2 for rho."""
     cell_bytes = 96
@@ -77,7 +77,7 @@ class Laplace(Mechanism):
     def __init__(
         self,
         policy: Policy,
-        workload: Workload,
+        workload: Workload | None = None,
         *,
         epsilon: Any = None,
         rho: Any = None,
@@ -135,8 +135,9 @@ class Gaussian(Laplace):
     ----------
     policy : Policy
         What must stay indistinguishable. There is no default.
-    workload : Workload
-        What will be asked; answers to other queries are possible too.
+    workload : Workload, optional
+        What will be asked; answers to other queries are possible too. Left out: every
+        single cell.
     epsilon, rho, delta : number
         The budget that one release spends: `rho` alone, or `epsilon` with `delta`.
     strategy : {"cells", "edges", "queries"}
@@ -158,8 +159,7 @@ class Gaussian(Laplace):
     --------
     >>> import blowfish_fast as bf
     >>> line = bf.Domain(4)
-    >>> policy, cells = bf.policies.AddRemove(line), bf.workloads.Identity(line)
-    >>> gaussian = bf.Gaussian(policy, cells, rho="0.01")
+    >>> gaussian = bf.Gaussian(bf.policies.AddRemove(line), rho="0.01")
     >>> gaussian.expected_error().round(3)
     array([50., 50., 50., 50.])
     >>> release = gaussian.release([3, 0, 2, 5], rng=7)

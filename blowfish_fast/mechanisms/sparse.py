@@ -250,6 +250,19 @@ class SparseGaussian(SparseLaplace):
     The twin of `SparseLaplace` for budgets in rho, or in epsilon with delta: thresholds
     grow with the root of the logarithm of the number of cells.
 
+    Parameters
+    ----------
+    policy : Policy
+        Over a `WideDomain` of at most 2^62 cells, or a `Domain`.
+    false_cells : number, optional
+        How many empty cells are listed in the mean, as for `SparseLaplace`.
+    threshold : int, optional
+        The least noisy count that is listed, instead of `false_cells`; a public number.
+    most_listed : int
+        Longer lists are cut off behind so many cells, in the order of the domain.
+    epsilon, rho, delta : number
+        The budget that one release spends: `rho` alone, or `epsilon` with `delta`.
+
     Notes
     -----
     Guarantee: rho-zCDP for `policy`.

@@ -60,7 +60,7 @@ from blowfish_fast.workloads import Workload
 
 from .base import Example, Mechanism, Outcome, read_partition, repeated, striped
 
-ON_GRIDS: tuple[Name, ...] = ("vertex", "edge", "tree", "edge_lines")
+ON_GRIDS: tuple[Name, ...] = ("cells", "edges", "tree", "edge_lines")
 """Strategies that need no order of the cells."""
 
 SMALL_PART = 0.01
@@ -335,7 +335,7 @@ class Transformed(Mechanism):
         """Return the mean absolute noise of one bucket in the second step."""
         # Contiguous buckets of a line lie between two noisy running totals.
         contiguous = isinstance(self.partition, DyadicTree | LeastCost)
-        between = contiguous and self.strategy in ("best", "ordered", "edge", "tree")
+        between = contiguous and self.strategy in ("best", "ordered", "edges", "tree")
         if between and is_line(self.policy):
             if budget.power == 1:
                 return mean_difference_size(self.policy.group_size / float(budget))
@@ -361,7 +361,7 @@ class Transformed(Mechanism):
         return _with_totals(private, linear)
 
     def _pieces(self) -> int:
-        if self.strategy not in ("best", "edge", "tree"):
+        if self.strategy not in ("best", "edges", "tree"):
             # Only these list the policy's edges.
             return super()._pieces()
         try:
@@ -534,7 +534,7 @@ class Matching(Mechanism):
             if not scattered or covered <= MOST_COEFFICIENTS:
                 form = self.workload.form(bucketed.buckets)
                 return best_choice(
-                    bucketed.policy, form, budget, names=("vertex", "edge")
+                    bucketed.policy, form, budget, names=("cells", "edges")
                 )
         except SizeError:
             pass

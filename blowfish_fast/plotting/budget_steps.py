@@ -51,7 +51,7 @@ def budget_over_time(
     >>> import blowfish_fast as bf
     >>> line = bf.Domain(4)
     >>> policy = bf.policies.Full(line)
-    >>> ledger = bf.Ledger(None, epsilon=1, policy=policy)
+    >>> ledger = bf.Ledger(epsilon=1, policy=policy)
     >>> laplace = bf.Laplace(policy, bf.workloads.Identity(line), epsilon=0.25)
     >>> release = ledger.release(laplace, [3, 0, 2, 5], request="ages")
     >>> axes = bf.plotting.budget_over_time(ledger)

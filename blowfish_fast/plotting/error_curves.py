@@ -90,10 +90,10 @@ def error_against_epsilon(
     >>> line = bf.Domain(64)
     >>> axes = bf.plotting.error_against_epsilon(
     ...     bf.policies.Line(line), bf.workloads.AllRanges(line), [0.1, 1],
-    ...     ["vertex", "ordered"],
+    ...     ["cells", "ordered"],
     ... )
     >>> [one.get_label() for one in axes.lines]
-    ['ordered', 'vertex']
+    ['cells', 'ordered']
     """
     granted = sorted({as_epsilon(one) for one in epsilons})
     if len(granted) < 2:

@@ -138,7 +138,7 @@ def _names(workload: Workload) -> list[str]:
         ends = zip(workload.starts.tolist(), workload.ends.tolist(), strict=True)
         return [_span(attributes[0], *one) for one in ends]
     if isinstance(workload, Rectangles):
-        corners = zip(workload.lows.tolist(), workload.highs.tolist(), strict=True)
+        corners = zip(workload.starts.tolist(), workload.ends.tolist(), strict=True)
         return [", ".join(map(_span, attributes, *one)) for one in corners]
     if isinstance(workload, Identity) and len(attributes) == 1:
         return [_span(attributes[0], one, one + 1) for one in range(workload.queries)]

@@ -276,8 +276,8 @@ def _refuse(constraints: Constraints, policy: Policy, one: int, two: int) -> NoR
 
 def _near_rectangles(constraints: RectangleConstraints, policy: Policy) -> IntArray:
     """Return the pairs of disjoint rectangles that some edge of a threshold joins."""
-    order = np.argsort(constraints.lows[:, 0], kind="stable")
-    lows, lasts = constraints.lows[order], constraints.highs[order] - 1
+    order = np.argsort(constraints.starts[:, 0], kind="stable")
+    lows, lasts = constraints.starts[order], constraints.ends[order] - 1
     band = policy.bandwidth()
     if band is not None and policy.domain.ndim == 1:
         furthest = band.far[lasts[:, 0]]

@@ -286,7 +286,13 @@ class MarginalConstraints(Constraints):
 class RectangleConstraints(Constraints):
     """The number of records in each of some rectangles is known.
 
-    Corners are half-open, (queries, ndim) cells; on one attribute (queries,) will do.
+    Parameters
+    ----------
+    domain : Domain
+        The cells that are counted.
+    starts, ends : (queries, attributes) array_like of int
+        The corners of each rectangle in cells, half-open as in `workloads.Rectangles`.
+        On one attribute the shape (queries,) will do.
 
     Examples
     --------
@@ -296,37 +302,37 @@ class RectangleConstraints(Constraints):
 
     kind = "rectangles"
 
-    def __init__(self, domain: Domain, lows: Any, highs: Any) -> None:
+    def __init__(self, domain: Domain, starts: Any, ends: Any) -> None:
         super().__init__(domain)
-        self.lows = _corners(domain, lows, "lows")
-        self.highs = _corners(domain, highs, "highs")
-        if self.lows.shape != self.highs.shape or self.lows.shape[0] == 0:
+        self.starts = _corners(domain, starts, "starts")
+        self.ends = _corners(domain, ends, "ends")
+        if self.starts.shape != self.ends.shape or self.starts.shape[0] == 0:
             raise PolicyError(
-                "give one low and one high corner per rectangle",
-                received=f"{self.lows.shape[0]} lows and {self.highs.shape[0]} highs",
+                "give one start and one end per rectangle",
+                received=f"{self.starts.shape[0]} starts and {self.ends.shape[0]} ends",
             )
-        inside = (self.lows >= 0) & (self.highs <= domain.shape)
-        bad = ~(inside & (self.lows < self.highs)).all(axis=1)
+        inside = (self.starts >= 0) & (self.ends <= domain.shape)
+        bad = ~(inside & (self.starts < self.ends)).all(axis=1)
         if bad.any():
             first = int(np.flatnonzero(bad)[0])
-            ends = [one[first].tolist() for one in (self.lows, self.highs)]
+            corners = [one[first].tolist() for one in (self.starts, self.ends)]
             raise PolicyError(
                 f"each rectangle holds a cell and lies in the domain of {domain.shape}",
-                received=f"rectangle {first}, from {ends[0]} to {ends[1]}",
+                received=f"rectangle {first}, from {corners[0]} to {corners[1]}",
             )
 
     @property
     def queries(self) -> int:
         """One per rectangle."""
-        return len(self.lows)
+        return len(self.starts)
 
     @cached_property
     def cell_kinds(self) -> CellKinds:
         """Cells grouped by the rectangles over them. O(cells in rectangles)."""
         grid = np.zeros(self.domain.shape, dtype=np.int64)
         boxes = (
-            tuple(slice(*side) for side in zip(low, high, strict=True))
-            for low, high in zip(self.lows.tolist(), self.highs.tolist(), strict=True)
+            tuple(slice(*side) for side in zip(start, end, strict=True))
+            for start, end in zip(self.starts.tolist(), self.ends.tolist(), strict=True)
         )
         return _refine(grid, boxes)
 
@@ -336,7 +342,7 @@ class RectangleConstraints(Constraints):
         return f"the exact number of records in {self.queries:,} {word}"
 
     def _parameters(self) -> dict[str, Any]:
-        return {"lows": self.lows.tolist(), "highs": self.highs.tolist()}
+        return {"starts": self.starts.tolist(), "ends": self.ends.tolist()}
 
 
 CONSTRAINTS: dict[str, type[Constraints]] = {

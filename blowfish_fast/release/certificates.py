@@ -63,7 +63,7 @@ class Certificate:
     >>> line = bf.Domain(64)
     >>> cells, policy = bf.workloads.Identity(line), bf.policies.AddRemove(line)
     >>> counts = [0] * 30 + [40] * 4 + [0] * 30
-    >>> ledger = bf.Ledger(None, epsilon=2, policy=policy)
+    >>> ledger = bf.Ledger(epsilon=2, policy=policy)
     >>> release = ledger.release(bf.Dawa(policy, cells, epsilon=1), counts, rng=1)
     >>> found = ledger.certify(release, counts, cells, epsilon=1, rng=2)
     >>> release = release.certified(found)
@@ -262,7 +262,7 @@ def whole_boxes(workload: Workload) -> tuple[IntArray, IntArray] | None:
     """Return both ends of queries that are all boxes of whole cells, or None."""
     domain = workload.domain
     if domain.ndim <= 2 and isinstance(workload, Rectangles) and workload.whole_cells:
-        return workload.lows.astype(np.int64), workload.highs.astype(np.int64)
+        return workload.starts.astype(np.int64), workload.ends.astype(np.int64)
     if domain.ndim == 2 and isinstance(workload, Identity):
         lows = np.stack(np.unravel_index(np.arange(domain.size), domain.shape), axis=-1)
         return lows, lows + 1

@@ -120,7 +120,7 @@ def holds_truth(
         else bias.absent(workload)
     )
     if isinstance(workload, Rectangles) and not workload.whole_cells:
-        corners = np.concatenate([workload.lows, workload.highs], axis=1)
+        corners = np.concatenate([workload.starts, workload.ends], axis=1)
         free &= (corners == np.rint(corners)).all(axis=1)
     return free
 

@@ -28,8 +28,7 @@ SEEDED_BEGINNING = (
 )
 
 STRATEGIES = {
-    "cells": "vertex",
-    "edge_noise": "edge",
+    "edge_noise": "edges",
     "ordered_hierarchy": "ordered_hierarchical",
     "prefix_sums": "ordered",
     "spanning_tree": "tree",

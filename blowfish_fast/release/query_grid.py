@@ -200,8 +200,8 @@ class RowSource:
         asked = [one for one, _ in self.listed]
         boxes = [one for one in asked if isinstance(one, Rectangles)]
         if len(boxes) == len(asked):
-            lows = np.concatenate([one.lows for one in boxes])
-            highs = np.concatenate([one.highs for one in boxes])
+            lows = np.concatenate([one.starts for one in boxes])
+            highs = np.concatenate([one.ends for one in boxes])
             return Rectangles(asked[0].domain, lows, highs)
         rows = sparse.vstack([whole_rows(*one)[0] for one in self.listed])
         return JointRows(asked[0].domain, rows)

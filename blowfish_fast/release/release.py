@@ -119,7 +119,7 @@ class Release(Tabular):
     >>> release.cdf().shape, release.cdf_intervals(confidence=0.9).shape
     ((10,), (10, 2))
     >>> low, high = release.quantile_intervals(0.5, confidence=0.9)
-    >>> bool(low <= release.quantiles(0.5) <= high)
+    >>> bool(low <= release.quantile(0.5) <= high)
     True
     >>> len(release.sample(1000, rng=1)["age"])
     1000
@@ -385,7 +385,7 @@ class Release(Tabular):
         bounds = cdf_bounds(*self._running_totals(confidence, of, at_once=False))
         return with_answers(bounds, self.cdf())
 
-    def quantiles(self, q: Any) -> AnyArray:
+    def quantile(self, q: Any) -> AnyArray:
         """Return where a part `q` of all records is reached: 0.5 for the median.
 
         Values along the axis where the domain has edges (records taken as uniform
@@ -406,7 +406,7 @@ class Release(Tabular):
         check_ordered(self.domain, "quantile_intervals")
         band = self._running_totals(confidence, of, at_once=True)
         bounds = quantile_bounds(self.domain, *band, q)
-        return with_answers(bounds, self.quantiles(q))
+        return with_answers(bounds, self.quantile(q))
 
     def knows_totals(self, confidence: float = 0.95) -> bool:
         """Return whether intervals of all quantiles hold the truth together.

@@ -198,10 +198,15 @@ class AllRanges(Workload):
 
 
 class Rectangles(Workload):
-    """Half-open boxes [low, high) with one interval per attribute.
+    """Half-open boxes [start, end) with one interval per attribute.
 
-    Each row of `lows` and `highs` has 0 <= low < high <= cells on each axis. A fraction
-    of a cell counts in proportion, as if its records were spread evenly.
+    Parameters
+    ----------
+    domain : Domain
+        The cells that are counted.
+    starts, ends : (queries, attributes) array_like
+        The corners of each box, with 0 <= start < end <= cells along each attribute. A
+        fraction of a cell counts in proportion, as if its records were spread evenly.
 
     Examples
     --------
@@ -212,47 +217,47 @@ class Rectangles(Workload):
     array([6.5])
     """
 
-    def __init__(self, domain: Domain, lows: Any, highs: Any) -> None:
+    def __init__(self, domain: Domain, starts: Any, ends: Any) -> None:
         super().__init__(domain)
-        self.lows = _corners(lows, domain, "lows")
-        self.highs = _corners(highs, domain, "highs")
-        if self.lows.shape != self.highs.shape:
+        self.starts = _corners(starts, domain, "starts")
+        self.ends = _corners(ends, domain, "ends")
+        if self.starts.shape != self.ends.shape:
             raise WorkloadError(
-                "lows and highs must have the same shape",
-                received=f"{self.lows.shape} and {self.highs.shape}",
+                "starts and ends must have the same shape",
+                received=f"{self.starts.shape} and {self.ends.shape}",
             )
-        outside = (self.lows < 0) | (self.highs > np.array(domain.shape))
+        outside = (self.starts < 0) | (self.ends > np.array(domain.shape))
         self._refuse(outside, f"rectangles must lie in the domain of {domain.shape}")
-        empty = self.lows >= self.highs
+        empty = self.starts >= self.ends
         self._refuse(empty, "a rectangle must start before it ends on each axis")
 
     def _refuse(self, wrong: BoolArray, rule: str) -> None:
         if wrong.any():
             first = int(np.flatnonzero(wrong.any(axis=1))[0])
-            ends = f"from {self.lows[first]} to {self.highs[first]}"
-            raise WorkloadError(rule, received=f"query {first}, which goes {ends}")
+            corners = f"from {self.starts[first]} to {self.ends[first]}"
+            raise WorkloadError(rule, received=f"query {first}, which goes {corners}")
 
     @property
     def queries(self) -> int:
         """As listed."""
-        return len(self.lows)
+        return len(self.starts)
 
     def _pieces(self) -> int:
         # A curve enters a box at most as often as half its surface has cells.
-        sides = np.maximum(np.ceil(self.highs - self.lows), 1.0)
+        sides = np.maximum(np.ceil(self.ends - self.starts), 1.0)
         return int((sides.prod(axis=1) * (1.0 / sides).sum(axis=1)).sum())
 
     @property
     def whole_cells(self) -> bool:
         """Whether every corner lies between cells."""
         return bool(
-            (np.floor(self.lows) == self.lows).all()
-            and (np.floor(self.highs) == self.highs).all()
+            (np.floor(self.starts) == self.starts).all()
+            and (np.floor(self.ends) == self.ends).all()
         )
 
     def mean_cells(self) -> float:
         """Return the mean volume of the boxes, at least 1."""
-        volumes = np.prod(self.highs - self.lows, axis=1)
+        volumes = np.prod(self.ends - self.starts, axis=1)
         return max(1.0, float(volumes.mean())) if self.queries else 1.0
 
     def _answer(self, counts: AnyArray) -> AnyArray:
@@ -266,16 +271,16 @@ class Rectangles(Workload):
 
     def _inside(self, table: AnyArray) -> AnyArray:
         if self.whole_cells:
-            lows, highs = self.lows.astype(np.int64), self.highs.astype(np.int64)
-            return kernels.rectangle_sums(table, lows, highs)
+            starts, ends = self.starts.astype(np.int64), self.ends.astype(np.int64)
+            return kernels.rectangle_sums(table, starts, ends)
         return kernels.fractional_rectangle_sums(
-            table.astype(np.float64), self.lows, self.highs
+            table.astype(np.float64), self.starts, self.ends
         )
 
     def explicit_form(self, buckets: Buckets) -> Pieces:
         """Cut the rectangles into runs of buckets."""
         self._check_buckets(buckets)
-        return rectangle_pieces(self.domain, self.lows, self.highs, buckets)
+        return rectangle_pieces(self.domain, self.starts, self.ends, buckets)
 
     @classmethod
     def random(cls, domain: Domain, count: int, *, rng: RandomLike) -> Self:
@@ -309,8 +314,8 @@ class Rectangles(Workload):
                 f"shape {domain.shape}"
             )
         generator = as_generator(rng)
-        lows = generator.integers(0, room + 1, size=(query_count(count), domain.ndim))
-        return cls(domain, lows, lows + sides)._as_sample()
+        starts = generator.integers(0, room + 1, size=(query_count(count), domain.ndim))
+        return cls(domain, starts, starts + sides)._as_sample()
 
 
 def rectangle_pieces(

@@ -167,7 +167,7 @@ for entry in explorer.history():
 ages = bf.Domain.from_edges(range(0, 101, 10), name="age")
 wards = bf.Domain.from_levels(["east", "west"], name="ward")
 data = bf.Histogram.from_ibis(bf.Domain.product(ages, wards), database.table("visits"))
-ledger = bf.Ledger(None, epsilon=1, policy=bf.policies.AddRemove(data.domain))
+ledger = bf.Ledger(epsilon=1, policy=bf.policies.AddRemove(data.domain))
 session = bf.Session(ledger, data)
 children = session.noisy_count(age=slice(0, 20), epsilon=0.25)
 by_ward = session.partition("ward").noisy_count(epsilon=0.25)

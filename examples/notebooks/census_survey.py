@@ -68,7 +68,7 @@ bf.plotting.table_errors(mechanism.plan(records=people))
 # on what they share.
 
 # %%
-ledger = bf.Ledger(None, epsilon=1, policy=policy)
+ledger = bf.Ledger(epsilon=1, policy=policy)
 data = bf.TableCounts.from_records(mechanism, survey)
 out = ledger.release(mechanism, data, rng=1)
 out.table("work", "sex").to_pandas().round(1)

@@ -27,7 +27,7 @@ rows = np.arange(PEOPLE)[street]
 places[rows, axis[street]] = np.round(places[rows, axis[street]] / 32) * 32
 
 city = bf.Domain((SIDE, SIDE), names=["north", "east"])
-data = bf.Histogram.from_records(city, places.T.astype(int), outside="clamp")
+data = bf.Histogram.from_records(city, places.astype(int), outside="clamp")
 data
 
 # %% [markdown]

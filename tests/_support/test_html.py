@@ -249,8 +249,8 @@ def test_plain_data_goes_to_json_and_back(things):
 def test_workloads_write_down_their_queries():
     grid = bf.Domain((2, 3))
     boxes = bf.workloads.Rectangles(grid, [[0, 0]], [[1, 2]]).to_dict()
-    assert boxes["lows"] == [[0.0, 0.0]]
-    assert boxes["highs"] == [[1.0, 2.0]]
+    assert boxes["starts"] == [[0.0, 0.0]]
+    assert boxes["ends"] == [[1.0, 2.0]]
     sums = bf.workloads.Marginals(grid, [1])
     assert sums.labels.size == 6
     assert sums.to_dict() == {

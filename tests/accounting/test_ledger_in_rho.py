@@ -55,7 +55,7 @@ def test_pure_releases_pay_their_true_price():
     policy = bf.policies.AddRemove(line)
     ranges = bf.workloads.AllRanges(line)
     ledger = bf.Ledger(None, rho="0.01", policy=policy)
-    levels = bf.Hierarchy(policy, ranges, epsilon="0.1", fan_out=2, weights="uniform")
+    levels = bf.Hierarchy(policy, ranges, epsilon="0.1", fan_out=2, strategy="uniform")
     ledger.release(levels, np.zeros(512, dtype=np.int64), rng=1)
     assert float(ledger.spent) == pytest.approx(0.1**2 / 20, rel=1e-6)
     cells = bf.Laplace(policy, bf.workloads.Identity(line), epsilon="0.1")

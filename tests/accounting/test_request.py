@@ -270,7 +270,7 @@ def test_a_strategy_that_states_no_price_in_rho_pays_half_the_square(monkeypatch
     domain = bf.Domain(512)
     policy = bf.policies.AddRemove(domain)
     ranges = bf.workloads.AllRanges(domain)
-    levels = {"epsilon": "0.1", "fan_out": 2, "weights": "uniform"}
+    levels = {"epsilon": "0.1", "fan_out": 2, "strategy": "uniform"}
 
     most = Fraction(1, 200)
     assert price_in(bf.Hierarchy(policy, ranges, **levels), RHO) < most / 9

@@ -127,10 +127,8 @@ def test_constraints_raise_the_price_by_the_group_size():
     plain = bf.translate(free, CELLS, alpha=20, beta=0.05)
     dear = bf.translate(known, CELLS, alpha=20, beta=0.05)
     by_name = {one.name: one.epsilon for one in plain}
-    vertex = next(one for one in dear if one.name == "vertex")
-    assert vertex.epsilon == pytest.approx(
-        by_name["vertex"] * known.group_size, rel=1e-3
-    )
+    cells = next(one for one in dear if one.name == "cells")
+    assert cells.epsilon == pytest.approx(by_name["cells"] * known.group_size, rel=1e-3)
 
 
 def test_the_rank_covers_the_quantile_with_the_confidence_stated():
@@ -263,14 +261,14 @@ def test_noise_on_many_edges_is_priced_as_if_they_were_few(family, monkeypatch):
     monkeypatch.setattr(translation, "MOST_COEFFICIENTS", 1)
     many = bf.translate(policy, asked, alpha=60, beta=0.05)
     prices = [
-        next(one.epsilon for one in found if one.name == "edge")
+        next(one.epsilon for one in found if one.name == "edges")
         for found in (few, many)
     ]
     assert float(prices[1]) == pytest.approx(float(prices[0]), rel=1e-8)
     monkeypatch.setattr(translation, "_LAST", [])
     monkeypatch.setattr(translation, "MOST_FOLLOWED", 1)
     refused = bf.translate(policy, asked, alpha=60, beta=0.05)
-    reason = next(one.reason for one in refused if one.name == "edge")
+    reason = next(one.reason for one in refused if one.name == "edges")
     # Edges along a line are counted, not followed.
     assert ("most 2^27" in reason) == (family == "ring")
 

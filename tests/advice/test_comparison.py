@@ -84,8 +84,8 @@ def test_line_policies_rank_as_the_theory_says():
     table = bf.compare(bf.policies.Line(LINE), CELLS, epsilon=0.01)
     # ALGORITHMS section 4: 4 against 8 in the limit of large noise.
     assert table["ordered"].mean * 0.01**2 == pytest.approx(4 * 39 / 40, rel=1e-3)
-    assert table["vertex"].mean * 0.01**2 == pytest.approx(8 * 39 / 40, rel=1e-3)
-    assert table["edge"].total == pytest.approx(table["tree"].total)
+    assert table["cells"].mean * 0.01**2 == pytest.approx(8 * 39 / 40, rel=1e-3)
+    assert table["edges"].total == pytest.approx(table["tree"].total)
     assert table.best.name == "ordered"
 
 
@@ -94,7 +94,7 @@ def test_grids_have_edge_lines_and_trees_along_a_curve():
     asked = bf.workloads.Rectangles.random(grid, 30, rng=1)
     table = bf.compare(bf.policies.Threshold(grid, 1), asked, epsilon=0.1)
     assert table["edge_lines"].admissible
-    assert table["edge_lines"].total <= table["edge"].total * (1 + 1e-9)
+    assert table["edge_lines"].total <= table["edges"].total * (1 + 1e-9)
     assert table["tuned_tree"].admissible
     assert "one ordered attribute" in table["ordered"].reason
     dense = bf.compare(bf.policies.Full(grid), asked, epsilon=0.1)
@@ -112,7 +112,7 @@ def test_constraints_raise_every_error_alike():
     tight = bf.compare(bound, cells, epsilon=0.01)
     factor = bound.group_size
     assert factor > 1
-    grown = tight["vertex"].total / loose["vertex"].total
+    grown = tight["cells"].total / loose["cells"].total
     assert grown == pytest.approx(factor**2, rel=1e-3)
 
 
@@ -121,7 +121,7 @@ def test_the_table_reads_well_and_its_rows_are_plain_data():
     text = str(table)
     lines = text.splitlines()
     assert "eps = 0.1" in lines[0]
-    assert lines[1].split() == ["strategy", "mean", "squared", "error", "x", "best"]
+    assert lines[1].split() == ["mechanism", "mean", "squared", "error", "x", "best"]
     assert lines[2].startswith("ordered")
     assert lines[2].endswith("1.00")
     assert "edge_lines" in text
@@ -166,17 +166,17 @@ def test_what_does_not_fit_is_refused():
 def test_graphs_too_dense_to_hold_are_named_with_their_size():
     large = bf.Domain(2**14)
     table = bf.compare(bf.policies.Full(large), bf.workloads.Identity(large), epsilon=1)
-    assert "134,209,536 edges" in table["edge"].reason
+    assert "134,209,536 edges" in table["edges"].reason
     assert "134,209,536 edges" in table["tree"].reason
-    assert "vertex" in table["tree"].reason
-    assert table["vertex"].admissible
+    assert "cells" in table["tree"].reason
+    assert table["cells"].admissible
 
 
 def test_noise_on_the_queries_alone_wins_only_if_a_person_listed_them():
     grid = bf.Domain((16, 16))
     policy = bf.policies.AddRemove(grid)
     sample = bf.workloads.Rectangles.random(grid, 4, rng=1)
-    listed = bf.workloads.Rectangles(grid, sample.lows, sample.highs)
+    listed = bf.workloads.Rectangles(grid, sample.starts, sample.ends)
     assert (sample.declared, listed.declared) == (False, True)
     assert bf.compare(policy, listed, epsilon=1).best.name == "queries"
     table = bf.compare(policy, sample, epsilon=1)
@@ -185,7 +185,7 @@ def test_noise_on_the_queries_alone_wins_only_if_a_person_listed_them():
     answered = table.best.mechanism.release(np.ones((16, 16), int), rng=1)
     other = bf.workloads.Rectangles.random(grid, 9, rng=2)
     assert np.isfinite(answered.intervals(other, of="noise")).all()
-    named = bf.compare(policy, sample, epsilon=1, mechanisms=["queries", "vertex"])
+    named = bf.compare(policy, sample, epsilon=1, mechanisms=["queries", "cells"])
     assert named["queries"].admissible
 
 

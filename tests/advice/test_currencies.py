@@ -22,9 +22,9 @@ FULL_BUDGET = bf.budgets.Budget.stated(epsilon=1, delta="1e-9")
 def test_comparisons_in_rho_predict_gaussian_noise():
     table = bf.compare(FULL, RANGES, rho="0.01")
     assert "rho = 0.01" in table.heading
-    assert table["vertex"].mechanism.budget.power == 2
+    assert table["cells"].mechanism.budget.power == 2
     # Two cells move by one: sigma^2 = 1 / rho for each.
-    cells = bf.compare(FULL, bf.workloads.Identity(LINE), rho="0.01")["vertex"]
+    cells = bf.compare(FULL, bf.workloads.Identity(LINE), rho="0.01")["cells"]
     assert cells.mean == pytest.approx(100 * 63 / 64, rel=1e-6)
     assert table["queries"].mechanism is None or table["queries"].total > 0
 
@@ -58,14 +58,14 @@ def test_accuracies_in_rho_hold_at_the_rho_that_is_named():
 def test_comparisons_set_both_currencies_side_by_side():
     table = bf.compare(FULL, RANGES, epsilon=1, delta="1e-9")
     alone = {
-        "vertex": bf.compare(FULL, RANGES, epsilon=1)["vertex"].total,
-        "vertex (rho)": bf.compare(
-            FULL, RANGES, epsilon=FULL_BUDGET, mechanisms=["vertex"]
-        )["vertex"].total,
+        "cells": bf.compare(FULL, RANGES, epsilon=1)["cells"].total,
+        "cells (rho)": bf.compare(
+            FULL, RANGES, epsilon=FULL_BUDGET, mechanisms=["cells"]
+        )["cells"].total,
     }
     for name, total in alone.items():
         assert table[name].total == pytest.approx(total)
-    assert table["vertex (rho)"].mechanism.budget.delta == Fraction(1, 10**9)
+    assert table["cells (rho)"].mechanism.budget.delta == Fraction(1, 10**9)
     assert table.best.mechanism.budget.power == 1
     assert "eps = 1, or rho = 0.0149731" in table.heading
     assert "Laplace noise is better for this one release" in str(table)

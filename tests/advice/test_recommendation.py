@@ -71,7 +71,7 @@ def test_errors_are_predicted_only_where_nothing_is_fitted():
         "laplace": "predicted",
     }
     table = bf.compare(EVERYBODY, RANGES, epsilon="0.1")
-    assert advice["laplace"].error == pytest.approx(math.sqrt(table["vertex"].mean))
+    assert advice["laplace"].error == pytest.approx(math.sqrt(table["cells"].mean))
     # Running totals under a tree are not fitted.
     unfitted = bf.recommend(EVERYBODY, PREFIXES, epsilon="0.1")["hierarchy"]
     mean = unfitted.mechanism.expected_total_error() / PREFIXES.queries

@@ -153,7 +153,7 @@ def test_attributes_without_names_take_columns_in_order():
     [
         ({"age": [1]}, r"lack the attributes \['sex', 'day'\]"),
         ([[1], ["F"]], "3 attributes, 2 columns"),
-        (np.zeros((5, 2)), "transposed"),
+        (np.zeros((5, 2)), "one record per row"),
         ([[1, 2], ["F"], ["2024-01-01"]], "same length"),
         ([[[1], [2]], ["F"], ["2024-01-01"]], "one-dimensional"),
         ([[[1], [2, 3]], ["F"], ["2024-01-01"]], "one-dimensional"),

@@ -109,11 +109,11 @@ def test_the_ends_of_the_world_are_inside():
 def test_shapes_keep_the_proportion_of_the_papers_map():
     domain = Domain((1024, 1024))
     wide = rectangles(domain, (15.0, 0.2), 5, 1)
-    sides = (wide.highs - wide.lows)[0]
+    sides = (wide.ends - wide.starts)[0]
     assert sides.tolist() == [round(0.2 / 17.67 * 1024), round(15 / 21.82 * 1024)]
     assert shape_name((15.0, 0.2)) == "(15, 0.2)"
     tiny = rectangles(Domain((4, 4)), (15.0, 0.2), 5, 1)
-    assert (tiny.highs - tiny.lows)[0].tolist() == [1, 3]
+    assert (tiny.ends - tiny.starts)[0].tolist() == [1, 3]
 
 
 def test_blocks_add_up(generator):

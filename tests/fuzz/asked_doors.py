@@ -113,7 +113,7 @@ def ask_groups(names, bins, values):
 def ask_quantiles(q, confidence):
     """Ask for quantiles along a line."""
     line = releases()[0]
-    line.quantiles(q)
+    line.quantile(q)
     line.quantile_intervals(q, confidence)
 
 
@@ -227,7 +227,7 @@ ASKED = {
             "values": [None],
         },
     ),
-    "release.quantiles": (ask_quantiles, {"q": [0.5, [0.1, 0.9]], "confidence": [0.9]}),
+    "release.quantile": (ask_quantiles, {"q": [0.5, [0.1, 0.9]], "confidence": [0.9]}),
     "bf.Series": (
         unchanged(series),
         {

@@ -234,7 +234,7 @@ VARIANTS = {
     "uniform_grid_of_known_size": (bf.mechanisms.UniformGrid, {"records": 60}),
     "kd_tree_of_cells": (bf.KdTree, {"rule": None}),
     **{
-        f"hierarchy_{weights}": (bf.Hierarchy, {"weights": weights, "fan_out": 3})
+        f"hierarchy_{weights}": (bf.Hierarchy, {"strategy": weights, "fan_out": 3})
         for weights in ("uniform", "geometric", "greedy")
     },
     **{
@@ -246,7 +246,7 @@ VARIANTS = {
             bf.Transformed,
             {"partition": None, "strategy": strategy, "fit": None},
         )
-        for strategy in ("edge", "vertex", "tuned_tree")
+        for strategy in ("edges", "cells", "tuned_tree")
     },
 }
 """Options under which an error is known before any data, or computed in another way."""
@@ -331,7 +331,6 @@ def test_arguments_that_state_no_request_are_refused(name):
 OPTIONS = {
     "fit": (["nice", "prune", 3], InputError, "must be"),
     "strategy": (["fast"], InputError, "must be"),
-    "weights": (["equal"], InputError, "must be"),
     "partition": (["good"], InputError, "must be"),
     "rule": (["median"], InputError, "must be"),
     "assign": (["some"], InputError, "must be"),

@@ -26,7 +26,7 @@ def made(kind, policy, asked, **options):
         "blocks": bf.mechanisms.OrderedHierarchical,
     }
     if kind == "tuned tree":
-        options["weights"] = "greedy"
+        options["strategy"] = "greedy"
     return kinds[kind](policy, asked, epsilon=0.1, **options)
 
 

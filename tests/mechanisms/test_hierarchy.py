@@ -63,7 +63,7 @@ def test_b3_geometric_shares():
         bf.policies.AddRemove(line),
         bf.workloads.AllRanges(line),
         epsilon=1,
-        weights="geometric",
+        strategy="geometric",
         fan_out=2,
     )
     scales = tree.release(np.ones(1024), rng=1).measurements[0].scales
@@ -88,7 +88,7 @@ def test_every_policy_is_paid_for(shape, fan_out, weights):
     for policy in policy_families(domain).values():
         example, data = bf.Hierarchy.example(domain, policy, "0.7")
         mechanism = bf.Hierarchy(
-            policy, example.workload, epsilon="0.7", weights=weights, fan_out=fan_out
+            policy, example.workload, epsilon="0.7", strategy=weights, fan_out=fan_out
         )
         for price in audit_measurements(mechanism, data):
             assert price.passed, (policy, price)
@@ -99,7 +99,7 @@ def test_greedy_weights_are_no_worse_than_equal_ones_on_their_workload():
     ranges = bf.workloads.Ranges.random(line, 200, rng=3)
     for policy in POLICIES:
         greedy, uniform = (
-            bf.Hierarchy(policy(line), ranges, epsilon=0.1, weights=weights)
+            bf.Hierarchy(policy(line), ranges, epsilon=0.1, strategy=weights)
             for weights in ("greedy", "uniform")
         )
         assert greedy.expected_total_error() < uniform.expected_total_error()
@@ -108,7 +108,7 @@ def test_greedy_weights_are_no_worse_than_equal_ones_on_their_workload():
 def test_a_stated_fan_out_is_kept():
     for weights in WEIGHTS:
         mechanism = bf.Hierarchy(
-            bf.policies.Full(LINE), RANGES, epsilon=1, weights=weights, fan_out=5
+            bf.policies.Full(LINE), RANGES, epsilon=1, strategy=weights, fan_out=5
         )
         assert mechanism.release(COUNTS, rng=1).details["fan_out"] == 5
 

@@ -196,7 +196,7 @@ def test_no_points_and_one_cluster_work():
 
 def test_a_histogram_gives_what_its_points_give():
     cells = np.floor(heaps(800)).clip(0, [99, 79])
-    histogram = bf.Histogram.from_records(BOX, cells.T)
+    histogram = bf.Histogram.from_records(BOX, cells)
     mechanism = bf.KMeans(Full(BOX), epsilon=1)
     np.testing.assert_array_equal(
         mechanism.release(histogram, rng=5).centers,

@@ -288,7 +288,7 @@ def test_the_price_of_a_bucket_is_that_of_the_noise_in_use():
         ).release(STEPS, rng=1)
         assert seen.pop() == pytest.approx(expected, rel=1e-6)
     bf.Transformed(
-        GRAPHS["line"], CELLS, epsilon="0.1", partition=Watching(), strategy="vertex"
+        GRAPHS["line"], CELLS, epsilon="0.1", partition=Watching(), strategy="cells"
     ).release(STEPS, rng=1)
     assert seen.pop() == pytest.approx(noise_mean_size(2 / 0.05), rel=1e-6)
 
@@ -378,7 +378,7 @@ def test_what_cannot_be_done_is_refused():
     with pytest.raises(PolicyError, match="grid of two attributes"):
         bf.Transformed(line, CELLS, epsilon=1, strategy="edge_lines")
     large = bf.Domain(2**14)
-    for strategy in ("edge", "tree"):
+    for strategy in ("edges", "tree"):
         dense = bf.Transformed(
             bf.policies.Full(large),
             bf.workloads.Total(large),

@@ -23,25 +23,25 @@ def curves(axes):
 
 def test_predicted_errors_are_those_of_the_mechanism(texts):
     axes = bf.plotting.error_against_epsilon(
-        POLICY, RANGES, EPSILONS, ["vertex", "ordered"]
+        POLICY, RANGES, EPSILONS, ["cells", "ordered"]
     )
     drawn = curves(axes)
     table = bf.compare(POLICY, RANGES, epsilon=0.5)
-    assert set(drawn) == {"vertex", "ordered"}
+    assert set(drawn) == {"cells", "ordered"}
     for name, errors in drawn.items():
         assert errors[1] == pytest.approx(math.sqrt(table[name].mean))
         assert (np.diff(errors) < 0).all()
     assert axes.lines[0].get_xdata() == pytest.approx(EPSILONS)
     assert axes.get_xscale() == axes.get_yscale() == "log"
-    assert {"vertex", "ordered", "0.1", "0.5", "1"} <= set(texts(axes))
+    assert {"cells", "ordered", "0.1", "0.5", "1"} <= set(texts(axes))
 
 
 def test_typical_errors_are_measured_on_generated_data_and_marked(texts):
     axes = bf.plotting.error_against_epsilon(
-        POLICY, RANGES, [0.1, 1], ["dawa", "vertex"], records=500, rng=5
+        POLICY, RANGES, [0.1, 1], ["dawa", "cells"], records=500, rng=5
     )
     drawn = curves(axes)
-    assert set(drawn) == {"dawa (typical)", "vertex"}
+    assert set(drawn) == {"dawa (typical)", "cells"}
     dawa = bf.Dawa(POLICY, RANGES, epsilon=1)
     found = typical_errors(dawa, reference_shapes(LINE, 500), trials=3, rng=5).values()
     geometric = math.exp(sum(map(math.log, found)) / len(found))
@@ -77,7 +77,7 @@ def test_mechanisms_of_ones_own_are_drawn():
 @pytest.mark.parametrize(
     ("epsilons", "mechanisms", "words"),
     [
-        ([1], ["vertex"], "at least two epsilons"),
+        ([1], ["cells"], "at least two epsilons"),
         ([0.1, 1], ["dawa"], "depends on the data"),
         ([0.1, 1], ["edge_lines"], "cannot be used here"),
         ([0.1, 1], [], "nothing to compare"),

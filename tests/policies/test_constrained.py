@@ -305,8 +305,8 @@ def test_c11_the_attack_has_the_predicted_variance(constrained):
 
 @pytest.mark.parametrize(("queries", "exact"), [(20, True), (21, False)])
 def test_many_rectangles_are_bounded_without_a_walk(queries, exact):
-    line, lows = bf.Domain(100), 4 * np.arange(queries)
-    known = bf.policies.RectangleConstraints(line, lows, lows + 2)
+    line, starts = bf.Domain(100), 4 * np.arange(queries)
+    known = bf.policies.RectangleConstraints(line, starts, starts + 2)
     found = bf.policies.Line(line).with_constraints(known)
     # None is next to another, so a record that leaves one enters none.
     assert found.chains == (0, 2, exact)

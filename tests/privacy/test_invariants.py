@@ -185,7 +185,7 @@ def test_marks_that_are_missing_or_wrong_are_found(made, reason):
 def test_true_values_in_a_release_are_found(monkeypatch):
     faint = Fraction(1, 100)
     edges = bf.Transformed(
-        FULL, bf.workloads.Identity(LINE), epsilon=faint, strategy="edge"
+        FULL, bf.workloads.Identity(LINE), epsilon=faint, strategy="edges"
     )
     assert audit_disclosure(edges) == []
     nothing = bf.policies.Graph(LINE, np.zeros((0, 2), dtype=np.int64))

@@ -203,7 +203,7 @@ def test_whole_releases_stay_within_epsilon(name, partition):
         epsilon=1,
         partition=partition,
         share="0.5",
-        strategy="edge",
+        strategy="edges",
         fit=None,
     )
 

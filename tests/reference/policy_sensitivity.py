@@ -37,7 +37,7 @@ def rows(workload):
         table = itertools.product(*(range(shape[axis]) for axis in workload.axes))
         return [[Fraction(int(one == entry)) for one in kept] for entry in table]
     assert isinstance(workload, workloads.Rectangles)
-    boxes = zip(workload.lows.tolist(), workload.highs.tolist(), strict=True)
+    boxes = zip(workload.starts.tolist(), workload.ends.tolist(), strict=True)
     return [[_held(place, low, high) for place in places] for low, high in boxes]
 
 

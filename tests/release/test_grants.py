@@ -195,8 +195,8 @@ def test_every_answer_lies_in_its_own_interval(theta, seed, epsilon):
     low, high = release.cdf_intervals().T
     assert ((low <= release.cdf()) & (release.cdf() <= high)).all()
     low, high = release.quantile_intervals([0.1, 0.5]).T
-    assert (low <= release.quantiles([0.1, 0.5])).all()
-    assert (release.quantiles([0.1, 0.5]) <= high).all()
+    assert (low <= release.quantile([0.1, 0.5])).all()
+    assert (release.quantile([0.1, 0.5]) <= high).all()
     for answer in (sides.count(), sides.sum(0), sides.mean(0), sides.quantile(0)):
         low, high = answer.interval()
         assert low <= answer <= high

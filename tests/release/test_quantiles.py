@@ -85,13 +85,13 @@ def test_intervals_of_quantiles_hold_together(name):
 @pytest.mark.parametrize("name", MECHANISMS)
 def test_quantiles_are_the_first_cells_to_reach_their_part(name):
     release = MECHANISMS[name].release(COUNTS, rng=2)
-    found = release.quantiles(PARTS)
+    found = release.quantile(PARTS)
     assert found.dtype == np.int64
     cdf = release.cdf()
     for part, cell in zip(PARTS.tolist(), found.tolist(), strict=True):
         assert cdf[cell] >= part - 1e-12
         assert cell == 0 or cdf[cell - 1] < part + 1e-12
-    assert release.quantiles(0.5) == found[3]
+    assert release.quantile(0.5) == found[3]
     assert release.quantile_intervals(0.5).shape == (2,)
 
 
@@ -101,7 +101,7 @@ def test_without_noise_everything_is_exact():
     np.testing.assert_allclose(release.cdf(), totals / totals[-1], atol=1e-12)
     parts = np.linspace(0.01, 1, 50)
     truth = np.searchsorted(totals, parts * totals[-1])
-    assert (release.quantiles(parts) == truth).all()
+    assert (release.quantile(parts) == truth).all()
     low, high = release.quantile_intervals(parts).T
     assert (low <= truth).all()
     assert (truth <= high).all()
@@ -123,7 +123,7 @@ def test_edges_give_values_along_the_axis():
     release = ordered.release(np.full(CELLS, 10))
     # Uniform inside cells: the median of a uniform distribution is the middle.
     np.testing.assert_allclose(
-        release.quantiles([0.0, 0.25, 0.5, 1.0]), [0, 30, 60, 120]
+        release.quantile([0.0, 0.25, 0.5, 1.0]), [0, 30, 60, 120]
     )
     low, high = release.quantile_intervals([0.255]).T
     assert low.tolist() == [30.0]
@@ -157,7 +157,7 @@ def test_misfits_are_refused():
     release = MECHANISMS["ordered"].release(COUNTS, rng=1)
     for wrong in (1.5, [-0.1], np.nan):
         with pytest.raises(InputError, match="from 0 to 1"):
-            release.quantiles(wrong)
+            release.quantile(wrong)
     grid = bf.Domain((3, 4))
     flat = bf.Laplace(
         bf.policies.Full(grid), bf.workloads.Identity(grid), epsilon=1
@@ -165,7 +165,7 @@ def test_misfits_are_refused():
     for call in (
         flat.cdf,
         flat.cdf_intervals,
-        lambda: flat.quantiles(0.5),
+        lambda: flat.quantile(0.5),
         lambda: flat.quantile_intervals(0.5),
     ):
         with pytest.raises(DomainError, match="one ordered attribute"):
@@ -191,9 +191,9 @@ def test_quantiles_of_dates_are_dates():
     release = bf.Ordered(
         bf.policies.Line(days), bf.workloads.Prefixes(days), epsilon=10**6
     ).release(np.ones(days.size, int), rng=1)
-    assert release.quantiles(0.25) == np.datetime64("1969-12-16")
+    assert release.quantile(0.25) == np.datetime64("1969-12-16")
     low, high = release.quantile_intervals([0.1, 0.5])[1]
     assert low.dtype == np.dtype("M8[D]")
-    assert low <= release.quantiles(0.5) <= high
+    assert low <= release.quantile(0.5) <= high
     with pytest.raises(InputError, match="parts from 0 to 1"):
-        release.quantiles("x")
+        release.quantile("x")

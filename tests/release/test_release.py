@@ -299,7 +299,7 @@ def test_cells_without_a_place_on_the_axis_have_no_quantiles():
     for refused in (release.cdf, release.cdf_intervals):
         with pytest.raises(DomainError, match="no place on it"):
             refused()
-    for refused in (release.quantiles, release.quantile_intervals):
+    for refused in (release.quantile, release.quantile_intervals):
         with pytest.raises(DomainError, match="no place on it"):
             refused(0.5)
     with pytest.raises(bf.BlowfishError, match="edges"):

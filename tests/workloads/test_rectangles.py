@@ -17,7 +17,7 @@ def test_answers_equal_the_definition(generator):
     counts = generator.integers(0, 9, box.shape)
     rectangles = Rectangles.random(box, 50, rng=2)
     for low, high, answer in zip(
-        rectangles.lows, rectangles.highs, rectangles.answer(counts), strict=True
+        rectangles.starts, rectangles.ends, rectangles.answer(counts), strict=True
     ):
         cut = tuple(slice(int(a), int(b)) for a, b in zip(low, high, strict=True))
         assert answer == counts[cut].sum()
@@ -42,9 +42,9 @@ def test_forms_along_the_curve_equal_the_projection(shape, generator):
         np.unique(generator.integers(0, 3, grid.size), return_inverse=True)[1]
     )
     whole = Rectangles.random(grid, 20, rng=4)
-    lows = whole.lows + generator.uniform(0, 0.4, whole.lows.shape)
-    highs = whole.highs - generator.uniform(0, 0.4, whole.lows.shape)
-    for workload in (whole, Rectangles(grid, lows, highs)):
+    starts = whole.starts + generator.uniform(0, 0.4, whole.starts.shape)
+    ends = whole.ends - generator.uniform(0, 0.4, whole.starts.shape)
+    for workload in (whole, Rectangles(grid, starts, ends)):
         for buckets in (along, grouped, scattered, Buckets.single_cells(grid.size)):
             dense = dense_form(workload.explicit_form(buckets), buckets.count)
             np.testing.assert_allclose(
@@ -55,13 +55,13 @@ def test_forms_along_the_curve_equal_the_projection(shape, generator):
 def test_rectangles_of_one_shape_stay_inside():
     grid = Domain((10, 20))
     asked = Rectangles.of_shape(grid, (3, 20), 100, rng=1)
-    assert (asked.highs - asked.lows == [3, 20]).all()
-    assert asked.lows.min() >= 0
-    assert asked.highs[:, 0].max() == 10
+    assert (asked.ends - asked.starts == [3, 20]).all()
+    assert asked.starts.min() >= 0
+    assert asked.ends[:, 0].max() == 10
 
 
 @pytest.mark.parametrize(
-    ("lows", "highs", "words"),
+    ("starts", "ends", "words"),
     [
         ([[0, 0]], [[5, 1]], "must lie in"),
         ([[-1, 0]], [[1, 1]], "must lie in"),
@@ -72,9 +72,9 @@ def test_rectangles_of_one_shape_stay_inside():
         ([["a", 0]], [[1, 1]], "must be numbers"),
     ],
 )
-def test_bad_rectangles_are_refused(lows, highs, words):
+def test_bad_rectangles_are_refused(starts, ends, words):
     with pytest.raises(WorkloadError, match=words):
-        Rectangles(Domain((4, 4)), lows, highs)
+        Rectangles(Domain((4, 4)), starts, ends)
 
 
 def test_shapes_that_do_not_fit_are_refused():

@@ -109,7 +109,7 @@ class Series:
     >>> import blowfish_fast as bf
     >>> ages = bf.Domain(3, names=["age"])
     >>> policy = bf.policies.AddRemove(ages)
-    >>> ledger = bf.Ledger(None, epsilon=1, policy=policy)
+    >>> ledger = bf.Ledger(epsilon=1, policy=policy)
     >>> weeks = bf.Series(ledger, column="received", every="week", level="event")
     >>> days = ["2026-11-04", "2026-11-10", "2026-11-11"]
     >>> visits = {"age": [0, 1, 1], "received": days}
@@ -123,7 +123,7 @@ class Series:
 
     In rho, with accurate running totals:
 
-    >>> ledger = bf.Ledger(None, rho=1, policy=policy)
+    >>> ledger = bf.Ledger(rho=1, policy=policy)
     >>> weeks = bf.Series(
     ...     ledger, column="received", every="week", totals=True, frozen=True
     ... )

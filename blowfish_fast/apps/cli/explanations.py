@@ -337,7 +337,9 @@ def docstring_labels(kind: type[Mechanism]) -> dict[str, str]:
 
 def explain_mechanism(name: str) -> tuple[dict[str, Any], list[Section]]:
     """Explain a mechanism, or a strategy of ``transformed``, by its name."""
-    strategies = strategy_meanings()
+    strategies: dict[str, str] = {
+        str(word): meaning for word, meaning in strategy_choice.MEANINGS.items()
+    }
     facts: dict[str, Any] = {"kind": "mechanism", "name": name, "labels": {}}
     name = OTHER_NAMES.get(name, name)
     if name in OWN or is_outside(name):
@@ -377,14 +379,6 @@ def explain_mechanism(name: str) -> tuple[dict[str, Any], list[Section]]:
         f"mechanism; received {name!r}{nearest(name, known)}. Mechanisms are "
         f"{', '.join(OWN)}"
     )
-
-
-def strategy_meanings() -> dict[str, str]:
-    """Return what each strategy measures, from the table of its module."""
-    table = re.findall(
-        r"^    (\w+) {2,}(\S.*)$", strategy_choice.__doc__ or "", re.MULTILINE
-    )
-    return {name: what for name, what in table if name in strategy_choice.NAMES}
 
 
 def _sentence(text: str) -> str:

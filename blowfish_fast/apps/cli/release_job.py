@@ -371,7 +371,7 @@ def preview_question(
     with _open_ledger(job, facts, in_memory=True) as ledger:
         _check_total(job, ledger)
         terms: Any = {ledger.currency.name: ledger.budget.amount}
-        with Ledger(None, policy=ledger.policy, **terms) as trial:
+        with Ledger(policy=ledger.policy, **terms) as trial:
             ask([], ledger=trial)
             replayed = request is not None and ledger.entry(request) is not None
             cost = Fraction(0) if replayed else trial.spent
@@ -403,7 +403,7 @@ def _check_total(job: Job, ledger: Ledger) -> None:
     """Refuse a budget that is not the ledger's; a ledger is never enlarged."""
     if job.total is None:
         return
-    with Ledger(None, policy=ledger.policy, **job.ledger_terms) as stated:
+    with Ledger(policy=ledger.policy, **job.ledger_terms) as stated:
         if stated.budget == ledger.budget:
             return
     raise LedgerError(

@@ -146,8 +146,8 @@ def _truth_if(held: bool) -> Scope:
 
 def _cut_boxes(boxes: Rectangles) -> tuple[Rectangles, Rectangles]:
     """Return the whole cells inside each box (or around it), and those it touches."""
-    lows, highs = np.floor(boxes.lows), np.ceil(boxes.highs)
-    inner = np.ceil(boxes.lows), np.floor(boxes.highs)
+    lows, highs = np.floor(boxes.starts), np.ceil(boxes.ends)
+    inner = np.ceil(boxes.starts), np.floor(boxes.ends)
     empty = (inner[0] >= inner[1]).any(axis=1, keepdims=True)
     inside = np.where(empty, lows, inner[0]), np.where(empty, highs, inner[1])
     return Rectangles(boxes.domain, *inside), Rectangles(boxes.domain, lows, highs)
@@ -162,7 +162,7 @@ def _cut_bounds(
     inner, outer = _cut_boxes(boxes)
     low = release.intervals(inner, confidence, of="truth")[:, 0]
     high = release.intervals(outer, confidence, of="truth")[:, 1]
-    whole = (np.ceil(boxes.lows) < np.floor(boxes.highs)).all(axis=1)
+    whole = (np.ceil(boxes.starts) < np.floor(boxes.ends)).all(axis=1)
     return np.stack([np.where(whole, low, 0.0), high], axis=-1)
 
 
@@ -204,7 +204,7 @@ def _answer_quantiles(release: Release, asked: Question) -> AnswerTable:
         return AnswerTable(
             {
                 "quantile": np.array(parts),
-                name: release.quantiles(parts),
+                name: release.quantile(parts),
             },
             partial(release.quantile_intervals, parts),
             lambda confidence: _truth_if(release.knows_totals(confidence)),
@@ -290,7 +290,7 @@ def _query_columns(workload: Workload) -> dict[str, AnyArray]:
         return {
             f"{name}_{end}_cell": corner[:, axis]
             for axis, name in enumerate(domain.column_names)
-            for end, corner in (("from", workload.lows), ("to", workload.highs))
+            for end, corner in (("from", workload.starts), ("to", workload.ends))
         }
     return {"query": np.arange(workload.queries)}
 

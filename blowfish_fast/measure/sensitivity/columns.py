@@ -252,7 +252,7 @@ class Slabs(NamedTuple):
 
 def cut_grid(workload: Rectangles) -> Slabs:
     """Cut the grid at the sides of the rectangles, and around cells held in part."""
-    lows, highs = workload.lows, workload.highs
+    lows, highs = workload.starts, workload.ends
     outer = (np.floor(lows).astype(np.int64), np.ceil(highs).astype(np.int64))
     inner = (np.ceil(lows).astype(np.int64), np.floor(highs).astype(np.int64))
     cuts, first, last = [], np.empty_like(outer[0]), np.empty_like(outer[0])
@@ -347,6 +347,6 @@ def _two_most_covered(policy: Policy, workload: Rectangles, slabs: Slabs) -> Cha
 def _round_out(workload: Rectangles) -> tuple[IntArray, IntArray]:
     """Return corners in whole cells, outside those given."""
     return (
-        np.floor(workload.lows).astype(np.int64),
-        np.ceil(workload.highs).astype(np.int64),
+        np.floor(workload.starts).astype(np.int64),
+        np.ceil(workload.ends).astype(np.int64),
     )

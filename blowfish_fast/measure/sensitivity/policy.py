@@ -195,7 +195,7 @@ def _moves(policy: Policy, workload: Workload) -> Change:
         return range_moves(policy, workload.starts, workload.ends)
     if isinstance(workload, Rectangles):
         if workload.whole_cells and workload.domain.ndim == 1:
-            lows, highs = (side[:, 0] for side in (workload.lows, workload.highs))
+            lows, highs = (side[:, 0] for side in (workload.starts, workload.ends))
             return range_moves(policy, lows.astype(np.int64), highs.astype(np.int64))
         return rectangle_moves(policy, workload)
     return column_moves(policy, workload_columns(workload))

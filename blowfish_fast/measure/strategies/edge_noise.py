@@ -35,7 +35,7 @@ def refuse_too_many(policy: Policy, most: int = MOST_EDGES) -> None:
             f"this policy has {policy.edge_count:,} edges; noise on edges and trees is "
             f"offered up to 2^{most.bit_length() - 1} = {most:,}",
             way_out='Noise on the cells needs no list of edges: strategy="cells", or '
-            '"vertex" of Transformed',
+            '"cells" of Transformed',
             code="too_many_edges_to_measure",
         )
 

@@ -1,16 +1,7 @@
 """Every strategy that a policy admits, and the error that each promises.
 
-Nothing here reads data: choosing by predicted error is free.
-
-    name                    what is measured
-    ordered                 running totals
-    ordered_hierarchical    running totals of blocks, a tree inside each
-    h_theta                 the same with Haney's fixed split
-    vertex                  every cell
-    edge                    cells, with one draw per policy edge
-    tree                    totals of subtrees of a spanning tree
-    edge_lines              cells of a grid, with draws along lines of edges
-    tuned_tree              a tree over the line, tuned to the queries
+Nothing here reads data: choosing by predicted error is free. `MEANINGS` says what each
+strategy measures.
 """
 
 from __future__ import annotations
@@ -42,8 +33,8 @@ from .prefix_sums import PrefixSums
 
 Name = Literal[
     "ordered",
-    "vertex",
-    "edge",
+    "cells",
+    "edges",
     "ordered_hierarchical",
     "h_theta",
     "tree",
@@ -54,7 +45,19 @@ Name = Literal[
 NAMES: tuple[Name, ...] = get_args(Name)
 """In the order in which ties are settled."""
 
-SLOW: tuple[Name, ...] = ("edge", "tree", "tuned_tree")
+MEANINGS: dict[Name, str] = {
+    "ordered": "running totals",
+    "ordered_hierarchical": "running totals of blocks, a tree inside each",
+    "h_theta": "the same with Haney's fixed split",
+    "cells": "every cell",
+    "edges": "cells, with one draw per policy edge",
+    "tree": "totals of subtrees of a spanning tree",
+    "edge_lines": "cells of a grid, with draws along lines of edges",
+    "tuned_tree": "a tree over the line, tuned to the queries",
+}
+"""What each strategy measures, as ``blowfish explain`` says it."""
+
+SLOW: tuple[Name, ...] = ("edges", "tree", "tuned_tree")
 """Strategies that follow every query along edges, or improve step by step."""
 
 MOST_WEIGHED = 2**22
@@ -84,9 +87,9 @@ def build_strategy(
 ) -> LinearStrategy:
     """Return a strategy by name, tuned for epsilon or rho (`power` 2), or refuse."""
     small = Budget(SMALL, power)
-    if name == "vertex":
+    if name == "cells":
         return Cells.under(policy)
-    if name == "edge":
+    if name == "edges":
         return EdgeNoise.under(policy)
     if name == "tree":
         return SpanningTree.under(policy)
@@ -177,7 +180,7 @@ def _choice(
             )
         if name == "tuned_tree" and rivals and _totals_suffice(policy, form):
             raise PolicyError("no tree serves ranges under a line better than totals")
-        many = rivals is not None and name in ("edge", "tree")
+        many = rivals is not None and name in ("edges", "tree")
         if many and policy.edge_count > MOST_WEIGHED:
             raise SizeError(
                 f"this policy has {policy.edge_count:,} edges; up to 2^22 are listed "

@@ -32,6 +32,7 @@ STOP_SHARE = Fraction(1, 4)
 class BucketCounts(Mechanism):
     """Buckets are drawn for a share of the budget, and counted with the rest."""
 
+    cells_by_default = True
     price: ClassVar[float] = 1.0
     """Cost of a bucket in mean sizes of its noise."""
     told_by: ClassVar[str] = "edges"
@@ -58,8 +59,9 @@ class Ahp(BucketCounts):
     ----------
     policy : Policy
         What must stay indistinguishable. There is no default.
-    workload : Workload
-        What will be asked. It changes nothing in the release.
+    workload : Workload, optional
+        What will be asked, by default every single cell. It changes nothing in the
+        release.
     epsilon, rho, delta : number
         The budget that one release spends: `epsilon` alone for Laplace noise, `rho`
         alone for Gaussian noise, or `epsilon` with `delta`; see `Mechanism`.
@@ -102,7 +104,7 @@ class Ahp(BucketCounts):
     def __init__(
         self,
         policy: Policy,
-        workload: Workload,
+        workload: Workload | None = None,
         *,
         epsilon: Any = None,
         rho: Any = None,
@@ -123,8 +125,9 @@ class Php(BucketCounts):
     ----------
     policy : Policy
         What must stay indistinguishable. There is no default.
-    workload : Workload
-        What will be asked. It changes nothing in the release.
+    workload : Workload, optional
+        What will be asked, by default every single cell. It changes nothing in the
+        release.
     epsilon, rho, delta : number
         The budget that one release spends: `epsilon` alone for Laplace noise, `rho`
         alone for Gaussian noise, or `epsilon` with `delta`; see `Mechanism`.
@@ -167,7 +170,7 @@ class Php(BucketCounts):
     def __init__(
         self,
         policy: Policy,
-        workload: Workload,
+        workload: Workload | None = None,
         *,
         epsilon: Any = None,
         rho: Any = None,
@@ -189,8 +192,9 @@ class StructureFirst(BucketCounts):
     ----------
     policy : Policy
         What must stay indistinguishable. There is no default.
-    workload : Workload
-        What will be asked. It changes nothing in the release.
+    workload : Workload, optional
+        What will be asked, by default every single cell. It changes nothing in the
+        release.
     epsilon, rho, delta : number
         The budget that one release spends: `epsilon` alone for Laplace noise, `rho`
         alone for Gaussian noise, or `epsilon` with `delta`; see `Mechanism`.
@@ -238,7 +242,7 @@ class StructureFirst(BucketCounts):
     def __init__(
         self,
         policy: Policy,
-        workload: Workload,
+        workload: Workload | None = None,
         *,
         epsilon: Any = None,
         rho: Any = None,
@@ -265,8 +269,9 @@ class NoiseFirst(Mechanism):
     ----------
     policy : Policy
         What must stay indistinguishable. There is no default.
-    workload : Workload
-        What will be asked. It changes nothing in the release.
+    workload : Workload, optional
+        What will be asked, by default every single cell. It changes nothing in the
+        release.
     epsilon, rho, delta : number
         The budget that one release spends: `epsilon` alone for Laplace noise, `rho`
         alone for Gaussian noise, or `epsilon` with `delta`; see `Mechanism`.
@@ -301,6 +306,7 @@ class NoiseFirst(Mechanism):
     (64,)
     """
 
+    cells_by_default = True
     name = "noise_first"
     cell_bytes = 128
     example_case = Example(partial(stepped, steps=2, height=9))
@@ -308,7 +314,7 @@ class NoiseFirst(Mechanism):
     def __init__(
         self,
         policy: Policy,
-        workload: Workload,
+        workload: Workload | None = None,
         *,
         epsilon: Any = None,
         rho: Any = None,

@@ -306,8 +306,9 @@ class Efpa(Mechanism):
     ----------
     policy : Policy
         What must stay indistinguishable. There is no default.
-    workload : Workload
-        What will be asked. It changes nothing in the release.
+    workload : Workload, optional
+        What will be asked, by default every single cell. It changes nothing in the
+        release.
     epsilon, rho, delta : number
         The budget that one release spends: `epsilon` alone for Laplace noise, `rho`
         alone for Gaussian noise, or `epsilon` with `delta`; see `Mechanism`.
@@ -342,6 +343,7 @@ class Efpa(Mechanism):
     True
     """
 
+    cells_by_default = True
     name = "efpa"
     cell_bytes = 128
     example_case = Example(lambda domain: _wave(domain))
@@ -349,7 +351,7 @@ class Efpa(Mechanism):
     def __init__(
         self,
         policy: Policy,
-        workload: Workload,
+        workload: Workload | None = None,
         *,
         epsilon: Any = None,
         rho: Any = None,

@@ -195,8 +195,9 @@ class HierarchicalKdTree(Mechanism):
     ----------
     policy : Policy
         What must stay indistinguishable. There is no default.
-    workload : Workload
-        What will be asked. It changes nothing in the release.
+    workload : Workload, optional
+        What will be asked, by default every single cell. It changes nothing in the
+        release.
     epsilon, rho, delta : number
         The budget that one release spends: `epsilon` alone for Laplace noise, `rho`
         alone for Gaussian noise, or `epsilon` with `delta`; see `Mechanism`.
@@ -228,13 +229,14 @@ class HierarchicalKdTree(Mechanism):
     8
     """
 
+    cells_by_default = True
     name = "hierarchical_kd_tree"
     example_case = Example(partial(striped, stripes=4, height=9), {"levels": 2})
 
     def __init__(
         self,
         policy: Policy,
-        workload: Workload,
+        workload: Workload | None = None,
         *,
         epsilon: Any = None,
         rho: Any = None,

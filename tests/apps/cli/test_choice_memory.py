@@ -48,7 +48,7 @@ def predictions(monkeypatch):
         {"policy": "full", "workload": "all_ranges"},
         {"policy": "add_remove", "workload": "identity"},
         {"workload": "ranges:40 | total", "rho": "0.1"},
-        *({"mechanism": one} for one in ("laplace", "dawa", "queries", "edge")),
+        *({"mechanism": one} for one in ("laplace", "dawa", "queries", "edges")),
         {"mechanism": "ordered", "policy": "line"},
     ],
     ids=lambda one: "-".join(one.values()) or "best",

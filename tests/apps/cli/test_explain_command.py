@@ -18,11 +18,10 @@ from blowfish_fast.apps.cli.explanations import (
     exactness_section,
     explain_mechanism,
     limits_section,
-    strategy_meanings,
 )
 from blowfish_fast.apps.cli.main import application
 from blowfish_fast.errors import BlowfishError
-from blowfish_fast.measure.strategies.strategy_choice import NAMES
+from blowfish_fast.measure.strategies.strategy_choice import MEANINGS, NAMES
 from blowfish_fast.mechanisms.certifier import Certifier
 from blowfish_fast.mechanisms.registry import OWN
 
@@ -51,8 +50,8 @@ def test_every_mechanism_is_explained_by_its_six_labels(name):
 
 
 def test_every_strategy_is_explained():
-    assert set(strategy_meanings()) == set(NAMES)
-    assert "one draw per policy edge" in explained("edge")
+    assert set(MEANINGS) == set(NAMES)
+    assert "one draw per policy edge" in explained("edges")
 
 
 def test_a_job_is_explained_before_anything_is_spent(empty_folder):

@@ -181,8 +181,8 @@ def test_workloads_are_what_their_words_say(tmp_path):
     boxes = tmp_path / "boxes.npy"
     np.save(boxes, [[0, 1, 2, 6]])
     box = parse_workload(f"rectangles:{boxes}", GRID)
-    assert box.lows.tolist() == [[0, 1]]
-    assert box.highs.tolist() == [[2, 6]]
+    assert box.starts.tolist() == [[0, 1]]
+    assert box.ends.tolist() == [[2, 6]]
     assert parse_workload("ranges:7", LINE).queries == 7
     assert parse_workload("rectangles:5", GRID).queries == 5
     assert parse_workload("all_ranges", LINE).queries == 78

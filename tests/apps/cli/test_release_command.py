@@ -274,8 +274,8 @@ def test_accuracy_becomes_the_least_epsilon():
     meant = bf.translate(line, asked, alpha=40, beta=0.05)
     assert found["epsilon"] == str(meant.epsilon)
     assert "cheapest of" in " ".join(found["because"])
-    named = told(*words, "--mechanism", "vertex", "--out", "v.blowfish")
-    assert named["mechanism"] == "vertex"
+    named = told(*words, "--mechanism", "cells", "--out", "v.blowfish")
+    assert named["mechanism"] == "cells"
     assert "these do: " in str(refused(*words, "--mechanism", "dawa", "--out", "d"))
     wrong = refused(*words[:-4], "--alpha", "x", "--beta", "0.1", "--out", "d")
     assert "alpha must be a number" in str(wrong)

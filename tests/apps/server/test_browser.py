@@ -175,7 +175,7 @@ def test_an_analyst_asks_and_compares(browser, site, size):
         assert lines(page, "#compared tbody tr") == 4 + 4
         assert visit.text("#compared").count("4 numbers; the smallest is") == 2
         page.locator("#all-mechanisms summary").click()
-        assert "vertex" in visit.text("#candidates")
+        assert "cells" in visit.text("#candidates")
         page.locator("#about summary").click()
         assert hidden_at_the_side(page) == 0
         # Once more the same: it is free.

@@ -102,9 +102,9 @@ def test_a_line_pays_for_two_edges_per_cell_and_cells_for_two_draws():
     line = bf.Domain(100)
     policy, cells = bf.policies.Line(line), bf.workloads.Identity(line)
     edges = bf.Laplace(policy, cells, epsilon="0.01", strategy="edges").expected_error()
-    vertex = bf.Laplace(policy, cells, epsilon="0.01").expected_error()
+    on_cells = bf.Laplace(policy, cells, epsilon="0.01").expected_error()
     assert edges[50] * 0.01**2 == pytest.approx(4, rel=1e-3)
-    assert vertex[50] * 0.01**2 == pytest.approx(8 * 0.99, rel=1e-3)
+    assert on_cells[50] * 0.01**2 == pytest.approx(8 * 0.99, rel=1e-3)
 
 
 @pytest.mark.parametrize("name", GRAPHS)

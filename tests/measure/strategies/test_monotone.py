@@ -229,7 +229,7 @@ def mechanisms(policy, workload, epsilon=1):
     """Return the mechanisms that choose a tree or totals along a line."""
     yield "uniform", bf.Hierarchy(policy, workload, epsilon=epsilon)
     yield "binary", bf.Hierarchy(policy, workload, epsilon=epsilon, fan_out=2)
-    yield "greedy", bf.Hierarchy(policy, workload, epsilon=epsilon, weights="greedy")
+    yield "greedy", bf.Hierarchy(policy, workload, epsilon=epsilon, strategy="greedy")
     yield "dawa", bf.Dawa(policy, workload, epsilon=epsilon, partition=None)
     if policy.domain.ndim == 1:
         yield "ordered", bf.Ordered(policy, workload, epsilon=epsilon)
@@ -287,7 +287,7 @@ def test_blocks_of_eight_cells_reach_the_variance_of_exact_nodes():
     asked = bf.workloads.Ranges.random(domain, 200, rng=1)
     uniform = bf.Hierarchy(policy, asked, epsilon=1, fan_out=2)
     assert uniform.expected_error().sum() <= 13194
-    tuned = bf.Hierarchy(policy, asked, epsilon=1, fan_out=2, weights="greedy")
+    tuned = bf.Hierarchy(policy, asked, epsilon=1, fan_out=2, strategy="greedy")
     assert tuned.expected_error().sum() <= 3785
     dawa = bf.Dawa(policy, asked, epsilon=1, partition=None)
     assert dawa.expected_error().sum() <= 3785

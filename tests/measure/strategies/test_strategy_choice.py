@@ -86,7 +86,7 @@ def test_a_threshold_of_two_is_a_tie_between_cells_and_edges():
     policy = bf.policies.Threshold(domain, 2)
     form = bf.workloads.Identity(domain).form(Buckets.single_cells(4000))
     epsilon = Fraction(1, 100)
-    for name in ("vertex", "edge"):
+    for name in ("cells", "edges"):
         strategy = build_strategy(name, policy, form)
         error = predicted_variance(strategy, policy, form, epsilon) / 4000
         assert error * 0.01**2 == pytest.approx(8, rel=2e-3)
@@ -101,7 +101,7 @@ def test_a_pair_of_cells_is_one_edge_and_costs_a_quarter_of_two_cells():
     policy = bf.policies.Full(domain)
     form = bf.workloads.Identity(domain).form(Buckets.single_cells(2))
     error = predicted_variance(
-        build_strategy("edge", policy, form), policy, form, Fraction(1, 100)
+        build_strategy("edges", policy, form), policy, form, Fraction(1, 100)
     )
     assert error / 2 * 0.01**2 == pytest.approx(2, rel=1e-3)
 
@@ -130,7 +130,7 @@ def test_hurrying_skips_long_detours_and_long_lists(monkeypatch):
     assert "detour of 299 edges" in found["tree"].reason
     monkeypatch.setattr(strategy_choice, "MOST_WEIGHED", 10)
     found = {one.name: one for one in all_choices(policy, form, EPSILON, hurried=True)}
-    assert "300 edges" in found["edge"].reason
+    assert "300 edges" in found["edges"].reason
 
 
 def test_listed_queries_on_a_grid_go_along_its_lines():
@@ -138,7 +138,7 @@ def test_listed_queries_on_a_grid_go_along_its_lines():
     policy = bf.policies.Threshold(domain, 1)
     workload = bf.workloads.Rectangles.random(domain, 9, rng=1)
     form = workload.form(Buckets.single_cells(64))
-    names = ("vertex", "edge", "tree", "edge_lines")
+    names = ("cells", "edges", "tree", "edge_lines")
     hurried = all_choices(policy, form, EPSILON, names=names, hurried=True)
     assert hurried[0].name == "edge_lines"
     slow = all_choices(policy, form, EPSILON, names=names)

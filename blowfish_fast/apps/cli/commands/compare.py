@@ -123,7 +123,7 @@ def run_compare(
         show(_as_plain(tables, stated, budgets, asked, picture))
         return
     if len(tables) == 1:
-        names = ["strategy", "error per query", "mean squared error", "x best"]
+        names = ["mechanism", "error per query", "mean squared error", "x best"]
         _show_errors(tables, tables[0].heading, names, top)
     else:
         by = policy if len(policy) > 1 else [one.in_short() for one in budgets]

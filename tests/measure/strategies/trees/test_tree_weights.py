@@ -276,7 +276,7 @@ def test_the_floor_is_on_in_mechanisms_and_can_be_switched_off():
         for mechanism in (
             bf.Dawa(AddRemove(line), asked, epsilon=1, partition=None, floor=floor),
             bf.Hierarchy(
-                AddRemove(line), asked, epsilon=1, weights="greedy", floor=floor
+                AddRemove(line), asked, epsilon=1, strategy="greedy", floor=floor
             ),
         ):
             worst = mechanism.expected_error(Identity(line)).max()
