@@ -280,14 +280,15 @@ class Ledger(Paid):
         analyst : str, optional
             Whose allotment pays, beside the budget; see `allot`.
         vouched : bool
-            Your word that a mechanism, partition or strategy defined outside
-            ``blowfish_fast`` keeps what it promises, without which it is refused.
+            Your word that every part of the question that was defined outside
+            ``blowfish_fast`` keeps what it promises: mechanism, policy, workload,
+            partition, selector, strategy, domain, kind of data. It is refused without.
         snapshot : str, optional
             A public label of the version of the data, by default the time, which the
             log keeps and the answer says: ``details["as_of"]``.
         """
         check_mechanism(mechanism)
-        check_vouched([mechanism], vouched=vouched)
+        check_vouched([mechanism], vouched=vouched, data=data)
         terms = self._terms()
         check_policy(mechanism, terms.policy)
         parts = [RequestPart(mechanism, data)]
@@ -425,7 +426,8 @@ class Ledger(Paid):
         checked = [RequestPart(*one) for one in parts]
         for one in checked:
             check_mechanism(one.mechanism)
-        check_vouched([one.mechanism for one in checked], vouched=vouched)
+        for one in checked:
+            check_vouched([one.mechanism], vouched=vouched, data=one.data)
         terms = self._terms()
         costs = [self._price(one.mechanism) for one in checked]
         if by == "ids":

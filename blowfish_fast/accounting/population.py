@@ -26,9 +26,18 @@ from .journal_file import held_folder, terms_beside
 from .ledger import Ledger
 from .request import RandomLike, RequestPart, as_place, check_mechanism, check_policy
 
+QUOTES = frozenset("\"'`[]")
+SCHEMAS = ("main", "public", "dbo")
+"""Schemas that DuckDB, PostgreSQL and SQL Server take where none is named."""
+
 
 class PeopleTable(NamedTuple):
     """A table of a population: what it is called, what is secret in it, where it is.
+
+    `source` says where the records are, and `columns` from which column of it each
+    attribute is read, by the name of the attribute; one that is not named there is read
+    from the column of its own name. Sources and columns that differ only in case, in
+    quotes or in a default schema count as one.
 
     Examples
     --------
@@ -41,6 +50,36 @@ class PeopleTable(NamedTuple):
     name: str
     policy: Policy
     source: str | None = None
+    columns: Mapping[str, str] | None = None
+
+    @property
+    def read_columns(self) -> dict[str, str]:
+        """From which column each attribute is read, in one spelling, by its name."""
+        stated = self.columns or {}
+        names = map(str, self.policy.domain.names)
+        return {one: one_spelling(stated.get(one, one)) for one in names}
+
+    @property
+    def read_source(self) -> str | None:
+        """Where the records are, in one spelling."""
+        return None if self.source is None else one_spelling(self.source)
+
+
+def one_spelling(name: str) -> str:
+    """Return what names of one table or column have in common, whoever wrote them.
+
+    Databases differ in which letters they fold and how they quote. Taking two names for
+    one refuses too much at worst; taking one for two would let policies disagree.
+
+    Examples
+    --------
+    >>> one_spelling('"Main"."Visits"'), one_spelling("clinic.duckdb/visits ")
+    ('visits', 'clinic.duckdb/visits')
+    """
+    plain = "".join(one for one in name if one not in QUOTES).strip().casefold()
+    place, slash, last = plain.rpartition("/")
+    schema, _, inside = last.partition(".")
+    return place + slash + (inside if schema in SCHEMAS and inside else last)
 
 
 _OWNERS: WeakValueDictionary[str, Population] = WeakValueDictionary()
@@ -51,9 +90,11 @@ class Population:
     """People whose records lie in several tables, and the one budget they share.
 
     Two descriptions of one source share the budget: they belong to one population, and
-    agree on the policy of every attribute that both have. A second population over a
-    source is refused if another one of this process pays for it, or one whose ledger
-    lies in the same folder, whichever process made it.
+    agree on the policy and on the names of the columns that both read. A second
+    population over a source is refused if another one of this process pays for it, or
+    one whose ledger lies in the same folder, whichever process made it. That two
+    sources hold the same records, as a view or a copy does, nobody sees here: not to
+    describe them apart is your word.
 
     Parameters
     ----------
@@ -126,11 +167,13 @@ class Population:
             )
         self.name, self.person = name, str(kept["person"])
         self.tables = {
-            one: PeopleTable(one, from_dict(two["policy"]), two["source"])
+            one: PeopleTable(
+                one, from_dict(two["policy"]), two["source"], two.get("columns")
+            )
             for one, two in kept["tables"].items()
         }
         for one in self.tables.values():
-            self._own(one.source)
+            self._own(one.read_source)
 
     def _own(self, source: str | None) -> None:
         """Refuse a source for which another population pays: the two would add up."""
@@ -156,7 +199,7 @@ class Population:
         known = list(self.tables.values())
         (*_, added) = _read_tables([*known, table], self.person)
         about = {**self.ledger.about, "tables": _plain([*known, added])}
-        self._own(added.source)
+        self._own(added.read_source)
         with _paid_once(self.ledger.path, [added]):
             self.ledger.amend(about=about)
         self.tables[added.name] = added
@@ -207,7 +250,7 @@ class Population:
         names = [table] if isinstance(table, str) else list(table)
         read = [self._table(one) for one in names]
         check_mechanism(mechanism)
-        check_vouched([mechanism], vouched=vouched)
+        check_vouched([mechanism], vouched=vouched, data=data)
         bound = getattr(data, "bound", None)
         if bound is None or bound.person != self.person:
             raise PolicyError(
@@ -249,15 +292,16 @@ class Population:
                 code="person_lost",
             )
         moving = {
-            str(one)
+            column
             for table in tables
             if table.policy.has_moves
-            for one in table.policy.domain.names
+            for column in table.read_columns.values()
         }
-        if moving & {*on}:
+        moved = sorted(one for one in on if one_spelling(one) in moving)
+        if moved:
             raise PolicyError(
                 "a join on a column that may move changes which rows meet",
-                received=f"a join on {sorted(moving & {*on})}",
+                received=f"a join on {moved}",
                 way_out="Join on the person and on keys that never change",
             )
         policy = mechanism.policy
@@ -297,8 +341,8 @@ class Population:
         self.ledger.close()
         if self.ledger.path is not None:
             for one in self.tables.values():
-                if one.source is not None and _OWNERS.get(one.source) is self:
-                    del _OWNERS[one.source]
+                if _OWNERS.get(one.read_source or "") is self:
+                    del _OWNERS[one.read_source or ""]
 
     def __repr__(self) -> str:
         return f"Population({self.name!r}, {sorted(self.tables)}, {self.ledger!r})"
@@ -318,12 +362,30 @@ def _read_tables(tables: Any, person: str | None) -> list[PeopleTable]:
     for one in given:
         with malformed_as(InputError, rule):
             if hasattr(one, "source") and callable(one.policy):
-                one = PeopleTable(one.name, one.policy(), one.source or one.name)
-            name, policy, source = PeopleTable(*one)
-        if not isinstance(name, str) or not isinstance(policy, Policy):
+                columns = {
+                    two.name: two.source for two in getattr(one, "attributes", ())
+                }
+                one = PeopleTable(
+                    one.name, one.policy(), one.source or one.name, columns
+                )
+            name, policy, source, stated = PeopleTable(*one)
+            columns = dict(stated or {})
+        texts = all(isinstance(two, str) for two in (*columns, *columns.values()))
+        if not isinstance(name, str) or not isinstance(policy, Policy) or not texts:
             raise InputError(rule, received=quoted(one))
         single = policy.base if isinstance(policy, PerPerson) else policy
-        listed.append(PeopleTable(name, single.per_person(person=person), source))
+        known = {str(two) for two in single.domain.names}
+        read = {two: three for two, three in columns.items() if two != three}
+        if not {*read} <= known:
+            raise InputError(
+                f"columns are given by the attributes of {name!r}, {sorted(known)}",
+                received=sorted(read),
+            )
+        table = PeopleTable(
+            name, single.per_person(person=person), source, read or None
+        )
+        _refuse_one_column_twice(table)
+        listed.append(table)
     names = [one.name for one in listed]
     if not names or len(set(names)) < len(names):
         raise InputError("name each table once, and at least one", received=names)
@@ -333,15 +395,32 @@ def _read_tables(tables: Any, person: str | None) -> list[PeopleTable]:
     return listed
 
 
+def _refuse_one_column_twice(table: PeopleTable) -> None:
+    """Refuse two attributes of one column that policies let change one at a time."""
+    columns = list(table.read_columns.values())
+    single = table.policy.unconstrained
+    moves = single.base if isinstance(single, WithAbsent) else single
+    whole = isinstance(moves, Full) or not table.policy.has_moves
+    if len(set(columns)) < len(columns) and not whole:
+        raise PolicyError(
+            f"two attributes of {table.name!r} are read from one column, so a value "
+            "that moves changes both",
+            received=f"the columns {columns}",
+            way_out="Leave one of them out, or join any two cells (Full)",
+        )
+
+
 def _refuse_disagreement(one: PeopleTable, other: PeopleTable) -> None:
-    """Refuse two policies for one attribute of one source: only edges of both hold."""
-    names = {*one.policy.domain.names} & {*other.policy.domain.names}
-    same = one.source is not None and one.source == other.source
-    if same and names and one.policy != other.policy:
+    """Refuse two policies for one column of one source: only edges of both hold."""
+    mine, theirs = one.read_columns, other.read_columns
+    shared = {*mine.values()} & {*theirs.values()}
+    same = one.source is not None and one.read_source == other.read_source
+    if same and shared and (one.policy != other.policy or mine != theirs):
         raise PolicyError(
             f"{one.name!r} and {other.name!r} describe {one.source!r} and state "
-            f"different policies for {sorted(map(str, names))}",
-            way_out="State one policy over all attributes of the table",
+            f"different policies, or different names, for the columns {sorted(shared)}",
+            way_out="State one policy over all attributes of the table, under the same "
+            "names in both",
         )
 
 
@@ -359,17 +438,24 @@ def _paid_once(path: Path | None, tables: Iterable[PeopleTable]) -> Iterator[Non
     if path is None:
         yield
         return
-    sources = {one.source for one in tables} - {None}
+    sources = {one.read_source for one in tables} - {None}
     with held_folder(path.parent):
         for about in terms_beside(path) if sources else ():
             known = about["tables"].values() if "population" in about else ()
-            for source in sources & {one["source"] for one in known}:
-                _refuse_second_budget(about["population"], str(source))
+            read = [one["source"] for one in known if one["source"] is not None]
+            for source in read:
+                if one_spelling(source) in sources:
+                    _refuse_second_budget(about["population"], source)
         yield
 
 
 def _plain(tables: Iterable[PeopleTable]) -> dict[str, Any]:
     return {
-        one.name: {"source": one.source, "policy": one.policy.to_dict()}
+        one.name: {
+            "source": one.source,
+            "policy": one.policy.to_dict(),
+            # As it was always written, where every attribute has its column's name.
+            **({} if not one.columns else {"columns": dict(one.columns)}),
+        }
         for one in tables
     }

@@ -66,7 +66,6 @@ def read_head(path: Path, wanted: Sequence[str], form: TextForm) -> CsvHead:
         while line.count('"') % 2 and lines < MOST_LINES:
             # A name with a line break in it, as spreadsheets write them.
             line, lines = line + file.readline(LONGEST_LINE), lines + 1
-        empty = file.read(1) == ""
     heads = []
     for delimiter in delimiters:
         names = next(csv.reader([line], delimiter=delimiter), [])
@@ -76,11 +75,6 @@ def read_head(path: Path, wanted: Sequence[str], form: TextForm) -> CsvHead:
     head = max(fitting or heads, key=lambda one: len(one.names))
     if not fitting or not any(head.names):
         raise lacking_columns(path, wanted, head.names)
-    if empty:
-        raise InputError(
-            f"{path} names its columns and holds no record below them; is it the right "
-            "file? Nothing was charged"
-        )
     twice = [one for one in wanted if head.names.count(one) > 1]
     if twice:
         raise InputError(

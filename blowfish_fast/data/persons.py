@@ -204,7 +204,9 @@ def person_codes(persons: Column) -> tuple[IntArray, int]:
         low = int(persons.min()) if persons.size else 0
         width = int(persons.max()) - low + 1 if persons.size else 0
         if width <= 8 * persons.size + 1024:
-            return (persons - persons.dtype.type(low)).astype(np.int64), width
+            # In its own type a column of bytes would not hold its own width.
+            wide = persons if persons.dtype.itemsize == 8 else persons.astype(np.int64)
+            return (wide - wide.dtype.type(low)).astype(np.int64), width
     known = None if plain and persons.dtype.kind != "U" else dictionary_codes(persons)
     if known is not None:
         return known

@@ -6,15 +6,18 @@ only with the curator's word, for nobody here has proved them.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Iterator, Mapping
+from fractions import Fraction
 from importlib.metadata import EntryPoint, entry_points
+from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import Any
+
+import numpy as np
 
 from blowfish_fast import mechanisms
 from blowfish_fast._support.validation import as_truth, quoted
 from blowfish_fast.errors import InputError, nearest
-from blowfish_fast.measure.linear_strategy import LinearStrategy
-from blowfish_fast.measure.selectors.partitions.base import Partition
 
 from .base import Mechanism
 from .contingency import Contingency
@@ -56,7 +59,10 @@ MechanismName = str | type[Mechanism]
 """A name of the registry or of an entry point, ``"package:Class"``, or a class."""
 
 HOME = __name__.partition(".")[0]
-PLAIN = frozenset([type(None), bool, int, float, str])
+READERS = {"numpy", "scipy", "numba", "pandas", "pyarrow", "polars", "duckdb", "ibis"}
+TRUSTED = sys.stdlib_module_names | READERS | {HOME}
+"""Packages whose classes may be parts of a question without anybody's word."""
+PLAIN = frozenset([type(None), bool, int, float, str, Fraction])
 
 
 def offered_mechanisms() -> dict[str, EntryPoint]:
@@ -106,35 +112,123 @@ def _imported(named: str) -> Any:
         ) from problem
 
 
-def outside_parts(mechanism: Mechanism) -> list[str]:
-    """Return where parts of a mechanism come from that the package did not define."""
-    return list(dict.fromkeys(_outside(mechanism)))
+def outside_parts(mechanism: Mechanism, data: Any = None) -> list[str]:
+    """Return where parts of a question come from that the package did not define.
+
+    The whole of a mechanism is walked: policy, workload, partition, selector, strategy,
+    domain and all that they hold in turn; then the kind of its data. A part comes from
+    outside if its class was defined neither here nor in Python or in one of `READERS`,
+    if it holds a function from elsewhere, or if a method was replaced on the object.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+        What is to be charged.
+    data : Histogram, array or table, optional
+        What it is to be run on; only its kind is looked at, never what it holds.
+
+    Returns
+    -------
+    list of str
+        ``"package:Class"`` for each such part, once; empty if there is none.
+    """
+    found = dict.fromkeys(_Walk().outside(mechanism))
+    kinds = type(data).__mro__
+    if any(_home_of(one) == HOME for one in kinds) and _home_of(kinds[0]) != HOME:
+        found[_place_of(kinds[0])] = None
+    return list(found)
 
 
-def _outside(part: Any) -> Iterator[str]:
-    if type(part) in PLAIN:
-        return
-    kind = part if isinstance(part, type) else type(part)
-    if issubclass(kind, Mechanism | Partition | LinearStrategy):
-        if kind.__module__.partition(".")[0] != HOME:
-            yield f"{kind.__module__}:{kind.__qualname__}"
-        if issubclass(kind, Mechanism) and kind is not part:
-            for one in vars(part).values():
-                yield from _outside(one)
-    elif isinstance(part, Mapping):
-        for one in part.values():
-            yield from _outside(one)
-    elif isinstance(part, list | tuple):
-        for one in part:
-            yield from _outside(one)
+class _Walk:
+    """Look at every object that a question consists of, each once."""
+
+    def __init__(self) -> None:
+        self._seen: dict[int, Any] = {}
+
+    def outside(self, part: Any) -> Iterator[str]:
+        """Yield the place of every part that was defined elsewhere."""
+        kind = type(part)
+        if kind in PLAIN or id(part) in self._seen:
+            return
+        # Kept, so that no other object gets its number while the walk lasts.
+        self._seen[id(part)] = part
+        if isinstance(part, type | FunctionType | MethodType | BuiltinFunctionType):
+            if not _is_trusted(part):
+                yield _place_of(part)
+            if isinstance(part, MethodType):
+                yield from self.outside(part.__self__)
+            return
+        if not _is_trusted(kind):
+            yield _place_of(kind)
+        yield from self._inside(part)
+
+    def _inside(self, part: Any) -> Iterator[str]:
+        if isinstance(part, np.ndarray):
+            if part.dtype.hasobject:
+                yield from self._each(part.reshape(-1).tolist())
+            return
+        if isinstance(part, Mapping):
+            yield from self._each(part.keys())
+            yield from self._each(part.values())
+        elif isinstance(part, list | tuple | set | frozenset):
+            yield from self._each(part)
+        held = getattr(part, "__dict__", {})
+        if _home_of(type(part)) == HOME:
+            yield from _replaced_methods(part, held)
+        yield from self._each(held.values())
+        for owner in type(part).__mro__:
+            slots = owner.__dict__.get("__slots__", ())
+            for name in (slots,) if isinstance(slots, str) else slots:
+                if name not in ("__dict__", "__weakref__"):
+                    yield from self.outside(getattr(part, name, None))
+
+    def _each(self, parts: Iterable[Any]) -> Iterator[str]:
+        if not PLAIN.issuperset(map(type, parts)):
+            for one in parts:
+                yield from self.outside(one)
 
 
-def check_vouched(mechanisms: Iterable[Mechanism], *, vouched: bool) -> None:
-    """Refuse what was defined outside the package, unless somebody vouches for it."""
+def _replaced_methods(part: Any, held: Mapping[str, Any]) -> Iterator[str]:
+    """Yield methods that somebody put on one object in place of those of its class."""
+    for name, value in held.items():
+        if callable(value) and isinstance(
+            getattr(type(part), name, None), FunctionType
+        ):
+            yield f"{_place_of(type(part))}.{name}, replaced on the object"
+
+
+def _home_of(defined: Any) -> str:
+    return str(getattr(defined, "__module__", None)).partition(".")[0]
+
+
+def _is_trusted(defined: Any) -> bool:
+    home = _home_of(defined)
+    # Functions of a C library name no module.
+    return home in TRUSTED or (home == "None" and not isinstance(defined, type))
+
+
+def _place_of(defined: Any) -> str:
+    return f"{defined.__module__}:{defined.__qualname__}"
+
+
+def check_vouched(
+    mechanisms: Iterable[Mechanism], *, vouched: bool, data: Any = None
+) -> None:
+    """Refuse what was defined outside the package, unless somebody vouches for it.
+
+    Parameters
+    ----------
+    mechanisms : iterable of Mechanism
+        What is to be charged, with all its parts.
+    vouched : bool
+        The curator's word that every part keeps what it promises.
+    data : Histogram, array or table, optional
+        Whose class is looked at too.
+    """
     if as_truth(vouched, "vouched"):
         return
     for one in mechanisms:
-        strange = outside_parts(one)
+        strange = outside_parts(one, data)
         if strange:
             raise InputError(
                 f"{', '.join(strange)} was defined outside blowfish_fast, which has "

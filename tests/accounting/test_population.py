@@ -179,7 +179,7 @@ def test_two_descriptions_of_one_source_share_the_budget():
     with pytest.raises(LedgerError, match="would add up unseen"):
         bf.Population("q", person="id", tables=[by_age], epsilon=1)
     coarser = bf.PeopleTable("other", bf.policies.Full(AGES), "clinic/visits")
-    with pytest.raises(PolicyError, match=r"different policies for \['age'\]"):
+    with pytest.raises(PolicyError, match=r"for the columns \['age'\]"):
         bf.Population("p", person="id", tables=[by_age, coarser], epsilon=1)
     del people
     gc.collect()
@@ -275,3 +275,97 @@ def test_a_table_of_a_catalog_without_a_policy_is_refused():
         bf.Population(
             "p", person="id", tables=[SimpleNamespace(source="ward")], epsilon=1
         )
+
+
+def _described(name, attribute, policy, source, columns=None):
+    domain = bf.Domain(6, names=[attribute])
+    return bf.PeopleTable(name, policy(domain), source, columns)
+
+
+def _near(domain):
+    return bf.policies.Threshold(domain, 2)
+
+
+def _apart(domain):
+    return bf.policies.Blocks(domain, range(6))
+
+
+@pytest.mark.parametrize(
+    "second",
+    [
+        ("years", "{}/visits", {"years": "age"}),
+        ("years", "{}/visits", {"years": '"AGE"'}),
+        ("age", "{}/Visits", None),
+        ("age", '{}/"main"."visits"', None),
+        ("Age", "{}/visits", None),
+        ("age", "{}/visits", {"age": "age"}),
+    ],
+)
+def test_a_column_has_one_policy_whatever_it_is_called(request, second):
+    """Hole 3 of issue 32: exact counts of every age beside a threshold, free.
+
+    A second name, another case, quotes or a default schema made another attribute.
+    """
+    place = request.node.name
+    name, source, columns = second
+    near = _described("near", "age", _near, f"{place}/visits")
+    apart = _described("apart", name, _apart, source.format(place), columns)
+    terms = {"person": "id", "epsilon": 1}
+    with pytest.raises(PolicyError, match=r"for the columns \['age'\]"):
+        bf.Population("patients", tables=[near, apart], **terms)
+    people = bf.Population("patients", tables=[near], **terms)
+    with pytest.raises(PolicyError, match="different policies"):
+        people.add(apart)
+    # Other columns, other sources and the same policy are another matter.
+    people.add(_described("weights", "weight", bf.policies.Line, f"{place}/visits"))
+    people.add(_described("labs", "age", bf.policies.Line, f"{place}/labs"))
+    people.add(_described("again", "age", _near, f"{place}/visits"))
+
+
+def test_another_spelling_of_a_source_gets_no_second_budget(tmp_path):
+    ages = _described("visits", "age", bf.policies.Line, "spelt/visits")
+    terms = {"person": "id", "epsilon": 1}
+    path = tmp_path / "a.ledger"
+    bf.Population("patients", tables=[ages], path=path, **terms).close()
+    again = ages._replace(source='SPELT/main."visits"')
+    with pytest.raises(LedgerError, match="add up unseen"):
+        bf.Population("guests", tables=[again], path=tmp_path / "b.ledger", **terms)
+
+
+def test_columns_are_kept_with_the_ledger_and_joined_on_by_their_own_names(tmp_path):
+    columns = {"years": "age"}
+    years = _described("visits", "years", bf.policies.Line, "kept/visits", columns)
+    labs = bf.PeopleTable("labs", bf.policies.Line(VALUES), "kept/labs")
+    path = tmp_path / "a.ledger"
+    stated = {"person": "id", "tables": [years, labs], "epsilon": 1}
+    bf.Population("patients", path=path, **stated).close()
+    people = bf.Population("patients", path=path)
+    assert people.tables["visits"].read_columns == {"years": "age"}
+    join = bf.Domain((6, 4), names=["years", "value"])
+    policy = bf.policies.Full(join).per_person(3, person="id")
+    tables, on = ["visits", "labs"], ["id", "AGE"]
+    with pytest.raises(PolicyError, match=r"a join on \['AGE'\]"):
+        people.release(tables, _laplace(policy), _counts(join, person="id"), on=on)
+    people.close()
+
+
+def test_columns_that_make_no_sense_are_refused():
+    for columns, reason in (
+        ({"height": "h"}, "columns are given by the attributes"),
+        ({"age": 3}, "tables are given by name and policy"),
+    ):
+        table = _described("v", "age", bf.policies.Line, "sense/visits", columns)
+        with pytest.raises(InputError, match=reason):
+            bf.Population("patients", person="id", tables=[table], epsilon=1)
+
+
+@pytest.mark.parametrize("policy", [bf.policies.Attribute, bf.policies.Full])
+def test_two_attributes_of_one_column_move_together(policy):
+    both = bf.Domain((6, 6), names=["age", "years"])
+    source = f"twice/{policy.__name__}"
+    table = bf.PeopleTable("v", policy(both), source, {"years": "age"})
+    if policy is bf.policies.Full:
+        bf.Population("patients", person="id", tables=[table], epsilon=1)
+        return
+    with pytest.raises(PolicyError, match="read from one column"):
+        bf.Population("patients", person="id", tables=[table], epsilon=1)

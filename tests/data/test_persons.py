@@ -398,6 +398,18 @@ def test_texts_of_many_kinds_and_lengths_are_hashed_as_they_are():
     np.testing.assert_array_equal(_count(iter(halves), 2, key="k").counts, wanted)
 
 
+@pytest.mark.parametrize("kind", ["int8", "uint8", "int16", "uint16", "int32", "int64"])
+def test_persons_of_small_types_are_numbered_beyond_them(kind):
+    """Hole 9 of issue 32, a failure: persons of int8 that span more than 127."""
+    ends = np.iinfo(kind)
+    numbers = np.array([ends.min, ends.max, 0, ends.min, ends.max], dtype=kind)
+    codes, groups = person_codes(numbers)
+    assert codes.dtype == np.int64
+    assert (codes.min(), codes.max() < groups) == (0, True)
+    assert len(set(codes.tolist())) == len(set(numbers.tolist()))
+    assert (codes[0] == codes[3]) & (codes[1] == codes[4])
+
+
 def test_whole_numbers_of_any_size_are_persons():
     pl = pytest.importorskip("polars")
     for numbers in ([2**70, -(2**80), 2**70], [2**64 - 1, 0, 2**64 - 1], [-5, 5, -5]):

@@ -333,7 +333,7 @@ class Series:
         """
         when = read_epoch(self.every, epoch)
         check_mechanism(mechanism)
-        check_vouched([mechanism], vouched=vouched)
+        check_vouched([mechanism], vouched=vouched, data=data)
         self._check_policy()
         check_policy(mechanism, self.ledger._terms().policy)
         self._check_kind(mechanism)

@@ -45,7 +45,7 @@ from .catalog import TableSpec, as_table
 from .engines import Database
 from .layout import Layout
 from .planning import SAMPLES, Plan, Planner, Shape, gain_words
-from .questions import Accuracy, Spending, read_question
+from .questions import Accuracy, Spending, read_question, read_spending
 
 
 class Explorer:
@@ -402,8 +402,7 @@ class Explorer:
         Answers under the policies `compared` are drawn from the same counts.
         """
         asked = read_question(question)
-        in_rho = self.ledger.currency.power == 2
-        spent = Spending(rho=epsilon) if in_rho else Spending(epsilon=epsilon)
+        spent = read_spending({self.ledger.currency.name: epsilon})
         asked = asked.model_copy(update={"cost": spent})
         tables = [self._under(one) for one in (policies, *compared)]
         plans = [self.planner.plan(one, asked) for one in tables]

@@ -223,6 +223,20 @@ Question = Annotated[
 _ADAPTER: TypeAdapter[Question] = TypeAdapter(Question)
 
 
+def read_spending(data: Any) -> Spending:
+    """Read what a question may cost from plain data; a clear error where it is none.
+
+    Examples
+    --------
+    >>> read_spending({"epsilon": 0.25}).budget.epsilon
+    Fraction(1, 4)
+    """
+    try:
+        return Spending.model_validate(data)
+    except ValidationError as problem:
+        raise QuestionError(plain_errors(problem, data)) from None
+
+
 def read_question(data: Any) -> Question:
     """Read a question from plain data; a clear error where it is none.
 

@@ -27,7 +27,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import IO, Any
 
-from blowfish_fast.accounting.population import PeopleTable, Population
+from blowfish_fast.accounting.population import (
+    PeopleTable,
+    Population,
+    one_spelling,
+)
 from blowfish_fast.apps.explorer.catalog import TableSpec, as_table
 from blowfish_fast.apps.explorer.engines import Database
 from blowfish_fast.apps.explorer.exploration import Explorer
@@ -163,7 +167,9 @@ class Workspace:
         if name is None:
             return None
         read = f"{source}/{spec.source or spec.name}"
-        one, path = PeopleTable(spec.name, spec.policy(), read), self._ledger(name)
+        columns = {one.name: one.source for one in spec.attributes}
+        one = PeopleTable(spec.name, spec.policy(), read, columns)
+        path = self._ledger(name)
         known = self.populations.get(name)
         if known is None:
             if not PLAIN_NAME.fullmatch(name) or path.exists():
@@ -216,7 +222,8 @@ class Workspace:
         for name, one in kept["tables"].items():
             table = self._explorers[name].table
             shared = spec.population is not None and spec.population == table.population
-            same = one["source"] == source and (table.source or table.name) == read
+            there = one_spelling(table.source or table.name)
+            same = one["source"] == source and there == one_spelling(read)
             if same and not shared:
                 raise InputError(
                     f"the table {read!r} is described as {name!r} already, with a "
@@ -225,7 +232,10 @@ class Workspace:
                     "and afterwards cloned under another policy",
                 )
         for one in kept["deleted"]:
-            if (one["source"], one["read"]) == (source, read) and one["spent"] > 0:
+            same = one["source"] == source and one_spelling(
+                one["read"]
+            ) == one_spelling(read)
+            if same and one["spent"] > 0:
                 raise InputError(
                     f"{one['name']!r} spent {one['spent']:g} of {one['currency']} on "
                     f"the table {read!r} before it was deleted, and what was spent "

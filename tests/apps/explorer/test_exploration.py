@@ -189,6 +189,36 @@ def test_a_database_that_disappears_costs_nothing(explorer, monkeypatch):
     assert explorer.ledger.history() == []
 
 
+@pytest.mark.parametrize("epsilon", [0, -1, float("nan"), "much", None])
+def test_a_preview_of_no_budget_is_refused_in_our_words(explorer, epsilon):
+    """Hole 9 of issue 32: another library's validation error was shown."""
+    with pytest.raises(QuestionError) as caught:
+        explorer.preview(AGES, epsilon=epsilon)
+    assert "pydantic" not in str(caught.value)
+
+
+def test_certificates_are_named_by_every_digit_of_their_terms(explorer):
+    """Hole 9 of issue 32: asked at .2500001, one got the stored one of .25."""
+    ask = {**AGES, "kind": "histogram", "cost": {"epsilon": 1}}
+    request = explorer.ask(ask).request
+    found = [
+        explorer.certify(request, **terms)
+        for terms in (
+            {"epsilon": 0.25},
+            {"epsilon": 0.2500001},
+            {"epsilon": 0.25, "fraction": 0.9500001},
+            {"epsilon": 0.25, "confidence": 0.9500001},
+        )
+    ]
+    assert explorer.ledger.spent == 2 + Fraction(1, 10**7)
+    assert len({one.to_bytes() for one in found}) == 4
+    again = explorer.certify(request, epsilon=0.2500001)
+    assert again.to_bytes() == found[1].to_bytes()
+    names = [one.request for one in explorer.history()]
+    assert names[1] == f"c-{request}/epsilon = 0.25/0.95/0.95"
+    assert len(set(names)) == 5
+
+
 def test_previews_are_neither_charged_nor_kept(explorer):
     seen = explorer.preview(AGES, epsilon=0.5, policies={"age": {"kind": "line"}})
     assert len(seen["truth"]) == 80

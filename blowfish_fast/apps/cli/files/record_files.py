@@ -160,7 +160,7 @@ class RecordsFile(RecordSource):
             for chunk in self._columns(batches, needed):
                 yield chunk
                 read += len(chunk[needed[0].name])
-                done(min(1.0, read / table.rows))
+                done(min(1.0, read / max(table.rows, 1)))
         except duckdb_module().Error as problem:
             raise InputError(
                 f"{self.path} cannot be read to its end ({type(problem).__name__}). "
@@ -232,11 +232,6 @@ class _ParquetTable:
 
     def check(self, needed: list[Needed], domain: Any) -> Any:
         """Return the domain as the columns spell it; refuse those of another kind."""
-        if self.rows == 0:
-            raise InputError(
-                f"{self.path} names its columns and holds no record; is it the right "
-                "file? Nothing was charged"
-            )
         check_columns(str(self.path), needed, self.types)
         stored = domain_as_stored(
             domain,
