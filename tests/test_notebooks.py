@@ -20,6 +20,7 @@ NAMES = (
     "kernels_alone",
     "salary_three_policies",
     "census_survey",
+    "audit_of_strangers",
 )
 MOST_BYTES = 1_500_000
 
@@ -94,6 +95,16 @@ def test_nothing_tells_of_the_machine(name):
         words = [text_of(value) for kind, value in data.items() if "png" not in kind]
         said = "\n".join([text_of(one.get("text", "")), *words])
         assert not re.search(r"(/[\w.-]+){3,}|[A-Z]:\\|Warning|0x[0-9a-f]{6}", said)
+
+
+def test_a_notebook_without_its_packages_keeps_what_it_printed(monkeypatch, capsys):
+    before = (FOLDER / "audit_of_strangers.ipynb").read_bytes()
+    monkeypatch.setitem(BUILD.NEEDS, "audit_of_strangers", ("no_such_package",))
+    for words in ([], ["--check"]):
+        monkeypatch.setattr("sys.argv", ["build.py", "audit_of_strangers", *words])
+        assert BUILD.main() == 0
+    assert "not executed, since no_such_package" in capsys.readouterr().out
+    assert (FOLDER / "audit_of_strangers.ipynb").read_bytes() == before
 
 
 def test_all_of_them_stay_small():

@@ -9,6 +9,7 @@ from .invariants import audit_invariants
 from .neighbours import policy_families
 from .plan import LONG, QUICK, AuditPlan
 from .report import Report
+from .subjects import Subject, SubjectReport, audit_subject
 from .verdicts import Verdict
 from .walk import audit_everything
 
@@ -17,6 +18,8 @@ __all__ = [
     "QUICK",
     "AuditPlan",
     "Report",
+    "Subject",
+    "SubjectReport",
     "Verdict",
     "audit_everything",
     "audit_invariants",
@@ -24,6 +27,7 @@ __all__ = [
     "audit_noise",
     "audit_release",
     "audit_selector",
+    "audit_subject",
     "edge_cost",
     "policy_families",
 ]

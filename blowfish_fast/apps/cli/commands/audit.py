@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -16,7 +17,9 @@ from blowfish_fast.apps.cli.options import (
     Mechanisms,
     Overwrite,
     look_here_for,
+    option,
     refuse_existing,
+    with_options,
 )
 from blowfish_fast.apps.cli.printing import (
     console,
@@ -25,6 +28,7 @@ from blowfish_fast.apps.cli.printing import (
     remarks,
     show,
     show_table,
+    spinner,
 )
 from blowfish_fast.errors import InputError
 
@@ -37,8 +41,56 @@ WIDE = 120
 LEFT_OUT = ("stops", "random pairs", "power at 5 %")
 """Columns that a narrow screen has no room for."""
 
+ANYBODYS = "Another library's callable"
 
+
+@dataclass(frozen=True)
+class AskedSubject:
+    """A callable of anybody, and the promise that is made for it, as they are typed."""
+
+    subject: str | None = option(
+        "PACKAGE:NAME",
+        "Audit this callable of data and epsilon in place of our mechanisms, or a "
+        "blowfish_fast.audit.Subject.",
+        rich_help_panel=ANYBODYS,
+    )
+    epsilon: str | None = option(
+        "NUMBER", "The epsilon that it promises; 1.", rich_help_panel=ANYBODYS
+    )
+    delta: str | None = option(
+        "NUMBER", "The delta that it promises; 0.", rich_help_panel=ANYBODYS
+    )
+    data: str | None = option(
+        "KIND",
+        "What it takes: counts of the cells, or records, one cell number each; counts.",
+        rich_help_panel=ANYBODYS,
+    )
+    neighbours: str | None = option(
+        "RELATION",
+        "add_remove: one record is there or not; full: one record has another value; "
+        "add_remove.",
+        rich_help_panel=ANYBODYS,
+    )
+    cells: int | None = option(
+        "NUMBER", "How many values a record may have; 3.", rich_help_panel=ANYBODYS
+    )
+
+    @property
+    def stated(self) -> list[str]:
+        """Options that say what a bare callable is."""
+        values = {
+            "--epsilon": self.epsilon,
+            "--delta": self.delta,
+            "--data": self.data,
+            "--neighbours": self.neighbours,
+            "--cells": self.cells,
+        }
+        return [name for name, value in values.items() if value is not None]
+
+
+@with_options
 def run_audit(
+    asked: AskedSubject,
     quick: Annotated[
         bool, typer.Option("--quick", help="The short form: about a minute.")
     ] = False,
@@ -72,6 +124,19 @@ def run_audit(
     """
     from blowfish_fast.audit.report import FILES, note_figures
 
+    if asked.subject is not None:
+        others = {
+            "--quick": quick,
+            "--mechanism": mechanism,
+            "--out": out,
+            "--workers": workers,
+            "--record": record,
+            "--table": table,
+        }
+        _refuse_beside("--subject", [name for name, given in others.items() if given])
+        _audit_subject(asked, samples, as_json=as_json)
+        return
+    _refuse_without_subject(asked.stated)
     if out is not None:
         refuse_existing(*(out / one for one in FILES), overwrite=overwrite)
     look_here_for(mechanism)
@@ -95,6 +160,64 @@ def run_audit(
     if written:
         remark(f"written: {', '.join(str(one) for one in written)}")
     if not report.passed:
+        raise typer.Exit(FOUND)
+
+
+def _refuse_beside(name: str, given: list[str]) -> None:
+    if given:
+        raise InputError(
+            f"{name} audits one callable, alone",
+            received=", ".join(given),
+            way_out="Leave them out; --samples and --json go with it",
+        )
+
+
+def _refuse_without_subject(given: list[str]) -> None:
+    if given:
+        raise InputError(
+            "our mechanisms are audited at epsilons, policies and domains of the audit",
+            received=", ".join(given),
+            way_out="They go with --subject package:callable",
+        )
+
+
+def _audit_subject(asked: AskedSubject, samples: int | None, *, as_json: bool) -> None:
+    """Hold a callable of anybody against its promise."""
+    from blowfish_fast.audit.subjects import (
+        SAMPLES,
+        Subject,
+        audit_subject,
+        find_subject,
+    )
+
+    assert asked.subject is not None
+    look_here_for([asked.subject])
+    subject = find_subject(asked.subject)
+    if isinstance(subject, Subject):
+        _refuse_beside(
+            "a Subject states its own promise and neighbours; it", asked.stated
+        )
+    else:
+        subject = Subject.on(
+            asked.data or "counts",
+            subject,
+            relation=asked.neighbours or "add_remove",
+            cells=3 if asked.cells is None else asked.cells,
+            epsilon=asked.epsilon or 1,
+            delta=asked.delta or 0,
+            name=asked.subject,
+        )
+    with spinner("auditing") as step:
+        report = audit_subject(
+            subject, samples=SAMPLES if samples is None else samples, progress=step
+        )
+    if as_json:
+        show(report.to_dict())
+    else:
+        for line in report.statements():
+            show(line)
+    if not report.passed:
+        remarks.print(f"[bold red]violation:[/] {report.finding}", highlight=False)
         raise typer.Exit(FOUND)
 
 
