@@ -34,6 +34,7 @@ from .measure import strategies as strategies
 from .measure.selectors import partitions as partitions
 from .measure.selectors import selections as selections
 from .measure.sensitivity.policy import sensitivity as sensitivity
+from .mechanisms.chosen_tables import ChosenTables as ChosenTables
 from .mechanisms.contingency import Contingency as Contingency
 from .mechanisms.dawa import Dawa as Dawa
 from .mechanisms.hierarchy import Hierarchy as Hierarchy
@@ -46,6 +47,7 @@ from .mechanisms.ordered import Ordered as Ordered
 from .mechanisms.sparse import SparseGaussian as SparseGaussian
 from .mechanisms.sparse import SparseLaplace as SparseLaplace
 from .mechanisms.transformed import Transformed as Transformed
+from .release.chosen_release import ChosenTablesRelease as ChosenTablesRelease
 from .release.release import Release as Release
 from .release.sparse_release import SparseRelease as SparseRelease
 from .release.tables_release import TablesRelease as TablesRelease

@@ -46,6 +46,7 @@ from blowfish_fast.mechanisms.kmeans import KMeansRelease
 from blowfish_fast.mechanisms.registry import outside_parts
 from blowfish_fast.policies import Policy
 from blowfish_fast.release.certificates import Certificate
+from blowfish_fast.release.chosen_release import read_tables
 from blowfish_fast.release.release import Release
 from blowfish_fast.release.sparse_release import SparseRelease
 from blowfish_fast.release.tables_release import TablesRelease
@@ -431,7 +432,7 @@ def read_release(answer: bytes) -> Any:
     if answer == FAILED_DRAW:
         raise FailedDrawError
     if TablesRelease.is_file(answer):
-        return TablesRelease.from_bytes(answer)
+        return read_tables(answer)
     if SparseRelease.is_file(answer):
         return SparseRelease.from_bytes(answer)
     if Certificate.is_file(answer):

@@ -29,6 +29,7 @@ from blowfish_fast.measure.randomness import Randomness
 from blowfish_fast.measure.strategies.cells_above import ListedCells
 from blowfish_fast.mechanisms.base import Mechanism
 from blowfish_fast.policies import ABSENT, Policy
+from blowfish_fast.release.chosen_release import ChosenTablesRelease
 from blowfish_fast.release.release import Release
 from blowfish_fast.release.sparse_release import SparseRelease
 from blowfish_fast.release.tables_release import TablesRelease
@@ -234,7 +235,10 @@ def audit_edge(
     watched = [cell for cell in edge if cell != ABSENT]
 
     def event(release: Any) -> Hashable:
-        if isinstance(release, TablesRelease):
+        if isinstance(release, ChosenTablesRelease):
+            # A table that was not measured is one of the model.
+            release = release.fitted(*release.asked[-1])
+        elif isinstance(release, TablesRelease):
             release = release.table(*release.asked[-1])
         if isinstance(release, SparseRelease):
             return _heights(release.listed, watched)

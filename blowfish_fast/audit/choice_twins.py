@@ -39,6 +39,7 @@ from blowfish_fast.measure.selectors.partitions.matching_pairs import (
     pair_deviations,
 )
 from blowfish_fast.measure.selectors.partitions.noisy_sort import CellNoise, on_cells
+from blowfish_fast.measure.selectors.worst_table import WorstTable
 from blowfish_fast.policies import Policy
 
 from .witness import Draw, Note, WatchedRandomness
@@ -82,6 +83,24 @@ class Case:
             with suppress(SizeError):
                 self.laws[key] = exact_law(self.selector, counts, **self.terms)
         return self.laws[key]
+
+
+class OverCells:
+    """A choice of tables that is asked with counts of all cells of a small domain."""
+
+    def __init__(self, selector: WorstTable) -> None:
+        self.selector = selector
+        self.name = selector.name
+        self.loss_range = selector.loss_range
+
+    def select(self, counts: IntArray, **terms: Any) -> int:
+        """Count the tables, and choose among them."""
+        return self.selector.select(self.selector.counted.of_cells(counts), **terms)
+
+
+def over_cells(selector: Any) -> Any:
+    """Return a selector that takes counts of all cells, as neighbours are stated."""
+    return OverCells(selector) if isinstance(selector, WorstTable) else selector
 
 
 Tally = Callable[[Case, IntArray, int, Randomness], "Counter[Hashable]"]

@@ -12,11 +12,13 @@ import operator
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator
 from fractions import Fraction
+from itertools import combinations
 from typing import Any
 
 import numpy as np
 
 from blowfish_fast._support.typing import IntArray
+from blowfish_fast.data.merged_tables import CountedTables, Grouping, MergedTable
 from blowfish_fast.measure.randomness import Randomness
 from blowfish_fast.measure.selectors import partitions
 from blowfish_fast.measure.selectors.many_draws import Law
@@ -29,6 +31,7 @@ from blowfish_fast.measure.selectors.selections import (
     ScatterTest,
     WorstQuery,
 )
+from blowfish_fast.measure.selectors.worst_table import TableChoices, WorstTable
 from blowfish_fast.policies import Policy
 from blowfish_fast.workloads import Identity
 
@@ -43,6 +46,7 @@ from .choice_twins import (
     noise_on_cells,
     noisy_count_choices,
     one_by_one,
+    over_cells,
 )
 from .confidence import (
     BOUND_ERRORS,
@@ -339,12 +343,32 @@ def _worst_query(policy: Policy) -> WorstQuery:
     )
 
 
+def _worst_table(policy: Policy) -> Any:
+    """Return a choice among all single tables, and all pairs, at two levels each."""
+    sizes = policy.domain.shape
+    counted = CountedTables(sizes, [tuple(range(len(sizes)))])
+    choices = []
+    for axes in [
+        one for ways in (1, 2) for one in combinations(range(len(sizes)), ways)
+    ]:
+        groupings = tuple(Grouping.single_cells(sizes[axis]) for axis in axes)
+        table = MergedTable(axes, groupings)
+        levels = tuple((one, Grouping(one.labels // 2)) for one in groupings)
+        estimate = 96 * np.arange(table.cells).reshape(table.shape)
+        weight = 64 if len(axes) == 1 else 24
+        choices.append(
+            TableChoices(table, levels, estimate, [40] * 2 ** len(axes), weight)
+        )
+    return over_cells(WorstTable(counted, choices))
+
+
 SELECTIONS: dict[str, Callable[[Policy], Any]] = {
     "kept_frequencies": lambda policy: KeptFrequencies(
         np.arange(1.0, policy.domain.size // 2 + 2)
     ),
     "medians": lambda policy: Medians(policy.domain.shape, levels=2),
     "worst_query": _worst_query,
+    "worst_table": _worst_table,
     "first_below": lambda policy: FirstBelow(bar=8),
     "scatter": lambda policy: ScatterTest([[1.0] * 3] * 3, price=1.0, threshold=0.25),
 }

@@ -25,6 +25,7 @@ from blowfish_fast.measure.randomness import Randomness
 from blowfish_fast.measure.selectors.many_draws import path_log_ratio
 from blowfish_fast.measure.selectors.partitions.matching_pairs import MatchingPairs
 from blowfish_fast.measure.selectors.partitions.noisy_sort import CellNoise
+from blowfish_fast.measure.strategies.tables.merged_tables import MergedTables
 from blowfish_fast.measure.strategies.tables.table_strategy import TableStrategy
 from blowfish_fast.mechanisms.base import Mechanism
 from blowfish_fast.policies import ABSENT, Policy
@@ -150,7 +151,7 @@ class RowPrices:
         """Return the rows of a single record in `cell`; none for "absent"."""
         if cell not in self._rows:
             strategy, cells = self.measurement.strategy, self.measurement.buckets.cells
-            if isinstance(strategy, TableStrategy):
+            if isinstance(strategy, TableStrategy | MergedTables):
                 cells = math.prod(strategy.sizes)
             record = np.zeros(cells, dtype=np.int64)
             if cell != ABSENT:
@@ -161,7 +162,7 @@ class RowPrices:
     def rows_of(self, counts: IntArray) -> IntArray:
         """Return the rows of counts of all cells, before anything is added."""
         strategy, buckets = self.measurement.strategy, self.measurement.buckets
-        if isinstance(strategy, TableStrategy):
+        if isinstance(strategy, TableStrategy | MergedTables):
             return strategy.tables_of(counts)
         return strategy.rows(buckets.sum(counts))
 

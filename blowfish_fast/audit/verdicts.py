@@ -30,6 +30,7 @@ from .black_box import (
     detection_power,
     timing_correlation,
 )
+from .choice_twins import over_cells
 from .choices import audit_selector, instances, selector_power
 from .confidence import Finding
 from .grey_box import (
@@ -290,7 +291,8 @@ def _pair_verdicts(
         yield _observed_verdict(task, observed)
     for step in _first_choices(testimonies):
         charged, some = step.calibrated or step.charged.amount, max(plan.pairs // 4, 1)
-        seen = observe_choice(step.asked, step.policy, charged, some, generator)
+        asked = over_cells(step.asked)
+        seen = observe_choice(asked, step.policy, charged, some, generator)
         if seen is not None:
             yield _observed_verdict(task, [seen], step.asked.name)
 
@@ -358,8 +360,9 @@ def _sampled_verdicts(
     for step in _first_choices(testimonies):
         # Partitions have tasks of their own.
         less, epsilon = isinstance(step.asked, Partition), step.calibrated
+        asked = over_cells(step.asked)
         yield from choice_verdicts(
-            task, plan, (step.asked, step.policy, epsilon or ORDINARY), less
+            task, plan, (asked, step.policy, epsilon or ORDINARY), less
         )
     moved = [edge for _, edge in costly] or all_edges(mechanism.policy)
     if moved and plan.releases:

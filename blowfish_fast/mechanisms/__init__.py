@@ -18,6 +18,7 @@ from blowfish_fast.mechanisms.maps.trees import (
 )
 
 from .base import Mechanism, Outcome
+from .chosen_tables import ChosenTables
 from .contingency import Contingency
 from .dawa import Dawa
 from .hierarchy import Hierarchy, Privelet
@@ -30,6 +31,7 @@ from .transformed import Matching, Transformed
 __all__ = [
     "AdaptiveGrid",
     "Ahp",
+    "ChosenTables",
     "Contingency",
     "Dawa",
     "Efpa",

@@ -20,11 +20,15 @@ from blowfish_fast._support.validation import as_truth, quoted
 from blowfish_fast.errors import InputError, nearest
 
 from .base import Mechanism
+from .chosen_tables import ChosenTables
 from .contingency import Contingency
 from .laplace import Gaussian
 from .sparse import SparseGaussian, SparseLaplace
 
-TABLE_MECHANISMS: dict[str, type[Mechanism]] = {Contingency.name: Contingency}
+TABLE_MECHANISMS: dict[str, type[Mechanism]] = {
+    Contingency.name: Contingency,
+    ChosenTables.name: ChosenTables,
+}
 """Mechanisms of many tables: who wants one histogram does not walk them."""
 
 LIST_MECHANISMS: dict[str, type[Mechanism]] = {SparseLaplace.name: SparseLaplace}
@@ -40,7 +44,8 @@ MECHANISMS: dict[str, type[Mechanism]] = {
     kind.name: kind
     for kind in (getattr(mechanisms, name) for name in mechanisms.__all__)
     if issubclass(kind, Mechanism)
-    and kind not in (Mechanism, Contingency, Gaussian, SparseGaussian, SparseLaplace)
+    and kind not in (Mechanism, *TABLE_MECHANISMS.values(), Gaussian)
+    and kind not in (SparseGaussian, SparseLaplace)
 }
 
 OWN = {

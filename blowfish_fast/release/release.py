@@ -535,9 +535,11 @@ class Release(Tabular):
     def _linear(self) -> Measurement:
         """Return the measurement that the answers are linear in."""
         if self.interval_scope == "nothing" or len(self.measurements) != 1:
+            # A table that comes from a model alone says so itself.
             raise IntervalError(
-                f"{self.mechanism} is not linear in its noise, so no interval is known "
-                "for its answers; choose a mechanism whose releases have "
+                self.details.get("no_intervals")
+                or f"{self.mechanism} is not linear in its noise, so no interval is "
+                "known for its answers; choose a mechanism whose releases have "
                 'interval_scope "noise"'
             )
         (measurement,) = self.measurements

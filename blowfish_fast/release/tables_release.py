@@ -270,17 +270,29 @@ class TablesRelease(Release):
             names = ["contents", *(one[:LONGEST_TITLE] for one in names)]
             sheets = _contents(self, kinds, "sheet", names[1:], sure)
             paired = dict(zip(names, sheets, strict=True))
-            write_workbook(target, paired, about=_promise(self, sure))
+            write_workbook(target, paired, about=self._promise(sure))
             return
         target.mkdir(parents=True, exist_ok=True)
         for one in former_files(target):
             one.unlink(missing_ok=True)
-        promise = _promise(self, sure) + "\n"
+        promise = self._promise(sure) + "\n"
         (target / "promise.txt").write_text(promise, encoding="utf-8")
         names = ["contents.csv", *(f"{one}.csv" for one in names)]
         tables = _contents(self, kinds, "file", names[1:], sure)
         for name, table in zip(names, tables, strict=True):
             write_csv(table, target / name)
+
+    def _promise(self, sure: float) -> str:
+        """Say what is promised of all tables, and what their columns hold."""
+        return (
+            f"{self.guarantee}\n"
+            "All tables were published together, once, under this promise. They agree: "
+            "a table summed over an attribute is the table without it.\n"
+            "Counts carry noise, and may be negative or fractional. Low and high hold "
+            f"the true count with a probability of at least {100 * sure:g} %. Counts "
+            "under fitted are not negative; those under whole are those of one set of "
+            "made-up records, so that they agree to the last one."
+        )
 
     def lines_of(self, table: tuple[Any, ...], kinds: Kinds, sure: float) -> Table:
         """Return a line per cell of a table, with columns for the `kinds` of fits."""
@@ -378,7 +390,7 @@ class TablesRelease(Release):
     @classmethod
     def from_bytes(cls, content: bytes) -> Self:
         """Read a release from `to_bytes`."""
-        return cls(*read_archive(content, MEMBER, _rebuild))
+        return cls(*read_archive(content, MEMBER, rebuild_planned))
 
     @staticmethod
     def is_file(content: bytes) -> bool:
@@ -389,7 +401,13 @@ class TablesRelease(Release):
         return f"TablesRelease({len(self.asked):,} tables, {self._in_short()})"
 
 
-def _rebuild(content: dict[str, Any]) -> tuple[Any, ...]:
+def rebuild_planned(content: dict[str, Any]) -> tuple[Any, ...]:
+    """Return the arguments of a release from the plain data of its file."""
+    if "kind" in content:
+        raise ReleaseFileError(
+            "the data chose the tables of this file. Read it with "
+            "ChosenTablesRelease.load"
+        )
     kind: Any = WideDomain if content["wide"] else Domain
     domain = kind.from_dict(content["domain"])
     data = content["measurement"]
@@ -454,18 +472,6 @@ def former_files(folder: Path) -> list[Path]:
             way_out="Name a new or an empty folder. Nothing was changed",
         )
     return [folder / one for one in (*names, "contents.csv", "promise.txt")]
-
-
-def _promise(release: TablesRelease, sure: float) -> str:
-    return (
-        f"{release.guarantee}\n"
-        "All tables were published together, once, under this promise. They agree: "
-        "a table summed over an attribute is the table without it.\n"
-        "Counts carry noise, and may be negative or fractional. Low and high hold the "
-        f"true count with a probability of at least {100 * sure:g} %. Counts under "
-        "fitted are not negative; those under whole are those of one set of made-up "
-        "records, so that they agree to the last one."
-    )
 
 
 def _title(number: int, table: tuple[Any, ...]) -> str:

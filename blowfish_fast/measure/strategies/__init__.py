@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from blowfish_fast.measure.linear_strategy import LinearStrategy
+from blowfish_fast.measure.strategies.tables.merged_tables import MergedTables
 from blowfish_fast.measure.strategies.tables.residuals import TableNoise
 from blowfish_fast.measure.strategies.tables.table_strategy import TableStrategy
 from blowfish_fast.measure.strategies.trees.tree import TreeStrategy
@@ -37,6 +38,7 @@ __all__ = [
     "HTheta",
     "Haar",
     "LinearStrategy",
+    "MergedTables",
     "OrderedHierarchy",
     "PrefixSums",
     "SpanningTree",

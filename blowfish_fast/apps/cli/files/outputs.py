@@ -27,6 +27,7 @@ from blowfish_fast.apps.cli.parsing.workload import asks_tables
 from blowfish_fast.apps.cli.printing import as_texts, plain, plural, reads_as_number
 from blowfish_fast.data.frames import Table, check_rows, write_csv
 from blowfish_fast.errors import InputError, IntervalError, ReleaseFileError
+from blowfish_fast.release.chosen_release import read_tables
 from blowfish_fast.release.file import write_bytes
 from blowfish_fast.release.guarantee import recipe_name
 from blowfish_fast.release.release import Release
@@ -66,10 +67,14 @@ STYLE = Path(__file__).with_name("page.css").read_text()
 def read_release(path: Path) -> Release:
     """Return a saved release: of all cells, of many tables, or a list of cells."""
     begin = path.read_bytes()[:64] if path.is_file() else b""
-    for kind in (TablesRelease, SparseRelease):
-        if kind.is_file(begin):
-            return kind.load(path)
-    return Release.load(path)
+    if SparseRelease.is_file(begin):
+        return SparseRelease.load(path)
+    if not TablesRelease.is_file(begin):
+        return Release.load(path)
+    try:
+        return read_tables(path.read_bytes())
+    except ReleaseFileError as problem:
+        raise ReleaseFileError(f"{path}: {problem}") from None
 
 
 class Written(NamedTuple):

@@ -1,0 +1,170 @@
+"""Measure a batch of tables whose cells were merged, each with noise of one scale.
+
+What is counted stays what it was, tables of single cells; which of them are summed, and
+into which merged cells, is public and may follow from everything published before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+
+from blowfish_fast._support.typing import BoolArray, FloatArray, IntArray
+from blowfish_fast.data.merged_tables import CountedTables, Grouping, MergedTable
+from blowfish_fast.errors import IntervalError, ReleaseFileError
+from blowfish_fast.measure.linear_strategy import LinearStrategy
+from blowfish_fast.measure.noise import Scales, integer_weights
+from blowfish_fast.policies import Policy
+
+from .table_strategy import check_shape, edge_kinds, heaviest_edge, is_exact
+
+
+class MergedTables(LinearStrategy):
+    """A batch of merged tables, a rate for each.
+
+    Parameters
+    ----------
+    counted : CountedTables
+        The tables of single cells in the counts.
+    tables : sequence of MergedTable
+        What is measured; attributes () stand for the number of records.
+    shares : sequence of float
+        Relative rates from 0 to 1. A table of rate 0 is left out, unless no edge of
+        the policy moves it: then it is published as it is.
+
+    Examples
+    --------
+    >>> import blowfish_fast as bf
+    >>> counted = CountedTables((2, 3), [(0, 1)])
+    >>> wide = MergedTable((1,), (Grouping([0, 0, 1]),))
+    >>> batch = MergedTables(counted, [wide], [1.0])
+    >>> batch.rows(np.array([1, 2, 3, 4, 5, 6]))
+    array([12,  9])
+    >>> batch.worst_edge(batch.weights(), bf.policies.Full(bf.Domain((2, 3)))) / 2**30
+    2.0
+    """
+
+    kind = "merged_tables"
+    no_answers = (
+        "queries are asked of one table at a time: release.table(...) of a table that "
+        "release.measured lists"
+    )
+
+    def __init__(
+        self,
+        counted: CountedTables,
+        tables: Sequence[MergedTable],
+        shares: Sequence[float],
+    ) -> None:
+        self.counted = counted
+        self.tables = tuple(tables)
+        self.shares = np.asarray(shares, dtype=np.float64)
+        self.cells = np.array([one.cells for one in self.tables], dtype=np.int64)
+        self.starts = np.concatenate([[0], np.cumsum(self.cells)]).astype(np.int64)
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """Cells along every attribute of the domain."""
+        return self.counted.sizes
+
+    def tables_of(self, counts: IntArray) -> IntArray:
+        """Return what `rows` returns, from counts of all cells of a small domain."""
+        return self.rows(self.counted.of_cells(counts))
+
+    def rows(self, counts: IntArray) -> IntArray:
+        """Return the merged cells of every table, one after the other."""
+        merged = [
+            one.sum(self.counted.table(counts, one.axes)).reshape(-1)
+            for one in self.tables
+        ]
+        return np.concatenate(merged)
+
+    def weights(self) -> IntArray:
+        """Give every cell of a table the table's weight."""
+        return np.repeat(integer_weights(self.shares), self.cells)
+
+    def exact_rows(self, policy: Policy) -> BoolArray:
+        """Mark tables that no edge moves, presence included: Lemmas CT4 and DC1."""
+        check_shape(policy, self.sizes)
+        kinds = edge_kinds(policy)
+        exact = np.array([is_exact(one.axes, kinds) for one in self.tables])
+        return np.repeat(exact, self.cells)
+
+    def worst_edge(self, weights: IntArray, policy: Policy, power: int = 1) -> int:
+        """Return two cells of every table moved, one if absent: Lemmas CT3 and DC1.
+
+        A move inside merged cells changes none; it is priced as if it did.
+        """
+        check_shape(policy, self.sizes)
+        heaviest = np.maximum.reduceat(weights, self.starts[:-1])
+        axes = [one.axes for one in self.tables]
+        return heaviest_edge(heaviest.tolist(), axes, edge_kinds(policy), power)
+
+    def infer(self, noisy: IntArray, scales: Scales) -> FloatArray:
+        """Refuse: merged cells alone do not determine single cells."""
+        raise IntervalError(
+            "merged tables determine no single cells; take release.table(...) or "
+            "release.fitted(...)"
+        )
+
+    def split(self, values: IntArray) -> list[IntArray]:
+        """Return rows table by table, in the shape of each."""
+        parts = np.split(values, self.starts[1:-1])
+        return [
+            part.reshape(one.shape)
+            for part, one in zip(parts, self.tables, strict=True)
+        ]
+
+    def pack(self) -> dict[str, Any]:
+        """Return sizes, counted tables, and each table's attributes and labels."""
+        return {
+            "sizes": list(self.sizes),
+            "counted": [list(one) for one in self.counted.tables],
+            "tables": [
+                {"axes": list(one.axes), "labels": packed_labels(one.groupings)}
+                for one in self.tables
+            ],
+            "shares": self.shares,
+        }
+
+    @classmethod
+    def unpack(cls, data: dict[str, Any]) -> Self:
+        """Rebuild from `pack`; refuse tables that do not fit the domain."""
+        sizes = tuple(int(one) for one in data["sizes"])
+        counted = [tuple(int(axis) for axis in one) for one in data["counted"]]
+        shares = np.asarray(data["shares"], dtype=np.float64)
+        if not sizes or min(sizes) < 1 or shares.shape != (len(data["tables"]),):
+            raise ReleaseFileError("tables, sizes and shares do not fit together")
+        if not ((shares >= 0) & (shares <= 1)).all():
+            raise ReleaseFileError("a table's share lies outside 0 to 1")
+        tables = [
+            unpacked_table(sizes, one["axes"], one["labels"]) for one in data["tables"]
+        ]
+        for one in (*counted, *(table.axes for table in tables)):
+            inside = all(0 <= axis < len(sizes) for axis in one)
+            if not inside or list(one) != sorted(set(one)):
+                raise ReleaseFileError("a table names attributes that are not there")
+        return cls(CountedTables(sizes, counted), tables, shares.tolist())
+
+
+def packed_labels(groupings: Sequence[Grouping]) -> list[IntArray]:
+    """Return the labels of groupings in the fewest bytes that hold them."""
+    kinds = [(one.count, one.labels) for one in groupings]
+    return [
+        labels.astype(np.uint8 if count <= 2**8 else np.int64)
+        for count, labels in kinds
+    ]
+
+
+def unpacked_table(sizes: Sequence[int], axes: Any, labels: Any) -> MergedTable:
+    """Rebuild a merged table; refuse labels that do not fit the attributes."""
+    numbers = tuple(int(axis) for axis in axes)
+    inside = all(0 <= axis < len(sizes) for axis in numbers)
+    if not inside or len(labels) != len(numbers):
+        raise ReleaseFileError("a table names attributes that are not there")
+    groupings = tuple(map(Grouping, labels))
+    if [one.labels.size for one in groupings] != [sizes[axis] for axis in numbers]:
+        raise ReleaseFileError("labels of merged cells do not fit their attribute")
+    return MergedTable(numbers, groupings)

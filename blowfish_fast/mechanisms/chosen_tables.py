@@ -1,0 +1,356 @@
+"""ChosenTables: tables of a survey that the data choose, privately, one by one.
+
+Noisy single tables decide, at no cost, how cells are merged. Then, again and again: a
+private choice names the pair of attributes, and its resolution, that the model so far
+misses most; it is measured; the model of greatest entropy is fitted to all that was
+measured. Where edges of the policy move few tables each, all pairs are measured
+coarsely in place of choices, and batches hold every attribute once.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal, Self, get_args
+
+import numpy as np
+
+from blowfish_fast._support.typing import FloatArray
+from blowfish_fast._support.validation import as_choice, as_whole, quoted
+from blowfish_fast.data.domain import Domain
+from blowfish_fast.data.histogram import Histogram
+from blowfish_fast.data.merged_tables import CountedTables
+from blowfish_fast.data.table_counts import TableCounts
+from blowfish_fast.errors import InputError, PolicyError, SizeError, WorkloadError
+from blowfish_fast.measure.budgets import Budget
+from blowfish_fast.measure.handle import Handle
+from blowfish_fast.measure.selectors.worst_table import UNIT
+from blowfish_fast.measure.strategies.tables.residuals import AxisSet
+from blowfish_fast.measure.strategies.tables.table_strategy import (
+    check_shape,
+    edge_kinds,
+)
+from blowfish_fast.policies import Policy
+from blowfish_fast.release.chosen_release import ChosenTablesRelease
+from blowfish_fast.release.entropy_model import MODEL_CELLS, EntropyModel
+from blowfish_fast.release.guarantee import Guarantee, new_identity
+from blowfish_fast.release.tables_release import TablesRelease
+from blowfish_fast.workloads import Tables, Workload
+
+from .base import Mechanism, Outcome, _version
+from .chosen_tables_run import ChoicePlan, TablesRun, refuse_prediction
+from .contingency import Contingency
+from .table_merging import MOST_MERGED
+from .table_rules import TableRules, asked_pairs, pair_weights
+
+Chooser = Literal["best", "data", "plan"]
+
+MOST_COUNTED = 2**26
+"""Cells of all pairs of attributes together, at most."""
+
+PLAN_BOUND = 0.3
+"""`Contingency` is followed where it predicts to misplace less than this share."""
+
+MEAN_SIZES = {1: 0.71, 2: 0.8}
+"""Mean size of noise over its standard deviation, in epsilon and in rho."""
+
+
+class ChosenTables(Mechanism):
+    """Release tables of a survey, of which the data choose what is measured.
+
+    Parameters
+    ----------
+    policy : Policy
+        As for `Contingency`: `AddRemove`, `Full` or `TablePolicy` over a wide domain,
+        or any unconstrained policy over a `Domain`.
+    workload : Tables
+        Which tables are asked, and how much each counts.
+    choose : {"best", "data", "plan"}
+        "data" lets the data choose; "plan" measures what `Contingency` plans from
+        public sizes, and releases what it would; "best" takes the plan where that
+        predicts to misplace less than 0.3 of the records, and the choice elsewhere.
+    records : int, optional
+        A public number of records for these rules. Without one, the number is exact
+        where the policy makes it public, and is bought for 1/50 of the budget where
+        not.
+    epsilon, rho, delta : number
+        The budget, as for every mechanism.
+
+    Raises
+    ------
+    WorkloadError
+        If the workload is not `Tables`.
+    PolicyError
+        If the policy has constraints, or counts persons.
+    SizeError
+        If all pairs of attributes have more than 2^26 cells together, or merged cells
+        of single attributes alone fill the model.
+
+    Notes
+    -----
+    Guarantee: epsilon-Blowfish for `policy` (rho-zero-concentrated where rho is
+        stated); differential privacy under `AddRemove` and `Full`.
+    Neighbours: one record moves along one edge of `policy`.
+    Sensitivity: an edge changes two cells of every table that it moves (one where a
+        record appears); scores of the private choice change by amounts in an interval
+        of one record where records appear and of two where they move. Merging, the
+        model and the number of tables follow from what was published before.
+    Error: depends on the data, and is not predicted; measured tables have intervals
+        of the truth.
+    Complexity: a release of T tables takes T fits of at most 2^17 cells, O(20 T)
+        passes over them, and T passes over all pairs of attributes.
+    Source: this project, after [1]_ and [2]_; departures and proof in
+        ``docs/proofs/chosen_tables.md``.
+
+    References
+    ----------
+    .. [1] R. McKenna, B. Mullins, D. Sheldon, G. Miklau. AIM: an adaptive and iterative
+       mechanism for differentially private synthetic data. VLDB 2022.
+    .. [2] R. McKenna, D. Sheldon, G. Miklau. Graphical-model based estimation and
+       inference for differential privacy. ICML 2019.
+
+    Examples
+    --------
+    >>> import blowfish_fast as bf
+    >>> survey = bf.WideDomain.product(
+    ...     *(bf.Domain(size, names=[name]) for name, size in zip("abcdef", [9] * 6))
+    ... )
+    >>> asked = bf.workloads.Tables(survey, ways=2)
+    >>> policy = bf.policies.AddRemove(survey)
+    >>> mech = bf.ChosenTables(policy, asked, choose="data", epsilon=1)
+    >>> source = np.random.default_rng(1)
+    >>> people = {name: source.integers(0, 9, 5000) for name in "abcdef"}
+    >>> people["b"] = people["a"]
+    >>> out = mech.release(bf.TableCounts.from_records(mech, people), rng=1)
+    >>> out.measured["table"][6]
+    'a x b'
+    >>> out.fitted("a", "b").estimate.shape, len(out.sample(100, rng=1))
+    ((9, 9), 100)
+    """
+
+    name = "chosen_tables"
+    reads_workload = False
+    cell_bytes = 96
+    takes_wide = True
+    workload: Tables
+
+    def __init__(
+        self,
+        policy: Policy,
+        workload: Tables,
+        *,
+        choose: Chooser = "best",
+        records: int | None = None,
+        epsilon: Any = None,
+        rho: Any = None,
+        delta: Any = None,
+    ) -> None:
+        if not isinstance(workload, Tables):
+            raise WorkloadError(
+                "state which tables are asked",
+                received=quoted(workload),
+                way_out="Write workloads.Tables(domain, ways=2)",
+            )
+        super().__init__(policy, workload, epsilon=epsilon, rho=rho, delta=delta)
+        check_shape(policy, self.domain.shape)
+        if getattr(policy, "count", "records") == "persons":
+            raise PolicyError(
+                "tables count records",
+                received=repr(policy),
+                way_out='State per_person(at_most) with count="records"',
+            )
+        self.choose: Chooser = as_choice(choose, "choose", get_args(Chooser))
+        self.records = None if records is None else as_whole(records, "records", 0)
+        self._contingency = Contingency(policy, workload, epsilon=self.budget)
+        self._check_sizes()
+
+    def _check_sizes(self) -> None:
+        """Refuse before any draw what would not fit afterwards, from public sizes."""
+        sizes = self.domain.shape
+        pairs = asked_pairs(self.workload.tables)
+        cells = sum(sizes[one] * sizes[other] for one, other in pairs)
+        if self.choose != "plan" and cells > MOST_COUNTED:
+            raise SizeError(
+                f"all pairs of attributes have {cells:,} cells together, and at most "
+                f"2^26 = {MOST_COUNTED:,} are counted. State coarser cells, or take "
+                'choose="plan"'
+            )
+        alone = sum(min(size, MOST_MERGED) for size in sizes)
+        if self.choose != "plan" and alone > MODEL_CELLS:
+            raise SizeError(
+                f"{len(sizes):,} attributes have {alone:,} merged cells, and a model "
+                f'holds at most {MODEL_CELLS:,}. Take choose="plan"'
+            )
+
+    @property
+    def domain(self) -> Any:
+        """The attributes, as the workload states them."""
+        return self.workload.domain
+
+    @property
+    def _planned(self) -> Contingency:
+        """The mechanism that plans from public sizes, at the whole budget."""
+        return self._contingency.at(self.budget)
+
+    @property
+    def _rules(self) -> TableRules:
+        tables = self.workload.tables
+        return TableRules(
+            self.domain.shape,
+            asked_pairs(tables),
+            sorted({axis for one in tables for axis in one}),
+            edge_kinds(self.policy.unconstrained),
+            self.budget.power,
+        )
+
+    @property
+    def _decided(self) -> Literal["data", "plan"] | None:
+        """What will be done, where public numbers say it already."""
+        if not edge_kinds(self.policy.unconstrained):
+            # Nothing moves: all tables are published as they are.
+            return "plan"
+        if self.choose != "best":
+            return self.choose
+        if self.records is None:
+            return None
+        return self._better(self.records, self.budget)
+
+    def _better(self, records: float, budget: Budget) -> Literal["data", "plan"]:
+        """Return what to do for so many records with what is left of the budget."""
+        return (
+            "plan" if self.planned_misplaced(records, budget) < PLAN_BOUND else "data"
+        )
+
+    def planned_misplaced(self, records: float, budget: Budget | None = None) -> float:
+        """Return the share of records that `Contingency` predicts to misplace; free.
+
+        Of its linear tables, mean over those asked: half the mean size of the noise in
+        all cells, over the number of records.
+
+        Parameters
+        ----------
+        records : float
+            A public number of records.
+        budget : Budget, optional
+            What it would have; by default that of this mechanism.
+        """
+        errors = self._contingency.at(budget or self.budget).plan()
+        sizes = MEAN_SIZES[self.budget.power] * np.sqrt(errors.variances)
+        return float((errors.cells * sizes).mean()) / (2.0 * max(records, 1.0))
+
+    @property
+    def measured_tables(self) -> tuple[AxisSet, ...]:
+        """The attributes of each table that is counted, by number."""
+        decided = self._decided
+        planned = [] if decided == "data" else [*self._planned.measured_tables]
+        if decided == "plan":
+            return tuple(planned)
+        rules = self._rules
+        pairs = sorted([*rules.pairs, *rules.exact_pairs])
+        paired = {axis for one in pairs for axis in one}
+        alone = [(axis,) for axis in rules.singles if axis not in paired]
+        return tuple(dict.fromkeys([*planned, *pairs, *alone]))
+
+    @property
+    def _counted(self) -> CountedTables:
+        return CountedTables(self.domain.shape, self.measured_tables)
+
+    def _run(self, private: Handle) -> Outcome:
+        workload = self.workload
+        plan = ChoicePlan(
+            self.domain,
+            self._rules,
+            self._counted,
+            pair_weights(workload.tables, workload.weights, UNIT),
+            self.records,
+            self.policy.group_size,
+        )
+        run = TablesRun(plan, private)
+        decided = self._decided
+        if decided == "plan":
+            return self._follow_plan(run)
+        run.buy_total()
+        if decided is None:
+            decided = self._better(run.total, private.remaining)
+        return self._follow_plan(run) if decided == "plan" else run.choose_tables()
+
+    def _follow_plan(self, run: TablesRun) -> Outcome:
+        planned = self._planned
+        return run.follow_plan(planned._strategy, planned._plan.kind)
+
+    def _published(self, outcome: Outcome, guarantee: Guarantee) -> TablesRelease:
+        details, measured = dict(outcome.details), outcome.measurements
+        packed = details.pop("model", None)
+        if packed is None:
+            return TablesRelease(
+                self.domain,
+                self.workload.tables,
+                measured[-1],
+                guarantee,
+                details,
+                _version(),
+                new_identity(guarantee),
+            )
+        return ChosenTablesRelease(
+            self.domain,
+            self.workload.tables,
+            measured,
+            EntropyModel.unpack(packed, self.domain.shape),
+            guarantee,
+            details,
+            _version(),
+            new_identity(guarantee),
+        )
+
+    def _notes(self) -> tuple[str, ...]:
+        return self._planned._notes()
+
+    def _kept_apart(self) -> dict[str, Any]:
+        return {"cells": self._cells()}
+
+    def _cells(self) -> int:
+        return self._counted.size
+
+    def _kept_bytes(self) -> int:
+        # Beliefs, messages, trial and gradient; and a table of one more attribute.
+        return 8 * (6 + 2 * MOST_MERGED) * MODEL_CELLS
+
+    def _counts(self, data: Any) -> Any:
+        if isinstance(data, Histogram):
+            data = TableCounts.from_histogram(data, self.measured_tables)
+        if not isinstance(data, TableCounts):
+            raise InputError(
+                "tables are released from TableCounts, or a Histogram of all cells",
+                received=quoted(data),
+                way_out="Write TableCounts.from_records(mechanism, records)",
+            )
+        self.policy._check_bound(data.bound)
+        return data.vector(self.domain, self.measured_tables)
+
+    def expected_error(self, workload: Workload | None = None) -> FloatArray:
+        """Return the expected squared error of each query, where a plan is followed.
+
+        Raises
+        ------
+        DataDependentError
+            Where the data choose, or may choose, what is measured.
+        """
+        self._refuse_prediction()
+        return self._planned.expected_error(workload)
+
+    def expected_total_error(self, workload: Workload | None = None) -> float:
+        """Return the expected squared error summed over all queries, as above."""
+        self._refuse_prediction()
+        return self._planned.expected_total_error(workload)
+
+    def _refuse_prediction(self) -> None:
+        if self._decided != "plan":
+            refuse_prediction()
+
+    @classmethod
+    def example(
+        cls, domain: Domain, policy: Policy, epsilon: Any
+    ) -> tuple[Self, Histogram]:
+        """Return the mechanism for all tables of up to two attributes."""
+        asked = Tables(domain, ways=min(2, domain.ndim))
+        counts = np.arange(domain.size).reshape(domain.shape) % 7 * 40
+        mechanism = cls(policy, asked, choose="data", epsilon=epsilon)
+        return mechanism, Histogram(domain, counts)

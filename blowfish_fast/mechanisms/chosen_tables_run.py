@@ -1,0 +1,471 @@
+"""One release of tables that the data choose: the recipe, step by step.
+
+    records -> single tables -> merged cells -> choice, table, fit -> ... -> model
+
+Only `Handle.measure` and `Handle.select` see true counts. Everything between two of
+their calls reads what was published before, and nothing of it can fail or be refused:
+sizes were checked before the first draw, and tables that do not fit are left out.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any, NamedTuple, NoReturn
+
+import numpy as np
+
+from blowfish_fast._support.typing import FloatArray, IntArray
+from blowfish_fast.data.buckets import Buckets
+from blowfish_fast.data.domain import Attributes
+from blowfish_fast.data.merged_tables import CountedTables, Grouping, MergedTable
+from blowfish_fast.errors import DataDependentError
+from blowfish_fast.measure.budgets import Budget
+from blowfish_fast.measure.handle import Handle, Measurement
+from blowfish_fast.measure.selectors.worst_table import (
+    UNIT,
+    TableChoices,
+    WorstTable,
+    in_units,
+)
+from blowfish_fast.measure.strategies.tables.merged_tables import MergedTables
+from blowfish_fast.measure.strategies.tables.residuals import AxisSet
+from blowfish_fast.measure.strategies.tables.table_strategy import TableStrategy
+from blowfish_fast.release.entropy_fit import EntropyFit, TableGoal
+from blowfish_fast.release.entropy_model import MODEL_CELLS, EntropyModel
+from blowfish_fast.release.junction_tree import tree_cells
+
+from .base import Outcome
+from .table_merging import (
+    LEAST_DEVIATIONS,
+    MOST_MERGED,
+    coarser_levels,
+    likely_cells,
+    merged_cells,
+)
+from .table_rules import CHOICE_SHARE, SCREEN_SHARE, SCREEN_SIDE, TableRules
+
+TOTAL_SHARE = Fraction(1, 50)
+"""Part of the budget that buys the number of records where it is private."""
+
+SYMBOLIC_SHARE = Fraction(1, 2**20)
+"""What a step is charged that publishes only what is public: more than nothing."""
+
+PENALTY = 0.6
+"""Part of the expected noise of a table that is held against it (Adult)."""
+
+FIRST_STEPS = 60
+ROUND_STEPS = 20
+LAST_STEPS = 120
+"""Steps of mirror descent for single tables, after each round, and at the end."""
+
+MOST_TOTAL = 2.0**50
+"""Records that a model holds, at most: sums in 1/64 record stay below 64 bits."""
+
+EXACT_VARIANCE = 1.0 / 12.0
+"""Of an exact count in the fit: at least that of rounding."""
+
+EXACT_PART = 16.0
+"""Exact counts weigh so many times as much as noisy ones, at most.
+
+More would make the steps of mirror descent too short for all other tables.
+"""
+
+
+class ChoicePlan(NamedTuple):
+    """What a release is told before it begins; all of it is public.
+
+    Attributes
+    ----------
+    domain : Attributes
+        All attributes.
+    rules : TableRules
+        Shares of the budget, and how many tables.
+    counted : CountedTables
+        Where tables stand in the counts.
+    weights : dict from pairs to int
+        How much each pair counts, in 1/64.
+    records : int or None
+        A stated number of records for the rules.
+    group_size : int
+        Records of one person that may move together.
+    """
+
+    domain: Attributes
+    rules: TableRules
+    counted: CountedTables
+    weights: dict[AxisSet, int]
+    records: int | None
+    group_size: int
+
+
+def refuse_prediction() -> NoReturn:
+    """Stop where the error is asked for before the data were seen."""
+    raise DataDependentError(
+        "the data choose which tables are measured, so the error cannot be predicted "
+        'before the release; choose="plan" measures what public sizes say'
+    )
+
+
+class MergedAttribute(NamedTuple):
+    """What noisy single tables say of one attribute; public."""
+
+    cells: FloatArray
+    """Expected records in each single cell."""
+    grouping: Grouping
+    levels: tuple[Grouping, ...]
+    ordered: bool
+
+    @property
+    def inside(self) -> FloatArray:
+        """The share of each cell in its merged cell."""
+        # A little everywhere, so that no merged cell is empty.
+        even = self.cells + 1e-9 * max(float(self.cells.sum()), 1.0) / self.cells.size
+        return even / self.grouping.spread(self.grouping.sum(even, 0), 0)
+
+
+class TablesRun:
+    """One release: what was measured so far, and the model of it."""
+
+    def __init__(self, plan: ChoicePlan, private: Handle) -> None:
+        self.plan = plan
+        self.private = private
+        self.rules = plan.rules
+        self.sizes = plan.domain.shape
+        self.total = 1.0
+        self.measurements: list[Measurement] = []
+        self.steps: list[str] = []
+        """What each measurement was for."""
+
+    def _measure(
+        self,
+        step: str,
+        tables: Sequence[MergedTable],
+        shares: Sequence[float],
+        budget: Budget,
+    ) -> list[tuple[IntArray, float]]:
+        """Measure a batch; return the noisy cells and the variance of each table."""
+        strategy = MergedTables(self.plan.counted, tables, shares)
+        made = self.private.measure(strategy, budget=budget)
+        self.measurements.append(made)
+        self.steps.append(step)
+        variances = made.scales.variances[strategy.starts[:-1]].tolist()
+        return list(zip(strategy.split(made.noisy), variances, strict=True))
+
+    def _single_cells(self, axes: AxisSet) -> MergedTable:
+        return MergedTable(
+            axes, tuple(Grouping.single_cells(self.sizes[axis]) for axis in axes)
+        )
+
+    def follow_plan(self, planned: TableStrategy, kind: str) -> Outcome:
+        """Measure what `Contingency` plans with all that is left.
+
+        Parameters
+        ----------
+        planned : TableStrategy
+            Its tables and their rates.
+        kind : str
+            The name of its plan.
+        """
+        tables = [self._single_cells(one) for one in planned.tables]
+        self._measure("plan", tables, planned.shares.tolist(), self.private.remaining)
+        # The rows are the same; the release reads them as `Contingency` does.
+        kept = self.measurements[-1]._replace(
+            strategy=planned, buckets=Buckets.single_cells(planned.size)
+        )
+        details = {"plan": kind}
+        return Outcome(np.zeros(0), [*self.measurements[:-1], kept], details)
+
+    def buy_total(self) -> None:
+        """Learn the number of records: stated, public, or bought."""
+        private, stated = self.private, self.plan.records
+        if stated is not None:
+            self.total = max(float(stated), 1.0)
+            return
+        bought = any(one.axes is None for one in self.rules.kinds)
+        share = TOTAL_SHARE if bought else SYMBOLIC_SHARE
+        nothing = MergedTable((), ())
+        ((noisy, _),) = self._measure(
+            "records", [nothing], [1.0], share * private.remaining
+        )
+        if private.dry_run:
+            refuse_prediction()
+        self.total = max(float(noisy.reshape(-1)[0]), 1.0)
+
+    def choose_tables(self) -> Outcome:
+        """Measure single tables, then what the data choose, and fit the model."""
+        rules, private = self.rules, self.private
+        budget = private.remaining
+        share = rules.singles_share() if rules.pairs else Fraction(1)
+        tables = rules.tables(self.total, budget * (1 - share))
+        self._measure_singles(budget * share if tables else budget)
+        if tables and rules.screens:
+            self._screen(budget * SCREEN_SHARE)
+            self._measure_batches(rules.batches(tables))
+        elif tables:
+            self._measure_rounds(tables)
+        self.fit.improve(LAST_STEPS, 1e-7)
+        model = EntropyModel(
+            [one.grouping for one in self.attributes],
+            [one.inside for one in self.attributes],
+            self.fit.factors,
+            self.total,
+        )
+        details = {
+            "choose": "data",
+            "steps": list(self.steps),
+            "model": model.pack(),
+        }
+        return Outcome(np.zeros(0), self.measurements, details)
+
+    def _measure_singles(self, budget: Budget) -> None:
+        """Measure single tables and exact pairs; merge cells by what they show."""
+        rules = self.rules
+        every = [(), *((axis,) for axis in rules.singles), *rules.exact_pairs]
+        tables = [self._single_cells(axes) for axes in every]
+        # Tables of share 0 are published only where no edge moves them.
+        shares = [0.0, *rules.single_shares(), *([0.0] * len(rules.exact_pairs))]
+        found = self._measure("single", tables, shares, budget)
+        if self.private.dry_run:
+            refuse_prediction()
+        known = dict(zip(every, found, strict=True))
+        self.total = self._pooled_total(known)
+        self.attributes = [
+            self._merge(axis, *known[axis,])
+            if (axis,) in known
+            else self._unasked(axis)
+            for axis in range(len(self.sizes))
+        ]
+        self.fit = EntropyFit([one.grouping.count for one in self.attributes])
+        self.fit.begin(
+            [one.grouping.sum(one.cells, 0) / self.total for one in self.attributes]
+        )
+        noisy_ones = [one for _, one in found if 0.0 < one < math.inf]
+        self.least_variance = max(
+            EXACT_VARIANCE, min(noisy_ones, default=0.0) / EXACT_PART
+        )
+        for table, (noisy, variance) in zip(tables[1:], found[1:], strict=True):
+            if len(table.axes) == 1 or self._fits(table.axes):
+                self._add_goal(table, noisy, variance)
+        self.fit.improve(FIRST_STEPS)
+
+    def _pooled_total(self, known: dict[AxisSet, tuple[IntArray, float]]) -> float:
+        """Return the number of records: exact, or from sums of single tables.
+
+        Sums are weighed by their noise; where nothing was measured, the number stays
+        what it was.
+        """
+        sums, weights = [], []
+        for axes, (noisy, variance) in known.items():
+            if variance == 0.0:
+                return min(max(float(noisy.sum()), 1.0), MOST_TOTAL)
+            if len(axes) == 1 and math.isfinite(variance):
+                sums.append(float(noisy.sum()))
+                weights.append(1.0 / (variance * noisy.size))
+        pooled = float(np.average(sums, weights=weights)) if sums else self.total
+        return min(max(pooled, 1.0), MOST_TOTAL)
+
+    def _merge(self, axis: int, noisy: IntArray, variance: float) -> MergedAttribute:
+        attribute = self.plan.domain.attributes[axis]
+        ordered = attribute.levels is None
+        regular = attribute.regular if ordered else None
+        cells = likely_cells(noisy.astype(np.float64), variance, self.total, regular)
+        least = LEAST_DEVIATIONS * math.sqrt(min(variance, 2.0**200))
+        grouping = merged_cells(cells, ordered, MOST_MERGED, least)
+        levels = coarser_levels(grouping.sum(cells, 0), ordered)
+        return MergedAttribute(cells, grouping, levels, ordered)
+
+    def _unasked(self, axis: int) -> MergedAttribute:
+        """Return an attribute that no asked table holds: even, and of one cell."""
+        size = self.sizes[axis]
+        one = Grouping(np.zeros(size, dtype=np.int64))
+        even = np.full(size, self.total / size)
+        return MergedAttribute(even, one, (Grouping.single_cells(1),), True)
+
+    def _add_goal(self, table: MergedTable, noisy: IntArray, variance: float) -> None:
+        """Let the model follow a table, at merged cells of the model or coarser."""
+        if not math.isfinite(variance):
+            return
+        groupings, sizes = [], np.ones(())
+        merged: Any = noisy.astype(np.float64)
+        for at, (axis, own) in enumerate(zip(table.axes, table.groupings, strict=True)):
+            model = self.attributes[axis].grouping
+            if own.count > model.count or own.is_single_cells:
+                # Measured more finely than the model: its cells are added up.
+                merged = model.sum(merged, at)
+                groupings.append(Grouping.single_cells(model.count))
+                sizes = np.multiply.outer(sizes, model.sizes.astype(np.float64))
+            else:
+                groupings.append(_between(model, own))
+                sizes = np.multiply.outer(sizes, np.ones(own.count))
+        noise = np.maximum(variance * sizes, self.least_variance)
+        goal = TableGoal(
+            table.axes, tuple(groupings), merged / self.total, self.total**2 / noise
+        )
+        self.fit.add(goal)
+
+    def _fits(self, pair: AxisSet) -> bool:
+        """Whether the model may hold a pair beside all that it holds."""
+        fit = self.fit
+        if fit.tree.home(pair) is not None:
+            return True
+        return tree_cells(fit.sizes, [*fit.scopes, pair]) <= MODEL_CELLS
+
+    def _open_pairs(self) -> list[AxisSet]:
+        """Return the pairs that can be measured and followed, of two cells and more."""
+        counts = self.fit.sizes
+        several = (one for one in self.rules.pairs if min(counts[a] for a in one) > 1)
+        return [one for one in several if self._fits(one)]
+
+    def _each(self, budget: Budget) -> Budget:
+        """Return what one record of a person may cost of a budget."""
+        return budget.over(self.plan.group_size)
+
+    def _measure_rounds(self, tables: int) -> None:
+        """Choose a table, measure it, fit; as often as was decided."""
+        private = self.private
+        each = private.remaining / tables
+        choice, price = each * CHOICE_SHARE, each * (1 - CHOICE_SHARE)
+        if self._each(choice).for_choice(1) <= 0:
+            # So little that no choice has an epsilon: single tables say what is known.
+            return
+        for number in range(tables):
+            selector = self._selector(self._open_pairs(), price)
+            if selector is None:
+                return
+            chosen = selector.candidates()[private.select(selector, budget=choice)]
+            last = number + 1 == tables
+            (found,) = self._measure(
+                "chosen", [chosen], [1.0], private.remaining if last else price
+            )
+            self._add_goal(chosen, *found)
+            self.fit.improve(ROUND_STEPS)
+
+    def _selector(self, pairs: Sequence[AxisSet], price: Budget) -> WorstTable | None:
+        """Return the choice among all pairs at all their levels; None without one."""
+        model = self.fit.tree.pairs(self.fit.beliefs)
+        choices = []
+        for pair in pairs:
+            noise = self.rules.noise(self.rules.price([pair]), self._each(price))
+            attributes = [self.attributes[axis] for axis in pair]
+            levels = tuple(one.levels for one in attributes)
+            # At most 2^50 records: estimates stay far below 64 bits.
+            estimate = np.rint(model[pair] * (self.total * UNIT)).astype(np.int64)
+            penalties = [
+                in_units(PENALTY * 0.5 * noise * first.count * second.count)
+                for first in levels[0]
+                for second in levels[1]
+            ]
+            table = MergedTable(pair, tuple(one.grouping for one in attributes))
+            choices.append(
+                TableChoices(
+                    table, levels, estimate, penalties, self.plan.weights[pair]
+                )
+            )
+        return WorstTable(self.plan.counted, choices) if choices else None
+
+    def _screen(self, budget: Budget) -> None:
+        """Measure all pairs at few cells along each attribute."""
+        pairs = self._pairs_of_several()
+        self.screened: dict[AxisSet, tuple[MergedTable, IntArray, float]] = {}
+        if not pairs:
+            return
+        tables = [
+            MergedTable(pair, tuple(self._screen_grouping(axis) for axis in pair))
+            for pair in pairs
+        ]
+        found = self._measure("screen", tables, [1.0] * len(tables), budget)
+        for table, (noisy, variance) in zip(tables, found, strict=True):
+            self.screened[table.axes] = table, noisy, variance
+
+    def _pairs_of_several(self) -> list[AxisSet]:
+        counts = self.fit.sizes
+        return [one for one in self.rules.pairs if min(counts[a] for a in one) > 1]
+
+    def _screen_grouping(self, axis: int) -> Grouping:
+        attribute = self.attributes[axis]
+        level = next(
+            (one for one in attribute.levels if one.count <= SCREEN_SIDE),
+            attribute.levels[-1],
+        )
+        return attribute.grouping.then(level)
+
+    def _measure_batches(self, batches: int) -> None:
+        """Measure batches in which every attribute stands at most once: Lemma DC5."""
+        taken: dict[AxisSet, int] = {}
+        for number in range(batches):
+            price = self.private.remaining / (batches - number)
+            batch = self._matching(price, taken)
+            if not batch:
+                break
+            found = self._measure("chosen", batch, [1.0] * len(batch), price)
+            for table, (noisy, variance) in zip(batch, found, strict=True):
+                if table.axes not in taken:
+                    self._add_goal(*self.screened[table.axes])
+                taken[table.axes] = taken.get(table.axes, 0) + 1
+                self._add_goal(table, noisy, variance)
+            self.fit.improve(2 * ROUND_STEPS)
+
+    def _matching(self, price: Budget, taken: dict[AxisSet, int]) -> list[MergedTable]:
+        """Return tables of separate attributes whose screens lie off the model."""
+        model = self.fit.tree.pairs(self.fit.beliefs)
+        options = []
+        for pair, (table, noisy, variance) in self.screened.items():
+            away = noisy - self.total * _model_cells(
+                table, model[pair], self.attributes
+            )
+            excess = float((away**2).sum()) - variance * noisy.size
+            # Half the distance, less what noise alone explains.
+            misfit = 0.5 * math.sqrt(noisy.size * max(excess, 0.0))
+            misfit *= 0.5 ** taken.get(pair, 0)
+            finest = self._finest(pair, misfit, price)
+            if finest is not None:
+                options.append((-misfit, pair, finest))
+        options.sort(key=lambda one: one[:2])
+        used: set[int] = set()
+        batch: list[MergedTable] = []
+        scopes = list(self.fit.scopes)
+        for _, pair, table in options:
+            if used.isdisjoint(pair) and (
+                pair in scopes
+                or tree_cells(self.fit.sizes, [*scopes, pair]) <= MODEL_CELLS
+            ):
+                used.update(pair)
+                scopes.append(pair)
+                batch.append(table)
+        return batch
+
+    def _finest(
+        self, pair: AxisSet, misfit: float, price: Budget
+    ) -> MergedTable | None:
+        """Return the finest table whose noise is below a misfit; at least 2 x 2."""
+        noise = self.rules.noise(self.rules.price([pair]), self._each(price))
+        room = max(4.0, 2.0 * misfit / max(noise, 1e-300))
+        first, second = (self.attributes[axis] for axis in pair)
+        best: tuple[int, Grouping, Grouping] | None = None
+        for one in first.levels:
+            for other in second.levels:
+                cells = one.count * other.count
+                if cells <= room and (best is None or cells > best[0]):
+                    best = cells, one, other
+        if best is None:
+            return None
+        groupings = first.grouping.then(best[1]), second.grouping.then(best[2])
+        return MergedTable(pair, groupings)
+
+
+def _between(model: Grouping, measured: Grouping) -> Grouping:
+    """Return the measured cell of each merged cell of the model."""
+    labels = np.zeros(model.count, dtype=np.int64)
+    labels[model.labels] = measured.labels
+    return Grouping(labels)
+
+
+def _model_cells(
+    table: MergedTable, law: FloatArray, attributes: Sequence[MergedAttribute]
+) -> FloatArray:
+    """Return the law of merged cells at the cells of a coarser table."""
+    for at, (axis, own) in enumerate(zip(table.axes, table.groupings, strict=True)):
+        law = _between(attributes[axis].grouping, own).sum(law, at)
+    return law

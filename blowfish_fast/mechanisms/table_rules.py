@@ -1,0 +1,207 @@
+"""Public rules of tables that the data choose: shares of the budget, how many tables.
+
+Every number here follows from sizes, the policy, the budget and a number of records
+that is stated, public or was measured; none from a true count.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+from functools import cached_property
+from itertools import combinations
+
+import numpy as np
+
+from blowfish_fast._support.typing import FloatArray
+from blowfish_fast.measure.budgets import Budget
+from blowfish_fast.measure.noise import noise_mean_size
+from blowfish_fast.measure.strategies.tables.residuals import AxisSet
+from blowfish_fast.measure.strategies.tables.table_strategy import (
+    EdgeKind,
+    heaviest_edge,
+    is_exact,
+)
+
+UNIT_WEIGHT = 2**20
+"""Weight of a table when edges are priced; rounding up is far below it."""
+
+TYPICAL_SIDE = 6
+"""Cells along an attribute of a pair that is worth measuring (Adult)."""
+
+TABLES_AN_ATTRIBUTE = 1.7
+"""Pairs per attribute for which the share of single tables is balanced (Adult)."""
+
+TYPICAL_CELLS = 1.3
+"""Cells of a chosen table, in typical pairs (Adult: 35 cells)."""
+
+SCREENED_SINGLES = Fraction(1, 5)
+SCREEN_SHARE = Fraction(3, 10)
+"""Shares of the budget where all pairs are screened (Adult, by attribute)."""
+
+SCREEN_SIDE = 4
+"""Cells along each attribute of a screened pair."""
+
+CHOICE_SHARE = Fraction(1, 10)
+"""Part of a round that pays for its choice (Adult: 1/5 and 1/20 were no better)."""
+
+FEWEST_TABLES = 3
+"""Fewer tables than these are not worth a choice: attributes stay independent."""
+
+MOST_TABLES_EACH = 6
+"""Tables per attribute, at most."""
+
+FEWEST_BATCHES = 3
+MOST_BATCHES = 8
+
+
+class TableRules:
+    """What a choice of tables does, before and after each noisy number is seen.
+
+    Parameters
+    ----------
+    sizes : tuple of int
+        Cells along every attribute.
+    pairs : sequence of pairs of int
+        Pairs of attributes that some asked table holds.
+    singles : sequence of int
+        Attributes that some asked table holds.
+    kinds : tuple of EdgeKind
+        The edges of the policy.
+    power : int
+        1 where the budget is epsilon, 2 where it is rho.
+
+    Examples
+    --------
+    >>> together = TableRules((9, 2, 5), [(0, 1), (0, 2)], [0, 1, 2], (EdgeKind(None),))
+    >>> together.screens, together.tables(10_000, Budget.of(1))
+    (False, 18)
+    """
+
+    def __init__(
+        self,
+        sizes: Sequence[int],
+        pairs: Sequence[AxisSet],
+        singles: Sequence[int],
+        kinds: tuple[EdgeKind, ...],
+        power: int = 1,
+    ) -> None:
+        self.sizes = tuple(sizes)
+        self.singles = tuple(singles)
+        self.kinds = kinds
+        self.power = power
+        self.exact_pairs = [one for one in pairs if is_exact(one, kinds)]
+        self.pairs = [one for one in pairs if not is_exact(one, kinds)]
+
+    def price(self, tables: Sequence[AxisSet]) -> float:
+        """Return what tables at rate 1 cost on the worst edge, together."""
+        weights = [UNIT_WEIGHT] * len(tables)
+        worst = heaviest_edge(weights, tables, self.kinds, self.power)
+        return worst / UNIT_WEIGHT
+
+    def noise(self, price: float, budget: Budget) -> float:
+        """Return the mean size of the noise in a cell that shares `budget`."""
+        amount = float(budget)
+        if amount <= 0.0:
+            return math.inf
+        ratio = price / amount
+        return noise_mean_size(
+            ratio if self.power == 1 else math.sqrt(ratio / 2.0), self.power
+        )
+
+    def single_shares(self) -> FloatArray:
+        """Return the relative rate of each single table, the largest 1.
+
+        Tables that one edge moves together share by the root of their cells; an
+        attribute that moves alone pays for its own.
+        """
+        roots = {axis: math.sqrt(self.sizes[axis]) for axis in self.singles}
+        shares = []
+        for axis, root in roots.items():
+            heaviest = [
+                sum(other for at, other in roots.items() if kind.moves((at,)))
+                * kind.cells
+                / float(kind.length) ** self.power
+                for kind in self.kinds
+                if kind.moves((axis,))
+            ]
+            shares.append(root / max(heaviest) if heaviest else 0.0)
+        largest = max(shares, default=0.0)
+        return np.array(shares) / (largest or 1.0)
+
+    @cached_property
+    def _typical_cells(self) -> float:
+        """Mean over pairs of their cells, cut at six along each attribute."""
+        sides = [min(size, TYPICAL_SIDE) for size in self.sizes]
+        return float(np.mean([sides[one] * sides[other] for one, other in self.pairs]))
+
+    @cached_property
+    def _spread(self) -> float:
+        """Price of all pairs together over their number: how far a table is shared."""
+        return self.price(self.pairs) / len(self.pairs)
+
+    @cached_property
+    def screens(self) -> bool:
+        """Whether all pairs are measured coarsely in place of choices.
+
+        So where an edge moves at most half of the pairs, on average over attributes:
+        batches then share their price, and a choice, which all edges pay, does not.
+        """
+        return bool(self.pairs) and 2.0 * self._spread <= self.price(self.pairs[:1])
+
+    def singles_share(self) -> Fraction:
+        """Return the part of the budget for single tables, if pairs are measured too.
+
+        The noise of single tables and of some pairs per attribute loses about alike.
+        """
+        if self.screens:
+            return SCREENED_SINGLES
+        roots = sum(math.sqrt(self.sizes[axis]) for axis in self.singles)
+        pairs = TABLES_AN_ATTRIBUTE * self._typical_cells * len(self.singles) ** 2
+        share = 1.0 / (1.0 + math.sqrt(pairs / (2.0 * roots**2)))
+        return Fraction(round(1000 * share), 1000)
+
+    def tables(self, records: float, budget: Budget) -> int:
+        """Return how many tables are measured with `budget`; 0 where none is worth it.
+
+        The last of T tables is expected to put N / 2T records right, which is what a
+        table of a typical number of cells loses to noise.
+        """
+        if not self.pairs:
+            return 0
+        cells, amount = TYPICAL_CELLS * self._typical_cells, float(budget)
+        if self.power == 1:
+            found = math.sqrt(max(records, 0.0) * amount / (cells * self._spread))
+        else:
+            known = math.sqrt(2.0 * amount / self._spread)
+            found = (max(records, 0.0) * known / (0.8 * cells)) ** (2.0 / 3.0)
+        if round(found) < FEWEST_TABLES:
+            return 0
+        return int(min(round(found), MOST_TABLES_EACH * len(self.singles)))
+
+    def batches(self, tables: int) -> int:
+        """Return in how many batches, of each attribute once, tables are measured."""
+        found = math.ceil(2 * tables / max(len(self.singles), 1))
+        return min(max(found, FEWEST_BATCHES), MOST_BATCHES)
+
+
+def asked_pairs(tables: Sequence[AxisSet]) -> list[AxisSet]:
+    """Return the pairs of attributes that stand together in a table, in order."""
+    return sorted({pair for one in tables for pair in combinations(one, 2)})
+
+
+def pair_weights(
+    tables: Sequence[AxisSet], weights: Sequence[float], unit: int
+) -> dict[AxisSet, int]:
+    """Return how much each pair counts, in whole parts of `unit`: Lemma DC3.
+
+    A pair counts for all asked tables that hold it; the heaviest pair of the workload,
+    which is public, counts `unit`.
+    """
+    sums: dict[AxisSet, float] = {}
+    for table, weight in zip(tables, weights, strict=True):
+        for pair in combinations(table, 2):
+            sums[pair] = sums.get(pair, 0.0) + weight
+    heaviest = max(sums.values(), default=1.0)
+    return {pair: max(round(unit * one / heaviest), 1) for pair, one in sums.items()}

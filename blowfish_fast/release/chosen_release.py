@@ -1,0 +1,542 @@
+"""What `ChosenTables` publishes where the data chose: measured tables and a model.
+
+Measured tables have intervals of the truth, at the merged cells at which they were
+measured. All other tables come from the model alone, and have none.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from types import MappingProxyType
+from typing import Any, NamedTuple, NoReturn, Self
+
+import numpy as np
+
+from blowfish_fast._support.typing import AnyArray, BoolArray, FloatArray, IntArray
+from blowfish_fast.data.axes import as_array
+from blowfish_fast.data.buckets import Buckets
+from blowfish_fast.data.domain import Domain, WideDomain
+from blowfish_fast.data.frames import Table
+from blowfish_fast.data.merged_tables import MergedTable
+from blowfish_fast.errors import IntervalError, ReleaseFileError
+from blowfish_fast.measure.handle import Measurement
+from blowfish_fast.measure.noise import Scales
+from blowfish_fast.measure.strategies.cells import Cells
+from blowfish_fast.measure.strategies.tables.merged_tables import MergedTables
+from blowfish_fast.measure.strategies.tables.residuals import AxisSet
+from blowfish_fast.workloads import Tables, Workload
+from blowfish_fast.workloads.tables import table_names
+
+from .entropy_model import EntropyModel, ModelTables
+from .file import narrowed, read_archive, read_scales, write_archive
+from .grants import Scope
+from .guarantee import Guarantee
+from .release import Release
+from .synthetic import coins_of
+from .tables_release import MEMBER, Kinds, TablesRelease, rebuild_planned
+
+KIND = "chosen"
+"""Tells the file of such a release from that of a `TablesRelease`."""
+
+
+class MeasuredTable(NamedTuple):
+    """One table of one measurement; public.
+
+    Attributes
+    ----------
+    step : str
+        "records", "single", "screen" or "chosen".
+    number : int
+        Which measurement of the release it belongs to, from 0.
+    table : MergedTable
+        Its attributes and merged cells.
+    noisy : int64 of ``table.shape``
+        The noisy counts.
+    scales : Scales
+        Law of the noise of every merged cell.
+    """
+
+    step: str
+    number: int
+    table: MergedTable
+    noisy: IntArray
+    scales: Scales
+
+    @property
+    def deviation(self) -> float:
+        """Standard deviation of the noise in a merged cell; 0 where it is exact."""
+        return math.sqrt(float(self.scales.variances[0]))
+
+
+class ChosenTablesRelease(TablesRelease):
+    """Private tables that the data chose, and a model of all others.
+
+    Examples
+    --------
+    >>> import blowfish_fast as bf
+    >>> survey = bf.Domain((4, 3, 5), names=["age", "sex", "region"])
+    >>> asked = bf.workloads.Tables(survey, ways=2)
+    >>> policy = bf.policies.AddRemove(survey)
+    >>> mech = bf.ChosenTables(policy, asked, choose="data", epsilon=1)
+    >>> counts = np.zeros((4, 3, 5), dtype=int)
+    >>> counts[0, 0], counts[1, 1], counts[2, 2] = 300, 200, 100
+    >>> out = mech.release(bf.Histogram(survey, counts), rng=1)
+    >>> out.measured["table"].tolist()[:4]
+    ['age', 'sex', 'region', 'age x sex']
+    >>> pair = out.table("age", "sex")
+    >>> bool(pair.holds_truth(bf.workloads.Identity(pair.domain)).all())
+    True
+    >>> bool(out.fitted("age", "sex").estimate.min() >= 0)
+    True
+    """
+
+    def __init__(
+        self,
+        domain: Domain | WideDomain,
+        asked: tuple[AxisSet, ...],
+        measurements: Sequence[Measurement],
+        model: EntropyModel,
+        guarantee: Guarantee,
+        details: Mapping[str, Any],
+        version: str,
+        identity: str = "",
+    ) -> None:
+        for one in measurements:
+            one.noisy.flags.writeable = False
+        for name, value in {
+            "domain": domain,
+            "mechanism": "chosen_tables",
+            "guarantee": guarantee,
+            "measurements": tuple(measurements),
+            "details": MappingProxyType(dict(details)),
+            "version": version,
+            "identity": identity,
+            "fresh": True,
+            "asked": tuple(table_names(domain, one) for one in asked),
+            "_asked": asked,
+            "model": model,
+        }.items():
+            object.__setattr__(self, name, value)
+
+    model: EntropyModel
+
+    @cached_property
+    def _measured(self) -> list[MeasuredTable]:
+        """Every table that carries noise or is exact, in the order of measurement."""
+        found = []
+        steps = self.details["steps"]
+        for number, made in enumerate(self.measurements):
+            strategy = made.strategy
+            assert isinstance(strategy, MergedTables)
+            tables = zip(
+                strategy.tables,
+                strategy.split(made.noisy),
+                strategy.starts,
+                strict=False,
+            )
+            for table, noisy, start in tables:
+                own = slice(int(start), int(start) + table.cells)
+                scales = made.scales._replace(
+                    rates=made.scales.rates[own], exact=made.scales.exact[own]
+                )
+                if scales.exact[0] or scales.measured[0]:
+                    found.append(
+                        MeasuredTable(steps[number], number, table, noisy, scales)
+                    )
+        return found
+
+    @property
+    def measured(self) -> Table:
+        """A row for each measured table: attributes, merged cells, noise, step.
+
+        Only these have intervals; the number of records is left out.
+        """
+        shown = [one for one in self._measured if one.table.axes]
+        names = [table_names(self.domain, one.table.axes) for one in shown]
+        return Table(
+            {
+                "table": as_array(tuple(" x ".join(map(str, one)) for one in names)),
+                "cells": as_array(
+                    tuple(" x ".join(map(str, one.table.shape)) for one in shown)
+                ),
+                "noise": np.array([one.deviation for one in shown]),
+                "step": as_array(tuple(one.step for one in shown)),
+                "measurement": np.array([one.number for one in shown], dtype=np.int64),
+            }
+        )
+
+    @cached_property
+    def _firsts(self) -> dict[AxisSet, MeasuredTable]:
+        """The first measurement of each table that was chosen, single or exact.
+
+        Which later one is the last depends on earlier noise; the first was named
+        before its own noise was drawn, so its intervals are those of fresh noise.
+        """
+        found: dict[AxisSet, MeasuredTable] = {}
+        for one in self._measured:
+            if one.step not in ("screen", "records"):
+                found.setdefault(one.table.axes, one)
+        return found
+
+    @cached_property
+    def _screens(self) -> dict[AxisSet, MeasuredTable]:
+        shown = (one for one in self._measured if one.step == "screen")
+        return {one.table.axes: one for one in shown}
+
+    def table(self, *names: Any) -> Release:
+        """Return one measured table as a release of its own, with intervals.
+
+        Its estimate spreads each merged cell evenly; intervals hold the truth of all
+        queries that cut no merged cell.
+
+        Raises
+        ------
+        IntervalError
+            If the table was not measured; `measured` lists those that were.
+        """
+        axes = self._axes(names)
+        if axes not in self._firsts:
+            raise IntervalError(
+                self._no_intervals(axes),
+                way_out="Take release.fitted(...) for the model's table",
+            )
+        return self._measured_release(self._firsts[axes], None)
+
+    def screen(self, *names: Any) -> Release:
+        """Return a pair as it was screened, where all pairs were: a few cells a side.
+
+        Raises
+        ------
+        IntervalError
+            If no pair was screened, or not this one.
+        """
+        axes = self._axes(names)
+        if axes not in self._screens:
+            raise IntervalError(
+                f"{_title(self.domain, axes)} was not screened",
+                way_out="release.measured lists what was measured, and in which step",
+            )
+        return self._measured_release(self._screens[axes], None)
+
+    def _no_intervals(self, axes: AxisSet) -> str:
+        return (
+            f"{_title(self.domain, axes)} was not measured, so no interval of the "
+            "truth is known for it; release.measured lists the tables that have one"
+        )
+
+    def fitted(self, *names: Any, whole: bool = False) -> Release:
+        """Return one table of the model: without negative counts, and biased.
+
+        Where the table was measured it has that measurement's intervals; elsewhere
+        intervals are refused, naming `measured`. With `whole`, the table of one set of
+        synthetic records, so that all such tables agree exactly.
+        """
+        axes = self._axes(names)
+        return self._release_of(axes, self._table_of(axes, whole=whole))
+
+    def _table_of(self, axes: AxisSet, *, whole: bool = False) -> FloatArray:
+        if whole:
+            return self._fitted.count(self._whole_cells, axes)
+        return self._fitted.table(axes)
+
+    def _release_of(self, axes: AxisSet, fitted: FloatArray | None = None) -> Release:
+        """Return the model's table, with intervals where it was measured."""
+        estimate = self._fitted.table(axes) if fitted is None else fitted
+        if axes in self._firsts:
+            return self._measured_release(self._firsts[axes], estimate)
+        return Release(
+            domain=self._domain_of(axes),
+            estimate=estimate.copy(),
+            mechanism=self.mechanism,
+            guarantee=self.guarantee,
+            measurements=(),
+            details={
+                "table": list(table_names(self.domain, axes)),
+                "no_intervals": self._no_intervals(axes),
+            },
+            interval_scope="nothing",
+            version=self.version,
+            identity=self.identity,
+        )
+
+    def _domain_of(self, axes: AxisSet) -> Domain:
+        return Domain._of(self.domain.attributes[axis] for axis in axes)
+
+    def _measured_release(
+        self, measured: MeasuredTable, fitted: FloatArray | None
+    ) -> Release:
+        domain, table = self._domain_of(measured.table.axes), measured.table
+        buckets = _buckets(table)
+        scales = measured.scales
+        # `Cells` have a row more, their total, which is not measured here.
+        own = scales._replace(
+            rates=np.append(scales.rates, 0), exact=np.append(scales.exact, False)
+        )
+        flat = np.append(measured.noisy.reshape(-1), 0)
+        made = Measurement(Cells(table.cells), own, flat, buckets)
+        linear = made.estimate().reshape(domain.shape)
+        return Release(
+            domain=domain,
+            estimate=linear if fitted is None else fitted.copy(),
+            mechanism=self.mechanism,
+            guarantee=self.guarantee,
+            measurements=(made,),
+            details={
+                "table": list(table_names(self.domain, table.axes)),
+                "cells": list(table.shape),
+                "step": measured.step,
+            },
+            unfitted=None if fitted is None else linear,
+            version=self.version,
+            fresh=True,
+            identity=self.identity,
+        )
+
+    @cached_property
+    def _fitted(self) -> ModelTables:
+        return ModelTables(self.domain, self.model)
+
+    @cached_property
+    def _whole_cells(self) -> AnyArray:
+        drawn = np.concatenate([one.noisy for one in self.measurements])
+        return self._fitted.cells(None, coins_of(drawn))
+
+    def errors(self) -> NoReturn:
+        """Refuse: how far the model is off depends on the data."""
+        raise IntervalError(
+            "how far tables of the model are off depends on the data; release.measured "
+            "lists the noise of measured tables, and their intervals hold the truth"
+        )
+
+    def accuracy(self) -> Table:
+        """Return, for each asked table, whether it was measured, and how finely.
+
+        `noise` is the standard deviation in a merged cell, not a number where the
+        table comes from the model alone.
+        """
+        firsts = [self._firsts.get(one) for one in self._asked]
+        cells = [
+            "" if one is None else " x ".join(map(str, one.table.shape))
+            for one in firsts
+        ]
+        noise = [math.nan if one is None else one.deviation for one in firsts]
+        titles = tuple(_title(self.domain, one) for one in self._asked)
+        sizes = self.domain.shape
+        return Table(
+            {
+                "table": as_array(titles),
+                "cells": np.array(
+                    [math.prod(sizes[axis] for axis in one) for one in self._asked]
+                ),
+                "measured": as_array(tuple(cells)),
+                "noise": np.array(noise),
+            }
+        )
+
+    def _promise(self, sure: float) -> str:
+        return (
+            f"{self.guarantee}\n"
+            "All tables were published together, once, under this promise. They are "
+            "those of one model, and agree: a table summed over an attribute is the "
+            "table without it. The model is not the truth, and how far it is off is "
+            "not known.\n"
+            "Tables that were measured have intervals. Low and high hold the true "
+            f"count with a probability of at least {100 * sure:g} %; noise_low and "
+            "noise_high hold the noise alone, where a cell was measured with others. "
+            "Counts under whole are those of one set of made-up records."
+        )
+
+    def lines_of(self, table: tuple[Any, ...], kinds: Kinds, sure: float) -> Table:
+        """Return a line per cell of a table of the model, with intervals if measured.
+
+        Cells are those of the domain, which merged cells cut, so that intervals hold
+        the noise alone where cells were merged.
+        """
+        shown = self.fitted(*table)
+        columns = dict(shown.to_table(sure))
+        if "whole" in kinds:
+            columns["whole"] = self.fitted(*table, whole=True).estimate.reshape(-1)
+        return Table(columns, experiment=not self.private)
+
+    def answer(self, workload: Workload) -> AnyArray:
+        """Return one answer of the model per query, of tables or of one marginal."""
+        if isinstance(workload, Tables):
+            parts = map(self._table_of, self._asked_of(workload))
+            return np.concatenate([one.reshape(-1) for one in parts])
+        return self._over(workload).answer(workload)
+
+    def intervals(
+        self,
+        workload: Workload,
+        confidence: float = 0.95,
+        *,
+        of: Scope | None = None,
+        together: bool = False,
+    ) -> FloatArray:
+        """Return intervals for queries over measured tables; others are refused."""
+        if isinstance(workload, Tables):
+            self._refuse_unmeasured(workload)
+        return super().intervals(workload, confidence, of=of, together=together)
+
+    def _refuse_unmeasured(self, workload: Tables) -> None:
+        for axes in self._asked_of(workload):
+            if axes not in self._firsts:
+                raise IntervalError(self._no_intervals(axes))
+
+    def holds_truth(self, workload: Workload) -> BoolArray:
+        """Mark the queries whose intervals hold the true answer."""
+        if isinstance(workload, Tables):
+            self._refuse_unmeasured(workload)
+            parts = map(self._release_of, self._asked_of(workload))
+            return np.concatenate([_truth_of_cells(one) for one in parts])
+        return self._over(workload).holds_truth(workload)
+
+    def standard_errors(self, workload: Workload) -> FloatArray:
+        """Return the standard deviation of the noise in each linear answer."""
+        if isinstance(workload, Tables):
+            self._refuse_unmeasured(workload)
+            parts = map(self._release_of, self._asked_of(workload))
+            return np.concatenate([_errors_of_cells(one) for one in parts])
+        return self._over(workload).standard_errors(workload)
+
+    def where(
+        self, conditions: Mapping[Any, Any] | None = None, /, **named: Any
+    ) -> Any:
+        """Select records by conditions, in the model's table of these attributes."""
+        names = (*(conditions or {}), *named)
+        return self.fitted(*names).where(conditions, **named)
+
+    def group_by(self, *names: Any, **bins: Any) -> Any:
+        """Break all records down by attributes, in the model's table of these."""
+        return self.fitted(*names, *bins).group_by(*names, **bins)
+
+    def to_bytes(self) -> bytes:
+        """Return the release as the bytes of its file."""
+        content = {
+            "format": 1,
+            "kind": KIND,
+            "version": self.version,
+            "identity": self.identity,
+            "domain": self.domain.to_dict(),
+            "wide": isinstance(self.domain, WideDomain),
+            "guarantee": self.guarantee.to_dict(),
+            "asked": [list(one) for one in self._asked],
+            "details": self.details,
+            "measurements": [_pack(one) for one in self.measurements],
+            "model": self.model.pack(),
+        }
+        return write_archive(MEMBER, content)
+
+    @classmethod
+    def from_bytes(cls, content: bytes) -> Self:
+        """Read a release from `to_bytes`."""
+        return cls(*read_archive(content, MEMBER, rebuild_chosen))
+
+    def __repr__(self) -> str:
+        chosen = len({one.table.axes for one in self._measured if one.step == "chosen"})
+        return (
+            f"ChosenTablesRelease({len(self.asked):,} tables, {chosen} chosen, "
+            f"{self._in_short()})"
+        )
+
+
+def _title(domain: Any, axes: AxisSet) -> str:
+    return " x ".join(map(str, table_names(domain, axes)))
+
+
+def _buckets(table: MergedTable) -> Buckets:
+    """Return the single cells of a table as buckets: one for each merged cell."""
+    if all(one.is_single_cells for one in table.groupings):
+        return Buckets.single_cells(table.cells)
+    labels = np.zeros((), dtype=np.int64)
+    for one in table.groupings:
+        labels = np.add.outer(labels * one.count, one.labels)
+    flat = labels.reshape(-1)
+    order = np.argsort(flat, kind="stable")
+    edges = np.concatenate([[0], np.cumsum(np.bincount(flat))])
+    return Buckets(edges, order)
+
+
+def _truth_of_cells(release: Release) -> BoolArray:
+    from blowfish_fast.workloads import Identity
+
+    return release.holds_truth(Identity(release.domain))
+
+
+def _errors_of_cells(release: Release) -> FloatArray:
+    from blowfish_fast.workloads import Identity
+
+    return release.standard_errors(Identity(release.domain))
+
+
+def _pack(measurement: Measurement) -> dict[str, Any]:
+    """Return a measurement as plain data; its buckets are all counted cells."""
+    strategy, scales = measurement.strategy, measurement.scales
+    assert isinstance(strategy, MergedTables)
+    firsts = strategy.starts[:-1]
+    return {
+        "strategy": strategy.pack(),
+        "rates": scales.rates[firsts],
+        "unit": scales.unit,
+        "exact": scales.exact[firsts],
+        "power": scales.power,
+        "noisy": narrowed(measurement.noisy),
+    }
+
+
+def _unpack(data: dict[str, Any], sizes: tuple[int, ...]) -> Measurement:
+    strategy = MergedTables.unpack(data["strategy"])
+    firsts = read_scales(data)
+    noisy = np.asarray(data["noisy"], dtype=np.int64)
+    if strategy.sizes != sizes or firsts.rates.shape != strategy.cells.shape:
+        raise ReleaseFileError("a measurement does not fit its strategy or domain")
+    if firsts.exact.shape != strategy.cells.shape or firsts.unit < 1:
+        raise ReleaseFileError("a measurement does not fit its strategy")
+    if (firsts.rates < 0).any() or firsts.power not in (1, 2):
+        raise ReleaseFileError("the noise of a measurement has impossible scales")
+    if noisy.shape != (int(strategy.starts[-1]),):
+        raise ReleaseFileError("a measurement does not fit its strategy")
+    scales = firsts._replace(
+        rates=np.repeat(firsts.rates, strategy.cells),
+        exact=np.repeat(firsts.exact, strategy.cells),
+    )
+    buckets = Buckets.single_cells(strategy.counted.size)
+    return Measurement(strategy, scales, noisy, buckets)
+
+
+def read_tables(content: bytes) -> TablesRelease:
+    """Read the bytes of a release of tables, planned or chosen."""
+
+    def either(plain: dict[str, Any]) -> TablesRelease:
+        if plain.get("kind") == KIND:
+            return ChosenTablesRelease(*rebuild_chosen(plain))
+        return TablesRelease(*rebuild_planned(plain))
+
+    return read_archive(content, MEMBER, either)
+
+
+def rebuild_chosen(content: dict[str, Any]) -> tuple[Any, ...]:
+    """Return the arguments of a release from the plain data of its file."""
+    if content.get("kind") != KIND:
+        raise ReleaseFileError("the file holds tables that were planned, not chosen")
+    kind: Any = WideDomain if content["wide"] else Domain
+    domain = kind.from_dict(content["domain"])
+    asked = tuple(tuple(int(axis) for axis in one) for one in content["asked"])
+    known = all(0 <= axis < domain.ndim for one in asked for axis in one)
+    if not known or not asked or () in asked:
+        raise ReleaseFileError("the tables do not fit the domain")
+    details, measured = content["details"], content["measurements"]
+    if not isinstance(details, dict) or len(details["steps"]) != len(measured):
+        raise ReleaseFileError("the details do not fit the measurements")
+    return (
+        domain,
+        asked,
+        [_unpack(one, domain.shape) for one in measured],
+        EntropyModel.unpack(content["model"], domain.shape),
+        Guarantee.from_dict(content["guarantee"]),
+        details,
+        str(content["version"]),
+        str(content.get("identity", "")),
+    )

@@ -1,0 +1,217 @@
+"""The law of greatest entropy that follows noisy tables, by mirror descent.
+
+Each measured table is a goal: sums of the law over its merged cells should be the noisy
+shares, as closely as its noise allows. The law is a product of one factor for each set
+of attributes that was measured, so all of it stays on a junction tree. A step changes
+the logarithms of the factors against the gradient of
+
+    loss = sum over goals of weight / 2 * |merged table of the law - target|^2
+
+and is halved until the loss falls by half of what the gradient promised. Everything
+here reads published numbers only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from blowfish_fast._support.typing import FloatArray
+from blowfish_fast.data.merged_tables import Grouping
+
+from .junction_tree import AxisSet, Beliefs, JunctionTree
+
+LEAST_LOG = -40.0
+"""Logarithms of factors end here, below the largest: a share of 4e-18."""
+
+MOST_HALVINGS = 40
+GROWTH = 1.5
+"""A step that was taken at once is made longer by this."""
+
+FEWEST_STEPS = 6
+"""Steps that are made before the gain of one is looked at."""
+
+
+class TableGoal(NamedTuple):
+    """What one measured table says of the law.
+
+    Attributes
+    ----------
+    axes : tuple of int
+        The attributes.
+    groupings : tuple of Grouping
+        From cells of the law to measured cells, for each attribute.
+    target : float64
+        Noisy shares of all records, in the shape of the measured table.
+    weight : float64
+        One over the variance of each share; a number, or one per measured cell.
+    """
+
+    axes: AxisSet
+    groupings: tuple[Grouping, ...]
+    target: FloatArray
+    weight: FloatArray
+
+    def merged(self, table: FloatArray) -> FloatArray:
+        """Return the measured cells of a table of the law."""
+        for axis, grouping in enumerate(self.groupings):
+            table = grouping.sum(table, axis)
+        return table
+
+    def spread(self, values: FloatArray) -> FloatArray:
+        """Return values of measured cells at every cell of the law inside them."""
+        for axis, grouping in enumerate(self.groupings):
+            values = grouping.spread(values, axis)
+        return values
+
+
+class _Position(NamedTuple):
+    """Factors, the law that they make, its loss and the gradient of that."""
+
+    factors: dict[AxisSet, FloatArray]
+    beliefs: Beliefs
+    loss: float
+    gradients: dict[AxisSet, FloatArray]
+    tables: dict[AxisSet, FloatArray]
+
+
+class EntropyFit:
+    """A law of attributes that is fitted to more and more noisy tables.
+
+    Parameters
+    ----------
+    sizes : sequence of int
+        Cells of the law along each attribute.
+
+    Examples
+    --------
+    >>> fit = EntropyFit((2, 2))
+    >>> one = Grouping.single_cells(2)
+    >>> wanted = np.array([[0.4, 0.1], [0.2, 0.3]])
+    >>> fit.add(TableGoal((0, 1), (one, one), wanted, np.full((2, 2), 1e4)))
+    >>> fit.improve(200)
+    >>> fit.tree.table(fit.beliefs, (0, 1)).round(3).tolist()
+    [[0.4, 0.1], [0.2, 0.3]]
+    """
+
+    def __init__(self, sizes: Sequence[int]) -> None:
+        self.sizes = tuple(sizes)
+        self.scopes: list[AxisSet] = []
+        """Sets of two and more attributes that were measured, in their order."""
+        self.goals: list[TableGoal] = []
+        self.tree = JunctionTree(self.sizes, [])
+        self.factors: dict[AxisSet, FloatArray] = {}
+        self.beliefs = self._even()
+        self.step = 0.0
+
+    def _even(self) -> Beliefs:
+        beliefs = self.tree.beliefs({})
+        assert beliefs is not None, "without factors all cells weigh the same"
+        return beliefs
+
+    def add(self, *goals: TableGoal) -> None:
+        """Add what tables said; the tree grows where it holds no clique for them."""
+        for goal in goals:
+            self.goals.append(goal)
+            shape = [self.sizes[axis] for axis in goal.axes]
+            self.factors.setdefault(goal.axes, np.zeros(shape))
+            if len(goal.axes) > 1 and goal.axes not in self.scopes:
+                self.scopes.append(goal.axes)
+        if any(self.tree.home(goal.axes) is None for goal in goals):
+            self.tree = JunctionTree(self.sizes, self.scopes)
+        beliefs = self.tree.beliefs(self.factors)
+        if beliefs is None:
+            # Weights too small to be told from 0: begin again, evenly.
+            self.factors = {
+                axes: np.zeros_like(factor) for axes, factor in self.factors.items()
+            }
+            beliefs = self._even()
+        self.beliefs = beliefs
+
+    def begin(self, shares: Sequence[FloatArray]) -> None:
+        """Begin with independent attributes, of which the shares of cells are known.
+
+        That is where single tables alone lead, found at once.
+
+        Parameters
+        ----------
+        shares : sequence of (cells,) float64
+            One for each attribute; those that are 0 are taken as next to nothing.
+        """
+        for axis, own in enumerate(shares):
+            self.factors[axis,] = _bounded(np.log(np.maximum(own, 1e-17)))
+        self.add()
+
+    def improve(self, steps: int, tolerance: float = 1e-5) -> None:
+        """Make some steps of mirror descent.
+
+        Parameters
+        ----------
+        steps : int
+            Most steps.
+        tolerance : float
+            Where a step lowers the loss by less than this part of it, it is the last.
+        """
+        here = self._position(self.factors, self.beliefs)
+        if not here.gradients:
+            return
+        if self.step == 0.0:
+            heaviest = sum(float(np.max(one.weight)) for one in self.goals)
+            self.step = 0.5 / max(heaviest, 1e-300)
+        for number in range(steps):
+            found = self._descend(here)
+            if found is None:
+                break
+            gain = here.loss - found.loss
+            here = found
+            if number + 1 >= FEWEST_STEPS and gain < tolerance * here.loss:
+                break
+        self.factors, self.beliefs = here.factors, here.beliefs
+
+    def _descend(self, here: _Position) -> _Position | None:
+        """Return the next position; None where no step lowers the loss."""
+        for halvings in range(MOST_HALVINGS):
+            factors = {
+                axes: _bounded(factor - self.step * here.gradients[axes])
+                if axes in here.gradients
+                else factor
+                for axes, factor in here.factors.items()
+            }
+            beliefs = self.tree.beliefs(factors)
+            if beliefs is not None:
+                found = self._position(factors, beliefs)
+                promised = sum(
+                    float((gradient * (here.tables[axes] - found.tables[axes])).sum())
+                    for axes, gradient in here.gradients.items()
+                )
+                if found.loss <= here.loss - 0.5 * promised and promised > 0.0:
+                    if halvings == 0:
+                        self.step *= GROWTH
+                    return found
+            self.step *= 0.5
+        return None
+
+    def _position(
+        self, factors: dict[AxisSet, FloatArray], beliefs: Beliefs
+    ) -> _Position:
+        loss = 0.0
+        gradients: dict[AxisSet, FloatArray] = {}
+        tables: dict[AxisSet, FloatArray] = {}
+        for goal in self.goals:
+            if goal.axes not in tables:
+                tables[goal.axes] = self.tree.table(beliefs, goal.axes)
+            away: Any = goal.merged(tables[goal.axes]) - goal.target
+            pull = goal.weight * away
+            loss += 0.5 * float((pull * away).sum())
+            gradient = goal.spread(pull)
+            before = gradients.get(goal.axes)
+            gradients[goal.axes] = gradient if before is None else before + gradient
+        return _Position(factors, beliefs, loss, gradients, tables)
+
+
+def _bounded(factor: FloatArray) -> FloatArray:
+    """Return a factor with a largest logarithm of 0 and none below `LEAST_LOG`."""
+    bounded: FloatArray = np.maximum(factor - factor.max(), LEAST_LOG)
+    return bounded

@@ -1,0 +1,157 @@
+"""A public model of all attributes: a law of merged cells, and shares inside them.
+
+    table of single cells = number of records * law(merged cells) * shares inside
+
+The law is a junction tree of factors; inside a merged cell the attribute's own noisy
+table decides, whatever the other attributes are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+
+from blowfish_fast._support.typing import FloatArray
+from blowfish_fast.data.domain import Attributes
+from blowfish_fast.data.merged_tables import Grouping
+from blowfish_fast.errors import ReleaseFileError
+from blowfish_fast.measure.strategies.tables.merged_tables import packed_labels
+
+from .junction_tree import AxisSet, Beliefs, JunctionTree, draw_columns, tree_cells
+from .synthetic import Cells, FittedTables, record_count
+
+MODEL_CELLS = 2**17
+"""Cells of all cliques of the junction tree together, at most."""
+
+
+class EntropyModel:
+    """What is expected in every table, from factors on merged cells.
+
+    Parameters
+    ----------
+    groupings : sequence of Grouping
+        From single to merged cells, for each attribute.
+    inside : sequence of float64 arrays
+        The share of each single cell in its merged cell.
+    factors : mapping from attributes to arrays
+        Logarithms of factors over merged cells.
+    total : float
+        Number of records.
+
+    Examples
+    --------
+    >>> halves = Grouping([0, 0, 1])
+    >>> even = np.array([0.5, 0.5, 1.0])
+    >>> model = EntropyModel([halves], [even], {(0,): np.log([0.8, 0.2])}, 10.0)
+    >>> model.table((0,)).round(2).tolist()
+    [4.0, 4.0, 2.0]
+    """
+
+    def __init__(
+        self,
+        groupings: Sequence[Grouping],
+        inside: Sequence[FloatArray],
+        factors: dict[AxisSet, FloatArray],
+        total: float,
+    ) -> None:
+        self.groupings = tuple(groupings)
+        self.inside = tuple(inside)
+        self.factors = factors
+        self.total = total
+
+    @cached_property
+    def tree(self) -> JunctionTree:
+        """The junction tree of the factors."""
+        sizes = [one.count for one in self.groupings]
+        return JunctionTree(sizes, [one for one in self.factors if len(one) > 1])
+
+    @cached_property
+    def beliefs(self) -> Beliefs:
+        """The table of every clique."""
+        found = self.tree.beliefs(self.factors)
+        if found is None:
+            raise ReleaseFileError("the factors of the model leave no cell possible")
+        return found
+
+    def table(self, axes: AxisSet) -> FloatArray:
+        """Return the expected counts of a table of single cells."""
+        values = self.total * self.tree.table(self.beliefs, axes)
+        for at, axis in enumerate(axes):
+            wide = [-1 if other == at else 1 for other in range(len(axes))]
+            values = values.take(self.groupings[axis].labels, axis=at)
+            values *= self.inside[axis].reshape(wide)
+        return values
+
+    def cells(self, count: int, generator: np.random.Generator) -> Cells:
+        """Draw records as numbers of single cells, shape (attributes, count)."""
+        merged = self.tree.sample(self.beliefs, count, generator)
+        found = np.zeros(merged.shape, dtype=np.int32)
+        for axis, grouping in enumerate(self.groupings):
+            shares = np.zeros((grouping.count, grouping.labels.size))
+            shares[grouping.labels, np.arange(grouping.labels.size)] = self.inside[axis]
+            found[axis] = draw_columns(shares, merged[axis], generator)
+        return found
+
+    def pack(self) -> dict[str, Any]:
+        """Return plain values and arrays from which the model is rebuilt."""
+        return {
+            "labels": packed_labels(self.groupings),
+            "inside": list(self.inside),
+            "scopes": [list(one) for one in self.factors],
+            "factors": list(self.factors.values()),
+            "total": self.total,
+        }
+
+    @classmethod
+    def unpack(cls, data: dict[str, Any], sizes: tuple[int, ...]) -> Self:
+        """Rebuild from `pack` for attributes of `sizes` cells; refuse what is none."""
+        groupings = [Grouping(one) for one in data["labels"]]
+        inside = [np.asarray(one, dtype=np.float64) for one in data["inside"]]
+        if tuple(one.labels.size for one in groupings) != sizes:
+            raise ReleaseFileError("merged cells do not fit the domain")
+        if tuple(one.size for one in inside) != sizes or any(
+            not ((one >= 0) & (one <= 1 + 1e-9)).all() for one in inside
+        ):
+            raise ReleaseFileError("shares inside merged cells do not fit the domain")
+        scopes = [tuple(int(axis) for axis in one) for one in data["scopes"]]
+        known = range(len(sizes))
+        if any(list(one) != sorted({*one} & {*known}) for one in scopes):
+            raise ReleaseFileError("a factor names attributes that are not there")
+        counts = [one.count for one in groupings]
+        if tree_cells(counts, scopes) > MODEL_CELLS:
+            raise ReleaseFileError("the model is larger than any that is written")
+        factors = {
+            axes: np.asarray(one, dtype=np.float64).reshape([counts[a] for a in axes])
+            for axes, one in zip(scopes, data["factors"], strict=True)
+        }
+        total = float(data["total"])
+        if not 0.0 <= total < 2.0**63 or not all(
+            np.isfinite(one).all() for one in factors.values()
+        ):
+            raise ReleaseFileError("the model holds impossible numbers")
+        return cls(groupings, inside, factors, total)
+
+
+class ModelTables(FittedTables):
+    """Tables and records of a model, as `FittedTables` gives them of linear tables."""
+
+    def __init__(self, domain: Attributes, model: EntropyModel) -> None:
+        self.domain = domain
+        self.sizes = domain.shape
+        self.total = model.total
+        self.model = model
+        self._fitted = {}
+
+    def table(self, axes: AxisSet) -> FloatArray:
+        """Return the model's table of some attributes."""
+        if axes not in self._fitted:
+            self._fitted[axes] = self.model.table(axes)
+        return self._fitted[axes]
+
+    def cells(self, count: Any, generator: np.random.Generator) -> Cells:
+        """Return synthetic records as cell numbers, shape (attributes, records)."""
+        records = record_count(self.total, count)
+        return self.model.cells(records, generator)

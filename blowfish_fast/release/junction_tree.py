@@ -1,0 +1,483 @@
+"""A junction tree: a law of all attributes from factors on a few of them at a time.
+
+Attributes are joined where a factor holds both. Eliminating them one after another
+gives cliques, and the cliques form a tree in which neighbours share a separator:
+
+    factors   (age, job)  (job, pay)  (pay, sex)  (age, pay)
+
+    cliques   age job pay ------- pay sex
+                           pay                    the separator
+
+A law that is a product of factors has, with the beliefs B of the cliques, the form
+
+    p(all) = product of B(clique) / product of B(separator)
+
+so any table follows exactly without anybody listing all cells. Sums run in a fixed
+order and no product of matrices is left to a threaded library: the same factors give
+the same tables, which decide what is measured next.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from blowfish_fast._support.typing import FloatArray, IntArray
+from blowfish_fast.data.merged_tables import sum_down
+
+AxisSet = tuple[int, ...]
+"""Attributes, by number, increasing."""
+
+Factors = Mapping[AxisSet, FloatArray]
+"""Logarithms of factors by the attributes that they hold."""
+
+Beliefs = list[FloatArray]
+"""The table of every clique; each sums to 1."""
+
+MOST_AT_ONCE = 2**22
+"""Cells of an intermediate table of `JunctionTree.table`; larger ones are cut."""
+
+
+def cliques_of(sizes: Sequence[int], scopes: Iterable[AxisSet]) -> list[AxisSet]:
+    """Return the cliques that a greedy elimination of the attributes leads to.
+
+    The attribute whose clique has the fewest cells goes next; ties by number.
+
+    Parameters
+    ----------
+    sizes : sequence of int
+        Cells along each attribute.
+    scopes : iterable of tuples of int
+        Sets of attributes that some clique has to hold.
+
+    Returns
+    -------
+    list of tuples of int
+        Cliques of which none holds another, in the order of elimination.
+
+    Examples
+    --------
+    >>> cliques_of((2, 2, 2, 2), [(0, 1), (1, 2), (2, 3), (0, 3)])
+    [(0, 1, 3), (1, 2, 3)]
+    """
+    near: list[set[int]] = [set() for _ in sizes]
+    for scope in scopes:
+        for one, other in combinations(scope, 2):
+            near[one].add(other)
+            near[other].add(one)
+    left = set(range(len(sizes)))
+    costs = {
+        axis: sizes[axis] * math.prod(sizes[other] for other in near[axis])
+        for axis in left
+    }
+    found: list[frozenset[int]] = []
+    while left:
+        axis = min(left, key=lambda one: (costs[one], one))
+        around = near[axis]
+        clique = frozenset((axis, *around))
+        if not any(clique <= other for other in found):
+            found.append(clique)
+        left.remove(axis)
+        for one in around:
+            near[one] |= around
+            near[one] -= {one, axis}
+        for one in around:
+            costs[one] = sizes[one] * math.prod(sizes[other] for other in near[one])
+    return [tuple(sorted(one)) for one in found]
+
+
+def tree_cells(sizes: Sequence[int], scopes: Iterable[AxisSet]) -> int:
+    """Return the cells of all cliques together."""
+    cliques = cliques_of(sizes, scopes)
+    return sum(math.prod(sizes[axis] for axis in one) for one in cliques)
+
+
+class JunctionTree:
+    """Cliques of some scopes, joined to a tree.
+
+    Parameters
+    ----------
+    sizes : sequence of int
+        Cells along each attribute.
+    scopes : iterable of tuples of int
+        Sets of attributes that factors will stand on.
+
+    Examples
+    --------
+    >>> tree = JunctionTree((2, 2, 2), [(0, 1), (1, 2)])
+    >>> tree.cliques, tree.separators
+    ([(0, 1), (1, 2)], [(), (1,)])
+    >>> alike = np.log(np.array([[0.4, 0.1], [0.1, 0.4]]))
+    >>> beliefs = tree.beliefs({(0, 1): alike, (1, 2): alike})
+    >>> tree.table(beliefs, (0, 2)).round(2).tolist()
+    [[0.34, 0.16], [0.16, 0.34]]
+    """
+
+    def __init__(self, sizes: Sequence[int], scopes: Iterable[AxisSet]) -> None:
+        self.sizes = tuple(sizes)
+        self.cliques = cliques_of(self.sizes, scopes)
+        count = len(self.cliques)
+        self.parents = [-1] * count
+        self.separators: list[AxisSet] = [()] * count
+        self.order = [0]
+        """Cliques from the root on: every parent stands before its children."""
+        sets = [set(one) for one in self.cliques]
+        # The clique that shares most with the tree comes next: a spanning tree of the
+        # largest separators, which makes every attribute's cliques connected.
+        best = {other: (len(sets[0] & sets[other]), 0) for other in range(1, count)}
+        while best:
+            clique = max(best, key=lambda one: (best[one][0], -one))
+            _, parent = best.pop(clique)
+            self.parents[clique] = parent
+            self.separators[clique] = tuple(sorted(sets[parent] & sets[clique]))
+            self.order.append(clique)
+            for other in best:
+                shared = len(sets[clique] & sets[other])
+                if shared > best[other][0]:
+                    best[other] = shared, clique
+        self.neighbours: list[list[int]] = [[] for _ in range(count)]
+        for clique in self.order[1:]:
+            self.neighbours[clique].append(self.parents[clique])
+            self.neighbours[self.parents[clique]].append(clique)
+        self._homes: dict[AxisSet, int] = {}
+
+    @property
+    def cells(self) -> int:
+        """Cells of all cliques together."""
+        return sum(math.prod(self._shape(one, one)) for one in self.cliques)
+
+    def home(self, scope: AxisSet) -> int | None:
+        """Return the smallest clique that holds some attributes; None if none does."""
+        if scope not in self._homes:
+            wanted = set(scope)
+            holding = [
+                (math.prod(self._shape(one, one)), number)
+                for number, one in enumerate(self.cliques)
+                if wanted.issubset(one)
+            ]
+            self._homes[scope] = min(holding)[1] if holding else -1
+        found = self._homes[scope]
+        return None if found < 0 else found
+
+    def _shape(self, clique: AxisSet, scope: Iterable[int]) -> list[int]:
+        """Return the shape of a table over `scope` with an axis for all of `clique`."""
+        return [self.sizes[axis] if axis in scope else 1 for axis in clique]
+
+    def beliefs(self, factors: Factors) -> Beliefs | None:
+        """Return the table of every clique under a product of factors.
+
+        Messages go up to the root and back down once.
+
+        Parameters
+        ----------
+        factors : mapping from attributes to arrays
+            Natural logarithms; every scope lies in a clique.
+
+        Returns
+        -------
+        list of arrays, or None
+            One for each clique, summing to 1; None where all weights are too small.
+        """
+        weights = [np.zeros(self._shape(one, one)) for one in self.cliques]
+        for scope, factor in factors.items():
+            home = self.home(scope)
+            assert home is not None, "factors stand on scopes of the tree"
+            clique = self.cliques[home]
+            weights[home] = weights[home] + factor.reshape(self._shape(clique, scope))
+        tables = [np.exp(one - one.max()) for one in weights]
+        upward: dict[int, FloatArray] = {}
+        for number in reversed(self.order[1:]):
+            parent = self.parents[number]
+            message = self._down(tables[number], number, number)
+            total = message.sum()
+            if not total > 0.0:
+                return None
+            upward[number] = message / total
+            tables[parent] = tables[parent] * self._wide(upward[number], parent, number)
+        total = tables[self.order[0]].sum()
+        if not 0.0 < total < math.inf:
+            return None
+        tables[self.order[0]] = tables[self.order[0]] / total
+        for number in self.order[1:]:
+            parent = self.parents[number]
+            message = self._down(tables[parent], parent, number)
+            below = upward[number]
+            ratio = np.divide(
+                message, below, out=np.zeros_like(message), where=below > 0
+            )
+            table = tables[number] * self._wide(ratio, number, number)
+            total = table.sum()
+            if not 0.0 < total < math.inf:
+                return None
+            tables[number] = table / total
+        return tables
+
+    def _down(self, table: FloatArray, clique: int, separator: int) -> FloatArray:
+        """Sum the table of a clique down to the separator above another one."""
+        kept = self.separators[separator]
+        return np.asarray(sum_down(table, self.cliques[clique], kept))
+
+    def _wide(self, message: FloatArray, clique: int, separator: int) -> FloatArray:
+        """Give a message over a separator the axes of a clique."""
+        shape = self._shape(self.cliques[clique], self.separators[separator])
+        return message.reshape(shape)
+
+    def table(self, beliefs: Beliefs, axes: AxisSet) -> FloatArray:
+        """Return the table of any attributes, which sums to 1.
+
+        The clique that holds most of them is the root; messages towards it keep those
+        asked attributes that lie behind them.
+
+        Parameters
+        ----------
+        beliefs : list of arrays
+            What `beliefs` returned.
+        axes : tuple of int
+            Attributes, by increasing number.
+        """
+        home = self.home(axes)
+        if home is not None:
+            return np.asarray(sum_down(beliefs[home], self.cliques[home], axes))
+        widest = max(self.separators, key=lambda one: math.prod(self._shape(one, one)))
+        together = math.prod(self._shape(axes, axes) + self._shape(widest, widest))
+        if together <= MOST_AT_ONCE:
+            return self._collected(beliefs, axes, {})
+        # Cell by cell of the longest attribute, so that memory stays bounded.
+        longest = max(axes, key=lambda axis: self.sizes[axis])
+        parts = [
+            self._collected(beliefs, axes, {longest: cell})
+            for cell in range(self.sizes[longest])
+        ]
+        return np.concatenate(parts, axis=axes.index(longest))
+
+    def _collected(
+        self, beliefs: Beliefs, axes: AxisSet, fixed: Mapping[int, int]
+    ) -> FloatArray:
+        """Return a table; of an attribute in `fixed`, for this cell alone."""
+        wanted = set(axes)
+        root = max(
+            range(len(self.cliques)),
+            key=lambda one: (len(wanted.intersection(self.cliques[one])), -one),
+        )
+        names, table = self._collect(beliefs, root, -1, wanted, fixed)
+        kept = [name for name in names if name in wanted]
+        summed = np.asarray(sum_down(table, names, wanted))
+        return summed.transpose(np.argsort(kept))
+
+    def _collect(
+        self,
+        beliefs: Beliefs,
+        clique: int,
+        came: int,
+        wanted: set[int],
+        fixed: Mapping[int, int],
+    ) -> tuple[AxisSet, FloatArray]:
+        """Return the table of the asked attributes in and behind a clique.
+
+        It keeps what the clique shares with `came`, from where it was asked.
+        """
+        further = [
+            one
+            for one in self.neighbours[clique]
+            if one != came and self._leads_to(one, clique, wanted)
+        ]
+        shares = [self._shared(clique, one) for one in (*further, came)]
+        names = self.cliques[clique]
+        table = _fixed(beliefs[clique], names, fixed)
+        for number, other in enumerate(further):
+            shared = shares[number]
+            behind, far = self._collect(beliefs, other, clique, wanted, fixed)
+            given = np.asarray(sum_down(beliefs[other], self.cliques[other], shared))
+            wide = [
+                size if name in shared else 1
+                for name, size in zip(behind, far.shape, strict=True)
+            ]
+            below = _fixed(given, tuple(sorted(shared)), fixed)
+            order = np.argsort(np.argsort([one for one in behind if one in shared]))
+            below = below.transpose(order).reshape(wide)
+            # p(what lies behind | separator), times what is here.
+            far = np.divide(far, below, out=np.zeros_like(far), where=below > 0)
+            needed = wanted.union(*shares[number + 1 :])
+            names, table = _joined(names, table, behind, far, needed)
+        kept = tuple(name for name in names if name in wanted or name in shares[-1])
+        return kept, np.asarray(sum_down(table, names, kept))
+
+    def _shared(self, clique: int, other: int) -> set[int]:
+        """Return the attributes that two cliques share; none with no clique."""
+        return set() if other < 0 else {*self.cliques[clique]} & {*self.cliques[other]}
+
+    def _leads_to(self, clique: int, came: int, wanted: set[int]) -> bool:
+        """Whether an asked attribute lies behind a clique and not before it."""
+        if wanted & ({*self.cliques[clique]} - {*self.cliques[came]}):
+            return True
+        return any(
+            self._leads_to(other, clique, wanted)
+            for other in self.neighbours[clique]
+            if other != came
+        )
+
+    def pairs(self, beliefs: Beliefs) -> dict[AxisSet, FloatArray]:
+        """Return the tables of all pairs of attributes.
+
+        For each attribute a, p(a, separator) is sent through the tree once.
+        """
+        found: dict[AxisSet, FloatArray] = {}
+        for first in range(len(self.sizes)):
+            home = self.home((first,))
+            assert home is not None, "every attribute is in a clique"
+            names, table = self.cliques[home], beliefs[home]
+            waiting = [(home, -1, names, table)]
+            while waiting:
+                clique, came, names, table = waiting.pop()
+                for other in names:
+                    if other > first:
+                        pair = np.asarray(sum_down(table, names, (first, other)))
+                        found[first, other] = (
+                            pair if names.index(first) < names.index(other) else pair.T
+                        )
+                for further in self.neighbours[clique]:
+                    if further != came:
+                        waiting.append(
+                            (
+                                further,
+                                clique,
+                                *self._step(beliefs, names, table, first, further),
+                            )
+                        )
+        return found
+
+    def _step(
+        self,
+        beliefs: Beliefs,
+        names: AxisSet,
+        table: FloatArray,
+        first: int,
+        further: int,
+    ) -> tuple[AxisSet, FloatArray]:
+        """Return p(first, next clique) from p(first, this clique)."""
+        clique = self.cliques[further]
+        shared = tuple(name for name in clique if name in names)
+        near_names = tuple(name for name in names if name == first or name in shared)
+        near = np.asarray(sum_down(table, names, near_names))
+        if first in clique:
+            # The next clique holds the attribute itself: its own table says all.
+            return clique, beliefs[further]
+        dropped = tuple(at for at, name in enumerate(clique) if name not in shared)
+        given = beliefs[further].sum(axis=dropped, keepdims=True)
+        rest = np.divide(
+            beliefs[further],
+            given,
+            out=np.zeros_like(beliefs[further]),
+            where=given > 0,
+        )
+        return _joined(near_names, near, clique, rest, {first, *clique})
+
+    def sample(
+        self, beliefs: Beliefs, count: int, generator: np.random.Generator
+    ) -> IntArray:
+        """Draw records, clique by clique from the root, evenly inside separators.
+
+        Parameters
+        ----------
+        beliefs : list of arrays
+            What `beliefs` returned.
+        count : int
+            Number of records.
+        generator : numpy.random.Generator
+            Public randomness; nothing private depends on it.
+
+        Returns
+        -------
+        (attributes, count) int64
+            Cell numbers.
+        """
+        records = np.zeros((len(self.sizes), count), dtype=np.int64)
+        for number in self.order:
+            clique, separator = self.cliques[number], self.separators[number]
+            front = [at for at, axis in enumerate(clique) if axis in separator]
+            rest = [at for at, axis in enumerate(clique) if axis not in separator]
+            rows = math.prod(self.sizes[axis] for axis in separator)
+            table = beliefs[number].transpose(front + rest).reshape(rows, -1)
+            group = np.zeros(count, dtype=np.int64)
+            for axis in separator:
+                group = group * self.sizes[axis] + records[axis]
+            drawn = draw_columns(table, group, generator)
+            shape = [self.sizes[clique[at]] for at in rest]
+            for at, cells in zip(rest, np.unravel_index(drawn, shape), strict=True):
+                records[clique[at]] = cells
+        return records
+
+
+def _fixed(table: FloatArray, names: AxisSet, fixed: Mapping[int, int]) -> FloatArray:
+    """Return the part of a table at fixed cells of some attributes, all axes kept."""
+    for axis, cell in fixed.items():
+        if axis in names:
+            table = table.take([cell], axis=names.index(axis))
+    return table
+
+
+def _joined(
+    names: AxisSet,
+    table: FloatArray,
+    other_names: AxisSet,
+    other: FloatArray,
+    kept: set[int],
+) -> tuple[AxisSet, FloatArray]:
+    """Multiply two tables and sum out what is not kept.
+
+    ``einsum`` without optimisation adds in a fixed order, in one thread.
+    """
+    every = (*names, *(name for name in other_names if name not in names))
+    result = tuple(name for name in every if name in kept)
+    numbers = {name: at for at, name in enumerate(every)}
+    einsum: Any = np.einsum
+    product = einsum(
+        table,
+        [numbers[name] for name in names],
+        other,
+        [numbers[name] for name in other_names],
+        [numbers[name] for name in result],
+        optimize=False,
+    )
+    return result, product
+
+
+def draw_columns(
+    table: FloatArray, rows: IntArray, generator: np.random.Generator
+) -> IntArray:
+    """Draw a column for each record given its row, by systematic sampling.
+
+    Inside a row with k records the shares of the columns are met up to one record.
+
+    Parameters
+    ----------
+    table : (rows, columns) float64
+        Weights, not negative; a row without weights is even.
+    rows : (records,) int64
+        The row of each record.
+    generator : numpy.random.Generator
+        Public randomness.
+
+    Returns
+    -------
+    (records,) int64
+    """
+    weights = np.where(table.sum(axis=1, keepdims=True) > 0, table, 1.0)
+    shares = np.cumsum(weights, axis=1)
+    shares = shares / shares[:, -1:]
+    order = np.lexsort(np.stack([generator.random(rows.size), rows]))
+    counts = np.bincount(rows, minlength=len(table))
+    firsts = np.cumsum(counts) - counts
+    ranked = rows[order]
+    place = np.arange(rows.size) - firsts[ranked]
+    offset = generator.random(len(table))[ranked]
+    quantile = np.minimum((place + offset) / counts[ranked], 1.0 - 1e-12)
+    steps = (shares + np.arange(len(table))[:, None]).reshape(-1)
+    found = np.searchsorted(steps, ranked + quantile, side="right")
+    drawn = np.empty(rows.size, dtype=np.int64)
+    drawn[order] = np.clip(found - ranked * table.shape[1], 0, table.shape[1] - 1)
+    return drawn

@@ -1,0 +1,315 @@
+"""Tables that the data choose: what is measured, answered, refused and kept.
+
+The recipe is in ``mechanisms.chosen_tables_run``; what it costs, in
+``privacy/test_chosen_tables``.
+"""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+import blowfish_fast as bf
+from blowfish_fast.errors import (
+    DataDependentError,
+    InputError,
+    IntervalError,
+    PolicyError,
+    ReleaseFileError,
+    SizeError,
+    WorkloadError,
+)
+from blowfish_fast.release.chosen_release import read_tables
+from blowfish_fast.workloads import Identity, Tables
+
+P = bf.policies
+NAMES = ["age", "sex", "region", "job", "pay"]
+SIZES = (30, 2, 5, 6, 12)
+SURVEY = bf.WideDomain.product(
+    *(
+        bf.Domain.from_levels([f"{name}{level}" for level in range(size)], name=name)
+        if name in ("sex", "region", "job")
+        else bf.Domain(size, names=[name])
+        for name, size in zip(NAMES, SIZES, strict=True)
+    )
+)
+ASKED = Tables(SURVEY, ways=2)
+
+
+@pytest.fixture(name="cells", scope="module")
+def cells_of_people():
+    source = np.random.default_rng(8)
+    age = source.binomial(29, 0.4, 6000)
+    sex, region = source.integers(0, 2, 6000), source.integers(0, 5, 6000)
+    job = np.minimum(age // 5, 5)
+    pay = np.minimum(job * 2 + source.integers(0, 2, 6000), 11)
+    return np.array([age, sex, region, job, pay])
+
+
+def chosen(policy=None, choose="data", **terms):
+    budget = terms if {"epsilon", "rho"} & set(terms) else {"epsilon": 1, **terms}
+    return bf.ChosenTables(
+        P.AddRemove(SURVEY) if policy is None else policy,
+        ASKED,
+        choose=choose,
+        **budget,
+    )
+
+
+def counts_of(mechanism, cells):
+    blocks = [cells.astype(np.int32)]
+    return bf.TableCounts.from_cells(SURVEY, mechanism.measured_tables, blocks)
+
+
+def truth(cells, axes):
+    counts = np.zeros([SIZES[axis] for axis in axes])
+    np.add.at(counts, tuple(cells[axis] for axis in axes), 1)
+    return counts
+
+
+def misplaced(out, cells):
+    pairs = list(combinations(range(5), 2))
+    shares = [
+        np.abs(out.fitted(*axes).estimate - truth(cells, axes)).sum() / 12_000
+        for axes in pairs
+    ]
+    return float(np.mean(shares))
+
+
+POLICIES = {
+    "add_remove": P.AddRemove(SURVEY),
+    "full": P.TablePolicy(SURVEY),
+    "attribute": P.TablePolicy(SURVEY, {}),
+    "presence": P.TablePolicy(SURVEY, {}, presence=4),
+    "public": P.TablePolicy(
+        SURVEY,
+        {"region": P.Graph(SURVEY.marginal(["region"]), np.zeros((0, 2), dtype=int))},
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "budget"),
+    [(name, {"epsilon": 1}) for name in sorted(POLICIES)]
+    + [("add_remove", {"rho": "0.02"}), ("attribute", {"rho": "0.02"})],
+)
+def test_what_depends_is_measured_and_the_model_is_close(name, budget, cells):
+    mechanism = chosen(POLICIES[name], **budget)
+    out = mechanism.release(counts_of(mechanism, cells), rng=1)
+    assert out.guarantee.budget <= mechanism.budget
+    measured = out.measured["table"].tolist()
+    assert {"age x job", "age x pay", "job x pay"} & set(measured)
+    independent = np.mean(
+        [
+            np.abs(
+                np.multiply.outer(truth(cells, axes[:1]), truth(cells, axes[1:])) / 6000
+                - truth(cells, axes)
+            ).sum()
+            / 12_000
+            for axes in combinations(range(5), 2)
+        ]
+    )
+    assert misplaced(out, cells) < 0.75 * independent
+    again = mechanism.release(counts_of(mechanism, cells), rng=1)
+    assert again.to_bytes() == out.to_bytes()
+
+
+def test_public_attributes_are_exact_unless_presence_is_secret(cells):
+    mechanism = chosen(POLICIES["public"])
+    out = mechanism.release(counts_of(mechanism, cells), rng=1)
+    region = out.table("region")
+    assert (region.estimate == truth(cells, (2,))).all()
+    assert "exact: region" in str(out.guarantee)
+    np.testing.assert_allclose(out.fitted("region").estimate.sum(), 6000)
+
+
+def test_intervals_of_measured_tables_hold_the_truth(cells):
+    mechanism = chosen(epsilon=2)
+    data, held = counts_of(mechanism, cells), []
+    for seed in range(3):
+        out = mechanism.release(data, rng=seed)
+        for axes, measured in out._firsts.items():
+            if len(axes) == 2 and measured.table.cells > 4:
+                pair = out.table(*axes)
+                queries = Identity(pair.domain)
+                merged = measured.table.sum(truth(cells, axes)).reshape(-1)
+                bounds = merged_intervals(pair)
+                held.append((bounds[:, 0] <= merged) & (merged <= bounds[:, 1]))
+                assert pair.standard_errors(queries).shape == (pair.domain.size,)
+    inside = np.concatenate(held)
+    assert inside.size > 50
+    assert inside.mean() > 0.9
+
+
+def merged_intervals(pair):
+    """Return intervals of all merged cells of a measured table."""
+    (measurement,) = pair.measurements
+    rows = np.zeros((measurement.buckets.count, pair.domain.size))
+    rows[measurement.buckets.labels, np.arange(pair.domain.size)] = 1
+    asked = bf.workloads.Linear(pair.domain, rows)
+    assert pair.holds_truth(asked).all()
+    return pair.intervals(asked, 0.95, of="truth")
+
+
+def test_tables_that_were_not_measured_have_no_intervals(cells):
+    mechanism = chosen()
+    out = mechanism.release(counts_of(mechanism, cells), rng=2)
+    lacking = next(
+        axes for axes in combinations(range(5), 2) if axes not in out._firsts
+    )
+    with pytest.raises(IntervalError, match=r"not measured.*release\.measured"):
+        out.table(*lacking)
+    table = out.fitted(*lacking)
+    assert table.estimate.min() >= 0
+    for ask in (table.intervals, table.standard_errors, table.holds_truth):
+        with pytest.raises(IntervalError, match=r"release\.measured"):
+            ask(Identity(table.domain))
+    for ask in (out.intervals, out.holds_truth, out.standard_errors):
+        with pytest.raises(IntervalError, match=r"release\.measured"):
+            ask(ASKED)
+    assert "low" not in table.to_table()
+    again = bf.Release.from_bytes(table.to_bytes())
+    with pytest.raises(IntervalError, match=r"release\.measured"):
+        again.intervals(Identity(again.domain))
+    with pytest.raises(IntervalError, match="depends on the data"):
+        out.errors()
+    with pytest.raises(IntervalError, match="was not screened"):
+        out.screen("age", "job")
+
+
+def test_screens_have_their_own_door(cells):
+    mechanism = chosen(POLICIES["attribute"])
+    out = mechanism.release(counts_of(mechanism, cells), rng=1)
+    assert "screen" in out.measured["step"].tolist()
+    pair = out.screen("age", "pay")
+    assert pair.details["step"] == "screen"
+    assert max(pair.details["cells"]) <= 4
+
+
+def test_files_answer_as_before_and_damage_is_refused(cells, tmp_path):
+    mechanism = chosen()
+    out = mechanism.release(counts_of(mechanism, cells), rng=3)
+    again = read_tables(out.to_bytes())
+    assert isinstance(again, bf.ChosenTablesRelease)
+    assert again.to_bytes() == out.to_bytes()
+    assert repr(again) == repr(out)
+    same = [one.fitted("age", "sex", whole=True).estimate for one in (out, again)]
+    assert (same[0] == same[1]).all()
+    assert (again.answer(ASKED) == out.answer(ASKED)).all()
+    out.save_tables(tmp_path / "tables", whole=True)
+    lines = (tmp_path / "tables" / "contents.csv").read_text().splitlines()
+    assert len(lines) == 16
+    assert lines[0].startswith("table,cells,measured,noise")
+    planned = chosen(choose="plan")
+    plain = planned.release(counts_of(planned, cells), rng=3)
+    assert type(read_tables(plain.to_bytes())) is bf.TablesRelease
+    with pytest.raises(ReleaseFileError, match=r"ChosenTablesRelease\.load"):
+        bf.TablesRelease.from_bytes(out.to_bytes())
+    with pytest.raises(ReleaseFileError, match="planned, not chosen"):
+        bf.ChosenTablesRelease.from_bytes(plain.to_bytes())
+
+
+def test_records_and_whole_tables_come_from_the_model(cells):
+    mechanism = chosen()
+    out = mechanism.release(counts_of(mechanism, cells), rng=1)
+    drawn = out.sample(500, rng=1)
+    assert list(drawn) == NAMES
+    assert len(drawn) == 500
+    assert float(np.mean(out.misplaced(drawn)["misplaced"])) < 0.2
+    whole = out.fitted("age", "pay", whole=True).estimate
+    assert (whole == np.rint(whole)).all()
+    job = out.fitted("job", whole=True).estimate
+    assert (out.fitted("job", "pay", whole=True).estimate.sum(axis=1) == job).all()
+    assert out.where(sex="sex1").count() > 2000
+    assert len(out.group_by("region").count()) == 5
+    assert "chosen" in repr(out)
+
+
+def test_plans_and_the_better_of_both(cells):
+    planned = chosen(choose="plan")
+    out = planned.release(counts_of(planned, cells), rng=4)
+    contingency = bf.Contingency(P.AddRemove(SURVEY), ASKED, epsilon=1)
+    assert planned.measured_tables == contingency.measured_tables
+    same = contingency.release(counts_of(contingency, cells), rng=4)
+    assert (out.answer(ASKED) == same.answer(ASKED)).all()
+    assert (planned.expected_error() == contingency.expected_error()).all()
+    few, many = chosen(choose="best", records=100), chosen(choose="best", records=10**6)
+    assert few.planned_misplaced(100) > 0.3 > few.planned_misplaced(10**6)
+    assert few._decided == "data"
+    assert many._decided == "plan"
+    assert many.expected_total_error() == pytest.approx(
+        contingency.expected_total_error()
+    )
+    for epsilon, kind in ((0.02, bf.ChosenTablesRelease), (30, bf.TablesRelease)):
+        either = chosen(choose="best", epsilon=epsilon)
+        found = either.release(counts_of(either, cells), rng=1)
+        assert type(found) is kind
+        assert found.guarantee.budget <= either.budget
+    with pytest.raises(DataDependentError, match="cannot be predicted"):
+        few.expected_error()
+
+
+def test_with_few_records_attributes_stay_independent(cells):
+    mechanism = chosen(epsilon="0.05")
+    out = mechanism.release(counts_of(mechanism, cells[:, :200]), rng=1)
+    assert set(out.measured["step"].tolist()) == {"single"}
+    pair = out.fitted("age", "job").estimate
+    product = np.multiply.outer(pair.sum(axis=1), pair.sum(axis=0)) / pair.sum()
+    np.testing.assert_allclose(pair, product, atol=1e-6)
+
+
+@pytest.mark.parametrize("epsilon", [1e-6, 1e6])
+@pytest.mark.parametrize("name", ["add_remove", "attribute"])
+def test_extreme_data_and_budgets_never_fail_after_a_draw(name, epsilon):
+    mechanism = chosen(POLICIES[name], epsilon=epsilon)
+    nobody, one = np.zeros((5, 0), dtype=int), np.zeros((5, 1), dtype=int)
+    for people in (nobody, np.zeros((5, 3000), dtype=int)):
+        out = mechanism.release(counts_of(mechanism, people), rng=1)
+        assert np.isfinite(out.answer(ASKED)).all()
+    tiny = chosen(POLICIES[name], rho="1e-12")
+    assert np.isfinite(tiny.release(counts_of(tiny, one), rng=1).answer(ASKED)).all()
+
+
+def test_odd_surveys_are_released():
+    for shape, ways in (((1, 1), 2), ((4,), 1), ((1, 5, 1), 3), ((3, 3, 3), 3)):
+        domain = bf.Domain(shape)
+        asked = Tables(domain, ways=ways)
+        mechanism = bf.ChosenTables(
+            P.AddRemove(domain), asked, choose="data", epsilon=1
+        )
+        data = bf.Histogram(domain, np.arange(domain.size).reshape(shape) * 9)
+        out = mechanism.release(data, rng=1)
+        assert out.fitted(*range(len(shape))).estimate.shape == shape
+    some = Tables(SURVEY, ["age", ("sex", "region")], weights=[1, 4])
+    mechanism = bf.ChosenTables(P.AddRemove(SURVEY), some, choose="data", epsilon=1)
+    assert mechanism.measured_tables == ((1, 2), (0,))
+
+
+def test_a_release_pays_from_a_ledger_in_either_currency(cells):
+    policy = P.AddRemove(SURVEY)
+    for terms in ({"epsilon": 1}, {"rho": "0.5"}):
+        ledger = bf.Ledger(None, policy=policy, **terms)
+        mechanism = chosen(policy)
+        ledger.release(mechanism, counts_of(mechanism, cells), rng=1)
+        assert ledger.spent > 0
+
+
+def test_what_cannot_be_released_is_refused_before_anything_is_drawn():
+    policy = P.AddRemove(SURVEY)
+    with pytest.raises(WorkloadError, match="which tables"):
+        bf.ChosenTables(policy, Identity(bf.Domain(3)), epsilon=1)
+    with pytest.raises(InputError, match="choose must be"):
+        bf.ChosenTables(policy, ASKED, choose="well", epsilon=1)
+    with pytest.raises(InputError, match="records"):
+        bf.ChosenTables(policy, ASKED, records=-1, epsilon=1)
+    with pytest.raises(InputError, match="TableCounts"):
+        chosen().release([1, 2, 3])
+    huge = bf.WideDomain.product(*(bf.Domain(9000, names=[name]) for name in "abc"))
+    asked = Tables(huge, ways=2)
+    with pytest.raises(SizeError, match=r"2\^26"):
+        bf.ChosenTables(P.AddRemove(huge), asked, choose="data", epsilon=1)
+    once = P.AddRemove(SURVEY).per_person(2, count="persons")
+    with pytest.raises(PolicyError, match="tables count records"):
+        bf.ChosenTables(once, ASKED, epsilon=1)
