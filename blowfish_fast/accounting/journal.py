@@ -153,6 +153,15 @@ class Journal:
             share = _allotment(connection, analyst)
         return 0 if share is None else min(left, share.left)
 
+    def check_affordable(self, cost: int, analyst: str | None) -> None:
+        """Refuse what cannot be paid, before anybody looks at data; charges nothing."""
+        with self._statement() as connection:
+            held = _standing(connection)
+            share = None if analyst is None else _allotment(connection, analyst)
+        _refuse_overdraft(cost, held, self.currency, "")
+        if share is not None:
+            _refuse_overdraft(cost, share, self.currency, f"{analyst}'s ")
+
     def allot(self, analyst: str, total: int) -> None:
         """Set what an analyst may spend in all; never less than was spent already."""
         with self._commits.alone(write=True) as connection:

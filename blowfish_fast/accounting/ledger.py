@@ -667,11 +667,6 @@ class Ledger(Paid):
                 return self._replay(charge)
         report("checking")
         check_room(parts)
-        for one in parts:
-            one.mechanism._counts(one.data)
-        people = people_of(parts, together)
-        if people is not None:
-            content["person"] = people
         prices = [
             one.times * self._price(one.mechanism)
             for one in parts
@@ -680,6 +675,14 @@ class Ledger(Paid):
         cost = self.currency.charged(max(prices)) if prices else 0
         if series is not None:
             content["series"] = {**series, "price": cost}
+        elif charge is None:
+            # First: whether something can be paid never depends on the data.
+            self._journal.check_affordable(cost, analyst)
+        for one in parts:
+            one.mechanism._counts(one.data)
+        people = people_of(parts, together)
+        if people is not None:
+            content["person"] = people
         charge = self._journal.reserve(name, cost, terms.entry, content, analyst)
         check_same(charge, content, self.currency)
         if charge.state != "reserved":

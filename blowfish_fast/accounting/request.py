@@ -66,6 +66,12 @@ FAILED_DRAW = b'{"blowfish_fast": "failed draw"}'
 
 LONGEST_NAME = 200
 
+RULES = 1
+"""Which rules a charge was made by; 1: nothing around the draw tells what it was.
+
+Charges before have none, and ``holes.find_concerns`` says which may be concerned.
+"""
+
 
 class RequestPart(NamedTuple):
     """A mechanism, its data, and the region of the domain where that is stated."""
@@ -299,6 +305,7 @@ def describe_parts(parts: list[RequestPart], together: str | None) -> dict[str, 
         outside = [outside_parts(one.mechanism) for one in parts]
         facts["request"] = {
             "fingerprint": question_digest(together, asked),
+            "rules": RULES,
             "together": together,
             "parts": [
                 {

@@ -31,6 +31,7 @@ from blowfish_fast.apps.cli.printing import (
 from blowfish_fast.errors import LedgerError
 
 if TYPE_CHECKING:
+    from blowfish_fast.accounting.holes import Concern
     from blowfish_fast.accounting.statements import Entry
 
 ledger = typer.Typer(
@@ -154,9 +155,19 @@ def verify(
         str | None,
         typer.Option(help="A head noted earlier; it must still be in the chain."),
     ] = None,
+    holes: Annotated[
+        bool,
+        typer.Option(
+            "--holes",
+            help="Also name the entries that a hole, mended since, may have touched.",
+        ),
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Check chain, sums and answers; code 1: something does not fit."""
+    from blowfish_fast.accounting.holes import find_concerns
+
+    concerns = []
     try:
         with open_ledger(path) as book:
             found: dict[str, Any] = {
@@ -168,14 +179,30 @@ def verify(
             }
             short = book.currency.short
             of = f"{float(book.spent):g} of {float(book.budget):g} spent"
+            if holes:
+                concerns = find_concerns(book)
+                found["holes"] = [one._asdict() for one in concerns]
     except LedgerError as problem:
         show({"intact": False, "problem": str(problem)} if as_json else str(problem))
         raise typer.Exit(FOUND) from None
     if as_json:
         show(found)
-        return
-    show(f"intact: {plural(found['charges'], 'charge')}, {short} = {of}")
-    show(f"head {found['head']}")
+    else:
+        show(f"intact: {plural(found['charges'], 'charge')}, {short} = {of}")
+        show(f"head {found['head']}")
+        if holes:
+            _show_concerns(concerns)
+    if concerns:
+        raise typer.Exit(FOUND)
+
+
+def _show_concerns(concerns: list[Concern]) -> None:
+    if concerns:
+        rows = [[str(one) for one in concern] for concern in concerns]
+        show_table(["number", "request", "hole", "what it may have told"], rows)
+    else:
+        show("no entry was made while the holes were open")
+    remark("a restore that died leaves no trace here: compare the head noted last")
 
 
 def open_ledger(path: Path) -> bf.Ledger:
