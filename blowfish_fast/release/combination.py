@@ -27,14 +27,18 @@ if TYPE_CHECKING:
 Part = Any
 """A `Release`, whose module uses this one."""
 
-People = Literal["different", "any", "same", "series"]
+Kind = Literal["sum", "sum of different people", "difference", "average", "series"]
+"""What was made of the parts; its budget follows from it."""
 
-NOTES: dict[People, str] = {
-    "different": "Several releases were added up, about different people each: nobody "
-    "is in two of them.",
-    "any": "Releases were set against each other; their budgets add up for whoever is "
-    "in all of them.",
-    "same": "Several releases of the same people were averaged; their budgets add up.",
+NOTES: dict[Kind, str] = {
+    "sum": "Several releases were added up; their budgets add up for whoever is in all "
+    "of them.",
+    "sum of different people": "Several releases were added up, about different people "
+    "each: nobody is in two of them.",
+    "difference": "Releases were set against each other; their budgets add up for "
+    "whoever is in all of them.",
+    "average": "Several releases of the same people were averaged; their budgets add "
+    "up.",
     "series": "Releases of a series were weighed and added up.",
 }
 
@@ -42,8 +46,25 @@ NOTES: dict[People, str] = {
 class CombinedRelease(Tabular):
     """Independent releases over the same cells, added up with weights.
 
-    Made by ``a + b`` (different people, the larger budget), ``a - b`` and
-    ``a.combine(b)`` (the same people, both budgets).
+    Budgets add up, unless the caller says that nobody is in two of the parts:
+
+    =============================  =======================  ==================
+    made by                        `kind`                   budget
+    =============================  =======================  ==================
+    ``a + b``                      sum                      that of a, and of b
+    ``a - b``                      difference               that of a, and of b
+    ``a.combine(b)``               average                  that of a, and of b
+    ``a.combine(b, disjoint=True)``  sum of different people  the larger one
+    =============================  =======================  ==================
+
+    Attributes
+    ----------
+    parts : tuple of Release
+        What was combined.
+    weights : float64, one per part
+        What each part is multiplied by.
+    kind : str
+        What was made of the parts, as in the table.
 
     Examples
     --------
@@ -52,9 +73,11 @@ class CombinedRelease(Tabular):
     >>> cells = bf.workloads.Identity(ages)
     >>> laplace = bf.Laplace(bf.policies.AddRemove(ages), cells, epsilon=1)
     >>> north, south = laplace.release([9, 40, 7], 1), laplace.release([5, 22, 8], 2)
-    >>> both = north + south
-    >>> both.estimate.shape, float(both.guarantee.epsilon)
-    ((3,), 1.0)
+    >>> both = north.combine(south, disjoint=True)
+    >>> both.estimate.shape, float(both.guarantee.epsilon), both.kind
+    ((3,), 1.0, 'sum of different people')
+    >>> float((north + south).guarantee.epsilon)
+    2.0
     >>> change = south - north
     >>> change.intervals(cells, confidence=0.9).shape, float(change.guarantee.epsilon)
     ((3, 2), 2.0)
@@ -66,11 +89,11 @@ class CombinedRelease(Tabular):
     interval_scope = "noise"
 
     def __init__(
-        self, parts: Sequence[Part], weights: Sequence[float], people: People
+        self, parts: Sequence[Part], weights: Sequence[float], kind: Kind
     ) -> None:
         self.parts = tuple(parts)
         self.weights: FloatArray = np.asarray(weights, dtype=np.float64)
-        self.people = people
+        self.kind = kind
         _check_parts(self.parts)
         self.domain: Domain = self.parts[0].domain
         self.estimate: FloatArray = np.tensordot(
@@ -87,7 +110,7 @@ class CombinedRelease(Tabular):
     def guarantee(self) -> Guarantee:
         """What is promised to whoever is in one part, or in several."""
         budgets = [one.guarantee.budget for one in self.parts]
-        join = max if self.people == "different" else operator.add
+        join = max if self.kind == "sum of different people" else operator.add
         together = functools.reduce(join, budgets)
         notes = {note: None for one in self.parts for note in one.guarantee.notes}
         first: Guarantee = self.parts[0].guarantee
@@ -95,7 +118,7 @@ class CombinedRelease(Tabular):
             first,
             budget=together,
             secure=self.private,
-            notes=(*notes, NOTES[self.people]),
+            notes=(*notes, NOTES[self.kind]),
         )
 
     def answer(self, workload: Workload) -> AnyArray:
@@ -186,31 +209,59 @@ class CombinedRelease(Tabular):
         )
 
     def __add__(self, other: Any) -> CombinedRelease:
-        """Add a release about people who are in none of the parts."""
+        """Add a release; its budget is added, too."""
         return add(self, other)
 
     def __repr__(self) -> str:
-        terms = " + ".join(f"{weight:g}" for weight in self.weights)
+        terms = ", ".join(f"{weight:g}" for weight in self.weights)
+        weighed = f" with weights {terms}" if self.kind == "average" else ""
         return (
-            f"CombinedRelease({len(self.parts)} releases with weights {terms}, "
+            f"CombinedRelease({self.kind}: {len(self.parts)} releases{weighed}, "
             f"{self.guarantee.spent})"
         )
 
 
 def add(one: Part, other: Any) -> CombinedRelease:
-    """Return the sum of releases about different people, the caller's promise."""
+    """Return the sum of releases, and of their budgets.
+
+    Parameters
+    ----------
+    one : Release or CombinedRelease
+        A release, or a sum of some.
+    other : Release or CombinedRelease
+        What is added to it.
+
+    Returns
+    -------
+    CombinedRelease
+        The sum of all parts, which costs what they cost together.
+
+    Raises
+    ------
+    InputError
+        One of the two is no release, or a difference, an average, or a sum of
+        different people.
+    """
     parts: list[Part] = []
     for given in (one, other):
-        if isinstance(given, CombinedRelease) and given.people == "different":
+        if isinstance(given, CombinedRelease) and given.kind == "sum":
             parts += given.parts
         else:
             parts.append(_as_release(given))
-    return CombinedRelease(parts, np.ones(len(parts)).tolist(), "different")
+    return CombinedRelease(parts, np.ones(len(parts)).tolist(), "sum")
+
+
+def add_disjoint(releases: Sequence[Part]) -> CombinedRelease:
+    """Return the sum of releases about different people, which the caller promises."""
+    parts = [_as_release(one) for one in releases]
+    return CombinedRelease(
+        parts, np.ones(len(parts)).tolist(), "sum of different people"
+    )
 
 
 def subtract(one: Part, other: Any) -> CombinedRelease:
     """Return the difference of two releases."""
-    return CombinedRelease([one, _as_release(other)], [1.0, -1.0], "any")
+    return CombinedRelease([one, _as_release(other)], [1.0, -1.0], "difference")
 
 
 def combine(
@@ -227,7 +278,7 @@ def combine(
     exact = totals == 0
     precision = exact.astype(float) if exact.any() else 1.0 / totals
     weights = precision / precision.sum()
-    return CombinedRelease(parts, weights.tolist(), "same")
+    return CombinedRelease(parts, weights.tolist(), "average")
 
 
 def _as_release(given: Any) -> Part:
@@ -237,7 +288,9 @@ def _as_release(given: Any) -> Part:
     if not release or isinstance(given, CombinedRelease):
         raise InputError(
             "releases of histograms are combined with each other; received "
-            f"{quoted(given)}"
+            f"{quoted(given)}",
+            way_out="Combine all of them at once: a.combine(b, c, disjoint=True) adds "
+            "up parts about different people",
         )
     return given
 

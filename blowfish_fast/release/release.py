@@ -31,7 +31,7 @@ from blowfish_fast.measure.tails import noise_half_widths
 from blowfish_fast.workloads import Prefixes, Workload
 
 from .certificates import Certificate, release_digest
-from .combination import CombinedRelease, add, combine, subtract
+from .combination import CombinedRelease, add, add_disjoint, combine, subtract
 from .file import read_bytes, release_bytes, release_parts, write_bytes
 from .grants import (
     BOUND_NAMES,
@@ -493,7 +493,7 @@ class Release(Tabular):
         return labelled_arrays(self.domain, values, about)
 
     def __add__(self, other: Any) -> CombinedRelease:
-        """Add a release about other people: nobody may be in both."""
+        """Return the sum, with intervals; budgets add up."""
         return add(self, other)
 
     def __sub__(self, other: Any) -> CombinedRelease:
@@ -501,13 +501,38 @@ class Release(Tabular):
         return subtract(self, other)
 
     def combine(
-        self, *others: Release, workload: Workload | None = None
+        self,
+        *others: Release,
+        workload: Workload | None = None,
+        disjoint: bool = False,
     ) -> CombinedRelease:
-        """Average releases of the same people with the least variance over `workload`.
+        """Average releases of the same people, or add up those of different people.
 
-        By default that is all cells; budgets add up.
+        Parameters
+        ----------
+        *others : Release
+            Releases over the same cells under the same policy.
+        workload : Workload, optional
+            An average has the least variance over it; by default over all cells.
+        disjoint : bool, default False
+            Your promise that nobody is in two of the releases. They are then added up,
+            and the sum costs the largest of their budgets. Otherwise they are averaged,
+            and budgets add up.
+
+        Returns
+        -------
+        CombinedRelease
+            An average, or a sum of different people.
         """
-        return combine([self, *others], workload)
+        if not disjoint:
+            return combine([self, *others], workload)
+        if workload is not None:
+            raise InputError(
+                "a workload says over which questions an average has the least "
+                "variance; parts of different people are added up",
+                way_out="Leave workload= out, or disjoint=True",
+            )
+        return add_disjoint([self, *others])
 
     def _running_totals(
         self, confidence: float, of: Scope | None, *, at_once: bool

@@ -22,16 +22,33 @@ def laplace(epsilon=1, **options):
     return bf.Laplace(POLICY, CELLS, epsilon=epsilon, **options)
 
 
-def test_sums_are_about_different_people_and_cost_the_larger_budget():
-    a, b = laplace(0.5).release(ONE), laplace(0.25).release(TWO)
+def test_sums_cost_what_all_parts_cost():
+    a, b = laplace(0.5).release(ONE), laplace(0.25).release(ONE)
     both = a + b
+    assert np.array_equal(both.estimate, a.estimate + b.estimate)
+    assert float(both.guarantee.epsilon) == 0.75
+    three = both + laplace(1).release(ONE)
+    assert len(three.parts) == 3
+    assert float(three.guarantee.epsilon) == 1.75
+    assert repr(three) == "CombinedRelease(sum: 3 releases, eps = 1.75)"
+
+
+def test_sums_of_different_people_cost_the_largest_budget_and_say_so():
+    a, b = laplace(0.5).release(ONE), laplace(0.25).release(TWO)
+    both = a.combine(b, disjoint=True)
     assert both.private
     assert np.array_equal(both.estimate, a.estimate + b.estimate)
     assert float(both.guarantee.epsilon) == 0.5
     assert "different people" in str(both.guarantee)
-    three = both + laplace(1).release(ONE)
-    assert len(three.parts) == 3
-    assert float(three.guarantee.epsilon) == 1
+    assert "sum of different people" in repr(both)
+    averaged = a.combine(b)
+    assert "average" in repr(averaged)
+    assert "different" not in repr(averaged)
+    assert len(a.combine(b, laplace(1).release(ONE), disjoint=True).parts) == 3
+    with pytest.raises(InputError, match="disjoint=True"):
+        both + laplace(1).release(ONE)
+    with pytest.raises(InputError, match="Leave workload= out"):
+        a.combine(b, workload=CELLS, disjoint=True)
 
 
 def test_differences_and_averages_cost_both_budgets():
@@ -44,7 +61,7 @@ def test_differences_and_averages_cost_both_budgets():
 def test_errors_add_up_by_the_squares_of_the_weights():
     a, b = laplace(0.5).release(ONE), laplace(0.25).release(TWO)
     errors = [one.standard_errors(RANGES) for one in (a, b)]
-    for one in (a + b, a - b):
+    for one in (a + b, a - b, a.combine(b, disjoint=True)):
         assert np.allclose(one.standard_errors(RANGES), np.hypot(*errors))
     assert np.allclose((a - b).answer(RANGES), a.answer(RANGES) - b.answer(RANGES))
 
@@ -62,7 +79,7 @@ def test_weights_are_the_best_among_those_that_add_up_to_one(asked):
     for _ in range(20):
         other = best.weights + rng.normal(size=3) / 10
         other /= other.sum()
-        tried = CombinedRelease(parts, other.tolist(), "same")
+        tried = CombinedRelease(parts, other.tolist(), "average")
         assert (tried.standard_errors(asked) ** 2).sum() >= least * (1 - 1e-9)
 
 
