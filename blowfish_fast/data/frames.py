@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import csv
-import importlib
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -22,13 +21,12 @@ from blowfish_fast._support.typing import AnyArray, FloatArray, IntArray
 from blowfish_fast.errors import (
     DomainError,
     InputError,
-    MissingExtraError,
     SizeError,
 )
 
 from .axes import as_array, cut_values
 from .csv_files import is_number
-from .domain import Attributes, Domain
+from .domain import Attributes
 from .listed_items import LINE_END, QUOTE, QUOTED, Item, read_item, split_lines
 
 if TYPE_CHECKING:
@@ -317,30 +315,6 @@ def cell_columns(domain: Attributes, places: list[IntArray]) -> dict[str, AnyArr
                 np.maximum(place - attribute.regular + 1, 0)
             ]
     return columns
-
-
-def labelled_arrays(
-    domain: Domain, values: Mapping[str, AnyArray], attributes: Mapping[str, str]
-) -> Any:
-    """Return an xarray dataset: a dimension per attribute, with what its cells are."""
-    try:
-        xarray = importlib.import_module("xarray")
-    except ImportError as problem:
-        raise MissingExtraError(
-            "a dataset of xarray needs xarray, which is not installed; install it "
-            "with: pip install xarray"
-        ) from problem
-    names = domain.column_names
-    coordinates: dict[str, Any] = {}
-    for axis, name in enumerate(names):
-        cells = cell_columns(domain.marginal(axis), [np.arange(domain.shape[axis])])
-        for place, (column, along) in enumerate(cells.items()):
-            coordinates[column if place else name] = (name, along)
-    return xarray.Dataset(
-        {key: (names, one.reshape(domain.shape)) for key, one in values.items()},
-        coords=coordinates,
-        attrs=dict(attributes),
-    )
 
 
 def numbers_from_file(path: Path, meaning: str, *, private: bool = False) -> FloatArray:

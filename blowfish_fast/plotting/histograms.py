@@ -9,7 +9,7 @@ import numpy as np
 from blowfish_fast._support import palette
 from blowfish_fast._support.typing import AnyArray, FloatArray, IntArray
 from blowfish_fast.errors import InputError
-from blowfish_fast.release.grants import interval_label
+from blowfish_fast.release.grants import interval_label, shown_counts
 from blowfish_fast.release.release import Release
 from blowfish_fast.workloads import Ranges
 
@@ -85,6 +85,8 @@ def histogram(
     bounds = None
     if kind != "noise" or release.interval_scope == "noise":
         bounds = release.intervals(ranges, confidence, of=kind)
+        if kind != "noise" and release.counts_people:
+            estimate, bounds = shown_counts(estimate, bounds)
     few = places.kind == "level" and release.domain.size <= MOST_MARKED
     style: dict[str, Any] = {"label": interval_label(kind, confidence), "bars": few}
     # What holds the noise alone must not look like more.

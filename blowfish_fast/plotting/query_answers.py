@@ -16,7 +16,7 @@ from blowfish_fast._support.validation import as_confidence, quoted
 from blowfish_fast.data.axes import Axis, as_dates
 from blowfish_fast.errors import InputError, IntervalError
 from blowfish_fast.policies.drawing import cell_labels, shorten
-from blowfish_fast.release.grants import interval_label
+from blowfish_fast.release.grants import counts_records, interval_label, shown_counts
 from blowfish_fast.release.group_answers import GroupedAnswers
 from blowfish_fast.release.release import Release
 from blowfish_fast.workloads import Identity, Ranges, Rectangles, Total, Workload
@@ -92,6 +92,8 @@ def answers(
     kind = release.interval_kind(workload, confidence)
     if kind != "noise" or release.interval_scope == "noise":
         bounds = release.intervals(workload, confidence, of=kind)
+        if kind != "noise" and release.counts_people and counts_records(workload):
+            found, bounds = shown_counts(found, bounds)
         drawn.errorbar(
             bounds.mean(axis=1),
             heights,
@@ -197,8 +199,12 @@ def groups(
         raise InputError("there is no group to draw")
     along, lines = _arrange(answers)
     confidence, bounds = as_confidence(confidence), None
+    values = answers.values_array
     with contextlib.suppress(IntervalError):
-        bounds = answers.intervals(confidence, of=answers.interval_kind(confidence))
+        kind = answers.interval_kind(confidence)
+        bounds = answers.intervals(confidence, of=kind)
+        if kind != "noise" and answers.counts_people:
+            values, bounds = shown_counts(values, bounds)
     drawn = axes_for(axes, (8.0, 3.8), "Drawing groups")
     names = list(dict.fromkeys(one for one, _ in along))
     ranged = all(isinstance(one, tuple) for one in names)
@@ -222,7 +228,7 @@ def groups(
         if not ranged and len(lines) > 1:
             spans += SIDE_BY_SIDE * (number / (len(lines) - 1) - 0.5)
         held = None if bounds is None else bounds[mine]
-        _draw_line(drawn, spans, answers.values_array[mine], held, look)
+        _draw_line(drawn, spans, values[mine], held, look)
     if not ranged:
         names_along(drawn, [_words(one) for one in names])
         drawn.set_xlim(-0.5, len(names) - 0.5)

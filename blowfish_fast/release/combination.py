@@ -107,6 +107,11 @@ class CombinedRelease(Tabular):
         return all(one.private for one in self.parts)
 
     @property
+    def counts_people(self) -> bool:
+        """Whether it counts records: a difference does not."""
+        return bool((self.weights >= 0.0).all())
+
+    @property
     def guarantee(self) -> Guarantee:
         """What is promised to whoever is in one part, or in several."""
         budgets = [one.guarantee.budget for one in self.parts]
@@ -161,7 +166,7 @@ class CombinedRelease(Tabular):
         for weight, one in zip(self.weights, self.parts, strict=True):
             centre += weight * workload.answer_again(*one._linear_sums).reshape(-1)
         bounds = np.column_stack([centre - half, centre + half])
-        if all(granted) and (self.weights >= 0.0).all() and counts_records(workload):
+        if all(granted) and self.counts_people and counts_records(workload):
             np.maximum(bounds, 0.0, out=bounds)
         return with_answers(bounds, self.answer(workload))
 
@@ -176,7 +181,7 @@ class CombinedRelease(Tabular):
         self, conditions: Mapping[Any, Any] | None = None, /, **named: Any
     ) -> Selection:
         """Select records of sums and averages, as `Release.where` does."""
-        if (self.weights < 0.0).any():
+        if not self.counts_people:
             raise InputError(
                 "records are selected from sums and averages of releases",
                 received="a difference, which counts no records",

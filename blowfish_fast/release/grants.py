@@ -132,6 +132,36 @@ def with_answers(bounds: AnyArray, answers: AnyArray) -> AnyArray:
     return bounds
 
 
+def shown_counts(estimates: AnyArray, bounds: AnyArray) -> tuple[AnyArray, AnyArray]:
+    """Return counts and their intervals as people are shown them: Lemma IN10.
+
+    No count lies below 0, so no interval of the truth does, and what is shown as the
+    estimate lies inside its interval. Sums are made of the estimates as they were.
+
+    Parameters
+    ----------
+    estimates : ndarray of float64, shape (queries,)
+        Unbiased estimates, some of them below 0.
+    bounds : ndarray of float64, shape (queries, 2)
+        Intervals that hold the true counts, widened to the estimates.
+
+    Returns
+    -------
+    estimates : ndarray of float64, shape (queries,)
+        The point of each interval that is nearest to the estimate.
+    bounds : ndarray of float64, shape (queries, 2)
+        The intervals from 0 on.
+
+    Examples
+    --------
+    >>> estimates, bounds = shown_counts(np.array([-33.8]), np.array([[-33.8, 0.4]]))
+    >>> estimates.tolist(), bounds.tolist()
+    ([0.0], [[0.0, 0.4]])
+    """
+    shown = np.maximum(bounds, 0.0)
+    return np.clip(estimates, shown[..., 0], shown[..., 1]), shown
+
+
 def counts_records(workload: Workload) -> bool:
     """Return whether all coefficients are 0 or more, so that answers are too."""
     if isinstance(workload, Rectangles | Ranges | Identity | Prefixes):
@@ -178,11 +208,18 @@ def interval_label(kind: Scope, confidence: float) -> str:
 class Tabular:
     """Cells or groups with estimates, as a table and as a frame of any library."""
 
+    @property
+    def counts_people(self) -> bool:
+        """Whether estimates are of counts, so that the truth is not below 0."""
+        return True
+
     def to_table(self: Any, confidence: float | None = 0.95) -> Table:
         """Return one row per cell: what it stands for, its estimate, its interval.
 
         Columns `low` and `high` hold the true count, `noise_low` and `noise_high` the
         noise alone; all are left out with ``confidence=None``, or if nothing is known.
+        Beside intervals of true counts no estimate is shown below 0: to add rows up,
+        take ``confidence=None``, `estimate`, or ``where(...).count()``.
         """
         from blowfish_fast.data.frames import Table, cell_columns
 
@@ -193,7 +230,10 @@ class Tabular:
             cells = Identity(self.domain)
             kind = self.interval_kind(cells, confidence)
             low, high = BOUND_NAMES[kind]
-            columns[low], columns[high] = self.intervals(cells, confidence, of=kind).T
+            bounds = self.intervals(cells, confidence, of=kind)
+            if kind != "noise" and self.counts_people:
+                columns["estimate"], bounds = shown_counts(columns["estimate"], bounds)
+            columns[low], columns[high] = bounds.T
         return Table(columns, experiment=not self.private)
 
     def to_pandas(self, confidence: float | None = 0.95) -> pandas.DataFrame:

@@ -14,7 +14,14 @@ from blowfish_fast.data.frames import Table
 from blowfish_fast.errors import InputError, IntervalError, SizeError
 from blowfish_fast.workloads import Workload
 
-from .grants import BOUND_NAMES, Scope, Tabular, check_scope, say_noise_only
+from .grants import (
+    BOUND_NAMES,
+    Scope,
+    Tabular,
+    check_scope,
+    say_noise_only,
+    shown_counts,
+)
 from .quantiles import in_values
 from .query_grid import Held, JointRows, RowSource
 
@@ -200,6 +207,11 @@ class GroupedAnswers(Tabular, Mapping[Any, Estimate]):
             (name[0] if single else name): place for place, name in enumerate(combined)
         }
 
+    @property
+    def counts_people(self) -> bool:
+        """Whether the answers are counts, and no sums, means or quantiles."""
+        return self.measure == "count"
+
     def __getitem__(self, name: Any) -> Estimate:
         if name not in self._places:
             raise InputError(
@@ -297,6 +309,8 @@ class GroupedAnswers(Tabular, Mapping[Any, Estimate]):
             kind = self.interval_kind(confidence)
             low, high = BOUND_NAMES[kind]
             bounds = self._known_intervals(confidence, kind)
+            if kind != "noise" and self.counts_people:
+                columns[self.measure], bounds = shown_counts(self.values_array, bounds)
             columns[low], columns[high] = in_values(bounds, self.unit).T
         return Table(columns, experiment=self.seeded)
 

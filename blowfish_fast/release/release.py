@@ -476,21 +476,38 @@ class Release(Tabular):
             certificates=(),
         )
 
-    def to_xarray(self, confidence: float | None = 0.95) -> Any:
+    def to_xarray(self, confidence: float | None = 0.95, *, crs: Any = None) -> Any:
         """Return the estimate and its intervals as an xarray dataset, by attribute.
+
+        Coordinates of cells between edges are their centres; the edges stand beside
+        them as bounds (``lon_bounds``).
+
+        Parameters
+        ----------
+        confidence : float or None, default 0.95
+            Of the intervals; None leaves them out.
+        crs : optional
+            The reference system of a map: anything that `pyproj.CRS` takes, such as
+            2056. Sides called lon and lat are degrees (EPSG:4326) unless it is given.
+
+        Returns
+        -------
+        xarray.Dataset
+            Estimate and intervals over the attributes, with bounds and, where it is
+            known, the reference system in ``spatial_ref``.
 
         Examples
         --------
         >>> release.to_xarray()["estimate"].dims  # doctest: +SKIP
         ('age',)
         """
-        from blowfish_fast.data.frames import labelled_arrays
+        from blowfish_fast.data.labelled_arrays import labelled_arrays
 
         table, promise = self.to_table(confidence), str(self.guarantee)
         kept = {"estimate", *chain(*BOUND_NAMES.values())}
         values = {name: table[name] for name in table if name in kept}
         about = {"mechanism": self.mechanism, "promise": promise}
-        return labelled_arrays(self.domain, values, about)
+        return labelled_arrays(self.domain, values, about, crs)
 
     def __add__(self, other: Any) -> CombinedRelease:
         """Return the sum, with intervals; budgets add up."""

@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 import blowfish_fast as bf
 from blowfish_fast.errors import (
     DomainError,
+    InputError,
     IntervalError,
     ReleaseFileError,
     SeededWarning,
@@ -370,11 +371,53 @@ def test_a_release_becomes_a_dataset_of_xarray_by_attribute():
     release = laplace.release(np.zeros((3, 2, 2), int), rng=1)
     found = release.to_xarray()
     assert isinstance(found, xarray.Dataset)
-    assert dict(found.sizes) == {"lon": 3, "lat": 2, "sex": 2}
-    assert found.estimate.sel(lon=1, lat=0, sex="M") == release.estimate[1, 0, 1]
+    assert dict(found.sizes) == {"lon": 3, "lat": 2, "sex": 2, "bounds": 2}
+    assert found.lon.values.tolist() == [0.5, 1.5, 2.5], "a map lies where its cells do"
+    linear = release.to_xarray(None).estimate
+    assert linear.sel(lon=1.5, lat=0.5, sex="M") == release.estimate[1, 0, 1]
     assert (found.low <= found.estimate).all()
-    assert found.lon_to.values.tolist() == [1, 2, 3]
+    assert found.lon.attrs["bounds"] == "lon_bounds"
+    assert found.lon_bounds.dims == ("lon", "bounds")
+    assert found.lon_bounds.values.tolist() == [[0, 1], [1, 2], [2, 3]]
+    assert found.lat.attrs["units"] == "degrees_north"
     assert "eps = 1" in found.attrs["promise"]
+
+
+def test_a_dataset_of_xarray_names_the_reference_system():
+    pytest.importorskip("xarray")
+    pyproj = pytest.importorskip("pyproj")
+    degrees = bf.Domain.from_box((3, 2), lon=(0, 3), lat=(0, 2))
+    metres = bf.Domain.from_box((3, 2), x=(2_600_000, 2_603_000), y=(0, 2000))
+    for box, stated, wanted in (
+        (degrees, None, 4326),
+        (metres, None, None),
+        (metres, "EPSG:2056", 2056),
+    ):
+        made = bf.Laplace(bf.policies.Full(box), bf.workloads.Identity(box), epsilon=1)
+        release = made.release(np.zeros((3, 2), int))
+        found = release.to_xarray(crs=stated)
+        assert ("spatial_ref" in found) == (wanted is not None)
+        if wanted is not None:
+            known = pyproj.CRS.from_cf(found.spatial_ref.attrs)
+            assert known.to_epsg() == wanted
+            assert found.estimate.attrs["grid_mapping"] == "spatial_ref"
+    with pytest.raises(InputError, match="no reference system"):
+        release.to_xarray(crs="nowhere")
+
+
+def test_dates_and_extra_cells_of_a_dataset_have_centres_too():
+    pytest.importorskip("xarray")
+    days = bf.Domain.from_dates(["2024-01-01", "2024-01-02", "2024-01-05"], name="day")
+    days = days.with_extra_cells(missing=True)
+    policy, asked = bf.policies.Full(days), bf.workloads.Identity(days)
+    release = bf.Laplace(policy, asked, epsilon=1).release([1, 2, 3], rng=1)
+    found = release.to_xarray()
+    assert found.day.values[:2].astype(str).tolist() == [
+        "2024-01-01T12:00:00.000000",
+        "2024-01-03T12:00:00.000000",
+    ]
+    assert np.isnat(found.day.values[2])
+    assert found.day_cell.values.tolist() == ["", "", "(missing)"]
 
 
 def test_without_xarray_the_way_to_it_is_told(monkeypatch):

@@ -26,7 +26,12 @@ from blowfish_fast.data.listed_items import split_name
 from blowfish_fast.data.predicates import attribute_cover
 from blowfish_fast.errors import InputError, IntervalError
 from blowfish_fast.measure.strategies.answers import Answers
-from blowfish_fast.release.grants import BOUND_NAMES, Scope
+from blowfish_fast.release.grants import (
+    BOUND_NAMES,
+    Scope,
+    counts_records,
+    shown_counts,
+)
 from blowfish_fast.release.group_answers import GroupedAnswers
 from blowfish_fast.release.olap import Groups, Selection
 from blowfish_fast.release.quantiles import in_values
@@ -59,6 +64,8 @@ class AnswerTable:
     asked: tuple[Workload | GroupedAnswers, ...]
     """Whose errors a certificate is about."""
     cuts_cells: bool = False
+    counts: tuple[str, AnyArray] | None = None
+    """The column that holds counts, and in which of its rows."""
 
 
 def answer_question(release: Release, asked: Question) -> AnswerTable:
@@ -109,7 +116,13 @@ def add_intervals(
     try:
         kind = found.kind(confidence)
         low, high = BOUND_NAMES[kind]
-        columns[low], columns[high] = found.bounds(confidence, of=kind).T
+        bounds = found.bounds(confidence, of=kind)
+        if kind != "noise" and found.counts is not None:
+            name, rows = found.counts
+            shown = shown_counts(columns[name][rows], bounds[rows])
+            columns[name], bounds = columns[name].copy(), bounds.copy()
+            columns[name][rows], bounds[rows] = shown
+        columns[low], columns[high] = bounds.T
     except IntervalError as problem:
         if measures_answers(release):
             return columns, UNMEASURED
@@ -181,6 +194,7 @@ def _answer_workload(
         partial(release.interval_sentence, workload=asked),
         (asked,),
         cuts_cells=isinstance(asked, Rectangles) and not asked.whole_cells,
+        counts=("count", np.full(asked.queries, counts_records(asked))),
     )
 
 
@@ -248,7 +262,19 @@ def _line_by_line(
         ),
         tuple(answers),
         cuts_cells=cuts_cells,
+        counts=_counting_rows(columns, answers),
     )
+
+
+def _counting_rows(
+    columns: dict[str, AnyArray], answers: list[GroupedAnswers]
+) -> tuple[str, AnyArray] | None:
+    """Return the column that counts records and the rows in which it does."""
+    name = "count" if "count" in columns else "estimate"
+    rows = np.repeat(
+        [one.measure == "count" for one in answers], list(map(len, answers))
+    )
+    return (name, rows) if rows.any() else None
 
 
 def _say_together(release: Release, kind: Scope, confidence: float) -> str:

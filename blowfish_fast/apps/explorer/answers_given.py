@@ -12,7 +12,7 @@ from blowfish_fast._support.typing import FloatArray, IntArray
 from blowfish_fast.accounting.statements import Entry
 from blowfish_fast.errors import IntervalError
 from blowfish_fast.measure.budgets import Budget, Paid
-from blowfish_fast.release.grants import Scope
+from blowfish_fast.release.grants import Scope, shown_counts
 from blowfish_fast.release.guarantee import odds_sentence, promise_words
 from blowfish_fast.release.release import Release
 from blowfish_fast.workloads import Workload
@@ -99,8 +99,7 @@ def answer_from(
         values, intervals = _quantiles(values, alpha, layout, question.q)
     else:
         if intervals is not None and kind == "truth":
-            # True counts are never below 0.
-            intervals = np.maximum(intervals, 0.0)
+            values, intervals = shown_counts(values, intervals)
         if values.size == math.prod(shape):
             values = values.reshape(shape)
             intervals = None if intervals is None else intervals.reshape(*shape, 2)
