@@ -45,7 +45,6 @@ from blowfish_fast.mechanisms.registry import check_vouched
 from blowfish_fast.policies import Policy
 from blowfish_fast.release.certificates import Certificate, Kind
 from blowfish_fast.release.group_answers import Estimate, GroupedAnswers
-from blowfish_fast.release.guarantee import promise_words
 from blowfish_fast.release.release import Release
 from blowfish_fast.workloads import Workload
 
@@ -581,7 +580,7 @@ class Ledger(Paid):
     def _repr_html_(self) -> str:
         entries = self.history()
         total, spent = float(self.budget), float(self.spent)
-        words = promise_words(self.policy.describe(), self.currency.power)
+        words = self.policy.describe(self.currency)
         drawing = spent_bar(spent, total)
         if entries:
             rows = []

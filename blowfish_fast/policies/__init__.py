@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from .base import POLICIES, AddRemove, Policy, from_dict
-from .base import moves_words as moves_words
 from .blocks import Blocks, Full
 from .constrained import Constrained
 from .constraints import (

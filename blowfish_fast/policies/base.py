@@ -8,7 +8,6 @@ its graph (`protocol`) and its quotients; the rest follows. A policy never sees 
 from __future__ import annotations
 
 import contextlib
-import re
 from abc import abstractmethod
 from collections.abc import Iterator
 from functools import cached_property
@@ -31,6 +30,7 @@ from blowfish_fast.errors import DomainError, PolicyError, SizeError
 
 from .constraints import Constraints
 from .drawing import draw_graph, is_small
+from .promises import Spent, beyond_factor
 from .protocol import (
     ABSENT,
     CHUNK,
@@ -42,7 +42,8 @@ from .protocol import (
     read_cells,
 )
 
-PUBLIC_TOTALS = re.compile(r"[;,] (and )?the number of people[^;]*is public[^;]*$")
+PUBLIC_TOTAL = "; the number of people is public"
+"""How a sentence ends where nobody comes or goes."""
 
 POLICIES: dict[str, type[Policy]] = {}
 """Every kind of policy and its class; a class enters when it is defined."""
@@ -442,11 +443,11 @@ class AddRemove(Policy):
     def _quotient(self, buckets: Buckets, domain: Domain) -> Policy:
         return AddRemove(domain)
 
-    def describe(self) -> str:
+    def describe_secrets(self, budget: Spent | None = None) -> str:
         """Say in plain words what stays indistinguishable."""
         return (
-            "nobody can tell, beyond a factor e^eps, whether any one person is in the "
-            "data at all (unbounded differential privacy)"
+            f"nobody can tell, {beyond_factor(budget)}, whether any one person is in "
+            "the data at all (unbounded differential privacy)"
         )
 
 
@@ -477,11 +478,6 @@ def on_one_axis(domain: Domain, name: str) -> None:
             code="policy_needs_one_attribute",
             attributes=domain.ndim,
         )
-
-
-def moves_words(policy: Policy) -> str:
-    """Say what stays indistinguishable, without the end: which totals are public."""
-    return PUBLIC_TOTALS.sub("", policy.describe())
 
 
 def values_name(domain: Domain) -> str:

@@ -14,8 +14,9 @@ from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.errors import PolicyError
 
-from .base import Policy, values_name
+from .base import PUBLIC_TOTAL, Policy, values_name
 from .projection import Band, Projection, bins_of_cells, clique_bins
+from .promises import Spent, beyond, beyond_factor
 from .protocol import Bandwidth, Change, Components, PolicyGraph
 
 
@@ -69,12 +70,16 @@ class Full(Policy):
     def _quotient(self, buckets: Buckets, domain: Domain) -> Policy:
         return Full(domain)
 
-    def describe(self) -> str:
+    def describe_secrets(self, budget: Spent | None = None) -> str:
         """Say in plain words what stays indistinguishable."""
         return (
-            "nobody can tell, beyond a factor e^eps, which of any two values a person "
-            "has; the number of people is public (bounded differential privacy)"
+            f"nobody can tell, {beyond_factor(budget)}, which of any two values a "
+            "person has"
         )
+
+    def describe_totals(self) -> str:
+        """Say which totals are public."""
+        return f"{PUBLIC_TOTAL} (bounded differential privacy)"
 
 
 class Blocks(Policy):
@@ -203,13 +208,17 @@ class Blocks(Policy):
     def _bin_pairs(self, labels: IntArray, bins: int) -> Iterator[IntArray]:
         yield from clique_bins(self.labels, labels, bins)
 
-    def describe(self) -> str:
+    def describe_secrets(self, budget: Spent | None = None) -> str:
         """Say in plain words what stays indistinguishable."""
         return (
             f"two people whose {values_name(self.domain)} lie in one block cannot be "
-            f"told apart beyond e^eps; which of the {self.sizes.size:,} blocks holds a "
-            "person is not protected, and the number of people in each is public"
+            f"told apart {beyond(budget)}; which of the {self.sizes.size:,} blocks "
+            "holds a person is not protected"
         )
+
+    def describe_totals(self) -> str:
+        """Say which totals are public."""
+        return ", and the number of people in each is public"
 
     def __repr__(self) -> str:
         return f"Blocks({self.domain!r}, {self.sizes.size:,} blocks)"

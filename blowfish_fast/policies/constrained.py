@@ -25,6 +25,7 @@ from .constraints import Constraints, MarginalConstraints, RectangleConstraints
 from .presence import SameGraph
 from .product import Attribute
 from .projection import Band
+from .promises import Spent, shared
 from .protocol import ABSENT, as_keys
 from .threshold import Threshold
 
@@ -129,7 +130,7 @@ class Constrained(SameGraph):
         seen._whole, seen._bins = whole, inner
         return seen
 
-    def describe(self) -> str:
+    def describe_secrets(self, budget: Spent | None = None) -> str:
         """Say in plain words what stays indistinguishable."""
         bound = "" if self.chains.exact else " (a bound)"
         together = (
@@ -138,9 +139,9 @@ class Constrained(SameGraph):
             else f"up to {self.group_size:,} records{bound} then move together"
         )
         return (
-            f"{self.base.describe()}; all this also towards someone who knows "
+            f"{self.base.describe(budget)}; all this also towards someone who knows "
             f"{self.constraints.describe()}: {together}, and every release spends "
-            f"eps / {self.group_size:,} on the policy without that knowledge"
+            f"{shared(budget, self.group_size)} on the policy without that knowledge"
         )
 
     @property

@@ -15,7 +15,8 @@ from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.errors import PolicyError, SizeError
 
-from .base import Policy, values_name
+from .base import PUBLIC_TOTAL, Policy, values_name
+from .promises import Spent, at_distance, beyond, beyond_factor
 from .protocol import ABSENT, Bandwidth, Change, Components, as_keys
 
 MOST_JOINED_EDGES = 2**22
@@ -150,7 +151,7 @@ class Graph(Policy):
         ends = bins[np.column_stack(self._ends())]
         return Graph(domain, ends[ends[:, 0] != ends[:, 1]])
 
-    def describe(self) -> str:
+    def describe_secrets(self, budget: Spent | None = None) -> str:
         """Say in plain words what stays indistinguishable."""
         name = values_name(self.domain)
         theta = self._threshold_beside_extras()
@@ -159,9 +160,8 @@ class Graph(Policy):
             apart = "neighbouring cells" if theta == 1 else f"cells up to {theta} apart"
             return (
                 f"two people whose {name} lie in {apart}, and any two of whom one is "
-                f"in the cell {extras}, cannot be told apart beyond e^eps; others, "
-                "e^(eps*d), with d the number of such steps between them; the number "
-                "of people is public"
+                f"in the cell {extras}, cannot be told apart {beyond(budget)}; others, "
+                f"{at_distance(budget)}, with d the number of such steps between them"
             )
         bottom = int(self.bottom_cells().sum())
         moves = self.edge_count - bottom
@@ -169,15 +169,20 @@ class Graph(Policy):
         if moves:
             parts.append(
                 f"two people whose {name} are joined by one of the {moves:,} edges of "
-                "the policy graph cannot be told apart beyond e^eps; d edges apart, "
-                "e^(eps*d); without a path between them, not protected from each other"
+                f"the policy graph cannot be told apart {beyond(budget)}; d edges "
+                f"apart, {at_distance(budget)}; without a path between them, not "
+                "protected from each other"
             )
         if bottom:
             parts.append(
                 f"for {bottom:,} of the {self.domain.size:,} {name} nobody can tell, "
-                "beyond a factor e^eps, whether a person who has it is in the data"
+                f"{beyond_factor(budget)}, whether a person who has it is in the data"
             )
         return "; ".join(parts) or "nothing is a secret: the policy graph has no edges"
+
+    def describe_totals(self) -> str:
+        """Say which totals are public."""
+        return PUBLIC_TOTAL if self._threshold_beside_extras() else ""
 
     def _threshold_beside_extras(self) -> int:
         """Return how far apart ordered cells are joined, extra cells to all; else 0."""

@@ -23,7 +23,8 @@ from blowfish_fast.data.domain import AxisView, Domain, WideDomain
 from blowfish_fast.data.persons import Bound, read_at_most, units_per_person
 from blowfish_fast.errors import PolicyError
 
-from .base import AddRemove, Policy, from_dict, moves_words
+from .base import AddRemove, Policy, from_dict
+from .promises import Spent, at_length, beyond_factor
 from .protocol import ABSENT, PersonRule, PolicyGraph, implies
 
 
@@ -171,9 +172,10 @@ class WithAbsent(OverAnyGraph):
     def _over(self, base: Policy) -> WithAbsent:
         return WithAbsent(base, self.absent_length)
 
-    def describe(self) -> str:
+    def describe_secrets(self, budget: Spent | None = None) -> str:
         """Say in plain words what stays indistinguishable."""
-        return f"{moves_words(self.base)}; {presence_words(self.absent_length)}"
+        moves = self.base.describe_secrets(budget)
+        return f"{moves}; {presence_words(self.absent_length, budget)}"
 
     @property
     def neighbours(self) -> str:
@@ -202,12 +204,16 @@ def appearing_words(length: Fraction) -> str:
     return f"is added or removed{steps}"
 
 
-def presence_words(length: Fraction) -> str:
+def presence_words(length: Fraction, budget: Spent | None = None) -> str:
     """Say what is promised about someone's presence."""
-    factor = "e^eps" if length == 1 else f"e^({float(length):g}*eps)"
+    limit = beyond_factor(budget)
+    if length != 1:
+        in_epsilon = budget is None or budget.power == 1
+        factor = "a factor " if in_epsilon else ""
+        limit = f"beyond {factor}{at_length(budget, length)}"
     return (
-        "whether a person is in the data at all cannot be told beyond a factor "
-        f"{factor}, and the number of people is not public"
+        f"whether a person is in the data at all cannot be told {limit}, and the "
+        "number of people is not public"
     )
 
 
@@ -334,7 +340,7 @@ class PerPerson(OverAnyGraph):
                 received=f"data with {bound.words()}",
             )
 
-    def describe(self) -> str:
+    def describe_secrets(self, budget: Spent | None = None) -> str:
         """Say in plain words what stays indistinguishable."""
         name = "" if self.person is None else f" (column {self.person})"
         if self.at_most is None:
@@ -345,8 +351,8 @@ class PerPerson(OverAnyGraph):
             counted += ", and each person counts once"
         public = "; how many records a person has is public"
         return (
-            f"{self.base.describe()}; this holds for one person{name} with all her "
-            f"records: {counted}{'' if self.has_bottom else public}"
+            f"{self.base.describe(budget)}; this holds for one person{name} with all "
+            f"her records: {counted}{'' if self.has_bottom else public}"
         )
 
     @property

@@ -15,9 +15,10 @@ from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.data.domain import AxisView, Domain, WideDomain
 from blowfish_fast.errors import PolicyError
 
-from .base import Policy, from_dict, moves_words
+from .base import PUBLIC_TOTAL, Policy, from_dict
 from .blocks import Full
 from .projection import Projection, clique_bins, labels_along, only_axis
+from .promises import Spent, at_distance, beyond
 from .protocol import (
     CHUNK,
     Bandwidth,
@@ -28,10 +29,14 @@ from .protocol import (
     refuse_long_walk,
 )
 
-BY_ATTRIBUTE = (
-    "two people who differ in one attribute along one edge of its policy cannot be "
-    "told apart beyond e^eps; with d edges in all, e^(eps*d). By attribute: "
-)
+
+def by_attribute(budget: Spent | None) -> str:
+    """Return how a promise begins that is made attribute by attribute."""
+    return (
+        "two people who differ in one attribute along one edge of its policy cannot be "
+        f"told apart {beyond(budget)}; with d edges in all, {at_distance(budget)}. By "
+        "attribute: "
+    )
 
 
 class Product(Policy):
@@ -207,7 +212,7 @@ class Product(Policy):
                 first, second = lines[:, moves[:, 0]], lines[:, moves[:, 1]]
                 yield bin_keys(first.reshape(-1), second.reshape(-1), bins)
 
-    def describe(self) -> str:
+    def describe_secrets(self, budget: Spent | None = None) -> str:
         """Say in plain words what stays indistinguishable."""
         parts: list[str] = []
         own = iter(self.domain.names)
@@ -216,8 +221,12 @@ class Product(Policy):
             pairs = [(name, next(own)) for name in one.domain.names]
             names = [name or other or "" for name, other in pairs if name or other]
             who = " and ".join(names) or f"attribute {len(parts) + 1}"
-            parts.append(f"in {who}, {moves_words(one)}")
-        return f"{BY_ATTRIBUTE}{'; '.join(parts)}; the number of people is public"
+            parts.append(f"in {who}, {one.describe_secrets(budget)}")
+        return by_attribute(budget) + "; ".join(parts)
+
+    def describe_totals(self) -> str:
+        """Say which totals are public."""
+        return PUBLIC_TOTAL
 
     def _parameters(self) -> dict[str, Any]:
         return {"factors": [one.to_dict() for one in self.factors]}
@@ -261,14 +270,14 @@ class Attribute(Product):
             return None
         return Attribute(domain).derive_from(self)
 
-    def describe(self) -> str:
+    def describe_secrets(self, budget: Spent | None = None) -> str:
         """Say in plain words what stays indistinguishable."""
         names = [name for name in self.domain.names if name is not None]
         listed = f" ({', '.join(names)})" if names else ""
         return (
             f"two people who differ in a single attribute{listed} cannot be told apart "
-            "beyond e^eps, whatever its two values; in d attributes, e^(eps*d); the "
-            "number of people is public"
+            f"{beyond(budget)}, whatever its two values; in d attributes, "
+            f"{at_distance(budget)}"
         )
 
     _parameters = Policy._parameters

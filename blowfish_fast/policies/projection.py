@@ -18,6 +18,7 @@ from blowfish_fast.errors import PolicyError, SizeError
 
 from .base import Policy, from_dict, on_one_axis
 from .graph import Graph, Rows
+from .promises import Spent, at_distance, beyond
 from .protocol import (
     MOST_LISTED,
     Bandwidth,
@@ -117,14 +118,17 @@ class Band(Policy):
             return Projection(self, buckets)
         return Band(domain, bins_of_cells(self.far[buckets.edges[1:] - 1], buckets))
 
-    def describe(self) -> str:
+    def describe_secrets(self, budget: Spent | None = None) -> str:
         """Say in plain words what stays indistinguishable."""
         return (
             "two people in cells that lie close along the line cannot be told apart "
-            f"beyond e^eps (each cell reaches up to {self.longest_edge()} cells on); "
-            "d such steps apart, e^(eps*d); the number of people in each connected "
-            "stretch is public"
+            f"{beyond(budget)} (each cell reaches up to {self.longest_edge()} cells "
+            f"on); d such steps apart, {at_distance(budget)}"
         )
+
+    def describe_totals(self) -> str:
+        """Say which totals are public."""
+        return "; the number of people in each connected stretch is public"
 
 
 class Projection(Graph):
@@ -226,9 +230,14 @@ class Projection(Graph):
     def _quotient(self, buckets: Buckets, domain: Domain) -> Policy:
         return self.source._quotient(self.bins.then(buckets), domain)
 
-    def describe(self) -> str:
+    def describe_secrets(self, budget: Spent | None = None) -> str:
         """Say in plain words what stays indistinguishable."""
-        return f"seen through {self.bins.count:,} bins: {self.source.describe()}"
+        secrets = self.source.describe_secrets(budget)
+        return f"seen through {self.bins.count:,} bins: {secrets}"
+
+    def describe_totals(self) -> str:
+        """Say which totals are public."""
+        return self.source.describe_totals()
 
     @property
     def neighbours(self) -> str:

@@ -20,6 +20,8 @@ from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.data.domain import AxisView, Domain, WideDomain
 from blowfish_fast.errors import PolicyError, SizeError
 
+from .promises import Spent
+
 ABSENT = -1
 """The number of the node "absent" in edge lists."""
 
@@ -111,8 +113,19 @@ class PolicyGraph(ABC):
         """Return the largest change along a move, of values of shape (lines, cells)."""
 
     @abstractmethod
-    def describe(self) -> str:
-        """Say in plain words what stays indistinguishable."""
+    def describe_secrets(self, budget: Spent | None = None) -> str:
+        """Say what stays indistinguishable, in the currency of a budget."""
+
+    def describe_totals(self) -> str:
+        """Say which totals are public, as the end of a sentence; "" for none."""
+        return ""
+
+    def describe(self, budget: Spent | None = None) -> str:
+        """Say in plain words what stays indistinguishable, and which totals are public.
+
+        Without a budget it is said in epsilon; what was paid in rho promises rho.
+        """
+        return self.describe_secrets(budget) + self.describe_totals()
 
     @property
     @abstractmethod

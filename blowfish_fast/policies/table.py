@@ -18,10 +18,11 @@ from blowfish_fast._support.validation import malformed_as
 from blowfish_fast.data.domain import AxisView, Domain, WideDomain
 from blowfish_fast.errors import PolicyError
 
-from .base import AddRemove, Policy, from_dict, moves_words
+from .base import PUBLIC_TOTAL, AddRemove, Policy, from_dict
 from .blocks import Full
 from .presence import WithAbsent, appearing_words, as_length, presence_words
-from .product import BY_ATTRIBUTE, Product, seen_by_factors
+from .product import Product, by_attribute, seen_by_factors
+from .promises import Spent, at_length, beyond_factor
 from .protocol import PolicyGraph
 
 
@@ -202,33 +203,41 @@ class TablePolicy(Policy):
             map(Policy.implies, self._factors, other._factors)
         )
 
-    def describe(self) -> str:
+    def describe_secrets(self, budget: Spent | None = None) -> str:
         """Say in plain words what stays indistinguishable."""
         if self.presence == "only":
             return (
-                "nobody can tell, beyond a factor e^eps, whether any one person is in "
-                "the data at all, nor, beyond e^(2*eps), which of any two records she "
-                "has (unbounded differential privacy)"
+                f"nobody can tell, {beyond_factor(budget)}, whether any one person is "
+                f"in the data at all, nor, beyond {at_length(budget, 2)}, which of any "
+                "two records she has (unbounded differential privacy)"
             )
         if self.absent_length is None:
-            whole = " (bounded differential privacy)" if self._stated is None else ""
-            return f"{self._describe_moves()}; the number of people is public{whole}"
-        return f"{self._describe_moves()}; {presence_words(self.absent_length)}"
+            return self._describe_moves(budget)
+        presence = presence_words(self.absent_length, budget)
+        return f"{self._describe_moves(budget)}; {presence}"
 
-    def _describe_moves(self) -> str:
+    def describe_totals(self) -> str:
+        """Say which totals are public."""
+        if self.presence == "only" or self.absent_length is not None:
+            return ""
+        whole = " (bounded differential privacy)" if self._stated is None else ""
+        return f"{PUBLIC_TOTAL}{whole}"
+
+    def _describe_moves(self, budget: Spent | None) -> str:
         if self.by_attribute is None:
             return (
-                "nobody can tell, beyond a factor e^eps, which of any two records a "
+                f"nobody can tell, {beyond_factor(budget)}, which of any two records a "
                 "person has"
             )
         parts = [
-            f"in {name}, {moves_words(one) if one.has_moves else 'values are public'}"
+            f"in {name}, "
+            f"{one.describe_secrets(budget) if one.has_moves else 'values are public'}"
             for name, one in self.by_attribute.items()
         ]
         others = [name for name in self.domain.names if name not in self.by_attribute]
         if others:
             parts.append(f"in {', '.join(map(str, others))}, any value to any other")
-        return BY_ATTRIBUTE + "; ".join(parts)
+        return by_attribute(budget) + "; ".join(parts)
 
     @property
     def neighbours(self) -> str:

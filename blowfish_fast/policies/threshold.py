@@ -18,8 +18,9 @@ from blowfish_fast.data.domain import Domain
 from blowfish_fast.errors import InputError, PolicyError, SizeError
 
 from . import grid_steps
-from .base import Policy, on_one_axis, values_name
+from .base import PUBLIC_TOTAL, Policy, on_one_axis, values_name
 from .projection import Band, Projection, bins_of_cells, labels_along, only_axis
+from .promises import Spent, at_distance, beyond
 from .protocol import MOST_LISTED, Bandwidth, Change, PolicyGraph, bin_keys
 
 MOST_STEPS = 2**22
@@ -257,7 +258,7 @@ class Threshold(Policy):
         for pair in grid_steps.step_pairs(labels.reshape(self.domain.shape), steps):
             yield bin_keys(*pair, bins)
 
-    def describe(self) -> str:
+    def describe_secrets(self, budget: Spent | None = None) -> str:
         """Say in plain words what stays indistinguishable."""
         name, width = values_name(self.domain), self._cell_width()
         if width is not None:
@@ -268,10 +269,14 @@ class Threshold(Policy):
             how = "" if self._on_line else f" ({METRIC_WORDS[self.metric]})"
             close, step = f"lie at most {cells} apart{how}", "such steps"
         return (
-            f"two people whose {name} {close} cannot be told apart beyond e^eps; "
-            f"farther apart, e^(eps*d), with d the number of {step} between them; the "
-            "number of people is public"
+            f"two people whose {name} {close} cannot be told apart {beyond(budget)}; "
+            f"farther apart, {at_distance(budget)}, with d the number of {step} "
+            "between them"
         )
+
+    def describe_totals(self) -> str:
+        """Say which totals are public."""
+        return PUBLIC_TOTAL
 
     def _cell_width(self) -> float | None:
         if self.unit == "value":
@@ -327,12 +332,12 @@ class Line(Threshold):
     def _quotient(self, buckets: Buckets, domain: Domain) -> Policy:
         return Line(domain) if buckets.order is None else Projection(self, buckets)
 
-    def describe(self) -> str:
+    def describe_secrets(self, budget: Spent | None = None) -> str:
         """Say in plain words what stays indistinguishable."""
         return (
             f"two people whose {values_name(self.domain)} lie in neighbouring cells "
-            "cannot be told apart beyond e^eps; d cells apart, e^(eps*d); the number "
-            "of people is public"
+            f"cannot be told apart {beyond(budget)}; d cells apart, "
+            f"{at_distance(budget)}"
         )
 
     __repr__ = Policy.__repr__

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import re
 import secrets
 import weakref
 from dataclasses import dataclass, field
@@ -80,7 +79,7 @@ class Guarantee(Paid):
         return cls(
             Budget.of(budget),
             _policy_data(policy),
-            promise_words(policy.describe(), Budget.of(budget).power),
+            policy.describe(Budget.of(budget)),
             policy.neighbours,
             secure,
             notes,
@@ -153,26 +152,6 @@ class Guarantee(Paid):
 def new_identity(guarantee: Guarantee) -> str:
     """Return what tells draws of secure noise apart; "" for seeded noise."""
     return secrets.token_hex(16) if guarantee.secure else ""
-
-
-def promise_words(words: str, power: int) -> str:
-    """Return what a policy promises; paid in rho, without factors of epsilon."""
-    if power == 1:
-        return words
-    for factor, limit in (
-        ("beyond a factor e^eps", "beyond what rho allows"),
-        ("a factor e^(eps*d)", "rho d^2"),
-        ("e^(eps*d)", "rho d^2"),
-        ("beyond e^eps", "beyond what rho allows"),
-        ("e^eps", "rho"),
-    ):
-        words = words.replace(factor, limit)
-
-    def squared(factor: re.Match[str]) -> str:
-        return f"{float(factor[2]) ** 2:g} rho"
-
-    words = re.sub(r"(a factor )?e\^\(([\d.]+)\*eps\)", squared, words)
-    return re.sub(r"\beps / ([\d,]+)", r"rho / \1^2", words)
 
 
 def odds_sentence(budget: Budget) -> str:

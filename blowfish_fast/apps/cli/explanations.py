@@ -23,7 +23,7 @@ from blowfish_fast.mechanisms.registry import (
     is_outside,
 )
 from blowfish_fast.policies import Policy
-from blowfish_fast.release.guarantee import promise_words, recipe_name
+from blowfish_fast.release.guarantee import recipe_name
 from blowfish_fast.release.release import Release
 from blowfish_fast.release.sparse_release import SparseRelease
 from blowfish_fast.release.table_errors import TableErrors
@@ -105,7 +105,7 @@ def secret_section(policy: Policy, budget: Budget) -> Section:
     return Section(
         "What stays secret",
         [
-            _sentence(promise_words(policy.describe(), budget.power)),
+            _sentence(policy.describe(budget)),
             f"Two databases count as neighbours when {policy.neighbours}.",
         ],
     )

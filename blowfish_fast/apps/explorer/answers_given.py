@@ -13,7 +13,7 @@ from blowfish_fast.accounting.statements import Entry
 from blowfish_fast.errors import IntervalError
 from blowfish_fast.measure.budgets import Budget, Paid
 from blowfish_fast.release.grants import Scope, shown_counts
-from blowfish_fast.release.guarantee import odds_sentence, promise_words
+from blowfish_fast.release.guarantee import odds_sentence
 from blowfish_fast.release.release import Release
 from blowfish_fast.workloads import Workload
 
@@ -201,8 +201,7 @@ def _promise(budget: Budget, layout: Layout, *, exact: bool) -> str:
             "Exact and free: no edge of the policy changes these numbers, so they are "
             "public."
         )
-    told = promise_words(layout.policy_words, budget.power)
-    words = f"With {budget.words()}: {told}."
+    words = f"With {budget.words()}: {layout.table.promise(budget)}."
     if budget.power == 2:
         words += f" {odds_sentence(budget)}"
     if isinstance(cost, Accuracy):

@@ -27,8 +27,8 @@ from blowfish_fast.policies import (
     TablePolicy,
     Threshold,
     join_extra_cells,
-    moves_words,
 )
+from blowfish_fast.policies.promises import Spent
 
 from .wording import plain_errors
 
@@ -46,6 +46,14 @@ class ExtraCells(NamedTuple):
 
     promise: str
     cost: str
+    promise_in_rho: str | None = None
+    """The promise where it is another sentence in rho."""
+
+    def promised(self, budget: Spent) -> str:
+        """Return the promise in the currency of a budget."""
+        if budget.power == 2 and self.promise_in_rho is not None:
+            return self.promise_in_rho
+        return self.promise
 
 
 EXTRAS: dict[Joined, ExtraCells] = {
@@ -53,6 +61,8 @@ EXTRAS: dict[Joined, ExtraCells] = {
         "Nobody can tell a missing value from any value that is there, beyond e^eps.",
         "Any two values are then two steps apart, so a threshold gains at most a "
         "factor of 2 in epsilon.",
+        "Nobody can tell a missing value from any value that is there, beyond what rho "
+        "allows.",
     ),
     "end": ExtraCells(
         "A missing value counts as one step beyond the last: it is told from the last "
@@ -406,12 +416,12 @@ class TableSpec(Model):
             return table
         return PerPerson(table, self.at_most, person=self.person)
 
-    def promise(self) -> str:
+    def promise(self, budget: Spent | None = None) -> str:
         """Say what stays indistinguishable, in the units of the attributes."""
-        told = self.policy().describe()
+        told = self.policy().describe(budget)
         for name, one in self.policies.items():
             spec = self.attribute(name)
-            moves = moves_words(one.over(spec))
+            moves = one.over(spec).describe_secrets(budget)
             told = told.replace(f"in {name}, {moves}", f"in {name}, {one.words(spec)}")
         return told
 

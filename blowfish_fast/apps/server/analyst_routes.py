@@ -8,6 +8,7 @@ from fastapi import APIRouter, HTTPException, Query, Response
 from pydantic import Field
 from pydantic_core import to_json
 
+from blowfish_fast.accounting.composition import Currency
 from blowfish_fast.apps.explorer.catalog import (
     EXTRAS,
     AttributeSpec,
@@ -19,7 +20,6 @@ from blowfish_fast.apps.explorer.catalog import (
 from blowfish_fast.apps.explorer.exploration import Explorer
 from blowfish_fast.apps.explorer.questions import Part, Question, StatedBudget
 from blowfish_fast.errors import BlowfishError
-from blowfish_fast.release.guarantee import promise_words
 
 from .access import Person, Visit
 from .policy_pictures import policy_picture
@@ -43,19 +43,19 @@ class Asking(Model):
 def describe_table(explorer: Explorer, visit: Visit) -> dict[str, Any]:
     """Return what is public about a table, for JSON."""
     table, ledger = explorer.table, explorer.ledger
-    total, about, power = ledger.budget.amount, ledger.about, ledger.currency.power
+    total, about = ledger.budget.amount, ledger.about
     share = ledger.allotments().get(visit.who.name)
     granted = total if visit.payer is None else share.granted if share else 0
     return {
         **table.model_dump(include=PUBLIC),
         "attributes": [
-            describe_attribute(one, table, power) for one in table.attributes
+            describe_attribute(one, table, ledger.currency) for one in table.attributes
         ],
         "policies": {
             name: one.model_dump(exclude_none=True)
             for name, one in table.policies.items()
         },
-        "promise": promise_words(table.promise(), power),
+        "promise": table.promise(ledger.currency),
         "currency": ledger.currency.name,
         "budget": float(total),
         ledger.currency.name: float(total),
@@ -72,13 +72,13 @@ def describe_table(explorer: Explorer, visit: Visit) -> dict[str, Any]:
 
 
 def describe_attribute(
-    one: AttributeSpec, table: TableSpec, power: int
+    one: AttributeSpec, table: TableSpec, currency: Currency
 ) -> dict[str, Any]:
     """Return what is public about an attribute, and what it says of missing values."""
     (axis,) = one.domain().attributes
     # Until a policy of the attribute is stated, all its cells are joined.
     joined = one.extras_joined if one.name in table.policies else "all"
-    told = promise_words(EXTRAS[joined].promise, power) if axis.extras else None
+    told = EXTRAS[joined].promised(currency) if axis.extras else None
     return {
         **one.model_dump(mode="json", exclude_none=True),
         "kind": one.kind,

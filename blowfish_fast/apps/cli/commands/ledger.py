@@ -215,8 +215,6 @@ def open_ledger(path: Path) -> bf.Ledger:
 
 
 def _show_status(path: Path, *, as_json: bool) -> None:
-    from blowfish_fast.release.guarantee import promise_words
-
     with open_ledger(path) as book:
         shares, currency = book.allotments(), book.currency
         found: dict[str, Any] = {
@@ -235,7 +233,7 @@ def _show_status(path: Path, *, as_json: bool) -> None:
                 for analyst, one in shares.items()
             },
             "domain": repr(book.policy.domain),
-            "promise": promise_words(book.policy.describe(), currency.power),
+            "promise": book.policy.describe(currency),
             "policy": book.policy.to_dict(),
             "about": book.about,
         }
