@@ -59,6 +59,7 @@ __getattr__, __dir__, __all__ = attach(
         "plotting": "",
         "policies": "",
         "release.chosen_release": "ChosenTablesRelease",
+        "release.ranges_release": "RangesRelease",
         "release.release": "Release",
         "release.sparse_release": "SparseRelease",
         "release.tables_release": "TablesRelease",

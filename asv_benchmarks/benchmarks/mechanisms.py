@@ -84,6 +84,23 @@ class SparseCells(Timed):
         return lambda: mechanism.release(data)
 
 
+class WideRanges(Timed):
+    """CPU time of 10^4 ranges of 2^60 cells, of which so many are filled."""
+
+    params: ClassVar[list[Any]] = [[10**4] if SMALL else [10**5, 10**6, 10**7]]
+
+    def prepare(self, filled: int) -> Call:
+        domain: Any = WideDomain(2**60, names="time")
+        generator = np.random.default_rng(1)
+        moments = generator.integers(0, 2**60, filled)
+        data = SparseHistogram.from_records(domain, {"time": moments})
+        starts = generator.integers(0, 2**59, 10**4)
+        ends = starts + generator.integers(1, 2**58, starts.size)
+        asked = workloads.Ranges(domain, starts, ends)
+        mechanism = Dawa(policies.AddRemove(domain), asked, epsilon=EPSILON)
+        return lambda: mechanism.release(data)
+
+
 class FixedCost(Timed):
     """CPU time around the noise, on domains so small that it is nearly all of it."""
 

@@ -47,6 +47,7 @@ from blowfish_fast.mechanisms.registry import outside_parts
 from blowfish_fast.policies import Policy
 from blowfish_fast.release.certificates import Certificate
 from blowfish_fast.release.chosen_release import read_tables
+from blowfish_fast.release.ranges_release import RangesRelease
 from blowfish_fast.release.release import Release
 from blowfish_fast.release.sparse_release import SparseRelease
 from blowfish_fast.release.tables_release import TablesRelease
@@ -440,8 +441,9 @@ def read_release(answer: bytes) -> Any:
         raise FailedDrawError
     if TablesRelease.is_file(answer):
         return read_tables(answer)
-    if SparseRelease.is_file(answer):
-        return SparseRelease.from_bytes(answer)
+    for kind_of_file in (SparseRelease, RangesRelease):
+        if kind_of_file.is_file(answer):
+            return kind_of_file.from_bytes(answer)
     if Certificate.is_file(answer):
         return Certificate.from_bytes(answer)
     kind = Release if answer.startswith(ZIP) else KMeansRelease

@@ -381,9 +381,18 @@ class Domain(Attributes):
 class WideDomain(Attributes):
     """A product of attributes with more cells than memory could hold.
 
-    Built with ``WideDomain.product(ages, incomes, towns, ...)``. `Contingency`
-    publishes tables over it, a `SparseHistogram` counts its cells, and policies of
-    whole records are stated over it; everything else takes a marginal or coarser cells.
+    Built with ``WideDomain.product(ages, incomes, towns, ...)``, or as a number of
+    cells in order, ``WideDomain(2**60, names="time")``, whose values are the numbers
+    from 0 on. A `SparseHistogram` counts its cells; `Contingency` publishes tables over
+    it, `SparseLaplace` lists heavy cells, and `Dawa` answers ranges of one attribute.
+    Everything else takes a marginal or coarser cells.
+
+    Parameters
+    ----------
+    shape : int or sequence of int
+        Number of cells of each attribute.
+    names : str or sequence of str, optional
+        Names of the attributes.
 
     Examples
     --------
@@ -396,6 +405,12 @@ class WideDomain(Attributes):
     __slots__ = ()
 
     _most = None
+
+    def __init__(
+        self, shape: int | Sequence[int], names: str | Sequence[str] | None = None
+    ) -> None:
+        sizes = _sizes(shape)
+        self._set(tuple(map(Axis, sizes, _labels(names, len(sizes)))))
 
     def marginal(self, names: Any) -> Domain | WideDomain:
         """Return the domain of some attributes: a `Domain` where it fits."""

@@ -17,10 +17,12 @@ from blowfish_fast import kernels
 from blowfish_fast._support.typing import FloatArray
 from blowfish_fast._support.validation import as_choice, as_number
 from blowfish_fast.data.buckets import Buckets, cell_order
+from blowfish_fast.data.domain import is_wide
 from blowfish_fast.errors import InputError
 from blowfish_fast.measure.budgets import Budget
 from blowfish_fast.measure.handle import Handle, Measurement, can_select
 from blowfish_fast.measure.selectors.partitions import (
+    Descent,
     DyadicRectangles,
     DyadicTree,
     Partition,
@@ -39,6 +41,9 @@ from blowfish_fast.measure.strategies.trees.tree_weights import (
     tuned_tree,
 )
 from blowfish_fast.policies import AddRemove, Policy
+from blowfish_fast.release.guarantee import Guarantee, new_identity
+from blowfish_fast.release.ranges_release import RangesRelease
+from blowfish_fast.release.release import Release
 from blowfish_fast.workloads import (
     Identity,
     Rectangles,
@@ -52,10 +57,12 @@ from .base import (
     Example,
     Mechanism,
     Outcome,
+    _version,
     read_partition,
     striped,
 )
 from .maps.grids import AdaptiveGrid
+from .wide_data import check_unfitted, check_wide, filled_cells
 
 StrategyName = Literal["greedy", "uniform", "geometric", "cells"]
 Fit = Literal["best", "non_negative", "shrink"]
@@ -95,8 +102,9 @@ class Dawa(Mechanism):
     partition : "best", None or Partition
         How buckets are chosen; "best", fixed on the benchmark data, is
         `DyadicRectangles` on two attributes of at most 2^22 cells, and `DyadicTree`
-        otherwise, along a Hilbert curve where there are several. Where rectangles of a
-        map are asked, it first spends 1 to 7 % of epsilon, 12 % where there are few
+        otherwise, along a Hilbert curve where there are several; on a `WideDomain`
+        of one attribute it is `Descent`, which alone serves there. Where rectangles of
+        a map are asked, it first spends 1 to 7 % of epsilon, 12 % where there are few
         records, on a private test whether the data are scattered, and releases an
         `AdaptiveGrid` if they are (``details["chosen"]``). Where epsilon is too small
         for the sampler, which public values tell, a map is released by the grid
@@ -145,6 +153,7 @@ class Dawa(Mechanism):
     """
 
     name = "dawa"
+    takes_wide = True
     example_case = Example(partial(striped, stripes=4, height=9))
 
     def __init__(
@@ -166,8 +175,14 @@ class Dawa(Mechanism):
         self.tests_scatter = False
         # A partition that was asked for by name is refused where it cannot be drawn;
         # the best one is another there.
+        wide = is_wide(self.domain)
         self._takes_best = isinstance(partition, str) and partition == "best"
-        if self._takes_best:
+        self._takes_best = self._takes_best and not wide
+        if wide:
+            partition = check_wide(self.domain, workload, partition)
+            check_unfitted(fit)
+            fit = None
+        elif self._takes_best:
             typical = workload.mean_cells()
             if self.domain.ndim == 2 and self.domain.size <= MOST_RECTANGLE_CELLS:
                 partition = DyadicRectangles(query_cells=typical)
@@ -235,7 +250,8 @@ class Dawa(Mechanism):
         """Divide into buckets by the partition, and measure these."""
         # Rectangles are chosen on the grid itself, everything else along its curve.
         on_grid = isinstance(self.partition, DyadicRectangles)
-        along = private if on_grid else private.coarsened(cell_order(self.domain))
+        in_order = on_grid or is_wide(self.domain)
+        along = private if in_order else private.coarsened(cell_order(self.domain))
         buckets = self._buckets(along)
         bucketed = along.coarsened(buckets)
         details: dict[str, Any] = {
@@ -250,6 +266,9 @@ class Dawa(Mechanism):
         measurement = bucketed.measure(strategy, budget=private.remaining)
         if isinstance(strategy, TreeStrategy):
             details["fan_out"] = strategy.fan_out
+        if is_wide(self.domain):
+            totals = measurement.strategy.infer(measurement.noisy, measurement.scales)
+            return Outcome(totals, [measurement], details)
         return Outcome.of(measurement, details, fit=self._fit(measurement))
 
     def _can_divide(self, private: Handle, budget: Budget) -> bool:
@@ -304,6 +323,31 @@ class Dawa(Mechanism):
             # Families of a tree over rectangles are no neighbours on the map.
             return halved_non_negative(linear, self.domain)
         return non_negative_cells(measured, linear)
+
+    def _cells(self) -> int:
+        if is_wide(self.domain) and isinstance(self.partition, Descent):
+            return min(self.domain.size, self.partition.most_buckets)
+        return super()._cells()
+
+    def _counts(self, data: Any) -> Any:
+        if is_wide(self.domain):
+            return filled_cells(self, data)
+        return super()._counts(data)
+
+    def _published(self, outcome: Outcome, guarantee: Guarantee) -> Release:
+        if not is_wide(self.domain):
+            return super()._published(outcome, guarantee)
+        wide: Any = self.domain
+        return RangesRelease(
+            domain=wide,
+            measurement=outcome.measurements[0],
+            mechanism=self.name,
+            guarantee=guarantee,
+            details=outcome.details,
+            version=_version(),
+            units=self.policy.units,
+            identity=new_identity(guarantee),
+        )
 
     def _pieces(self) -> int:
         more = AdaptiveGrid.cell_bytes - self.cell_bytes if self.tests_scatter else 0

@@ -25,10 +25,7 @@ from blowfish_fast.release.sparse_release import SparseRelease
 from blowfish_fast.workloads import Identity
 
 from .base import Example, Mechanism, Outcome, _version, repeated
-from .wide_data import filled_cells
-
-MOST_CELLS = 2**62
-"""Cells are numbered in 64 bits."""
+from .wide_data import MOST_CELLS, filled_cells
 
 MOST_LISTED = 2**22
 """Cells of a list, unless stated otherwise."""

@@ -1,4 +1,4 @@
-"""Where recipes for wide domains have their true counts read: the filled cells."""
+"""What recipes for wide domains share: true counts are read here, of filled cells."""
 
 from __future__ import annotations
 
@@ -7,9 +7,14 @@ from typing import Any
 from blowfish_fast._support.validation import quoted
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.data.sparse import FilledCells, SparseHistogram
-from blowfish_fast.errors import DomainError, InputError
+from blowfish_fast.errors import DomainError, InputError, WorkloadError
+from blowfish_fast.measure.selectors.partitions import Descent
+from blowfish_fast.workloads import Ranges, Workload
 
 from .base import Mechanism
+
+MOST_CELLS = 2**62
+"""Cells are numbered in 64 bits."""
 
 
 def filled_cells(mechanism: Mechanism, data: Any) -> FilledCells:
@@ -30,3 +35,54 @@ def filled_cells(mechanism: Mechanism, data: Any) -> FilledCells:
         received=quoted(data),
         way_out="Write SparseHistogram.from_records(domain, records)",
     )
+
+
+def check_wide(domain: Any, workload: Workload, partition: Any) -> Descent:
+    """Return the partition of a wide domain; refuse what needs its cells one by one.
+
+    Parameters
+    ----------
+    domain : WideDomain
+        Of one attribute, at most 2^62 cells.
+    workload : Workload
+        Ranges of it.
+    partition : "best" or Descent
+        How buckets are chosen.
+
+    Returns
+    -------
+    Descent
+        The one that was stated, or a plain one.
+    """
+    if domain.ndim != 1 or domain.size > MOST_CELLS:
+        raise DomainError(
+            "ranges of a wide domain are those of one attribute, of at most 2^62 cells",
+            received=f"{domain.ndim} attributes, {domain.size:,} cells",
+            way_out="Take a marginal, list heavy cells with SparseLaplace, or publish "
+            "tables with Contingency",
+        )
+    if not isinstance(workload, Ranges):
+        raise WorkloadError(
+            "of a wide domain ranges are asked, which are listed",
+            received=repr(workload),
+            way_out="Write workloads.Ranges(domain, starts, ends)",
+        )
+    if isinstance(partition, str) and partition == "best":
+        return Descent()
+    if not isinstance(partition, Descent):
+        raise InputError(
+            "cells of a wide domain are divided from its root, by partitions.Descent",
+            received=repr(partition),
+            way_out="Leave partition out, or state partitions.Descent(fan_out=...)",
+        )
+    return partition
+
+
+def check_unfitted(fit: Any) -> None:
+    """Refuse fits of single cells, which a wide domain does not list."""
+    if fit not in ("best", None):
+        raise InputError(
+            "estimates of a wide domain are totals of buckets, which no fit changes",
+            received=f"fit={fit!r}",
+            way_out="Leave fit out",
+        )

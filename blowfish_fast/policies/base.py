@@ -66,7 +66,9 @@ class Policy(PolicyGraph):
 
     parent: Policy | None
     takes_wide: ClassVar[bool] = False
-    """Whether it can be stated over a `WideDomain`, for tables of some attributes."""
+    """Whether it can be stated over a `WideDomain`, whose cells nobody lists."""
+    same_on_bins: ClassVar[bool] = False
+    """Whether it is the same policy through any bins of any attributes."""
     stated: ClassVar[tuple[str, ...]] = ()
     """What is stated beside the domain: names of parameters, kept as attributes."""
 
@@ -241,10 +243,10 @@ class Policy(PolicyGraph):
         self, columns: list[AxisView], domain: Domain | WideDomain
     ) -> Policy | None:
         kind: Any = type(self)
-        if self.takes_wide:
+        if self.same_on_bins:
             seen: Policy = kind(domain).derive_from(self)
             return seen
-        if not isinstance(domain, Domain):
+        if not isinstance(domain, Domain) or is_wide(self.domain):
             return None
         places = np.indices(self.domain.shape, sparse=True)
         labels = np.ravel_multi_index(
@@ -408,6 +410,7 @@ class AddRemove(Policy):
 
     kind = "add_remove"
     takes_wide = True
+    same_on_bins = True
 
     has_bottom = True
     has_moves = False

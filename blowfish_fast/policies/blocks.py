@@ -32,6 +32,7 @@ class Full(Policy):
 
     kind = "full"
     takes_wide = True
+    same_on_bins = True
 
     neighbours = "one record changes its value to any other"
 

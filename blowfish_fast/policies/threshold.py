@@ -14,7 +14,7 @@ from blowfish_fast import kernels
 from blowfish_fast._support.typing import BoolArray, FloatArray, IntArray
 from blowfish_fast._support.validation import as_choice, as_fraction, read_only
 from blowfish_fast.data.buckets import Buckets
-from blowfish_fast.data.domain import Domain
+from blowfish_fast.data.domain import Domain, is_wide
 from blowfish_fast.errors import InputError, PolicyError, SizeError
 
 from . import grid_steps
@@ -60,6 +60,7 @@ class Threshold(Policy):
     """
 
     kind = "threshold"
+    takes_wide = True
     stated: ClassVar[tuple[str, ...]] = ("theta", "unit", "metric")
 
     def __init__(
@@ -71,6 +72,13 @@ class Threshold(Policy):
         metric: grid_steps.Metric = "l1",
     ) -> None:
         super().__init__(domain)
+        if is_wide(domain) and (domain.ndim != 1 or unit != "cells"):
+            raise PolicyError(
+                "over a wide domain a threshold is stated in cells of one attribute",
+                received=f"{domain!r}, in {unit}",
+                way_out="Use AddRemove, Full or TablePolicy, or a domain of one "
+                "attribute",
+            )
         as_choice(unit, "unit", ("cells", "value"), PolicyError)
         as_choice(metric, "metric", tuple(METRIC_WORDS), PolicyError)
         if unit == "value" and domain.ndim != 1:

@@ -256,6 +256,10 @@ def _refuse_other_kinds(members: list[str]) -> None:
         raise ReleaseFileError(
             "the file holds a list of cells. Read it with SparseRelease.load"
         )
+    if "ranges.json" in members:
+        raise ReleaseFileError(
+            "the file holds buckets of a wide domain. Read it with RangesRelease.load"
+        )
 
 
 def pack_measurement(measurement: Measurement) -> dict[str, Any]:

@@ -38,6 +38,8 @@ class Ranges(Workload):
     array([ 6, 12])
     """
 
+    takes_wide = True
+
     def __init__(self, domain: Domain, starts: Any, ends: Any) -> None:
         super().__init__(domain)
         on_a_line(domain, type(self).__name__)

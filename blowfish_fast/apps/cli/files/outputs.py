@@ -30,6 +30,7 @@ from blowfish_fast.errors import InputError, IntervalError, ReleaseFileError
 from blowfish_fast.release.chosen_release import read_tables
 from blowfish_fast.release.file import write_bytes
 from blowfish_fast.release.guarantee import recipe_name
+from blowfish_fast.release.ranges_release import RangesRelease
 from blowfish_fast.release.release import Release
 from blowfish_fast.release.sparse_release import SparseRelease
 from blowfish_fast.release.tables_release import TablesRelease, refuse_former
@@ -67,8 +68,9 @@ STYLE = Path(__file__).with_name("page.css").read_text()
 def read_release(path: Path) -> Release:
     """Return a saved release: of all cells, of many tables, or a list of cells."""
     begin = path.read_bytes()[:64] if path.is_file() else b""
-    if SparseRelease.is_file(begin):
-        return SparseRelease.load(path)
+    for kind in (SparseRelease, RangesRelease):
+        if kind.is_file(begin):
+            return kind.load(path)
     if not TablesRelease.is_file(begin):
         return Release.load(path)
     try:

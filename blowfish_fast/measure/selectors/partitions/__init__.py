@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from .base import Partition, cost_bound, partition_cost
 from .bisection import Bisection, KBuckets
+from .descent import Descent
 from .dyadic import DyadicRectangles, DyadicTree
 from .kd_cells import GainRule, UniformityRule
 from .least_cost import LeastCost
@@ -12,6 +13,7 @@ from .noisy_sort import NoisySort, ThresholdedSort
 
 __all__ = [
     "Bisection",
+    "Descent",
     "DyadicRectangles",
     "DyadicTree",
     "GainRule",
