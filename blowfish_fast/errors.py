@@ -23,11 +23,20 @@ PYTHON: Mapping[str, Wording] = {}
 
 
 class BlowfishError(Exception):
-    """The root of every deliberate error: `rule` says what must hold.
+    """The root of every deliberate error.
 
-    `received` is what came instead, never a record; `way_out` what the caller can do.
-    `code` is a stable name of this refusal, by default that of its class, and `data`
-    are facts that another wording of it needs.
+    Parameters
+    ----------
+    rule : str, default ''
+        What must hold.
+    received : object, optional
+        What came instead, never a record.
+    way_out : str, optional
+        What the caller can do.
+    code : str, optional
+        A stable name of this refusal; that of its class by default.
+    **data : object
+        Facts that another wording of it needs.
 
     Examples
     --------
@@ -65,7 +74,17 @@ class BlowfishError(Exception):
     ) -> dict[str, str | None]:
         """Return kind, code, rule, received, way out and message, for JSON.
 
-        `wordings` replace fields by code; `show` writes a value of `data` into them.
+        Parameters
+        ----------
+        wordings : Mapping[str, Wording], default PYTHON
+            Fields that are replaced, by code.
+        show : callable
+            Writes a value of `data` into them.
+
+        Returns
+        -------
+        dict[str, str or None]
+            Plain data.
 
         Examples
         --------
@@ -79,7 +98,7 @@ class BlowfishError(Exception):
             "received": self.received,
             "way_out": self.way_out,
         }
-        data = {name: show(one) for name, one in self.data.items()}
+        data = {name: show(value) for name, value in self.data.items()}
         for name, text in wordings.get(self.code, Wording())._asdict().items():
             if text is not None:
                 fields[name] = text.format(**data) or None
@@ -91,7 +110,22 @@ class BlowfishError(Exception):
 
 
 def compose_message(rule: str, received: str | None, way_out: str | None) -> str:
-    """Return ``rule; received X. way_out``, without the parts that are None."""
+    """Return ``rule; received X. way_out``, without the parts that are None.
+
+    Parameters
+    ----------
+    rule : str
+        What must hold.
+    received : str or None
+        What came instead.
+    way_out : str or None
+        What the caller can do.
+
+    Returns
+    -------
+    str
+        The message.
+    """
     message = rule if received is None else f"{rule}; received {received}"
     return message if way_out is None else f"{message}. {way_out}"
 
@@ -99,12 +133,24 @@ def compose_message(rule: str, received: str | None, way_out: str | None) -> str
 def nearest(word: str, known: Iterable[str]) -> str:
     """Return " (did you mean ...?)" where a known word is close, else nothing.
 
+    Parameters
+    ----------
+    word : str
+        The word that was given.
+    known : Iterable[str]
+        The words that are right.
+
+    Returns
+    -------
+    str
+        A part of a message.
+
     Examples
     --------
     >>> nearest("incone", ["age", "income"])
     " (did you mean 'income'?)"
     """
-    by_small_letters = {one.lower(): one for one in known}
+    by_small_letters = {right_word.lower(): right_word for right_word in known}
     close = difflib.get_close_matches(word.lower(), list(by_small_letters), n=1)
     # A word that is known, but lacks what follows it, is no advice.
     meant = by_small_letters[close[0]] if close else word

@@ -23,7 +23,19 @@ Cost = Fraction | float
 
 
 class Currency(NamedTuple):
-    """What a ledger counts: epsilon in billionths, or rho in trillionths."""
+    """What a ledger counts: epsilon in billionths, or rho in trillionths.
+
+    Attributes
+    ----------
+    name : str
+        Its name.
+    short : str
+        Its name in short.
+    units : int
+        How many units make one.
+    power : int
+        1 for epsilon, 2 for rho.
+    """
 
     name: str
     short: str
@@ -65,8 +77,26 @@ def parallel_by_ids(
 ) -> Fraction:
     """Return what releases about disjoint sets of people cost together: the largest.
 
-    Lemma CO3. Count constraints that some edge changes tie parts to each other and are
-    refused, unless `scoped` states that each counts people of one part only.
+    Lemma CO3. Count constraints that some edge changes tie parts to each other.
+
+    Parameters
+    ----------
+    costs : Sequence[Fraction]
+        What each costs.
+    policy : Policy
+        What is secret.
+    scoped : bool, default False
+        States that each constraint counts people of one part only.
+
+    Returns
+    -------
+    Fraction
+        The largest cost.
+
+    Raises
+    ------
+    PolicyError
+        If constraints tie the parts to each other.
 
     Examples
     --------
@@ -108,9 +138,24 @@ def parallel_by_regions(
 ) -> Cost:
     """Return the exact price of releases about disjoint regions of the domain.
 
-    Lemma CO4. `inside` has the cost of each region when a record moves inside it,
-    `presence` when one enters or leaves it (infinite where the number of its records is
-    released exactly); edges join the `crossings`, "absent" the regions of `bottom`.
+    Lemma CO4.
+
+    Parameters
+    ----------
+    inside : Sequence[Cost]
+        The cost of each region when a record moves inside it.
+    presence : Sequence[Cost]
+        The cost when one enters or leaves it; infinite where the number of its records
+        is released exactly.
+    crossings : Iterable[tuple[int, int]]
+        Pairs of regions that edges join.
+    bottom : Iterable[int], default ()
+        Regions with an edge to "absent".
+
+    Returns
+    -------
+    Cost
+        The price.
 
     Examples
     --------
@@ -121,12 +166,22 @@ def parallel_by_regions(
     >>> str(joined)
     '5/6'
     """
-    moves = [presence[one] + presence[two] for one, two in crossings]
-    return max([*inside, *(presence[one] for one in bottom), *moves], default=0.0)
+    moves = [presence[first] + presence[second] for first, second in crossings]
+    return max([*inside, *(presence[first] for first in bottom), *moves], default=0.0)
 
 
 class Region(NamedTuple):
-    """Cells of a whole domain, and the policy and budget of what measures them."""
+    """Cells of a whole domain, and the policy and budget of what measures them.
+
+    Attributes
+    ----------
+    cells : object
+        The cells.
+    policy : Policy
+        The policy over them.
+    budget : Budget
+        What is spent on them.
+    """
 
     cells: Any
     policy: Policy
@@ -134,18 +189,31 @@ class Region(NamedTuple):
 
 
 def check_regions(regions: Sequence[Region], whole: Policy) -> None:
-    """Refuse regions that an edge of `whole` joins, and policies that lack an edge."""
+    """Refuse regions that an edge of `whole` joins, and policies that lack an edge.
+
+    Parameters
+    ----------
+    regions : Sequence[Region]
+        The regions.
+    whole : Policy
+        The policy over the whole domain.
+
+    Raises
+    ------
+    PolicyError
+        If releases of these regions do not compose in parallel.
+    """
     if constraints_bind(whole):
         raise PolicyError(
             "under count constraints a neighbouring database may change several "
             "regions at once",
             way_out="Release them one after the other",
         )
-    cells, labels = region_labels([one.cells for one in regions], whole)
+    cells, labels = region_labels([region.cells for region in regions], whole)
     crossings = crossing_regions(whole, labels)
     protected = [
-        protects_region(one.policy, whole, inside)
-        for one, inside in zip(regions, cells, strict=True)
+        protects_region(region.policy, whole, inside)
+        for region, inside in zip(regions, cells, strict=True)
     ]
     if crossings:
         price = _price(regions, protected, crossings, labels, whole)
@@ -169,10 +237,33 @@ def check_regions(regions: Sequence[Region], whole: Policy) -> None:
 def region_labels(
     regions: Sequence[Any], policy: Policy
 ) -> tuple[list[IntArray], IntArray]:
-    """Read the cells of regions, and number the region of every cell, the rest last."""
+    """Read the cells of regions, and number the region of every cell, the rest last.
+
+    Parameters
+    ----------
+    regions : Sequence[object]
+        The cells of each region.
+    policy : Policy
+        The policy over the whole domain.
+
+    Returns
+    -------
+    cells : list[ndarray of int64]
+        The cells of each region.
+    labels : ndarray of int64, shape (cells,)
+        The region of every cell.
+
+    Raises
+    ------
+    DomainError
+        If regions overlap, are empty, or leave the domain.
+    """
     labels = np.full(policy.domain.size, -1, dtype=np.int64)
-    listed = [as_integers(one, "cells of a region", DomainError) for one in regions]
-    cells = [one.reshape(-1) for one in listed]
+    listed = [
+        as_integers(region_cells, "cells of a region", DomainError)
+        for region_cells in regions
+    ]
+    cells = [region_cells.reshape(-1) for region_cells in listed]
     for number, region in enumerate(cells):
         if region.size == 0 or region.min() < 0 or region.max() >= labels.size:
             raise DomainError(
@@ -190,17 +281,45 @@ def region_labels(
 
 
 def crossing_regions(policy: Policy, labels: IntArray) -> list[tuple[int, int]]:
-    """Return the pairs of regions that an edge of `policy` joins."""
+    """Return the pairs of regions that an edge of `policy` joins.
+
+    Parameters
+    ----------
+    policy : Policy
+        The policy over the whole domain.
+    labels : ndarray of int64, shape (cells,)
+        The region of every cell.
+
+    Returns
+    -------
+    list[tuple[int, int]]
+        The pairs.
+    """
     quotient = policy.project(labels)
     if not quotient.has_moves:
         return []
     pairs = np.concatenate(list(quotient.edges()))
     moves = pairs[(pairs != ABSENT).all(axis=1)]
-    return [(int(one), int(two)) for one, two in moves]
+    return [(int(first), int(second)) for first, second in moves]
 
 
 def protects_region(policy: Policy, whole: Policy, cells: IntArray) -> bool:
-    """Return whether `policy`, over the region's `cells`, has all edges of `whole`."""
+    """Return whether a policy over a region has all edges of the whole.
+
+    Parameters
+    ----------
+    policy : Policy
+        The policy over the region's cells.
+    whole : Policy
+        The policy over the whole domain.
+    cells : ndarray of int64
+        The cells of the region.
+
+    Returns
+    -------
+    bool
+        Whether it has.
+    """
     if policy.person_rule != whole.person_rule:
         return False
     link: Policy | None = policy.unconstrained
@@ -234,7 +353,20 @@ def _has_edges_inside(policy: Policy, whole: Policy, cells: IntArray) -> bool:
 
 
 def presence_cost(policy: Policy, budget: Budget) -> Cost:
-    """Return what it costs that a record enters or leaves, at `budget` per edge."""
+    """Return what it costs that a record enters or leaves, at `budget` per edge.
+
+    Parameters
+    ----------
+    policy : Policy
+        The policy of a region.
+    budget : Budget
+        What an edge costs.
+
+    Returns
+    -------
+    Cost
+        The cost; infinite where nothing protects presence.
+    """
     if not policy.has_bottom:
         return math.inf
     try:

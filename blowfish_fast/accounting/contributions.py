@@ -18,7 +18,7 @@ from blowfish_fast._support.validation import (
 )
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.errors import CountsError, InputError
-from blowfish_fast.measure.budgets import Budget, Paid
+from blowfish_fast.measure.budgets import Budget, HasBudget
 from blowfish_fast.measure.handle import Handle
 from blowfish_fast.measure.selectors.selections import FirstBelow
 from blowfish_fast.mechanisms import Gaussian, Laplace, Mechanism
@@ -41,7 +41,7 @@ def candidates() -> IntArray:
     return np.unique(np.rint(STEP ** np.arange(steps)).astype(np.int64))
 
 
-class AtMost(Paid, int):
+class AtMost(HasBudget, int):
     """A number of records of a person; what it cost, and who is protected as what."""
 
     budget: Budget
@@ -196,9 +196,25 @@ def choose_at_most(
 class LostRecords(NamedTuple):
     """How many records are not counted with at most so many of a person.
 
-    Records after a person's `up_to`-th are nowhere in it. The interval holds the true
-    number with at least the stated `confidence`; `budget` was paid once for all
-    numbers that were asked together, and is 0 where the answer is exact.
+    The interval holds the true number with at least the stated confidence.
+
+    Attributes
+    ----------
+    at_most : int
+        How many records of a person are counted.
+    up_to : int
+        Records after a person's number so many are nowhere in it.
+    estimate : float
+        The estimated number.
+    low : float
+        The lower end of the interval.
+    high : float
+        The upper end.
+    confidence : float
+        How surely it holds.
+    budget : Budget
+        What was paid once for all numbers that were asked together; 0 where the answer
+        is exact.
     """
 
     at_most: int
@@ -268,25 +284,30 @@ def truncation_loss(
     (True, 0.5)
     """
     held = _as_held(records_per_person)
-    kept = np.atleast_1d(as_integers(at_most, "at_most", InputError))
+    numbers = np.atleast_1d(as_integers(at_most, "at_most", InputError))
     last, price = (
         as_whole(up_to, "up_to", 1),
         Budget.stated(epsilon=epsilon, rho=rho, delta=delta),
     )
     sure = as_confidence(confidence)
-    if kept.ndim != 1 or not kept.size or kept.min() < 1 or kept.max() >= last:
+    if (
+        numbers.ndim != 1
+        or not numbers.size
+        or numbers.min() < 1
+        or numbers.max() >= last
+    ):
         raise InputError(
             "at_most is a number of records from 1 to below up_to, or a list of them",
             received=f"at_most={at_most!r} and up_to={up_to!r}",
         )
-    borders = np.unique(np.append(kept, last))
+    borders = np.unique(np.append(numbers, last))
     ranks = Domain(borders.size - 1)
     counts = _records_between(held, borders)
-    places = np.searchsorted(borders, kept)
+    places = np.searchsorted(borders, numbers)
     tails = Ranges(ranks, places, np.full(places.size, ranks.size))
     if _is_public(policy, ledger):
-        found = tails.answer(counts)
-        bounds = np.column_stack([found, found])
+        lost = tails.answer(counts)
+        bounds = np.column_stack([lost, lost])
         price *= 0
     else:
         asked = _payable(AddRemove(ranks), last - int(borders[0]), ledger)
@@ -294,12 +315,12 @@ def truncation_loss(
         release = _pay(
             noise(asked, Identity(ranks), epsilon=price), counts, ledger, request, rng
         )
-        found = release.answer(tails)
+        lost = release.answer(tails)
         bounds = release.intervals(tails, sure, of="truth")
     return tuple(
-        LostRecords(k, last, float(one), low, high, sure, price)
-        for k, one, (low, high) in zip(
-            kept.tolist(), found, bounds.tolist(), strict=True
+        LostRecords(k, last, float(estimate), low, high, sure, price)
+        for k, estimate, (low, high) in zip(
+            numbers.tolist(), lost, bounds.tolist(), strict=True
         )
     )
 

@@ -59,8 +59,14 @@ MOST_STEPS = 2**24
 class Session:
     """Interactive questions about one histogram, paid from one ledger.
 
-    `data` lies over the domain of the ledger's policy. The session keeps it: hand out
-    answers, not the session.
+    The session holds the data: hand out answers, not the session.
+
+    Parameters
+    ----------
+    ledger : Ledger
+        What pays.
+    data : Histogram or array-like
+        The true counts, over the domain of the ledger's policy.
 
     Examples
     --------
@@ -191,16 +197,33 @@ class Session:
         return question.ask(budget, request, rng)[()]
 
     def partition(self, name: str | int, bins: Any = None, /, **named: Any) -> Parts:
-        """Divide the records by the cells of an attribute, or by `bins` of it.
+        """Divide the records by the cells of an attribute, or by bins of it.
 
-        `bins` are edges in values, or a mapping from names to conditions that exclude
-        each other; `named` are conditions on all parts.
+        Parameters
+        ----------
+        name : str or int
+            The attribute.
+        bins : iterable or mapping, optional
+            Edges in values, or a mapping from names to conditions that exclude each
+            other.
+        **named : object
+            Conditions on all parts.
+
+        Returns
+        -------
+        Parts
+            The parts.
+
+        Raises
+        ------
+        InputError
+            If parts share cells.
         """
         axis = self.domain.axis(name)
         selected = self._covers(None, named)
         groups = groups_of(self.domain.attributes[axis], selected[axis], bins)
-        for at, (_, one) in enumerate(groups):
-            if any(intersection(one, other) for _, other in groups[:at]):
+        for at, (_, part) in enumerate(groups):
+            if any(intersection(part, other) for _, other in groups[:at]):
                 raise InputError(
                     f"parts must exclude each other; {groups[at][0]!r} shares cells "
                     "with an earlier one"
@@ -259,7 +282,31 @@ class Parts:
         rho: Any = None,
         delta: Any = None,
     ) -> GroupedAnswers:
-        """Count the records of every part, for one charge of `epsilon` or `rho`."""
+        """Count the records of every part, for one charge.
+
+        Parameters
+        ----------
+        request : str, optional
+            The name under which the ledger holds the answer.
+        rng : int or numpy.random.Generator, optional
+            A seed, for experiments.
+        epsilon : number, str or Fraction, optional
+            The price.
+        rho : number, str or Fraction, optional
+            The price in rho.
+        delta : number, str or Fraction, optional
+            With `epsilon`.
+
+        Returns
+        -------
+        GroupedAnswers
+            The counts.
+
+        Raises
+        ------
+        BudgetError
+            If too little remains.
+        """
         return self._question().ask(
             Budget.stated(epsilon=epsilon, rho=rho, delta=delta), request, rng
         )
@@ -277,7 +324,39 @@ class Parts:
         rho: Any = None,
         delta: Any = None,
     ) -> GroupedAnswers:
-        """Sum an attribute over every part, for one charge; see `Session.noisy_sum`."""
+        """Sum an attribute over every part, for one charge; see `Session.noisy_sum`.
+
+        Parameters
+        ----------
+        name : str or int
+            The attribute.
+        low : float, optional
+            Values below are taken for it.
+        high : float, optional
+            Values above are taken for it.
+        step : number, optional
+            A public step that values are rounded to.
+        request : str, optional
+            The name under which the ledger holds the answer.
+        rng : int or numpy.random.Generator, optional
+            A seed, for experiments.
+        epsilon : number, str or Fraction, optional
+            The price.
+        rho : number, str or Fraction, optional
+            The price in rho.
+        delta : number, str or Fraction, optional
+            With `epsilon`.
+
+        Returns
+        -------
+        GroupedAnswers
+            The sums.
+
+        Raises
+        ------
+        BudgetError
+            If too little remains.
+        """
         question = self._question()
         question.weigh(name, low, high, step)
         return question.ask(
@@ -290,9 +369,16 @@ class Parts:
 
 
 class IntegerRows:
-    """Rows that are products of whole cells: `axes` has the groups of each axis.
+    """Rows that are products of whole cells.
 
-    Answers are named by the `groups` of some of the axes.
+    Parameters
+    ----------
+    session : Session
+        The session that asks.
+    axes : Sequence[Sequence[Cover]]
+        The intervals of the groups along each axis.
+    groups : Sequence[tuple[int, list[object]]], default ()
+        The axes by which answers are named, and the names.
     """
 
     def __init__(
@@ -310,7 +396,19 @@ class IntegerRows:
     def weigh(
         self, name: str | int, low: float | None, high: float | None, step: Any
     ) -> None:
-        """Weight the rows of an attribute by its values, in steps."""
+        """Weight the rows of an attribute by its values, in steps.
+
+        Parameters
+        ----------
+        name : str or int
+            The attribute.
+        low : float or None
+            Values below are taken for it.
+        high : float or None
+            Values above are taken for it.
+        step : number or None
+            A public step that values are rounded to.
+        """
         domain = self.session.domain
         axis = domain.axis(name)
         attribute = domain.attributes[axis]
@@ -327,7 +425,22 @@ class IntegerRows:
     def ask(
         self, budget: Budget, request: str | None, rng: RandomLike | None
     ) -> GroupedAnswers:
-        """Charge, draw, and name the answers."""
+        """Charge, draw, and name the answers.
+
+        Parameters
+        ----------
+        budget : Budget
+            The price.
+        request : str or None
+            The name under which the ledger holds the answer.
+        rng : RandomLike or None
+            A seed, for experiments.
+
+        Returns
+        -------
+        GroupedAnswers
+            The answers.
+        """
         ledger, data = self.session.ledger, self.session._data
         domain, policy = data.domain, ledger.policy
         workload = SparseRows(domain, product_rows(self.rows))
@@ -364,7 +477,20 @@ def _noise_intervals(release: Release, confidence: float) -> FloatArray:
 
 
 def single_draw_half_width(width: float, miss: float) -> float:
-    """Return the least h with P(|Z| > h) <= miss for a discrete Laplace draw (SS4)."""
+    """Return the least h with P(|Z| > h) <= miss for a discrete Laplace draw (SS4).
+
+    Parameters
+    ----------
+    width : float
+        The scale of the draw.
+    miss : float
+        The probability.
+
+    Returns
+    -------
+    float
+        The half-width.
+    """
     if width == 0.0:
         return 0.0
     decay = math.exp(-1.0 / width)

@@ -31,8 +31,18 @@ PIECE_BYTES = 2**26
 State = Literal["reserved", "stored", "returned"]
 
 
-class Standing(NamedTuple):
-    """Units in all and spent, of the budget or an analyst; the entry of the terms."""
+class BudgetStanding(NamedTuple):
+    """How much of a budget, or of an analyst's allotment, is spent.
+
+    Attributes
+    ----------
+    total : int
+        Units in all.
+    spent : int
+        Units spent.
+    terms : int, default 0
+        The entry of the terms in force.
+    """
 
     total: int
     spent: int
@@ -45,7 +55,21 @@ class Standing(NamedTuple):
 
 
 class Charge(NamedTuple):
-    """One charge, and what became of it."""
+    """One charge, and what became of it.
+
+    Attributes
+    ----------
+    number : int
+        The number of its entry.
+    request : str
+        The name of the request.
+    cost : int
+        Units.
+    content : dict[str, object]
+        What the entry says.
+    state : State
+        Whether it was answered.
+    """
 
     number: int
     request: str
@@ -55,9 +79,16 @@ class Charge(NamedTuple):
 
 
 class Journal:
-    """Charges and answers in one SQLite file, or in memory if `path` is None.
+    """Charges and answers in one SQLite file, or in memory.
 
-    A new file needs `total`, the units that may be spent, and `terms`, what was agreed.
+    Parameters
+    ----------
+    path : Path or None
+        The file; None for memory.
+    total : int, optional
+        The units that may be spent; a new file needs it.
+    terms : dict[str, object], optional
+        What was agreed; a new file needs it.
     """
 
     def __init__(
@@ -107,7 +138,7 @@ class Journal:
             _close_in(self._process, self._connection, cleanly=self._cleanly)
             self._connection = self._reader = None
 
-    def standing(self) -> Standing:
+    def standing(self) -> BudgetStanding:
         """Return the budget as it stands."""
         with self._statement() as connection:
             return _standing(connection)
@@ -134,7 +165,7 @@ class Journal:
         with self._statement() as connection:
             return _has_charges(connection)
 
-    def allotments(self, analyst: str | None = None) -> dict[str, Standing]:
+    def allotments(self, analyst: str | None = None) -> dict[str, BudgetStanding]:
         """Return what each analyst, or this one, may spend and has spent."""
         with self._statement() as connection:
             rows = connection.execute(
@@ -142,7 +173,7 @@ class Journal:
                 "WHERE :one IS NULL OR analyst = :one ORDER BY analyst",
                 {"one": analyst},
             ).fetchall()
-        return {analyst: Standing(total, spent) for analyst, total, spent in rows}
+        return {analyst: BudgetStanding(total, spent) for analyst, total, spent in rows}
 
     def left(self, analyst: str | None) -> int:
         """Return the units that may still be spent: in all, or by an analyst."""
@@ -163,12 +194,25 @@ class Journal:
             _refuse_overdraft(cost, share, self.currency, f"{analyst}'s ")
 
     def allot(self, analyst: str, total: int) -> None:
-        """Set what an analyst may spend in all; never less than was spent already."""
+        """Set what an analyst may spend in all; never less than was spent already.
+
+        Parameters
+        ----------
+        analyst : str
+            The name.
+        total : int
+            Units.
+
+        Raises
+        ------
+        BudgetError
+            If more was spent already.
+        """
         with self._commits.alone(write=True) as connection:
-            known = _allotment(connection, analyst)
-            if known is not None and total < known.spent:
+            held = _allotment(connection, analyst)
+            if held is not None and total < held.spent:
                 raise BudgetError(
-                    f"{analyst} has spent {self.currency.words(known.spent)} already; "
+                    f"{analyst} has spent {self.currency.words(held.spent)} already; "
                     f"an allotment of {self.currency.text(total)} would take some of "
                     "it back"
                 )
@@ -190,7 +234,30 @@ class Journal:
     ) -> Charge:
         """Check and charge, once per request, and return the charge that stands.
 
-        `terms` is the entry that the request was judged by.
+        Parameters
+        ----------
+        request : str
+            The name of the request.
+        cost : int
+            Units.
+        terms : int
+            The entry that the request was judged by.
+        content : dict[str, object]
+            What the log says about it.
+        analyst : str, optional
+            Whose allotment pays.
+
+        Returns
+        -------
+        Charge
+            The charge.
+
+        Raises
+        ------
+        BudgetError
+            If too little remains.
+        LedgerError
+            If the terms have changed meanwhile.
         """
 
         def charge(connection: sqlite3.Connection) -> Charge:
@@ -243,13 +310,26 @@ class Journal:
         self._commits.run(end)
 
     def store(self, request: str, answers: Sequence[bytes] | None) -> bool:
-        """Keep the answers of a reserved request; None records that they were returned.
+        """Store the answers of a reserved request.
 
-        Returns False, and keeps the older ones, if there are some: one draw may leave.
+        Parameters
+        ----------
+        request : str
+            The name of the request.
+        answers : Sequence[bytes] or None
+            The bytes of the answers; None records that they were returned.
+
+        Returns
+        -------
+        bool
+            False, with the older ones left in place, if there are some: one draw may
+            leave.
         """
         digests = None
         if answers is not None:
-            digests = [hashlib.sha256(one).hexdigest() for one in answers]
+            digests = [
+                hashlib.sha256(answer_bytes).hexdigest() for answer_bytes in answers
+            ]
 
         def keep(connection: sqlite3.Connection) -> bool:
             charged, answered = (
@@ -292,7 +372,20 @@ class Journal:
             return file.read_answers(connection, entry, digests, self.name)
 
     def amend(self, total: int, terms: dict[str, Any]) -> None:
-        """Change budget and terms; only while nothing has been charged."""
+        """Change budget and terms; only while nothing has been charged.
+
+        Parameters
+        ----------
+        total : int
+            Units.
+        terms : dict[str, object]
+            What is agreed.
+
+        Raises
+        ------
+        LedgerError
+            If something has been charged.
+        """
         with self._commits.alone(write=True) as connection:
             if _has_charges(connection):
                 raise LedgerError(
@@ -306,7 +399,20 @@ class Journal:
             )
 
     def raise_total(self, total: int, note: dict[str, Any]) -> None:
-        """Raise the budget, at any time, with an entry that says so."""
+        """Raise the budget, at any time, with an entry that says so.
+
+        Parameters
+        ----------
+        total : int
+            Units, more than before.
+        note : dict[str, object]
+            Why, and by whom.
+
+        Raises
+        ------
+        LedgerError
+            If it would not be raised.
+        """
         with self._commits.alone(write=True) as connection:
             before = _standing(connection).total
             if total <= before:
@@ -412,21 +518,23 @@ def _has_charges(connection: sqlite3.Connection) -> bool:
     return row.fetchone() is not None
 
 
-def _standing(connection: sqlite3.Connection) -> Standing:
+def _standing(connection: sqlite3.Connection) -> BudgetStanding:
     row = connection.execute("SELECT total, spent, terms FROM budget").fetchone()
     if row is None:
         raise LedgerError("the ledger has lost its budget: the file is damaged")
-    return Standing(*row)
+    return BudgetStanding(*row)
 
 
-def _allotment(connection: sqlite3.Connection, analyst: str) -> Standing | None:
+def _allotment(connection: sqlite3.Connection, analyst: str) -> BudgetStanding | None:
     row = connection.execute(
         "SELECT total, spent FROM allotment WHERE analyst = ?", (analyst,)
     ).fetchone()
-    return None if row is None else Standing(*row)
+    return None if row is None else BudgetStanding(*row)
 
 
-def _refuse_overdraft(cost: int, held: Standing, currency: Currency, of: str) -> None:
+def _refuse_overdraft(
+    cost: int, held: BudgetStanding, currency: Currency, of: str
+) -> None:
     if cost > held.left:
         raise BudgetError(
             f"the release costs {currency.words(cost)}, and {currency.text(held.left)} "

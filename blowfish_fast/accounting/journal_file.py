@@ -50,7 +50,20 @@ _PROBLEMS = {
 
 
 def connect(target: str, *, uri: bool = False) -> sqlite3.Connection:
-    """Open a database whose transactions are begun and ended by hand."""
+    """Open a database whose transactions are begun and ended by hand.
+
+    Parameters
+    ----------
+    target : str
+        The file, or a URI.
+    uri : bool, default False
+        Whether it is a URI.
+
+    Returns
+    -------
+    sqlite3.Connection
+        The connection.
+    """
     return sqlite3.connect(
         target,
         timeout=BUSY_SECONDS,
@@ -136,7 +149,22 @@ def counts_rho(connection: sqlite3.Connection) -> bool:
 
 
 def create_file(path: Path, total: int, terms: dict[str, Any]) -> None:
-    """Make a ledger in one step: it is there with its first entry, or not at all."""
+    """Make a ledger in one step: it is there with its first entry, or not at all.
+
+    Parameters
+    ----------
+    path : Path
+        Where to.
+    total : int
+        Units that may be spent.
+    terms : dict[str, object]
+        What was agreed.
+
+    Raises
+    ------
+    LedgerError
+        If no file can be made there.
+    """
     try:
         handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
     except OSError as problem:
@@ -207,22 +235,40 @@ def _is_ledger(path: Path) -> bool:
 
 
 def copy_file(path: Path, target: Path) -> None:
-    """Copy a ledger, whole, while others write to it: by SQLite's own backup."""
+    """Copy a ledger, whole, while others write to it: by SQLite's own backup.
+
+    Parameters
+    ----------
+    path : Path
+        The ledger.
+    target : Path
+        Where to.
+    """
     with plain_errors(f"the ledger {path}"):
         source = open_file(path)
-        made = connect(str(target))
+        copy = connect(str(target))
         try:
-            source.backup(made)
-            made.execute("UPDATE in_use SET mark = 0")
+            source.backup(copy)
+            copy.execute("UPDATE in_use SET mark = 0")
         finally:
-            made.close()
+            copy.close()
             source.close()
 
 
 def create_tables(
     connection: sqlite3.Connection, total: int, terms: dict[str, Any]
 ) -> None:
-    """Make the tables and the first entry."""
+    """Make the tables and the first entry.
+
+    Parameters
+    ----------
+    connection : sqlite3.Connection
+        An empty database.
+    total : int
+        Units that may be spent.
+    terms : dict[str, object]
+        What was agreed.
+    """
     connection.execute(f"PRAGMA application_id = {APPLICATION}")
     version = FORMAT_IN_RHO if terms.get("currency") == "rho" else FORMAT
     connection.execute(f"PRAGMA user_version = {version}")
@@ -249,7 +295,28 @@ def _make_durable(connection: sqlite3.Connection) -> None:
 def entry_digest(
     before: bytes, number: int, kind: str, request: str | None, cost: int, content: str
 ) -> bytes:
-    """Return the digest of an entry, chained to the one before it."""
+    """Return the digest of an entry, chained to the one before it.
+
+    Parameters
+    ----------
+    before : bytes
+        The digest of the entry before.
+    number : int
+        The number of the entry.
+    kind : str
+        Its kind.
+    request : str or None
+        The request that it belongs to.
+    cost : int
+        Units.
+    content : str
+        What it says, as JSON.
+
+    Returns
+    -------
+    bytes
+        The digest.
+    """
     text = json.dumps([number, kind, request, cost, content])
     return hashlib.sha256(before + text.encode()).digest()
 
@@ -266,7 +333,26 @@ def append_entry(
     cost: int,
     content: dict[str, Any],
 ) -> int:
-    """Add an entry to the log, chained to the last one; return its number."""
+    """Add an entry to the log, chained to the last one.
+
+    Parameters
+    ----------
+    connection : sqlite3.Connection
+        The database.
+    kind : str
+        Its kind.
+    request : str or None
+        The request that it belongs to.
+    cost : int
+        Units.
+    content : dict[str, object]
+        What it says.
+
+    Returns
+    -------
+    int
+        The number of the entry.
+    """
     last = connection.execute(
         "SELECT number, digest FROM log ORDER BY number DESC LIMIT 1"
     ).fetchone()
@@ -312,7 +398,29 @@ def parse_content(content: str | None) -> dict[str, Any]:
 def read_answers(
     connection: sqlite3.Connection, entry: int, digests: list[str], name: str
 ) -> list[bytes]:
-    """Return the answers of an entry, checked against their digests."""
+    """Return the answers of an entry, checked against their digests.
+
+    Parameters
+    ----------
+    connection : sqlite3.Connection
+        The database.
+    entry : int
+        The number of the entry.
+    digests : list[str]
+        The digest of each answer.
+    name : str
+        What the ledger is called, for the message.
+
+    Returns
+    -------
+    list[bytes]
+        The answers.
+
+    Raises
+    ------
+    LedgerError
+        If an answer is not the one that was logged.
+    """
     answers = []
     for part, digest in enumerate(digests):
         pieces = connection.execute(
@@ -330,7 +438,15 @@ def read_answers(
 
 
 class Verification:
-    """What the entries read so far add up to, compared with what the tables say."""
+    """What the entries read so far add up to, compared with what the tables say.
+
+    Parameters
+    ----------
+    connection : sqlite3.Connection
+        The database.
+    name : str
+        What the ledger is called, for messages.
+    """
 
     def __init__(self, connection: sqlite3.Connection, name: str) -> None:
         self.connection = connection

@@ -33,7 +33,7 @@ from blowfish_fast.data.frames import Table
 from blowfish_fast.errors import FailedDrawError, InputError, LedgerError, PolicyError
 from blowfish_fast.measure.budgets import (
     Budget,
-    Paid,
+    HasBudget,
     as_rho,
     optional_budget,
 )
@@ -88,7 +88,7 @@ from .statements import (
 MOST_SHOWN = 8
 
 
-class Ledger(Paid):
+class Ledger(HasBudget):
     """A budget that is charged before anything is measured.
 
     Everything ever released through one ledger is, together, epsilon-Blowfish for its
@@ -446,6 +446,18 @@ class Ledger(Paid):
         """Set what an analyst may spend of the budget in all, in its currency.
 
         Allotments may add up to more than the budget: whoever asks first gets it.
+
+        Parameters
+        ----------
+        analyst : str
+            The name.
+        amount : number, str or Fraction
+            The part of the budget.
+
+        Raises
+        ------
+        BudgetError
+            If more was spent already.
         """
         name = as_name(analyst, "an analyst")
         self._journal.allot(name, self._granted(amount))
@@ -519,9 +531,23 @@ class Ledger(Paid):
         self._agreed = read_terms(self._journal)
 
     def raise_budget(self, amount: Any, *, why: str, by: str = "") -> None:
-        """Raise the whole budget, at any time; the log keeps when, why and by whom.
+        """Raise the whole budget, at any time; the log says when, why and by whom.
 
         Everything released together is then private for the new budget only.
+
+        Parameters
+        ----------
+        amount : number, str or Fraction
+            The new budget, more than before.
+        why : str
+            The reason.
+        by : str, default ''
+            Who decided.
+
+        Raises
+        ------
+        InputError
+            If no reason is given.
         """
         if not why.strip():
             raise InputError("say why the budget is raised; the log keeps it")

@@ -32,12 +32,18 @@ SCHEMAS = ("main", "public", "dbo")
 
 
 class PeopleTable(NamedTuple):
-    """A table of a population: what it is called, what is secret in it, where it is.
+    """A table of a population.
 
-    `source` says where the records are, and `columns` from which column of it each
-    attribute is read, by the name of the attribute; one that is not named there is read
-    from the column of its own name. Sources and columns that differ only in case, in
-    quotes or in a default schema count as one.
+    Attributes
+    ----------
+    name : str
+        What it is called.
+    policy : Policy
+        What is secret in it.
+    source : str, optional
+        Where it is.
+    columns : Mapping[str, str], optional
+        The names of its columns at the source, by attribute.
 
     Examples
     --------
@@ -205,7 +211,20 @@ class Population:
         self.tables[added.name] = added
 
     def policy(self, table: str, at_most: int | None = None) -> Policy:
-        """Return what is secret in a table, with the number of records counted."""
+        """Return what is secret in a table.
+
+        Parameters
+        ----------
+        table : str
+            Its name.
+        at_most : int, optional
+            How many records of a person are counted.
+
+        Returns
+        -------
+        Policy
+            The policy.
+        """
         policy = self._table(table).policy
         assert isinstance(policy, PerPerson)
         return policy if at_most is None else policy.with_at_most(at_most)

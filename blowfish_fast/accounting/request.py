@@ -75,7 +75,21 @@ Charges before have none, and ``holes.find_concerns`` says which may be concerne
 
 
 class RequestPart(NamedTuple):
-    """A mechanism, its data, and the region of the domain where that is stated."""
+    """A mechanism, its data, and the region of the domain where that is stated.
+
+    Attributes
+    ----------
+    mechanism : Mechanism
+        The mechanism.
+    data : object
+        The true counts.
+    cells : object, optional
+        The cells of the region.
+    times : int, default 1
+        How often its price counts.
+    weighed : dict[str, object], optional
+        Whether records are weighed by their age.
+    """
 
     mechanism: Mechanism
     data: Any
@@ -100,7 +114,20 @@ class DrawnAnswers(NamedTuple):
 
 
 def refusal(mechanism: Mechanism, policy: Policy) -> str:
-    """Say why a ledger under `policy` cannot charge a mechanism; "" if it can."""
+    """Say why a ledger under `policy` cannot charge a mechanism.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+        The mechanism.
+    policy : Policy
+        The ledger's policy.
+
+    Returns
+    -------
+    str
+        The reason; empty if it can.
+    """
     if mechanism.policy.implies(policy):
         return ""
     mine, theirs = policy.person_rule, mechanism.policy.person_rule
@@ -145,7 +172,20 @@ def _strange_columns(mine: Policy, agreed: Policy) -> str:
 
 
 def check_policy(mechanism: Mechanism, policy: Policy) -> None:
-    """Refuse a mechanism that a ledger under `policy` cannot charge."""
+    """Refuse a mechanism that a ledger under `policy` cannot charge.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+        The mechanism.
+    policy : Policy
+        The ledger's policy.
+
+    Raises
+    ------
+    PolicyError
+        If it cannot.
+    """
     reason = refusal(mechanism, policy)
     if reason:
         raise PolicyError(f"{reason}. Nothing was charged")
@@ -199,7 +239,20 @@ class _Pricing(Handle):
 
 
 def refuse_currency(mechanism: Mechanism, currency: Currency) -> str:
-    """Say why a ledger in `currency` cannot charge a mechanism; "" if it can."""
+    """Say why a ledger in `currency` cannot charge a mechanism.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+        The mechanism.
+    currency : Currency
+        What the ledger counts.
+
+    Returns
+    -------
+    str
+        The reason; empty if it can.
+    """
     if mechanism.budget.power <= currency.power:
         return ""
     return (
@@ -210,7 +263,25 @@ def refuse_currency(mechanism: Mechanism, currency: Currency) -> str:
 
 
 def price_in(mechanism: Mechanism, currency: Currency) -> Fraction:
-    """Return what a mechanism costs in a currency, from public values alone."""
+    """Return what a mechanism costs in a currency, from public values alone.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+        The mechanism.
+    currency : Currency
+        What the ledger counts.
+
+    Returns
+    -------
+    Fraction
+        The price.
+
+    Raises
+    ------
+    BudgetError
+        If the ledger cannot charge it.
+    """
     reason = refuse_currency(mechanism, currency)
     if reason:
         raise BudgetError(f"{reason}. Nothing was charged")
@@ -220,7 +291,7 @@ def price_in(mechanism: Mechanism, currency: Currency) -> Fraction:
     handle = mechanism._handle(None, accounts[0], None)
     with suppress(DataDependentError):
         mechanism._run(_Pricing.over(handle, accounts=accounts, prices=prices))
-    left = [(one.granted - one.spent).rho for one in accounts]
+    left = [(account.granted - account.spent).rho for account in accounts]
     return sum([*prices, *left], Fraction(0))
 
 
@@ -247,10 +318,24 @@ def check_room(parts: list[RequestPart]) -> None:
 
 
 def draw_parts(parts: list[RequestPart], rng: RandomLike | None) -> list[Release]:
-    """Look at the data and draw every part, each with noise of its own.
+    """Draw every part, each with noise of its own.
 
-    Everything that can be refused was refused before, and nobody is told on the way:
-    `Ledger._settle` runs this unseen (Lemma HA4).
+    Parameters
+    ----------
+    parts : list[RequestPart]
+        Mechanisms and their data.
+    rng : RandomLike or None
+        A seed, for experiments.
+
+    Returns
+    -------
+    list[Release]
+        The answers.
+
+    Raises
+    ------
+    PrivacyError
+        If an answer spent more than was granted; it is dropped.
     """
     from blowfish_fast.measure.randomness import Randomness
 
@@ -298,34 +383,69 @@ def is_public(part: RequestPart) -> bool:
 
 
 def describe_parts(parts: list[RequestPart], together: str | None) -> dict[str, Any]:
-    """Describe a request for the log, without a word about its data."""
+    """Describe a request for the log, without a word about its data.
+
+    Parameters
+    ----------
+    parts : list[RequestPart]
+        Mechanisms and their data.
+    together : str or None
+        Why the parts cost no more than the largest; None where they are one.
+
+    Returns
+    -------
+    dict[str, object]
+        Plain data.
+    """
     alone = together is None and len(parts) == 1 and parts[0].cells is None
     facts = facts_of(parts[0].mechanism) if alone else {}
     if "request" not in facts:
-        asked = [(one.mechanism, one.cells) for one in parts]
-        outside = [outside_parts(one.mechanism) for one in parts]
+        asked = [(part.mechanism, part.cells) for part in parts]
+        outside = [outside_parts(part.mechanism) for part in parts]
         facts["request"] = {
             "fingerprint": question_digest(together, asked),
             "rules": RULES,
             "together": together,
             "parts": [
                 {
-                    "mechanism": one.mechanism.name,
-                    **one.mechanism.budget.to_dict(),
-                    "policy": one.mechanism.policy.describe(),
+                    "mechanism": part.mechanism.name,
+                    **part.mechanism.budget.to_dict(),
+                    "policy": part.mechanism.policy.describe(),
                     **({"vouched": strange} if strange else {}),
                 }
                 # What was defined outside the package, which a curator vouched for.
-                for one, strange in zip(parts, outside, strict=True)
+                for part, strange in zip(parts, outside, strict=True)
             ],
         }
     return dict(facts["request"])
 
 
 def people_of(parts: list[RequestPart], together: str | None) -> str | None:
-    """Return the column that names the people of a request, where one is stated."""
-    bounds = [getattr(one.data, "bound", None) for one in parts]
-    named = {one.person for one in bounds if one is not None and one.person is not None}
+    """Return the column that names the people of a request, where one is stated.
+
+    Parameters
+    ----------
+    parts : list[RequestPart]
+        Mechanisms and their data.
+    together : str or None
+        Why the parts cost no more than the largest.
+
+    Returns
+    -------
+    str or None
+        The name of the column, or None.
+
+    Raises
+    ------
+    PolicyError
+        If parts name different people, or chose their records anew.
+    """
+    bounds = [getattr(part_or_bound.data, "bound", None) for part_or_bound in parts]
+    named = {
+        part_or_bound.person
+        for part_or_bound in bounds
+        if part_or_bound is not None and part_or_bound.person is not None
+    }
     if len(named) > 1:
         raise PolicyError(
             f"one request is about one kind of people; received {sorted(named)}. "
@@ -333,7 +453,10 @@ def people_of(parts: list[RequestPart], together: str | None) -> str | None:
         )
     persons = parts[0].mechanism.policy.person_rule is not None
     if persons and together == "regions":
-        choices = {None if one is None else one.choice for one in bounds}
+        choices = {
+            None if part_or_bound is None else part_or_bound.choice
+            for part_or_bound in bounds
+        }
         if len(choices) > 1:
             raise PolicyError(
                 "the records of a person were chosen anew for each region, so she may "
@@ -344,7 +467,22 @@ def people_of(parts: list[RequestPart], together: str | None) -> str | None:
 
 
 def check_same(charge: Charge, content: dict[str, Any], currency: Currency) -> None:
-    """Refuse a request that was charged for another question."""
+    """Refuse a request that was charged for another question.
+
+    Parameters
+    ----------
+    charge : Charge
+        The charge that stands.
+    content : dict[str, object]
+        What is asked now.
+    currency : Currency
+        What the ledger counts.
+
+    Raises
+    ------
+    LedgerError
+        If it was another question.
+    """
     if charge.content.get("fingerprint") != content["fingerprint"]:
         raise LedgerError(
             f"the request {charge.request!r} was made for another question "
@@ -384,7 +522,20 @@ def check_mechanism(mechanism: Any) -> None:
 
 
 def check_seed(rng: RandomLike | None, *, on_disk: bool) -> None:
-    """Refuse seeds where releases are real, and seeds that are none."""
+    """Refuse seeds where releases are real, and seeds that are none.
+
+    Parameters
+    ----------
+    rng : RandomLike or None
+        The seed; None for secure noise.
+    on_disk : bool
+        Whether the ledger is on disk, and releases are real.
+
+    Raises
+    ------
+    RandomnessError
+        If a seed is given to a ledger on disk.
+    """
     if rng is None:
         return
     if on_disk:
@@ -412,7 +563,25 @@ def as_label(snapshot: Any) -> str:
 
 
 def as_name(name: Any, what: str) -> str:
-    """Read a name: a short text on one line, without control characters."""
+    """Read a name: a short text on one line, without control characters.
+
+    Parameters
+    ----------
+    name : str
+        What the caller gave.
+    what : str
+        What is named, for the message.
+
+    Returns
+    -------
+    str
+        The name.
+
+    Raises
+    ------
+    InputError
+        If it is something else.
+    """
     short = isinstance(name, str) and 0 < len(name) <= LONGEST_NAME
     # Names are listed on the screens of others, and could rewrite what these read.
     if not short or not name.isprintable():
@@ -424,7 +593,15 @@ def as_name(name: Any, what: str) -> str:
 
 
 def say_version(answer: Release, label: str) -> None:
-    """Note in an answer that was drawn just now which version of the data it is of."""
+    """Note in an answer that was drawn just now which version of the data it is of.
+
+    Parameters
+    ----------
+    answer : Release
+        The answer.
+    label : str
+        The version.
+    """
     details = MappingProxyType({**answer.details, "as_of": label})
     object.__setattr__(answer, "details", details)
 

@@ -10,15 +10,27 @@ from typing import Any, NamedTuple
 
 from blowfish_fast._support.validation import malformed_as
 from blowfish_fast.errors import BlowfishError, InputError, LedgerError
-from blowfish_fast.measure.budgets import Budget, Paid
+from blowfish_fast.measure.budgets import Budget, HasBudget
 from blowfish_fast.policies import Policy, from_dict
 
 from .composition import EPSILON, Currency
-from .journal import Charge, Journal, Standing, State
+from .journal import BudgetStanding, Charge, Journal, State
 
 
 class Terms(NamedTuple):
-    """The terms in force, the entry of the log that says so, and whether they stay."""
+    """The terms in force.
+
+    Attributes
+    ----------
+    entry : int
+        The entry of the log that says so.
+    policy : Policy
+        What is secret.
+    about : dict[str, object]
+        What else was agreed.
+    final : bool, default False
+        Whether they stay.
+    """
 
     entry: int
     policy: Policy
@@ -29,7 +41,27 @@ class Terms(NamedTuple):
 def plain_terms(
     policy: Policy, about: Mapping[str, Any] | None, currency: Currency = EPSILON
 ) -> dict[str, Any]:
-    """Return terms as plain data, for JSON; no currency stands for epsilon."""
+    """Return terms as plain data, for JSON; no currency stands for epsilon.
+
+    Parameters
+    ----------
+    policy : Policy
+        What is secret.
+    about : Mapping[str, object] or None
+        What else was agreed.
+    currency : Currency, default EPSILON
+        What the ledger counts.
+
+    Returns
+    -------
+    dict[str, object]
+        Plain data.
+
+    Raises
+    ------
+    InputError
+        If `about` is no mapping of plain values.
+    """
     with malformed_as(InputError, "about is a mapping of plain values"):
         plain = {"policy": policy.to_dict(), "about": dict(about or {})}
     return plain if currency == EPSILON else {**plain, "currency": currency.name}
@@ -56,13 +88,30 @@ def read_terms(journal: Journal) -> Terms:
 def refuse_other_terms(
     journal: Journal, agreed: Policy, budget: Budget | None, policy: Policy | None
 ) -> None:
-    """Refuse to reopen a ledger under another budget or policy."""
-    known, currency = journal.standing().total, journal.currency
+    """Refuse to reopen a ledger under another budget or policy.
+
+    Parameters
+    ----------
+    journal : Journal
+        The journal of the ledger.
+    agreed : Policy
+        The policy that was agreed.
+    budget : Budget or None
+        The budget that is stated now; None if none is.
+    policy : Policy or None
+        The policy that is stated now; None if none is.
+
+    Raises
+    ------
+    LedgerError
+        If one of them is another.
+    """
+    total, currency = journal.standing().total, journal.currency
     if budget is not None and (
-        budget.power != currency.power or currency.granted(budget.amount) != known
+        budget.power != currency.power or currency.granted(budget.amount) != total
     ):
         raise LedgerError(
-            f"{journal.name} has a budget of {currency.words(known)}; received "
+            f"{journal.name} has a budget of {currency.words(total)}; received "
             f"{budget.words()}. Leave the budget out, or give the same"
         )
     if policy is not None and policy != agreed:
@@ -89,11 +138,30 @@ class Preview:
         cls,
         mechanism: str,
         cost: int,
-        standing: Standing,
+        standing: BudgetStanding,
         refusal: str,
         currency: Currency = EPSILON,
     ) -> Preview:
-        """Weigh a cost against the budget, unless the ledger refuses anyway."""
+        """Weigh a cost against the budget, unless the ledger refuses anyway.
+
+        Parameters
+        ----------
+        mechanism : str
+            The name of the mechanism.
+        cost : int
+            Units.
+        standing : BudgetStanding
+            What is spent so far.
+        refusal : str
+            Why the ledger refuses; empty if it does not.
+        currency : Currency, default EPSILON
+            What the ledger counts.
+
+        Returns
+        -------
+        Preview
+            The preview.
+        """
         left = standing.total - standing.spent
         if not refusal and cost > left:
             refusal = (
@@ -101,7 +169,7 @@ class Preview:
                 f"{currency.text(standing.total)} remains"
             )
         after = left if refusal else left - cost
-        price, before, later = (currency.amount(one) for one in (cost, left, after))
+        price, before, later = (currency.amount(units) for units in (cost, left, after))
         return cls(mechanism, price, before, later, not refusal, refusal, currency)
 
     def __str__(self) -> str:
@@ -131,7 +199,7 @@ class Share:
 
 
 @dataclass(frozen=True)
-class Entry(Paid):
+class Entry(HasBudget):
     """One charge, as `Ledger.history` lists it.
 
     `together` says why the parts that `mechanism` names cost no more than the largest
@@ -154,14 +222,27 @@ class Entry(Paid):
     @classmethod
     @malformed_as(LedgerError, "an entry of the ledger is damaged: it must name parts")
     def of(cls, charge: Charge, currency: Currency = EPSILON) -> Entry:
-        """Read a charge of a journal in some currency."""
+        """Read a charge of a journal in some currency.
+
+        Parameters
+        ----------
+        charge : Charge
+            The charge.
+        currency : Currency, default EPSILON
+            What the ledger counts.
+
+        Returns
+        -------
+        Entry
+            The entry.
+        """
         parts = charge.content.get("parts", [])
-        policies = dict.fromkeys(str(one["policy"]) for one in parts)
+        policies = dict.fromkeys(str(part["policy"]) for part in parts)
         return cls(
             number=charge.number,
             request=charge.request,
             time=datetime.fromisoformat(charge.content["time"]),
-            mechanism=", ".join(str(one["mechanism"]) for one in parts),
+            mechanism=", ".join(str(part["mechanism"]) for part in parts),
             budget=Budget(currency.amount(charge.cost), currency.power),
             policy="; ".join(policies),
             state=charge.state,

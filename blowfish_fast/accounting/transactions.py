@@ -136,7 +136,15 @@ def _number(path: str) -> FileNumber | None:
 
 
 class GroupCommit:
-    """The writing side of one connection, which `connect` returns under `lock`."""
+    """The writing side of one connection.
+
+    Parameters
+    ----------
+    name : str
+        What the ledger is called, for messages.
+    connect : Callable[[], sqlite3.Connection]
+        Returns the connection, under `lock`.
+    """
 
     def __init__(self, name: str, connect: Callable[[], sqlite3.Connection]) -> None:
         self.name = name

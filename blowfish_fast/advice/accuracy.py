@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from blowfish_fast._support.validation import as_choice, as_positive, as_whole
 from blowfish_fast.errors import EpsilonError, InputError
-from blowfish_fast.measure.budgets import Budget, Paid, as_delta, epsilon_of
+from blowfish_fast.measure.budgets import Budget, HasBudget, as_delta, epsilon_of
 from blowfish_fast.measure.sensitivity.policy import check_question, sensitivity
 from blowfish_fast.policies import Policy, refuse_units
 from blowfish_fast.workloads import Workload
@@ -28,12 +28,24 @@ MANY_QUERIES, MANY_CELLS = 2**14, 2**16
 """Beyond, mechanisms that are far from the cheapest are priced by scaling alone."""
 
 
-class Translation(Paid):
+class Translation(HasBudget):
     """What an accuracy costs under every mechanism, cheapest first.
 
-    Where no edge of the policy changes any answer, the answers are public, given
-    exactly and `free`. `scope` says whether the promise is for all answers together.
     With a delta, `in_rho` has the same in rho, and `delta` is that of the comparison.
+
+    Parameters
+    ----------
+    alpha : float
+        How far answers may be off.
+    beta : float
+        The probability that they are farther off.
+    scope : Scope
+        Whether the promise is for all answers together, or for each.
+    candidates : list[Candidate]
+        The mechanisms.
+    free : bool
+        Whether no edge of the policy changes any answer: the answers are public then,
+        and given exactly.
     """
 
     in_rho: Translation | None = None
@@ -50,7 +62,10 @@ class Translation(Paid):
     ) -> None:
         self.alpha, self.beta, self.scope, self.free = alpha, beta, scope, free
         self.candidates = tuple(
-            sorted(candidates, key=lambda one: (one.amount is None, one.amount or 0))
+            sorted(
+                candidates,
+                key=lambda candidate: (candidate.amount is None, candidate.amount or 0),
+            )
         )
 
     @property
@@ -77,7 +92,11 @@ class Translation(Paid):
     @property
     def currency(self) -> str:
         """What the candidates are priced in: "epsilon" or "rho"."""
-        priced = [one.budget for one in self.candidates if one.budget is not None]
+        priced = [
+            candidate.budget
+            for candidate in self.candidates
+            if candidate.budget is not None
+        ]
         return priced[0].currency if priced else "epsilon"
 
     @property
@@ -144,23 +163,39 @@ def translate(
 ) -> Translation:
     """Return the least epsilon, or rho, of every mechanism for a wanted accuracy.
 
-    Free: no data is read. Above 2^14 queries or 2^16 cells, mechanisms that cost over
-    1.05 times the cheapest are priced by scaling: near the least, and no promise.
+    It is free: no data is read. Above 2^14 queries or 2^16 cells, mechanisms that cost
+    over 1.05 times the cheapest are priced by scaling: near the least, and no promise.
 
     Parameters
     ----------
-    alpha, beta : float
-        Largest error, and the probability of exceeding it.
-    scope : {"simultaneous", "per_query"}
+    policy : Policy
+        What must stay indistinguishable.
+    workload : Workload
+        What will be asked.
+    alpha : float
+        The largest error.
+    beta : float
+        The probability of exceeding it.
+    scope : Scope, default 'simultaneous'
         All answers together within alpha, or each by itself.
-    samples : int
+    samples : int, default 0
         Draws of the noise with which the cheapest candidates are simulated; 0 uses
-        bounds alone. Needs several hundred for beta = 0.05, and more for less.
+        bounds alone. It needs several hundred for beta = 0.05, and more for less.
         Simultaneous promises in epsilon only.
-    currency : {"epsilon", "rho"}
+    currency : Literal['epsilon', 'rho'], default 'epsilon'
         What the accuracy is paid in: Laplace noise, or Gaussian noise.
-    delta : number, optional
+    delta : number, str or Fraction, optional
         At which both currencies are set side by side; there is no default.
+
+    Returns
+    -------
+    Translation
+        The candidates, cheapest first.
+
+    Raises
+    ------
+    InputError
+        If a number is out of range.
 
     Examples
     --------

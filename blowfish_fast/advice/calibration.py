@@ -77,8 +77,19 @@ _LAST: list[Calibration] = []
 class Candidate(NamedTuple):
     """One mechanism and the least budget with which it keeps the promise.
 
-    Both are None where there is no promise, and `reason` says why. What was found by
-    "scaling" is near the least, and no promise. The mechanism is ready to release.
+    Attributes
+    ----------
+    name : str
+        Its name.
+    budget : Budget or None
+        The least budget; None where there is no promise.
+    mechanism : Mechanism or None
+        Ready to release; None where there is no promise.
+    found_by : str
+        How the budget was worked out. What "scaling" gave is near the least, and no
+        promise.
+    reason : str
+        Why there is no promise.
     """
 
     name: str
@@ -118,7 +129,16 @@ class _Calibrated:
 class Calibration:
     """The candidates for a policy and a workload, with the laws of their noise.
 
-    Free: no data is read. Costs are in epsilon (`power` 1) or in rho (`power` 2).
+    It is free: no data is read.
+
+    Parameters
+    ----------
+    policy : Policy
+        What is secret.
+    workload : Workload
+        The queries.
+    power : int, default 1
+        Costs are in epsilon (1) or in rho (2).
 
     Examples
     --------
@@ -140,16 +160,18 @@ class Calibration:
         self._laws: list[tuple[dict[str, Any], ErrorLaw]] = []
         self._refused: list[Candidate] = []
         at_one = self.budget_at(Fraction(1))
-        for one in compare(policy, workload, epsilon=at_one, hurried=True):
+        for prediction in compare(policy, workload, epsilon=at_one, hurried=True):
             try:
-                if one.mechanism is not None and not one.reason:
-                    law = self._law(one.mechanism)
-                    self._known.append(_Calibrated(one.name, one.mechanism, law))
+                if prediction.mechanism is not None and not prediction.reason:
+                    law = self._law(prediction.mechanism)
+                    self._known.append(
+                        _Calibrated(prediction.name, prediction.mechanism, law)
+                    )
                     continue
-                reason = one.reason
+                reason = prediction.reason
             except BlowfishError as problem:
                 reason = str(problem)
-            self._refused.append(Candidate(one.name, None, None, "", reason))
+            self._refused.append(Candidate(prediction.name, None, None, "", reason))
 
     def budget_at(self, epsilon: Fraction) -> Budget:
         """Return the budget whose noise is that of Laplace: in rho, epsilon^2 / 4."""
@@ -165,9 +187,27 @@ class Calibration:
         near: float = NEAR,
         checked: bool = True,
     ) -> list[Candidate]:
-        """Return the candidates, cheapest first; beyond `near` times it by scaling.
+        """Return the candidates, cheapest first.
 
-        Unless `checked`, what a simulation shows is scaled too, and promises nothing.
+        Parameters
+        ----------
+        alpha : float
+            How far answers may be off.
+        beta : float
+            The probability that they are farther off.
+        scope : Scope, default 'simultaneous'
+            Whether the promise is for all answers together, or for each.
+        samples : int, default 0
+            How many draws of the noise a simulation makes; 0 for none.
+        near : float, default NEAR
+            Beyond so many times the cheapest, budgets come from scaling.
+        checked : bool, default True
+            Unless so, what a simulation shows is scaled too, and promises nothing.
+
+        Returns
+        -------
+        list[Candidate]
+            The candidates.
         """
         wanted = LeastEpsilon(alpha, beta, scope, self.queries)
         found: list[tuple[_Calibrated, Candidate]] = []
@@ -221,17 +261,39 @@ class Calibration:
     def accuracy(
         self, budget: Budget, beta: float, scope: Scope = "simultaneous"
     ) -> tuple[float, str]:
-        """Return the least alpha that a budget promises, and which mechanism does."""
+        """Return the least alpha that a budget promises, and which mechanism does.
+
+        Parameters
+        ----------
+        budget : Budget
+            What may be spent.
+        beta : float
+            The probability that answers are farther off.
+        scope : Scope, default 'simultaneous'
+            Whether the promise is for all answers together, or for each.
+
+        Returns
+        -------
+        alpha : float
+            How far answers may be off.
+        name : str
+            The mechanism.
+
+        Raises
+        ------
+        SizeError
+            If no mechanism promises an accuracy.
+        """
         miss = beta / (self.queries if scope == "simultaneous" else 1)
         root = Fraction(budget.amount)
         if self.power == 2:
             # A little less than the root, so that the promise is kept.
             root = Fraction(np.nextafter(2.0 * float(budget.amount) ** 0.5, 0.0))
-        laws = ((one.law, one.name) for one in self._known)
+        laws = ((pair_or_law.law, pair_or_law.name) for pair_or_law in self._known)
         widest = [(law.widest(law.scales(root), miss), name) for law, name in laws]
         if not widest:
             raise SizeError("no mechanism promises an accuracy for this question")
-        return min(widest, key=lambda one: one[0])
+        return min(widest, key=lambda pair_or_law: pair_or_law[0])
 
     def _simulate(
         self,
@@ -383,16 +445,31 @@ class Calibration:
 
 
 def find_calibration(policy: Policy, workload: Workload, power: int = 1) -> Calibration:
-    """Return what is known of a question; the last few are kept, if they are small."""
-    for known in _LAST:
-        same = known.policy is policy and known.workload is workload
-        if same and known.power == power:
-            return known
-    made = Calibration(policy, workload, power)
+    """Return what was worked out of a question; the last few small ones are held.
+
+    Parameters
+    ----------
+    policy : Policy
+        What is secret.
+    workload : Workload
+        The queries.
+    power : int, default 1
+        1 for epsilon, 2 for rho.
+
+    Returns
+    -------
+    Calibration
+        The calibration.
+    """
+    for calibration in _LAST:
+        same = calibration.policy is policy and calibration.workload is workload
+        if same and calibration.power == power:
+            return calibration
+    fresh = Calibration(policy, workload, power)
     if policy.domain.size <= KEPT_CELLS:
-        _LAST.insert(0, made)
+        _LAST.insert(0, fresh)
         del _LAST[KEPT:]
-    return made
+    return fresh
 
 
 def _same(one: dict[str, Any], other: dict[str, Any]) -> bool:

@@ -57,7 +57,14 @@ Cells = tuple[str, str, str]
 class Ranking(ABC, Generic[Ranked]):
     """Lines by name, best first, as `compare` and `recommend` return them.
 
-    `because` gives the reasons in sentences, where there are any.
+    Parameters
+    ----------
+    lines : Iterable[Ranked]
+        The lines.
+    heading : str
+        The heading of the table.
+    because : Iterable[str], default ()
+        The reasons in sentences, where there are any.
     """
 
     def __init__(
@@ -143,10 +150,20 @@ FEW_COEFFICIENTS = 2**20
 class Prediction(NamedTuple):
     """One line of a comparison.
 
-    `total` and `mean` are expected squared errors over all queries and per query,
-    infinite where `reason` says why nothing is known. `mechanism` is ready to release,
-    or None where the policy does not admit it. Errors that are `data_dependent` only a
-    release tells.
+    Attributes
+    ----------
+    name : str
+        The name of the mechanism.
+    total : float
+        Expected squared error over all queries; infinite where nothing is known.
+    mean : float
+        The same per query.
+    mechanism : Mechanism or None
+        Ready to release; None where the policy does not admit it.
+    data_dependent : bool
+        Whether only a release tells its errors.
+    reason : str
+        Why nothing is known.
     """
 
     name: str
@@ -163,13 +180,25 @@ class Prediction(NamedTuple):
 
 
 class Comparison(Ranking[Prediction]):
-    """Predicted errors, best first, unknown ones last; ``str()`` gives a table."""
+    """Predicted errors, best first, unknown ones last; ``str()`` gives a table.
+
+    Parameters
+    ----------
+    predictions : list[Prediction]
+        The lines, in any order.
+    heading : str
+        The heading of the table.
+    because : Iterable[str], default ()
+        The reasons in sentences, where there are any.
+    """
 
     def __init__(
         self, predictions: list[Prediction], heading: str, because: Iterable[str] = ()
     ) -> None:
         # Sums of one value in different orders differ in their last digits.
-        by_error = sorted(predictions, key=lambda one: float(f"{one.total:.9e}"))
+        by_error = sorted(
+            predictions, key=lambda prediction: float(f"{prediction.total:.9e}")
+        )
         super().__init__(by_error, heading, because)
 
     @property
@@ -235,6 +264,11 @@ def compare(
         What to compare, instead of everything in the package: names of mechanisms or
         strategies, ``"package:Class"``, or classes (`find_mechanism`).
 
+    Returns
+    -------
+    Comparison
+        The lines, best first; ``str()`` gives a table.
+
     Examples
     --------
     >>> import blowfish_fast as bf
@@ -288,7 +322,22 @@ def compare(
 
 
 def better_noise(pure: Budget, granted: Budget, times: float) -> str:
-    """Say which noise errs less, Gaussian so many `times` Laplace, and where not."""
+    """Say which noise errs less, and where not.
+
+    Parameters
+    ----------
+    pure : Budget
+        The budget in epsilon.
+    granted : Budget
+        The budget in rho, with its delta.
+    times : float
+        Squared error of Gaussian noise over that of Laplace noise.
+
+    Returns
+    -------
+    str
+        The sentences.
+    """
     rows = float(pure) ** 2 / (4 * float(granted))
     better, factor = ("Laplace", times) if times >= 1 else ("Gaussian", 1 / times)
     assert granted.delta is not None

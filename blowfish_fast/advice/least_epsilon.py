@@ -47,9 +47,18 @@ GUIDED_LAWS = 24
 
 
 class ErrorLaw(NamedTuple):
-    """The noise of a mechanism by epsilon; `errors` draws and sorts the largest.
+    """The noise of a mechanism by epsilon.
 
-    `widest` is the largest half-width over all queries.
+    Attributes
+    ----------
+    scales : Callable[[Fraction], Scales]
+        Returns the scales at an epsilon.
+    spread : Callable[[Scales], Spread]
+        Returns the law of each answer's noise.
+    widest : Callable[[Scales, float], float]
+        Returns the largest half-width over all queries, given a probability to miss.
+    errors : Callable[[Fraction, int], ndarray of float64] or None
+        Draws the noise and sorts the largest errors; None where it cannot.
     """
 
     scales: Callable[[Fraction], Scales]
@@ -59,7 +68,19 @@ class ErrorLaw(NamedTuple):
 
 
 class LeastEpsilon:
-    """An accuracy for all queries, or for each, that laws are held against."""
+    """An accuracy for all queries, or for each, that laws are held against.
+
+    Parameters
+    ----------
+    alpha : float
+        How far answers may be off.
+    beta : float
+        The probability that they are farther off.
+    scope : Scope
+        Whether the promise is for all answers together, or for each.
+    queries : int
+        How many there are.
+    """
 
     def __init__(self, alpha: float, beta: float, scope: Scope, queries: int) -> None:
         self.alpha, self.beta, self.scope = alpha, beta, scope
@@ -68,7 +89,19 @@ class LeastEpsilon:
     def least(self, law: ErrorLaw, start: float) -> Fraction:
         """Return the least epsilon of the two bounds, checked at that very epsilon.
 
-        The search begins at `start` and ends within a thousandth (Lemma TL6).
+        The search ends within a thousandth (Lemma TL6).
+
+        Parameters
+        ----------
+        law : ErrorLaw
+            The noise of a mechanism.
+        start : float
+            Where the search begins.
+
+        Returns
+        -------
+        Fraction
+            The epsilon.
         """
         fails, holds = 0.0, math.inf
         lower, tried = 2.0**-9, start
@@ -191,9 +224,23 @@ def round_up(epsilon: float) -> Fraction:
 
 
 def lowest_safe_rank(samples: int, beta: float, tries: int) -> int | None:
-    """Return which order statistic bounds the quantile; None if none is safe.
+    """Return which order statistic bounds the quantile.
 
     The number of draws below the quantile is binomial.
+
+    Parameters
+    ----------
+    samples : int
+        How many draws.
+    beta : float
+        The probability beyond the quantile.
+    tries : int
+        How often a rank is used in all.
+
+    Returns
+    -------
+    int or None
+        The rank; None if none is safe.
     """
     from scipy.stats import binom
 
@@ -219,12 +266,27 @@ def largest_errors(
     answers_of: Callable[[Scales, IntArray], FloatArray],
     samples: int,
 ) -> FloatArray:
-    """Draw the noise from a fixed seed and return the largest errors, sorted."""
+    """Draw the noise from a fixed seed and return the largest errors, sorted.
+
+    Parameters
+    ----------
+    scales : Scales
+        The noise.
+    answers_of : Callable[[Scales, ndarray of int64], ndarray of float64]
+        Returns the errors of answers, given rows of noise.
+    samples : int
+        How many draws.
+
+    Returns
+    -------
+    ndarray of float64, shape (samples,)
+        The errors.
+    """
     scales = _FixedScales(*scales)
     noisy = np.flatnonzero(scales.measured)
     widths = scales.widths[noisy, None]
     source = np.random.default_rng(20140622)
-    found = np.empty(samples)
+    errors = np.empty(samples)
     matrix = None
     if noisy.size < samples:
         matrix = _answers_to_units(scales, answers_of, noisy)
@@ -237,12 +299,12 @@ def largest_errors(
         drawn = np.floor(up * widths) - np.floor(down * widths)
         if matrix is not None:
             largest = np.abs(matrix @ drawn).max(axis=0, initial=0.0)
-            found[first : first + count] = largest
+            errors[first : first + count] = largest
             continue
         for at in range(count):
             noise[noisy] = drawn[:, at]
-            found[first + at] = np.abs(answers_of(scales, noise)).max(initial=0.0)
-    return np.sort(found)
+            errors[first + at] = np.abs(answers_of(scales, noise)).max(initial=0.0)
+    return np.sort(errors)
 
 
 def _answers_to_units(

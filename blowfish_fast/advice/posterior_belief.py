@@ -142,6 +142,11 @@ def risk(
     steps : int, optional
         Instead of `policy`: the most steps between two values.
 
+    Returns
+    -------
+    Belief or ndarray of float64
+        The bound; one for each cell where `prior` is a distribution.
+
     Examples
     --------
     >>> risk(0.1, epsilon=0.5, queries=2)
@@ -231,7 +236,30 @@ def largest_epsilon(
 
     The inverse of `risk`, rounded down to a billionth; Corollary 31 of the paper, with
     the exact bound in place of the printed one. To keep the belief from growing by more
-    than a factor x, ask for ``belief = x * prior``. The rest is as for `risk`.
+    than a factor x, ask for ``belief = x * prior``.
+
+    Parameters
+    ----------
+    prior : number
+        What the attacker believes beforehand, from 0 to 1.
+    belief : number
+        What he may believe at most.
+    queries : int
+        How many answers he sees.
+    policy : Policy, optional
+        The policy, whose longest way between two values counts.
+    steps : int, optional
+        The most steps between two values, in place of the policy.
+
+    Returns
+    -------
+    Fraction
+        The epsilon.
+
+    Raises
+    ------
+    InputError
+        If a number is out of range.
 
     Examples
     --------
@@ -324,6 +352,23 @@ def most_steps(policy: Policy | None, steps: Any = None) -> int | float:
     """Return the most steps between two values; infinite where no path leads.
 
     Of persons: between any records of hers and any others, as many or not (Lemma PB3).
+
+    Parameters
+    ----------
+    policy : Policy or None
+        The policy.
+    steps : int, optional
+        The number itself, in place of the policy.
+
+    Returns
+    -------
+    int or float
+        The number.
+
+    Raises
+    ------
+    InputError
+        If both are given.
     """
     if steps is not None:
         number = as_whole(steps, "steps")

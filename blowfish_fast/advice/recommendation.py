@@ -150,6 +150,11 @@ def recommend(
         without buckets for ranges along a line, `Dawa` with a certificate for maps and
         cells (``Ledger.certify``).
 
+    Returns
+    -------
+    Recommendation
+        The lines, the advised one first; ``str()`` gives a table.
+
     Examples
     --------
     >>> import blowfish_fast as bf
@@ -197,7 +202,21 @@ def recommend(
 
 
 class TableEntry(NamedTuple):
-    """A mechanism that is advised, with the reason."""
+    """A mechanism that is advised, with the reason.
+
+    Attributes
+    ----------
+    policy : Policy
+        What is secret.
+    workload : Workload
+        The queries.
+    kind : type[Mechanism]
+        The class of the mechanism.
+    reason : str
+        Why it is advised.
+    options : Mapping[str, object], default MappingProxyType({})
+        Its options.
+    """
 
     policy: Policy
     workload: Workload
@@ -206,7 +225,20 @@ class TableEntry(NamedTuple):
     options: Mapping[str, Any] = MappingProxyType({})
 
     def build(self, budget: Budget, **options: Any) -> Mechanism:
-        """Return it for a budget; Laplace noise turns into Gaussian noise in rho."""
+        """Return the mechanism for a budget; in rho Laplace noise becomes Gaussian.
+
+        Parameters
+        ----------
+        budget : Budget
+            The budget.
+        **options : object
+            Further options.
+
+        Returns
+        -------
+        Mechanism
+            The mechanism.
+        """
         gaussian = self.kind is Laplace and budget.power == 2
         kind: Any = Gaussian if gaussian else self.kind
         options = {**self.options, **options}
@@ -214,7 +246,20 @@ class TableEntry(NamedTuple):
         return built
 
     def advice(self, budget: Budget, granted: Budget) -> Advice:
-        """Return its line: with an error where nothing is fitted, so that it holds."""
+        """Return its line: with an error where nothing is fitted, so that it holds.
+
+        Parameters
+        ----------
+        budget : Budget
+            The budget of this line.
+        granted : Budget
+            The budget that was stated, which may have a delta.
+
+        Returns
+        -------
+        Advice
+            The line.
+        """
         beside = granted.delta is not None and budget.power == 2
         name = self.kind.name + " (rho)" * beside
         try:

@@ -40,21 +40,38 @@ def typical_errors(
     trials: int,
     rng: int | None = None,
 ) -> dict[str, float]:
-    """Return the root mean square error per query, over so many releases of each."""
+    """Return the root mean square error per query, over so many releases of each shape.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+        The mechanism.
+    shapes : Mapping[str, ndarray of int64]
+        Made-up counts by name.
+    trials : int
+        How many releases of each.
+    rng : int, optional
+        A seed; drawn if left out.
+
+    Returns
+    -------
+    dict[str, float]
+        The error by shape.
+    """
     seed = secrets.randbits(32) if rng is None else as_whole(rng, "rng")
-    found = {}
+    errors = {}
     for shape, counts in shapes.items():
         data, squares = made_up(mechanism.policy, counts), 0.0
         for trial in range(trials):
             release = mechanism.release(data, rng=SEEDS_APART * seed + trial)
             squares += mean_square(mechanism.workload, release.estimate - counts)
-        found[shape] = math.sqrt(squares / trials)
-    return found
+        errors[shape] = math.sqrt(squares / trials)
+    return errors
 
 
 def geometric_mean(errors: Iterable[float]) -> float:
     """Return the geometric mean of errors, none of them counted as less than 1e-9."""
-    logs = [math.log(max(one, LEAST_ERROR)) for one in errors]
+    logs = [math.log(max(error, LEAST_ERROR)) for error in errors]
     return math.exp(math.fsum(logs) / len(logs))
 
 
@@ -63,6 +80,18 @@ def mean_square(workload: Workload, errors: FloatArray) -> float:
 
     With running sums d_0 .. d_n, the squares of all ranges add up to (n + 1) sum of d^2
     - (sum of d)^2.
+
+    Parameters
+    ----------
+    workload : Workload
+        The queries.
+    errors : ndarray of float64
+        The error of each cell.
+
+    Returns
+    -------
+    float
+        The mean square.
     """
     form = workload.form(Buckets.single_cells(errors.size))
     if isinstance(form, Implicit) and form.kind == "all_ranges":
@@ -87,6 +116,23 @@ Density = Callable[[Places, int, Generator], FloatArray]
 
 def reference_shapes(domain: Domain, records: int) -> dict[str, IntArray]:
     """Return counts of every shape over a domain, each of exactly `records` records.
+
+    Parameters
+    ----------
+    domain : Domain
+        The cells.
+    records : int
+        How many records.
+
+    Returns
+    -------
+    dict[str, ndarray of int64]
+        The counts by the name of the shape.
+
+    Raises
+    ------
+    InputError
+        If there are too many records.
 
     Examples
     --------

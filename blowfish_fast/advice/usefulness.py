@@ -47,15 +47,31 @@ def cells_error(
 
     Parameters
     ----------
-    sensitivity : float
+    cells : int
+        Number of noisy cells.
+    epsilon : number, str or Fraction
+        What they were paid with.
+    delta : float
+        The probability that some count is farther off.
+    sensitivity : float, default 1.0
         1 when a record is added or removed, 2 when it moves; for sums, times the
         largest value.
-    bound : {"exact", "printed"}
+    bound : Bound, default 'exact'
         The law of the sum of all noise, or the paper's bound on it.
-    discrete : bool
+    discrete : bool, default False
         Whether the noise is drawn on the integers, as the library does.
     records : int, optional
         For relative counts: the public number of records, by which errors are divided.
+
+    Returns
+    -------
+    float
+        The error.
+
+    Raises
+    ------
+    InputError
+        If a number is out of range.
 
     Examples
     --------
@@ -93,7 +109,34 @@ def cells_delta(
 ) -> float:
     """Return the probability that some count is off by more than `error`.
 
-    The inverse of `cells_error`; parameters as there.
+    The inverse of `cells_error`.
+
+    Parameters
+    ----------
+    cells : int
+        Number of noisy cells.
+    epsilon : number, str or Fraction
+        What they were paid with.
+    error : float
+        How far a count is off.
+    sensitivity : float, default 1.0
+        By how much a record changes the cells in all.
+    bound : Bound, default 'exact'
+        The exact bound, or the printed one.
+    discrete : bool, default False
+        Whether the noise lives on the integers.
+    records : int, optional
+        If given, errors are parts of so many records.
+
+    Returns
+    -------
+    float
+        The probability.
+
+    Raises
+    ------
+    InputError
+        If a number is out of range.
 
     Examples
     --------
@@ -117,6 +160,23 @@ def parity_agreement(noise_rate: float, combined: int) -> float:
     The piling-up lemma: 1/2 + (1 - 2 * noise_rate)^combined / 2. Learning a bit of a
     parity of d - 1 bits by elimination combines up to d - 1 labels (not d - 2, as the
     paper's appendix C has it).
+
+    Parameters
+    ----------
+    noise_rate : float
+        How often a label is wrong.
+    combined : int
+        How many labels are added up.
+
+    Returns
+    -------
+    float
+        The probability.
+
+    Raises
+    ------
+    InputError
+        If a number is out of range.
 
     Examples
     --------

@@ -66,11 +66,32 @@ def audit_noise(
     seed: int = 0,
     confidence: float = 0.999,
 ) -> Finding:
-    """Compare what is published of a record at either end of `edge`.
+    """Compare what is published of a record at either end of an edge.
 
-    `edge` is two cells, or a cell and -1 for "absent"; `budget` is what it may cost.
     Rho is compared as the least epsilon that it certainly implies at `DELTA`. The noisy
-    rows of `measurement` are not used.
+    rows of the measurement are not used.
+
+    Parameters
+    ----------
+    name : str
+        What reports call it.
+    measurement : Measurement
+        The strategy and its noise.
+    edge : tuple[int, int]
+        Two cells, or a cell and -1 for "absent".
+    budget : Budget or Fraction
+        What the edge may cost.
+    samples : int
+        Draws per side.
+    seed : int, default 0
+        Where chance begins.
+    confidence : float, default 0.999
+        How surely a violation is one.
+
+    Returns
+    -------
+    Finding
+        What was seen.
 
     Examples
     --------
@@ -193,7 +214,27 @@ def audit_release(
     seed: int = 0,
     confidence: float = 0.999,
 ) -> Finding:
-    """Compare an `event` of whole releases on two neighbouring data sets.
+    """Compare an event of whole releases on two neighbouring data sets.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+        The mechanism.
+    pair : tuple[object, object]
+        The two data sets.
+    event : Callable[[Release], Hashable]
+        What is read off a release.
+    samples : int
+        Releases per side.
+    seed : int, default 0
+        Where chance begins.
+    confidence : float, default 0.999
+        How surely a violation is one.
+
+    Returns
+    -------
+    Finding
+        What was seen.
 
     Examples
     --------
@@ -225,7 +266,24 @@ def audit_release(
 def audit_edge(
     mechanism: Mechanism, edge: tuple[int, int], *, samples: int, confidence: float
 ) -> Finding:
-    """Compare whole releases by what they say about the two cells of an edge."""
+    """Compare whole releases by what they say about the two cells of an edge.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+        The mechanism.
+    edge : tuple[int, int]
+        Two cells, or a cell and -1 for "absent".
+    samples : int
+        Releases per side.
+    confidence : float
+        How surely a violation is one.
+
+    Returns
+    -------
+    Finding
+        What was seen.
+    """
     domain = mechanism.domain
     background: IntArray = (2 * np.arange(domain.size) >= domain.size) * 4
     first, second = (
@@ -272,7 +330,19 @@ EXCESS = Fraction(5, 100)
 
 
 class Power(NamedTuple):
-    """How many of the planted excesses were seen."""
+    """How many of the planted excesses were seen.
+
+    Attributes
+    ----------
+    seen : int
+        How many were seen.
+    planted : int
+        How many were planted.
+    samples : int
+        Samples per side of each audit.
+    excess : Fraction
+        By which part epsilon was exceeded.
+    """
 
     seen: int
     planted: int
@@ -301,7 +371,30 @@ def detection_power(
     excess: Fraction = EXCESS,
     confidence: float = 0.999,
 ) -> Power:
-    """Calibrate a measurement to 1 + excess, and count the audits that notice."""
+    """Calibrate a measurement to 1 + excess, and count the audits that notice.
+
+    Parameters
+    ----------
+    measurement : Measurement
+        A measurement whose noise is known.
+    policy : Policy
+        What is secret.
+    edge : tuple[int, int]
+        The edge that is audited.
+    samples : int
+        Samples per side of each audit.
+    trials : int
+        How many audits.
+    excess : Fraction, default EXCESS
+        By which part epsilon is exceeded.
+    confidence : float, default 0.999
+        How surely a violation is one.
+
+    Returns
+    -------
+    Power
+        How many noticed.
+    """
     epsilon = Fraction(1)
     scales = measurement.strategy.scales(policy, epsilon * (1 + excess))
     planted = measurement._replace(scales=scales)
@@ -326,7 +419,15 @@ STANDARD_ERRORS = 3.0
 
 
 class Timing(NamedTuple):
-    """The correlation of batch time and size of the noise."""
+    """The correlation of batch time and size of the noise.
+
+    Attributes
+    ----------
+    correlation : float
+        The correlation.
+    batches : int
+        How many batches were timed.
+    """
 
     correlation: float
     batches: int

@@ -47,7 +47,21 @@ from .witness import Draw, Note, WatchedRandomness
 
 @dataclass(frozen=True)
 class Case:
-    """A selector under a policy at an epsilon."""
+    """A selector under a policy at an epsilon.
+
+    Attributes
+    ----------
+    selector : object
+        What chooses.
+    policy : Policy
+        What is secret.
+    epsilon : Fraction
+        What the choice may use.
+    memory : dict[bytes, Hashable], optional
+        What was made of noisy counts before.
+    laws : dict[bytes, Law or None], optional
+        Exact laws that were worked out before.
+    """
 
     selector: Any
     policy: Policy
@@ -72,7 +86,20 @@ class Case:
         return tuple(sorted({8, price}))
 
     def select(self, counts: IntArray, rng: Randomness) -> Any:
-        """Return what the selector chooses."""
+        """Return what the selector chooses.
+
+        Parameters
+        ----------
+        counts : ndarray of int64, shape (cells,)
+            True counts.
+        rng : Randomness
+            The source of all noise.
+
+        Returns
+        -------
+        object
+            The choice.
+        """
         return self.selector.select(counts, rng=rng, **self.terms)
 
     def law(self, counts: IntArray) -> Law | None:
@@ -110,14 +137,48 @@ Tally = Callable[[Case, IntArray, int, Randomness], "Counter[Hashable]"]
 def in_batches(
     case: Case, counts: IntArray, samples: int, rng: Randomness
 ) -> Counter[Hashable]:
-    """Choose so many times from one preparation."""
+    """Choose so many times from one preparation.
+
+    Parameters
+    ----------
+    case : Case
+        What chooses.
+    counts : ndarray of int64, shape (cells,)
+        True counts.
+    samples : int
+        How many choices.
+    rng : Randomness
+        The source of all noise.
+
+    Returns
+    -------
+    Counter
+        How often each choice was made.
+    """
     return select_many(case.selector, counts, draws=samples, rng=rng, **case.terms)
 
 
 def one_by_one(
     case: Case, counts: IntArray, samples: int, rng: Randomness
 ) -> Counter[Hashable]:
-    """Choose so many times; every call opens streams of its own."""
+    """Choose so many times; every call opens streams of its own.
+
+    Parameters
+    ----------
+    case : Case
+        What chooses.
+    counts : ndarray of int64, shape (cells,)
+        True counts.
+    samples : int
+        How many choices.
+    rng : Randomness
+        The source of all noise.
+
+    Returns
+    -------
+    Counter
+        How often each choice was made.
+    """
     return Counter(public_key(case.select(counts, rng)) for _ in range(samples))
 
 
@@ -128,7 +189,17 @@ Cells = tuple[int, ...]
 
 
 class Offered(NamedTuple):
-    """Every candidate by its cells, with cost and noise scale in steps."""
+    """Every candidate by its cells, with cost and noise scale in steps.
+
+    Attributes
+    ----------
+    candidates : list[Cells]
+        The cells of each candidate.
+    costs : ndarray of int64
+        The cost of each.
+    scales : list[Fraction]
+        The noise scale of each.
+    """
 
     candidates: list[Cells]
     costs: IntArray
@@ -150,17 +221,43 @@ class Offered(NamedTuple):
 
 
 def covers_of(cells: Cells, candidates: list[Cells]) -> Iterator[list[Cells]]:
-    """Yield every way to put each of `cells` into one candidate."""
+    """Yield every way to put each of some cells into one candidate.
+
+    Parameters
+    ----------
+    cells : Cells
+        The cells.
+    candidates : list[Cells]
+        The cells of each candidate.
+
+    Yields
+    ------
+    list[Cells]
+        The candidates of one way.
+    """
     if not cells:
         yield []
-    for one in candidates:
-        if cells and one[0] == cells[0] and set(one) <= set(cells):
-            rest = tuple(cell for cell in cells if cell not in one)
-            yield from ([one, *others] for others in covers_of(rest, candidates))
+    for candidate in candidates:
+        if cells and candidate[0] == cells[0] and set(candidate) <= set(cells):
+            rest = tuple(cell for cell in cells if cell not in candidate)
+            yield from ([candidate, *others] for others in covers_of(rest, candidates))
 
 
 def intervals_offered(case: Case, counts: IntArray) -> Offered:
-    """Write out every interval of a `LeastCost`, with its cost from exact fractions."""
+    """Write out every interval of a `LeastCost`, with its cost from exact fractions.
+
+    Parameters
+    ----------
+    case : Case
+        What chooses.
+    counts : ndarray of int64, shape (cells,)
+        True counts.
+
+    Returns
+    -------
+    Offered
+        The candidates.
+    """
     partition, cells = case.selector, counts.size
     noise = partition.noise(cells, case.epsilon / record_distance(case.policy))
     powers = partition.lengths == "powers"
@@ -196,7 +293,20 @@ def _cost(partition: LeastCost, cells: list[int]) -> Fraction:
 
 
 def groups_offered(case: Case, counts: IntArray) -> Offered:
-    """Write out every group of the first round of a `MatchingPairs`."""
+    """Write out every group of the first round of a `MatchingPairs`.
+
+    Parameters
+    ----------
+    case : Case
+        What chooses.
+    counts : ndarray of int64, shape (cells,)
+        True counts.
+
+    Returns
+    -------
+    Offered
+        The candidates.
+    """
     partition, policy, cells = case.selector, case.policy, counts.size
     alone = np.ones(cells, dtype=np.int64)
     granted = case.epsilon / record_distance(policy) / partition.rounds
@@ -211,7 +321,7 @@ def groups_offered(case: Case, counts: IntArray) -> Offered:
     deviations = pair_deviations(totals, alone, first, second, noise.grid)
     groups: list[Cells] = [(cell,) for cell in range(cells)]
     groups += list(zip(first.tolist(), second.tolist(), strict=True))
-    pairs = [int(one) + noise.price for one in deviations]
+    pairs = [int(deviation) + noise.price for deviation in deviations]
     return Offered(
         groups,
         np.array([noise.price] * cells + pairs, dtype=np.int64),
@@ -229,7 +339,29 @@ CANDIDATES: dict[type, Callable[[Case, IntArray], Offered]] = {
 def cheapest_choices(
     case: Case, counts: IntArray, samples: int, rng: Randomness
 ) -> Counter[Hashable]:
-    """Return how often each choice of `Offered.member` has the least noisy cost."""
+    """Return how often each choice of `Offered.member` has the least noisy cost.
+
+    Parameters
+    ----------
+    case : Case
+        What chooses.
+    counts : ndarray of int64, shape (cells,)
+        True counts.
+    samples : int
+        How many choices.
+    rng : Randomness
+        The source of all noise.
+
+    Returns
+    -------
+    Counter
+        How often each choice was made.
+
+    Raises
+    ------
+    SizeError
+        If there are several rounds.
+    """
     _, costs, scales = offered = CANDIDATES[type(case.selector)](case, counts)
     if getattr(case.selector, "rounds", 1) != 1:
         raise SizeError(f"one round is written out; received {case.selector.rounds}")
@@ -250,6 +382,22 @@ def inexact_matchings(case: Case, counts: IntArray, runs: int, seed: int = 0) ->
     """Return in how many real runs a cheaper pairing than the one chosen existed.
 
     Matchings need to have no window; the proof covers the exact minimum alone.
+
+    Parameters
+    ----------
+    case : Case
+        What chooses.
+    counts : ndarray of int64, shape (cells,)
+        True counts.
+    runs : int
+        How many runs.
+    seed : int, default 0
+        Where chance begins.
+
+    Returns
+    -------
+    int
+        The number of runs.
     """
     offered = groups_offered(case, counts)
     member = offered.member()
@@ -257,13 +405,15 @@ def inexact_matchings(case: Case, counts: IntArray, runs: int, seed: int = 0) ->
     for number in range(runs):
         diary: list[Note] = []
         chosen = case.select(counts, WatchedRandomness(seed + number, diary))
-        drawn = np.concatenate([one.values for one in diary if isinstance(one, Draw)])
+        drawn = np.concatenate(
+            [item.values for item in diary if isinstance(item, Draw)]
+        )
         costs = offered.costs - drawn
         groups = {
             tuple(np.flatnonzero(chosen.labels == label).tolist())
             for label in chosen.labels
         }
-        mine = sum(costs[offered.candidates.index(one)] for one in groups)
+        mine = sum(costs[offered.candidates.index(item)] for item in groups)
         wrong += bool(mine > (member @ costs).min())
     return wrong
 
@@ -303,21 +453,39 @@ def noise_on_cells(case: Case) -> CellNoise | None:
 def noisy_count_choices(
     case: Case, counts: IntArray, samples: int, rng: Randomness
 ) -> Counter[Hashable]:
-    """Return how often each choice is made in `samples` runs.
+    """Return how often each choice is made in many runs.
 
     The selector groups all distinct noisy counts at once, and the case remembers what
     it made of them. Some draws are given to the selector itself: a choice that depends
     on more than noisy counts is named after the true ones.
+
+    Parameters
+    ----------
+    case : Case
+        What chooses.
+    counts : ndarray of int64, shape (cells,)
+        True counts.
+    samples : int
+        How many runs.
+    rng : Randomness
+        The source of all noise.
+
+    Returns
+    -------
+    Counter
+        How often each choice was made.
     """
-    known, noise = case.memory, noise_on_cells(case)
+    remembered, noise = case.memory, noise_on_cells(case)
     assert noise is not None, "the selector declares its noise"
     scales, edges = noise
     # One draw at a time moves cells by known amounts: noise is linear in draws.
     unit = np.eye(scales.rates.size, dtype=np.int64)
-    spread = np.array([on_cells(one, edges, counts.size) for one in unit])
+    spread = np.array(
+        [on_cells(draw_or_row, edges, counts.size) for draw_or_row in unit]
+    )
     rate = int(scales.rates[0])
     tries = TRIED + samples // SAMPLES_PER_TRY
-    made: Counter[Hashable] = Counter()
+    choices: Counter[Hashable] = Counter()
     strange = ("depends on", *counts.tolist())
     for begin in range(0, samples, CELL_CHUNK):
         size = min(CELL_CHUNK, samples - begin)
@@ -325,22 +493,22 @@ def noisy_count_choices(
         rows = drawn.reshape(size, -1)
         places, numbers = _distinct(rows)
         noisy = counts + rows[places] @ spread
-        keys = [one.tobytes() for one in noisy]
-        fresh = {key: at for at, key in enumerate(keys) if key not in known}
+        keys = [draw_or_row.tobytes() for draw_or_row in noisy]
+        fresh = {key: at for at, key in enumerate(keys) if key not in remembered}
         if fresh:
             groups = case.selector.group(
                 noisy[list(fresh.values())], case.policy, noise
             )
-            known.update(zip(fresh, map(tuple, groups.tolist()), strict=True))
+            remembered.update(zip(fresh, map(tuple, groups.tolist()), strict=True))
         wrong = set()
         for draws in rows[:tries]:
             key = (counts + draws @ spread).tobytes()
-            if public_key(case.select(counts, _Handed(draws))) != known[key]:
+            if public_key(case.select(counts, _Handed(draws))) != remembered[key]:
                 wrong.add(key)
         tries = max(tries - size, 0)
         for key, number in zip(keys, numbers, strict=True):
-            made[strange if key in wrong else known[key]] += number
-    return made
+            choices[strange if key in wrong else remembered[key]] += number
+    return choices
 
 
 def _distinct(rows: IntArray) -> tuple[IntArray, list[int]]:

@@ -84,9 +84,29 @@ def audit_selector(
 ) -> Iterator[Finding]:
     """Compare the choices of a selector on many neighbouring pairs of a tiny domain.
 
-    The policy has at most about eight cells and no constraints. Each side is run
-    `samples` times in batches or, where that cannot be done, `runs` times one by one;
-    `steps` pairs are tried in search of a worse one, beyond the chosen pairs.
+    Parameters
+    ----------
+    selector : Selector
+        What chooses.
+    policy : Policy
+        At most about eight cells, and no constraints.
+    epsilon : Fraction
+        What the choice may use.
+    samples : int
+        Choices per side, where they are made in batches.
+    runs : int
+        Choices per side, where they are made one by one.
+    steps : int, default 0
+        How many pairs are tried in search of a worse one, beyond the chosen pairs.
+    seed : int, default 0
+        Where chance begins.
+    confidence : float, default 0.999
+        How surely a violation is one.
+
+    Yields
+    ------
+    Finding
+        What was seen on one pair.
 
     Examples
     --------
@@ -221,7 +241,28 @@ def _pilots(
 def tally_both_sides(
     case: Case, pair: Pair, samples: int, seed: int, tally: Tally | None = None
 ) -> tuple[Any, Any]:
-    """Return pilots and counts of both sides, all independent of each other."""
+    """Return pilots and counts of both sides, all independent of each other.
+
+    Parameters
+    ----------
+    case : Case
+        What chooses.
+    pair : Pair
+        Two neighbours.
+    samples : int
+        Samples per side, those of the pilots included.
+    seed : int
+        Where chance begins.
+    tally : Tally, optional
+        How choices are made; chosen by the selector if None.
+
+    Returns
+    -------
+    pilots : tuple of two Counters
+        The pilots.
+    counted : tuple of two Counters
+        The counts.
+    """
     named = pilot_size(samples)
     count = tally or batch_tally(case) or one_by_one
     pilots, counted = (
@@ -252,13 +293,30 @@ def batch_tally(case: Case) -> Tally | None:
 
 
 def visible_loss(case: Case, pair: Pair, pilot: int) -> tuple[float, float]:
-    """Return the log-ratio that stands out most from chance, and how far it does."""
+    """Return the log-ratio that stands out most from chance, and how far it does.
+
+    Parameters
+    ----------
+    case : Case
+        What chooses.
+    pair : Pair
+        Two neighbours.
+    pilot : int
+        How many choices are made per side, where no law is known.
+
+    Returns
+    -------
+    ratio : float
+        The log-ratio.
+    distance : float
+        How many standard errors it is away from 0.
+    """
     first, second = map(case.law, pair.sides)
     if first is not None and second is not None:
         ratio = _largest_log_ratio(first, second)
         return ratio, ratio
-    found = _log_ratios(*(_pilot_law(case, side, pilot) for side in pair.sides))
-    standing = ((ratio, ratio / spread) for ratio, spread in found)
+    ratios = _log_ratios(*(_pilot_law(case, side, pilot) for side in pair.sides))
+    standing = ((ratio, ratio / spread) for ratio, spread in ratios)
     return max(standing, key=operator.itemgetter(1), default=(0.0, 0.0))
 
 
@@ -283,11 +341,31 @@ def selector_power(
     excess: Fraction = EXCESS,
     confidence: float = 0.999,
 ) -> Power | None:
-    """Plant an excess `trials` times; None where choices are not made in batches.
+    """Plant an excess many times, and count the audits that notice.
 
     Few pairs attain what a proof allows, so the selector is given as much more epsilon
     as makes the log-ratio of its most visible event, on the worst pair known, exceed
     epsilon by 5 %.
+
+    Parameters
+    ----------
+    selector : Selector
+        What chooses.
+    policy : Policy
+        What is secret.
+    samples : int
+        Samples per side of each audit.
+    trials : int
+        How many audits.
+    excess : Fraction, default EXCESS
+        By which part epsilon is exceeded.
+    confidence : float, default 0.999
+        How surely a violation is one.
+
+    Returns
+    -------
+    Power or None
+        How many noticed; None where choices are not made in batches.
     """
     epsilon = Fraction(1)
     case = Case(selector, policy, epsilon)
@@ -308,8 +386,8 @@ def selector_power(
         return Power(trials * caught, trials, 0, excess)
     seen = 0
     for trial in range(trials):
-        found = tally_both_sides(bad, pair, samples, 1000 + trial)
-        evidence = evidence_from_counts(*found, confidence=confidence)
+        seen_on_both_sides = tally_both_sides(bad, pair, samples, 1000 + trial)
+        evidence = evidence_from_counts(*seen_on_both_sides, confidence=confidence)
         seen += evidence.log_ratio > float(epsilon)
     return Power(seen, trials, samples, excess)
 
@@ -383,14 +461,27 @@ def selector_names() -> list[str]:
 
 
 def instances(name: str, policy: Policy) -> list[Any]:
-    """Return a selector in telling and default settings; none if axes do not fit."""
+    """Return a selector in telling and default settings; none if axes do not fit.
+
+    Parameters
+    ----------
+    name : str
+        The name of the selector.
+    policy : Policy
+        What is secret.
+
+    Returns
+    -------
+    list
+        The selectors.
+    """
     if name in SELECTIONS:
         fits = name not in ON_GRIDS or policy.domain.ndim == 2
         return [SELECTIONS[name](policy)] if fits else []
-    made: Callable[..., Partition] = all_partitions()[name]
-    known = inspect.signature(made).parameters
-    bare = {name: value for name, value in TELLING.items() if name in known}
-    return [made(**bare).priced(PRICES[0]), made().priced(PRICES[1])]
+    build: Callable[..., Partition] = all_partitions()[name]
+    parameters = inspect.signature(build).parameters
+    bare = {name: value for name, value in TELLING.items() if name in parameters}
+    return [build(**bare).priced(PRICES[0]), build().priced(PRICES[1])]
 
 
 def all_partitions() -> dict[str, type[Partition]]:

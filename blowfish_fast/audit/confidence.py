@@ -23,7 +23,19 @@ BOUND_ERRORS = 6.0
 
 
 class Evidence(NamedTuple):
-    """The strongest lower bound found on a log-likelihood ratio, and its event."""
+    """The strongest lower bound seen on a log-likelihood ratio, and its event.
+
+    Attributes
+    ----------
+    log_ratio : float
+        The bound.
+    event : Hashable or None
+        The event.
+    events : int
+        How many events were tested.
+    observed : float, default 0.0
+        The ratio that was seen.
+    """
 
     log_ratio: float
     event: Hashable | None
@@ -33,7 +45,21 @@ class Evidence(NamedTuple):
 
 
 class Finding(NamedTuple):
-    """The result of one audit, with the statement it was held against."""
+    """The result of one audit, with the statement it was held against.
+
+    Attributes
+    ----------
+    subject : str
+        What was audited.
+    epsilon : Fraction
+        What it promises.
+    evidence : Evidence
+        What was seen.
+    samples : int
+        Samples per side.
+    pairs : int, default 1
+        How many pairs were tried.
+    """
 
     subject: str
     epsilon: Fraction
@@ -61,7 +87,24 @@ class Finding(NamedTuple):
 def clopper_pearson(
     successes: int, trials: int, confidence: float
 ) -> tuple[float, float]:
-    """Return an exact interval that holds the success probability with `confidence`."""
+    """Return an exact interval that holds the success probability with `confidence`.
+
+    Parameters
+    ----------
+    successes : int
+        How many.
+    trials : int
+        Of how many.
+    confidence : float
+        How surely.
+
+    Returns
+    -------
+    low : float
+        The lower end.
+    high : float
+        The upper end.
+    """
     from scipy.stats import beta
 
     side, failures = (1.0 - confidence) / 2.0, trials - successes
@@ -76,6 +119,20 @@ def strongest_evidence(
     """Bound the largest |log P(event) - log Q(event)| from below.
 
     The first quarter of both samples names the events and the rest is counted.
+
+    Parameters
+    ----------
+    first : Iterable[Hashable]
+        Outcomes on one side.
+    second : Iterable[Hashable]
+        Outcomes on the other.
+    confidence : float, default 0.999
+        How surely the bound holds.
+
+    Returns
+    -------
+    Evidence
+        The bound.
     """
     pilots, counted = [], []
     for sample in (list(first), list(second)):
@@ -92,9 +149,22 @@ def evidence_from_counts(
 ) -> Evidence:
     """Bound a log-likelihood ratio from below, from counts of outcomes on both sides.
 
-    The `pilots` name the events; the other counts must be independent of them.
     Bonferroni over events, directions and probabilities keeps the whole statement at
     `confidence`.
+
+    Parameters
+    ----------
+    pilots : Sides
+        Counts that name the events.
+    counted : Sides
+        Counts that are independent of them.
+    confidence : float, default 0.999
+        How surely the bound holds.
+
+    Returns
+    -------
+    Evidence
+        The bound.
     """
     trials = [sum(side.values()) for side in counted]
     promised = [sum(side.values()) for side in pilots]
@@ -125,8 +195,24 @@ def tail_evidence(
 ) -> Evidence:
     """Bound the epsilon that a mechanism has at `delta` from below, by its tails.
 
-    For every event epsilon >= ln((P(E) - delta) / Q(E)). Counts are in the order of the
-    privacy loss; its two tails are cut where the pilots promise most.
+    For every event epsilon >= ln((P(E) - delta) / Q(E)). The two tails of the privacy
+    loss are cut where the pilots promise most.
+
+    Parameters
+    ----------
+    pilots : tuple[ndarray of int64, ndarray of int64]
+        Counts in the order of the privacy loss, which decide where to cut.
+    counted : tuple[ndarray of int64, ndarray of int64]
+        Counts that are independent of them.
+    delta : float
+        The delta.
+    confidence : float, default 0.999
+        How surely the bound holds.
+
+    Returns
+    -------
+    Evidence
+        The bound.
     """
     trials = [int(side.sum()) for side in counted]
     each = 1.0 - (1.0 - confidence) / 4
@@ -148,7 +234,22 @@ def tail_evidence(
 
 
 def promise(pilots: Sides, event: Hashable, trials: int) -> float:
-    """Return a log-ratio less what a bound on so many trials, and the pilot, lose."""
+    """Return a log-ratio less what a bound on so many trials, and the pilot, lose.
+
+    Parameters
+    ----------
+    pilots : Sides
+        Counts of the pilots.
+    event : Hashable
+        The event.
+    trials : int
+        How many trials will be counted.
+
+    Returns
+    -------
+    float
+        The log-ratio.
+    """
     often, other = (side[event] + 0.5 for side in pilots)
     sizes = [sum(side.values()) + 1.0 for side in pilots]
     ratio = abs(math.log(often / sizes[0]) - math.log(other / sizes[1]))

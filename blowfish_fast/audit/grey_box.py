@@ -43,7 +43,23 @@ ROUNDING = 1e-9
 
 
 class Price(NamedTuple):
-    """What the worst edge, or random pair, costs, against what was charged."""
+    """What the worst edge, or random pair, costs, against what was charged.
+
+    Attributes
+    ----------
+    subject : str
+        What was priced.
+    charged : Fraction
+        What was charged.
+    worst : Fraction or float
+        What the worst one costs.
+    edge : tuple[int, int] or None
+        The worst edge.
+    pairs : int, default 0
+        How many random pairs were priced.
+    where : Pair, optional
+        The worst random pair.
+    """
 
     subject: str
     charged: Fraction
@@ -66,7 +82,20 @@ def audit_measurements(
 ) -> list[Price]:
     """Price every measurement of one run, edge by edge; for small domains.
 
-    The last entry holds the account as a whole against the mechanism's budget.
+    Parameters
+    ----------
+    mechanism : Mechanism
+        The mechanism.
+    data : Histogram or array-like
+        The counts.
+    seed : int, default 0
+        Where chance begins.
+
+    Returns
+    -------
+    list[Price]
+        A price for each measurement; the last entry holds the account as a whole
+        against the mechanism's budget.
 
     Examples
     --------
@@ -95,7 +124,24 @@ def audit_measurements(
 def price_edges(
     name: str, measurement: Measurement, charged: Budget, policy: Policy
 ) -> Price:
-    """Price every edge of a small policy in one measurement."""
+    """Price every edge of a small policy in one measurement.
+
+    Parameters
+    ----------
+    name : str
+        The name of the mechanism.
+    measurement : Measurement
+        What was measured.
+    charged : Budget
+        What was charged.
+    policy : Policy
+        What is secret.
+
+    Returns
+    -------
+    Price
+        The price of the worst edge.
+    """
     prices = RowPrices(measurement)
     worst: Fraction | float = Fraction(0)
     where = None
@@ -111,9 +157,28 @@ def price_edges(
 
 
 def edge_cost(measurement: Measurement, start: int, end: int) -> Fraction:
-    """Return the exact price of moving one record from `start` to `end` (-1: absent).
+    """Return the exact price of moving one record.
 
     A row published exactly that the edge moves raises: no epsilon covers it.
+
+    Parameters
+    ----------
+    measurement : Measurement
+        What was measured.
+    start : int
+        The cell that it leaves; -1 is "absent".
+    end : int
+        The cell that it goes to; -1 is "absent".
+
+    Returns
+    -------
+    Fraction
+        The price.
+
+    Raises
+    ------
+    AssertionError
+        If no price covers it.
 
     Examples
     --------
@@ -197,7 +262,20 @@ class RowPrices:
 
 
 def price_together(measurement: Measurement, policy: Policy) -> Fraction | float:
-    """Return the largest exact price of a set of moves; 0 where draws share rows."""
+    """Return the largest exact price of a set of moves.
+
+    Parameters
+    ----------
+    measurement : Measurement
+        What was measured.
+    policy : Policy
+        What is secret.
+
+    Returns
+    -------
+    Fraction or float
+        The price; 0 where draws share rows.
+    """
     prices = RowPrices(measurement)
     if not prices.own_draws:
         return Fraction(0)
@@ -219,7 +297,26 @@ def observe_measurement(
     pairs: int,
     generator: np.random.Generator,
 ) -> Price:
-    """Price what random neighbours under `policy` change in the rows measured."""
+    """Price what random neighbours change in the rows measured.
+
+    Parameters
+    ----------
+    measurement : Measurement
+        What was measured.
+    policy : Policy
+        What is secret.
+    charged : Fraction
+        What was charged.
+    pairs : int
+        How many pairs are tried.
+    generator : numpy.random.Generator
+        Draws them.
+
+    Returns
+    -------
+    Price
+        The price of the worst pair.
+    """
     prices = RowPrices(measurement)
 
     def cost(pair: Pair) -> float:
@@ -237,7 +334,26 @@ def observe_choice(
     pairs: int,
     generator: np.random.Generator,
 ) -> Price | None:
-    """Price what random neighbours change in a choice; None if nothing is declared."""
+    """Price what random neighbours change in a choice.
+
+    Parameters
+    ----------
+    selector : Selector
+        What chooses.
+    policy : Policy
+        What is secret.
+    charged : Fraction
+        What was charged.
+    pairs : int
+        How many pairs are tried.
+    generator : numpy.random.Generator
+        Draws them.
+
+    Returns
+    -------
+    Price or None
+        The price of the worst pair; None if nothing is declared.
+    """
     drawn = pairs_at_random(policy, pairs, generator)
     if policy.domain.size == 1 or not drawn:
         return None

@@ -35,7 +35,15 @@ PLAIN = (np.ndarray, np.generic, bool, int, float, str, Fraction, type(None))
 
 
 class Breach(NamedTuple):
-    """An invariant that does not hold, and what was found instead."""
+    """An invariant that does not hold, and what was found instead.
+
+    Attributes
+    ----------
+    invariant : str
+        The invariant.
+    found : str
+        What was found.
+    """
 
     invariant: str
     found: str
@@ -45,7 +53,21 @@ class Breach(NamedTuple):
 
 
 def audit_invariants(mechanism: Mechanism, data: Any, *, seed: int = 0) -> list[Breach]:
-    """Run `mechanism` on `data` under watch and return every invariant it breaks.
+    """Run a mechanism under watch and return every invariant it breaks.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+        The mechanism.
+    data : Histogram or array-like
+        The counts.
+    seed : int, default 0
+        Where chance begins.
+
+    Returns
+    -------
+    list[Breach]
+        The breaches.
 
     Examples
     --------
@@ -382,6 +404,20 @@ def audit_charges(
     """Release through a new ledger in memory and return every rule that it breaks.
 
     The ledger is handed in, since audits and accounts do not know each other.
+
+    Parameters
+    ----------
+    open_ledger : Callable[..., object]
+        Makes a ledger: ``blowfish_fast.Ledger``.
+    mechanism : Mechanism
+        The mechanism.
+    data : Histogram or array-like
+        The counts.
+
+    Returns
+    -------
+    list[Breach]
+        The breaches.
     """
     # An audit vouches for what it examines: nothing of it is published.
     word = {"vouched": True} if outside_parts(mechanism) else {}
@@ -400,17 +436,17 @@ def audit_charges(
 
     ledger.release(_drawing(mechanism, noted), data, **word)
     if len(at_draws) != 1 or min(at_draws) < price:
-        found = f"the ledger had spent {at_draws} when it was drawn"
-        breaches.append(Breach("charged before drawn", found))
+        spent_words = f"the ledger had spent {at_draws} when it was drawn"
+        breaches.append(Breach("charged before drawn", spent_words))
     breaches += _audit_failure(ledger_of(2), mechanism, data, word)
     small = ledger_of(Fraction(1, 2))
     try:
         small.release(mechanism, data, **word)
     except BlowfishError:
         if small.spent:
-            found = f"a refusal left {small.spent}"
-            breaches.append(Breach("refusals cost nothing", found))
+            spent_words = f"a refusal left {small.spent}"
+            breaches.append(Breach("refusals cost nothing", spent_words))
     else:
-        found = f"{price} of {price / 2} was released"
-        breaches.append(Breach("no more than the budget", found))
+        spent_words = f"{price} of {price / 2} was released"
+        breaches.append(Breach("no more than the budget", spent_words))
     return breaches

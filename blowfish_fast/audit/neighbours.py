@@ -69,7 +69,15 @@ MOST_RECORDS = 60
 
 
 class Pair(NamedTuple):
-    """Counts of two neighbours: a background with one record at either end."""
+    """Counts of two neighbours: a background with one record at either end.
+
+    Attributes
+    ----------
+    background : tuple[int, ...]
+        The counts without that record.
+    edge : tuple[int, int]
+        The two cells; -1 is "absent".
+    """
 
     background: tuple[int, ...]
     edge: tuple[int, int]
@@ -95,7 +103,20 @@ def all_edges(policy: Policy) -> list[tuple[int, int]]:
 
 
 def steps_along(policy: Policy, cells: Iterable[int]) -> Fraction:
-    """Return as how many edges an edge counts: "absent" may lie farther away."""
+    """Return as how many edges an edge counts: "absent" may lie farther away.
+
+    Parameters
+    ----------
+    policy : Policy
+        What is secret.
+    cells : Iterable[int]
+        The cells of the edge.
+
+    Returns
+    -------
+    Fraction
+        The number.
+    """
     far = getattr(policy.unconstrained, "absent_length", None)
     return far if far is not None and ABSENT in cells else Fraction(1)
 
@@ -103,8 +124,18 @@ def steps_along(policy: Policy, cells: Iterable[int]) -> Fraction:
 def standard_pairs(policy: Policy, heights: Iterable[int] = (8,)) -> list[Pair]:
     """Return neighbours along every edge of a small policy, on telling backgrounds.
 
-    `heights` should hold the price of a bucket, where a choice by cost hangs in the
-    balance.
+    Parameters
+    ----------
+    policy : Policy
+        What is secret.
+    heights : Iterable[int], default (8,)
+        Heights of the backgrounds; they should hold the price of a bucket, where a
+        choice by cost hangs in the balance.
+
+    Returns
+    -------
+    list[Pair]
+        The pairs.
     """
     cells = policy.domain.size
     place = np.arange(cells)
@@ -128,7 +159,22 @@ def standard_pairs(policy: Policy, heights: Iterable[int] = (8,)) -> list[Pair]:
 def pairs_at_random(
     policy: Policy, count: int, generator: np.random.Generator
 ) -> list[Pair]:
-    """Return neighbours along random edges, on random backgrounds: dense and sparse."""
+    """Return neighbours along random edges, on random backgrounds: dense and sparse.
+
+    Parameters
+    ----------
+    policy : Policy
+        What is secret.
+    count : int
+        How many.
+    generator : numpy.random.Generator
+        Draws them.
+
+    Returns
+    -------
+    list[Pair]
+        The pairs.
+    """
     edges = all_edges(policy)
     if not edges:
         return []
@@ -151,15 +197,36 @@ def search_worst_pair(
     steps: int,
     seed: int = 0,
 ) -> Pair:
-    """Climb to a pair further `apart`; counts step by one or become a height."""
+    """Climb to a pair further apart; counts step by one or become a height.
+
+    Parameters
+    ----------
+    start : Pair
+        Where the climb begins.
+    policy : Policy
+        What is secret.
+    apart : Callable[[Pair], float]
+        Says how far the two sides of a pair are apart.
+    heights : Iterable[int]
+        Heights that counts may become.
+    steps : int
+        How many steps are tried.
+    seed : int, default 0
+        Where chance begins.
+
+    Returns
+    -------
+    Pair
+        The best pair.
+    """
     edges, generator = all_edges(policy), np.random.default_rng(seed)
     levels = sorted({0, *heights, *(height // 2 for height in heights)})
     best, reached = start, apart(start)
     for _ in range(steps):
         other = _vary(best, edges, levels, generator)
-        found = apart(other)
-        if found > reached:
-            best, reached = other, found
+        distance = apart(other)
+        if distance > reached:
+            best, reached = other, distance
     return best
 
 
@@ -192,6 +259,18 @@ def joint_moves(policy: Policy, most: int = MOST_MOVES) -> Iterator[list[Move]]:
 
     Known counts make records move together, along edges of the policy that keep every
     known count and of which no smaller part does.
+
+    Parameters
+    ----------
+    policy : Policy
+        What is secret.
+    most : int, default MOST_MOVES
+        The most moves of a set.
+
+    Yields
+    ------
+    list[Move]
+        The moves of one set.
     """
     if isinstance(policy, PerPerson):
         yield from _persons(policy)
@@ -207,7 +286,9 @@ def joint_moves(policy: Policy, most: int = MOST_MOVES) -> Iterator[list[Move]]:
             if _holds_together(changes):
                 yield from (
                     list(moves)
-                    for moves in itertools.product(*(by_change[one] for one in changes))
+                    for moves in itertools.product(
+                        *(by_change[change] for change in changes)
+                    )
                 )
 
 

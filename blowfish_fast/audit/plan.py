@@ -104,7 +104,19 @@ QUICK = AuditPlan(
 
 
 class AuditTask(NamedTuple):
-    """One stop of the walk."""
+    """One stop of the walk.
+
+    Attributes
+    ----------
+    kind : str
+        What is visited: a mechanism or a selector.
+    name : str
+        Its name.
+    shape : Shape
+        The shape of the domain.
+    family : str
+        The family of policies.
+    """
 
     kind: str
     name: str
@@ -121,7 +133,20 @@ class AuditTask(NamedTuple):
 
 
 def tasks(plan: AuditPlan, mechanisms: Iterable[str] | None = None) -> list[AuditTask]:
-    """List every stop; `mechanisms` names those to visit, None for everything."""
+    """List every stop.
+
+    Parameters
+    ----------
+    plan : AuditPlan
+        How thoroughly to walk.
+    mechanisms : Iterable[str], optional
+        The names of those to visit; None for everything.
+
+    Returns
+    -------
+    list[AuditTask]
+        The stops.
+    """
     every = sorted(OWN)
     chosen = every if mechanisms is None else list(mechanisms)
     for name in chosen:

@@ -46,6 +46,19 @@ GOALS = {
 class Report:
     """All verdicts of one walk, and how it was made.
 
+    Attributes
+    ----------
+    verdicts : tuple[Verdict, ...]
+        The verdicts.
+    plan : AuditPlan
+        How thorough it was.
+    form : str
+        "long" or "quick".
+    seconds : float
+        How long it took.
+    version : str
+        The version of the package.
+
     Examples
     --------
     >>> from blowfish_fast.audit import QUICK, audit_everything
@@ -65,7 +78,7 @@ class Report:
     @property
     def violations(self) -> list[Verdict]:
         """The verdicts that did not pass."""
-        return [one for one in self.verdicts if not one.passed]
+        return [verdict for verdict in self.verdicts if not verdict.passed]
 
     @property
     def passed(self) -> bool:
@@ -75,12 +88,12 @@ class Report:
     @property
     def subjects(self) -> list[str]:
         """Everything that was audited, by name."""
-        return list(dict.fromkeys(one.subject for one in self.verdicts))
+        return list(dict.fromkeys(verdict.subject for verdict in self.verdicts))
 
     @property
     def families(self) -> list[str]:
         """The policy families met, in the order met."""
-        met = (one.family for one in self.verdicts if one.family != "any")
+        met = (verdict.family for verdict in self.verdicts if verdict.family != "any")
         return list(dict.fromkeys(met))
 
     def statements(self) -> list[str]:
@@ -115,7 +128,7 @@ class Report:
         return lines
 
     def _by(self, check: str) -> list[Verdict]:
-        return [one for one in self.verdicts if one.check == check]
+        return [verdict for verdict in self.verdicts if verdict.check == check]
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data, for JSON."""
@@ -248,7 +261,7 @@ class Report:
         return [_summary(self._of(subject)) for subject in self.subjects]
 
     def _of(self, subject: str) -> list[Verdict]:
-        return [one for one in self.verdicts if one.subject == subject]
+        return [verdict for verdict in self.verdicts if verdict.subject == subject]
 
     def to_html(self) -> str:
         """Return one page that needs nothing else."""
@@ -297,15 +310,19 @@ class Report:
 
 
 def _sampled(verdicts: Iterable[Verdict]) -> list[Verdict]:
-    return [one for one in verdicts if one.samples > 0 and one.check in SAMPLED]
+    return [
+        verdict
+        for verdict in verdicts
+        if verdict.samples > 0 and verdict.check in SAMPLED
+    ]
 
 
 def _samples(verdicts: Iterable[Verdict]) -> int:
-    return sum(2 * one.samples for one in verdicts)
+    return sum(2 * verdict.samples for verdict in verdicts)
 
 
 def _events(verdicts: Iterable[Verdict]) -> int:
-    return sum(one.events for one in verdicts)
+    return sum(verdict.events for verdict in verdicts)
 
 
 def _summary(verdicts: list[Verdict]) -> tuple[str, ...]:
@@ -367,14 +384,27 @@ def _verdict_cell(verdicts: list[Verdict], below: str = "") -> str:
 
 
 def note_figures(path: Path, figures: dict[str, dict[str, Any]]) -> None:
-    """Write entries of `goal`, `measured` and `passed`; other keys of the file stay."""
-    known = read_figures(path) if path.exists() else {}
+    """Write entries of a file of figures; its other keys stay.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    figures : dict[str, dict[str, object]]
+        Entries of `goal`, `measured` and `passed`, by key.
+
+    Raises
+    ------
+    InputError
+        If an entry lacks one of the three.
+    """
+    figures_so_far = read_figures(path) if path.exists() else {}
     for key, entry in figures.items():
         missing = {"goal", "measured", "passed"} - entry.keys()
         if missing:
             raise InputError(f"{key} lacks {sorted(missing)}; received {entry}")
-        known[key] = entry
-    text = json.dumps(known, indent=1, sort_keys=True)
+        figures_so_far[key] = entry
+    text = json.dumps(figures_so_far, indent=1, sort_keys=True)
     path.write_text(text + "\n", encoding="utf-8")
 
 

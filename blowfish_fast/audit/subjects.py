@@ -54,11 +54,16 @@ DOUBT = 0.005
 """How often an interval of the first draws may miss on one side."""
 
 TINY = 1e-300
+"""Stands for a probability of 0, of which there is no logarithm."""
 LONGEST = 80
 """Letters of a data set that a report shows."""
 
 FEWEST_SAMPLES = 1000
-SAMPLES, TRIALS = 100_000, 5
+"""With fewer calls no excess worth naming is seen."""
+SAMPLES = 100_000
+"""Calls for each of two neighbours, unless more are asked for."""
+TRIALS = 5
+"""How often each excess is planted."""
 EXCESSES = (
     Fraction(1, 10),
     Fraction(1, 4),
@@ -181,7 +186,8 @@ class Subject:
         if kind == "records":
             place = np.arange(line.size)
             pairs = [
-                (np.repeat(place, one), np.repeat(place, two)) for one, two in pairs
+                (np.repeat(place, first), np.repeat(place, second))
+                for first, second in pairs
             ]
         said = "one record more or less" if relation == "add_remove" else "one changed"
         words = f"{said}, {kind} over {line.size} values"
@@ -198,7 +204,19 @@ def _short(data: Any) -> str:
 
 
 class SubjectReport(NamedTuple):
-    """What was found of a subject, and how strong the audit was.
+    """What an audit says of a subject, and how strong the audit was.
+
+    Attributes
+    ----------
+    subject : Subject
+        What was audited.
+    finding : Finding
+        The strongest event, held against the promise.
+    pair : tuple of two data sets
+        The neighbours between which it was seen.
+    power : Power or None
+        How many planted excesses were seen; None where the promise is broken, or where
+        nothing was planted.
 
     Examples
     --------
@@ -397,16 +415,17 @@ def _evidence(
             clopper_pearson(often, table.size, each)
             for often, table in zip(seen, counted, strict=True)
         ]
-        for one, other in ((0, 1), (1, 0)):
-            low, high = bounds[one][0] - delta, bounds[other][1]
+        for side, opposite in ((0, 1), (1, 0)):
+            low, high = bounds[side][0] - delta, bounds[opposite][1]
             bound = math.log(low / high) if low > 0 else -math.inf
             if bound > best.log_ratio:
                 parts = [
                     often / table.size
                     for often, table in zip(seen, counted, strict=True)
                 ]
-                above = max(parts[one] - delta, 0.0)
-                ratio = math.log(above / parts[other]) if parts[other] else math.inf
+                above = max(parts[side] - delta, 0.0)
+                below = parts[opposite]
+                ratio = math.log(above / below) if below else math.inf
                 best = Evidence(bound, event.name, len(events), ratio)
     return best
 

@@ -135,7 +135,24 @@ def mechanism_verdicts(
     testimonies: list[Testimony],
     open_ledger: Callable[..., Any] | None,
 ) -> Iterator[Verdict]:
-    """Check everything about a mechanism under one policy."""
+    """Check everything about a mechanism under one policy.
+
+    Parameters
+    ----------
+    task : AuditTask
+        The stop.
+    plan : AuditPlan
+        How thoroughly to walk.
+    testimonies : list[Testimony]
+        Watched runs of the mechanism.
+    open_ledger : Callable[..., object] or None
+        Makes a ledger, for the order of charges; None to leave that out.
+
+    Yields
+    ------
+    Verdict
+        A verdict.
+    """
     mechanism = testimonies[0].mechanism
     kind, policy = type(mechanism), mechanism.policy
     priced = [
@@ -186,7 +203,20 @@ def _law_verdicts(
 
 
 def rho_verdicts(task: AuditTask, plan: AuditPlan) -> Iterator[Verdict]:
-    """Price a release paid in rho, and look at its noise in (epsilon, delta) form."""
+    """Price a release paid in rho, and look at its noise in (epsilon, delta) form.
+
+    Parameters
+    ----------
+    task : AuditTask
+        The stop.
+    plan : AuditPlan
+        How thoroughly to walk.
+
+    Yields
+    ------
+    Verdict
+        A verdict.
+    """
     policy = task.policy
     try:
         testimony = watch_example(find_mechanism(task.name), policy, IN_RHO)
@@ -375,7 +405,24 @@ def _sampled_verdicts(
 def choice_verdicts(
     task: AuditTask, plan: AuditPlan, asked: tuple[Any, Policy, Fraction], less: bool
 ) -> Iterator[Verdict]:
-    """Audit a selector under a policy at an epsilon; if `less`, in a tenth."""
+    """Audit a selector under a policy at an epsilon.
+
+    Parameters
+    ----------
+    task : AuditTask
+        The stop.
+    plan : AuditPlan
+        How thoroughly to walk.
+    asked : tuple[object, Policy, Fraction]
+        Selector, policy and epsilon.
+    less : bool
+        Whether a tenth of the samples is enough.
+
+    Yields
+    ------
+    Verdict
+        A verdict.
+    """
     selector, policy, epsilon = asked
     samples, runs, steps = plan.batch_under(task.family), plan.runs, plan.steps
     if less:
@@ -396,7 +443,22 @@ def choice_verdicts(
 def power_verdicts(
     task: AuditTask, plan: AuditPlan, testimonies: list[Testimony]
 ) -> Iterator[Verdict]:
-    """Plant an excess in a mechanism's first measurement that costs anything."""
+    """Plant an excess in a mechanism's first measurement that costs anything.
+
+    Parameters
+    ----------
+    task : AuditTask
+        The stop.
+    plan : AuditPlan
+        How thoroughly to walk.
+    testimonies : list[Testimony]
+        Watched runs of the mechanism.
+
+    Yields
+    ------
+    Verdict
+        A verdict.
+    """
     policy = testimonies[0].mechanism.policy
     for step in (step for one in testimonies for step in _with_noise(one)):
         edge = price_edges(task.name, step.result, step.charged, policy).edge
@@ -407,7 +469,20 @@ def power_verdicts(
 
 
 def selector_power_verdicts(task: AuditTask, plan: AuditPlan) -> Iterator[Verdict]:
-    """Plant an excess in a selector, on the worst pair known, and count who sees it."""
+    """Plant an excess in a selector, on the worst pair known, and count who sees it.
+
+    Parameters
+    ----------
+    task : AuditTask
+        The stop.
+    plan : AuditPlan
+        How thoroughly to walk.
+
+    Yields
+    ------
+    Verdict
+        A verdict.
+    """
     if _is_sampled(task, plan, _selects):
         selector = instances(task.name, task.policy)[0]
         plant = functools.partial(selector_power, selector, task.policy)
@@ -441,30 +516,71 @@ def _power_verdicts(
 
 
 def timing_verdict(task: AuditTask, plan: AuditPlan) -> Verdict:
-    """Say whether the time of drawing follows the noise drawn."""
+    """Say whether the time of drawing follows the noise drawn.
+
+    Parameters
+    ----------
+    task : AuditTask
+        The stop.
+    plan : AuditPlan
+        How thoroughly to walk.
+
+    Returns
+    -------
+    Verdict
+        The verdict.
+    """
     timing = timing_correlation(plan.timing)
-    found = timing.standard_errors
-    return _verdict("timing", task, STANDARD_ERRORS, found, timing.passed, str(timing))
+    standard_errors = timing.standard_errors
+    return _verdict(
+        "timing", task, STANDARD_ERRORS, standard_errors, timing.passed, str(timing)
+    )
 
 
 def unfinished_verdict(task: AuditTask, problem: Exception) -> Verdict:
-    """Say that a check could not be carried out."""
+    """Say that a check could not be carried out.
+
+    Parameters
+    ----------
+    task : AuditTask
+        The stop.
+    problem : Exception
+        What went wrong.
+
+    Returns
+    -------
+    Verdict
+        The verdict.
+    """
     note = f"{task.name}: {type(problem).__name__}: {problem}"
     return _verdict("run", task, 0, np.inf, False, note)
 
 
 def judge_selector(task: AuditTask, plan: AuditPlan) -> Iterator[Verdict]:
-    """Audit a selector at several epsilons: whole batches as it tells most."""
+    """Audit a selector at several epsilons: whole batches as it tells most.
+
+    Parameters
+    ----------
+    task : AuditTask
+        The stop.
+    plan : AuditPlan
+        How thoroughly to walk.
+
+    Yields
+    ------
+    Verdict
+        A verdict.
+    """
     if not _is_sampled(task, plan, _selects):
         return
     policy = task.policy
-    made = instances(task.name, policy)
-    for less, selector in enumerate(made):
+    selectors = instances(task.name, policy)
+    for less, selector in enumerate(selectors):
         for epsilon in plan.epsilons:
             asked = selector, policy, epsilon
             yield from choice_verdicts(task, plan, asked, less > 0)
     generator = np.random.default_rng(0)
-    seen = observe_choice(made[0], policy, ORDINARY, plan.pairs, generator)
+    seen = observe_choice(selectors[0], policy, ORDINARY, plan.pairs, generator)
     if seen is not None:
         yield _observed_verdict(task, [seen], task.name)
 

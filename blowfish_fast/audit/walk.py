@@ -38,7 +38,22 @@ Progress = Callable[[int, int, str], None]
 def examine(
     task: AuditTask, plan: AuditPlan, open_ledger: Callable[..., Any] | None = None
 ) -> list[Verdict]:
-    """Run every check of a task, if admitted; a failure to run is a violation."""
+    """Run every check of a task, if admitted; a failure to run is a violation.
+
+    Parameters
+    ----------
+    task : AuditTask
+        The stop.
+    plan : AuditPlan
+        How thoroughly to walk.
+    open_ledger : Callable[..., object], optional
+        Makes a ledger, for the order of charges; None to leave that out.
+
+    Returns
+    -------
+    list[Verdict]
+        The verdicts.
+    """
     try:
         return _examine_whole(task, plan, open_ledger)
     except Exception as problem:
@@ -78,10 +93,26 @@ def audit_everything(
 ) -> list[Verdict]:
     """Examine everything and return all verdicts, in the order of the tasks.
 
-    `mechanisms` are the names to visit, by default all mechanisms and selectors. The
-    order of charges is audited in the ledger of `open_ledger`,
-    ``blowfish_fast.Ledger``. `progress` gets tasks done, tasks in all and the last
-    name. What `kept` holds is not looked for again, and what is found now is added.
+    Parameters
+    ----------
+    plan : AuditPlan
+        How thoroughly to walk.
+    mechanisms : Iterable[str], optional
+        The names to visit; all mechanisms and selectors by default.
+    open_ledger : Callable[..., object], optional
+        Makes a ledger, ``blowfish_fast.Ledger``, in which the order of charges is
+        audited.
+    workers : int, default 1
+        How many processes work.
+    progress : Progress, optional
+        Gets tasks done, tasks in all and the last name.
+    kept : ProgressFile, optional
+        What it holds is not looked for again, and what is seen now is added.
+
+    Returns
+    -------
+    list[Verdict]
+        The verdicts.
 
     Examples
     --------
@@ -119,7 +150,17 @@ NAME = "progress.jsonl"
 
 
 class ProgressFile:
-    """Verdicts by task of a plan and a version of the package, kept in a folder."""
+    """Verdicts by task of a plan and a version of the package, in a folder.
+
+    Parameters
+    ----------
+    folder : Path
+        The folder.
+    plan : AuditPlan
+        How thorough the walk is.
+    version : str
+        The version of the package.
+    """
 
     def __init__(self, folder: Path, plan: AuditPlan, version: str) -> None:
         folder.mkdir(parents=True, exist_ok=True)
@@ -132,7 +173,15 @@ class ProgressFile:
             self.path.write_text(json.dumps(head) + "\n", encoding="utf-8")
 
     def add(self, task: AuditTask, verdicts: list[Verdict]) -> None:
-        """Append what was found at one stop, and the time since the last one."""
+        """Append what was seen at one stop, and the time since the last one.
+
+        Parameters
+        ----------
+        task : AuditTask
+            The stop.
+        verdicts : list[Verdict]
+            Its verdicts.
+        """
         self.found[task] = verdicts
         now = time.perf_counter()
         passed, self._last = now - self._last, now
@@ -140,7 +189,7 @@ class ProgressFile:
         line = {
             "task": list(task),
             "seconds": round(passed, 3),
-            "verdicts": [list(one) for one in verdicts],
+            "verdicts": [list(verdict) for verdict in verdicts],
         }
         with self.path.open("a", encoding="utf-8") as file:
             file.write(json.dumps(line) + "\n")

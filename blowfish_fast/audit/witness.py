@@ -42,7 +42,19 @@ class Opened(NamedTuple):
 
 
 class Draw(NamedTuple):
-    """Noise was drawn: its law, the scales asked for, and the values."""
+    """Noise was drawn: its law, the scales asked for, and the values.
+
+    Attributes
+    ----------
+    law : str
+        The law.
+    numerators : int or ndarray of int64
+        Numerators of the scales.
+    denominators : int or ndarray of int64
+        Denominators of the scales.
+    values : ndarray of int64
+        The values.
+    """
 
     law: str
     """"laplace", "geometric" or "gaussian"."""
@@ -58,7 +70,29 @@ StepKind = Literal["select", "measure", "list", "totals"]
 
 
 class Step(NamedTuple):
-    """One call on the handle, with everything that it saw. Holds private counts."""
+    """One call on the handle, with everything that it saw. It holds private counts.
+
+    Attributes
+    ----------
+    kind : StepKind
+        What was called.
+    asked : object
+        The selector or strategy.
+    charged : Budget
+        What was charged.
+    calibrated : Fraction or None
+        The epsilon that a selector got.
+    result : object
+        What came back.
+    diary : tuple[Note, ...]
+        What was charged, opened and drawn meanwhile.
+    policy : Policy
+        The policy of the handle.
+    group_size : int
+        How many records move together.
+    counts : object
+        The true counts.
+    """
 
     kind: StepKind
     asked: Any
@@ -73,7 +107,15 @@ class Step(NamedTuple):
 
 
 class WatchedRandomness(Randomness):
-    """Randomness that notes every stream it opens and every draw it makes."""
+    """Randomness that notes every stream it opens and every draw it makes.
+
+    Parameters
+    ----------
+    seed : int or numpy.random.Generator or None
+        Where chance begins; None for secure noise.
+    diary : list[Note]
+        Where it notes them.
+    """
 
     __slots__ = ("diary",)
 
@@ -243,7 +285,23 @@ class Replay(Handle):
 
 @dataclass(frozen=True)
 class Testimony:
-    """A watched run: what the recipe handed back and how it came about."""
+    """A watched run: what the recipe handed back and how it came about.
+
+    Attributes
+    ----------
+    mechanism : Mechanism
+        The mechanism.
+    counts : object
+        The true counts.
+    outcome : Outcome
+        What the recipe handed back.
+    account : Account
+        What was charged.
+    steps : list[Step]
+        The calls on the handle.
+    diary : list[Note]
+        What was charged, opened and drawn.
+    """
 
     mechanism: Mechanism
     counts: Any
@@ -271,7 +329,24 @@ class Testimony:
 def watch_example(
     kind: type[Mechanism], policy: Policy, epsilon: Any, seed: int = 0
 ) -> Testimony:
-    """Run the example of a mechanism under watch, its people bounded as needed."""
+    """Run the example of a mechanism under watch, its people bounded as needed.
+
+    Parameters
+    ----------
+    kind : type[Mechanism]
+        The class of the mechanism.
+    policy : Policy
+        What is secret.
+    epsilon : number, str, Fraction or Budget
+        The budget.
+    seed : int, default 0
+        Where chance begins.
+
+    Returns
+    -------
+    Testimony
+        The testimony.
+    """
     mechanism, data = kind.example(policy.domain, policy, epsilon)
     return watch(mechanism, made_up(policy, data), seed)
 
@@ -279,7 +354,22 @@ def watch_example(
 def watch(
     mechanism: Mechanism, data: Any, seed: int | np.random.Generator | None = 0
 ) -> Testimony:
-    """Run the recipe of `mechanism` once under watch."""
+    """Run the recipe of a mechanism once under watch.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+        The mechanism.
+    data : Histogram or array-like
+        The counts.
+    seed : int or numpy.random.Generator or None, default 0
+        Where chance begins; None for secure noise.
+
+    Returns
+    -------
+    Testimony
+        The testimony.
+    """
     diary: list[Note] = []
     steps: list[Step] = []
     account = WatchedAccount(mechanism.budget)

@@ -62,6 +62,7 @@ class Arrivals(NamedTuple):
         Returns
         -------
         Arrivals
+            The epochs, and what a record of each counts.
         """
         days = Domain.from_dates(edges, name=column).with_extra_cells(outside=True)
         counted = np.array([*weights, 0], dtype=np.int64)
@@ -70,7 +71,22 @@ class Arrivals(NamedTuple):
     def weighed_cells(
         self, domain: Attributes, rules: list[Rule], records: Any
     ) -> Iterator[tuple[IntArray, IntArray]]:
-        """Yield the cells of records that count, and how often each does, in blocks."""
+        """Yield the cells of records that count, and how often each does, in blocks.
+
+        Parameters
+        ----------
+        domain : Attributes
+            The cells.
+        rules : list[Rule]
+            What happens to stray values, by attribute.
+        records : frame, mapping, array or iterator of these
+            The records.
+
+        Yields
+        ------
+        tuple of two ndarrays of int64
+            The cells of a block, and the weights.
+        """
         extended = type(domain)._of([*domain.attributes, self.attribute])
         for columns in place_blocks(extended, [*rules, ARRIVALS], records):
             weights = self.weights[columns[-1]]

@@ -37,11 +37,23 @@ MICROSECONDS = {
 
 @dataclass(frozen=True)
 class Axis:
-    """One axis of a domain: `size` cells in order, with edges, levels or neither.
+    """One axis of a domain: cells in order, with edges, levels or neither.
 
-    Cells of `extras` (`OUTSIDE`, `MISSING`, in this order) come last, count among
-    `size` and `levels`, and have no place between `cuts`, the edges; those of dates are
-    in `unit`, days "D", hours "h", ... since 1970.
+    Attributes
+    ----------
+    size : int
+        Number of cells, those of `extras` among them.
+    name : str, optional
+        The name of the attribute.
+    cuts : tuple[float, ...], optional
+        The edges of the cells, one more than there are cells without those of `extras`.
+    levels : tuple[object, ...], optional
+        The value of each cell of a categorical attribute.
+    unit : str, optional
+        The unit of edges that are dates: days "D", hours "h", ... since 1970.
+    extras : tuple[str, ...], default ()
+        Kinds of extra cells, `OUTSIDE` and `MISSING` in this order; they come last and
+        have no place between the edges.
     """
 
     size: int
@@ -87,9 +99,9 @@ class Axis:
         else:
             ends = (*self.cuts[:8], self.cuts[-1])
             shown = (
-                [f"{one:g}" for one in ends]
+                [f"{end:g}" for end in ends]
                 if self.unit is None
-                else [str(one) for one in as_dates(ends, self.unit)]
+                else [str(end) for end in as_dates(ends, self.unit)]
             )
             inner = shown[1 : min(self.regular, 8)]
             words = f"{shown[0]} to {shown[-1]}"
@@ -104,7 +116,25 @@ def few_words(words: Iterable[str]) -> str:
 
 
 def from_cuts(edges: Iterable[Any], name: str | None) -> Axis:
-    """Read edges of numbers or dates."""
+    """Read edges of numbers or dates.
+
+    Parameters
+    ----------
+    edges : iterable
+        Increasing edges.
+    name : str or None
+        The name of the attribute.
+
+    Returns
+    -------
+    Axis
+        The attribute.
+
+    Raises
+    ------
+    DomainError
+        If edges are neither, or do not increase.
+    """
     listed = edges if isinstance(edges, np.ndarray) else list(edges)
     array = np.asarray(listed)
     if array.dtype.kind in "MO":
@@ -123,7 +153,25 @@ def from_cuts(edges: Iterable[Any], name: str | None) -> Axis:
 
 
 def from_date_cuts(edges: Iterable[Any], name: str | None) -> Axis:
-    """Read edges that are dates, in the coarsest unit that holds them all."""
+    """Read edges that are dates, in the coarsest unit that holds them all.
+
+    Parameters
+    ----------
+    edges : iterable
+        Increasing dates.
+    name : str or None
+        The name of the attribute.
+
+    Returns
+    -------
+    Axis
+        The attribute.
+
+    Raises
+    ------
+    DomainError
+        If a date is missing or out of range, or edges do not increase.
+    """
     moments = as_moments(np.asarray(edges if hasattr(edges, "dtype") else list(edges)))
     if np.isnat(moments).any():
         raise DomainError("edges must be dates; found a missing one")
@@ -232,7 +280,20 @@ def _refuse_odd_texts(values: AnyArray) -> None:
 
 
 def as_dates(ticks: Sequence[float], unit: str) -> AnyArray:
-    """Return whole units since 1970 as dates."""
+    """Return whole units since 1970 as dates.
+
+    Parameters
+    ----------
+    ticks : Sequence[float]
+        Numbers of units.
+    unit : str
+        The unit, as numpy calls it.
+
+    Returns
+    -------
+    ndarray of datetime64
+        The dates.
+    """
     return np.array(ticks, dtype=np.float64).astype(np.int64).astype(f"M8[{unit}]")
 
 
@@ -246,15 +307,35 @@ def is_blank(value: Any) -> bool:
 
 
 def from_level_list(levels: Iterable[Any], name: str | None) -> Axis:
-    """Read the public values of a categorical attribute."""
-    values = tuple(one.item() if isinstance(one, np.generic) else one for one in levels)
+    """Read the public values of a categorical attribute.
+
+    Parameters
+    ----------
+    levels : iterable
+        Different texts, numbers or truth values.
+    name : str or None
+        The name of the attribute.
+
+    Returns
+    -------
+    Axis
+        The attribute.
+
+    Raises
+    ------
+    DomainError
+        If a level is something else, or stands in the list twice.
+    """
+    values = tuple(
+        level.item() if isinstance(level, np.generic) else level for level in levels
+    )
     if not values:
         raise DomainError("levels must not be empty; list every possible value")
-    for one in values:
-        if not isinstance(one, str | int | float) or one != one:
+    for level in values:
+        if not isinstance(level, str | int | float) or level != level:
             raise DomainError(
                 "a level is a text, a number or a truth value",
-                received=repr(one),
+                received=repr(level),
                 way_out="Missing values get a cell by with_extra_cells(missing=True), "
                 "dates by Domain.from_dates",
             )
@@ -264,7 +345,25 @@ def from_level_list(levels: Iterable[Any], name: str | None) -> Axis:
 
 
 def extend_axis(attribute: Axis, kinds: Iterable[str]) -> Axis:
-    """Add the cells of `kinds` that are not there yet."""
+    """Add the extra cells that are not there yet.
+
+    Parameters
+    ----------
+    attribute : Axis
+        The attribute.
+    kinds : Iterable[str]
+        `OUTSIDE`, `MISSING` or both.
+
+    Returns
+    -------
+    Axis
+        The attribute with these cells.
+
+    Raises
+    ------
+    DomainError
+        If a level has the name of an extra cell.
+    """
     wanted = {*attribute.extras, *kinds}
     extras = tuple(kind for kind in (OUTSIDE, MISSING) if kind in wanted)
     if extras == attribute.extras:
@@ -287,7 +386,24 @@ def extend_axis(attribute: Axis, kinds: Iterable[str]) -> Axis:
 def merge_cells(attribute: Axis, groups: Any) -> tuple[Axis, IntArray]:
     """Merge cells; return the attribute and the new cell of each old one.
 
-    `groups` are the edges that stay, or a mapping from new levels to lists of old ones.
+    Parameters
+    ----------
+    attribute : Axis
+        The attribute.
+    groups : iterable or mapping
+        The edges that stay, or a mapping from new levels to lists of old ones.
+
+    Returns
+    -------
+    attribute : Axis
+        The coarser attribute.
+    labels : ndarray of int64
+        The new cell of each old one.
+
+    Raises
+    ------
+    DomainError
+        If an edge or level is not there.
     """
     if attribute.levels is not None:
         merged, labels = _merge_levels(attribute, groups)
@@ -305,13 +421,13 @@ def _merge_cuts(attribute: Axis, groups: Any) -> tuple[Axis, IntArray]:
         else np.array(attribute.cuts)
     )
     dated = attribute.unit is not None
-    kept = (from_date_cuts if dated else from_cuts)(groups, attribute.name)
-    new = np.array(kept.cuts, dtype=np.float64)
-    if attribute.unit is not None and kept.unit is not None:
-        new = new * MICROSECONDS[kept.unit] / MICROSECONDS[attribute.unit]
+    coarser = (from_date_cuts if dated else from_cuts)(groups, attribute.name)
+    new = np.array(coarser.cuts, dtype=np.float64)
+    if attribute.unit is not None and coarser.unit is not None:
+        new = new * MICROSECONDS[coarser.unit] / MICROSECONDS[attribute.unit]
     places = np.searchsorted(cuts, new)
-    known = np.isin(new, cuts)
-    if not known.all() or places[0] != 0 or places[-1] != attribute.regular:
+    is_old_edge = np.isin(new, cuts)
+    if not is_old_edge.all() or places[0] != 0 or places[-1] != attribute.regular:
         raise DomainError(
             f"cells of {attribute.name or 'this attribute'} can only be merged: new "
             "edges must be some of its edges, with the first and the last"
@@ -335,14 +451,14 @@ def _merge_levels(attribute: Axis, groups: Any) -> tuple[Axis, IntArray]:
     listed = []
     for cell, group in enumerate(groups.values()):
         alone = isinstance(group, str) or not isinstance(group, Sequence | Set)
-        listed += [(one, cell) for one in ([group] if alone else group)]
+        listed += [(old_level, cell) for old_level in ([group] if alone else group)]
     number = dict(listed)
     if len(listed) != len(number) or set(number) != set(old):
         raise DomainError(
             f"every level of {attribute.name or 'this attribute'} must lie in exactly "
             "one new level"
         )
-    labels = np.array([number[one] for one in old], dtype=np.int64)
+    labels = np.array([number[old_level] for old_level in old], dtype=np.int64)
     return from_level_list(groups, attribute.name), labels
 
 
@@ -356,8 +472,8 @@ def cut_values(attribute: Axis) -> AnyArray:
 
 def as_array(levels: tuple[Any, ...]) -> AnyArray:
     """Return levels as an array: numbers where all are, else objects."""
-    if all(type(one) is int for one in levels) or all(
-        type(one) is float for one in levels
+    if all(type(level) is int for level in levels) or all(
+        type(level) is float for level in levels
     ):
         return np.array(levels)
     array = np.empty(len(levels), dtype=object)

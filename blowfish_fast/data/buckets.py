@@ -22,12 +22,17 @@ from .domain import LARGEST_DOMAIN, Domain
 
 
 class Buckets:
-    """A partition of `cells` cells into buckets, in a public order.
+    """A partition of cells into buckets, in a public order.
 
-    `edges` are the k + 1 positions where buckets begin, from 0 to the number of cells;
-    `order` is the cell at each position, None for the cells' own order. With `curve`,
-    consecutive positions are neighbouring cells of the grid, which lets rectangles be
-    cut into intervals by their outline alone.
+    Parameters
+    ----------
+    edges : ndarray of int64, shape (k + 1,)
+        The positions where buckets begin, from 0 to the number of cells.
+    order : ndarray of int64, shape (cells,), optional
+        The cell at each position; None for the cells' own order.
+    curve : bool, default False
+        Whether consecutive positions are neighbouring cells of the grid, which lets
+        rectangles be cut into intervals by their outline alone.
     """
 
     def __init__(
@@ -56,7 +61,22 @@ class Buckets:
     def single_cells(
         cls, cells: int, order: IntArray | None = None, *, curve: bool = False
     ) -> Buckets:
-        """Give each cell a bucket of its own, along `order`."""
+        """Give each cell a bucket of its own.
+
+        Parameters
+        ----------
+        cells : int
+            Number of cells.
+        order : ndarray of int64, shape (cells,), optional
+            The cell at each position; None for the cells' own order.
+        curve : bool, default False
+            Whether consecutive positions are neighbouring cells of the grid.
+
+        Returns
+        -------
+        Buckets
+            The buckets.
+        """
         if order is None and cells > LARGEST_DOMAIN:
             return UnlistedCells(cells)
         edges = np.arange(cells + 1, dtype=np.int64)

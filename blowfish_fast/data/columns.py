@@ -29,13 +29,31 @@ Column = Any
 
 
 def record_blocks(records: Any, domain: Attributes) -> Iterator[list[Column]]:
-    """Yield blocks of rows, each a list of one column per attribute of `domain`."""
+    """Yield blocks of rows, each a list of one column per attribute of `domain`.
+
+    Parameters
+    ----------
+    records : frame, mapping, array or iterator of these
+        The table.
+    domain : Attributes
+        The attributes that are read.
+
+    Yields
+    ------
+    list
+        One column per attribute.
+
+    Raises
+    ------
+    InputError
+        If a column is missing, or columns differ in length.
+    """
     chunks = records if hasattr(records, "__next__") else iter([records])
     for chunk in chunks:
         columns = _columns(chunk, domain)
         rows = _common_length(columns)
         for start in range(0, rows, BLOCK):
-            yield [one[start : start + BLOCK] for one in columns]
+            yield [column[start : start + BLOCK] for column in columns]
 
 
 def _columns(table: Any, domain: Attributes) -> list[Column]:
@@ -91,7 +109,27 @@ def _point_coordinates(table: Any, domain: Attributes) -> dict[str, Any]:
 
 
 def named_column(table: Any, name: str, word: str) -> Column:
-    """Return a column beside the attributes, which `word` asks for by its name."""
+    """Return a column beside the attributes.
+
+    Parameters
+    ----------
+    table : frame, mapping or array
+        The table.
+    name : str
+        The name of the column.
+    word : str
+        The argument that asks for it, for the message.
+
+    Returns
+    -------
+    ndarray or narwhals Series
+        The column.
+
+    Raises
+    ------
+    InputError
+        If there is no such column.
+    """
     if isinstance(table, Mapping):
         names: Sequence[str] = list(table)
     elif isinstance(table, np.ndarray) and table.dtype.names:
@@ -148,12 +186,27 @@ def dictionary_codes(column: Column) -> tuple[IntArray, int] | None:
 
 
 def level_codes(levels: Sequence[str], column: Column) -> IntArray | None:
-    """Return places among levels, -1 for others, -2 for missing; None without arrow."""
-    known = categories(column)
-    if known is not None:
+    """Return places among levels, -1 for others, -2 for missing.
+
+    Parameters
+    ----------
+    levels : Sequence[str]
+        The levels.
+    column : Column
+        The values.
+
+    Returns
+    -------
+    ndarray of int64 or None
+        The places; None where arrow is not installed.
+    """
+    coded = categories(column)
+    if coded is not None:
         place = {level: at for at, level in enumerate(levels)}
         # Missing ones have number -1: the last.
-        return np.array([*(place.get(one, -1) for one in known[1]), -2])[known[0]]
+        return np.array([*(place.get(category, -1) for category in coded[1]), -2])[
+            coded[0]
+        ]
     texts = arrow_texts(column)
     if texts is None:
         return None
@@ -163,13 +216,13 @@ def level_codes(levels: Sequence[str], column: Column) -> IntArray | None:
     if isinstance(column, np.ndarray) and column.dtype.kind == "U":
         # What is longer than the texts of the array is none of them.
         longest = column.dtype.itemsize // column.dtype.alignment
-        fitting = fitting[[len(one) <= longest for one in levels]]
+        fitting = fitting[[len(category) <= longest for category in levels]]
         short = [levels[at] for at in fitting.tolist()]
         values = arrow_texts(np.array(short, column.dtype))
     else:
         values = pyarrow.array(levels, texts.type)
-    found = pyarrow.compute.index_in(texts, value_set=values)
-    codes: IntArray = np.asarray(found.fill_null(-1))
+    places = pyarrow.compute.index_in(texts, value_set=values)
+    codes: IntArray = np.asarray(places.fill_null(-1))
     if fitting.size < len(levels):
         codes = np.append(fitting, -1)[codes]
     return np.where(texts.is_null(), -2, codes) if texts.null_count else codes

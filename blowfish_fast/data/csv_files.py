@@ -37,7 +37,19 @@ BYTES_AT_ONCE = 2**20
 
 
 class CsvHead(NamedTuple):
-    """What the first `lines` of a CSV file say, the names last; nothing of records."""
+    """What the first lines of a CSV file say; nothing of records.
+
+    Attributes
+    ----------
+    names : list[str]
+        The names of the columns.
+    delimiter : str
+        What stands between two fields.
+    encoding : str
+        The encoding of the text.
+    lines : int
+        How many lines the head has; the names stand on the last of them.
+    """
 
     names: list[str]
     delimiter: str
@@ -51,7 +63,27 @@ def duckdb_module() -> Any:
 
 
 def read_head(path: Path, wanted: Sequence[str], form: TextForm) -> CsvHead:
-    """Return the head of a file with the wanted columns; no record is read."""
+    """Return the head of a file with the wanted columns; no record is read.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    wanted : Sequence[str]
+        Columns that have to be there.
+    form : TextForm
+        What was stated about the texts.
+
+    Returns
+    -------
+    CsvHead
+        The head.
+
+    Raises
+    ------
+    InputError
+        If a column is missing, or the file cannot be read.
+    """
     encoding = _encoding(path, form)
     delimiters: Sequence[str] = DELIMITERS
     with (
@@ -84,7 +116,15 @@ def read_head(path: Path, wanted: Sequence[str], form: TextForm) -> CsvHead:
 
 
 class CsvTable:
-    """The records below the head of a CSV file; `part` is the share read, 0 to 1."""
+    """The records below the head of a CSV file; `part` is the share read, 0 to 1.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    head : CsvHead
+        What its first lines say.
+    """
 
     def __init__(self, path: Path, head: CsvHead) -> None:
         self.path, self.head = path, head
@@ -199,35 +239,65 @@ class CsvTable:
 
 
 def load_csv(connection: Any, path: Path, table: str) -> None:
-    """Make a table of DuckDB from a CSV file; types are settled by all rows."""
-    found = CsvTable(path, read_head(path, [], TextForm()))
+    """Make a table of DuckDB from a CSV file; types are settled by all rows.
+
+    Parameters
+    ----------
+    connection : duckdb connection
+        Where the table is made.
+    path : Path
+        The file.
+    table : str
+        The name of the table.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be read.
+    """
+    csv_table = CsvTable(path, read_head(path, [], TextForm()))
     name = table.replace('"', '""')
-    with found.open():
+    with csv_table.open():
         connection.execute(
-            f'CREATE TABLE "{name}" AS SELECT * FROM {found.source(texts=False)}'
+            f'CREATE TABLE "{name}" AS SELECT * FROM {csv_table.source(texts=False)}'
         )
 
 
 def lacking_columns(
     path: Path, wanted: Sequence[str], found: Sequence[str]
 ) -> InputError:
-    """Say which columns are not there, and which ones are."""
-    lacks = [one for one in dict.fromkeys(wanted) if one not in found]
-    if not any(found) or any(is_number(one) for one in found):
+    """Say which columns are not there, and which ones are.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    wanted : Sequence[str]
+        Columns that have to be there.
+    found : Sequence[str]
+        Columns that are there.
+
+    Returns
+    -------
+    InputError
+        The error, to be raised.
+    """
+    lacks = [name for name in dict.fromkeys(wanted) if name not in found]
+    if not any(found) or any(is_number(name) for name in found):
         # Without names the first line is a person's, and not for a message.
         none = f" has no column {lacks[0]!r}:" if lacks else ""
         return InputError(
             f"{path}{none} its first line must name the columns, with commas between, "
             "and names none. Write such a line"
         )
-    shown = ", ".join(repr(one)[1:-1] for one in list(found)[:20])
+    shown = ", ".join(repr(name)[1:-1] for name in list(found)[:20])
     alone = (
         ". Only one was found: the first line must name all columns, with a comma, "
         "semicolon, tab or | between; delete titles above it"
         if len(found) == 1
         else ""
     )
-    none = " and ".join(f"no column {one!r}{nearest(one, found)}" for one in lacks)
+    none = " and ".join(f"no column {name!r}{nearest(name, found)}" for name in lacks)
     return InputError(f"{path} has {none}; its columns are {shown}{alone}")
 
 
@@ -291,7 +361,19 @@ CLOCK = (
 
 
 class TextForm(NamedTuple):
-    """How the texts of a file are to be read; None where nothing was stated."""
+    """How the texts of a file are to be read; None where nothing was stated.
+
+    Attributes
+    ----------
+    encoding : str, optional
+        The encoding of the file.
+    decimal : str, optional
+        The decimal mark, "," or ".".
+    dates : str, optional
+        How dates are written, such as "DD.MM.YYYY".
+    blanks : tuple[str, ...], default ()
+        Texts that stand for a missing value.
+    """
 
     encoding: str | None = None
     decimal: str | None = None
@@ -318,8 +400,19 @@ class TextForm(NamedTuple):
     def value(self, text: str, kind: str) -> str:
         """Return the SQL of a number, date or category; NULL if the text holds none.
 
-        A code is a category of a column whose categories are all numbers. Spaces around
-        the text are gone; moments with a zone are taken at Greenwich.
+        Spaces around the text are gone; moments with a zone are taken at Greenwich.
+
+        Parameters
+        ----------
+        text : str
+            The SQL of the text.
+        kind : str
+            "number", "date" or "category".
+
+        Returns
+        -------
+        str
+            The SQL of the value.
         """
         if kind == "date":
             value = _date(text, self.dates or ISO)
@@ -330,7 +423,20 @@ class TextForm(NamedTuple):
         return f"CASE WHEN {self.is_blank(text, kind)} THEN NULL ELSE {value} END"
 
     def usual_value(self, column: str, kind: str) -> str:
-        """Return the SQL of values that are read at once; NULL for all others."""
+        """Return the SQL of values that are read at once; NULL for all others.
+
+        Parameters
+        ----------
+        column : str
+            The SQL of the column.
+        kind : str
+            "number", "date" or "category".
+
+        Returns
+        -------
+        str
+            The SQL of the value.
+        """
         if self.blanks:
             return "NULL"
         if kind == "category" or (kind == "code" and self.decimal is None):
@@ -346,6 +452,18 @@ class TextForm(NamedTuple):
         """Return the SQL of whether a text stands for a missing value.
 
         An empty category is missing; one that reads NA may be Namibia.
+
+        Parameters
+        ----------
+        text : str
+            The SQL of the text.
+        kind : str
+            "number", "date" or "category".
+
+        Returns
+        -------
+        str
+            The SQL of the condition.
         """
         listed = dict.fromkeys(self.blank_words(kind))
         return f"({text} IS NULL OR {text} IN ({', '.join(map(literal, listed))}))"

@@ -34,7 +34,15 @@ MOST_SHOWN = 12
 
 
 class AxisView(NamedTuple):
-    """An attribute of a table, and the coarser cell that each of its cells lies in."""
+    """An attribute of a table, and the coarser cell that each of its cells lies in.
+
+    Attributes
+    ----------
+    axis : int
+        The number of the attribute.
+    labels : ndarray of int64, shape (cells,)
+        The coarser cell of each cell.
+    """
 
     axis: int
     labels: IntArray
@@ -52,14 +60,16 @@ class Attributes:
     _way_out: ClassVar[str] = ""
 
     def _set(self, attributes: tuple[Axis, ...]) -> None:
-        names = [one.name for one in attributes if one.name is not None]
+        names = [
+            attribute.name for attribute in attributes if attribute.name is not None
+        ]
         if len(set(names)) != len(names):
             raise DomainError(
                 "attribute names must differ",
                 received=names,
                 way_out="Rename one of them",
             )
-        cells = math.prod(one.size for one in attributes)
+        cells = math.prod(attribute.size for attribute in attributes)
         if self._most is not None and cells > self._most:
             raise DomainError(
                 f"a {type(self).__name__} holds at most 2^{self._most.bit_length() - 1}"
@@ -67,7 +77,9 @@ class Attributes:
                 f"{self._way_out}"
             )
         object.__setattr__(self, "attributes", attributes)
-        object.__setattr__(self, "_shape", tuple(one.size for one in attributes))
+        object.__setattr__(
+            self, "_shape", tuple(attribute.size for attribute in attributes)
+        )
 
     def __setattr__(self, name: str, value: Any) -> None:
         raise AttributeError(f"a {type(self).__name__} never changes; build a new one")
@@ -94,7 +106,9 @@ class Attributes:
         """
         if not domains:
             raise DomainError("a product needs at least one domain", received="none")
-        return cls._of(one for domain in domains for one in domain.attributes)
+        return cls._of(
+            attribute for domain in domains for attribute in domain.attributes
+        )
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -114,7 +128,7 @@ class Attributes:
     @property
     def names(self) -> tuple[str | None, ...]:
         """Names of the attributes; None where none was given."""
-        return tuple(one.name for one in self.attributes)
+        return tuple(attribute.name for attribute in self.attributes)
 
     @property
     def column_names(self) -> tuple[str, ...]:
@@ -137,7 +151,7 @@ class Attributes:
         """Return the axes of one name or number, or of several, in the given order."""
         single = isinstance(names, str | int | np.integer)
         with malformed_as(DomainError, "attributes are named, or numbered"):
-            chosen = tuple(self.axis(one) for one in ([names] if single else names))
+            chosen = tuple(self.axis(name) for name in ([names] if single else names))
         if not chosen or len(set(chosen)) < len(chosen):
             raise DomainError(
                 "name at least one attribute, each once", received=repr(names)
@@ -172,8 +186,21 @@ class Attributes:
     def with_extra_cells(self, *, outside: Any = False, missing: Any = False) -> Self:
         """Give values outside the domain, or missing ones, cells of their own.
 
-        Both take True for all attributes, or names or numbers of some. State policies
-        over the domain that is returned: its extra cells are cells like any other.
+        State policies over the domain that is returned: its extra cells are cells like
+        any other.
+
+        Parameters
+        ----------
+        outside : bool, int, str or sequence of these
+            True for all attributes, or names or numbers of some: they get a cell for
+            values outside.
+        missing : bool, int, str or sequence of these
+            In the same way for missing values.
+
+        Returns
+        -------
+        Self
+            The domain with these cells.
 
         Examples
         --------
@@ -189,20 +216,22 @@ class Attributes:
             for axis in range(self.ndim) if asked is True else self.axes(asked):
                 kinds[axis].append(kind)
         return self._of(
-            extend_axis(one, wanted)
-            for one, wanted in zip(self.attributes, kinds, strict=True)
+            extend_axis(attribute, wanted)
+            for attribute, wanted in zip(self.attributes, kinds, strict=True)
         )
 
     def without_extra_cells(self) -> Self:
         """Leave out the cells for missing values and values outside."""
         return self._of(
             replace(
-                one,
-                size=one.regular,
-                levels=None if one.levels is None else one.levels[: one.regular],
+                attribute,
+                size=attribute.regular,
+                levels=None
+                if attribute.levels is None
+                else attribute.levels[: attribute.regular],
                 extras=(),
             )
-            for one in self.attributes
+            for attribute in self.attributes
         )
 
     @malformed_as(
@@ -214,9 +243,28 @@ class Attributes:
     def coarsened(
         self, groups: Mapping[Any, Any] | None = None, /, **named: Any
     ) -> tuple[Self, list[IntArray | None]]:
-        """Merge cells of attributes; also return each axis's new cell numbers, or None.
+        """Merge cells of attributes.
 
-        Attributes are given edges that stay, or a mapping from new levels to old ones.
+        Parameters
+        ----------
+        groups : Mapping[object, object], optional
+            By attribute: edges that stay, or a mapping from new levels to lists of old
+            ones.
+        **named : object
+            The same, by the attribute's name.
+
+        Returns
+        -------
+        domain : Self
+            The coarser domain.
+        labels : list of ndarray of int64 or None
+            The new cell of each old one, along each axis; None where an axis stays as
+            it is.
+
+        Raises
+        ------
+        DomainError
+            If an edge or level is not there.
         """
         merged = list(self.attributes)
         labels: list[IntArray | None] = [None] * self.ndim
@@ -227,7 +275,7 @@ class Attributes:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data, for JSON."""
-        return {"attributes": [_axis_data(one) for one in self.attributes]}
+        return {"attributes": [_axis_data(attribute) for attribute in self.attributes]}
 
     @classmethod
     @malformed_as(DomainError, "a domain is read from what its to_dict returned")
@@ -251,8 +299,10 @@ class Attributes:
 
     def __repr__(self) -> str:
         parts = [
-            f"{one.name}: {one.size} cells" if one.name else f"{one.size} cells"
-            for one in self.attributes
+            f"{attribute.name}: {attribute.size} cells"
+            if attribute.name
+            else f"{attribute.size} cells"
+            for attribute in self.attributes
         ]
         return f"{type(self).__name__}({' x '.join(parts)})"
 
@@ -273,6 +323,13 @@ class Attributes:
 
 class Domain(Attributes):
     """A product of ordered attributes, each cut into cells and, if wanted, named.
+
+    Parameters
+    ----------
+    shape : int or Sequence[int]
+        Number of cells of each attribute; one number for a single attribute.
+    names : str or Sequence[str], optional
+        The names of the attributes.
 
     Examples
     --------
@@ -299,10 +356,27 @@ class Domain(Attributes):
     @classmethod
     @malformed_as(DomainError, "edges must be a list of numbers or dates")
     def from_edges(cls, edges: Iterable[Any], name: str | None = None) -> Domain:
-        """Cut a numeric attribute at public `edges`; cell i is [edges[i], edges[i+1]).
+        """Cut a numeric attribute at public edges.
 
-        The last cell also holds the last edge itself. Edges that are datetime64 or
-        date objects are read as by `from_dates`.
+        Cell i is [edges[i], edges[i+1]); the last cell also holds the last edge itself.
+
+        Parameters
+        ----------
+        edges : iterable
+            Increasing numbers. Edges that are datetime64 or date objects are read as by
+            `from_dates`.
+        name : str, optional
+            The name of the attribute.
+
+        Returns
+        -------
+        Domain
+            The domain.
+
+        Raises
+        ------
+        DomainError
+            If edges do not increase, or are no numbers.
         """
         return cls._of([from_cuts(edges, name)])
 
@@ -311,9 +385,26 @@ class Domain(Attributes):
     def from_box(
         cls, cells: int | Sequence[int], **sides: tuple[float, float]
     ) -> Domain:
-        """Cut a named bounding box into a grid of equal cells, so many along each side.
+        """Cut a named bounding box into a grid of equal cells.
 
         The lowest and highest value of a side are public, and never read off the data.
+
+        Parameters
+        ----------
+        cells : int or Sequence[int]
+            How many cells along each side; one number for all sides.
+        **sides : tuple of two floats
+            The lowest and highest value of each side, by its name.
+
+        Returns
+        -------
+        Domain
+            The domain.
+
+        Raises
+        ------
+        DomainError
+            If there is no side, or no cell along one.
 
         Examples
         --------
@@ -353,12 +444,29 @@ class Domain(Attributes):
     @classmethod
     @malformed_as(DomainError, "edges must be a list of dates")
     def from_dates(cls, edges: Iterable[Any], name: str | None = None) -> Domain:
-        """Cut time at public dates: datetime64, date objects or ISO texts.
+        """Cut time at public dates.
 
-        Cell i is [edges[i], edges[i+1]), the last one too. Edges are kept in the
+        Cell i is [edges[i], edges[i+1]), the last one too. Edges are held in the
         coarsest of days, hours, minutes, seconds, milli- and microseconds that holds
         them all, which is the unit of a ``Threshold`` with ``unit="value"``. Times of
         day with a zone are read in UTC.
+
+        Parameters
+        ----------
+        edges : iterable
+            Increasing dates: datetime64, date objects or ISO texts.
+        name : str, optional
+            The name of the attribute.
+
+        Returns
+        -------
+        Domain
+            The domain.
+
+        Raises
+        ------
+        DomainError
+            If edges do not increase, or are no dates.
 
         Examples
         --------
@@ -370,7 +478,25 @@ class Domain(Attributes):
     @classmethod
     @malformed_as(DomainError, "levels must be a list of plain values")
     def from_levels(cls, levels: Iterable[Any], name: str | None = None) -> Domain:
-        """Give each of the public `levels` of a categorical attribute its cell."""
+        """Give each public level of a categorical attribute its cell.
+
+        Parameters
+        ----------
+        levels : iterable
+            Different texts, numbers or truth values.
+        name : str, optional
+            The name of the attribute.
+
+        Returns
+        -------
+        Domain
+            The domain.
+
+        Raises
+        ------
+        DomainError
+            If a level is something else, or stands in the list twice.
+        """
         return cls._of([from_level_list(levels, name)])
 
     def marginal(self, names: Any) -> Domain:

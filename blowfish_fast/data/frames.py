@@ -53,9 +53,14 @@ SEEDED = "seeded noise: protects nobody"
 class Table:
     """Named columns of one length; public values only.
 
-    `experiment` marks columns from a release whose noise was seeded. Frames and files
-    keep the mark: pandas in `attrs`, arrow and Parquet in their metadata, others in a
-    column.
+    Parameters
+    ----------
+    columns : Mapping[str, ndarray]
+        The columns by name.
+    experiment : bool, default False
+        Marks columns from a release whose noise was seeded. Frames and files carry the
+        mark: pandas in `attrs`, arrow and Parquet in their metadata, others in a
+        column.
 
     Examples
     --------
@@ -76,12 +81,12 @@ class Table:
         self, columns: Mapping[str, AnyArray], *, experiment: bool = False
     ) -> None:
         self.experiment = experiment
-        self.columns = {name: np.asarray(one) for name, one in columns.items()}
-        if len({one.shape for one in self.columns.values()}) > 1:
+        self.columns = {name: np.asarray(column) for name, column in columns.items()}
+        if len({column.shape for column in self.columns.values()}) > 1:
             raise DomainError("columns of a table must have one length")
 
     def __len__(self) -> int:
-        return next((one.size for one in self.columns.values()), 0)
+        return next((column.size for column in self.columns.values()), 0)
 
     def __getitem__(self, name: str) -> AnyArray:
         if name not in self.columns:
@@ -179,18 +184,34 @@ class Table:
         return found.replace_schema_metadata({MARK: SEEDED} if self.experiment else {})
 
     def to_csv(self, path: str | os.PathLike[str], *, encoding: str = "utf-8") -> None:
-        """Write a CSV file with a line of names first; missing values stay empty."""
+        """Write a CSV file with a line of names first; missing values stay empty.
+
+        Parameters
+        ----------
+        path : str or os.PathLike[str]
+            Where to.
+        encoding : str, default 'utf-8'
+            The encoding of the text.
+        """
         with open(path, "w", newline="", encoding=encoding) as file:
             writer = csv.writer(file)
             columns = self._marked_columns()
             writer.writerow(columns)
             for start in range(0, len(self), ROWS_AT_ONCE):
                 block = slice(start, start + ROWS_AT_ONCE)
-                texts = [_texts(one[block]) for one in columns.values()]
+                texts = [_texts(column[block]) for column in columns.values()]
                 writer.writerows(zip(*texts, strict=True))
 
     def to_xlsx(self, path: str | os.PathLike[str], *, about: str = "") -> None:
-        """Write a workbook; the lines of `about` stand on a sheet of their own."""
+        """Write a workbook.
+
+        Parameters
+        ----------
+        path : str or os.PathLike[str]
+            Where to.
+        about : str, default ''
+            Lines that stand on a sheet of their own.
+        """
         write_workbook(path, {"table": self}, about=about)
 
     def to_parquet(self, path: str | os.PathLike[str]) -> None:
@@ -203,9 +224,16 @@ def write_csv(table: Table, path: str | os.PathLike[str]) -> None:
     """Write a table so that a spreadsheet shows its letters as they are.
 
     Without a mark at the beginning of the file Excel garbles umlauts.
+
+    Parameters
+    ----------
+    table : Table
+        The table.
+    path : str or os.PathLike[str]
+        Where to.
     """
-    texts = (one for one in table.columns.values() if one.dtype.kind in "OU")
-    words = {str(value) for one in texts for value in set(one.tolist())}
+    texts = (column for column in table.columns.values() if column.dtype.kind in "OU")
+    words = {str(value) for column in texts for value in set(column.tolist())}
     plainly = "".join({*table.columns, *words}).isascii()
     table.to_csv(path, encoding="utf-8" if plainly else "utf-8-sig")
 
@@ -213,23 +241,37 @@ def write_csv(table: Table, path: str | os.PathLike[str]) -> None:
 def write_workbook(
     path: str | os.PathLike[str], sheets: Mapping[str, Table], *, about: str = ""
 ) -> None:
-    """Write tables to the sheets of one workbook, after one with the lines of `about`.
+    """Write tables to the sheets of one workbook.
 
     Nothing is written where a table has more rows than a sheet holds.
+
+    Parameters
+    ----------
+    path : str or os.PathLike[str]
+        Where to.
+    sheets : Mapping[str, Table]
+        Tables by the title of their sheet.
+    about : str, default ''
+        Lines for a sheet of their own, which comes first.
+
+    Raises
+    ------
+    SizeError
+        If a table has too many rows.
     """
     openpyxl = require("openpyxl", extra="excel", purpose="a workbook")
-    for title, one in sheets.items():
-        check_rows(title, len(one))
+    for title, sheet_table in sheets.items():
+        check_rows(title, len(sheet_table))
     book = openpyxl.Workbook(write_only=True)
     try:
         if about:
             first = book.create_sheet("promise")
             for line in about.splitlines():
                 first.append([line])
-        for title, one in sheets.items():
+        for title, sheet_table in sheets.items():
             sheet = book.create_sheet(title[:LONGEST_TITLE])
-            sheet.append(list(one._marked_columns()))
-            for row in zip(*one.to_dict().values(), strict=True):
+            sheet.append(list(sheet_table._marked_columns()))
+            for row in zip(*sheet_table.to_dict().values(), strict=True):
                 sheet.append([_sheet_value(value) for value in row])
         book.save(path)
     except BaseException:
@@ -241,7 +283,20 @@ def write_workbook(
 
 
 def check_rows(title: str, rows: int) -> None:
-    """Refuse more rows than a sheet of a workbook holds."""
+    """Refuse more rows than a sheet of a workbook holds.
+
+    Parameters
+    ----------
+    title : str
+        The title of the sheet, for the message.
+    rows : int
+        How many rows it would have.
+
+    Raises
+    ------
+    SizeError
+        If there are too many.
+    """
     if rows > MOST_ROWS:
         raise SizeError(
             f"a sheet holds at most {MOST_ROWS:,} cells",
@@ -294,6 +349,18 @@ def cell_columns(domain: Attributes, places: list[IntArray]) -> dict[str, AnyArr
 
     Cells between edges have two, ``_from`` and ``_to``, and a third, ``_cell``, where
     some have no place on the axis; others have one, by the attribute's name.
+
+    Parameters
+    ----------
+    domain : Attributes
+        The attributes.
+    places : list[ndarray of int64]
+        The place of each cell along each axis.
+
+    Returns
+    -------
+    dict[str, ndarray]
+        The columns by name.
     """
     columns: dict[str, AnyArray] = {}
     for name, attribute, place in zip(
@@ -318,7 +385,27 @@ def cell_columns(domain: Attributes, places: list[IntArray]) -> dict[str, AnyArr
 
 
 def numbers_from_file(path: Path, meaning: str, *, private: bool = False) -> FloatArray:
-    """Return the rows of numbers, which messages call by their `meaning`."""
+    """Return the rows of numbers of a file.
+
+    Parameters
+    ----------
+    path : Path
+        A .npy file, or a text file.
+    meaning : str
+        What the numbers are, for messages.
+    private : bool, default False
+        Whether messages must not quote what the file holds.
+
+    Returns
+    -------
+    ndarray of float64
+        The numbers.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be read, is empty, or holds something else.
+    """
     if path.suffix.lower() == ".npy":
         array = loaded_array(path, meaning)
     else:
@@ -329,11 +416,29 @@ def numbers_from_file(path: Path, meaning: str, *, private: bool = False) -> Flo
 
 
 def items_of(path: Path, meaning: str) -> list[str]:
-    """Return the values of a list in a file, one per line, as `split_lines` has it."""
-    found = [one.text for one in split_lines(_text_of(path, meaning))]
-    if not found:
+    """Return the values of a list in a file, one per line, as `split_lines` has it.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    meaning : str
+        What is expected there, for messages.
+
+    Returns
+    -------
+    list[str]
+        The values.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be read, or is empty.
+    """
+    items = [item.text for item in split_lines(_text_of(path, meaning))]
+    if not items:
         raise InputError(f"{path} holds no {meaning}; it is empty")
-    return found
+    return items
 
 
 def _text_of(path: Path, meaning: str) -> str:
@@ -349,15 +454,38 @@ def _text_of(path: Path, meaning: str) -> str:
 
 
 def rows_of(path: Path, meaning: str) -> list[list[str]]:
-    """Return the fields of a small public CSV file, without spaces around them."""
+    """Return the fields of a small public CSV file, without spaces around them.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    meaning : str
+        What is expected there, for messages.
+
+    Returns
+    -------
+    list[list[str]]
+        The fields of each line.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be read, or is empty.
+    """
     text = _text_of(path, meaning)
     if QUOTE in text:
         rows = _quoted_rows(text)
     else:
-        lines = [one.strip() for one in LINE_END.split(text) if one.strip()]
+        lines = [
+            mark_or_field.strip()
+            for mark_or_field in LINE_END.split(text)
+            if mark_or_field.strip()
+        ]
         between = _delimiter("".join(lines[:1]))
         rows = [
-            [one.strip() for one in row] for row in csv.reader(lines, delimiter=between)
+            [mark_or_field.strip() for mark_or_field in row]
+            for row in csv.reader(lines, delimiter=between)
         ]
     if not rows:
         raise InputError(f"{path} holds no {meaning}; it is empty")
@@ -388,7 +516,27 @@ def _quoted_rows(text: str) -> list[list[str]]:
 
 
 def loaded_array(path: Path, meaning: str, *, mapped: bool = False) -> AnyArray:
-    """Return the numbers of a .npy file; pickled ones are refused, never run."""
+    """Return the numbers of a .npy file; pickled ones are refused, never run.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    meaning : str
+        What is expected there, for messages.
+    mapped : bool, default False
+        Whether the numbers stay on disk until they are read.
+
+    Returns
+    -------
+    ndarray
+        The numbers.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be read, or holds something else.
+    """
     try:
         array: AnyArray = np.load(
             path, mmap_mode="r" if mapped else None, allow_pickle=False

@@ -36,10 +36,24 @@ from .sql import CellQuery, bounded_table
 
 
 class Counting(NamedTuple, Generic[AnyDomain]):
-    """Which records count, in which cells, and how often.
+    """How records are counted.
 
-    The column `weight` says how many records a row stands for; `arrivals` weigh records
-    by the epoch in which they came.
+    Attributes
+    ----------
+    domain : AnyDomain
+        The cells, extra ones included.
+    rules : list[Rule]
+        What happens to stray values, by attribute.
+    keys : RecordKeys, default RecordKeys(None)
+        Whose record each row is, and which of hers.
+    bound : Bound, optional
+        How many records of a person are counted; None where all are.
+    key : str, optional
+        Decides which records of a person are counted; drawn anew if None.
+    weight : str, optional
+        The column that says how many records a row stands for.
+    arrivals : Arrivals, optional
+        What a record counts by its age; None where all count the same.
     """
 
     domain: AnyDomain
@@ -63,7 +77,38 @@ class Counting(NamedTuple, Generic[AnyDomain]):
         count: str = "records",
         key: str | None = None,
     ) -> Counting[AnyDomain]:
-        """Read the terms; public, before any record is."""
+        """Read the terms; public, before any record is.
+
+        Parameters
+        ----------
+        domain : AnyDomain
+            The cells.
+        outside : Treatments, optional
+            What happens to values outside: "refuse", "clamp" or "cell", or one of these
+            by attribute.
+        missing : Treatments, optional
+            What happens to missing values, in the same way.
+        person : str or column, optional
+            Whose record each row is.
+        record : str or column, optional
+            Which of the person's records it is.
+        at_most : int, optional
+            How many records of a person are counted.
+        count : str, default 'records'
+            "records", or "persons" where each person counts once.
+        key : str, optional
+            Decides which records of a person are counted; drawn anew if left out.
+
+        Returns
+        -------
+        Counting[AnyDomain]
+            The terms.
+
+        Raises
+        ------
+        InputError
+            If a term is not one of these, or terms about persons come without a person.
+        """
         bound = read_bound(domain, person, record, at_most, count)
         if key is not None and not isinstance(key, str):
             raise InputError("key is a text, or left out", received=quoted(key))
@@ -107,15 +152,33 @@ class Counting(NamedTuple, Generic[AnyDomain]):
         yield np.concatenate(placed, axis=1)[:, kept]
 
     def query(self, table: Any, columns: Mapping[Any, str] | None = None) -> CellQuery:
-        """Return the query that counts a table by cell, its persons bounded first."""
+        """Return the query that counts a table by cell, its persons bounded first.
+
+        Parameters
+        ----------
+        table : ibis Table
+            The table.
+        columns : Mapping[object, str], optional
+            Names of columns by attribute, where they differ.
+
+        Returns
+        -------
+        CellQuery
+            The query.
+
+        Raises
+        ------
+        InputError
+            If a column is missing, or of the wrong type.
+        """
         # The types of the attributes' columns are checked before anything else.
         query = CellQuery.over(self.domain, self.rules, table, columns, self.weight)
         if self.arrivals is not None:
             return query.weighed(*self.arrivals)
         if self.bound is None:
             return query
-        kept = bounded_table(table, self.keys, self.bound, self.key, columns)
-        bounded, keys, units = kept
+        bounded_rows = bounded_table(table, self.keys, self.bound, self.key, columns)
+        bounded, keys, units = bounded_rows
         return CellQuery.over(self.domain, self.rules, bounded, columns, units, keys)
 
 
@@ -176,6 +239,8 @@ class Histogram(PrivateCounts):
 
     Parameters
     ----------
+    domain : Domain
+        The cells.
     counts : array_like
         Whole numbers from 0, of the domain's shape.
     at_most : int, optional
@@ -271,6 +336,18 @@ class Histogram(PrivateCounts):
             The same key keeps the same records. Drawn if left out; never choose it
             by looking at the records.
 
+        Returns
+        -------
+        Histogram
+            The histogram, over the domain with its extra cells.
+
+        Raises
+        ------
+        InputError
+            If columns are missing, or terms about persons come without a person.
+        CountsError
+            If there are stray values that were to be refused.
+
         Examples
         --------
         >>> ages = Domain.from_edges([0, 18, 65, 120], name="age")
@@ -352,6 +429,18 @@ class Histogram(PrivateCounts):
         key : str, optional
             The same key keeps the same records. Drawn if left out.
 
+        Returns
+        -------
+        Histogram
+            The histogram, over the domain with its extra cells.
+
+        Raises
+        ------
+        InputError
+            If columns are missing or of the wrong type.
+        CountsError
+            If there are stray values that were to be refused.
+
         Examples
         --------
         >>> import ibis                                             # the extra "sql"
@@ -409,6 +498,24 @@ class Histogram(PrivateCounts):
         self, groups: Mapping[Any, Any] | None = None, /, **named: Any
     ) -> Histogram:
         """Merge cells: by the edges that stay, or from new levels to lists of old ones.
+
+        Parameters
+        ----------
+        groups : Mapping[object, object], optional
+            By attribute: edges that stay, or a mapping from new levels to lists of old
+            ones.
+        **named : object
+            The same, by the attribute's name.
+
+        Returns
+        -------
+        Histogram
+            The coarser histogram.
+
+        Raises
+        ------
+        DomainError
+            If an edge or level is not there.
 
         Examples
         --------

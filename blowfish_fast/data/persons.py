@@ -51,8 +51,16 @@ def units_per_person(at_most: int) -> int:
 class Bound(NamedTuple):
     """How many records of a person counts hold at most, and how she counts; public.
 
-    With count "persons" counts are in units of 1 / lcm(1..at_most) of a person. The
-    column is called `person`; counts of one choice of records share its `choice`.
+    Attributes
+    ----------
+    at_most : int
+        How many records of a person are counted.
+    count : str, default 'records'
+        With "persons", counts are in units of 1 / lcm(1..at_most) of a person.
+    person : str, optional
+        The column that says whose record it is.
+    choice : str, default ''
+        Counts of one choice of records share this text.
     """
 
     at_most: int
@@ -62,7 +70,27 @@ class Bound(NamedTuple):
 
     @classmethod
     def stated(cls, at_most: Any, count: Any, person: Any) -> Bound:
-        """Read what a caller says about the persons of his counts."""
+        """Read what a caller says about the persons of his counts.
+
+        Parameters
+        ----------
+        at_most : int
+            How many records of a person are counted.
+        count : str
+            "records" or "persons".
+        person : str or column
+            The column that says whose record it is.
+
+        Returns
+        -------
+        Bound
+            The bound.
+
+        Raises
+        ------
+        InputError
+            If a term is missing or out of range.
+        """
         if at_most is None:
             raise InputError(
                 "say how many records of a person are counted at most: at_most=5; it "
@@ -87,7 +115,27 @@ class Bound(NamedTuple):
 def read_at_most(
     at_most: Any, count: Any, error: type[BlowfishError] = InputError
 ) -> int:
-    """Read how many records of a person are counted at most, by the rule `count`."""
+    """Read how many records of a person are counted at most.
+
+    Parameters
+    ----------
+    at_most : int
+        The number.
+    count : str
+        "records" or "persons": the rule that the number has to suit.
+    error : type[BlowfishError], default InputError
+        The class of the error that is raised.
+
+    Returns
+    -------
+    int
+        The number.
+
+    Raises
+    ------
+    BlowfishError
+        If a term is out of range; of the class `error`.
+    """
     if not isinstance(count, str) or count not in COUNTED:
         raise error('count is "records" or "persons"', received=repr(count))
     number = as_whole(at_most, "at_most", 1)
@@ -106,7 +154,31 @@ def new_key() -> str:
 def read_bound(
     domain: Attributes, person: Any, record: Any, at_most: Any, count: Any
 ) -> Bound | None:
-    """Read what is said about persons, or None; refuse attributes as keys."""
+    """Read what is said about persons, or None; refuse attributes as keys.
+
+    Parameters
+    ----------
+    domain : Attributes
+        The attributes that are counted.
+    person : str or column, optional
+        Whose record each row is.
+    record : str or column, optional
+        Which of the person's records it is.
+    at_most : int, optional
+        How many records of a person are counted.
+    count : str
+        "records" or "persons".
+
+    Returns
+    -------
+    Bound or None
+        The bound; None where no person is named.
+
+    Raises
+    ------
+    InputError
+        If terms come without a person, or a key is an attribute.
+    """
     if person is None:
         plain = isinstance(count, str) and count == "records"
         if record is not None or at_most is not None or not plain:
@@ -129,11 +201,30 @@ def read_bound(
 def choose_records(
     codes: IntArray, groups: int, persons: Any, records: Any, at_most: int, key: str
 ) -> IntArray:
-    """Return the numbers of the rows that are kept: at most so many of a person.
+    """Return the rows that are counted: at most so many of a person.
 
-    `persons` and `records` are `key_column`, `codes` and `groups` are `person_codes`.
-    Rows of one person with equal keys are kept or dropped together; the same `key`
-    keeps the same records, in databases too.
+    Rows of one person with equal keys are counted or dropped together; the same `key`
+    chooses the same records, in databases too.
+
+    Parameters
+    ----------
+    codes : ndarray of int64, shape (rows,)
+        The number of each row's person, from `person_codes`.
+    groups : int
+        Number of persons.
+    persons : column
+        Whose record each row is, from `key_column`.
+    records : column or None
+        Which of her records it is; None for a secret choice.
+    at_most : int
+        How many records of a person are counted.
+    key : str
+        Decides which.
+
+    Returns
+    -------
+    ndarray of int64
+        The numbers of the rows.
     """
     many = np.bincount(codes, minlength=groups) > at_most
     if not many.any():
@@ -144,13 +235,13 @@ def choose_records(
         tags = np.frombuffer(secrets.token_bytes(8 * large.size), dtype=np.uint64)
     else:
         salt = np.frombuffer(key.encode(), dtype=np.uint8)
-        texts = [_texts(one, large) for one in (persons, records)]
+        texts = [_texts(keys, large) for keys in (persons, records)]
         tags = kernels.keyed_tags(salt, *texts)
     numbers = np.cumsum(many) - 1
     starts, rows = kernels.group_rows(numbers[codes[large]], int(numbers[-1]) + 1)
-    kept = np.ones(codes.size, dtype=bool)
-    kept[large] = kernels.first_by_tag(starts, rows, tags, at_most)
-    return np.flatnonzero(kept)
+    is_chosen = np.ones(codes.size, dtype=bool)
+    is_chosen[large] = kernels.first_by_tag(starts, rows, tags, at_most)
+    return np.flatnonzero(is_chosen)
 
 
 def key_column(values: Any, word: str) -> Column:
@@ -158,6 +249,23 @@ def key_column(values: Any, word: str) -> Column:
 
     What is refused follows from the column alone, never from how many records somebody
     has. Texts become those of arrow, where it is installed, but for those of polars.
+
+    Parameters
+    ----------
+    values : column
+        The keys.
+    word : str
+        The argument that they belong to, for the message.
+
+    Returns
+    -------
+    ndarray or narwhals Series
+        The keys.
+
+    Raises
+    ------
+    InputError
+        If a key is missing, or of another kind.
     """
     column = as_column(values)
     if isinstance(column, np.ndarray):
@@ -179,12 +287,12 @@ def key_column(values: Any, word: str) -> Column:
         if kind.is_integer() and kind not in (nw.Int128, nw.UInt128):
             return key_column(column.to_numpy(), word)
         grouped = kind in (nw.Categorical, nw.Enum)
-        known = categories(column) if grouped else None
-        if known is not None:
-            _object_texts(np.array(known[1], dtype=object), word)
+        coded = categories(column) if grouped else None
+        if coded is not None:
+            _object_texts(np.array(coded[1], dtype=object), word)
         # Texts of polars are copied only for who has too many records.
         of_polars = kind == nw.String and column.implementation.is_polars()
-        if (known is not None or of_polars) and find_spec("pyarrow") is not None:
+        if (coded is not None or of_polars) and find_spec("pyarrow") is not None:
             return column
         if kind.is_integer() or grouped:
             column = column.cast(nw.String)
@@ -255,7 +363,20 @@ def _object_texts(column: Any, word: str) -> Any:
 
 
 def refuse_kind(word: str, received: str) -> NoReturn:
-    """Refuse keys that engines would write in ways of their own."""
+    """Refuse keys that engines would write in ways of their own.
+
+    Parameters
+    ----------
+    word : str
+        The argument that they belong to.
+    received : str
+        What kind they are of.
+
+    Raises
+    ------
+    InputError
+        Always.
+    """
     raise InputError(
         f"{word} is a column of whole numbers or text",
         received=quoted(received),
@@ -276,7 +397,15 @@ def refuse_missing_key(word: str) -> NoReturn:
 
 
 class RecordKeys(NamedTuple):
-    """Whose record each row is and which of hers: names of columns, or columns."""
+    """Whose record each row is and which of hers: names of columns, or columns.
+
+    Attributes
+    ----------
+    person : object
+        Whose.
+    record : object, optional
+        Which of hers; None if nobody says.
+    """
 
     person: Any
     record: Any = None
@@ -299,9 +428,34 @@ def bounded_cells(
     bound: Bound,
     key: str | None,
 ) -> tuple[IntArray, IntArray | None]:
-    """Return the cells of the records that are kept, and the units of each.
+    """Return the cells of the records that are counted, and the units of each.
 
-    All rows are held at once. Units are None where every record counts as one.
+    All rows are held at once.
+
+    Parameters
+    ----------
+    cells_of : Callable[[object], Iterator[ndarray of int64]]
+        Returns the cells of a chunk of records.
+    columns : frame, mapping, array or iterator of these
+        The records.
+    keys : RecordKeys
+        Whose record each row is, and which of hers.
+    bound : Bound
+        How many records of a person are counted.
+    key : str or None
+        Decides which; drawn anew if None.
+
+    Returns
+    -------
+    cells : ndarray of int64
+        The cell of each counted record.
+    units : ndarray of int64 or None
+        How much it counts; None where every record counts as one.
+
+    Raises
+    ------
+    InputError
+        If records come in chunks without a named column of persons.
     """
     salt = new_key() if key is None else key
     chunks = columns if hasattr(columns, "__next__") else iter([columns])
@@ -313,7 +467,9 @@ def bounded_cells(
         cells += list(cells_of(chunk))
         read.append(keys.of(chunk))
     placed = np.concatenate(cells)
-    persons = key_column(_joined([one for one, _ in read]), "person")
+    persons = key_column(
+        _joined([person_column for person_column, _ in read]), "person"
+    )
     records = None
     if keys.record is not None:
         records = key_column(_joined([two for _, two in read]), "record")
@@ -323,18 +479,31 @@ def bounded_cells(
     if bound.count == "records" and _few_each(persons, bound.at_most):
         return placed, None
     codes, groups = person_codes(persons)
-    kept = choose_records(codes, groups, persons, records, bound.at_most, salt)
+    chosen = choose_records(codes, groups, persons, records, bound.at_most, salt)
     units = None
     if bound.count == "persons":
-        mine = codes[kept]
+        mine = codes[chosen]
         left = np.bincount(mine, minlength=groups)
         units = (bound.units // np.maximum(left, 1))[mine]
-    return placed[kept], units
+    return placed[chosen], units
 
 
 def records_per_person(chunks: Iterable[Any], keys: RecordKeys) -> IntArray:
-    """Count the records of each person who has any, over all chunks; private."""
-    persons = key_column(_joined([keys.of(one)[0] for one in chunks]), "person")
+    """Count the records of each person who has any, over all chunks; private.
+
+    Parameters
+    ----------
+    chunks : Iterable[object]
+        The records.
+    keys : RecordKeys
+        Whose record each row is.
+
+    Returns
+    -------
+    ndarray of int64
+        The numbers of records.
+    """
+    persons = key_column(_joined([keys.of(chunk)[0] for chunk in chunks]), "person")
     codes, _ = person_codes(persons)
     held = np.bincount(codes)
     return held[held > 0]
@@ -343,14 +512,16 @@ def records_per_person(chunks: Iterable[Any], keys: RecordKeys) -> IntArray:
 def _joined(columns: list[Column]) -> Column:
     if len(columns) == 1:
         return columns[0]
-    if columns and not any(isinstance(one, np.ndarray) for one in columns):
+    if columns and not any(isinstance(column, np.ndarray) for column in columns):
         import narwhals as nw
 
         # Libraries join what they hold; categories of one chunk are not another's.
-        texts = {one.dtype == nw.String for one in columns} == {True}
-        if texts and len({one.implementation for one in columns}) == 1:
-            return nw.concat([one.alias("key").to_frame() for one in columns])["key"]
-    plain = [np.asarray(one) for one in columns]
-    if len({one.dtype.kind for one in plain if one.size}) > 1:
-        plain = [one.astype(object) for one in plain]
+        texts = {column.dtype == nw.String for column in columns} == {True}
+        if texts and len({column.implementation for column in columns}) == 1:
+            return nw.concat([column.alias("key").to_frame() for column in columns])[
+                "key"
+            ]
+    plain = [np.asarray(column) for column in columns]
+    if len({column.dtype.kind for column in plain if column.size}) > 1:
+        plain = [column.astype(object) for column in plain]
     return np.concatenate(plain) if plain else np.empty(0, dtype=np.int64)

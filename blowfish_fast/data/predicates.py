@@ -36,14 +36,32 @@ Cover = tuple[tuple[float, float], ...]
 def read_conditions(
     domain: Attributes, conditions: Mapping[Any, Any]
 ) -> dict[int, Cover]:
-    """Read conditions by attribute name or number; return an interval list by axis."""
-    found: dict[int, Cover] = {}
+    """Read conditions by attribute name or number.
+
+    Parameters
+    ----------
+    domain : Attributes
+        The attributes.
+    conditions : Mapping[object, object]
+        By attribute: a value, a slice, or a list of these.
+
+    Returns
+    -------
+    dict[int, Cover]
+        The selected intervals of cells, by axis.
+
+    Raises
+    ------
+    InputError
+        If a condition selects nothing.
+    """
+    covers: dict[int, Cover] = {}
     for name, condition in conditions.items():
         axis = domain.axis(name)
         attribute = domain.attributes[axis]
         cover = attribute_cover(attribute, condition)
-        found[axis] = intersection(found[axis], cover) if axis in found else cover
-        if not found[axis]:
+        covers[axis] = intersection(covers[axis], cover) if axis in covers else cover
+        if not covers[axis]:
             raise InputError(
                 f"{name}={condition!r} selects no part of any cell; "
                 f"{extent(attribute)}",
@@ -51,7 +69,7 @@ def read_conditions(
                 condition=condition,
                 extent=extent(attribute),
             )
-    return found
+    return covers
 
 
 def everything(attribute: Axis) -> Cover:
@@ -60,19 +78,36 @@ def everything(attribute: Axis) -> Cover:
 
 
 def attribute_cover(attribute: Axis, condition: Any) -> Cover:
-    """Return the cells that one condition selects; empty if none."""
+    """Return the cells that one condition selects.
+
+    Parameters
+    ----------
+    attribute : Axis
+        The attribute.
+    condition : value, slice or list of these
+        The condition.
+
+    Returns
+    -------
+    tuple of pairs of floats
+        Disjoint intervals of cells; empty if nothing is selected.
+    """
     single = isinstance(condition, str | bytes | Mapping | np.generic) or (
         isinstance(condition, np.ndarray) and condition.ndim == 0
     )
     several = isinstance(condition, Iterable) and not single
     listed: Iterable[Any] = condition if several else [condition]
-    return union(interval for one in listed for interval in _intervals(attribute, one))
+    return union(
+        interval for value in listed for interval in _intervals(attribute, value)
+    )
 
 
 def union(intervals: Iterable[tuple[float, float]]) -> Cover:
     """Sort intervals and merge those that touch or overlap."""
     merged: list[tuple[float, float]] = []
-    for low, high in sorted(one for one in intervals if one[0] < one[1]):
+    for low, high in sorted(
+        interval for interval in intervals if interval[0] < interval[1]
+    ):
         if merged and low <= merged[-1][1]:
             merged[-1] = (merged[-1][0], max(merged[-1][1], high))
         else:
@@ -81,16 +116,45 @@ def union(intervals: Iterable[tuple[float, float]]) -> Cover:
 
 
 def intersection(first: Cover, second: Cover) -> Cover:
-    """Return what lies in both."""
+    """Return what lies in both.
+
+    Parameters
+    ----------
+    first : Cover
+        Disjoint intervals.
+    second : Cover
+        Disjoint intervals.
+
+    Returns
+    -------
+    tuple of pairs of floats
+        Disjoint intervals.
+    """
     return union(
-        (max(one[0], two[0]), min(one[1], two[1])) for one in first for two in second
+        (max(left[0], right[0]), min(left[1], right[1]))
+        for left in first
+        for right in second
     )
 
 
 def is_within(inner: Cover, outer: Cover) -> bool:
-    """Return whether every interval of `inner` lies in one of `outer`."""
+    """Return whether every interval of `inner` lies in one of `outer`.
+
+    Parameters
+    ----------
+    inner : Cover
+        Disjoint intervals.
+    outer : Cover
+        Disjoint intervals.
+
+    Returns
+    -------
+    bool
+        Whether it does.
+    """
     return all(
-        any(low <= one[0] and one[1] <= high for low, high in outer) for one in inner
+        any(low <= interval[0] and interval[1] <= high for low, high in outer)
+        for interval in inner
     )
 
 
@@ -260,11 +324,30 @@ def _number(attribute: Axis, value: Any) -> float:
 def groups_of(
     attribute: Axis, cover: Cover, bins: Any = None
 ) -> list[tuple[Any, Cover]]:
-    """Return the parts of a cover by cell, or by `bins`, each with a name.
+    """Return the parts of a cover by cell, or by bins, each with a name.
 
-    `bins` are increasing edges in values, the levels that are wanted, or a mapping from
-    names to conditions. Parts of which nothing is selected are left out. Names are
-    levels, cell numbers, or pairs (low, high) of values.
+    Parts of which nothing is selected are left out.
+
+    Parameters
+    ----------
+    attribute : Axis
+        The attribute.
+    cover : Cover
+        The selected intervals of cells.
+    bins : iterable or mapping, optional
+        Increasing edges in values, the levels that are wanted, or a mapping from names
+        to conditions; by cell if left out.
+
+    Returns
+    -------
+    list[tuple[object, Cover]]
+        The name and the intervals of each part. Names are levels, cell numbers, or
+        pairs (low, high) of values.
+
+    Raises
+    ------
+    InputError
+        If the bins are something else.
     """
     if bins is None:
         # A cell of which two parts are selected is one group.
@@ -277,7 +360,10 @@ def groups_of(
             (cell_name(attribute, cell), ((float(cell), cell + 1.0),)) for cell in cells
         ]
     elif isinstance(bins, Mapping):
-        named = [(name, attribute_cover(attribute, one)) for name, one in bins.items()]
+        named = [
+            (name, attribute_cover(attribute, condition))
+            for name, condition in bins.items()
+        ]
     elif not isinstance(bins, Iterable) or isinstance(bins, str):
         raise InputError(
             f"bins of {attribute.name or 'an attribute'} are edges in values, such as "
@@ -285,7 +371,9 @@ def groups_of(
             received=repr(bins),
         )
     elif attribute.levels is not None:
-        named = [(one, attribute_cover(attribute, one)) for one in bins]
+        named = [
+            (condition, attribute_cover(attribute, condition)) for condition in bins
+        ]
     else:
         with malformed_as(InputError, "bins are a list of edges"):
             edges = list(bins)
@@ -302,12 +390,25 @@ def groups_of(
             ((low, high), attribute_cover(attribute, slice(low, high)))
             for low, high in itertools.pairwise(edges)
         ]
-    parts = [(name, intersection(cover, one)) for name, one in named]
+    parts = [(name, intersection(cover, condition)) for name, condition in named]
     return [(name, part) for name, part in parts if part]
 
 
 def cell_name(attribute: Axis, cell: int) -> Any:
-    """Return what a cell stands for: a level, a pair of edges, or its number."""
+    """Return what a cell stands for.
+
+    Parameters
+    ----------
+    attribute : Axis
+        The attribute.
+    cell : int
+        The number of the cell.
+
+    Returns
+    -------
+    object
+        A level, a pair of edges, or the number.
+    """
     if attribute.levels is not None:
         return attribute.levels[cell]
     if cell >= attribute.regular:

@@ -34,7 +34,15 @@ AnyDomain = TypeVar("AnyDomain", bound=Attributes)
 
 
 class Rule(NamedTuple):
-    """What happens to stray values of one attribute."""
+    """What happens to stray values of one attribute.
+
+    Attributes
+    ----------
+    outside : str
+        "refuse", "clamp" or "cell" for values outside.
+    missing : str
+        The same for missing values.
+    """
 
     outside: str
     missing: str
@@ -43,7 +51,29 @@ class Rule(NamedTuple):
 def domain_with_rules(
     domain: AnyDomain, outside: Treatments, missing: Treatments
 ) -> tuple[AnyDomain, list[Rule]]:
-    """Return the domain with the cells asked for, and a rule for each attribute."""
+    """Return the domain with the cells asked for, and a rule for each attribute.
+
+    Parameters
+    ----------
+    domain : AnyDomain
+        The attributes.
+    outside : Treatments
+        What happens to values outside; one word, or words by attribute.
+    missing : Treatments
+        What happens to missing values, in the same way.
+
+    Returns
+    -------
+    domain : Domain or WideDomain
+        The domain with its extra cells.
+    rules : list[Rule]
+        A rule for each attribute.
+
+    Raises
+    ------
+    InputError
+        If a word is none of the three, or levels are to be clamped.
+    """
     beyond = _treatments(domain, outside, "outside", OUTSIDE)
     rules = list(map(Rule, beyond, _treatments(domain, missing, "missing", MISSING)))
     for attribute, rule in zip(domain.attributes, rules, strict=True):
@@ -53,7 +83,8 @@ def domain_with_rules(
                 f'ask for "cell" instead of "clamp" for {called(attribute)}'
             )
     gaining = {
-        kind: [axis for axis, one in enumerate(along) if one == "cell"] or False
+        kind: [axis for axis, treatment in enumerate(along) if treatment == "cell"]
+        or False
         for kind, along in zip(Rule._fields, zip(*rules, strict=True), strict=True)
     }
     return domain.with_extra_cells(**gaining), rules
@@ -88,7 +119,27 @@ def _treatments(
 def cell_blocks(
     domain: Attributes, rules: list[Rule], records: Any
 ) -> Iterator[IntArray]:
-    """Yield the cell number of every record in `domain`, block by block."""
+    """Yield the cell number of every record, block by block.
+
+    Parameters
+    ----------
+    domain : Attributes
+        The cells.
+    rules : list[Rule]
+        What happens to stray values.
+    records : frame, mapping, array or iterator of these
+        The records.
+
+    Yields
+    ------
+    ndarray of int64
+        The cells of a block of records.
+
+    Raises
+    ------
+    InputError
+        If there are stray values that were to be refused.
+    """
     for columns in place_blocks(domain, rules, records):
         cells = columns[0]
         for size, column in zip(domain.shape[1:], columns[1:], strict=True):
@@ -100,7 +151,27 @@ def cell_blocks(
 def place_blocks(
     domain: Attributes, rules: list[Rule], records: Any
 ) -> Iterator[list[IntArray]]:
-    """Yield the cells of records along each attribute, and refuse strays at the end."""
+    """Yield the cells of records along each attribute, and refuse strays at the end.
+
+    Parameters
+    ----------
+    domain : Attributes
+        The cells.
+    rules : list[Rule]
+        What happens to stray values.
+    records : frame, mapping, array or iterator of these
+        The records.
+
+    Yields
+    ------
+    list of ndarrays of int64
+        The cells of a block along each attribute.
+
+    Raises
+    ------
+    InputError
+        If there are stray values that were to be refused.
+    """
     placers = [
         _placer(attribute, rule)
         for attribute, rule in zip(domain.attributes, rules, strict=True)
@@ -121,14 +192,14 @@ def place_blocks(
 
 def raise_together(problems: Iterable[InputError]) -> None:
     """Raise what is wrong with the data as one error; each problem is told once."""
-    found = list({str(one): one for one in problems}.values())
-    if len(found) == 1:
-        raise found[0]
-    if found:
+    different = list({str(problem): problem for problem in problems}.values())
+    if len(different) == 1:
+        raise different[0]
+    if different:
         raise CountsError(
-            "\n  ".join([f"{len(found)} problems:", *map(str, found)]),
+            "\n  ".join([f"{len(different)} problems:", *map(str, different)]),
             code="several_problems",
-            problems=found,
+            problems=different,
         )
 
 
@@ -324,7 +395,25 @@ def refuse_weights(name: str | None) -> NoReturn:
 
 
 def as_weights(column: AnyArray, name: str) -> IntArray:
-    """Return how many records each row stands for; refuse what is no such number."""
+    """Return how many records each row stands for; refuse what is no such number.
+
+    Parameters
+    ----------
+    column : ndarray
+        The numbers.
+    name : str
+        The name of the column, for the message.
+
+    Returns
+    -------
+    ndarray of int64
+        The numbers.
+
+    Raises
+    ------
+    InputError
+        If one is negative, a fraction, or too large.
+    """
     with np.errstate(invalid="ignore"):
         fits = (column >= 0) & (column == np.floor(column)) & (column < 2**53)
     if not fits.all():
@@ -333,7 +422,24 @@ def as_weights(column: AnyArray, name: str) -> IntArray:
 
 
 def refuse_strays(attribute: Axis, rule: Rule, outside: Any, missing: Any) -> None:
-    """Refuse stray values where that was asked, without saying how many there are."""
+    """Refuse stray values where that was asked, without saying how many there are.
+
+    Parameters
+    ----------
+    attribute : Axis
+        The attribute.
+    rule : Rule
+        What happens to its stray values.
+    outside : bool
+        Whether some values lie outside.
+    missing : bool
+        Whether some are missing.
+
+    Raises
+    ------
+    CountsError
+        If there are some that were to be refused.
+    """
     name, problems = called(attribute), []
     if missing and rule.missing == UNDATED:
         problems.append(

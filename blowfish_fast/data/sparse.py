@@ -117,6 +117,16 @@ class SparseHistogram(PrivateCounts):
             "persons": each person counts once, her m records 1/m each.
         key : str, optional
             The same key keeps the same records. Drawn if left out.
+
+        Returns
+        -------
+        SparseHistogram
+            The histogram, over the domain with its extra cells.
+
+        Raises
+        ------
+        CountsError
+            If there are stray values that were to be refused.
         """
         _check_domain(domain)
         counting = Counting.read(
@@ -185,6 +195,16 @@ class SparseHistogram(PrivateCounts):
             "persons": each person counts once, her m records 1/m each.
         key : str, optional
             The same key keeps the same records. Drawn if left out.
+
+        Returns
+        -------
+        SparseHistogram
+            The histogram, over the domain with its extra cells.
+
+        Raises
+        ------
+        CountsError
+            If there are stray values that were to be refused.
         """
         _check_domain(domain)
         counting = Counting.read(
@@ -231,7 +251,26 @@ class SparseHistogram(PrivateCounts):
     def coarsened(
         self, groups: Mapping[Any, Any] | None = None, /, **named: Any
     ) -> Histogram | SparseHistogram:
-        """Merge cells as `Histogram.coarsened` does: a `Histogram` where it fits."""
+        """Merge cells as `Histogram.coarsened` does.
+
+        Parameters
+        ----------
+        groups : Mapping[object, object], optional
+            By attribute: edges that stay, or a mapping from new levels to lists of old
+            ones.
+        **named : object
+            The same, by the attribute's name.
+
+        Returns
+        -------
+        Histogram or SparseHistogram
+            A `Histogram` where it fits.
+
+        Raises
+        ------
+        DomainError
+            If an edge or level is not there.
+        """
         domain, labels = self.domain.coarsened(groups, **named)
         places = [
             place if label is None else label[place]

@@ -56,14 +56,34 @@ LARGEST_SUM = 2.0**53
 
 
 class CellCounts(NamedTuple):
-    """Cells that hold records, and how many each holds."""
+    """Cells that hold records, and how many each holds.
+
+    Attributes
+    ----------
+    cells : ndarray of int64
+        The cells.
+    records : ndarray of int64
+        How many records each holds.
+    """
 
     cells: IntArray
     records: IntArray
 
 
 class CellColumn(NamedTuple):
-    """A column of a table, its public cells, and which of them are counted together."""
+    """A column of a table, its public cells, and which of them are counted together.
+
+    Attributes
+    ----------
+    name : str
+        The name of the column.
+    attribute : Axis
+        Its cells.
+    rule : Rule
+        What happens to stray values.
+    bins : Bins, optional
+        Which cells are counted together; None for each by itself.
+    """
 
     name: str
     attribute: Axis
@@ -78,18 +98,49 @@ class CellColumn(NamedTuple):
         return int(self.bins.labels.max()) + 1
 
     def cell(self, table: Any, axis: int) -> tuple[Any, list[tuple[Any, int]]]:
-        """Return cells of records, and conditions with codes below 0 for refusals."""
-        found = cell_of(table[self.name], self.attribute, self.rule, self.bins)
-        first, strays = -1 - len(KINDS) * axis, found[1].items()
-        return found[0], [(one, first - KINDS.index(kind)) for kind, one in strays]
+        """Return cells of records, and conditions with codes below 0 for refusals.
+
+        Parameters
+        ----------
+        table : ibis Table
+            The table.
+        axis : int
+            The number of the column among those that are counted.
+
+        Returns
+        -------
+        cell : ibis expression
+            The cell of each record.
+        strays : list of (ibis expression, int)
+            Conditions, and the code of each.
+        """
+        cell_and_strays = cell_of(
+            table[self.name], self.attribute, self.rule, self.bins
+        )
+        first, strays = -1 - len(KINDS) * axis, cell_and_strays[1].items()
+        return cell_and_strays[0], [
+            (condition, first - KINDS.index(kind)) for kind, condition in strays
+        ]
 
 
 @dataclass(eq=False)
 class CellQuery:
-    """Counts of the records of an ibis table by cell, numbered in C order of `columns`.
+    """Counts of the records of an ibis table by cell, in C order of the columns.
 
-    `weight` is a column that says how many records a row stands for; in `keys`, columns
-    of persons and records, missing values are refused.
+    Attributes
+    ----------
+    table : object
+        The ibis table.
+    columns : Sequence[CellColumn]
+        The columns that are counted.
+    weight : str, optional
+        A column that says how many records a row stands for.
+    keys : Sequence[str], default ()
+        Columns of persons and records, in which missing values are refused.
+    arrivals : CellColumn, optional
+        The column of arrivals, cut into epochs; None where all records weigh the same.
+    arrival_weights : Sequence[int], default ()
+        What a record counts by the cell of its arrival.
     """
 
     table: Any
@@ -103,7 +154,7 @@ class CellQuery:
     @property
     def size(self) -> int:
         """Number of cells in all."""
-        return math.prod(one.size for one in self.columns)
+        return math.prod(column.size for column in self.columns)
 
     @classmethod
     def over(
@@ -115,7 +166,33 @@ class CellQuery:
         weight: str | None = None,
         keys: Sequence[str] = (),
     ) -> CellQuery:
-        """Return the query over all cells of a domain; reads the schema and no row."""
+        """Return the query over all cells of a domain; it reads the schema and no row.
+
+        Parameters
+        ----------
+        domain : Attributes
+            The cells.
+        rules : Sequence[Rule]
+            What happens to stray values, by attribute.
+        table : ibis Table
+            The table.
+        names : Mapping[object, str], optional
+            Names of columns by attribute, where they differ.
+        weight : str, optional
+            A column that says how many records a row stands for.
+        keys : Sequence[str], default ()
+            Columns of persons and records.
+
+        Returns
+        -------
+        CellQuery
+            The query.
+
+        Raises
+        ------
+        InputError
+            If a column is missing, or of the wrong type.
+        """
         if not isinstance(table, ibis_module().expr.types.Table):
             raise InputError(
                 "a table of a database is an ibis table, such as "
@@ -129,20 +206,22 @@ class CellQuery:
                 "columns is a mapping from attributes to columns of the table; "
                 f"received {stated!r}"
             )
-        by_axis = {domain.axis(one): name for one, name in stated.items()}
+        by_axis = {domain.axis(attribute): name for attribute, name in stated.items()}
         columns = []
-        for axis, (one, rule) in enumerate(zip(domain.attributes, rules, strict=True)):
-            name = by_axis.get(axis, one.name)
+        for axis, (attribute, rule) in enumerate(
+            zip(domain.attributes, rules, strict=True)
+        ):
+            name = by_axis.get(axis, attribute.name)
             if not isinstance(name, str) or name not in table.columns:
                 raise InputError(
                     f"the table has no column {name!r} for attribute {axis}; its "
                     f"columns are {list(table.columns)}. Say which with "
                     'columns={"attribute": "column"}'
                 )
-            problem = type_problem(one, table[name].type())
+            problem = type_problem(attribute, table[name].type())
             if problem is not None:
                 raise InputError(f"{problem}; cast it first: table.mutate({name}=...)")
-            columns.append(CellColumn(name, one, rule))
+            columns.append(CellColumn(name, attribute, rule))
         return cls(table, columns, weight, keys)
 
     def weighed(self, attribute: Axis, weights: IntArray) -> CellQuery:
@@ -344,7 +423,17 @@ def _pieces(counted: Any) -> Iterator[Any]:
 
 
 class BoundedTable(NamedTuple):
-    """The rows of a table that are kept, and what CellQuery must know of them."""
+    """The rows of a table that are counted, and what CellQuery must know of them.
+
+    Attributes
+    ----------
+    table : object
+        The ibis table.
+    keys : tuple[str, ...]
+        Columns of persons and records.
+    weight : str or None
+        A column that says how many records a row stands for.
+    """
 
     table: Any
     keys: tuple[str, ...]
@@ -375,6 +464,29 @@ def bounded_table(
     Whoever counts it more than once materialises it first (``table.cache()``): rows
     without record keys are drawn anew each time. Missing keys stay, for CellQuery to
     refuse.
+
+    Parameters
+    ----------
+    table : ibis Table
+        The table.
+    keys : RecordKeys
+        Whose record each row is, and which of hers.
+    bound : Bound
+        How many records of a person are counted.
+    key : str, optional
+        Decides which; drawn anew if None.
+    attributes : Mapping[object, str], optional
+        Names of columns by attribute, where they differ.
+
+    Returns
+    -------
+    BoundedTable
+        The rows.
+
+    Raises
+    ------
+    InputError
+        If a column is missing, or of the wrong type.
     """
     names = tuple(name for name in (keys.person, keys.record) if name is not None)
     _check_columns(table, names, dict(attributes or {}).values())
@@ -385,12 +497,14 @@ def bounded_table(
     many = held.filter(held.blowfish_held > bound.at_most).select("blowfish_person")
     person = [(keys.person, "blowfish_person")]
     few = table.anti_join(many, person)
-    kept = _ranked(table.semi_join(many, person), keys, bound.at_most, key)
+    ranked_rows = _ranked(table.semi_join(many, person), keys, bound.at_most, key)
     if bound.count != "persons":
-        return BoundedTable(few.union(kept), names, None)
+        return BoundedTable(few.union(ranked_rows), names, None)
     own = few.left_join(held, person).drop("blowfish_person")
-    left = kept.count().over(ibis_module().window(group_by=kept[keys.person]))
-    both = own.union(kept.mutate(blowfish_held=left))
+    left = ranked_rows.count().over(
+        ibis_module().window(group_by=ranked_rows[keys.person])
+    )
+    both = own.union(ranked_rows.mutate(blowfish_held=left))
     whole = ibis_module().literal(bound.units, type="int64")
     units = (whole / both.blowfish_held.fill_null(1)).floor()
     table = both.mutate(**{WEIGHT: units}).drop("blowfish_held")

@@ -45,7 +45,19 @@ REACH = timedelta(days=2)
 
 
 class Stretch(NamedTuple):
-    """Cells `first` up to `end`, `width` to a bin; all others in bin `rest`."""
+    """Consecutive cells that are counted in bins of one width.
+
+    Attributes
+    ----------
+    first : int
+        The first cell.
+    end : int
+        The cell after the last.
+    width : int
+        Cells to a bin.
+    rest : int
+        The bin of all other cells.
+    """
 
     first: int
     end: int
@@ -54,7 +66,15 @@ class Stretch(NamedTuple):
 
 
 class Bins(NamedTuple):
-    """The bin of each cell of an attribute; in closed form for cells between edges."""
+    """The bin of each cell of an attribute; in closed form for cells between edges.
+
+    Attributes
+    ----------
+    labels : ndarray of int64, shape (cells,)
+        The bins.
+    stretch : Stretch
+        The closed form.
+    """
 
     labels: IntArray
     stretch: Stretch
@@ -65,17 +85,47 @@ Cell = tuple[Any, dict[str, Any]]
 
 
 def cell_of(column: Any, attribute: Axis, rule: Rule, bins: Bins | None = None) -> Cell:
-    """Return the cell of each value of a column, strays treated by `rule`."""
+    """Return the cell of each value of a column, strays treated by `rule`.
+
+    Parameters
+    ----------
+    column : ibis expression
+        The values.
+    attribute : Axis
+        The cells.
+    rule : Rule
+        What happens to stray values.
+    bins : Bins, optional
+        Which cells are counted together.
+
+    Returns
+    -------
+    tuple of (ibis expression, dict)
+        The cell, and the condition of each kind of refused values.
+    """
     if attribute.levels is not None:
         return _cell_of_level(column, attribute, rule, bins)
     return _cell_between_edges(column, attribute, rule, bins)
 
 
 def type_problem(attribute: Axis, kind: Any) -> str | None:
-    """Say why a column of ibis type `kind` cannot hold the attribute, or None."""
+    """Say why a column cannot hold the attribute.
+
+    Parameters
+    ----------
+    attribute : Axis
+        The cells.
+    kind : ibis DataType
+        The type of the column.
+
+    Returns
+    -------
+    str or None
+        The reason; None if it can.
+    """
     if attribute.levels is not None:
         stated = "category"
-        texts = {isinstance(one, str) for one in compared_levels(attribute)}
+        texts = {isinstance(level, str) for level in compared_levels(attribute)}
         numbers = kind.is_numeric() or kind.is_boolean()
         if _numbered(attribute) is not None:
             fits = numbers or kind.is_string()
@@ -114,7 +164,20 @@ def is_missing(column: Any) -> Any:
 
 
 def as_number(column: Any, attribute: Axis) -> Any:
-    """Return each value as a double; dates in whole seconds since 1970, in UTC."""
+    """Return each value as a double; dates in whole seconds since 1970, in UTC.
+
+    Parameters
+    ----------
+    column : ibis expression
+        The values.
+    attribute : Axis
+        The cells.
+
+    Returns
+    -------
+    ibis expression
+        The numbers.
+    """
     kind = column.type()
     if attribute.unit is None:
         if kind.is_boolean():
@@ -186,7 +249,27 @@ def _as_literal(moment: datetime, kind: Any) -> Any:
 
 
 def clamped_cell(value: Any, cuts: FloatArray, name: str | None) -> Any:
-    """Return the cell of each number, values outside in the cells at the ends."""
+    """Return the cell of each number, values outside in the cells at the ends.
+
+    Parameters
+    ----------
+    value : ibis expression
+        The numbers.
+    cuts : ndarray of float64, shape (cells + 1,)
+        The edges.
+    name : str or None
+        The name of the attribute, for the message.
+
+    Returns
+    -------
+    ibis expression
+        The cells.
+
+    Raises
+    ------
+    SizeError
+        If there are too many cells of unequal width.
+    """
     ibis = ibis_module()
     cells = cuts.size - 1
     width = float(cuts[1] - cuts[0])
@@ -198,8 +281,8 @@ def clamped_cell(value: Any, cuts: FloatArray, name: str | None) -> Any:
         near = near.floor().cast("float64")
         late = value >= (near + double(1.0)) * double(width) + double(start)
         early = value < near * double(width) + double(start)
-        one, none = double(1.0), double(0.0)
-        exact = near + late.ifelse(one, none) - early.ifelse(one, none)
+        step, none = double(1.0), double(0.0)
+        exact = near + late.ifelse(step, none) - early.ifelse(step, none)
         within = ibis.least(ibis.greatest(exact, double(0.0)), double(cells - 1))
         return within.cast("int64")
     if cells > MOST_COMPARED:
@@ -220,7 +303,7 @@ def compared_levels(attribute: Axis) -> tuple[Any, ...]:
             f"{called(attribute)} has {len(levels):,} levels; at most 2^12 = "
             f"{MOST_COMPARED:,} are compared in the database"
         )
-    return tuple(int(one) if isinstance(one, bool) else one for one in levels)
+    return tuple(int(level) if isinstance(level, bool) else level for level in levels)
 
 
 def _numbered(attribute: Axis) -> NumberedLevels | None:
@@ -234,6 +317,20 @@ def as_level(column: Any, attribute: Axis) -> tuple[Any, tuple[Any, ...]]:
 
     Where all levels are numbers, a column of texts is compared by the shortest way to
     write a number, as `level_numbers.numeral` does it here.
+
+    Parameters
+    ----------
+    column : ibis expression
+        The values.
+    attribute : Axis
+        The levels.
+
+    Returns
+    -------
+    values : ibis expression
+        The values, ready to be compared.
+    levels : tuple
+        The levels.
     """
     ibis = ibis_module()
     levels, numbered = compared_levels(attribute), _numbered(attribute)

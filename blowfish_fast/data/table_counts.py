@@ -39,9 +39,15 @@ class TableCounts(PrivateCounts):
     """Counts of records in the cells of several tables, read-only.
 
     Built by `from_records` and `from_ibis`; from tables at hand only if they agree on
-    what they share. `tables` leads from attributes, by name or number, to whole counts
-    with one axis for each in the domain's order; ``()`` stands for the number of
-    records.
+    what they share.
+
+    Parameters
+    ----------
+    domain : Domain or WideDomain
+        All attributes.
+    tables : Mapping[object, object]
+        From attributes, by name or number, to whole counts with one axis for each in
+        the domain's order; ``()`` stands for the number of records.
 
     Examples
     --------
@@ -68,14 +74,14 @@ class TableCounts(PrivateCounts):
                 way_out='Write {("age", "sex"): counts}, or count records with '
                 "TableCounts.from_records",
             )
-        found: dict[tuple[int, ...], IntArray] = {}
+        counts_of: dict[tuple[int, ...], IntArray] = {}
         for names, counts in tables.items():
             axes = () if names == () else tuple(sorted(domain.axes(names)))
             shape = tuple(domain.shape[axis] for axis in axes)
-            found[axes] = as_counts(counts, shape).reshape(shape).copy()
-        _refuse_disagreement(found)
-        flat = np.concatenate([one.reshape(-1) for one in found.values()])
-        self._fill(domain=domain, bound=None, tables=tuple(found), counts=flat)
+            counts_of[axes] = as_counts(counts, shape).reshape(shape).copy()
+        _refuse_disagreement(counts_of)
+        flat = np.concatenate([table.reshape(-1) for table in counts_of.values()])
+        self._fill(domain=domain, bound=None, tables=tuple(counts_of), counts=flat)
 
     def __repr__(self) -> str:
         return f"TableCounts({self.domain!r}, {len(self.tables)} tables, counts hidden)"
@@ -118,6 +124,16 @@ class TableCounts(PrivateCounts):
             "persons": each person counts once, her m records 1/m each.
         key : str, optional
             The same key keeps the same records. Drawn if left out.
+
+        Returns
+        -------
+        TableCounts
+            The tables.
+
+        Raises
+        ------
+        CountsError
+            If there are stray values that were to be refused.
 
         Examples
         --------
@@ -183,6 +199,16 @@ class TableCounts(PrivateCounts):
             "persons": each person counts once, her m records 1/m each.
         key : str, optional
             The same key keeps the same records. Drawn if left out.
+
+        Returns
+        -------
+        TableCounts
+            The tables.
+
+        Raises
+        ------
+        CountsError
+            If there are stray values that were to be refused.
         """
         tables = _asked(mechanism)
         counting = Counting.read(
@@ -203,7 +229,25 @@ class TableCounts(PrivateCounts):
     def from_histogram(
         cls, histogram: Histogram, tables: Sequence[tuple[int, ...]]
     ) -> TableCounts:
-        """Sum a histogram of all cells down to some tables, by axes."""
+        """Sum a histogram of all cells down to some tables.
+
+        Parameters
+        ----------
+        histogram : Histogram
+            The histogram.
+        tables : Sequence[tuple[int, ...]]
+            The attributes of each table, by number.
+
+        Returns
+        -------
+        TableCounts
+            The tables.
+
+        Raises
+        ------
+        InputError
+            If the first argument is no histogram, or a table no set of attributes.
+        """
         if not isinstance(histogram, Histogram):
             raise InputError(
                 "tables are summed from a Histogram", received=quoted(histogram)
@@ -211,10 +255,12 @@ class TableCounts(PrivateCounts):
         tables = _checked_tables(histogram.domain, tables)
         every = range(histogram.domain.ndim)
         parts = [
-            histogram.counts.sum(axis=tuple(axis for axis in every if axis not in one))
-            for one in tables
+            histogram.counts.sum(
+                axis=tuple(axis for axis in every if axis not in table)
+            )
+            for table in tables
         ]
-        flat = np.concatenate([np.asarray(one).reshape(-1) for one in parts])
+        flat = np.concatenate([np.asarray(table).reshape(-1) for table in parts])
         return cls._own(histogram.domain, flat, histogram.bound, tables=tables)
 
     @classmethod
@@ -225,7 +271,29 @@ class TableCounts(PrivateCounts):
         blocks: Iterable[Sequence[IntArray] | IntArray],
         bound: Bound | None = None,
     ) -> TableCounts:
-        """Count records that are cell numbers already: blocks, a row per attribute."""
+        """Count records that are cell numbers already.
+
+        Parameters
+        ----------
+        domain : Attributes
+            All attributes.
+        tables : tuple[tuple[int, ...], ...]
+            The attributes of each table, by number.
+        blocks : Iterable[Sequence[ndarray of int64] or ndarray of int64]
+            Blocks of records: a row of cell numbers per attribute.
+        bound : Bound, optional
+            How many records of a person were counted; None where all are.
+
+        Returns
+        -------
+        TableCounts
+            The tables.
+
+        Raises
+        ------
+        InputError
+            If a cell number is out of range.
+        """
         if bound is not None and not isinstance(bound, Bound):
             raise InputError("bound is a Bound or None", received=quoted(bound))
         tables = _checked_tables(domain, tables)
@@ -237,7 +305,27 @@ class TableCounts(PrivateCounts):
         return cls._own(domain, counts, bound, tables=tables)
 
     def vector(self, domain: Any, tables: Sequence[tuple[int, ...]]) -> IntArray:
-        """Return the counts of some of the tables in turn; refuse what is missing."""
+        """Return the counts of some of the tables in turn; refuse what is missing.
+
+        Parameters
+        ----------
+        domain : Domain or WideDomain
+            The attributes that the caller expects.
+        tables : Sequence[tuple[int, ...]]
+            The attributes of each table, by number.
+
+        Returns
+        -------
+        ndarray of int64
+            The cells of all these tables.
+
+        Raises
+        ------
+        DomainError
+            If the attributes are others.
+        CountsError
+            If a table is missing.
+        """
         if self.domain.attributes != domain.attributes:
             raise DomainError(
                 "data and mechanism lie over the same attributes",
@@ -248,14 +336,14 @@ class TableCounts(PrivateCounts):
             return self.counts
         starts = _starts(self.domain, self.tables)
         places = dict(zip(self.tables, pairwise(starts), strict=True))
-        lacking = [one for one in tables if one not in places]
+        lacking = [table for table in tables if table not in places]
         if lacking:
             raise CountsError(
                 "the data must hold every table that the mechanism measures",
                 received=f"none for attributes {lacking[0]}",
                 way_out="Count records for this mechanism: TableCounts.from_records",
             )
-        return np.concatenate([self.counts[slice(*places[one])] for one in tables])
+        return np.concatenate([self.counts[slice(*places[table])] for table in tables])
 
 
 def _asked(mechanism: Any) -> tuple[tuple[int, ...], ...]:
@@ -294,18 +382,18 @@ def _checked_tables(
             "the attributes are a Domain or WideDomain", received=quoted(domain)
         )
     with malformed_as(InputError, "a table is named by the numbers of its attributes"):
-        found = tuple(
-            tuple(as_whole(axis, "an attribute's number", 0) for axis in one)
-            for one in tables
+        checked = tuple(
+            tuple(as_whole(axis, "an attribute's number", 0) for axis in item)
+            for item in tables
         )
-    rising = all(one < other for table in found for one, other in pairwise(table))
-    inside = all(axis < len(domain.shape) for table in found for axis in table)
-    if not found or not rising or not inside:
+    rising = all(item < other for table in checked for item, other in pairwise(table))
+    inside = all(axis < len(domain.shape) for table in checked for axis in table)
+    if not checked or not rising or not inside:
         raise InputError(
             "each table lists numbers of attributes, rising and within the domain",
-            received=quoted(found),
+            received=quoted(checked),
         )
-    return found
+    return checked
 
 
 def _cell_numbers(block: Any) -> npt.NDArray[np.int32]:

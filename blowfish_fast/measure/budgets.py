@@ -40,7 +40,17 @@ class BudgetTerms(TypedDict, total=False):
 class Budget:
     """An amount of epsilon (power 1) or of rho (power 2).
 
-    A budget in epsilon equals its number; `delta` only serves the words of a guarantee.
+    A budget in epsilon equals its number.
+
+    Attributes
+    ----------
+    amount : Fraction
+        How much, exactly.
+    power : int, default 1
+        1 for epsilon, 2 for rho.
+    delta : Fraction, optional
+        The delta that the budget was stated with. It only serves the words of a
+        guarantee.
 
     Examples
     --------
@@ -66,7 +76,28 @@ class Budget:
     def stated(
         cls, *, epsilon: Any = None, rho: Any = None, delta: Any = None
     ) -> Budget:
-        """Read epsilon alone, rho alone, or epsilon with delta by `rho_of`."""
+        """Read a budget: epsilon alone, rho alone, or epsilon with delta.
+
+        Parameters
+        ----------
+        epsilon : number, str, Fraction or Budget, optional
+            Epsilon; a budget is returned as it is.
+        rho : number, str or Fraction, optional
+            Rho, alone.
+        delta : number, str or Fraction, optional
+            With `epsilon`: the rho of `rho_of` is taken.
+
+        Returns
+        -------
+        Budget
+            The budget.
+
+        Raises
+        ------
+        EpsilonError
+            If none is stated, if rho is stated beside another, or if a number is out of
+            range.
+        """
         if isinstance(epsilon, Budget):
             return epsilon
         if rho is not None:
@@ -117,7 +148,20 @@ class Budget:
     def for_choice(
         self, loss_range: int = 2, parts: tuple[Fraction, ...] = ()
     ) -> Fraction:
-        """Return the epsilon that a choice may use, rounded down: Lemma ZC7."""
+        """Return the epsilon that a choice may use, rounded down: Lemma ZC7.
+
+        Parameters
+        ----------
+        loss_range : int, default 2
+            1 if weights move in one direction only when a record changes, else 2.
+        parts : tuple[Fraction, ...], default ()
+            The parts of epsilon of a choice that is made of several; empty for one.
+
+        Returns
+        -------
+        Fraction
+            The epsilon; the amount itself where the budget is one of epsilon.
+        """
         if self.power == 1:
             return self.amount
         # Rho goes with the square of epsilon.
@@ -126,7 +170,20 @@ class Budget:
         return Fraction(root, 2**CHOICE_BITS)
 
     def choice_rho(self, loss_range: int, parts: tuple[Fraction, ...]) -> Fraction:
-        """Return the rho that a choice at this epsilon costs: Lemma ZC7."""
+        """Return the rho that a choice at this epsilon costs: Lemma ZC7.
+
+        Parameters
+        ----------
+        loss_range : int
+            1 if weights move in one direction only when a record changes, else 2.
+        parts : tuple[Fraction, ...]
+            The parts of epsilon of a choice that is made of several; empty for one.
+
+        Returns
+        -------
+        Fraction
+            The rho.
+        """
         shares = sum(part * part for part in parts) or Fraction(1)
         return (loss_range * self.epsilon) ** 2 * shares / 8
 
@@ -209,7 +266,7 @@ class Budget:
         return self.amount >= self._same(other)
 
 
-class Paid:
+class HasBudget:
     """What has a `budget`, of which its `epsilon` and `rho` are read."""
 
     if TYPE_CHECKING:
@@ -232,14 +289,52 @@ class Paid:
 def optional_budget(
     *, epsilon: Any = None, rho: Any = None, delta: Any = None
 ) -> Budget | None:
-    """Read a budget as `Budget.stated` does; None where all three are left out."""
+    """Read a budget as `Budget.stated` does; None where all three are left out.
+
+    Parameters
+    ----------
+    epsilon : number, str, Fraction or Budget, optional
+        Epsilon.
+    rho : number, str or Fraction, optional
+        Rho, alone.
+    delta : number, str or Fraction, optional
+        With `epsilon`.
+
+    Returns
+    -------
+    Budget or None
+        The budget, or None.
+
+    Raises
+    ------
+    EpsilonError
+        If rho is stated beside another, or if a number is out of range.
+    """
     if epsilon is None and rho is None and delta is None:
         return None
     return Budget.stated(epsilon=epsilon, rho=rho, delta=delta)
 
 
 def as_rho(value: Any, name: str = "rho") -> Fraction:
-    """Read an amount of rho: a positive number from 1e-12 to 1e9."""
+    """Read an amount of rho: a positive number from 1e-12 to 1e9.
+
+    Parameters
+    ----------
+    value : number, str or Fraction
+        What the caller gave.
+    name : str, default 'rho'
+        What the caller calls it, for the message.
+
+    Returns
+    -------
+    Fraction
+        The exact number.
+
+    Raises
+    ------
+    EpsilonError
+        If it is no number, or out of range.
+    """
     rho = as_fraction(value, name)
     if not SMALLEST_RHO <= rho <= LARGEST_RHO:
         raise EpsilonError(
@@ -275,9 +370,25 @@ def equal_noise_epsilon(budget: Budget | Fraction) -> float:
 def rho_of(epsilon: Any, delta: Any) -> Fraction:
     """Return the largest rho that certainly implies (epsilon, delta): Lemma ZC9.
 
-    In units of 10^-12, rounded down. There is no converse. The bound is proposition 12
-    of C. Canonne, G. Kamath, T. Steinke. The discrete Gaussian for differential
-    privacy. NeurIPS 2020.
+    There is no converse. The bound is proposition 12 of C. Canonne, G. Kamath, T.
+    Steinke. The discrete Gaussian for differential privacy. NeurIPS 2020.
+
+    Parameters
+    ----------
+    epsilon : number, str or Fraction
+        Epsilon.
+    delta : number, str or Fraction
+        Delta.
+
+    Returns
+    -------
+    Fraction
+        Rho in units of 10^-12, rounded down.
+
+    Raises
+    ------
+    EpsilonError
+        If no rho of 1e-12 or more implies it.
 
     Examples
     --------
@@ -298,7 +409,22 @@ def rho_of(epsilon: Any, delta: Any) -> Fraction:
 def epsilon_of(rho: Any, delta: Any) -> Fraction:
     """Return the least epsilon that rho certainly implies at `delta`: Lemma ZC9.
 
-    In units of 10^-9, rounded up; the same bound as `rho_of`.
+    Parameters
+    ----------
+    rho : number, str or Fraction
+        Rho.
+    delta : number, str or Fraction
+        Delta.
+
+    Returns
+    -------
+    Fraction
+        Epsilon in units of 10^-9, rounded up; the same bound as `rho_of`.
+
+    Raises
+    ------
+    EpsilonError
+        If a number is out of range.
 
     Examples
     --------
@@ -310,9 +436,24 @@ def epsilon_of(rho: Any, delta: Any) -> Fraction:
 
 
 def odds_exponent(rho: Fraction, delta: Fraction, digits: int = 2) -> float:
-    """Return t, rounded up: odds change by more than e^t with at most that probability.
+    """Return how far odds may change, but for a probability of `delta`.
 
-    The bound (1 + e^-t) exp(-(t - rho)^2 / (4 rho)) holds for both tails of the loss.
+    Odds change by more than e^t with at most that probability. The bound (1 + e^-t)
+    exp(-(t - rho)^2 / (4 rho)) holds for both tails of the loss.
+
+    Parameters
+    ----------
+    rho : Fraction
+        The budget.
+    delta : Fraction
+        The probability.
+    digits : int, default 2
+        How many digits t has.
+
+    Returns
+    -------
+    float
+        The exponent t, rounded up.
     """
     amount, goal = float(rho), math.log(float(delta))
 

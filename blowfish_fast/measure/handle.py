@@ -48,7 +48,24 @@ class Selector(Protocol[Chosen]):
     def select(
         self, counts: IntArray, *, policy: Policy, epsilon: Fraction, rng: Randomness
     ) -> Chosen:
-        """Return a choice that is epsilon-private under `policy`."""
+        """Return a choice that is epsilon-private under `policy`.
+
+        Parameters
+        ----------
+        counts : ndarray of int64, shape (cells,)
+            True counts.
+        policy : Policy
+            The policy, without its constraints.
+        epsilon : Fraction
+            What the choice may use.
+        rng : Randomness
+            The source of all noise.
+
+        Returns
+        -------
+        Chosen
+            The choice; public.
+        """
 
 
 class Lister(Protocol[Chosen]):
@@ -59,19 +76,73 @@ class Lister(Protocol[Chosen]):
         """Name in the record of calls."""
 
     def scales(self, policy: Policy, budget: Budget | Fraction) -> Scales:
-        """Return the noise of one cell, which all cells share."""
+        """Return the noise of one cell, which all cells share.
+
+        Parameters
+        ----------
+        policy : Policy
+            The policy, without constraints.
+        budget : Budget or Fraction
+            What the list may cost on any edge.
+
+        Returns
+        -------
+        Scales
+            The scales.
+        """
 
     def cost(self, policy: Policy, scales: Scales) -> Fraction:
-        """Return what the worst edge costs in the currency of the noise."""
+        """Return what the worst edge costs in the currency of the noise.
+
+        Parameters
+        ----------
+        policy : Policy
+            The policy, without constraints.
+        scales : Scales
+            The noise of one cell.
+
+        Returns
+        -------
+        Fraction
+            The cost.
+        """
 
     def cost_in_rho(self, policy: Policy, scales: Scales) -> Fraction:
-        """Return the rho of the list, or a bound above it."""
+        """Return the rho of the list, or a bound above it.
+
+        Parameters
+        ----------
+        policy : Policy
+            The policy, without constraints.
+        scales : Scales
+            The noise of one cell.
+
+        Returns
+        -------
+        Fraction
+            The rho.
+        """
 
     def nothing(self, scales: Scales) -> Chosen:
         """Return a list without cells, for a dry run."""
 
     def draw(self, filled: FilledCells, scales: Scales, rng: Randomness) -> Chosen:
-        """Draw the list; it never fails because of what is drawn."""
+        """Draw the list; it never fails because of what is drawn.
+
+        Parameters
+        ----------
+        filled : FilledCells
+            The cells that hold records, and their true counts.
+        scales : Scales
+            The noise of one cell.
+        rng : Randomness
+            The source of all noise.
+
+        Returns
+        -------
+        Chosen
+            The list; public.
+        """
 
 
 def check_selector(
@@ -110,8 +181,14 @@ def can_select(selector: Any, policy: Policy, cells: int, budget: Budget) -> boo
 
     Parameters
     ----------
-    selector, policy, cells, budget
-        Those of `check_selector`.
+    selector : Selector
+        What chooses.
+    policy : Policy
+        The policy, without constraints.
+    cells : int
+        Number of counts.
+    budget : Budget
+        What it may spend.
 
     Returns
     -------
@@ -127,7 +204,19 @@ def can_select(selector: Any, policy: Policy, cells: int, budget: Budget) -> boo
 
 
 class Measurement(NamedTuple):
-    """Noisy rows of a strategy on buckets of the domain's cells; public."""
+    """Noisy rows of a strategy on buckets of the domain's cells; public.
+
+    Attributes
+    ----------
+    strategy : LinearStrategy
+        What was measured.
+    scales : Scales
+        The noise of each row.
+    noisy : ndarray of int64, shape (rows,)
+        The rows with their noise.
+    buckets : Buckets
+        Which cells lie in which bucket.
+    """
 
     strategy: LinearStrategy
     scales: Scales
@@ -150,7 +239,19 @@ class LawAlone(Measurement):
 
 
 class Call(NamedTuple):
-    """One entry of the record: what was drawn, at which price."""
+    """One entry of the record: what was drawn, at which price.
+
+    Attributes
+    ----------
+    kind : str
+        "select" or "measure".
+    name : str
+        Name of the selector, or kind of the strategy.
+    budget : Budget
+        What was charged.
+    scales : Scales or None
+        The noise of a measurement; None for a choice.
+    """
 
     kind: str
     name: str
@@ -163,6 +264,13 @@ class Account:
     """Budget of one release: what was granted, what was spent, on which calls.
 
     Its currency, epsilon or rho, decides which noise is drawn.
+
+    Attributes
+    ----------
+    granted : Budget
+        What the release may spend.
+    calls : list[Call], optional
+        What was drawn so far.
     """
 
     granted: Budget
@@ -195,6 +303,24 @@ class Handle:
     Strategies and selectors see the policy without its constraints. Constraints make
     several records move together, so the handle lets what is drawn cost only what was
     charged over the group size (`Budget.over`).
+
+    Parameters
+    ----------
+    counts : ndarray of int64 or FilledCells or None, shape (cells,)
+        True counts; None for a dry run, which draws nothing.
+    policy : Policy
+        What is secret.
+    account : Account
+        What may be spent, and what was.
+    rng : Randomness or None
+        The source of all noise; None for a dry run.
+    buckets : Buckets, optional
+        Which cells share a row; single cells by default.
+    group_size : int, optional
+        How many records move together; that of the policy by default.
+    cells : int, optional
+        Number of counts, where these are not the cells of the domain: tables of a wide
+        domain are counted instead of its cells.
     """
 
     def __init__(
@@ -219,7 +345,20 @@ class Handle:
 
     @classmethod
     def over(cls, handle: Handle, **more: Any) -> Self:
-        """Return a handle of this kind with all that another one has, and `more`."""
+        """Return a handle of this kind with all that another one has, and `more`.
+
+        Parameters
+        ----------
+        handle : Handle
+            The other one.
+        **more : object
+            Fields that are different.
+
+        Returns
+        -------
+        Self
+            The handle.
+        """
         own = cls.__new__(cls)
         own.__dict__.update(handle.__dict__, **more)
         return own
@@ -233,10 +372,10 @@ class Handle:
         """Return handles that share what is left equally, whatever will be drawn."""
         whole, share = self._account, self.remaining / parts
         whole.spent = whole.granted
-        found = [self.over(self, _account=copy(whole)) for _ in range(parts)]
-        for one in found:
-            one._account.granted, one._account.spent = share, share * 0
-        return found
+        parts_of_handle = [self.over(self, _account=copy(whole)) for _ in range(parts)]
+        for part in parts_of_handle:
+            part._account.granted, part._account.spent = share, share * 0
+        return parts_of_handle
 
     @property
     def dry_run(self) -> bool:
@@ -279,7 +418,25 @@ class Handle:
     def select(
         self, selector: Selector[Chosen], *, budget: Budget | Fraction
     ) -> Chosen:
-        """Charge, then let `selector` choose at its `choice_epsilon`."""
+        """Charge, then let `selector` choose at its `choice_epsilon`.
+
+        Parameters
+        ----------
+        selector : Selector[Chosen]
+            What chooses.
+        budget : Budget or Fraction
+            The price.
+
+        Returns
+        -------
+        Chosen
+            What was chosen.
+
+        Raises
+        ------
+        DataDependentError
+            In a dry run, which has no data to choose from.
+        """
         if self._counts is None or self._rng is None:
             raise DataDependentError(
                 f"{selector.name} chooses from the data, so the error of this "
@@ -298,7 +455,25 @@ class Handle:
     def measure(
         self, strategy: LinearStrategy, *, budget: Budget | Fraction
     ) -> Measurement:
-        """Charge, then add noise to the strategy's rows."""
+        """Charge, then add noise to the strategy's rows.
+
+        Parameters
+        ----------
+        strategy : LinearStrategy
+            What is measured.
+        budget : Budget or Fraction
+            The price.
+
+        Returns
+        -------
+        Measurement
+            The noisy rows.
+
+        Raises
+        ------
+        PrivacyError
+            If the strategy's noise would cost more on some edge than was granted.
+        """
         price = self._read(budget)
         scales = self._priced(strategy, price)
         self._account.charge(Call("measure", strategy.kind, price, scales))
@@ -318,6 +493,18 @@ class Handle:
         """Charge, then list the cells whose noisy counts reach a public threshold.
 
         Lemma SL1: the list is a function of what `Cells` would publish.
+
+        Parameters
+        ----------
+        lister : Lister[Chosen]
+            What lists them.
+        budget : Budget or Fraction
+            The price.
+
+        Returns
+        -------
+        Chosen
+            The list.
         """
         price = self._read(budget)
         scales = self._priced(lister, price)
@@ -422,7 +609,27 @@ class Rehearsal(Handle):
 
 
 def choice_epsilon(selector: Any, budget: Budget, cells: int) -> Fraction:
-    """Return the epsilon at which a selector chooses for `budget`: Lemma ZC7."""
+    """Return the epsilon at which a selector chooses for `budget`: Lemma ZC7.
+
+    Parameters
+    ----------
+    selector : Selector
+        What chooses.
+    budget : Budget
+        What it may spend.
+    cells : int
+        Number of counts.
+
+    Returns
+    -------
+    Fraction
+        The epsilon.
+
+    Raises
+    ------
+    EpsilonError
+        If the budget leaves no epsilon.
+    """
     epsilon = budget.for_choice(*stated_losses(selector, cells))
     if epsilon <= 0 < budget.amount:
         raise EpsilonError(
@@ -432,7 +639,22 @@ def choice_epsilon(selector: Any, budget: Budget, cells: int) -> Fraction:
 
 
 def stated_losses(selector: Any, cells: int) -> tuple[int, tuple[Fraction, ...]]:
-    """Return the `loss_range` (2 if not stated) and the `parts` of a selector."""
+    """Return what a selector states about its loss.
+
+    Parameters
+    ----------
+    selector : Selector
+        What chooses.
+    cells : int
+        Number of counts.
+
+    Returns
+    -------
+    loss_range : int
+        Its `loss_range`; 2 if it does not state one.
+    parts : tuple[Fraction, ...]
+        Its `parts`; empty if it does not state any.
+    """
     parts = selector.parts(cells) if hasattr(selector, "parts") else ()
     return getattr(selector, "loss_range", 2), parts
 

@@ -50,7 +50,20 @@ def packed_matrix(matrix: Any) -> dict[str, Any]:
 
 
 def unpacked_matrix(data: dict[str, Any], shape: tuple[int, int]) -> Any:
-    """Rebuild from `packed_matrix`; every index is checked."""
+    """Rebuild a matrix from `packed_matrix`; every index is checked.
+
+    Parameters
+    ----------
+    data : dict[str, object]
+        The parts of the matrix.
+    shape : tuple[int, int]
+        Rows and columns.
+
+    Returns
+    -------
+    scipy.sparse.csr_array
+        The matrix.
+    """
     from scipy import sparse
 
     parts = (data["values"], data["columns"], data["pointers"])
@@ -128,7 +141,22 @@ class LinearStrategy(ABC):
 
     @abstractmethod
     def worst_edge(self, weights: IntArray, policy: Policy, power: int = 1) -> int:
-        """Return the largest sum of ``weights * |move|^power`` along one edge."""
+        """Return the largest sum of ``weights * |move|^power`` along one edge.
+
+        Parameters
+        ----------
+        weights : ndarray of int64, shape (rows,)
+            Whole weight of each row, not negative.
+        policy : Policy
+            The policy, without constraints.
+        power : int, default 1
+            1 for epsilon, 2 for rho.
+
+        Returns
+        -------
+        int
+            The sum, or a bound above it.
+        """
 
     @staticmethod
     def _total_exact(rows: int, policy: Policy) -> BoolArray:
@@ -144,10 +172,41 @@ class LinearStrategy(ABC):
 
     @abstractmethod
     def infer(self, noisy: IntArray, scales: Scales) -> FloatArray:
-        """Return the best linear estimate of the cells."""
+        """Return the best linear estimate of the cells.
+
+        Parameters
+        ----------
+        noisy : ndarray of int64, shape (rows,)
+            The measured rows.
+        scales : Scales
+            The noise of each row.
+
+        Returns
+        -------
+        ndarray of float64, shape (cells,)
+            The estimate.
+        """
 
     def spread(self, form: Form, scales: Scales) -> Spread:
-        """Return the law of each query's noise, for explicit forms."""
+        """Return the law of each query's noise, for explicit forms.
+
+        Parameters
+        ----------
+        form : Form
+            The queries over the strategy's cells.
+        scales : Scales
+            The noise of each row.
+
+        Returns
+        -------
+        Spread
+            What is known of the noise in each answer.
+
+        Raises
+        ------
+        IntervalError
+            If this strategy has no answers of its own, or the form is implicit.
+        """
         if self.no_answers:
             raise IntervalError(self.no_answers)
         if isinstance(form, Implicit):
@@ -158,7 +217,20 @@ class LinearStrategy(ABC):
         raise IntervalError(f"{type(self).__name__} does not state the law of a query")
 
     def total_variance(self, form: Form, scales: Scales) -> float:
-        """Return the variance summed over all queries, in closed form if implicit."""
+        """Return the variance summed over all queries, in closed form if implicit.
+
+        Parameters
+        ----------
+        form : Form
+            The queries over the strategy's cells.
+        scales : Scales
+            The noise of each row.
+
+        Returns
+        -------
+        float
+            The sum.
+        """
         if isinstance(form, Implicit) and not self.no_answers:
             return self._implicit_variance(form, scales)
         return float(self.spread(form, scales).variance.sum())
@@ -196,14 +268,44 @@ class LinearStrategy(ABC):
             )
 
     def published(self, rows: IntArray, noise: IntArray, scales: Scales) -> IntArray:
-        """Return measured rows with their draws, exact rows, and 0 for all others."""
+        """Return measured rows with their draws, exact rows, and 0 for all others.
+
+        Parameters
+        ----------
+        rows : ndarray of int64, shape (rows,)
+            True rows.
+        noise : ndarray of int64, shape (rows,)
+            A draw for each row.
+        scales : Scales
+            Which rows are measured, which are exact.
+
+        Returns
+        -------
+        ndarray of int64, shape (rows,)
+            What leaves the handle.
+        """
         noisy = rows + noise
         noisy[~scales.measured] = 0
         np.copyto(noisy, rows, where=scales.exact)
         return noisy
 
     def half_widths(self, form: Form, scales: Scales, miss: float) -> FloatArray:
-        """Return how far each answer may lie off, but for a probability of `miss`."""
+        """Return how far each answer may lie off, but for a probability of `miss`.
+
+        Parameters
+        ----------
+        form : Form
+            The queries over the strategy's cells.
+        scales : Scales
+            The noise of each row.
+        miss : float
+            The probability that an answer lies farther off.
+
+        Returns
+        -------
+        ndarray of float64, shape (queries,)
+            The half-widths.
+        """
         return self._bound(self.spread(form, scales), scales, miss)
 
     def _bound(self, spread: Spread, scales: Scales, miss: float) -> FloatArray:
@@ -223,7 +325,20 @@ class LinearStrategy(ABC):
         return found
 
     def scales(self, policy: Policy, budget: Budget | Fraction) -> Scales:
-        """Return scales whose worst edge costs at most `budget`: Lemma LA5."""
+        """Return scales whose worst edge costs at most `budget`: Lemma LA5.
+
+        Parameters
+        ----------
+        policy : Policy
+            The policy, without constraints.
+        budget : Budget or Fraction
+            What the measurement may cost on any edge.
+
+        Returns
+        -------
+        Scales
+            The scales.
+        """
         given = Budget.of(budget)
         last: tuple[Policy, Budget, Scales] | None = self.__dict__.get("_last_scales")
         if last is not None and last[0] is policy and last[1] == given:
@@ -248,12 +363,38 @@ class LinearStrategy(ABC):
         return found
 
     def cost(self, policy: Policy, scales: Scales) -> Fraction:
-        """Return the cost of the worst policy edge, or a bound above it: Lemma HA1."""
+        """Return the cost of the worst policy edge, or a bound above it: Lemma HA1.
+
+        Parameters
+        ----------
+        policy : Policy
+            The policy, without constraints.
+        scales : Scales
+            The noise of each row.
+
+        Returns
+        -------
+        Fraction
+            The cost, in the currency of the scales.
+        """
         worst = self.worst_edge(scales.rates, policy, scales.power)
         return Fraction(worst, scales.unit)
 
     def cost_in_rho(self, policy: Policy, scales: Scales) -> Fraction:
-        """Return the rho of Laplace rows, or a bound above it: Lemma ZC8."""
+        """Return the rho of Laplace rows, or a bound above it: Lemma ZC8.
+
+        Parameters
+        ----------
+        policy : Policy
+            The policy, without constraints.
+        scales : Scales
+            The noise of each row.
+
+        Returns
+        -------
+        Fraction
+            The rho.
+        """
         if scales.power == 2:
             return self.cost(policy, scales)
         longest = int(scales.rates.max(initial=0)).bit_length()

@@ -33,8 +33,18 @@ class Scales(NamedTuple):
     """Noise scales of the rows of one measurement, as exact rationals.
 
     Row i carries Laplace noise of scale ``unit / rates[i]`` (power 1) or Gaussian noise
-    of variance ``unit / (2 rates[i])`` (power 2). At rate 0 it is not measured, unless
-    it is `exact`: no edge of the policy moves it, and it is published as it is.
+    of variance ``unit / (2 rates[i])`` (power 2).
+
+    Attributes
+    ----------
+    rates : ndarray of int64, shape (rows,)
+        Whole rates. At rate 0 a row is not measured, unless it is exact.
+    unit : int
+        What rates are divided into.
+    exact : ndarray of bool, shape (rows,)
+        Rows that no edge of the policy moves: they are published as they are.
+    power : int, default 1
+        1 for Laplace noise, paid in epsilon; 2 for Gaussian noise, paid in rho.
     """
 
     rates: IntArray
@@ -105,9 +115,25 @@ def scales_within(
 ) -> Scales:
     """Give each row a rate in proportion to its weight, within `budget` on every edge.
 
-    `worst` is the largest sum of `weights` times |move|^power over the rows that one
-    edge moves. In epsilon, flooring each rate keeps that sum at most
-    ``epsilon * unit``; in rho, weights are the rates, and the unit is rounded up.
+    In epsilon, flooring each rate keeps the sum over the rows that an edge moves at
+    most ``epsilon * unit``; in rho, weights are the rates, and the unit is rounded up.
+
+    Parameters
+    ----------
+    weights : ndarray of int64, shape (rows,)
+        Whole weight of each row, not negative.
+    worst : int
+        The largest sum of `weights` times |move|^power over the rows that one edge
+        moves.
+    budget : Budget or Fraction
+        What an edge may cost.
+    exact : ndarray of bool, shape (rows,)
+        Rows that no edge moves.
+
+    Returns
+    -------
+    Scales
+        The scales.
     """
     given = Budget.of(budget)
     if given.power == 2:
@@ -169,19 +195,19 @@ def rates_at_common_unit(parts: Sequence[Scales]) -> tuple[int, list[IntArray]]:
 
     Rates of Gaussian noise are rounded down, which overstates the noise a little.
     """
-    unit = max(one.unit for one in parts)
-    found = []
-    for one in parts:
-        if not one.rates.any():
+    unit = max(scales.unit for scales in parts)
+    rescaled = []
+    for scales in parts:
+        if not scales.rates.any():
             # All rows are exact, or none is measured: their unit says nothing, and
             # rates in terms of another may not fit 64 bits.
-            found.append(one.rates)
+            rescaled.append(scales.rates)
             continue
-        whole = unit // one.unit
-        longest = int(one.rates.max(initial=0)).bit_length() + whole.bit_length()
-        bits = 0 if unit == whole * one.unit else max(62 - longest, 0)
-        found.append(one.rates * ((unit << bits) // one.unit) >> bits)
-    return unit, found
+        whole = unit // scales.unit
+        longest = int(scales.rates.max(initial=0)).bit_length() + whole.bit_length()
+        bits = 0 if unit == whole * scales.unit else max(62 - longest, 0)
+        rescaled.append(scales.rates * ((unit << bits) // scales.unit) >> bits)
+    return unit, rescaled
 
 
 def budget_unit(epsilon: Fraction) -> int:
@@ -199,21 +225,47 @@ def laplace_variance(width: FloatArray | float) -> FloatArray:
 
 
 def noise_mean_size(width: float, power: int = 1) -> float:
-    """Return E|Z| of discrete Laplace noise, or of a normal variable (`power` 2)."""
+    """Return E|Z| of discrete Laplace noise, or of a normal variable.
+
+    Parameters
+    ----------
+    width : float
+        Scale of the Laplace noise, or standard deviation.
+    power : int, default 1
+        1 for Laplace noise, 2 for a normal variable.
+
+    Returns
+    -------
+    float
+        The mean absolute value.
+    """
     if power == 2:
         return width * math.sqrt(2.0 / math.pi)
     return 1.0 / math.sinh(min(1.0 / width, 700.0)) if width else 0.0
 
 
 class Spread(NamedTuple):
-    """What is known of the noise in each query's answer, a sum of a_i Z_i.
+    """What is known of the noise in each query's answer before any draw.
 
-    Before anything is drawn, with b_i the scale of Z_i: the exact `variance` of the
-    sum; bounds from above on `square`, the sum of (a_i b_i)^2, on `largest`, the
-    largest |a_i b_i|, and on `steps`, the sum of a_i^2; `width`, the scale of the row
-    that is the largest, nan where `largest` is only a bound. `least` is the smallest
-    scale of any row, 0 where it is not known. There are `gaussian_rows` rows of
-    Gaussian noise, whose scale is sigma; 0 for Laplace noise.
+    An answer is off by a sum of a_i Z_i, with b_i the scale of Z_i. All arrays have one
+    entry per query.
+
+    Attributes
+    ----------
+    variance : ndarray of float64
+        Exact variance of the sum.
+    square : ndarray of float64
+        Sum of (a_i b_i)^2, or a bound above it.
+    largest : ndarray of float64
+        The largest |a_i b_i|, or a bound above it.
+    steps : ndarray of float64
+        Sum of a_i^2, or a bound above it.
+    width : ndarray of float64
+        Scale of the row that is the largest; NaN where `largest` is only a bound.
+    least : float, default 0.0
+        The smallest scale of any row; 0 where it is not known.
+    gaussian_rows : int, default 0
+        Number of rows of Gaussian noise, whose scale is sigma; 0 for Laplace noise.
     """
 
     variance: FloatArray
@@ -234,7 +286,24 @@ class Spread(NamedTuple):
     def bounded(
         cls, variance: FloatArray, square: FloatArray, largest: FloatArray, least: float
     ) -> Self:
-        """Return a spread without largest row; `steps` at most square / least^2."""
+        """Return a spread without largest row; `steps` is at most square / least^2.
+
+        Parameters
+        ----------
+        variance : ndarray of float64, shape (queries,)
+            Exact variance of the sum.
+        square : ndarray of float64, shape (queries,)
+            A bound on the sum of (a_i b_i)^2.
+        largest : ndarray of float64, shape (queries,)
+            A bound on the largest |a_i b_i|.
+        least : float
+            The smallest scale of any row; 0 where it is not known.
+
+        Returns
+        -------
+        Self
+            The spread.
+        """
         each = least**-2 if least else np.inf
         steps = np.multiply(square, each, where=square > 0, out=np.zeros(square.size))
         return cls(
@@ -266,7 +335,24 @@ class Spread(NamedTuple):
     def of_one_scale(
         cls, squares: FloatArray, largest: FloatArray, width: float, variance: float
     ) -> Self:
-        """Return the spread of draws of one scale, from squares of coefficients."""
+        """Return the spread of draws of one scale, from squares of coefficients.
+
+        Parameters
+        ----------
+        squares : ndarray of float64, shape (queries,)
+            Sum of squared coefficients.
+        largest : ndarray of float64, shape (queries,)
+            The largest coefficient in size.
+        width : float
+            The scale.
+        variance : float
+            The variance of one draw.
+
+        Returns
+        -------
+        Self
+            The spread.
+        """
         return cls(
             variance * squares,
             width**2 * squares,
@@ -282,6 +368,18 @@ def chernoff_tail(distance: FloatArray, spread: Spread) -> FloatArray:
 
     The moment function 1 / (1 - s^2 b^2) is not below the discrete one
     (``docs/proofs/laplace.md``); the best s has a closed form.
+
+    Parameters
+    ----------
+    distance : ndarray of float64, shape (queries,)
+        How far an answer is off.
+    spread : Spread
+        The law of the noise.
+
+    Returns
+    -------
+    ndarray of float64, shape (queries,)
+        The bounds, at most 1.
     """
     square, largest = spread.square, spread.largest
     noisy = (largest > 0) & (square > 0)
@@ -306,7 +404,20 @@ def _log_rest(slope: FloatArray, rest: FloatArray) -> FloatArray:
 
 
 def chernoff_half_width(spread: Spread, miss: float) -> FloatArray:
-    """Return the smallest distance whose Chernoff bound is at most `miss`."""
+    """Return the smallest distance whose Chernoff bound is at most `miss`.
+
+    Parameters
+    ----------
+    spread : Spread
+        The law of the noise.
+    miss : float
+        The probability.
+
+    Returns
+    -------
+    ndarray of float64, shape (queries,)
+        The distances.
+    """
     low = np.zeros(spread.square.size)
     high = np.sqrt(spread.square) * (4.0 + 4.0 * math.log(2.0 / miss))
     for _ in range(45):
@@ -329,7 +440,22 @@ def largest_rounding(estimate: FloatArray) -> float:
 def without_rounding(
     answers: FloatArray, noise: FloatArray, estimate: FloatArray
 ) -> FloatArray:
-    """Return answers, those without noise as the whole numbers that they are."""
+    """Return answers, those without noise as the whole numbers that they are.
+
+    Parameters
+    ----------
+    answers : ndarray of float64, shape (queries,)
+        Answers from floating-point sums.
+    noise : ndarray of float64, shape (queries,)
+        Half-width of the noise in each.
+    estimate : ndarray of float64
+        The cells that they were summed from.
+
+    Returns
+    -------
+    ndarray of float64, shape (queries,)
+        The answers.
+    """
     if not (noise < ROUNDED).any():
         return answers
     whole = np.rint(answers)

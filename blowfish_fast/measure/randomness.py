@@ -40,6 +40,13 @@ class WordStream:
     """An endless sequence of random words, each found from its place alone.
 
     Threads may share it; a secure stream works only in the process that opened it.
+
+    Parameters
+    ----------
+    key : bytes
+        32 bytes of key.
+    secure : bool
+        Whether it is refused in a forked process.
     """
 
     __slots__ = ("_key", "_process")
@@ -123,8 +130,21 @@ class Randomness:
     ) -> IntArray:
         """Draw exact discrete Laplace noise, P(z) proportional to exp(-|z| / scale).
 
-        The scale ``numerator / denominator`` is shared by `size` draws (1 if left out),
-        or one for each draw. The draws, int64, do not depend on `threads`.
+        Parameters
+        ----------
+        numerators : int or ndarray of int64
+            Numerators of the scales: shared, or one for each draw.
+        denominators : int or ndarray of int64
+            Denominators of the scales.
+        size : int, optional
+            Number of draws of one scale; 1 if left out.
+        threads : int, optional
+            How many threads draw; the draws do not depend on it.
+
+        Returns
+        -------
+        ndarray of int64, shape (size,)
+            The draws.
         """
         return self._draw(kernels.laplace, numerators, denominators, size, threads)
 
@@ -137,7 +157,21 @@ class Randomness:
     ) -> IntArray:
         """Draw exact discrete Gaussian noise, P(z) proportional to exp(-z^2 / 2v).
 
-        As `laplace`, for the variance v; a shared numerator may be any Python integer.
+        Parameters
+        ----------
+        numerators : int or ndarray of int64
+            Numerators of the variances v; a shared one may be any Python integer.
+        denominators : int or ndarray of int64
+            Denominators of the variances.
+        size : int, optional
+            Number of draws of one variance; 1 if left out.
+        threads : int, optional
+            How many threads draw; the draws do not depend on it.
+
+        Returns
+        -------
+        ndarray of int64, shape (size,)
+            The draws.
         """
         return self._draw(kernels.gaussian, numerators, denominators, size, threads)
 
@@ -148,7 +182,24 @@ class Randomness:
         size: int | None = None,
         threads: int | None = None,
     ) -> IntArray:
-        """Draw exact geometric noise, P(G >= k) = exp(-k / scale), as `laplace`."""
+        """Draw exact geometric noise, P(G >= k) = exp(-k / scale).
+
+        Parameters
+        ----------
+        numerators : int or ndarray of int64
+            Numerators of the scales: shared, or one for each draw.
+        denominators : int or ndarray of int64
+            Denominators of the scales.
+        size : int, optional
+            Number of draws of one scale; 1 if left out.
+        threads : int, optional
+            How many threads draw; the draws do not depend on it.
+
+        Returns
+        -------
+        ndarray of int64, shape (size,)
+            The draws, none negative.
+        """
         return self._draw(kernels.geometric, numerators, denominators, size, threads)
 
     def _draw(

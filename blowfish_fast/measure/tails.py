@@ -155,7 +155,20 @@ def _chernoff_quantiles(miss: float) -> FloatArray:
 
 
 def noise_half_widths(spread: Spread, miss: float) -> FloatArray:
-    """Return h with P(|sum a_i Z_i| > h) <= miss for the noise of a spread."""
+    """Return h with P(|sum a_i Z_i| > h) <= miss for the noise of a spread.
+
+    Parameters
+    ----------
+    spread : Spread
+        The law of the noise.
+    miss : float
+        The probability.
+
+    Returns
+    -------
+    ndarray of float64, shape (queries,)
+        The half-widths.
+    """
     if spread.gaussian_rows:
         return gaussian_half_widths(spread, miss)
     borders, quantiles = _worst_quantiles(min(miss, _LARGEST_MISS))
@@ -164,10 +177,25 @@ def noise_half_widths(spread: Spread, miss: float) -> FloatArray:
 
 
 def gaussian_half_widths(spread: Spread, miss: float) -> FloatArray:
-    """Return h with P(|sum a_i Z_i| > h) <= miss for discrete Gaussian noise."""
+    """Return h with P(|sum a_i Z_i| > h) <= miss for discrete Gaussian noise.
+
+    Parameters
+    ----------
+    spread : Spread
+        The law of the noise.
+    miss : float
+        The probability.
+
+    Returns
+    -------
+    ndarray of float64, shape (queries,)
+        The half-widths.
+    """
     widest = math.sqrt(2.0 * math.log(2.0 / miss))
     margins = _margins(spread.least, spread.gaussian_rows, miss)
-    square, steps = (np.ascontiguousarray(one) for one in (spread.square, spread.steps))
+    square, steps = (
+        np.ascontiguousarray(array) for array in (spread.square, spread.steps)
+    )
     if spread.least > 0.0:
         steps = np.minimum(steps, square / spread.least**2)
     return kernels.gaussian_half_widths(square, steps, widest, *margins)
@@ -188,14 +216,29 @@ def _margins(least: float, rows: int, miss: float) -> tuple[FloatArray, FloatArr
 
 
 def gaussian_draw_half_widths(sigmas: FloatArray, miss: float) -> FloatArray:
-    """Return h with P(|Z| > h) <= miss for single draws, one for each sigma."""
-    found: dict[float, float] = {0.0: 0.0}
+    """Return h with P(|Z| > h) <= miss for single draws.
+
+    Parameters
+    ----------
+    sigmas : ndarray of float64
+        The sigma of each draw; 0 for none.
+    miss : float
+        The probability.
+
+    Returns
+    -------
+    ndarray of float64
+        The half-widths.
+    """
+    half_width_of: dict[float, float] = {0.0: 0.0}
     for sigma in np.unique(sigmas[sigmas > 0.0]).tolist():
-        one = np.ones(1)
-        alone = Spread(one, one * sigma**2, one * sigma, one, one * sigma, sigma, 1)
+        unit = np.ones(1)
+        alone = Spread(
+            unit, unit * sigma**2, unit * sigma, unit, unit * sigma, sigma, 1
+        )
         law = equal_sum_half_widths(sigma, np.ones(1, dtype=np.int64), miss, power=2)
-        found[sigma] = float(min(law[0], gaussian_half_widths(alone, miss)[0]))
-    return np.array([found[float(sigma)] for sigma in sigmas])
+        half_width_of[sigma] = float(min(law[0], gaussian_half_widths(alone, miss)[0]))
+    return np.array([half_width_of[float(sigma)] for sigma in sigmas])
 
 
 def _excess_density(variance: float, smoothing: float) -> float:
@@ -212,18 +255,33 @@ def equal_sum_half_widths(
 ) -> FloatArray:
     """Return half-widths for sums of independent draws of one scale, from their law.
 
-    Infinite where the transform would be too long, gain nothing, or be too coarse.
+    Parameters
+    ----------
+    width : float
+        The scale, or sigma.
+    terms : ndarray of int64, shape (queries,)
+        How many draws each sum has.
+    miss : float
+        The probability.
+    power : int, default 1
+        1 for Laplace noise, 2 for Gaussian noise.
+
+    Returns
+    -------
+    ndarray of float64, shape (queries,)
+        The half-widths; infinite where the transform would be too long, gain nothing,
+        or be too coarse.
     """
     place = GRID.searchsorted(terms)
     if terms.size == 1:
         return np.array([_half_width(width, int(GRID[place[0]]), miss, power)])
-    found = np.full(GRID.size, math.inf)
+    half_widths = np.full(GRID.size, math.inf)
     spent = 0
     for at in np.flatnonzero(np.bincount(place)).tolist():
         spent += _size(width, int(GRID[at]), power)
         if spent <= MOST_TRANSFORMED:
-            found[at] = _half_width(width, int(GRID[at]), miss, power)
-    half: FloatArray = found[place]
+            half_widths[at] = _half_width(width, int(GRID[at]), miss, power)
+    half: FloatArray = half_widths[place]
     return half
 
 

@@ -31,7 +31,7 @@ from blowfish_fast.errors import (
     PolicyError,
     WorkloadError,
 )
-from blowfish_fast.measure.budgets import Budget, Paid
+from blowfish_fast.measure.budgets import Budget, HasBudget
 from blowfish_fast.measure.handle import (
     Account,
     Forecast,
@@ -57,7 +57,17 @@ PIECE_BYTES = 128
 
 
 class Example(NamedTuple):
-    """What audits and benchmarks run: made-up counts, options, cells or boxes."""
+    """What audits and benchmarks run a mechanism on.
+
+    Attributes
+    ----------
+    data : Callable[[Domain], Histogram]
+        Returns made-up counts over a domain.
+    options : Mapping[str, object], default MappingProxyType({})
+        Options of the mechanism.
+    cells : bool, default False
+        Whether single cells are asked, instead of random boxes.
+    """
 
     data: Callable[[Domain], Histogram]
     options: Mapping[str, Any] = MappingProxyType({})
@@ -68,9 +78,23 @@ class Example(NamedTuple):
 class Outcome:
     """What a recipe hands back: cells in C order, and where they come from.
 
-    `measurements` are all that were made, in their order. Where the linear estimate
-    comes from some of them, `stacked` holds these as one, and the release keeps that.
-    `listed` is a list of cells, where that is all that is published.
+    Attributes
+    ----------
+    estimate : ndarray of float64, shape (cells,)
+        The estimated cells.
+    measurements : list[Measurement]
+        All measurements that were made, in their order.
+    details : dict[str, object], optional
+        Public by-products.
+    unfitted : ndarray of float64, optional
+        The linear estimate, where the estimate is a fit of it.
+    interval_scope : IntervalScope, default 'noise'
+        What intervals account for.
+    stacked : Measurement, optional
+        Where the linear estimate comes from some of the measurements, these as one; the
+        release holds it.
+    listed : ListedCells, optional
+        A list of cells, where that is all that is published.
 
     Examples
     --------
@@ -101,7 +125,24 @@ class Outcome:
         fit: Callable[[FloatArray], FloatArray] | None = None,
         measurements: list[Measurement] | None = None,
     ) -> Self:
-        """Publish the linear estimate of a measurement, or of a stack, or its fit."""
+        """Publish the linear estimate of a measurement, or of a stack, or its fit.
+
+        Parameters
+        ----------
+        measurement : Measurement
+            What was measured.
+        details : dict[str, object], optional
+            Public by-products.
+        fit : Callable[[ndarray of float64], ndarray of float64], optional
+            Makes a fit of the linear estimate.
+        measurements : list[Measurement], optional
+            All measurements, where `measurement` is a stack of some.
+
+        Returns
+        -------
+        Self
+            The outcome.
+        """
         linear = measurement.estimate()
         estimate = linear if fit is None else fit(linear)
         return cls(
@@ -118,7 +159,7 @@ class Outcome:
         return tuple(self.measurements) if self.stacked is None else (self.stacked,)
 
 
-class Mechanism(Paid, ABC):
+class Mechanism(HasBudget, ABC):
     """A private release of a histogram, tuned to a workload, under a policy.
 
     Parameters
@@ -245,7 +286,24 @@ class Mechanism(Paid, ABC):
 
     @classmethod
     def example(cls, domain: Domain, policy: Policy, epsilon: Any) -> tuple[Self, Any]:
-        """Return a mechanism and data on which audits and benchmarks run it."""
+        """Return a mechanism and data on which audits and benchmarks run it.
+
+        Parameters
+        ----------
+        domain : Domain
+            The cells.
+        policy : Policy
+            What is secret.
+        epsilon : number, str or Fraction
+            The budget.
+
+        Returns
+        -------
+        mechanism : Self
+            The mechanism.
+        data : Histogram
+            Made-up counts.
+        """
         data, options, cells = cls.example_case
         workload = Identity(domain) if cells else random_boxes(domain, 8, rng=1)
         return cls(policy, workload, epsilon=epsilon, **options), data(domain)
@@ -288,27 +346,25 @@ class Mechanism(Paid, ABC):
 
         Parameters
         ----------
-        data : Histogram or array of counts
-            What is released.
-        rng : int or numpy Generator, optional
-            A seed makes the release reproducible and marks it as an experiment; None
-            draws secure noise.
-        progress : callable, optional
-            Called with "checking", "drawing" and "drawn": the same texts in the same
-            order whatever is drawn, and none of them while it is.
+        data : Histogram or array-like
+            The true counts.
+        rng : int or numpy.random.Generator, optional
+            A seed, or a generator, makes the release reproducible and marks it as an
+            experiment; without it secure noise is drawn.
+        progress : Progress, optional
+            Called with a short text before each long step.
 
         Returns
         -------
         Release
-            What is published.
+            The release.
 
         Raises
         ------
-        BlowfishError
-            If public values show that the release cannot be made (`check_feasible`),
-            or if the data is malformed; nothing was drawn.
-        FailedDrawError
-            In fixed words, should secure noise have been drawn already (Lemma HA4).
+        CountsError
+            If the counts do not fit the domain.
+        SizeError
+            If there is too little memory; nothing is drawn then.
         """
         check_progress(progress)
         report = progress or (lambda _step: None)
@@ -469,15 +525,15 @@ class Mechanism(Paid, ABC):
 
     def _options(self) -> dict[str, Any]:
         """Return what the recipe was told beyond policy, workload and epsilon."""
-        found = {name: one for name, one in vars(self).items() if name[0] != "_"}
+        options = {name: value for name, value in vars(self).items() if name[0] != "_"}
         for own in ("policy", "workload", "budget"):
-            del found[own]
-        for name, one in found.items():
-            if isinstance(one, Fraction):
-                found[name] = str(one)
-            elif not (one is None or isinstance(one, bool | int | float | str)):
-                found[name] = getattr(one, "name", type(one).__name__)
-        return found
+            del options[own]
+        for name, value in options.items():
+            if isinstance(value, Fraction):
+                options[name] = str(value)
+            elif not (value is None or isinstance(value, bool | int | float | str)):
+                options[name] = getattr(value, "name", type(value).__name__)
+        return options
 
     def __repr__(self) -> str:
         return (
@@ -505,7 +561,29 @@ class Mechanism(Paid, ABC):
 def read_partition(
     partition: Any, share: Any, shares: Mapping[str, Fraction] = MappingProxyType({})
 ) -> tuple[Partition | None, Fraction | None]:
-    """Read a partition, or None, and its part of the budget: its own by default."""
+    """Read a partition, or None, and its part of the budget.
+
+    Parameters
+    ----------
+    partition : Partition or None
+        What the caller gave.
+    share : number, str, Fraction or None
+        Its part of the budget; its own default if None.
+    shares : Mapping[str, Fraction], default MappingProxyType({})
+        Defaults of a mechanism, by the name of the partition.
+
+    Returns
+    -------
+    partition : Partition or None
+        The partition.
+    share : Fraction or None
+        Its part of the budget.
+
+    Raises
+    ------
+    InputError
+        If it is no partition, or a share was given without one.
+    """
     if partition is None:
         if share is not None:
             raise InputError("share needs a partition, and there is none; leave it out")
@@ -520,25 +598,83 @@ def read_partition(
 
 
 def stepped(domain: Domain, steps: int, *, height: int) -> Histogram:
-    """Return made-up counts that rise in equal steps: 0, height, 2 height ..."""
+    """Return made-up counts that rise in equal steps: 0, height, 2 height ...
+
+    Parameters
+    ----------
+    domain : Domain
+        The cells.
+    steps : int
+        How many steps.
+    height : int
+        The height of a step.
+
+    Returns
+    -------
+    Histogram
+        The counts.
+    """
     counts = np.arange(domain.size) * steps // domain.size * height
     return Histogram(domain, counts.reshape(domain.shape))
 
 
 def striped(domain: Domain, stripes: int, *, height: int) -> Histogram:
-    """Return made-up counts of equal stripes, 0 and height in turn."""
+    """Return made-up counts of equal stripes, 0 and height in turn.
+
+    Parameters
+    ----------
+    domain : Domain
+        The cells.
+    stripes : int
+        How many stripes.
+    height : int
+        The height of every other stripe.
+
+    Returns
+    -------
+    Histogram
+        The counts.
+    """
     counts = np.arange(domain.size) * stripes // domain.size % 2 * height
     return Histogram(domain, counts.reshape(domain.shape))
 
 
 def repeated(domain: Domain, period: int, *, height: int) -> Histogram:
-    """Return made-up counts 0, height, 2 height ... that begin again and again."""
+    """Return made-up counts 0, height, 2 height ... that begin again and again.
+
+    Parameters
+    ----------
+    domain : Domain
+        The cells.
+    period : int
+        After how many cells they begin again.
+    height : int
+        The height of a step.
+
+    Returns
+    -------
+    Histogram
+        The counts.
+    """
     counts = np.arange(domain.size) % period * height
     return Histogram(domain, counts.reshape(domain.shape))
 
 
 def made_up(policy: Policy, data: Any) -> Any:
-    """Return made-up counts as a policy of persons needs them: nobody has too many."""
+    """Return made-up counts as a policy of persons needs them: nobody has too many.
+
+    Parameters
+    ----------
+    policy : Policy
+        What is secret.
+    data : Histogram or array-like
+        Made-up counts of records.
+
+    Returns
+    -------
+    Histogram or array-like
+        The counts.
+    """
     if not isinstance(policy, PerPerson):
         return data
     counts = data.counts if isinstance(data, Histogram) else np.asarray(data)

@@ -166,19 +166,19 @@ class Certifier(Mechanism):
             return {"all": self._of_kind("all")}
         if self._joint:
             return {"quantile": self._of_kind("quantile")}
-        found: dict[Any, tuple[ErrorStatistic, float]] = {}
+        kinds: dict[Any, tuple[ErrorStatistic, float]] = {}
         reasons: list[EpsilonError | IntervalError | SizeError] = []
         listed = ["quantile", "curve"]
         if self._snapshot is not None and self._snapshot == self._drawn_from:
             listed.append("shape")
         for kind in listed:
             try:
-                found[kind] = self._of_kind(kind)
+                kinds[kind] = self._of_kind(kind)
             except (EpsilonError, IntervalError, SizeError) as problem:
                 reasons.append(problem)
-        if not found:
+        if not kinds:
             raise reasons[0]
-        return found
+        return kinds
 
     def _of_kind(self, kind: Any) -> tuple[ErrorStatistic, float]:
         if kind in ("quantile", "curve"):
@@ -384,7 +384,22 @@ class Certifier(Mechanism):
 
 
 def predict_extra(policy: Policy, workload: Workload, budget: Budget) -> float:
-    """Return by how much a certificate at 95 % widens intervals, from public facts."""
+    """Return by how much a certificate at 95 % widens intervals, from public facts.
+
+    Parameters
+    ----------
+    policy : Policy
+        What is secret.
+    workload : Workload
+        The queries.
+    budget : Budget
+        What the certificate costs.
+
+    Returns
+    -------
+    float
+        The width, in records.
+    """
     single = policy.unconstrained
     equal = equal_noise_epsilon(budget.over(policy.group_size))
     least = math.log(10.0) * largest_query_move(single, workload) / equal
@@ -396,7 +411,20 @@ def predict_extra(policy: Policy, workload: Workload, budget: Budget) -> float:
 
 
 def one_sided_margin(scales: Scales, miss: float) -> int:
-    """Return the least whole t with P(Z < -t) <= miss for one draw; 0 without noise."""
+    """Return the least whole t with P(Z < -t) <= miss for one draw; 0 without noise.
+
+    Parameters
+    ----------
+    scales : Scales
+        The noise.
+    miss : float
+        The probability.
+
+    Returns
+    -------
+    int
+        The margin t.
+    """
     width = float(scales.widths.max(initial=0.0))
     if width == 0.0:
         return 0
@@ -409,7 +437,25 @@ def one_sided_margin(scales: Scales, miss: float) -> int:
 
 
 def as_share_of_all(value: Any, name: str) -> Fraction:
-    """Read a fraction strictly between 0 and 1, as the decimals typed."""
+    """Read a fraction strictly between 0 and 1, as the decimals typed.
+
+    Parameters
+    ----------
+    value : number, str or Fraction
+        What the caller gave.
+    name : str
+        What the caller calls it, for the message.
+
+    Returns
+    -------
+    Fraction
+        The fraction.
+
+    Raises
+    ------
+    InputError
+        If it lies outside.
+    """
     share = as_fraction(value, name)
     if not 0 < share < 1:
         raise InputError(f"{name} must lie strictly between 0 and 1", received=value)

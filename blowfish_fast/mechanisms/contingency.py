@@ -233,7 +233,23 @@ class Contingency(Mechanism):
     ) -> FloatArray:
         """Return the expected squared error of each query, before any fit; free.
 
-        Asked of a table by its attributes, a workload over one table, or `Tables`.
+        Parameters
+        ----------
+        workload : Workload, str or sequence of str, optional
+            A workload over one table, `Tables`, or the attributes of a table; all asked
+            tables by default.
+        *names : str
+            Further attributes of the table.
+
+        Returns
+        -------
+        ndarray of float64, shape (queries,)
+            The errors.
+
+        Raises
+        ------
+        DomainError
+            If there is no such attribute.
         """
         measured = self._measured
         tables: Sequence[AxisSet] = self.workload.tables
@@ -245,7 +261,7 @@ class Contingency(Mechanism):
                 form = workload.explicit_form(buckets)
                 scales = self._dry_run.measurements[0].scales
                 return noise.spread(form, scales).variance
-            tables = [tuple(axes[at] for at in one) for one in workload.tables]
+            tables = [tuple(axes[at] for at in item) for item in workload.tables]
         elif isinstance(workload, str | Sequence):
             first = [workload] if isinstance(workload, str) else list(workload)
             tables = [tuple(sorted(self.domain.axes([*first, *names])))]
@@ -255,8 +271,10 @@ class Contingency(Mechanism):
                 received=quoted(workload),
                 way_out='Write expected_error("age", "sex"), or expected_error()',
             )
-        laws = (TableNoise.of(measured, one) for one in tables)
-        return np.concatenate([np.full(one.cells, one.cell_variance()) for one in laws])
+        laws = (TableNoise.of(measured, item) for item in tables)
+        return np.concatenate(
+            [np.full(item.cells, item.cell_variance()) for item in laws]
+        )
 
     def expected_total_error(self, workload: Workload | None = None) -> float:
         """Return the expected squared error summed over all queries, before any fit."""

@@ -251,8 +251,21 @@ def _least_root(cells: int, levels: int) -> int:
 
 
 def best_fit(fit: Any, workload: Workload) -> Any:
-    """Read `fit` where "non_negative" is offered, and is best for ranges and cells."""
-    known = as_choice(fit, "fit", ("best", None, "non_negative"))
-    if known == "best":
+    """Read `fit` where "non_negative" is offered, and is best for ranges and cells.
+
+    Parameters
+    ----------
+    fit : "best", "non_negative" or None
+        What the caller gave.
+    workload : Workload
+        The queries.
+
+    Returns
+    -------
+    "non_negative" or None
+        The fit.
+    """
+    chosen = as_choice(fit, "fit", ("best", None, "non_negative"))
+    if chosen == "best":
         return "non_negative" if asks_ranges(workload) else None
-    return known
+    return chosen

@@ -46,8 +46,21 @@ CELLS_KEPT_APART = 2**22
 class KMeansRelease(Release):
     """Private cluster centres. There is no estimate of counts, and no intervals.
 
-    `centers` have shape (clusters, axes); ``details["history"]`` holds those of every
-    round, ``details["sizes"]`` the noisy sizes of the last.
+    ``details["history"]`` holds the centres of every round, ``details["sizes"]`` the
+    noisy sizes of the last.
+
+    Parameters
+    ----------
+    domain : Domain
+        The cells.
+    centers : ndarray of float64, shape (clusters, axes)
+        The centres.
+    guarantee : Guarantee
+        What is promised.
+    details : Mapping[str, object]
+        Public by-products.
+    version : str
+        The version of the package that made it.
 
     Examples
     --------
@@ -306,7 +319,20 @@ class KMeans(Mechanism):
 
 
 def evenly_spread(count: int, axes: int) -> FloatArray:
-    """Return points spread evenly over the unit cube by a generalised golden ratio."""
+    """Return points spread evenly over the unit cube by a generalised golden ratio.
+
+    Parameters
+    ----------
+    count : int
+        How many.
+    axes : int
+        Number of axes.
+
+    Returns
+    -------
+    ndarray of float64, shape (count, axes)
+        The points.
+    """
     ratio = 1.5
     for _ in range(64):
         ratio = (1.0 + ratio) ** (1.0 / (axes + 1))

@@ -72,7 +72,7 @@ PLAIN = frozenset([type(None), bool, int, float, str, Fraction])
 
 def offered_mechanisms() -> dict[str, EntryPoint]:
     """Return what installed packages offer, by name; nothing is imported."""
-    return {one.name: one for one in entry_points(group=GROUP)}
+    return {entry_point.name: entry_point for entry_point in entry_points(group=GROUP)}
 
 
 def is_outside(name: str) -> bool:
@@ -82,20 +82,20 @@ def is_outside(name: str) -> bool:
 
 def find_mechanism(named: Any) -> type[Mechanism]:
     """Return the class of a mechanism of the package or from outside."""
-    found = named
+    kind = named
     if isinstance(named, str):
-        found = OWN.get(named) or _imported(named)
-    if not isinstance(found, type) or not issubclass(found, Mechanism):
+        kind = OWN.get(named) or _imported(named)
+    if not isinstance(kind, type) or not issubclass(kind, Mechanism):
         raise InputError(
             f"a mechanism is a subclass of Mechanism; received {quoted(named)}"
         )
-    name = getattr(found, "name", None)
-    if not isinstance(name, str) or OWN.get(name, found) is not found:
+    name = getattr(kind, "name", None)
+    if not isinstance(name, str) or OWN.get(name, kind) is not kind:
         raise InputError(
             "a mechanism from outside needs a name of its own, a class attribute that "
-            f"no mechanism of the package has; {found.__name__} has {name!r}"
+            f"no mechanism of the package has; {kind.__name__} has {name!r}"
         )
-    return found
+    return kind
 
 
 def _imported(named: str) -> Any:
@@ -223,17 +223,22 @@ def check_vouched(
 
     Parameters
     ----------
-    mechanisms : iterable of Mechanism
-        What is to be charged, with all its parts.
+    mechanisms : Iterable[Mechanism]
+        What a ledger is to run.
     vouched : bool
-        The curator's word that every part keeps what it promises.
-    data : Histogram, array or table, optional
-        Whose class is looked at too.
+        Whether the curator vouches for it.
+    data : object, optional
+        What it is to run on.
+
+    Raises
+    ------
+    InputError
+        If one comes from outside, and nobody vouches.
     """
     if as_truth(vouched, "vouched"):
         return
-    for one in mechanisms:
-        strange = outside_parts(one, data)
+    for mechanism in mechanisms:
+        strange = outside_parts(mechanism, data)
         if strange:
             raise InputError(
                 f"{', '.join(strange)} was defined outside blowfish_fast, which has "

@@ -1,5 +1,11 @@
 """Buckets first, then the best strategy on the collapsed policy graph.
 
+    cells       0 - 1 - 2 - 3 - 4 - 5      a policy graph: neighbours are joined
+    buckets     [ 0 ][   1   ][   2  ]     chosen privately, for a part of the budget
+    quotient      0 --- 1 --- 2            buckets that an edge joins are joined
+    measured    the strategy of least predicted error on the quotient, for the rest
+    estimate    each bucket is spread evenly over its cells
+
 `Transformed` takes any partition; `Matching` groups cells of similar counts, wherever
 they lie.
 """
@@ -78,7 +84,15 @@ SHARES = {
 
 
 class Chosen(NamedTuple):
-    """Where a strategy is measured, and which."""
+    """Where a strategy is measured, and which.
+
+    Attributes
+    ----------
+    handle : Handle
+        Access to the counts of its cells.
+    strategy : LinearStrategy
+        The strategy.
+    """
 
     handle: Handle
     strategy: LinearStrategy
@@ -109,7 +123,8 @@ class Transformed(Mechanism):
         "best" for least predicted error on the workload, or a name of
         ``strategies.strategy_choice``; or a matrix, without a partition.
     share : number in (0, 1), optional
-        None for a half with `LeastCost`, a quarter with `DyadicTree`.
+        The part of the budget that the partition gets. By default it is a half with
+        `LeastCost` and a quarter with `DyadicTree`.
     fit : {"best", None}
         "best": running totals that never decrease where totals were measured; where
         single cells are asked, the closest counts that are not negative; public totals
@@ -313,7 +328,7 @@ class Transformed(Mechanism):
         along = private.coarsened(cell_order(self.domain))
         bucketed = along.coarsened(along.select(priced, budget=share))
         form = self.workload.form(bucketed.buckets)
-        offered = tuple(one for one in NAMES if one != "edge_lines")
+        offered = tuple(name for name in NAMES if name != "edge_lines")
         budget = private.remaining.over(self.policy.group_size)
         return self._best(bucketed, form, budget, offered)
 

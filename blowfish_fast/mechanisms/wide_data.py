@@ -18,7 +18,20 @@ MOST_CELLS = 2**62
 
 
 def filled_cells(mechanism: Mechanism, data: Any) -> FilledCells:
-    """Read the cells that hold records, of a wide domain or of one that is listed."""
+    """Read the cells that hold records, of a wide domain or of one that is listed.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+        Whose domain it is.
+    data : SparseHistogram, Histogram or array-like
+        The true counts.
+
+    Returns
+    -------
+    FilledCells
+        The cells and their counts.
+    """
     domain = mechanism.domain
     if isinstance(data, SparseHistogram):
         if data.domain.attributes != domain.attributes:

@@ -43,8 +43,22 @@ def budget_over_time(
 ) -> Axes:
     """Draw what was spent of a budget, step by step.
 
-    The ledger is only read. By default steps lie along time, unless all was charged
-    within a minute.
+    The ledger is only read.
+
+    Parameters
+    ----------
+    ledger : Ledger
+        The ledger.
+    along : Literal['time', 'charges'], optional
+        Whether steps lie along time or along charges; along time by default, unless all
+        was charged within a minute.
+    axes : matplotlib Axes, optional
+        Where to draw; a new figure by default.
+
+    Returns
+    -------
+    matplotlib Axes
+        The axes.
 
     Examples
     --------
@@ -67,7 +81,7 @@ def budget_over_time(
     places = np.arange(1.0, len(entries) + 1)
     if dated:
         dates = require("matplotlib.dates", extra="plot", purpose="Drawing a budget")
-        places = np.array([dates.date2num(one.time) for one in entries], np.float64)
+        places = np.array([dates.date2num(entry.time) for entry in entries], np.float64)
     begin, end = _ends(places, dated=dated)
     total, xs = float(ledger.budget), [begin, *places, end]
     style = {"color": palette.BLUE, "linewidth": 2, "label": "spent"}

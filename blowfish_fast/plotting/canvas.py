@@ -29,7 +29,27 @@ CHARACTERS_PER_INCH = 12
 
 
 def axes_for(axes: Axes | None, size: tuple[float, float], purpose: str) -> Axes:
-    """Return the caller's axes, or those of a new figure that leaves room for text."""
+    """Return the caller's axes, or those of a new figure that leaves room for text.
+
+    Parameters
+    ----------
+    axes : Axes or None
+        The caller's, or None.
+    size : tuple[float, float]
+        Width and height of a new figure in inches.
+    purpose : str
+        What is drawn, for the message if matplotlib is missing.
+
+    Returns
+    -------
+    matplotlib Axes
+        The axes.
+
+    Raises
+    ------
+    MissingExtraError
+        If matplotlib is not installed.
+    """
     if axes is not None:
         return axes
     pyplot = require("matplotlib.pyplot", extra="plot", purpose=purpose)
@@ -46,7 +66,27 @@ def heading(release: Release) -> str:
 def reference_answers(
     reference: Any, name: str | None, asked: Workload
 ) -> tuple[AnyArray, str] | None:
-    """Return a reference's answers and its label; refuse what may be true counts."""
+    """Return a reference's answers and its label; refuse what may be true counts.
+
+    Parameters
+    ----------
+    reference : Release or array-like
+        What is compared with; None for nothing.
+    name : str or None
+        The public source of an array.
+    asked : Workload
+        The queries.
+
+    Returns
+    -------
+    tuple of (ndarray, str), or None
+        The answers and the label; None without a reference.
+
+    Raises
+    ------
+    InputError
+        If it may be true counts, or does not fit the domain.
+    """
     if reference is None:
         return None
     refuse_true_counts(reference, "compare with another release, or with")
@@ -71,7 +111,20 @@ def reference_answers(
 
 
 def refuse_true_counts(values: Any, instead: str) -> None:
-    """Refuse to draw counts that no mechanism released."""
+    """Refuse to draw counts that no mechanism released.
+
+    Parameters
+    ----------
+    values : object
+        What is to be drawn.
+    instead : str
+        What to draw instead, for the message.
+
+    Raises
+    ------
+    InputError
+        If these are true counts.
+    """
     if isinstance(values, Histogram | SparseHistogram):
         raise InputError(
             f"{values!r} holds true counts, and a picture of them would publish them; "
@@ -80,7 +133,17 @@ def refuse_true_counts(values: Any, instead: str) -> None:
 
 
 class Places(NamedTuple):
-    """Where the cells of one attribute lie along an axis; extra cells come last."""
+    """Where the cells of one attribute lie along an axis; extra cells come last.
+
+    Attributes
+    ----------
+    edges : ndarray of float64
+        The edges.
+    kind : str
+        "level", "date" or another.
+    extras : tuple[tuple[float, str], ...]
+        The middle and the name of each extra cell.
+    """
 
     edges: FloatArray
     kind: str
@@ -112,7 +175,26 @@ def label_axis(
     fallback: str,
     inches: float | None = None,
 ) -> Places:
-    """Write an attribute's name, and its categories or dates, along an axis."""
+    """Write an attribute's name, and its categories or dates, along an axis.
+
+    Parameters
+    ----------
+    axes : Axes
+        Where to.
+    which : str
+        "x" or "y".
+    attribute : Axis
+        The attribute.
+    fallback : str
+        The name, if it has none.
+    inches : float, optional
+        The length of the axis, where it is not that of the axes.
+
+    Returns
+    -------
+    Places
+        Where its cells lie.
+    """
     places = places_of(attribute)
     axis = axes.xaxis if which == "x" else axes.yaxis
     axis.set_label_text(attribute.name or fallback)
@@ -130,14 +212,26 @@ def label_axis(
 def names_along(
     axes: Axes, names: list[str], which: str = "x", inches: float | None = None
 ) -> None:
-    """Write one name at each of 0, 1, 2, ... along an axis, turned where crowded."""
+    """Write one name at each of 0, 1, 2, ... along an axis, turned where crowded.
+
+    Parameters
+    ----------
+    axes : Axes
+        Where to.
+    names : list[str]
+        The names.
+    which : str, default 'x'
+        "x" or "y".
+    inches : float, optional
+        The length of the axis, where it is not that of the axes.
+    """
     every = -(-len(names) // MOST_NAMES)
     shown = range(0, len(names), every)
     axis = axes.xaxis if which == "x" else axes.yaxis
-    axis.set_ticks(list(shown), labels=[names[one] for one in shown])
+    axis.set_ticks(list(shown), labels=[names[place] for place in shown])
     axis.set_tick_params(length=0)
     room = axes.bbox.width / axes.figure.dpi if inches is None else inches
-    needed = sum(len(names[one]) + 1 for one in shown)
+    needed = sum(len(names[place]) + 1 for place in shown)
     if which == "x" and needed > CHARACTERS_PER_INCH * room:
         rotate_names(axes)
 
@@ -157,15 +251,25 @@ def plain_numbers(axis: Any) -> None:
 
 
 def name_extras(axes: Axes, which: str, places: Places) -> None:
-    """Mark cells without a place on the axis by name; call it when limits are set."""
+    """Mark cells without a place on the axis by name; call it when limits are set.
+
+    Parameters
+    ----------
+    axes : Axes
+        Where to.
+    which : str
+        "x" or "y".
+    places : Places
+        Where the cells lie.
+    """
     if not places.extras:
         return
     axis = axes.xaxis if which == "x" else axes.yaxis
     middles, names = zip(*places.extras, strict=True)
     last = places.edges[-1 - len(names)]
-    ticks = [one for one in axis.get_ticklocs() if places.edges[0] <= one <= last]
-    known = axis.get_major_formatter().format_ticks(ticks)
-    axis.set_ticks([*ticks, *middles], labels=[*known, *names])
+    ticks = [tick for tick in axis.get_ticklocs() if places.edges[0] <= tick <= last]
+    tick_labels = axis.get_major_formatter().format_ticks(ticks)
+    axis.set_ticks([*ticks, *middles], labels=[*tick_labels, *names])
     line = axes.axvline if which == "x" else axes.axhline
     line(last, color="0.6", linestyle=":", linewidth=1)
     if which == "x":
@@ -173,13 +277,39 @@ def name_extras(axes: Axes, which: str, places: Places) -> None:
 
 
 def in_full(value: float, place: Any = None) -> str:
-    """Return a number with commas, whole numbers in all their digits: 1,000,000."""
+    """Return a number with commas, whole numbers in all their digits: 1,000,000.
+
+    Parameters
+    ----------
+    value : float
+        The number.
+    place : object, optional
+        Its place on the axis, which matplotlib hands over.
+
+    Returns
+    -------
+    str
+        The text.
+    """
     whole = float(value).is_integer() and abs(value) < MOST_IN_FULL
     return f"{value:,.0f}" if whole else f"{value:,g}"
 
 
 def marks_along(axes: Axes, which: str) -> int:
-    """Return how many marks with numbers fit along an axis: an inch and more each."""
+    """Return how many marks with numbers fit along an axis: an inch and more each.
+
+    Parameters
+    ----------
+    axes : Axes
+        The axes.
+    which : str
+        "x" or "y".
+
+    Returns
+    -------
+    int
+        The number.
+    """
     box = axes.bbox
     inches = (box.width if which == "x" else 2 * box.height) / axes.figure.dpi
     return int(min(max(inches * 1.2, 2), 8))
@@ -194,13 +324,37 @@ def rotate_names(axes: Axes) -> None:
 def note(
     axes: Axes, text: str, place: Any, away: tuple[float, float], **style: Any
 ) -> None:
-    """Write a remark so many points away from a place."""
+    """Write a remark so many points away from a place.
+
+    Parameters
+    ----------
+    axes : Axes
+        Where to.
+    text : str
+        The remark.
+    place : pair of numbers
+        The place.
+    away : tuple[float, float]
+        How many points to the right and up.
+    **style : object
+        Options of the annotation.
+    """
     look: dict[str, Any] = {"fontsize": "small", "color": "0.25", **style}
     axes.annotate(text, place, xytext=away, textcoords="offset points", **look)
 
 
 def line_names(axes: Axes, names: list[tuple[str, float, str]], gap: float) -> None:
-    """Write (text, height, colour) beside the right border, at least `gap` apart."""
+    """Write names beside the right border.
+
+    Parameters
+    ----------
+    axes : Axes
+        Where to.
+    names : list[tuple[str, float, str]]
+        Text, height and colour of each.
+    gap : float
+        How far they are apart at least, in parts of the axes.
+    """
     scale = axes.transData.transform
     inverse = axes.transAxes.inverted().transform
     left = axes.get_xlim()[0]
@@ -232,7 +386,20 @@ def line_names(axes: Axes, names: list[tuple[str, float, str]], gap: float) -> N
 
 
 def apart(heights: list[float], gap: float) -> list[float]:
-    """Move heights apart to at least `gap`, as little as may be, in their order."""
+    """Move heights apart, as little as may be, in their order.
+
+    Parameters
+    ----------
+    heights : list[float]
+        The heights.
+    gap : float
+        How far they are apart at least.
+
+    Returns
+    -------
+    list[float]
+        The new heights.
+    """
     from scipy.optimize import isotonic_regression
 
     order = np.argsort(heights, kind="stable")
@@ -241,7 +408,7 @@ def apart(heights: list[float], gap: float) -> list[float]:
     # Heights less their least room never decrease: the closest such sequence.
     if moved.size:
         moved[order] = isotonic_regression(np.array(heights)[order] - room).x + room
-    return [round(one, 9) for one in moved.tolist()]
+    return [round(height, 9) for height in moved.tolist()]
 
 
 def inner_cuts(labels: IntArray) -> IntArray:

@@ -47,7 +47,17 @@ Candidates = dict[str, tuple[Mechanism, bool]]
 
 
 class Curve(NamedTuple):
-    """One line: a mechanism's root mean square error at each epsilon."""
+    """One line: a mechanism's root mean square error at each epsilon.
+
+    Attributes
+    ----------
+    name : str
+        The name of the mechanism.
+    typical : bool
+        Whether errors were tried on generated data, instead of predicted.
+    errors : list[float]
+        The error at each epsilon.
+    """
 
     name: str
     typical: bool
@@ -234,10 +244,29 @@ def tradeoff_over_theta(
 ) -> Axes:
     """Draw the least error under threshold policies, from narrow promises to wide.
 
-    `theta` says how far two values may lie apart and still not be told apart beyond
-    e^epsilon: in cells, or in values with ``unit="value"``; by default powers of two.
-    The dashed line is the widest promise, under which any two values are protected.
-    Free: no data is read.
+    The dashed line is the widest promise, under which any two values are protected. It
+    is free: no data is read.
+
+    Parameters
+    ----------
+    domain : Domain
+        One ordered attribute.
+    workload : Workload
+        The queries.
+    thetas : Sequence[float], optional
+        How far two values may lie apart and still not be told apart beyond e^epsilon;
+        powers of two by default.
+    epsilon : number, str or Fraction
+        The budget.
+    unit : Literal['cells', 'value'], default 'cells'
+        Whether `thetas` are in cells or in values.
+    axes : matplotlib Axes, optional
+        Where to draw; a new figure by default.
+
+    Returns
+    -------
+    matplotlib Axes
+        The axes.
 
     Examples
     --------
@@ -253,14 +282,14 @@ def tradeoff_over_theta(
     wanted = _thetas(domain, thetas, unit)
     granted = as_epsilon(epsilon)
     widest = best = _least(Full(domain), workload, granted)
-    found: list[Least] = []
+    least: list[Least] = []
     for theta in reversed(wanted):
         # What keeps a wider promise keeps this one too.
         here = _least(Threshold(domain, theta, unit=unit), workload, granted)
         best = min(best, here)
-        found.insert(0, best)
+        least.insert(0, best)
     drawn = axes_for(axes, (7.5, 4.4), "Drawing a trade-off")
-    errors = [one.error for one in found]
+    errors = [line.error for line in least]
     drawn.plot(wanted, errors, "o-", color=palette.BLUE, label="least error")
     drawn.axhline(
         widest.error, color=palette.LIMIT, linestyle="--", label="any two values"
@@ -272,7 +301,7 @@ def tradeoff_over_theta(
     drawn.margins(y=0.12)
     about = f"{workload.queries:,} queries on {domain.size:,} cells, "
     _finish(drawn, wanted, about + f"eps = {float(granted):g}")
-    _name_changes(drawn, wanted, found)
+    _name_changes(drawn, wanted, least)
     names = [
         ("any two values\n(Full)", widest.error, palette.LIMIT),
         ("at most theta\napart", errors[-1], palette.BLUE),
@@ -282,7 +311,15 @@ def tradeoff_over_theta(
 
 
 class Least(NamedTuple):
-    """The least predicted error under a policy, and what is measured for it."""
+    """The least predicted error under a policy, and what is measured for it.
+
+    Attributes
+    ----------
+    error : float
+        The error.
+    strategy : str
+        What is measured.
+    """
 
     error: float
     strategy: str

@@ -46,15 +46,34 @@ def histogram(
 ) -> Axes:
     """Draw the estimate of a one-dimensional release with its noise intervals.
 
-    More than 1024 cells are drawn as at most 1024 ranges of equally many cells. Ticks
-    at the lower border mark where the mechanism began another bucket; `logarithmic`
-    draws counts above 10 in steps of ten.
+    More than 1024 cells are drawn as at most 1024 ranges of equally many cells.
 
     Parameters
     ----------
-    reference, reference_name : Release or array_like, str, optional
-        Something public to compare with, such as last year's release; an array needs
-        the name of its source, because true counts are no reference.
+    release : Release
+        What was published, over one attribute.
+    confidence : float, default 0.95
+        How surely the intervals hold.
+    reference : Release or array-like, optional
+        Something public to compare with, such as last year's release.
+    reference_name : str, optional
+        The source of an array, which needs one because true counts are no reference.
+    buckets : bool, default True
+        Whether ticks at the lower border mark where the mechanism began another bucket.
+    logarithmic : bool, default False
+        Whether counts above 10 are drawn in steps of ten.
+    axes : matplotlib Axes, optional
+        Where to draw; a new figure by default.
+
+    Returns
+    -------
+    matplotlib Axes
+        The axes.
+
+    Raises
+    ------
+    InputError
+        If the reference may be true counts.
 
     Examples
     --------

@@ -49,14 +49,28 @@ def grid_map(
     """Draw a two-dimensional release as a map with a scale of colours.
 
     The first attribute goes upwards. Estimated counts have a logarithmic scale, with
-    negative ones as 0; `buckets` outlines those that the mechanism chose.
+    negative ones as 0.
 
     Parameters
     ----------
+    release : Release
+        What was published, over two attributes.
+    show : Literal['estimate', 'standard_error'], default 'estimate'
+        Whether estimates are drawn, or standard errors.
+    buckets : bool, default False
+        Whether those that the mechanism chose are outlined.
     largest : float, optional
         Value of the last colour, to compare maps; the largest one by default.
     colour_bar : bool, optional
-        Draw the scale of colours; by default beside a map with a figure of its own.
+        Whether the scale of colours is drawn; by default beside a map with a figure of
+        its own.
+    axes : matplotlib Axes, optional
+        Where to draw; a new figure by default.
+
+    Returns
+    -------
+    matplotlib Axes
+        The axes.
 
     Examples
     --------
@@ -129,8 +143,30 @@ def density(
 ) -> Axes:
     """Draw public non-negative values as log(1 + value); negative ones as 0.
 
-    A histogram of true counts is refused. `labels` name rows and columns; `largest` is
-    the value of the last colour.
+    A histogram of true counts is refused.
+
+    Parameters
+    ----------
+    values : array-like, shape (rows, columns)
+        The values.
+    axes : matplotlib Axes, optional
+        Where to draw; a new figure by default.
+    title : str, default ''
+        The title.
+    labels : tuple[str, str], default ('row', 'column')
+        The names of rows and columns.
+    largest : float, optional
+        The value of the last colour.
+
+    Returns
+    -------
+    matplotlib Axes
+        The axes.
+
+    Raises
+    ------
+    InputError
+        If these are true counts.
 
     Examples
     --------
@@ -237,7 +273,22 @@ def _outline_buckets(
 
 
 def border_lines(labels: AnyArray, rows: FloatArray, columns: FloatArray) -> FloatArray:
-    """Return the lines between cells of different labels, shape (lines, 2, 2)."""
+    """Return the lines between cells of different labels.
+
+    Parameters
+    ----------
+    labels : ndarray, shape (rows, columns)
+        The labels.
+    rows : ndarray of float64, shape (rows + 1,)
+        The edges of the rows.
+    columns : ndarray of float64, shape (columns + 1,)
+        The edges of the columns.
+
+    Returns
+    -------
+    ndarray of float64, shape (lines, 2, 2)
+        The two ends of each line.
+    """
     step = np.array([0, 1])
     at, right = np.nonzero(np.diff(labels, axis=1))
     above, across = np.nonzero(np.diff(labels, axis=0))
@@ -249,10 +300,27 @@ def border_lines(labels: AnyArray, rows: FloatArray, columns: FloatArray) -> Flo
 def table_errors(errors: TableErrors, *, axes: Axes | None = None) -> Axes:
     """Draw the error of every table of one and two attributes as a map.
 
-    Takes ``mechanism.plan(records=...)``, before anything is spent, or
-    ``release.errors()``. With a number of records the map shows the error as a part of
-    the mean count of a cell: above 1 a table is of use in larger groups only. Below the
-    diagonal stands the median over tables of three or more attributes that hold both.
+    With a number of records the map shows the error as a part of the mean count of a
+    cell: above 1 a table is of use in larger groups only. Below the diagonal stands the
+    median over tables of three or more attributes that hold both.
+
+    Parameters
+    ----------
+    errors : TableErrors
+        ``mechanism.plan(records=...)``, before anything is spent, or
+        ``release.errors()``.
+    axes : matplotlib Axes, optional
+        Where to draw; a new figure by default.
+
+    Returns
+    -------
+    matplotlib Axes
+        The axes.
+
+    Raises
+    ------
+    InputError
+        If these are no errors of tables.
 
     Examples
     --------

@@ -42,6 +42,18 @@ def policy_graph(policy: Policy, *, axes: Axes | None = None) -> Axes:
     edges lie between cells, or from the middle cell of a grid to the others: few edges,
     strong protection; no path, none. Constraints are not drawn.
 
+    Parameters
+    ----------
+    policy : Policy
+        What is secret.
+    axes : matplotlib Axes, optional
+        Where to draw; a new figure by default.
+
+    Returns
+    -------
+    matplotlib Axes
+        The axes.
+
     Examples
     --------
     >>> import blowfish_fast as bf
@@ -111,9 +123,22 @@ def _size(layout: GraphDrawing) -> tuple[float, float]:
 
 
 def sampled_curves(curves: FloatArray, points: int = 24) -> FloatArray:
-    """Return points along parabolas given by start, control and end."""
+    """Return points along parabolas given by start, control and end.
+
+    Parameters
+    ----------
+    curves : ndarray of float64, shape (curves, 3, 2)
+        The three points of each.
+    points : int, default 24
+        How many points.
+
+    Returns
+    -------
+    ndarray of float64, shape (curves, points, 2)
+        The points.
+    """
     along = np.linspace(0.0, 1.0, points)[None, :, None]
-    start, control, end = (curves[:, None, one] for one in range(3))
+    start, control, end = (curves[:, None, corner] for corner in range(3))
     return (1 - along) ** 2 * start + 2 * along * (1 - along) * control + along**2 * end
 
 
@@ -158,7 +183,20 @@ def _axis_name(attribute: Axis, fallback: str) -> str:
 
 
 def letters(axes: Axes, per_inch: float) -> int:
-    """Return how many letters fit into a line over the width of axes."""
+    """Return how many letters fit into a line over the width of axes.
+
+    Parameters
+    ----------
+    axes : Axes
+        The axes.
+    per_inch : float
+        How many letters an inch has.
+
+    Returns
+    -------
+    int
+        The number.
+    """
     inches = axes.bbox.width / axes.figure.dpi
     return int(min(max(per_inch * inches, FEWEST_LETTERS), MOST_LETTERS))
 

@@ -57,9 +57,34 @@ def answers(
 ) -> Axes:
     """Draw the answers to a few queries with their noise intervals.
 
-    Takes at most 60 queries, drawn from the top in their order. Ranges and rectangles
-    are named by their values, unless `names` are given. `reference` is something public
-    to compare with, as in `histogram`.
+    At most 60 queries are drawn, from the top in their order.
+
+    Parameters
+    ----------
+    release : Release
+        What was published.
+    workload : Workload
+        The queries.
+    names : Sequence[str], optional
+        A name for each; ranges and rectangles are named by their values by default.
+    confidence : float, default 0.95
+        How surely the intervals hold.
+    reference : Release or array-like, optional
+        Something public to compare with, as in `histogram`.
+    reference_name : str, optional
+        The public source of an array.
+    axes : matplotlib Axes, optional
+        Where to draw; a new figure by default.
+
+    Returns
+    -------
+    matplotlib Axes
+        The axes.
+
+    Raises
+    ------
+    InputError
+        If there are too many queries, or the reference may be true counts.
 
     Examples
     --------
@@ -80,20 +105,20 @@ def answers(
             f"answers draws a workload of 1 to {MOST_ANSWERS} queries; received "
             f"{workload!r}. Take some of them, such as Ranges(domain, starts, ends)"
         )
-    named = _names(workload) if names is None else [str(one) for one in names]
+    named = _names(workload) if names is None else [str(name) for name in names]
     if len(named) != workload.queries:
         raise InputError(
             f"give one name per query: {workload.queries} queries, {len(named)} names"
         )
     public = reference_answers(reference, reference_name, workload)
-    found = release.answer(workload)
+    values = release.answer(workload)
     drawn = axes_for(axes, (7.0, 1.7 + 0.32 * len(named)), "Drawing answers")
     heights = np.arange(len(named))
     kind = release.interval_kind(workload, confidence)
     if kind != "noise" or release.interval_scope == "noise":
         bounds = release.intervals(workload, confidence, of=kind)
         if kind != "noise" and release.counts_people and counts_records(workload):
-            found, bounds = shown_counts(found, bounds)
+            values, bounds = shown_counts(values, bounds)
         drawn.errorbar(
             bounds.mean(axis=1),
             heights,
@@ -105,11 +130,11 @@ def answers(
             linestyle="solid" if kind == "truth" else "dotted",
             label=interval_label(kind, confidence),
         )
-    drawn.plot(found, heights, "o", color=palette.ESTIMATE, label="answer")
+    drawn.plot(values, heights, "o", color=palette.ESTIMATE, label="answer")
     if public is not None:
         beside, label = public
         drawn.plot(beside, heights, "x", color=palette.REFERENCE, mew=2, label=label)
-    drawn.set_yticks(heights, labels=[shorten(one, LONGEST_NAME) for one in named])
+    drawn.set_yticks(heights, labels=[shorten(name, LONGEST_NAME) for name in named])
     drawn.set_ylim(len(named) - 0.5, -0.5)
     drawn.grid(True, axis="x", color="0.9")
     drawn.set_axisbelow(True)
@@ -169,8 +194,27 @@ def groups(
 ) -> Axes:
     """Draw what ``group_by`` answered, with noise intervals where they are known.
 
-    Takes groups by one attribute, or by two, one of which has at most 7 groups. Each
+    Groups are by one attribute, or by two, one of which has at most 7 groups. Each
     interval holds by itself.
+
+    Parameters
+    ----------
+    answers : GroupedAnswers
+        What was answered.
+    confidence : float, default 0.95
+        How surely the intervals hold.
+    axes : matplotlib Axes, optional
+        Where to draw; a new figure by default.
+
+    Returns
+    -------
+    matplotlib Axes
+        The axes.
+
+    Raises
+    ------
+    InputError
+        If there are too many groups.
 
     Examples
     --------

@@ -105,19 +105,52 @@ class Policy(PolicyGraph):
     def distance(self, first: Any, second: Any) -> FloatArray:
         """Return the number of edges between cells; infinite where no path leads.
 
-        Values d edges apart are told apart by a factor of at most e^(eps * d). Cells
-        are numbered in C order, -1 is "absent"; `first` and `second` are broadcast.
+        Values d edges apart are told apart by a factor of at most e^(eps * d).
+
+        Parameters
+        ----------
+        first : int or array-like of int
+            Cells, numbered in C order; -1 is "absent".
+        second : int or array-like of int
+            Cells; the two are broadcast.
+
+        Returns
+        -------
+        ndarray of float64
+            The distances, in the broadcast shape.
+
+        Raises
+        ------
+        PolicyError
+            If a number is no cell.
         """
-        one, two, shape = self._pairs(first, second)
-        absent = (one == ABSENT) | (two == ABSENT)
+        first_cells, second_cells, shape = self._pairs(first, second)
+        absent = (first_cells == ABSENT) | (second_cells == ABSENT)
         if self.has_bottom or not absent.any():
-            return self._distance(one, two).reshape(shape)
-        steps = np.where(one == two, 0.0, np.inf)
-        steps[~absent] = self._distance(one[~absent], two[~absent])
+            return self._distance(first_cells, second_cells).reshape(shape)
+        steps = np.where(first_cells == second_cells, 0.0, np.inf)
+        steps[~absent] = self._distance(first_cells[~absent], second_cells[~absent])
         return steps.reshape(shape)
 
     def joins(self, first: Any, second: Any) -> BoolArray:
         """Return whether an edge joins two cells (or a cell and "absent", -1).
+
+        Parameters
+        ----------
+        first : int or array-like of int
+            Cells, numbered in C order; -1 is "absent".
+        second : int or array-like of int
+            Cells; the two are broadcast.
+
+        Returns
+        -------
+        ndarray of bool
+            One answer per pair, in the broadcast shape.
+
+        Raises
+        ------
+        PolicyError
+            If a number is no cell.
 
         Examples
         --------
@@ -130,12 +163,12 @@ class Policy(PolicyGraph):
         >>> print(policy.neighbours)
         one record moves to a cell at most 2 away
         """
-        one, two, shape = self._pairs(first, second)
-        asked = one != two
+        first_cells, second_cells, shape = self._pairs(first, second)
+        asked = first_cells != second_cells
         if not self.has_bottom:
-            asked &= (one != ABSENT) & (two != ABSENT)
-        joined = np.zeros(one.size, dtype=np.bool_)
-        joined[asked] = self._joined(one[asked], two[asked])
+            asked &= (first_cells != ABSENT) & (second_cells != ABSENT)
+        joined = np.zeros(first_cells.size, dtype=np.bool_)
+        joined[asked] = self._joined(first_cells[asked], second_cells[asked])
         return joined.reshape(shape)
 
     def _pairs(
@@ -144,8 +177,12 @@ class Policy(PolicyGraph):
         """Return pairs of cells, flat, and the shape in which they were asked for."""
         given = [read_cells(cells, self.domain) for cells in (first, second)]
         with malformed_as(PolicyError, "cells are compared one by one, or with one"):
-            one, two = np.broadcast_arrays(*given)
-        return one.reshape(-1).copy(), two.reshape(-1).copy(), one.shape
+            first_cells, second_cells = np.broadcast_arrays(*given)
+        return (
+            first_cells.reshape(-1).copy(),
+            second_cells.reshape(-1).copy(),
+            first_cells.shape,
+        )
 
     def longest_edge(self) -> int:
         """Return how many cells the longest move spans along one ordered attribute."""
@@ -201,8 +238,23 @@ class Policy(PolicyGraph):
     def grid_moves(self, shape: tuple[int, ...], most: int) -> IntArray | None:
         """Return half of the moves as steps on a grid, if all cells look alike.
 
-        `shape` is the domain's own, or that of the grid after neighbouring slabs were
-        merged; None where the graph has no such form, or more than `most` steps.
+        Parameters
+        ----------
+        shape : tuple[int, ...]
+            The domain's own shape, or that of the grid after neighbouring slabs were
+            merged.
+        most : int
+            How many steps may be listed.
+
+        Returns
+        -------
+        ndarray of int64, shape (steps, axes), or None
+            The steps; None where the graph has no such form, or more than `most` steps.
+
+        Raises
+        ------
+        PolicyError
+            If the shape has other axes or more cells than the domain.
 
         Examples
         --------
@@ -260,6 +312,18 @@ class Policy(PolicyGraph):
     def derive_from(self, parent: Policy, buckets: Buckets | None = None) -> Self:
         """Record which policy this is the quotient of; said once, by its maker.
 
+        Parameters
+        ----------
+        parent : Policy
+            The policy over the finer cells.
+        buckets : Buckets, optional
+            Which cells share a bin; None where attributes were left out instead.
+
+        Returns
+        -------
+        Self
+            The same policy.
+
         Examples
         --------
         >>> import blowfish_fast as bf
@@ -315,6 +379,11 @@ class Policy(PolicyGraph):
         count : {"records", "persons"}
             Whether a person counts as often as she has records, or once: each of her m
             records weighs 1/m, and the noise does not grow with `at_most`.
+
+        Returns
+        -------
+        Policy
+            The policy for persons, a `PerPerson`.
 
         Examples
         --------
@@ -472,7 +541,20 @@ def from_dict(data: dict[str, Any]) -> Policy:
 
 
 def on_one_axis(domain: Domain, name: str) -> None:
-    """Refuse domains of several attributes where cells must be in one order."""
+    """Refuse domains of several attributes where cells must be in one order.
+
+    Parameters
+    ----------
+    domain : Domain
+        The domain.
+    name : str
+        Who asks, for the message.
+
+    Raises
+    ------
+    PolicyError
+        If there are several attributes.
+    """
     if domain.ndim != 1:
         raise PolicyError(
             f"{name} asks for one ordered attribute",

@@ -86,8 +86,14 @@ class Full(Policy):
 class Blocks(Policy):
     """Cells of one block are joined to each other, and to no others.
 
-    The number of records in each block is public: no edge leaves a block. `labels` give
-    the block of each cell, 0 or more, of the domain's shape or flat in C order.
+    The number of records in each block is public: no edge leaves a block.
+
+    Parameters
+    ----------
+    domain : Domain
+        The cells.
+    labels : array-like of int
+        The block of each cell, 0 or more, of the domain's shape or flat in C order.
 
     Examples
     --------

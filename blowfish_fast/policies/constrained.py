@@ -41,9 +41,16 @@ PAIRS_AT_ONCE = 2**20
 
 
 class QueryGraph(NamedTuple):
-    """Pairs of counts that one move lowers and lifts; `open` ones it can touch alone.
+    """Which known counts one move lowers and lifts.
 
-    Where it is not `exact`, there may be fewer of both.
+    Attributes
+    ----------
+    pairs : ndarray of int64, shape (pairs, 2)
+        Counts such that one move lowers the first and lifts the second.
+    open : ndarray of bool, shape (counts,)
+        Counts that one move can touch alone.
+    exact : bool
+        If not, there may be fewer pairs and fewer open counts.
     """
 
     pairs: IntArray
@@ -52,7 +59,17 @@ class QueryGraph(NamedTuple):
 
 
 class Chains(NamedTuple):
-    """Moves of the longest `cycle` (0 for none) and `path`; bounds if not `exact`."""
+    """How many moves the longest chains have.
+
+    Attributes
+    ----------
+    cycle : int
+        Moves of the longest cycle; 0 for none.
+    path : int
+        Moves of the longest path.
+    exact : bool
+        If not, both are bounds.
+    """
 
     cycle: int
     path: int
@@ -73,6 +90,13 @@ class Constrained(SameGraph):
     set of these moves keeps the counts. This is weaker than the printed Definition 4.1,
     where records may also move along non-edges and for which the printed bound fails;
     under `Full` the two agree (``docs/proofs/constraints.md``).
+
+    Parameters
+    ----------
+    base : Policy
+        The policy of single records.
+    constraints : Constraints
+        The known counts.
 
     Examples
     --------
@@ -184,7 +208,25 @@ class Constrained(SameGraph):
 
 
 def chains(constraints: Constraints, policy: Policy) -> Chains:
-    """Return the longest chains of moves; refuse counts of which one move lifts two."""
+    """Return the longest chains of moves.
+
+    Parameters
+    ----------
+    constraints : Constraints
+        The known counts.
+    policy : Policy
+        The policy of single records.
+
+    Returns
+    -------
+    Chains
+        The lengths of the chains.
+
+    Raises
+    ------
+    PolicyError
+        If one move lowers or lifts two counts, or that cannot be checked.
+    """
     if isinstance(constraints, MarginalConstraints):
         one_full = isinstance(policy, Full) and constraints.are_disjoint
         apart = isinstance(policy, Attribute) and constraints.share_no_attribute
@@ -212,7 +254,25 @@ def _ceiling(constraints: Constraints, policy: Policy) -> Chains:
 
 
 def build_query_graph(constraints: Constraints, policy: Policy) -> QueryGraph:
-    """Return the graph on queries, from the edges between kinds of cells."""
+    """Return the graph on queries, from the edges between kinds of cells.
+
+    Parameters
+    ----------
+    constraints : Constraints
+        The known counts.
+    policy : Policy
+        The policy of single records.
+
+    Returns
+    -------
+    QueryGraph
+        The graph.
+
+    Raises
+    ------
+    SizeError
+        If there are too many edges to walk.
+    """
     if (
         isinstance(constraints, RectangleConstraints)
         and isinstance(policy, Threshold | Band)

@@ -22,7 +22,14 @@ from .protocol import ABSENT, read_cells
 class CellKinds(NamedTuple):
     """Cells grouped by the queries that hold them; the kind after the last is "absent".
 
-    The queries of kind i, increasing, are ``members[pointers[i] : pointers[i + 1]]``.
+    Attributes
+    ----------
+    labels : ndarray of int64, shape (cells,)
+        The kind of each cell.
+    pointers : ndarray of int64, shape (kinds + 1,)
+        The queries of kind i are ``members[pointers[i] : pointers[i + 1]]``.
+    members : ndarray of int64
+        The queries, increasing within a kind.
     """
 
     labels: IntArray
@@ -88,11 +95,37 @@ class Constraints(ABC):
         return bool((np.diff(self.cell_kinds.pointers)[:-1] > 0).all())
 
     def lifts(self, start: int, end: int) -> IntArray:
-        """Return the queries that gain the record when it moves (-1: "absent")."""
+        """Return the queries that gain the record when it moves.
+
+        Parameters
+        ----------
+        start : int
+            The cell that it leaves; -1 is "absent".
+        end : int
+            The cell that it goes to; -1 is "absent".
+
+        Returns
+        -------
+        ndarray of int64
+            The numbers of the queries.
+        """
         return np.setdiff1d(self._holding(end), self._holding(start))
 
     def lowers(self, start: int, end: int) -> IntArray:
-        """Return the queries that lose the record when it moves (-1: "absent")."""
+        """Return the queries that lose the record when it moves.
+
+        Parameters
+        ----------
+        start : int
+            The cell that it leaves; -1 is "absent".
+        end : int
+            The cell that it goes to; -1 is "absent".
+
+        Returns
+        -------
+        ndarray of int64
+            The numbers of the queries.
+        """
         return self.lifts(end, start)
 
     def _holding(self, cell: int) -> IntArray:
@@ -136,7 +169,12 @@ class Constraints(ABC):
 class CountConstraints(Constraints):
     """The number of records in each of some sets of cells is known.
 
-    `masks` mark the cells of each set, flat in C order or in the domain's shape.
+    Parameters
+    ----------
+    domain : Domain
+        The cells.
+    masks : array-like of bool, shape (queries, cells)
+        Mark the cells of each set, flat in C order or in the domain's shape.
 
     Examples
     --------
@@ -202,8 +240,13 @@ class CountConstraints(Constraints):
 class MarginalConstraints(Constraints):
     """Every count of one or more marginals is known.
 
-    `axes` are the attributes of the marginal, by number or name; or a sequence of
-    several marginals, each a sequence: ``[(0, 1), (2,)]``.
+    Parameters
+    ----------
+    domain : Domain
+        The cells.
+    axes : int, str or sequence
+        The attributes of the marginal, by number or name; or a sequence of several
+        marginals, each a sequence: ``[(0, 1), (2,)]``.
 
     Examples
     --------
@@ -218,7 +261,9 @@ class MarginalConstraints(Constraints):
     def __init__(self, domain: Domain, axes: Any) -> None:
         super().__init__(domain)
         with malformed_as(PolicyError, "a marginal names attributes"):
-            self.marginals = tuple(domain.axes(one) for one in _split_marginals(axes))
+            self.marginals = tuple(
+                domain.axes(marginal) for marginal in _split_marginals(axes)
+            )
 
     def marginal_sizes(self) -> tuple[int, ...]:
         """Return the number of counts of each marginal."""
@@ -289,10 +334,12 @@ class RectangleConstraints(Constraints):
     Parameters
     ----------
     domain : Domain
-        The cells that are counted.
-    starts, ends : (queries, attributes) array_like of int
-        The corners of each rectangle in cells, half-open as in `workloads.Rectangles`.
-        On one attribute the shape (queries,) will do.
+        The cells.
+    starts : array-like of int, shape (queries, axes)
+        The first cell of each rectangle along each axis; on one attribute (queries,)
+        will do.
+    ends : array-like of int, shape (queries, axes)
+        The cell after its last.
 
     Examples
     --------
@@ -346,8 +393,8 @@ class RectangleConstraints(Constraints):
 
 
 CONSTRAINTS: dict[str, type[Constraints]] = {
-    one.kind: one
-    for one in (CountConstraints, MarginalConstraints, RectangleConstraints)
+    family.kind: family
+    for family in (CountConstraints, MarginalConstraints, RectangleConstraints)
 }
 
 

@@ -19,7 +19,23 @@ LONGEST_LABEL = 14
 
 
 class GraphDrawing(NamedTuple):
-    """A small graph, ready to be drawn, as a "line", a "grid" or a "circle"."""
+    """A small graph, ready to be drawn.
+
+    Attributes
+    ----------
+    form : str
+        "line", "grid" or "circle".
+    nodes : ndarray of float64, shape (cells, 2)
+        Where each cell goes.
+    labels : tuple[str, ...]
+        A short text for each cell.
+    curves : ndarray of float64
+        The points of each edge.
+    absent : ndarray of float64 or None
+        Where "absent" goes, if some cell is joined to it.
+    spokes : ndarray of float64
+        The edges to "absent".
+    """
 
     form: str
     nodes: FloatArray
@@ -61,9 +77,22 @@ def draw_graph(policy: PolicyGraph) -> GraphDrawing:
 
 
 def cell_labels(attribute: Axis, cells: IntArray | None = None) -> list[str]:
-    """Return a short text per cell (all by default): its level, start, or number."""
+    """Return a short text per cell: its level, start, or number.
+
+    Parameters
+    ----------
+    attribute : Axis
+        The attribute.
+    cells : ndarray of int64, optional
+        Which cells; all by default.
+
+    Returns
+    -------
+    list[str]
+        The texts.
+    """
     wanted = range(attribute.size) if cells is None else cells.tolist()
-    return [_cell_label(attribute, one) for one in wanted]
+    return [_cell_label(attribute, cell) for cell in wanted]
 
 
 def _cell_label(attribute: Axis, cell: int) -> str:
@@ -74,7 +103,20 @@ def _cell_label(attribute: Axis, cell: int) -> str:
 
 
 def shorten(text: str, longest: int = LONGEST_LABEL) -> str:
-    """Return a text of at most `longest` characters, dots at its end if it was cut."""
+    """Return a text of limited length, dots at its end if it was cut.
+
+    Parameters
+    ----------
+    text : str
+        The text.
+    longest : int, default LONGEST_LABEL
+        The most characters.
+
+    Returns
+    -------
+    str
+        The text, on one line.
+    """
     line = " ".join(text.split())
     return line if len(line) <= longest else line[: longest - 3].rstrip() + "..."
 

@@ -24,7 +24,15 @@ MOST_JOINED_EDGES = 2**22
 
 
 class Rows(NamedTuple):
-    """Neighbours of every cell, then of "absent", in compressed rows."""
+    """Neighbours of every cell, then of "absent", in compressed rows.
+
+    Attributes
+    ----------
+    pointers : ndarray of int64, shape (cells + 2,)
+        Where the neighbours of each begin.
+    neighbours : ndarray of int64
+        The neighbours.
+    """
 
     pointers: IntArray
     neighbours: IntArray
@@ -33,8 +41,13 @@ class Rows(NamedTuple):
 class Graph(Policy):
     """Exactly the listed pairs of values must stay indistinguishable.
 
-    `edges` are pairs of cell numbers in C order, -1 for "absent"; repeats and both
-    directions of an edge count once.
+    Parameters
+    ----------
+    domain : Domain
+        The cells.
+    edges : array-like of int, shape (edges, 2)
+        Pairs of cell numbers in C order, -1 for "absent"; repeats and both directions
+        of an edge count once.
 
     Examples
     --------
@@ -248,8 +261,25 @@ def _read_edges(edges: Any, cells: int) -> IntArray:
 def join_extra_cells(inner: Policy, domain: Domain) -> Graph:
     """Return a policy over one attribute whose extra cells are joined to all others.
 
-    `inner` lies over ``domain.without_extra_cells()``. A cell for missing values or
-    values outside has no place along its axis; joined to all others it protects most.
+    A cell for missing values or values outside has no place along its axis; joined to
+    all others it protects most.
+
+    Parameters
+    ----------
+    inner : Policy
+        The policy over ``domain.without_extra_cells()``.
+    domain : Domain
+        One attribute with extra cells.
+
+    Returns
+    -------
+    Graph
+        The policy.
+
+    Raises
+    ------
+    SizeError
+        If there are too many edges to list.
     """
     (axis,) = domain.attributes
     if inner.edge_count > MOST_JOINED_EDGES:

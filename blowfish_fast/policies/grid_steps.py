@@ -22,7 +22,15 @@ MOST_SHIFTED = 2**28
 
 
 class Ball(NamedTuple):
-    """All steps of at most a given length; `limit` is squared for "l2"."""
+    """All steps of at most a given length.
+
+    Attributes
+    ----------
+    metric : Metric
+        How length is measured.
+    limit : int
+        The largest length; squared for "l2".
+    """
 
     metric: Metric
     limit: int
@@ -76,7 +84,20 @@ class Ball(NamedTuple):
 
 
 def pairs_in_ball(shape: tuple[int, ...], ball: Ball) -> int:
-    """Return the number of pairs of cells whose difference lies in the ball."""
+    """Return the number of pairs of cells whose difference lies in the ball.
+
+    Parameters
+    ----------
+    shape : tuple[int, ...]
+        Cells of each axis.
+    ball : Ball
+        The steps.
+
+    Returns
+    -------
+    int
+        The number.
+    """
     cells = math.prod(shape)
     weights = []
     for side in shape:
@@ -87,7 +108,20 @@ def pairs_in_ball(shape: tuple[int, ...], ball: Ball) -> int:
 
 
 def maximal_boxes(shape: tuple[int, ...], ball: Ball) -> IntArray:
-    """Return the sides of the largest boxes whose diagonal steps lie in the ball."""
+    """Return the sides of the largest boxes whose diagonal steps lie in the ball.
+
+    Parameters
+    ----------
+    shape : tuple[int, ...]
+        Cells of each axis.
+    ball : Ball
+        The steps.
+
+    Returns
+    -------
+    ndarray of int64, shape (boxes, axes)
+        The sides, in cells.
+    """
     steps = np.zeros((1, 0), dtype=np.int64)
     for side in shape[:-1]:
         most = min(side - 1, ball.radius())
@@ -107,7 +141,22 @@ def maximal_boxes(shape: tuple[int, ...], ball: Ball) -> IntArray:
 
 
 def half_ball(shape: tuple[int, ...], ball: Ball, most: int) -> IntArray | None:
-    """Return one of each step and its opposite; None if there are more than `most`."""
+    """Return one of each step and its opposite.
+
+    Parameters
+    ----------
+    shape : tuple[int, ...]
+        Cells of each axis.
+    ball : Ball
+        The steps.
+    most : int
+        How many steps may be listed.
+
+    Returns
+    -------
+    ndarray of int64, shape (steps, axes), or None
+        The steps; None if there are more.
+    """
     weights = [np.where(np.arange(side) > 0, 2, 1) for side in shape]
     if ball.weigh(weights) // 2 > most:
         return None
@@ -123,7 +172,20 @@ def half_ball(shape: tuple[int, ...], ball: Ball, most: int) -> IntArray | None:
 
 
 def step_pairs(grid: IntArray, steps: IntArray) -> Iterator[tuple[IntArray, IntArray]]:
-    """Yield the values at both ends of every move, step by step."""
+    """Yield the values at both ends of every move, step by step.
+
+    Parameters
+    ----------
+    grid : ndarray of int64
+        A value for each cell.
+    steps : ndarray of int64, shape (steps, axes)
+        The steps.
+
+    Yields
+    ------
+    tuple of two ndarrays of int64
+        Values at the starts and at the ends of one step.
+    """
     for step in steps:
         here, there = kernels.step_slices(grid.shape, step)
         yield grid[here].reshape(-1), grid[there].reshape(-1)
@@ -132,7 +194,22 @@ def step_pairs(grid: IntArray, steps: IntArray) -> Iterator[tuple[IntArray, IntA
 def largest_change_in_ball(
     lines: FloatArray, shape: tuple[int, ...], ball: Ball
 ) -> Change:
-    """Return the largest change along a step; a bound above if there are too many."""
+    """Return the largest change along a step.
+
+    Parameters
+    ----------
+    lines : ndarray of float64, shape (lines, cells)
+        Values of the cells, for several functions.
+    shape : tuple[int, ...]
+        Cells of each axis.
+    ball : Ball
+        The steps.
+
+    Returns
+    -------
+    Change
+        The change; a bound above if there are too many steps.
+    """
     # Steps along all axes but the last; the room left then goes to the last.
     outer = half_ball((*shape[:-1], 1), ball, MOST_SHIFTED // lines.size)
     from scipy.ndimage import maximum_filter1d, minimum_filter1d
@@ -161,7 +238,22 @@ def largest_change_in_ball(
 
 
 def hull_distances(offsets: IntArray, limit: int) -> IntArray:
-    """Return how many steps of squared length at most `limit` make up plane offsets."""
+    """Return how many steps of limited length make up plane offsets, exactly.
+
+    The steps are counted by the sides of a polygon (``docs/proofs/policies.md``).
+
+    Parameters
+    ----------
+    offsets : ndarray of int64, shape (n, 2)
+        Differences of coordinates.
+    limit : int
+        The largest squared length of a step.
+
+    Returns
+    -------
+    ndarray of int64, shape (n,)
+        The numbers of steps.
+    """
     # Exact, by the sides of a polygon: docs/proofs/policies.md.
     points = np.abs(offsets)
     radius = math.isqrt(limit)
@@ -187,7 +279,20 @@ def hull_distances(offsets: IntArray, limit: int) -> IntArray:
 
 
 def ball_distances(offsets: IntArray, ball: Ball) -> FloatArray:
-    """Return the fewest steps of the ball that make up each offset; all stay inside."""
+    """Return the fewest steps of the ball that make up each offset; all stay inside.
+
+    Parameters
+    ----------
+    offsets : ndarray of int64, shape (n, axes)
+        Differences of coordinates.
+    ball : Ball
+        The steps.
+
+    Returns
+    -------
+    ndarray of float64, shape (n,)
+        The numbers of steps.
+    """
     if ball.metric != "l2":
         steps = -(-ball.length(offsets) // ball.limit)
     elif offsets.shape[-1] == 2:

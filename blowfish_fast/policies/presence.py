@@ -92,12 +92,18 @@ class OverAnyGraph(SameGraph):
 
 
 class WithAbsent(OverAnyGraph):
-    """The moves of a policy, and presence, `length` edges away.
+    """The moves of a policy, and presence, some edges away.
 
     Presence is told apart by a factor of at most e^(length * eps), moves of `base` by
-    e^eps per edge; the length is at least 1, and the number of records is private.
-    Mechanisms measure as if the length were 1, which is safe; only `Contingency` gains
-    by a longer one.
+    e^eps per edge; the number of records is private. Mechanisms measure as if the
+    length were 1, which is safe; only `Contingency` gains by a longer one.
+
+    Parameters
+    ----------
+    base : Policy
+        The policy of moves.
+    length : number, str or Fraction
+        How many edges away presence is, at least 1.
 
     Examples
     --------
@@ -218,13 +224,24 @@ def presence_words(length: Fraction, budget: Spent | None = None) -> str:
 
 
 class PerPerson(OverAnyGraph):
-    """One person's records, at most `at_most` of which are counted, are the secret.
+    """One person's records are the secret.
 
     Made by `Policy.per_person`. Neighbours: record keys are fixed, and two databases
     differ in one person only. Every record of hers stays or moves along one edge, or,
     where an edge leads to "absent", all her records appear or disappear; records that
     appear one by one cost up to twice as much. Without edges to "absent" the number of
     a person's records is no secret, so totals of counted records are exact.
+
+    Parameters
+    ----------
+    base : Policy
+        The policy of single records.
+    at_most : int, optional
+        How many records of a person are counted at most.
+    person : str, optional
+        The column that names the person.
+    count : str, default 'records'
+        "records", or "persons" where each person counts once.
 
     Examples
     --------
@@ -378,7 +395,20 @@ class PerPerson(OverAnyGraph):
 
 
 def refuse_units(policy: Policy, what: str) -> None:
-    """Refuse a policy whose counts are parts of persons; say what to ask instead."""
+    """Refuse a policy whose counts are parts of persons; say what to ask instead.
+
+    Parameters
+    ----------
+    policy : Policy
+        The policy.
+    what : str
+        What was asked, for the message.
+
+    Raises
+    ------
+    PolicyError
+        If persons count once.
+    """
     if policy.units > 1:
         raise PolicyError(
             f"{what} is not known for persons who count once",

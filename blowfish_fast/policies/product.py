@@ -42,9 +42,15 @@ def by_attribute(budget: Spent | None) -> str:
 class Product(Policy):
     """Cells are joined when exactly one factor moves, along one of its edges.
 
-    Distances add up over the factors, one per group of attributes, none with "absent".
-    The product of `Full` policies is `Attribute`, not `Full`: state `Full` over the
-    product domain where whole records are secret.
+    Distances add up over the factors. The product of `Full` policies is `Attribute`,
+    not `Full`: state `Full` over the product domain where whole records are secret.
+
+    Parameters
+    ----------
+    *factors : Policy
+        One policy per group of attributes, none with "absent".
+    domain : Domain, optional
+        The cells; the product of the factors' domains by default.
 
     Examples
     --------
@@ -60,17 +66,17 @@ class Product(Policy):
     def __init__(self, *factors: Policy, domain: Domain | None = None) -> None:
         if not factors:
             raise PolicyError("a product needs at least one policy", received="none")
-        for number, one in enumerate(factors):
-            if not isinstance(one, Policy):
-                raise PolicyError("each factor must be a policy", received=repr(one))
-            if one.has_constraints or one.person_rule is not None:
+        for number, factor in enumerate(factors):
+            if not isinstance(factor, Policy):
+                raise PolicyError("each factor must be a policy", received=repr(factor))
+            if factor.has_constraints or factor.person_rule is not None:
                 raise PolicyError(
                     f"factor {number} speaks about whole records or persons, and a "
                     "factor about one attribute of a record",
                     way_out="State constraints and per_person on the product, or on "
                     "the TablePolicy",
                 )
-            if one.has_bottom:
+            if factor.has_bottom:
                 raise PolicyError(
                     f'factor {number} joins values to "absent", but a person is absent '
                     "as a whole, not in one attribute",
@@ -79,7 +85,7 @@ class Product(Policy):
                     code="absent_in_one_factor",
                     factor=number,
                 )
-        joint = Domain.product(*(one.domain for one in factors))
+        joint = Domain.product(*(factor.domain for factor in factors))
         shape = getattr(domain, "shape", None)
         if domain is not None and joint.shape != shape:
             raise PolicyError(
@@ -92,34 +98,38 @@ class Product(Policy):
 
     @property
     def _shape(self) -> tuple[int, ...]:
-        return tuple(one.domain.size for one in self.factors)
+        return tuple(factor.domain.size for factor in self.factors)
 
     @property
     def has_moves(self) -> bool:
         """Whether some factor can move."""
-        return any(one.has_moves for one in self.factors)
+        return any(factor.has_moves for factor in self.factors)
 
     def components(self) -> Components:
         """Return the products of the factors' components."""
-        parts = [one.components() for one in self.factors]
-        count = math.prod(one.count for one in parts)
+        parts = [factor_or_part.components() for factor_or_part in self.factors]
+        count = math.prod(factor_or_part.count for factor_or_part in parts)
         if count == 1:
             return super().components()
         labels = np.zeros(1, dtype=np.int64)
-        for one, size in zip(parts, self._shape, strict=True):
-            along = np.zeros(size, np.int64) if one.labels is None else one.labels
-            labels = (labels[:, None] * one.count + along).reshape(-1)
+        for factor_or_part, size in zip(parts, self._shape, strict=True):
+            along = (
+                np.zeros(size, np.int64)
+                if factor_or_part.labels is None
+                else factor_or_part.labels
+            )
+            labels = (labels[:, None] * factor_or_part.count + along).reshape(-1)
         return Components(labels, np.zeros(count, dtype=np.bool_))
 
     def _edges(self) -> Iterator[IntArray]:
-        for axis, one in enumerate(self.factors):
+        for axis, factor in enumerate(self.factors):
             after = math.prod(self._shape[axis + 1 :])
-            size = one.domain.size
+            size = factor.domain.size
             others = np.arange(self.domain.size // size)
             corners = others // after * (after * size) + others % after
             for low in range(0, corners.size, CHUNK):
                 part = corners[low : low + CHUNK]
-                for moves in one.edges(max(1, CHUNK // part.size)):
+                for moves in factor.edges(max(1, CHUNK // part.size)):
                     ends = part[:, None, None] + moves * after
                     yield ends.reshape(-1, 2)
 
@@ -127,7 +137,9 @@ class Product(Policy):
     def edge_count(self) -> int:
         """Summed over factors, their edges times the cells of the others."""
         cells = self.domain.size
-        return sum(one.edge_count * (cells // one.domain.size) for one in self.factors)
+        return sum(
+            factor.edge_count * (cells // factor.domain.size) for factor in self.factors
+        )
 
     def _bandwidth(self, order: IntArray | None) -> Bandwidth | None:
         if max(self._shape) < self.domain.size:
@@ -145,18 +157,28 @@ class Product(Policy):
     def _largest_change(self, lines: FloatArray) -> Change:
         grid = lines.reshape(-1, *self._shape)
         changes = []
-        for axis, one in enumerate(self.factors):
-            along = np.moveaxis(grid, axis + 1, -1).reshape(-1, one.domain.size)
-            changes.append(one._largest_change(np.ascontiguousarray(along)))
-        value = max(one.value for one in changes)
+        for axis, factor_or_change in enumerate(self.factors):
+            along = np.moveaxis(grid, axis + 1, -1).reshape(
+                -1, factor_or_change.domain.size
+            )
+            changes.append(
+                factor_or_change._largest_change(np.ascontiguousarray(along))
+            )
+        value = max(factor_or_change.value for factor_or_change in changes)
         # A bound from one factor may hide behind the exact change of another.
-        return Change(value, any(one.exact and one.value == value for one in changes))
+        return Change(
+            value,
+            any(
+                factor_or_change.exact and factor_or_change.value == value
+                for factor_or_change in changes
+            ),
+        )
 
     def _grid_moves(self, shape: tuple[int, ...], most: int) -> IntArray | None:
         parts, first = [], 0
-        for one in self.factors:
-            last = first + one.domain.ndim
-            steps = one._grid_moves(shape[first:last], most)
+        for factor in self.factors:
+            last = first + factor.domain.ndim
+            steps = factor._grid_moves(shape[first:last], most)
             if steps is None:
                 return None
             most -= len(steps)
@@ -180,7 +202,7 @@ class Product(Policy):
 
     def _lies_within(self, other: PolicyGraph) -> bool | None:
         along_axes = isinstance(other, Attribute) and all(
-            Attribute(one.domain).implies(one) for one in self.factors
+            Attribute(factor.domain).implies(factor) for factor in self.factors
         )
         return True if along_axes else None
 
@@ -200,15 +222,15 @@ class Product(Policy):
 
     def _bin_pairs(self, labels: IntArray, bins: int) -> Iterator[IntArray]:
         grid = labels.reshape(self._shape)
-        for axis, one in enumerate(self.factors):
-            size = one.domain.size
+        for axis, factor in enumerate(self.factors):
+            size = factor.domain.size
             lines = np.moveaxis(grid, axis, -1).reshape(-1, size)
-            if isinstance(one, Full):
+            if isinstance(factor, Full):
                 groups = np.arange(lines.size) // size
                 yield from clique_bins(groups, lines.reshape(-1), bins)
                 continue
-            refuse_long_walk(one.edge_count * lines.shape[0])
-            for moves in one.edges(max(1, 2**22 // lines.shape[0])):
+            refuse_long_walk(factor.edge_count * lines.shape[0])
+            for moves in factor.edges(max(1, 2**22 // lines.shape[0])):
                 first, second = lines[:, moves[:, 0]], lines[:, moves[:, 1]]
                 yield bin_keys(first.reshape(-1), second.reshape(-1), bins)
 
@@ -229,18 +251,18 @@ class Product(Policy):
         return PUBLIC_TOTAL
 
     def _parameters(self) -> dict[str, Any]:
-        return {"factors": [one.to_dict() for one in self.factors]}
+        return {"factors": [factor.to_dict() for factor in self.factors]}
 
     @classmethod
     def _from_parameters(cls, domain: Domain, data: dict[str, Any]) -> Self:
-        return cls(*(from_dict(one) for one in data["factors"]), domain=domain)
+        return cls(*(from_dict(factor) for factor in data["factors"]), domain=domain)
 
     @cached_property
     def _identity(self) -> tuple[Any, ...]:
         return (self.domain, self.factors)
 
     def __repr__(self) -> str:
-        return f"Product({', '.join(repr(one) for one in self.factors)})"
+        return f"Product({', '.join(repr(factor) for factor in self.factors)})"
 
 
 class Attribute(Product):
@@ -289,7 +311,24 @@ class Attribute(Product):
 def seen_by_factors(
     policy: Policy, factors: Sequence[Policy], columns: list[AxisView], domain: Domain
 ) -> Policy:
-    """Return a policy with a factor per attribute, seen through some of them."""
+    """Return a policy with a factor per attribute, seen through some of them.
+
+    Parameters
+    ----------
+    policy : Policy
+        The policy over all attributes.
+    factors : Sequence[Policy]
+        Its factors, one per attribute.
+    columns : list[AxisView]
+        The attributes that are seen, and the bin of each of their cells.
+    domain : Domain
+        The cells that are seen.
+
+    Returns
+    -------
+    Policy
+        The policy over `domain`.
+    """
     seen = []
     for attribute, (axis, labels) in zip(domain.attributes, columns, strict=True):
         factor, cells = copy.copy(factors[axis]), Domain._of([attribute])
@@ -297,8 +336,8 @@ def seen_by_factors(
         if coarser:
             factor = factor._quotient(Buckets.from_labels(labels), cells)
         seen.append(factor)
-    made = seen[0] if len(seen) == 1 else Product(*seen, domain=domain)
-    return made.derive_from(policy)
+    seen_policy = seen[0] if len(seen) == 1 else Product(*seen, domain=domain)
+    return seen_policy.derive_from(policy)
 
 
 def _at_least(one: Policy, other: Policy) -> bool:

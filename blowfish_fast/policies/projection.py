@@ -40,7 +40,13 @@ WAITING = 2**22
 class Band(Policy):
     """A band of variable width: cells are joined to those after, up to a furthest one.
 
-    `far` is the furthest one, the cell itself if there is none; it never decreases.
+    Parameters
+    ----------
+    domain : Domain
+        One ordered attribute.
+    far : array-like of int, shape (cells,)
+        The furthest one of each cell, the cell itself if there is none; it never
+        decreases.
 
     Examples
     --------
@@ -134,9 +140,15 @@ class Band(Policy):
 class Projection(Graph):
     """The quotient of a policy on any bins; its edges are listed only when needed.
 
-    Made by `Policy.project`, of a policy without "absent" and without constraints.
-    Where too many edges would have to be walked or held, what needs them raises
-    `SizeError`; components and the largest change never do.
+    Made by `Policy.project`. Where too many edges would have to be walked or held, what
+    needs them raises `SizeError`; components and the largest change never do.
+
+    Parameters
+    ----------
+    source : Policy
+        A policy without "absent" and without constraints.
+    buckets : Buckets
+        Which cells share a bin.
 
     Examples
     --------
@@ -260,14 +272,49 @@ class Projection(Graph):
 
 
 def bins_of_cells(cells: IntArray, buckets: Buckets) -> IntArray:
-    """Return the bin of each cell, for contiguous bins."""
+    """Return the bin of each cell, for contiguous bins.
+
+    Parameters
+    ----------
+    cells : ndarray of int64
+        Cells.
+    buckets : Buckets
+        The bins.
+
+    Returns
+    -------
+    ndarray of int64
+        The bins.
+    """
     return np.searchsorted(buckets.edges, cells, side="right") - 1
 
 
 def list_bin_pairs(
     source: Policy, buckets: Buckets, most: int | None = None
 ) -> tuple[IntArray, IntArray]:
-    """Return every pair of bins that an edge joins, once; refused above `most`."""
+    """Return every pair of bins that an edge joins, once.
+
+    Parameters
+    ----------
+    source : Policy
+        The policy over the cells.
+    buckets : Buckets
+        The bins.
+    most : int, optional
+        How many pairs may be held; 2^25 by default.
+
+    Returns
+    -------
+    first : ndarray of int64
+        The lower bin of each pair.
+    second : ndarray of int64
+        The higher one.
+
+    Raises
+    ------
+    SizeError
+        If there are more pairs.
+    """
     bins = buckets.count
     most = MOST_HELD if most is None else most
     fresh: list[IntArray] = []
@@ -275,27 +322,42 @@ def list_bin_pairs(
         table = np.zeros(bins * bins, dtype=np.bool_)
         for keys in source._bin_pairs(buckets.labels, bins):
             table[keys] = True
-        known = np.flatnonzero(table)
+        listed = np.flatnonzero(table)
     else:
-        known, waiting = np.zeros(0, dtype=np.int64), 0
+        listed, waiting = np.zeros(0, dtype=np.int64), 0
         for keys in source._bin_pairs(buckets.labels, bins):
             # Neighbouring cells repeat the pair of their bins over and over.
             fresh.append(keys[np.diff(keys, prepend=-1) != 0])
             waiting += fresh[-1].size
-            if waiting > WAITING and known.size <= most:
-                known = np.unique(np.concatenate([known, *fresh]))
+            if waiting > WAITING and listed.size <= most:
+                listed = np.unique(np.concatenate([listed, *fresh]))
                 fresh, waiting = [], 0
-        known = np.unique(np.concatenate([known, *fresh]))
-    if known.size > most:
+        listed = np.unique(np.concatenate([listed, *fresh]))
+    if listed.size > most:
         refuse_quotient(
             f"the quotient joins more than {most:,} pairs of its {bins:,} bins, the "
             "most that are held"
         )
-    return known // bins, known % bins
+    return listed // bins, listed % bins
 
 
 def clique_bins(groups: IntArray, labels: IntArray, bins: int) -> Iterator[IntArray]:
-    """Yield the pairs of bins that share a group of cells, all joined to each other."""
+    """Yield the pairs of bins that share a group of cells, all joined to each other.
+
+    Parameters
+    ----------
+    groups : ndarray of int64, shape (cells,)
+        The group of each cell.
+    labels : ndarray of int64, shape (cells,)
+        The bin of each cell.
+    bins : int
+        Number of bins.
+
+    Yields
+    ------
+    ndarray of int64
+        Keys ``low * bins + high`` of pairs.
+    """
     pointers, members = kernels.group_members(groups, labels, bins)
     try:
         yield from kernels.clique_pairs(pointers, members, bins, MOST_LISTED)
@@ -304,7 +366,20 @@ def clique_bins(groups: IntArray, labels: IntArray, bins: int) -> Iterator[IntAr
 
 
 def only_axis(labels: IntArray, shape: tuple[int, ...]) -> int | None:
-    """Return the only axis of `shape` along which the bins change, if there is one."""
+    """Return the only axis along which the bins change, if there is one.
+
+    Parameters
+    ----------
+    labels : ndarray of int64, shape (cells,)
+        The bin of each cell, in C order.
+    shape : tuple[int, ...]
+        Cells of each axis.
+
+    Returns
+    -------
+    int or None
+        The axis, or None.
+    """
     grid = labels.reshape(shape)
     bins = int(labels.max()) + 1
     for axis, side in enumerate(shape):
@@ -317,6 +392,21 @@ def only_axis(labels: IntArray, shape: tuple[int, ...]) -> int | None:
 
 
 def labels_along(labels: IntArray, shape: tuple[int, ...], axis: int) -> IntArray:
-    """Return the bin of each cell of one axis, for bins that depend on it alone."""
+    """Return the bin of each cell of one axis, for bins that depend on it alone.
+
+    Parameters
+    ----------
+    labels : ndarray of int64, shape (cells,)
+        The bin of each cell, in C order.
+    shape : tuple[int, ...]
+        Cells of each axis.
+    axis : int
+        The axis.
+
+    Returns
+    -------
+    ndarray of int64
+        The bins along the axis.
+    """
     grid = np.moveaxis(labels.reshape(shape), axis, -1)
     return np.ascontiguousarray(grid.reshape(-1, shape[axis])[0])

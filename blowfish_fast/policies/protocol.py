@@ -36,9 +36,14 @@ MOST_COMPARED = MOST_LISTED // 8
 
 
 class Components(NamedTuple):
-    """Connected parts of the policy graph; `labels` is None when there is just one.
+    """Connected parts of the policy graph.
 
-    The number of records is public in all parts but the `private` ones, with "absent".
+    Attributes
+    ----------
+    labels : ndarray of int64 or None, shape (cells,)
+        The part of each cell; None when there is just one.
+    private : ndarray of bool, shape (parts,)
+        Parts with "absent". The number of records is public in all others.
     """
 
     labels: IntArray | None
@@ -53,8 +58,12 @@ class Components(NamedTuple):
 class Bandwidth(NamedTuple):
     """The bandwidth of the graph along a line: how far the neighbours of a cell go.
 
-    The neighbours of position i that come after it lie in ``i + 1 .. far[i]``; with
-    `all_between` they are all of these. `far` never decreases then.
+    Attributes
+    ----------
+    far : ndarray of int64, shape (cells,)
+        The neighbours of position i that come after it lie in ``i + 1 .. far[i]``.
+    all_between : bool
+        Whether they are all of these; `far` never decreases then.
     """
 
     far: IntArray
@@ -62,7 +71,17 @@ class Bandwidth(NamedTuple):
 
 
 class Change(NamedTuple):
-    """The largest change along some edges, or a bound above; `how` names the rule."""
+    """The largest change along some edges, or a bound above.
+
+    Attributes
+    ----------
+    value : float
+        The change.
+    exact : bool
+        Whether some edge reaches it.
+    how : str, default ''
+        The rule by which it was worked out.
+    """
 
     value: float
     exact: bool
@@ -70,7 +89,15 @@ class Change(NamedTuple):
 
 
 class PersonRule(NamedTuple):
-    """The column of persons, if stated, and whether "records" or "persons" count."""
+    """How a policy protects persons with several records.
+
+    Attributes
+    ----------
+    person : str or None
+        The column of persons, if stated.
+    count : str
+        Whether "records" or "persons" count.
+    """
 
     person: str | None
     count: str  # type: ignore[assignment]
@@ -206,7 +233,25 @@ def as_keys(*values: Any) -> tuple[Any, ...]:
 
 
 def read_cells(cells: Any, domain: Domain) -> IntArray:
-    """Read numbers of cells, -1 for "absent"."""
+    """Read numbers of cells, -1 for "absent".
+
+    Parameters
+    ----------
+    cells : int or array-like of int
+        The numbers.
+    domain : Domain
+        The cells.
+
+    Returns
+    -------
+    ndarray of int64
+        The numbers.
+
+    Raises
+    ------
+    PolicyError
+        If a number is no cell.
+    """
     given = as_integers(cells, "cells", PolicyError)
     if given.size and (given.min() < ABSENT or given.max() >= domain.size):
         raise PolicyError(
@@ -236,15 +281,45 @@ def refuse_long_walk(edges: int) -> None:
 
 
 def bin_keys(first: IntArray, second: IntArray, bins: int) -> IntArray:
-    """Return the keys ``low * bins + high`` of the pairs of different bins."""
+    """Return the keys ``low * bins + high`` of the pairs of different bins.
+
+    Parameters
+    ----------
+    first : ndarray of int64
+        One bin of each pair.
+    second : ndarray of int64
+        The other one.
+    bins : int
+        Number of bins.
+
+    Returns
+    -------
+    ndarray of int64
+        The keys.
+    """
     differ = first != second
-    one, two = first[differ], second[differ]
-    keys: IntArray = np.minimum(one, two) * np.int64(bins) + np.maximum(one, two)
+    first_bins, second_bins = first[differ], second[differ]
+    keys: IntArray = np.minimum(first_bins, second_bins) * np.int64(bins) + np.maximum(
+        first_bins, second_bins
+    )
     return keys
 
 
 def implies(one: PolicyGraph, other: PolicyGraph) -> bool:
-    """Return whether `one` surely implies `other` (``docs/proofs/policies.md``)."""
+    """Return whether `one` surely implies `other` (``docs/proofs/policies.md``).
+
+    Parameters
+    ----------
+    one : PolicyGraph
+        The policy that a release was made under.
+    other : PolicyGraph
+        The policy that is asked about.
+
+    Returns
+    -------
+    bool
+        Whether everything private under the first is private under the second.
+    """
     # The one door between persons and records: neither implies the other, not even
     # with one record each, for a record that appears can take the place of another.
     if one.person_rule != other.person_rule:

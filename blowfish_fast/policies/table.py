@@ -43,6 +43,8 @@ class TablePolicy(Policy):
 
     Parameters
     ----------
+    domain : Domain or WideDomain
+        All attributes of the table, each with a name.
     by_attribute : mapping from name to Policy, optional
         The policies of attributes, composed as in `Product`; others may take any value.
         Left out, any two records are joined (`Full`), which protects more.

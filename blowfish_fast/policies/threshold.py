@@ -37,6 +37,8 @@ class Threshold(Policy):
 
     Parameters
     ----------
+    domain : Domain
+        The cells.
     theta : number
         Largest distance of joined cells: 1 or more cells, or more than 0 in value
         units. Fractions of a cell count only under "l2".

@@ -99,7 +99,7 @@ class Certificate:
     @property
     def extra(self) -> float:
         """By how much more than their noise answers may be off, at most."""
-        return max((float(one["extra"]) for one in self.rows), default=0.0)
+        return max((float(row["extra"]) for row in self.rows), default=0.0)
 
     @property
     def private(self) -> bool:
@@ -125,7 +125,7 @@ class Certificate:
         """Return how far published answers may lie off: all kinds but "shape"."""
         if self.kind == "all":
             return np.full(workload.queries, self.extra)
-        extra = np.array([float(one["extra"]) for one in self.rows])
+        extra = np.array([float(row["extra"]) for row in self.rows])
         return np.asarray(np.maximum(self.half / PARTS + extra[self.labels], 0.0))
 
     def joint_half_widths(
@@ -134,21 +134,35 @@ class Certificate:
         """Return how far linear answers to ranges may lie off, by the buckets they cut.
 
         The draws of shapes and answers are bounded together, which is narrower.
+
+        Parameters
+        ----------
+        workload : Workload
+            Ranges of whole cells.
+        spread : Spread
+            The law of the noise in the answers.
+        miss : float
+            The probability that an answer lies farther off.
+
+        Returns
+        -------
+        ndarray of float64, shape (queries,)
+            The half-widths.
         """
         ends = whole_boxes(workload)
         assert ends is not None
-        low, high = (one.reshape(-1) for one in ends)
+        low, high = (side.reshape(-1) for side in ends)
         top = self.edges.size - 2
         first, last = (
-            np.clip(np.searchsorted(self.edges, one, side="right") - 1, 0, top)
-            for one in (low, high)
+            np.clip(np.searchsorted(self.edges, side, side="right") - 1, 0, top)
+            for side in (low, high)
         )
         cut = (self.edges[first] != low) * 1
         end = (self.edges[last] != high) & (high < self.edges[-1])
         same = (first == last) & (cut > 0) & end
-        known = self.shapes[first] * cut + self.shapes[last] * end
+        shape_bound = self.shapes[first] * cut + self.shapes[last] * end
         both = spread_with(spread, np.where(same, 4, cut + end), self.scales)
-        return np.asarray(np.maximum(known + noise_half_widths(both, miss), 0.0))
+        return np.asarray(np.maximum(shape_bound + noise_half_widths(both, miss), 0.0))
 
     def __str__(self) -> str:
         paid = f"It cost {self.guarantee.spent}."
@@ -242,7 +256,19 @@ class Certificate:
 def spread_with(spread: Spread, squares: IntArray, scales: Scales) -> Spread:
     """Return the law of answers and shapes together.
 
-    `squares` sums 1 for each bucket that is cut, 4 for one cut at both ends.
+    Parameters
+    ----------
+    spread : Spread
+        The law of the noise in the answers.
+    squares : ndarray of int64, shape (queries,)
+        Sums 1 for each bucket that is cut, 4 for one cut at both ends.
+    scales : Scales
+        The noise of the shapes.
+
+    Returns
+    -------
+    Spread
+        The joint law.
     """
     width = float(scales.widths.max(initial=0.0))
     variance = float(laplace_variance(width)) if width and scales.power == 1 else 0.0
@@ -291,7 +317,20 @@ def workload_digest(workload: Workload) -> str:
 
 
 def release_digest(estimate: FloatArray, guarantee: Guarantee) -> str:
-    """Return a digest of what a release says and promises."""
+    """Return a digest of what a release says and promises.
+
+    Parameters
+    ----------
+    estimate : ndarray of float64
+        The estimated cells.
+    guarantee : Guarantee
+        The promise.
+
+    Returns
+    -------
+    str
+        The digest, in hexadecimal.
+    """
     total = hashlib.sha256(json.dumps(guarantee.to_dict(), sort_keys=True).encode())
     total.update(np.ascontiguousarray(estimate).tobytes())
     return total.hexdigest()

@@ -46,16 +46,15 @@ NOTES: dict[Kind, str] = {
 class CombinedRelease(Tabular):
     """Independent releases over the same cells, added up with weights.
 
-    Budgets add up, unless the caller says that nobody is in two of the parts:
+    Made by ``a + b`` (different people, the larger budget), ``a - b`` and
+    ``a.combine(b)`` (the same people, both budgets).
 
-    =============================  =======================  ==================
-    made by                        `kind`                   budget
-    =============================  =======================  ==================
-    ``a + b``                      sum                      that of a, and of b
-    ``a - b``                      difference               that of a, and of b
-    ``a.combine(b)``               average                  that of a, and of b
-    ``a.combine(b, disjoint=True)``  sum of different people  the larger one
-    =============================  =======================  ==================
+    Parameters
+    ----------
+    parts : Sequence[Part]
+        The releases.
+    weights : Sequence[float]
+        The weight of each.
 
     Attributes
     ----------
@@ -97,14 +96,14 @@ class CombinedRelease(Tabular):
         _check_parts(self.parts)
         self.domain: Domain = self.parts[0].domain
         self.estimate: FloatArray = np.tensordot(
-            self.weights, np.stack([one.estimate for one in self.parts]), axes=1
+            self.weights, np.stack([part.estimate for part in self.parts]), axes=1
         )
         self.estimate.flags.writeable = False
 
     @property
     def private(self) -> bool:
         """Whether the noise of every part was secure."""
-        return all(one.private for one in self.parts)
+        return all(part.private for part in self.parts)
 
     @property
     def counts_people(self) -> bool:
@@ -114,10 +113,10 @@ class CombinedRelease(Tabular):
     @property
     def guarantee(self) -> Guarantee:
         """What is promised to whoever is in one part, or in several."""
-        budgets = [one.guarantee.budget for one in self.parts]
+        budgets = [part.guarantee.budget for part in self.parts]
         join = max if self.kind == "sum of different people" else operator.add
         together = functools.reduce(join, budgets)
-        notes = {note: None for one in self.parts for note in one.guarantee.notes}
+        notes = {note: None for part in self.parts for note in part.guarantee.notes}
         first: Guarantee = self.parts[0].guarantee
         return replace(
             first,
@@ -128,9 +127,9 @@ class CombinedRelease(Tabular):
 
     def answer(self, workload: Workload) -> AnyArray:
         """Return one estimated answer per query."""
-        answers = [one.answer(workload) for one in self.parts]
-        found: AnyArray = np.tensordot(self.weights, np.stack(answers), axes=1)
-        return found
+        answers = [part.answer(workload) for part in self.parts]
+        summed: AnyArray = np.tensordot(self.weights, np.stack(answers), axes=1)
+        return summed
 
     def standard_errors(self, workload: Workload) -> FloatArray:
         """Return the exact standard deviation of the noise in each linear answer."""
@@ -138,12 +137,25 @@ class CombinedRelease(Tabular):
 
     def holds_truth(self, workload: Workload) -> BoolArray:
         """Mark the queries whose intervals hold the true answer."""
-        known = [one.holds_truth(workload) for one in self.parts]
-        granted: BoolArray = np.logical_and.reduce(known)
+        marks = [part.holds_truth(workload) for part in self.parts]
+        granted: BoolArray = np.logical_and.reduce(marks)
         return granted
 
     def interval_kind(self, workload: Workload, confidence: float = 0.95) -> Scope:
-        """Return what `intervals` are of by default: "truth" or "noise"."""
+        """Return what `intervals` are of by default.
+
+        Parameters
+        ----------
+        workload : Workload
+            The queries.
+        confidence : float, default 0.95
+            How surely an interval has to hold.
+
+        Returns
+        -------
+        "truth" or "noise"
+            What they hold.
+        """
         return "truth" if self.holds_truth(workload).all() else "noise"
 
     def intervals(
@@ -154,33 +166,88 @@ class CombinedRelease(Tabular):
         of: Scope | None = None,
         together: bool = False,
     ) -> FloatArray:
-        """Return intervals that hold the answers too, as `Release.intervals` does."""
+        """Return intervals that hold the answers too, as `Release.intervals` does.
+
+        Parameters
+        ----------
+        workload : Workload
+            The queries.
+        confidence : float, default 0.95
+            How surely each interval holds, from 0 to 1.
+        of : Scope, optional
+            "truth" refuses where only the noise is known; "noise" asks for the noise
+            alone. By default what is known is returned, with a warning where that is
+            the noise.
+        together : bool, default False
+            Whether all intervals hold at once.
+
+        Returns
+        -------
+        ndarray of float64, shape (queries, 2)
+            The lower and the upper end of each.
+
+        Raises
+        ------
+        IntervalError
+            If the truth was asked for, and is not known.
+        """
         miss = 1.0 - as_confidence(confidence)
         if together:
             miss /= max(workload.queries, 1)
-        for one in self.parts:
-            one._check(workload)
-        granted = [one._demand(of, workload) for one in self.parts]
+        for part in self.parts:
+            part._check(workload)
+        granted = [part._demand(of, workload) for part in self.parts]
         half = noise_half_widths(self._spread(workload), miss)
         centre = np.zeros(half.size)
-        for weight, one in zip(self.weights, self.parts, strict=True):
-            centre += weight * workload.answer_again(*one._linear_sums).reshape(-1)
+        for weight, part in zip(self.weights, self.parts, strict=True):
+            centre += weight * workload.answer_again(*part._linear_sums).reshape(-1)
         bounds = np.column_stack([centre - half, centre + half])
         if all(granted) and self.counts_people and counts_records(workload):
             np.maximum(bounds, 0.0, out=bounds)
         return with_answers(bounds, self.answer(workload))
 
     def interval_sentence(self, kind: Scope, confidence: float = 0.95) -> str:
-        """Say what intervals of a kind hold, as the part does that knows least."""
+        """Say what intervals of a kind hold, as the part does that knows least.
+
+        Parameters
+        ----------
+        kind : Scope
+            What they hold.
+        confidence : float, default 0.95
+            How surely each interval holds.
+
+        Returns
+        -------
+        str
+            The sentence.
+        """
         least = min(
-            self.parts, key=lambda one: (one.fresh, one._linear().buckets.count)
+            self.parts, key=lambda part: (part.fresh, part._linear().buckets.count)
         )
         return str(least.interval_sentence(kind, confidence))
 
     def where(
         self, conditions: Mapping[Any, Any] | None = None, /, **named: Any
     ) -> Selection:
-        """Select records of sums and averages, as `Release.where` does."""
+        """Select records of sums and averages, as `Release.where` does.
+
+        Parameters
+        ----------
+        conditions : Mapping[object, object], optional
+            Conditions by attribute, in values.
+        **named : object
+            The same, by the attribute's name.
+
+        Returns
+        -------
+        Selection
+            The selection.
+
+        Raises
+        ------
+        InputError
+            If this is a difference, which counts no records.
+        """
         if not self.counts_people:
             raise InputError(
                 "records are selected from sums and averages of releases",
@@ -192,25 +259,38 @@ class CombinedRelease(Tabular):
         return Selection.of(self, join_conditions(conditions, named))
 
     def group_by(self, *names: Any, **bins: Any) -> Groups:
-        """Break all records down by attributes: ``where().group_by(...)`` in short."""
+        """Break all records down by attributes: ``where().group_by(...)`` in short.
+
+        Parameters
+        ----------
+        *names : str or int
+            Attributes that are broken down cell by cell.
+        **bins : object
+            Attributes with edges, levels, or a mapping from names to conditions.
+
+        Returns
+        -------
+        Groups
+            The groups.
+        """
         return self.where().group_by(*names, **bins)
 
     def _spread(self, workload: Workload) -> Spread:
-        spreads = [one._spread(workload) for one in self.parts]
+        spreads = [item._spread(workload) for item in self.parts]
 
         def weigh(name: str) -> FloatArray:
-            listed = np.stack([getattr(one, name) for one in spreads])
+            listed = np.stack([getattr(item, name) for item in spreads])
             return np.asarray(self.weights**2 @ listed)
 
-        largest = np.stack([one.largest for one in spreads])
+        largest = np.stack([item.largest for item in spreads])
         return Spread(
             weigh("variance"),
             weigh("square"),
             (np.abs(self.weights)[:, None] * largest).max(axis=0),
             weigh("steps"),
             np.full(largest.shape[1], np.nan),
-            min(one.least for one in spreads),
-            sum(one.gaussian_rows for one in spreads),
+            min(item.least for item in spreads),
+            sum(item.gaussian_rows for item in spreads),
         )
 
     def __add__(self, other: Any) -> CombinedRelease:
@@ -227,19 +307,19 @@ class CombinedRelease(Tabular):
 
 
 def add(one: Part, other: Any) -> CombinedRelease:
-    """Return the sum of releases, and of their budgets.
+    """Return the sum of releases about different people, the caller's promise.
 
     Parameters
     ----------
-    one : Release or CombinedRelease
-        A release, or a sum of some.
-    other : Release or CombinedRelease
-        What is added to it.
+    one : Part
+        A release.
+    other : object
+        Another one.
 
     Returns
     -------
     CombinedRelease
-        The sum of all parts, which costs what they cost together.
+        The sum.
 
     Raises
     ------
@@ -265,7 +345,20 @@ def add_disjoint(releases: Sequence[Part]) -> CombinedRelease:
 
 
 def subtract(one: Part, other: Any) -> CombinedRelease:
-    """Return the difference of two releases."""
+    """Return the difference of two releases.
+
+    Parameters
+    ----------
+    one : Part
+        A release.
+    other : object
+        What is taken from it.
+
+    Returns
+    -------
+    CombinedRelease
+        The difference.
+    """
     return CombinedRelease([one, _as_release(other)], [1.0, -1.0], "difference")
 
 
@@ -275,11 +368,30 @@ def combine(
     """Return the average of releases of the same people with the least variance.
 
     Weights are inverse to the public variances of the noise, summed over the workload.
+
+    Parameters
+    ----------
+    releases : Sequence[Part]
+        The releases.
+    workload : Workload, optional
+        The queries whose variance is least; all cells by default.
+
+    Returns
+    -------
+    CombinedRelease
+        The average.
+
+    Raises
+    ------
+    InputError
+        If the releases lie over different cells.
     """
-    parts = [_as_release(one) for one in releases]
+    parts = [_as_release(release) for release in releases]
     _check_parts(parts)
     asked = Identity(parts[0].domain) if workload is None else workload
-    totals = np.array([(one.standard_errors(asked) ** 2).sum() for one in parts])
+    totals = np.array(
+        [(release.standard_errors(asked) ** 2).sum() for release in parts]
+    )
     exact = totals == 0
     precision = exact.astype(float) if exact.any() else 1.0 / totals
     weights = precision / precision.sum()

@@ -66,7 +66,20 @@ def release_bytes(parts: Mapping[str, Any]) -> bytes:
 
 
 def write_archive(name: str, content: dict[str, Any]) -> bytes:
-    """Return a zip of plain data under `name`, and of the arrays that stand in them."""
+    """Return a zip of plain data, and of the arrays that stand in them.
+
+    Parameters
+    ----------
+    name : str
+        The name of the member that holds the plain data.
+    content : dict[str, object]
+        Plain data and arrays.
+
+    Returns
+    -------
+    bytes
+        The bytes of the file.
+    """
     arrays: list[AnyArray] = []
 
     def keep(value: Any) -> Any:
@@ -79,9 +92,9 @@ def write_archive(name: str, content: dict[str, Any]) -> bytes:
     first = zipfile.ZIP_STORED if len(text) < 2**16 else zipfile.ZIP_DEFLATED
     packed = [first, *map(_packing, arrays)]
     names = [name, *(f"array{number}.npy" for number in range(len(arrays)))]
-    size = sum(one.nbytes for one in arrays)
+    size = sum(array.nbytes for array in arrays)
     # One at a time, where they are large.
-    contents = (text if one is None else _npy(one) for one in (None, *arrays))
+    contents = (text if array is None else _npy(array) for array in (None, *arrays))
     if size < MOST_STORED and {*packed} == {zipfile.ZIP_STORED}:
         return _stored(names, contents)
     file = io.BytesIO()
@@ -158,6 +171,18 @@ def write_bytes(content: bytes, path: str | os.PathLike[str]) -> None:
     """Write a file so that a crash leaves the old one or the new one.
 
     Only a regular file is replaced, behind links too: a device would become a file.
+
+    Parameters
+    ----------
+    content : bytes
+        The bytes.
+    path : str or os.PathLike[str]
+        Where to.
+
+    Raises
+    ------
+    ReleaseFileError
+        If the file cannot be written, or something else is there.
     """
     try:
         target = Path(os.path.realpath(path))
@@ -208,7 +233,25 @@ def read_bytes(path: str | os.PathLike[str]) -> bytes:
 def release_parts(
     content: bytes, read_certificate: Callable[[dict[str, Any]], Any]
 ) -> dict[str, Any]:
-    """Return the fields of a release from its bytes; refuse anything else."""
+    """Return the fields of a release from its bytes; refuse anything else.
+
+    Parameters
+    ----------
+    content : bytes
+        The bytes of a file.
+    read_certificate : Callable[[dict[str, object]], object]
+        Makes a certificate of plain data.
+
+    Returns
+    -------
+    dict[str, object]
+        The fields by name.
+
+    Raises
+    ------
+    ReleaseFileError
+        If the file is damaged, or of another kind or format.
+    """
 
     def rebuild(plain: dict[str, Any]) -> dict[str, Any]:
         read = tuple(map(read_certificate, plain.get("certificates", [])))
@@ -220,7 +263,27 @@ def release_parts(
 def read_archive(
     content: bytes, name: str, rebuild: Callable[[dict[str, Any]], Found]
 ) -> Found:
-    """Return what `rebuild` makes of a zip that `write_archive` wrote under `name`."""
+    """Rebuild what `write_archive` wrote.
+
+    Parameters
+    ----------
+    content : bytes
+        The bytes of a file.
+    name : str
+        The name of the member that holds the plain data.
+    rebuild : Callable[[dict[str, object]], Found]
+        Makes an object of the plain data.
+
+    Returns
+    -------
+    object
+        What `rebuild` returned.
+
+    Raises
+    ------
+    ReleaseFileError
+        If the file is damaged, or of another kind or format.
+    """
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             _check_members(archive)
@@ -341,7 +404,25 @@ def _rebuild(content: dict[str, Any]) -> dict[str, Any]:
 
 
 def read_measurement(data: dict[str, Any], cells: int) -> Measurement:
-    """Rebuild a measurement over `cells` counts from `pack_measurement`."""
+    """Rebuild a measurement from `pack_measurement`.
+
+    Parameters
+    ----------
+    data : dict[str, object]
+        Plain data and arrays.
+    cells : int
+        Number of counts that it has to cover.
+
+    Returns
+    -------
+    Measurement
+        The measurement.
+
+    Raises
+    ------
+    ReleaseFileError
+        If its parts do not fit each other.
+    """
     if data["kind"] not in STRATEGIES:
         raise ReleaseFileError(f"the strategy {data['kind']!r} is unknown here")
     strategy = STRATEGIES[data["kind"]].unpack(data["strategy"])

@@ -1,8 +1,16 @@
 """Which intervals hold the true answer, which the noise alone, and tables of them.
 
-A query q is off by noise alone if q . (infer(rows(x)) - x) = 0 for all counts x, since
-inference is linear. Two made-up counts decide, large and drawn from a fixed seed: a
-linear form that is not 0 is within rounding of 0 on both with probability 2^-40.
+An interval of a release covers the noise. It holds the true answer if nothing but noise
+stands between the two: if the measured rows, without noise, lead back to the answer.
+
+    counts x --rows--> rows --infer--> guess        leftover = guess - x
+    4 cells, two buckets of two:  x = 5 1 2 2   guess = 3 3 2 2   leftover = -2 2 0 0
+    the first two cells together: -2 + 2 = 0    noise alone
+    the first cell:               -2            off by more than noise
+
+Inference is linear, so a query q is off by noise alone if q . leftover = 0 for all
+counts x. Two vectors of made-up counts decide that, large and drawn from a fixed seed:
+a linear form that is not 0 is within rounding of 0 on both with probability 2^-40.
 """
 
 from __future__ import annotations
@@ -46,21 +54,31 @@ def check_scope(of: Scope | None) -> None:
 
 
 PROBE_BITS = 30
+"""Made-up counts lie below two to this power."""
 PROBES = 2
+"""How many vectors of made-up counts are tried."""
 SEED = 20240711
-# A cell that is taken as even leaves more than this of a probe by itself.
+"""Where they are drawn from. Any number would do; a fixed one gives the same answer."""
 LEAST_LEFT = 2.0 ** (PROBE_BITS - 18)
-# Rounding of a result, and of sums: far above what occurs, and so far below what is
-# left that a bias hides in no answer whose other coefficients are millions.
-ROUNDED, ROUNDED_SUM = 2.0 ** (PROBE_BITS - 34), 2.0**-48
+"""A single cell that is taken as even leaves more than this of a probe."""
+# The next two are far above the rounding that occurs, and so far below what is left
+# that a bias hides in no answer whose other coefficients are millions.
+ROUNDED = 2.0 ** (PROBE_BITS - 34)
+"""Rounding of a result, in records."""
+ROUNDED_SUM = 2.0**-48
+"""Rounding of a sum, as a part of the absolute values that were added."""
 
 
 class Bias:
-    """What inference leaves of made-up counts, and which queries see nothing of it."""
+    """What inference leaves over of made-up counts, and which queries see none of it.
+
+    `nothing` says that nothing is left over, so that no query has to be asked; an
+    answer below `limit` is rounding.
+    """
 
     def __init__(self, measurement: Measurement) -> None:
         self.buckets = measurement.buckets
-        self._left: list[tuple[FloatArray, dict[str, AnyArray]]] = []
+        self._leftovers: list[tuple[FloatArray, dict[str, AnyArray]]] = []
         source = np.random.default_rng(SEED)
         strategy, buckets = measurement.strategy, measurement.buckets
         scales = measurement.scales
@@ -69,8 +87,8 @@ class Bias:
             counts = source.integers(0, 2**PROBE_BITS, buckets.cells)
             rows = strategy.published(strategy.rows(buckets.sum(counts)), still, scales)
             guess = buckets.expand(strategy.infer(rows, scales))
-            self._left.append((guess - counts, {}))
-        most = max(float(np.abs(one).sum()) for one, _ in self._left)
+            self._leftovers.append((guess - counts, {}))
+        most = max(float(np.abs(leftover).sum()) for leftover, _ in self._leftovers)
         self.nothing = most <= LEAST_LEFT
         self.limit = ROUNDED + ROUNDED_SUM * most
 
@@ -85,8 +103,8 @@ class Bias:
             sizes = np.maximum(np.abs(moments.largest), np.abs(moments.least))
             limit = limit * np.maximum(sizes, 1e-300)
         free = np.ones(workload.queries, dtype=np.bool_)
-        for left, sums in self._left:
-            seen = workload.answer_again(left.reshape(workload.domain.shape), sums)
+        for leftover, sums in self._leftovers:
+            seen = workload.answer_again(leftover.reshape(workload.domain.shape), sums)
             free &= np.abs(seen) <= limit
         return free
 
@@ -110,7 +128,24 @@ def holds_truth(
     """Mark the queries whose noise intervals hold the true answer.
 
     None does where the noise in the estimate also chose what was measured: it follows
-    another law then. `bias` is None for strategies that refuse undetermined queries.
+    another law then.
+
+    Parameters
+    ----------
+    measurement : Measurement
+        What was measured.
+    fresh : bool
+        Whether the noise had no part in what was measured.
+    bias : Bias or None
+        What inference leaves of made-up counts; None for strategies that refuse
+        undetermined queries.
+    workload : Workload
+        The queries.
+
+    Returns
+    -------
+    ndarray of bool, shape (queries,)
+        The marks.
     """
     if not (fresh and measurement.strategy.unbiased):
         return np.zeros(workload.queries, dtype=np.bool_)
@@ -126,7 +161,20 @@ def holds_truth(
 
 
 def with_answers(bounds: AnyArray, answers: AnyArray) -> AnyArray:
-    """Widen intervals, shape (..., 2), to the answers beside them: Lemma IN10."""
+    """Widen intervals to the answers beside them: Lemma IN10.
+
+    Parameters
+    ----------
+    bounds : ndarray, shape (..., 2)
+        The intervals; changed in place.
+    answers : ndarray
+        The answers.
+
+    Returns
+    -------
+    ndarray, shape (..., 2)
+        The intervals.
+    """
     np.minimum(bounds[..., 0], answers, out=bounds[..., 0])
     np.maximum(bounds[..., 1], answers, out=bounds[..., 1])
     return bounds
@@ -171,7 +219,22 @@ def counts_records(workload: Workload) -> bool:
 
 
 def noise_only_reason(mechanism: str, measurement: Measurement, fresh: bool) -> str:
-    """Say what the intervals of a release leave out."""
+    """Say what the intervals of a release leave out.
+
+    Parameters
+    ----------
+    mechanism : str
+        Its name.
+    measurement : Measurement
+        What it measured.
+    fresh : bool
+        Whether the noise had no part in what was measured.
+
+    Returns
+    -------
+    str
+        A part of a sentence.
+    """
     if not fresh:
         return f"{mechanism} measured what its own noise had chosen"
     count = measurement.buckets.count
@@ -183,7 +246,22 @@ def noise_only_reason(mechanism: str, measurement: Measurement, fresh: bool) -> 
 
 
 def say_noise_only(sentence: str, *, refuse: bool, **lacking: IntArray) -> None:
-    """Refuse, or warn, that some of the intervals hold the noise alone."""
+    """Refuse, or warn, that some of the intervals hold the noise alone.
+
+    Parameters
+    ----------
+    sentence : str
+        What to say.
+    refuse : bool
+        Whether to refuse.
+    **lacking : ndarray of int64
+        Which intervals, for the error's data.
+
+    Raises
+    ------
+    IntervalError
+        If `refuse`.
+    """
     if refuse:
         raise IntervalError(
             sentence,
@@ -199,7 +277,20 @@ def say_noise_only(sentence: str, *, refuse: bool, **lacking: IntArray) -> None:
 
 
 def interval_label(kind: Scope, confidence: float) -> str:
-    """Return what intervals are, for a legend: "noise only, 95 %"."""
+    """Return what intervals are, for a legend: "noise only, 95 %".
+
+    Parameters
+    ----------
+    kind : Scope
+        What they hold.
+    confidence : float
+        How surely.
+
+    Returns
+    -------
+    str
+        The label.
+    """
     held = {"truth": "holds the truth", "noise": "noise only"}
     held["certified"] = "most hold the truth, certified"
     return f"{held[kind]}, {100 * confidence:.15g} %"

@@ -36,7 +36,19 @@ Ends = tuple[FloatArray | float, FloatArray | float]
 
 
 class Claim(NamedTuple):
-    """Intervals, whether they can hold the truth, and what is said if they cannot."""
+    """Intervals, whether they can hold the truth, and what is said if they cannot.
+
+    Attributes
+    ----------
+    bounds : Bounds
+        Returns the intervals, given a confidence and what they have to hold.
+    kind : Callable[[], Scope]
+        Returns what they hold by default.
+    sentence : Callable[[Scope], str]
+        Says what intervals of a kind hold.
+    release : object, optional
+        The release, which may have certificates.
+    """
 
     bounds: Bounds
     kind: Callable[[], Scope]
@@ -68,12 +80,30 @@ class Claim(NamedTuple):
         return kind, kind, self.sentence(kind)
 
     def intervals(self, confidence: float, of: Scope | None) -> FloatArray:
-        """Return intervals of the truth or the noise; warn where it is unexpected."""
+        """Return intervals of the truth or the noise; warn where it is unexpected.
+
+        Parameters
+        ----------
+        confidence : float
+            How surely each holds.
+        of : Scope or None
+            What they have to hold; None for what is known.
+
+        Returns
+        -------
+        ndarray of float64, shape (groups, 2)
+            The intervals.
+
+        Raises
+        ------
+        IntervalError
+            If the truth was asked for, and is not known.
+        """
         if of == "noise":
             return self.bounds(confidence, of)
         check_scope(of)
-        known, held, sentence = self.known(confidence)
-        if known == "noise":
+        known_kind, held, sentence = self.known(confidence)
+        if known_kind == "noise":
             say_noise_only(sentence, refuse=of is not None)
         return self.bounds(confidence, held)
 
@@ -106,7 +136,27 @@ class Estimate(float):
     def interval(
         self, confidence: float = 0.95, *, of: Scope | None = None
     ) -> tuple[float, float]:
-        """Return an interval of one answer, as ``release.intervals`` does."""
+        """Return an interval of one answer, as ``release.intervals`` does.
+
+        Parameters
+        ----------
+        confidence : float, default 0.95
+            How surely it holds.
+        of : Scope, optional
+            What it has to hold; None for what is known.
+
+        Returns
+        -------
+        low : float
+            The lower end.
+        high : float
+            The upper end.
+
+        Raises
+        ------
+        IntervalError
+            If the truth was asked for, and is not known.
+        """
         return self._answers._interval(self._place, confidence, of)
 
     @property
@@ -127,8 +177,20 @@ class Quotient(NamedTuple):
     """Intervals of ``centre + S / C`` from intervals of S and of a count C.
 
     Each of the two may miss with half the probability; if the count's interval has no
-    width, S may miss with all of it. Quotients lie within `limits`, true ones within
-    `reach`, where it is another.
+    width, S may miss with all of it.
+
+    Attributes
+    ----------
+    dividend : Bounds
+        Returns intervals of S.
+    divisor : Bounds
+        Returns intervals of C.
+    limits : Ends
+        Quotients lie within these.
+    centre : ndarray of float64 or float, default 0.0
+        What is added.
+    reach : Ends, optional
+        True quotients lie within these, where they are others.
     """
 
     dividend: Bounds
@@ -138,7 +200,20 @@ class Quotient(NamedTuple):
     reach: Ends | None = None
 
     def bounds(self, confidence: float, of: Held) -> FloatArray:
-        """Return intervals that hold with at least `confidence` each."""
+        """Return intervals that hold with at least `confidence` each.
+
+        Parameters
+        ----------
+        confidence : float
+            How surely each holds.
+        of : Held
+            What they have to hold.
+
+        Returns
+        -------
+        ndarray of float64, shape (groups, 2)
+            The intervals.
+        """
         shared = 1.0 - (1.0 - confidence) / 2
         count = self.divisor(shared, of)
         # Whether a count is exact is public: then no edge of the policy moves it.
@@ -148,19 +223,38 @@ class Quotient(NamedTuple):
         least, most = np.maximum(count[:, 0], 0.0), np.maximum(count[:, 1], 0.0)
         low = _divide(over[:, 0], np.where(over[:, 0] >= 0, most, least), -np.inf)
         high = _divide(over[:, 1], np.where(over[:, 1] >= 0, least, most), np.inf)
-        ends = [np.clip(self.centre + one, *reach) for one in (low, high)]
+        ends = [np.clip(self.centre + end, *reach) for end in (low, high)]
         return np.stack(ends, axis=-1)
 
 
 def variance_bounds(
     mean: Quotient, square: Quotient, most: FloatArray, confidence: float, of: Held
 ) -> FloatArray:
-    """Return intervals of E[x^2] - E[x]^2 from those of both means; at most `most`."""
+    """Return intervals of E[x^2] - E[x]^2 from those of both means.
+
+    Parameters
+    ----------
+    mean : Quotient
+        Intervals of E[x].
+    square : Quotient
+        Intervals of E[x^2].
+    most : ndarray of float64, shape (groups,)
+        The largest variance that values can have.
+    confidence : float
+        How surely each holds.
+    of : Held
+        What they have to hold.
+
+    Returns
+    -------
+    ndarray of float64, shape (groups, 2)
+        The intervals.
+    """
     shared = 1.0 - (1.0 - confidence) / 2
     first, second = mean.bounds(shared, of), square.bounds(shared, of)
     nearest = np.maximum(np.maximum(first[:, 0], -first[:, 1]), 0.0)
     low = second[:, 0] - (first**2).max(axis=1)
-    ends = [np.clip(one, 0.0, most) for one in (low, second[:, 1] - nearest**2)]
+    ends = [np.clip(end, 0.0, most) for end in (low, second[:, 1] - nearest**2)]
     return np.stack(ends, axis=-1)
 
 
@@ -176,9 +270,27 @@ class GroupedAnswers(Tabular, Mapping[Any, Estimate]):
     """One answer per group, by the group's name.
 
     A name is a level, a pair (low, high) of values or a cell number; a tuple of names
-    where there are several `attributes`. `measure` says what was asked ("mean"), `of`
-    of which attribute, `seeded` whether the release is an experiment. Answers that are
-    dates count a `unit` since 1970, "D" or "h", and are shown as dates.
+    where there are several attributes.
+
+    Parameters
+    ----------
+    attributes : Sequence[str]
+        The attributes that records were broken down by.
+    names : Sequence[Sequence[object]]
+        The names of the groups along each of them.
+    measure : str
+        What was asked, such as "mean".
+    values : ndarray of float64, shape (groups,)
+        The answers.
+    claim : Claim
+        Their intervals.
+    of : str, optional
+        Of which attribute it was asked.
+    seeded : bool, default False
+        Whether the release is an experiment.
+    unit : str, optional
+        Answers that are dates count this unit since 1970, "D" or "h", and are shown as
+        dates.
     """
 
     def __init__(
@@ -235,11 +347,29 @@ class GroupedAnswers(Tabular, Mapping[Any, Estimate]):
         simultaneous: bool = False,
         of: Scope | None = None,
     ) -> FloatArray:
-        """Return intervals in the order of the groups, (groups, 2).
+        """Return intervals in the order of the groups.
 
-        With `simultaneous`, all of them hold together. `of` is as in
-        ``release.intervals``; intervals of the truth allow for every place that records
-        may have inside their cells.
+        Intervals of the truth allow for every place that records may have inside their
+        cells.
+
+        Parameters
+        ----------
+        confidence : float, default 0.95
+            How surely each holds.
+        simultaneous : bool, default False
+            Whether all of them hold together.
+        of : Scope, optional
+            What they have to hold, as in ``release.intervals``.
+
+        Returns
+        -------
+        ndarray of float64, shape (groups, 2)
+            The intervals.
+
+        Raises
+        ------
+        IntervalError
+            If the truth was asked for, and is not known.
         """
         asked = as_confidence(confidence)
         if simultaneous:
@@ -251,7 +381,20 @@ class GroupedAnswers(Tabular, Mapping[Any, Estimate]):
         return self._claim.known(confidence)[0]
 
     def interval_sentence(self, kind: Scope, confidence: float = 0.95) -> str:
-        """Say in words what intervals of a kind hold, or what is certified of them."""
+        """Say in words what intervals of a kind hold, or what is certified of them.
+
+        Parameters
+        ----------
+        kind : Scope
+            What they hold.
+        confidence : float, default 0.95
+            How surely.
+
+        Returns
+        -------
+        str
+            The sentence.
+        """
         _, held, sentence = self._claim.known(confidence)
         if kind == "noise":
             return self._claim.sentence(kind)

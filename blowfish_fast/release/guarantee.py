@@ -14,7 +14,7 @@ from blowfish_fast._support.validation import float_above
 from blowfish_fast.errors import InputError
 from blowfish_fast.measure.budgets import (
     Budget,
-    Paid,
+    HasBudget,
     as_delta,
     epsilon_of,
     left_out,
@@ -37,7 +37,7 @@ STRATEGIES = {
 
 
 @dataclass(frozen=True, repr=False)
-class Guarantee(Paid):
+class Guarantee(HasBudget):
     """The promise of one release. ``str()`` gives it as a sentence.
 
     Attributes
@@ -75,7 +75,24 @@ class Guarantee(Paid):
         secure: bool,
         notes: tuple[str, ...],
     ) -> Guarantee:
-        """State the guarantee of spending `budget` under `policy`."""
+        """State the guarantee of spending `budget` under `policy`.
+
+        Parameters
+        ----------
+        policy : Policy
+            What is secret.
+        budget : Budget or Fraction
+            What was spent.
+        secure : bool
+            Whether the noise came from the system's secure generator.
+        notes : tuple[str, ...]
+            How the mechanism was calibrated, where that is not plain.
+
+        Returns
+        -------
+        Guarantee
+            The guarantee.
+        """
         return cls(
             Budget.of(budget),
             _policy_data(policy),

@@ -22,7 +22,15 @@ FARTHEST = 48.0
 
 
 class NoiseTail:
-    """Logarithms of P(Z >= k) for the noise of one cell, k any whole number."""
+    """Logarithms of P(Z >= k) for the noise of one cell, k any whole number.
+
+    Parameters
+    ----------
+    scales : Scales
+        The noise of one cell.
+    threshold : int
+        The public threshold of the list.
+    """
 
     def __init__(self, scales: Scales, threshold: int) -> None:
         self.power = scales.power
@@ -78,10 +86,19 @@ def beforehand_bounds(
 
     Parameters
     ----------
-    noisy, listed
-        The noisy count of each cell, and whether it was listed; others are not read.
-    threshold, half
-        The public threshold, and how far noise moves a count but for a small chance.
+    noisy : ndarray of int64, shape (cells,)
+        The noisy count of each cell; read only where it was listed.
+    listed : ndarray of bool, shape (cells,)
+        Whether it was listed.
+    threshold : int
+        The public threshold.
+    half : int
+        How far noise moves a count but for a small chance.
+
+    Returns
+    -------
+    tuple of two ndarrays
+        The lower and the upper ends.
     """
     high = np.where(listed, noisy, threshold - 1) + half
     return Bounds(np.where(listed, np.maximum(noisy - half, 0), 0), high)
@@ -94,12 +111,19 @@ def listed_bounds(
 
     Parameters
     ----------
-    noisy : int64 array
+    noisy : ndarray of int64, shape (cells,)
         Listed counts, all at `threshold` or above.
-    threshold, tail
-        The public threshold, and the law of the noise.
+    threshold : int
+        The public threshold.
+    tail : NoiseTail
+        The law of the noise.
     miss : float
         How often an interval may miss the true count, given the list.
+
+    Returns
+    -------
+    tuple of two ndarrays
+        The lower and the upper ends.
     """
     values, back = np.unique(noisy, return_inverse=True)
     goal = np.log(0.5 * miss * SAFETY)

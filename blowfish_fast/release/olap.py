@@ -54,7 +54,18 @@ NamedCovers = dict[int, list[tuple[Any, Cover]]]
 
 
 class Questions(ABC, Generic[Answer]):
-    """What can be asked about selected records, together or by group; free."""
+    """What can be asked about selected records, together or by group; free.
+
+    Parameters
+    ----------
+    release : AnswerSource
+        What was published.
+    groups : NamedCovers
+        The names and intervals of the groups along each axis.
+    named : Sequence[int], default ()
+        The axes in the order in which groups are named. Answers come in the order of
+        the axes.
+    """
 
     def __init__(
         self, release: AnswerSource, groups: NamedCovers, named: Sequence[int] = ()
@@ -104,22 +115,47 @@ class Questions(ABC, Generic[Answer]):
 
         Every record counts with a public value: the middle of its cell, or of the
         selected part of the cell; the cell number where there are no edges; the level
-        where levels are numbers; or one of `values`, one per cell. Whole numbers want
-        them: in a cell from 20 to 25 the ages are 20 to 24, and 22 is their middle.
+        where levels are numbers; or one of `values`. Whole numbers want them: in a cell
+        from 20 to 25 the ages are 20 to 24, and 22 is their middle.
+
+        Parameters
+        ----------
+        name : str or int
+            The attribute.
+        values : array-like of float, optional
+            A public value for each cell.
+
+        Returns
+        -------
+        Estimate or GroupedAnswers
+            The sum.
         """
-        axis, found = self._value_rows(name, values)
-        summed = self._grid.value_sums(axis, found.rows(), found.ends())
+        axis, value_rows = self._value_rows(name, values)
+        summed = self._grid.value_sums(axis, value_rows.rows(), value_rows.ends())
         return self._answers("sum", summed.values, summed.bounds, axis)
 
     def mean(self, name: str | int, values: Any = None) -> Answer:
-        """Return the mean of an attribute; see `sum` for what records count with."""
-        axis, found = self._value_rows(name, values)
+        """Return the mean of an attribute; see `sum` for what records count with.
+
+        Parameters
+        ----------
+        name : str or int
+            The attribute.
+        values : array-like of float, optional
+            A public value for each cell.
+
+        Returns
+        -------
+        Estimate or GroupedAnswers
+            The mean.
+        """
+        axis, value_rows = self._value_rows(name, values)
         along = partial(self._grid.along, axis)
-        summed, counted = self._moment(axis, found, 1), self._grid.count()
-        low, high = along(found.lowest), along(found.highest)
-        centre = along(found.centre)
+        summed, counted = self._moment(axis, value_rows, 1), self._grid.count()
+        low, high = along(value_rows.lowest), along(value_rows.highest)
+        centre = along(value_rows.centre)
         estimate = centre + summed.values / np.maximum(counted.values, 1.0)
-        least, most = map(along, found.reach())
+        least, most = map(along, value_rows.reach())
         quotient = Quotient(
             summed.bounds, counted.bounds, (low, high), centre, (least, most)
         )
@@ -127,12 +163,38 @@ class Questions(ABC, Generic[Answer]):
         return self._answers("mean", means, quotient.bounds, axis)
 
     def variance(self, name: str | int, values: Any = None) -> Answer:
-        """Return the variance of an attribute, of records that count as in `sum`."""
+        """Return the variance of an attribute, of records that count as in `sum`.
+
+        Parameters
+        ----------
+        name : str or int
+            The attribute.
+        values : array-like of float, optional
+            A public value for each cell.
+
+        Returns
+        -------
+        Estimate or GroupedAnswers
+            The variance.
+        """
         axis, spread, bounds = self._variance(name, values)
         return self._answers("variance", spread, bounds, axis)
 
     def std(self, name: str | int, values: Any = None) -> Answer:
-        """Return the standard deviation of an attribute: the root of `variance`."""
+        """Return the standard deviation of an attribute: the root of `variance`.
+
+        Parameters
+        ----------
+        name : str or int
+            The attribute.
+        values : array-like of float, optional
+            A public value for each cell.
+
+        Returns
+        -------
+        Estimate or GroupedAnswers
+            The standard deviation.
+        """
         axis, spread, squared = self._variance(name, values)
 
         def bounds(confidence: float, of: Held) -> FloatArray:
@@ -157,13 +219,25 @@ class Questions(ABC, Generic[Answer]):
         return axis, spread, bounds
 
     def quantile(self, name: str | int, q: float = 0.5) -> Answer:
-        """Return the value below which a part `q` of the records lies, from 0 to 1.
+        """Return the value below which a part of the records lies.
 
         Dates count their unit since 1970: days, hours; tables show them as dates.
+
+        Parameters
+        ----------
+        name : str or int
+            The attribute.
+        q : float, default 0.5
+            The part, from 0 to 1.
+
+        Returns
+        -------
+        Estimate or GroupedAnswers
+            The value.
         """
         axis = self._release.domain.axis(name)
-        found = SelectedQuantiles(self._grid, axis, q)
-        return self._answers("quantile", found.values, found.bounds, axis)
+        quantiles = SelectedQuantiles(self._grid, axis, q)
+        return self._answers("quantile", quantiles.values, quantiles.bounds, axis)
 
     def min(self, name: str | int) -> NoReturn:
         """Refuse: see the error."""
@@ -227,6 +301,13 @@ class Groups(Questions[GroupedAnswers]):
 class Selection(Questions[Estimate]):
     """The records of a release that meet conditions; see ``release.where``.
 
+    Parameters
+    ----------
+    release : AnswerSource
+        What was published.
+    selected : Sequence[Cover]
+        The selected intervals of cells along each axis.
+
     Examples
     --------
     >>> import blowfish_fast as bf
@@ -259,15 +340,46 @@ class Selection(Questions[Estimate]):
 
     @classmethod
     def of(cls, release: AnswerSource, conditions: Mapping[Any, Any]) -> Selection:
-        """Select from a release."""
+        """Select from a release.
+
+        Parameters
+        ----------
+        release : AnswerSource
+            What was published.
+        conditions : Mapping[object, object]
+            Conditions by attribute, in values.
+
+        Returns
+        -------
+        Selection
+            The selection.
+        """
         domain = release.domain
-        whole = cls(release, [everything(one) for one in domain.attributes])
+        whole = cls(release, [everything(attribute) for attribute in domain.attributes])
         return whole.where(conditions)
 
     def where(
         self, conditions: Mapping[Any, Any] | None = None, /, **named: Any
     ) -> Selection:
-        """Select further: everything must hold together."""
+        """Select further: everything must hold together.
+
+        Parameters
+        ----------
+        conditions : Mapping[object, object], optional
+            Conditions by attribute, in values.
+        **named : object
+            The same, by the attribute's name.
+
+        Returns
+        -------
+        Selection
+            The selection.
+
+        Raises
+        ------
+        InputError
+            If nothing meets all conditions.
+        """
         domain = self._release.domain
         refined = list(self._covers)
         asked = join_conditions(conditions, named)
@@ -281,12 +393,32 @@ class Selection(Questions[Estimate]):
         return Selection(self._release, refined)
 
     def group_by(self, *names: str | int | Sequence[str | int], **bins: Any) -> Groups:
-        """Break the selection down by attributes: cell by cell those in `names`.
+        """Break the selection down by attributes.
 
-        `bins` are attributes with edges in values, ``age=[0, 18, 65]``, with the levels
-        that are wanted, or with a mapping from names to conditions.
+        Parameters
+        ----------
+        *names : str, int or sequence of these
+            Attributes that are broken down cell by cell.
+        **bins : object
+            Attributes with edges in values, ``age=[0, 18, 65]``, with the levels that
+            are wanted, or with a mapping from names to conditions.
+
+        Returns
+        -------
+        Groups
+            The groups.
+
+        Raises
+        ------
+        DomainError
+            If there is no such attribute.
         """
-        lists = [one if isinstance(one, list | tuple) else [one] for one in names]
+        lists = [
+            name_or_names
+            if isinstance(name_or_names, list | tuple)
+            else [name_or_names]
+            for name_or_names in names
+        ]
         with malformed_as(DomainError, "attributes are named, or numbered"):
             asked: dict[Any, Any] = dict.fromkeys(itertools.chain(*lists)) | bins
         domain = self._release.domain
@@ -297,7 +429,20 @@ class Selection(Questions[Estimate]):
         return Groups(self._release, {**self._groups, **groups}, list(groups))
 
     def drill_down(self, name: str | int, bins: Any = None) -> dict[Any, Selection]:
-        """Return one selection per cell of an attribute, or per bin, by name."""
+        """Return one selection per cell of an attribute, or per bin, by name.
+
+        Parameters
+        ----------
+        name : str or int
+            The attribute.
+        bins : iterable or mapping, optional
+            Edges, levels, or a mapping from names to conditions.
+
+        Returns
+        -------
+        dict[object, Selection]
+            The selections.
+        """
         axis = self._release.domain.axis(name)
         attribute = self._release.domain.attributes[axis]
         before, after = self._covers[:axis], self._covers[axis + 1 :]
@@ -320,7 +465,25 @@ class Selection(Questions[Estimate]):
 def join_conditions(
     conditions: Mapping[Any, Any] | None, named: Mapping[str, Any]
 ) -> dict[Any, Any]:
-    """Join conditions in a mapping and by keyword; refuse what is neither."""
+    """Join conditions in a mapping and by keyword; refuse what is neither.
+
+    Parameters
+    ----------
+    conditions : Mapping[object, object] or None
+        A mapping, or None.
+    named : Mapping[str, object]
+        Conditions by keyword.
+
+    Returns
+    -------
+    dict[object, object]
+        Both together.
+
+    Raises
+    ------
+    InputError
+        If the first is something else.
+    """
     if conditions is not None and not isinstance(conditions, Mapping):
         raise InputError(
             "conditions name attributes: where(age=slice(20, 40), sex='F'), or a "

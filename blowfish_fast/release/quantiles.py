@@ -31,7 +31,20 @@ MOST_TOTALS = 4096
 
 
 def check_ordered(domain: Domain, name: str) -> None:
-    """Refuse domains whose cells do not all lie along one axis."""
+    """Refuse domains whose cells do not all lie along one axis.
+
+    Parameters
+    ----------
+    domain : Domain
+        The cells.
+    name : str
+        What was asked, for the message.
+
+    Raises
+    ------
+    DomainError
+        If there are several attributes, or cells without a place.
+    """
     if domain.ndim != 1:
         raise DomainError(
             f"{name} asks for one ordered attribute",
@@ -70,7 +83,20 @@ def cdf_values(estimate: FloatArray) -> FloatArray:
 
 
 def cdf_bounds(totals: FloatArray, half: FloatArray) -> FloatArray:
-    """Return an interval for each entry of the cdf, shape (cells, 2)."""
+    """Return an interval for each entry of the cdf.
+
+    Parameters
+    ----------
+    totals : ndarray of float64, shape (cells,)
+        Running totals.
+    half : ndarray of float64, shape (cells,)
+        Their half-widths.
+
+    Returns
+    -------
+    ndarray of float64, shape (cells, 2)
+        The intervals, within 0 and 1.
+    """
     low, high = np.maximum(totals - half, 0.0), np.maximum(totals + half, 0.0)
     least, most = totals[-1] - half[-1], totals[-1] + half[-1]
     bounds = np.zeros((totals.size, 2))
@@ -84,7 +110,22 @@ def cdf_bounds(totals: FloatArray, half: FloatArray) -> FloatArray:
 
 
 def quantile_places(domain: Domain, estimate: FloatArray, q: Any) -> AnyArray:
-    """Return values or dates where there are edges, else the first cells reaching q."""
+    """Return values or dates where there are edges, else the first cells reaching q.
+
+    Parameters
+    ----------
+    domain : Domain
+        One ordered attribute.
+    estimate : ndarray of float64, shape (cells,)
+        Estimated cells.
+    q : float or array-like of float
+        Parts from 0 to 1.
+
+    Returns
+    -------
+    ndarray
+        A place for each part.
+    """
     parts = _as_parts(q)
     edges = domain.attributes[0].edges
     if edges is None:
@@ -115,9 +156,24 @@ def _reached(
 def quantile_bounds(
     domain: Domain, totals: FloatArray, half: FloatArray, q: Any
 ) -> AnyArray:
-    """Return an interval for each quantile, shape (..., 2), all true at once.
+    """Return an interval for each quantile, all true at once.
 
-    With edges, values; else the first and the last cell that may hold the quantile.
+    Parameters
+    ----------
+    domain : Domain
+        One ordered attribute.
+    totals : ndarray of float64, shape (cells,)
+        Running totals.
+    half : ndarray of float64, shape (cells,)
+        Their half-widths, all true at once.
+    q : float or array-like of float
+        Parts from 0 to 1.
+
+    Returns
+    -------
+    ndarray, shape (..., 2)
+        Values where there are edges; else the first and the last cell that may hold the
+        quantile.
     """
     first, last = _enclosing(totals - half, totals + half, _as_parts(q))
     edges = domain.attributes[0].edges
@@ -146,17 +202,43 @@ def _first_reaching(totals: FloatArray, ranks: FloatArray) -> IntArray:
         below: IntArray = np.searchsorted(totals, ranks)
     else:
         below = (totals < ranks[..., None]).sum(axis=-1)
-    found: IntArray = np.minimum(below, totals.shape[-1] - 1)
-    return found
+    places: IntArray = np.minimum(below, totals.shape[-1] - 1)
+    return places
 
 
 def linear_totals(linear: FloatArray, spread: Spread) -> FloatArray:
-    """Return running totals; those without noise are whole numbers but for rounding."""
+    """Return running totals; those without noise are whole numbers but for rounding.
+
+    Parameters
+    ----------
+    linear : ndarray of float64, shape (cells,)
+        The linear estimate of the cells.
+    spread : Spread
+        The law of the noise in the totals.
+
+    Returns
+    -------
+    ndarray of float64, shape (cells,)
+        The totals.
+    """
     return without_rounding(np.cumsum(linear), np.sqrt(spread.square), linear)
 
 
 def in_values(places: FloatArray, unit: str | None) -> AnyArray:
-    """Return places along an axis, as dates where they count a unit of time."""
+    """Return places along an axis, as dates where they count a unit of time.
+
+    Parameters
+    ----------
+    places : ndarray of float64
+        The places.
+    unit : str or None
+        The unit, or None.
+
+    Returns
+    -------
+    ndarray
+        Values or dates.
+    """
     if unit is None:
         return places
     return np.floor(places).astype(np.int64).astype(f"M8[{unit}]")
@@ -174,9 +256,18 @@ def _as_parts(q: Any) -> FloatArray:
 
 
 class SelectedQuantiles:
-    """The quantile `part` of one attribute in each group of a grid.
+    """The quantile of one attribute in each group of a grid.
 
     Running totals are counts of the release, at the borders of the attribute's cells.
+
+    Parameters
+    ----------
+    grid : Grid
+        The groups.
+    axis : int
+        The attribute.
+    part : float
+        The part of the records below the quantile, from 0 to 1.
     """
 
     def __init__(self, grid: Grid, axis: int, part: Any) -> None:
@@ -196,12 +287,25 @@ class SelectedQuantiles:
     @cached_property
     def values(self) -> FloatArray:
         """One value along the axis per group, in the order of the grid."""
-        listed = [one.values() for one in self.stretches]
+        listed = [stretch.values() for stretch in self.stretches]
         return np.stack(listed, axis=self.axis).reshape(-1)
 
     def bounds(self, confidence: float, of: Held) -> FloatArray:
-        """Return intervals, (groups, 2), that hold with at least `confidence` each."""
-        listed = [one.bounds(confidence, of) for one in self.stretches]
+        """Return intervals that hold with at least `confidence` each.
+
+        Parameters
+        ----------
+        confidence : float
+            How surely each holds.
+        of : Held
+            What they have to hold.
+
+        Returns
+        -------
+        ndarray of float64, shape (groups, 2)
+            The intervals.
+        """
+        listed = [stretch.bounds(confidence, of) for stretch in self.stretches]
         return np.stack(listed, axis=self.axis).reshape(-1, 2)
 
 

@@ -38,7 +38,15 @@ AnswerSource = Any
 
 
 class Grid:
-    """Queries that are products of one cover per axis; C order over the groups."""
+    """Queries that are products of one cover per axis; C order over the groups.
+
+    Parameters
+    ----------
+    release : AnswerSource
+        What was published.
+    axes : Sequence[Sequence[Cover]]
+        The intervals of each group along each axis.
+    """
 
     def __init__(self, release: AnswerSource, axes: Sequence[Sequence[Cover]]) -> None:
         self.release = release
@@ -61,7 +69,22 @@ class Grid:
         return GridAnswers(self, self.rows, boxes=True, ends=ends)
 
     def value_sums(self, axis: int, rows: Any, ends: tuple[Any, Any]) -> GridAnswers:
-        """Return sums of a value, given its rows and those of its least and largest."""
+        """Return sums of a value over the records of each group.
+
+        Parameters
+        ----------
+        axis : int
+            The attribute that has the value.
+        rows : scipy sparse array
+            What records count with, groups x cells of the axis.
+        ends : tuple[object, object]
+            The same for the least and the largest value that they may have.
+
+        Returns
+        -------
+        GridAnswers
+            The sums.
+        """
         listed = partial(map, partial(self._product, axis), ends, (-1, 1))
         axes = self._with(self.rows, axis, rows)
         return GridAnswers(self, axes, boxes=False, ends=listed)
@@ -97,15 +120,40 @@ class Grid:
         return [_round_parts(rows, np.ceil) for rows in self.rows]
 
     def along(self, axis: int, values: FloatArray) -> FloatArray:
-        """Repeat one number per group of an axis for all groups of the grid."""
+        """Repeat one number per group of an axis for all groups of the grid.
+
+        Parameters
+        ----------
+        axis : int
+            The axis.
+        values : ndarray of float64
+            A number for each of its groups.
+
+        Returns
+        -------
+        ndarray of float64
+            A number for each group of the grid.
+        """
         shape = [len(groups) for groups in self.axes]
-        one = [1] * len(shape)
-        one[axis] = -1
-        return np.broadcast_to(values.reshape(one), shape).reshape(-1)
+        broadcast_shape = [1] * len(shape)
+        broadcast_shape[axis] = -1
+        return np.broadcast_to(values.reshape(broadcast_shape), shape).reshape(-1)
 
 
 class GridAnswers:
-    """Answers to the queries of a grid, linear in the cells."""
+    """Answers to the queries of a grid, linear in the cells.
+
+    Parameters
+    ----------
+    grid : Grid
+        The groups.
+    rows : list[object]
+        The coefficients along each axis.
+    boxes : bool
+        Whether they count records.
+    ends : Callable[[], Iterable[object]], optional
+        Lists rows that bound the answers from below and above.
+    """
 
     def __init__(
         self,
@@ -155,18 +203,30 @@ class GridAnswers:
         return tuple(SparseRows(domain, without_zeros(one)) for one in self._ends())
 
     def bounds(self, confidence: float, of: Held) -> FloatArray:
-        """Return intervals, (groups, 2), of the truth where that is known.
+        """Return intervals of the answers, of the truth where that is known.
 
         Where a record's place in its cell matters, they reach from the lower end of one
         query to the upper end of another; each misses with half the probability.
+
+        Parameters
+        ----------
+        confidence : float
+            How surely each holds.
+        of : Held
+            What they have to hold.
+
+        Returns
+        -------
+        ndarray of float64, shape (groups, 2)
+            The intervals.
         """
         asked = (self.workload,) if of == "noise" or not self.ends else self.ends
         pair: list[FloatArray]
         if isinstance(of, RowSource):
-            pair = [of.intervals(*one) for one in zip(asked, (-1, 1), strict=False)]
+            pair = [of.intervals(*query) for query in zip(asked, (-1, 1), strict=False)]
         else:
             release = self.grid.release
-            pair = [release.intervals(one, confidence, of="noise") for one in asked]
+            pair = [release.intervals(query, confidence, of="noise") for query in asked]
         bounds = np.stack([pair[0][:, 0], pair[-1][:, 1]], axis=-1)
         return np.maximum(bounds, 0.0) if self.counts and of != "noise" else bounds
 
@@ -174,8 +234,12 @@ class GridAnswers:
 class RowSource:
     """Hands out intervals of one workload after the other, and lists them.
 
-    `known` are intervals of all their rows, whole-numbered ones where `scaled`; while
-    it is None, the workloads are only listed.
+    Parameters
+    ----------
+    known : ndarray of float64, shape (rows, 2), optional
+        Intervals of all their rows; while it is None, the workloads are only listed.
+    scaled : bool, default False
+        Whether they are intervals of whole-numbered rows.
     """
 
     def __init__(
@@ -185,8 +249,21 @@ class RowSource:
         self.listed: list[tuple[Workload, int]] = []
 
     def intervals(self, workload: Workload, sign: int) -> FloatArray:
-        """Return intervals of rows that bound answers from below (-1) or above."""
-        start = sum(one.queries for one, _ in self.listed)
+        """Return intervals of rows that bound answers from below or above.
+
+        Parameters
+        ----------
+        workload : Workload
+            The rows.
+        sign : int
+            -1 from below, 1 from above.
+
+        Returns
+        -------
+        ndarray of float64, shape (rows, 2)
+            The intervals.
+        """
+        start = sum(listed_workload.queries for listed_workload, _ in self.listed)
         self.listed.append((workload, sign))
         if self.known is None:
             return np.zeros((workload.queries, 2))
@@ -212,9 +289,28 @@ Held = Scope | RowSource
 
 
 def whole_rows(workload: Workload, sign: int) -> tuple[Any, FloatArray]:
-    """Return rows times a power of two each, rounded down (-1) or up; the powers.
+    """Return rows times a power of two each, rounded down or up.
 
     True counts are never negative, so that the new rows still bound: Lemma CE7.
+
+    Parameters
+    ----------
+    workload : Workload
+        The rows.
+    sign : int
+        -1 to round down, 1 to round up.
+
+    Returns
+    -------
+    rows : scipy sparse array
+        The whole-numbered rows.
+    powers : ndarray of float64
+        The power of each.
+
+    Raises
+    ------
+    SizeError
+        If there are too many coefficients.
     """
     cells = workload.domain.size
     form = workload.explicit_form(Buckets.single_cells(cells))
@@ -282,7 +378,20 @@ def _round_parts(rows: Any, to_whole: Any) -> Any:
 
 
 def coverage_rows(groups: Sequence[Cover], size: int) -> Any:
-    """Return the part of each cell that each group covers, sparse, groups x cells."""
+    """Return the part of each cell that each group covers.
+
+    Parameters
+    ----------
+    groups : Sequence[Cover]
+        The intervals of each group.
+    size : int
+        Number of cells.
+
+    Returns
+    -------
+    scipy sparse array, shape (groups, cells)
+        The parts.
+    """
     pieces = [cell_parts(cover) for cover in groups]
     parts = [piece.ends - piece.starts for piece in pieces]
     return _sparse_rows([piece.cells for piece in pieces], parts, size)
@@ -291,22 +400,55 @@ def coverage_rows(groups: Sequence[Cover], size: int) -> Any:
 def value_rows(
     attribute: Axis, groups: Sequence[Cover], given: FloatArray | None
 ) -> ValueRows:
-    """Return what records count with: `given`, or the middle of what is covered."""
+    """Return what records count with: given values, or the middle of what is covered.
+
+    Parameters
+    ----------
+    attribute : Axis
+        The cells.
+    groups : Sequence[Cover]
+        The intervals of each group.
+    given : ndarray of float64, optional
+        A value for each cell.
+
+    Returns
+    -------
+    ValueRows
+        What records count with.
+
+    Raises
+    ------
+    InputError
+        If the selection holds cells without a value.
+    """
     values = representatives(attribute) if given is None else given
     refuse_extras(attribute, groups)
     pieces = [cell_parts(cover) for cover in groups]
     if given is None and attribute.cuts is not None:
         cuts = np.array(attribute.cuts)
-        worth = [one.along(cuts, (one.starts + one.ends) / 2) for one in pieces]
-        least = [one.along(cuts, one.starts) for one in pieces]
-        most = [one.along(cuts, one.ends) for one in pieces]
+        worth = [piece.along(cuts, (piece.starts + piece.ends) / 2) for piece in pieces]
+        least = [piece.along(cuts, piece.starts) for piece in pieces]
+        most = [piece.along(cuts, piece.ends) for piece in pieces]
     else:
-        worth = least = most = [values[one.cells] for one in pieces]
+        worth = least = most = [values[piece.cells] for piece in pieces]
     return ValueRows(pieces, worth, least, most, attribute.size)
 
 
 def refuse_extras(attribute: Axis, groups: Sequence[Cover]) -> None:
-    """Refuse to select cells that have no value, and no place among the others."""
+    """Refuse to select cells that have no value, and no place among the others.
+
+    Parameters
+    ----------
+    attribute : Axis
+        The cells.
+    groups : Sequence[Cover]
+        The intervals of each group.
+
+    Raises
+    ------
+    InputError
+        If such a cell is selected.
+    """
     if any(cover[-1][1] > attribute.regular for cover in groups):
         raise InputError(
             f"the selection holds the cells {list(attribute.extras)} of "
@@ -320,7 +462,21 @@ def refuse_extras(attribute: Axis, groups: Sequence[Cover]) -> None:
 
 
 class ValueRows(NamedTuple):
-    """What records count with in each cell of each group, and the least and most."""
+    """What records count with in each cell of each group, and the least and most.
+
+    Attributes
+    ----------
+    pieces : list[CellParts]
+        The parts of cells of each group.
+    worth : list[ndarray of float64]
+        What a record counts with in each part.
+    least : list[ndarray of float64]
+        The least that it may count with.
+    most : list[ndarray of float64]
+        The most that it may count with.
+    size : int
+        Number of cells.
+    """
 
     pieces: list[CellParts]
     worth: list[FloatArray]
@@ -349,28 +505,56 @@ class ValueRows(NamedTuple):
         return low, np.array([one.max() for one in self.most])
 
     def rows(self, centre: FloatArray | float = 0.0, power: int = 1) -> Any:
-        """Return rows of the power of (value - centre) that records count with."""
+        """Return rows of the power of (value - centre) that records count with.
+
+        Parameters
+        ----------
+        centre : ndarray of float64 or float, default 0.0
+            What is taken off, for each group or for all.
+        power : int, default 1
+            The power.
+
+        Returns
+        -------
+        scipy sparse array
+            The rows, groups x cells.
+        """
         middle = np.broadcast_to(centre, len(self.pieces))
         pairs = zip(self.pieces, self.worth, middle, strict=True)
         return self._rows(
             [
-                (one.ends - one.starts) * (worth - at) ** power
-                for one, worth, at in pairs
+                (piece.ends - piece.starts) * (worth - at) ** power
+                for piece, worth, at in pairs
             ]
         )
 
     def ends(self, centre: FloatArray | float = 0.0, power: int = 1) -> tuple[Any, Any]:
-        """Return rows of the least and the largest of that power of a record."""
+        """Return rows of the least and the largest of that power of a record.
+
+        Parameters
+        ----------
+        centre : ndarray of float64 or float, default 0.0
+            What is taken off, for each group or for all.
+        power : int, default 1
+            The power, 1 or 2.
+
+        Returns
+        -------
+        least : scipy sparse array
+            The rows of the least.
+        largest : scipy sparse array
+            The rows of the largest.
+        """
         middle = np.broadcast_to(centre, len(self.pieces))
         low, high = [], []
-        for group, one in enumerate(self.pieces):
+        for group, piece in enumerate(self.pieces):
             below = self.least[group] - middle[group]
             above = self.most[group] - middle[group]
             if power == 2:
                 apart = np.maximum(np.maximum(below, -above), 0.0)
                 below, above = apart**2, np.maximum(below**2, above**2)
             # A record in a cell that is covered in part may count nothing.
-            whole = one.ends - one.starts >= 1.0
+            whole = piece.ends - piece.starts >= 1.0
             low.append(np.where(whole, below, np.minimum(below, 0.0)))
             high.append(np.where(whole, above, np.maximum(above, 0.0)))
         return self._rows(low), self._rows(high)
@@ -380,14 +564,37 @@ class ValueRows(NamedTuple):
 
 
 class CellParts(NamedTuple):
-    """Parts of cells along one axis: the cell, and from where to where."""
+    """Parts of cells along one axis: the cell, and from where to where.
+
+    Attributes
+    ----------
+    cells : ndarray of int64
+        The cells.
+    starts : ndarray of float64
+        Where each part begins.
+    ends : ndarray of float64
+        Where it ends.
+    """
 
     cells: IntArray
     starts: FloatArray
     ends: FloatArray
 
     def along(self, cuts: FloatArray, places: FloatArray) -> FloatArray:
-        """Return places inside the cells as values between edges."""
+        """Return places inside the cells as values between edges.
+
+        Parameters
+        ----------
+        cuts : ndarray of float64, shape (cells + 1,)
+            The edges.
+        places : ndarray of float64
+            A place in each part.
+
+        Returns
+        -------
+        ndarray of float64
+            The values.
+        """
         widths = cuts[self.cells + 1] - cuts[self.cells]
         return np.asarray(cuts[self.cells] + (places - self.cells) * widths)
 

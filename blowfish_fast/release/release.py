@@ -186,20 +186,35 @@ class Release(Tabular):
         of: Scope | None = None,
         together: bool = False,
     ) -> FloatArray:
-        """Return intervals that hold the answers too, shape (queries, 2).
+        """Return intervals that hold the answers too.
 
-        Each holds with at least `confidence`, over the noise; with `together`, all of
-        them do at once. Their centre is the answer before any fit, with a certificate
-        the published one; those of true counts are cut at 0.
+        Their centre is the answer before any fit, with a certificate the published one;
+        those of true counts are cut at 0.
 
         Parameters
         ----------
+        workload : Workload
+            The queries.
+        confidence : float, default 0.95
+            How surely each interval holds, over the noise.
         of : {"truth", "noise"}, optional
-            "truth": intervals that hold the true answers, or `IntervalError` with the
-            numbers of the queries for which that is not known; `interval_sentence` says
+            "truth": intervals that hold the true answers; `interval_sentence` says
             where a certificate knows it of a fraction of these queries. "noise": the
             true answer may lie outside where buckets are taken as even. None: truth if
             every query is granted it, else noise, with a `NoiseOnlyWarning`.
+        together : bool, default False
+            Whether all intervals hold at once.
+
+        Returns
+        -------
+        ndarray of float64, shape (queries, 2)
+            The lower and the upper end of each.
+
+        Raises
+        ------
+        IntervalError
+            If the truth was asked for and is not known; it has the numbers of the
+            queries.
         """
         self._check(workload)
         asked = as_confidence(confidence)
@@ -285,10 +300,23 @@ class Release(Tabular):
         return holds_truth(self._linear(), fresh, self._bias, workload)
 
     def interval_kind(self, workload: Workload, confidence: float = 0.95) -> Scope:
-        """Return what `intervals` hold by default: "truth", "certified" or "noise"."""
-        known = self._certificate_for(workload, confidence)
-        if known is not None:
-            return "truth" if known.per_query else "certified"
+        """Return what `intervals` hold by default.
+
+        Parameters
+        ----------
+        workload : Workload
+            The queries.
+        confidence : float, default 0.95
+            How surely an interval has to hold.
+
+        Returns
+        -------
+        "truth", "certified" or "noise"
+            What they hold.
+        """
+        certificate = self._certificate_for(workload, confidence)
+        if certificate is not None:
+            return "truth" if certificate.per_query else "certified"
         linear = self.interval_scope == "noise"
         return "truth" if linear and self.holds_truth(workload).all() else "noise"
 
@@ -298,11 +326,31 @@ class Release(Tabular):
         confidence: float = 0.95,
         workload: Workload | None = None,
     ) -> str:
-        """Say in words what intervals of a kind hold, or what is certified of them."""
+        """Say in words what intervals of a kind hold, or what is certified of them.
+
+        Parameters
+        ----------
+        kind : Scope
+            What they hold.
+        confidence : float, default 0.95
+            How surely.
+        workload : Workload, optional
+            The queries, where a certificate speaks of them.
+
+        Returns
+        -------
+        str
+            The sentence.
+
+        Raises
+        ------
+        InputError
+            If a certificate is asked about without its queries.
+        """
         if workload is not None and kind != "noise":
-            known = self._certificate_for(workload, confidence)
-            if known is not None:
-                return str(known)
+            certificate = self._certificate_for(workload, confidence)
+            if certificate is not None:
+                return str(certificate)
         if kind == "certified":
             raise InputError(
                 "a certificate speaks of the queries that it was bought for",
@@ -335,8 +383,8 @@ class Release(Tabular):
     @cached_property
     def _bias(self) -> Bias | None:
         strategy = self._linear().strategy
-        known = strategy.refuses_undetermined or not strategy.unbiased
-        return None if known else bias_of(self._linear())
+        needs_no_probe = strategy.refuses_undetermined or not strategy.unbiased
+        return None if needs_no_probe else bias_of(self._linear())
 
     @cached_property
     def _sums(self) -> dict[str, AnyArray]:
@@ -344,11 +392,11 @@ class Release(Tabular):
 
     def _answers(self, workload: Workload) -> AnyArray:
         """Return the answers; those next to a whole number are it, as totals are."""
-        found = workload.answer_again(self.estimate, self._sums)
+        answers = workload.answer_again(self.estimate, self._sums)
         if not self._rounding:
-            return found
-        whole = np.rint(found)
-        return np.where(np.abs(found - whole) <= self._rounding, whole, found)
+            return answers
+        whole = np.rint(answers)
+        return np.where(np.abs(answers - whole) <= self._rounding, whole, answers)
 
     @cached_property
     def _rounding(self) -> float:
@@ -380,7 +428,25 @@ class Release(Tabular):
     def cdf_intervals(
         self, confidence: float = 0.95, *, of: Scope | None = None
     ) -> FloatArray:
-        """Return an interval for each entry of `cdf`, as `intervals` does."""
+        """Return an interval for each entry of `cdf`, as `intervals` does.
+
+        Parameters
+        ----------
+        confidence : float, default 0.95
+            How surely each holds.
+        of : Scope, optional
+            What they have to hold; None for what is known.
+
+        Returns
+        -------
+        ndarray of float64, shape (cells, 2)
+            The intervals.
+
+        Raises
+        ------
+        IntervalError
+            If the truth was asked for, and is not known.
+        """
         check_ordered(self.domain, "cdf_intervals")
         bounds = cdf_bounds(*self._running_totals(confidence, of, at_once=False))
         return with_answers(bounds, self.cdf())
@@ -398,10 +464,29 @@ class Release(Tabular):
     def quantile_intervals(
         self, q: Any, confidence: float = 0.95, *, of: Scope | None = None
     ) -> AnyArray:
-        """Return an interval for each quantile, shape (..., 2).
+        """Return an interval for each quantile.
 
-        They hold together, from one band around all running totals. With edges, values;
-        otherwise the first and the last cell that may hold the quantile.
+        They hold together, from one band around all running totals.
+
+        Parameters
+        ----------
+        q : float or array-like of float
+            Parts from 0 to 1.
+        confidence : float, default 0.95
+            How surely they hold.
+        of : Scope, optional
+            What they have to hold; None for what is known.
+
+        Returns
+        -------
+        ndarray, shape (..., 2)
+            Values where there are edges; otherwise the first and the last cell that may
+            hold the quantile.
+
+        Raises
+        ------
+        IntervalError
+            If the truth was asked for, and is not known.
         """
         check_ordered(self.domain, "quantile_intervals")
         band = self._running_totals(confidence, of, at_once=True)
@@ -433,17 +518,47 @@ class Release(Tabular):
     ) -> Selection:
         """Select records by conditions on attributes, in values.
 
-        A condition on an attribute, by its name or number, is a ``slice(low, high)``,
-        half-open; a level, or a list of levels or slices; a date, a month or a range of
-        dates; a whole number where cells have width 1. Parts of a cell count in
-        proportion, as if its records were spread evenly.
+        A condition on an attribute is a ``slice(low, high)``, half-open; a level, or a
+        list of levels or slices; a date, a month or a range of dates; a whole number
+        where cells have width 1. Parts of a cell count in proportion, as if its records
+        were spread evenly.
+
+        Parameters
+        ----------
+        conditions : Mapping[object, object], optional
+            Conditions by attribute name or number.
+        **named : object
+            The same, by the attribute's name.
+
+        Returns
+        -------
+        Selection
+            The selection.
+
+        Raises
+        ------
+        InputError
+            If nothing is selected.
         """
         from .olap import Selection, join_conditions
 
         return Selection.of(self, join_conditions(conditions, named))
 
     def group_by(self, *names: str | int | Sequence[str | int], **bins: Any) -> Groups:
-        """Break all records down by attributes: ``where().group_by(...)`` in short."""
+        """Break all records down by attributes: ``where().group_by(...)`` in short.
+
+        Parameters
+        ----------
+        *names : str, int or sequence of these
+            Attributes that are broken down cell by cell.
+        **bins : object
+            Attributes with edges, levels, or a mapping from names to conditions.
+
+        Returns
+        -------
+        Groups
+            The groups.
+        """
         return self.where().group_by(*names, **bins)
 
     def sample(
@@ -452,8 +567,20 @@ class Release(Tabular):
         """Draw synthetic records, a column per attribute; free, as post-processing is.
 
         Values are uniform inside their cells: where they are whole numbers, such as
-        years of age, take their floor. By default `n` is the total of the estimate,
-        rounded, which is exact where the policy makes it public.
+        years of age, take their floor.
+
+        Parameters
+        ----------
+        n : int, optional
+            How many; the total of the estimate by default, rounded, which is exact
+            where the policy makes it public.
+        rng : int or numpy.random.Generator, optional
+            A seed or a generator.
+
+        Returns
+        -------
+        Table
+            The records.
         """
         from .synthetic import sample_records
 
@@ -523,23 +650,19 @@ class Release(Tabular):
         workload: Workload | None = None,
         disjoint: bool = False,
     ) -> CombinedRelease:
-        """Average releases of the same people, or add up those of different people.
+        """Average releases of the same people with the least variance; budgets add up.
 
         Parameters
         ----------
         *others : Release
-            Releases over the same cells under the same policy.
+            The other releases.
         workload : Workload, optional
-            An average has the least variance over it; by default over all cells.
-        disjoint : bool, default False
-            Your promise that nobody is in two of the releases. They are then added up,
-            and the sum costs the largest of their budgets. Otherwise they are averaged,
-            and budgets add up.
+            The queries whose variance is least; all cells by default.
 
         Returns
         -------
         CombinedRelease
-            An average, or a sum of different people.
+            The average.
         """
         if not disjoint:
             return combine([self, *others], workload)

@@ -105,7 +105,8 @@ class SeriesRelease(CombinedRelease):
 
         Returns
         -------
-        float64 (queries, 2)
+        ndarray of float64, shape (queries, 2)
+            The lower and the upper end of each.
         """
         check_scope(of)
         true = of != "noise" and bool(self.holds_truth(workload).all())

@@ -30,6 +30,25 @@ MEMBER = "cells.json"
 class SparseRelease(Release):
     """A list of cells whose noisy counts reached a public threshold.
 
+    Parameters
+    ----------
+    domain : Domain or WideDomain
+        All cells.
+    listed : ListedCells
+        The cells that were listed, with their noisy counts and the noise.
+    mechanism : str
+        The name of the mechanism.
+    guarantee : Guarantee
+        What is promised.
+    details : mapping
+        Public by-products of the mechanism.
+    version : str
+        The version of the package that made it.
+    units : int, default 1
+        Where each person counts once: parts of a person that were measured.
+    identity : str, default ''
+        Drawn with secure noise: the same noise has the same one.
+
     Attributes
     ----------
     threshold : int, or float where persons count once
@@ -189,17 +208,19 @@ class SparseRelease(Release):
         miss = 1.0 - as_confidence(confidence)
         keys = self._keys(cells)
         share = miss / max(keys.size, 1) if together else miss
-        known, noisy = self.listed.keys, self.listed.noisy
-        if known.size:
-            nearest = np.minimum(np.searchsorted(known, keys), known.size - 1)
-            found, counts = known[nearest] == keys, noisy[nearest]
+        listed_keys, noisy = self.listed.keys, self.listed.noisy
+        if listed_keys.size:
+            nearest = np.searchsorted(listed_keys, keys)
+            nearest = np.minimum(nearest, listed_keys.size - 1)
+            is_listed, counts = listed_keys[nearest] == keys, noisy[nearest]
         else:
-            found, counts = np.zeros(keys.size, dtype=np.bool_), np.zeros_like(keys)
+            is_listed = np.zeros(keys.size, dtype=np.bool_)
+            counts = np.zeros_like(keys)
         half = self._tail.half_width(share)
-        low, high = beforehand_bounds(counts, found, self.listed.threshold, half)
+        low, high = beforehand_bounds(counts, is_listed, self.listed.threshold, half)
         columns = cell_columns(self.domain, self._places(keys))
-        columns["listed"] = found
-        columns["count"] = self._in_persons(np.where(found, counts, 0))
+        columns["listed"] = is_listed
+        columns["count"] = self._in_persons(np.where(is_listed, counts, 0))
         columns["low"], columns["high"] = self._in_persons(low), self._in_persons(high)
         if not self.complete:
             behind = keys >= self.listed.told

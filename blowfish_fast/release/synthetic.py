@@ -56,9 +56,30 @@ def sample_records(
 ) -> Table:
     """Return records whose histogram is the estimate, rounded to whole records.
 
-    A column per attribute: values uniform inside cells between edges (dates to their
-    unit), levels, cell numbers. Missing values are missing; values outside are
+    There is a column per attribute: values uniform inside cells between edges (dates to
+    their unit), levels, cell numbers. Missing values are missing; values outside are
     infinite, just after the last edge for dates, "(outside)" among levels.
+
+    Parameters
+    ----------
+    domain : Domain
+        The cells.
+    estimate : ndarray of float64
+        Estimated cells.
+    count : int, optional
+        How many records; the total of the estimate by default.
+    rng : int or numpy.random.Generator, optional
+        A seed or a generator.
+
+    Returns
+    -------
+    Table
+        The records.
+
+    Raises
+    ------
+    SizeError
+        If there would be too many.
     """
     with malformed_as(InputError, "rng must be a whole number or a numpy Generator"):
         generator = as_generator(rng)
@@ -79,7 +100,25 @@ def sample_records(
 
 
 def record_count(total: float, count: Any) -> int:
-    """Read how many records are drawn; by default so many as the total says."""
+    """Read how many records are drawn.
+
+    Parameters
+    ----------
+    total : float
+        The total of the estimate, which is taken by default.
+    count : int or None
+        What was asked for.
+
+    Returns
+    -------
+    int
+        The number.
+
+    Raises
+    ------
+    SizeError
+        If there would be too many.
+    """
     records = max(round(total), 0) if count is None else as_whole(count, "n", 0)
     if records > MOST_RECORDS:
         raise SizeError(
@@ -93,6 +132,18 @@ def non_negative_shares(estimate: FloatArray, total: float) -> FloatArray:
     """Return the nearest cells, in least squares, without negatives and with a total.
 
     The estimate is scaled to `total` first where its own is positive. O(n log n).
+
+    Parameters
+    ----------
+    estimate : ndarray of float64, shape (n,)
+        Estimated cells.
+    total : float
+        What the cells add up to.
+
+    Returns
+    -------
+    ndarray of float64, shape (n,)
+        The cells.
     """
     own = float(estimate.sum())
     # Next to nothing would be scaled to infinity, and what rounding left to much.
@@ -100,8 +151,8 @@ def non_negative_shares(estimate: FloatArray, total: float) -> FloatArray:
     values = estimate * (total / own) if own > nothing else estimate
     ordered = np.sort(values)[::-1]
     excess = (np.cumsum(ordered) - total) / np.arange(1, ordered.size + 1)
-    kept = int(np.flatnonzero(ordered >= excess)[-1])
-    shares: FloatArray = np.maximum(values - excess[kept], 0.0)
+    last_positive = int(np.flatnonzero(ordered >= excess)[-1])
+    shares: FloatArray = np.maximum(values - excess[last_positive], 0.0)
     return shares
 
 
@@ -130,6 +181,20 @@ def round_counts(
     Pivotal sampling (Deville and Tille 1998) along a tree: neighbours pool the chances
     of one record more, one of them is decided, and the other goes on. Stretches of
     cells keep their totals but for a record or so. O(n).
+
+    Parameters
+    ----------
+    shares : ndarray of float64, shape (n,)
+        Shares of 0 or more.
+    total : int
+        What they add up to, a whole number.
+    generator : numpy.random.Generator
+        Decides.
+
+    Returns
+    -------
+    ndarray of int64, shape (n,)
+        Whole numbers.
     """
     whole = np.floor(shares)
     counts: IntArray = whole.astype(np.int64)
@@ -160,7 +225,22 @@ def round_counts(
 def draw_values(
     attribute: Axis, place: IntArray, generator: np.random.Generator
 ) -> AnyArray:
-    """Return values of one attribute, uniform inside their cells."""
+    """Return values of one attribute, uniform inside their cells.
+
+    Parameters
+    ----------
+    attribute : Axis
+        The cells.
+    place : ndarray of int64
+        The cell of each record.
+    generator : numpy.random.Generator
+        Draws the values.
+
+    Returns
+    -------
+    ndarray
+        The values.
+    """
     if attribute.levels is not None:
         levels = as_array(attribute.levels)
         if MISSING in attribute.extras:
@@ -197,8 +277,20 @@ def _numbers(attribute: Axis, place: IntArray, drawn: FloatArray) -> AnyArray:
 class FittedTables:
     """Tables without negatives, fitted when they are first asked for, and records.
 
-    Of each of the `tables` of a domain: `linear` gives it without bias, `information`
-    on its residuals is infinite where it is exact, a cell is off by its `deviation`.
+    Attributes
+    ----------
+    domain : Attributes
+        All attributes.
+    tables : tuple[AxisSet, ...]
+        The attributes of each table.
+    total : float
+        The number of records.
+    linear : Callable[[AxisSet], ndarray of float64]
+        Returns a table without bias.
+    information : Callable[[AxisSet], float]
+        Returns the information on a table's residuals; infinite where it is exact.
+    deviation : Callable[[AxisSet], float]
+        Returns by how much a cell of a table is off.
     """
 
     domain: Attributes
@@ -244,7 +336,20 @@ class FittedTables:
         return product
 
     def records(self, count: Any, generator: np.random.Generator) -> Table:
-        """Return synthetic records as values: uniform inside cells, levels, dates."""
+        """Return synthetic records as values: uniform inside cells, levels, dates.
+
+        Parameters
+        ----------
+        count : int or None
+            How many; the total by default.
+        generator : numpy.random.Generator
+            Draws them.
+
+        Returns
+        -------
+        Table
+            The records.
+        """
         cells = self.cells(count, generator)
         order = generator.permutation(cells.shape[1])
         return Table(
@@ -257,7 +362,20 @@ class FittedTables:
         )
 
     def cells(self, count: Any, generator: np.random.Generator) -> Cells:
-        """Return synthetic records as cell numbers, shape (attributes, records)."""
+        """Return synthetic records as cell numbers.
+
+        Parameters
+        ----------
+        count : int or None
+            How many; the total by default.
+        generator : numpy.random.Generator
+            Draws them.
+
+        Returns
+        -------
+        ndarray of int32, shape (attributes, records)
+            The cell numbers.
+        """
         records = record_count(self.total, count)
         columns = np.zeros((len(self.sizes), records), dtype=np.int32)
         if records == 0 or self.total <= 0:
@@ -267,9 +385,9 @@ class FittedTables:
         for axis, size in enumerate(self.sizes):
             if (axis,) not in self._known:
                 columns[axis] = generator.integers(0, size, records)
-        pairs = [one for one in self.tables if len(one) == 2]
+        pairs = [table for table in self.tables if len(table) == 2]
         share = records / self.total
-        goals = [self.table(one).reshape(-1) * share for one in pairs]
+        goals = [self.table(table).reshape(-1) * share for table in pairs]
         seed = int(generator.integers(2**62))
         kernels.exchange_records(columns, self.sizes, pairs, goals, SWEEPS, seed)
         return columns
@@ -357,7 +475,20 @@ class FittedTables:
         return drawn
 
     def count(self, cells: Cells, table: AxisSet) -> FloatArray:
-        """Return one table of records given as cell numbers."""
+        """Return one table of records given as cell numbers.
+
+        Parameters
+        ----------
+        cells : ndarray of int32, shape (attributes, records)
+            The records.
+        table : AxisSet
+            The attributes of the table.
+
+        Returns
+        -------
+        ndarray of float64
+            The counts.
+        """
         shape = [self.sizes[axis] for axis in table]
         counts = np.zeros(math.prod(shape), dtype=np.int64)
         kernels.count_tables(counts, cells, self.sizes, [table])
@@ -375,7 +506,20 @@ class FittedTables:
         return columns.astype(np.int32)
 
     def misplaced(self, tables: tuple[AxisSet, ...], cells: Cells) -> list[float]:
-        """Return how far tables of records lie from the fitted ones, as a share."""
+        """Return how far tables of records lie from the fitted ones, as a share.
+
+        Parameters
+        ----------
+        tables : tuple[AxisSet, ...]
+            The attributes of each table.
+        cells : ndarray of int32, shape (attributes, records)
+            The records.
+
+        Returns
+        -------
+        list[float]
+            The share of the records that lie elsewhere, by table.
+        """
         shares = []
         for table in tables:
             own = self.count(cells, table) / max(cells.shape[1], 1)

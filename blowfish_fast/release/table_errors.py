@@ -22,6 +22,23 @@ class TableErrors:
     Means by table are dominated by small tables, those by cell by large ones. A table
     whose error exceeds its counts is of use in larger groups only.
 
+    Attributes
+    ----------
+    kind : str
+        Which way of planning was chosen.
+    domain : object
+        All attributes.
+    tables : tuple[tuple[int, ...], ...]
+        The asked tables.
+    measured : tuple[tuple[int, ...], ...]
+        The tables that are measured.
+    variances : ndarray of float64, shape (tables,)
+        The variance of a cell of each asked table.
+    budget : str
+        What is spent, in words.
+    records : int, optional
+        How many records there are, where that is public.
+
     Examples
     --------
     >>> import blowfish_fast as bf
@@ -54,7 +71,9 @@ class TableErrors:
     def cells(self) -> IntArray:
         """Cells of each asked table."""
         sizes = self.domain.shape
-        return np.array([math.prod(sizes[axis] for axis in one) for one in self.tables])
+        return np.array(
+            [math.prod(sizes[axis] for axis in table) for table in self.tables]
+        )
 
     def by_ways(self) -> Table:
         """Return a row per number of attributes: tables, cells, errors, mean counts."""
@@ -79,9 +98,9 @@ class TableErrors:
 
     def to_table(self) -> Table:
         """Return a row per asked table: attributes, cells, error, mean count."""
-        names = (table_names(self.domain, one) for one in self.tables)
+        names = (table_names(self.domain, table) for table in self.tables)
         columns: dict[str, Any] = {
-            "table": as_array(tuple(" x ".join(map(str, one)) for one in names)),
+            "table": as_array(tuple(" x ".join(map(str, table)) for table in names)),
             "cells": self.cells,
             "rms_error": np.sqrt(self.variances),
         }

@@ -62,7 +62,25 @@ Kinds = dict[str, bool]
 class TablesRelease(Release):
     """Private contingency tables that agree with each other.
 
-    Tables beyond `asked` are answered where a measured table holds their attributes.
+    Tables beyond the asked ones are answered where a measured table holds their
+    attributes.
+
+    Parameters
+    ----------
+    domain : Domain or WideDomain
+        All attributes.
+    asked : tuple[AxisSet, ...]
+        The asked tables.
+    measurement : Measurement
+        What was measured.
+    guarantee : Guarantee
+        What is promised.
+    details : Mapping[str, object]
+        Public by-products of the mechanism.
+    version : str
+        The version of the package that made it.
+    identity : str, default ''
+        Drawn with secure noise: the same noise has the same one.
 
     Examples
     --------
@@ -181,8 +199,19 @@ class TablesRelease(Release):
     def fitted(self, *names: Any, whole: bool = False) -> Release:
         """Return one table without negative counts; biased, with the same intervals.
 
-        With `whole`, the tables of one set of synthetic records, so that all of them
-        agree exactly. What was measured decides it: a file gives the same ones again.
+        Parameters
+        ----------
+        *names : str or int
+            The attributes of the table.
+        whole : bool, default False
+            Whether the counts are those of one set of synthetic records, so that all
+            tables agree exactly. What was measured decides them: a file gives the same
+            ones again.
+
+        Returns
+        -------
+        Release
+            The table.
         """
         axes = self._axes(names)
         if not whole:
@@ -223,7 +252,7 @@ class TablesRelease(Release):
     def misplaced(self, records: Any) -> Table:
         """Return, per asked table, the share of records that its fit puts elsewhere."""
         shares = self._fitted.misplaced(self._asked, self._fitted.place(records))
-        names = as_array(tuple(" x ".join(map(str, one)) for one in self.asked))
+        names = as_array(tuple(" x ".join(map(str, table)) for table in self.asked))
         return Table({"table": names, "misplaced": np.array(shares)})
 
     def errors(self) -> TableErrors:
@@ -234,7 +263,7 @@ class TablesRelease(Release):
             domain=self.domain,
             tables=self._asked,
             measured=strategy.tables,
-            variances=np.array([self._deviation(one) ** 2 for one in self._asked]),
+            variances=np.array([self._deviation(table) ** 2 for table in self._asked]),
             budget=self.guarantee.spent,
             records=round(self._fitted.total),
         )
@@ -254,30 +283,46 @@ class TablesRelease(Release):
     ) -> None:
         """Write every asked table: a folder of CSV files, or one ``.xlsx``.
 
-        Beside the linear estimates stand those without negative counts (`fitted`) and
-        whole numbers that agree to the last record (`whole`), if asked; the contents
-        then say which share of the records they put elsewhere than the fitted ones.
-        `overwrite` replaces a workbook, or the files of a former export, and no others.
         Workbooks need the extra "excel".
+
+        Parameters
+        ----------
+        path : str or os.PathLike[str]
+            Where to; a name that ends with ``.xlsx`` is a workbook.
+        fitted : bool, default False
+            Whether counts without negatives stand beside the linear estimates.
+        whole : bool, default False
+            Whether whole numbers that agree to the last record do; the contents then
+            say which share of the records they put elsewhere than the fitted ones.
+        confidence : float, default 0.95
+            How surely the intervals hold.
+        overwrite : bool, default False
+            Whether a workbook, or the files of a former export, and no others are
+            replaced.
+
+        Raises
+        ------
+        InputError
+            If something is there that must not be replaced.
         """
         target, sure = Path(path), as_confidence(confidence)
         book = target.suffix.lower() == ".xlsx"
         refuse_former(target, "table", folder=not book, overwrite=overwrite)
         kinds = {"fitted": False} if fitted else {}
         kinds |= {"whole": True} if whole else {}
-        names = [_title(at, one) for at, one in enumerate(self.asked, 1)]
+        names = [_title(at, item) for at, item in enumerate(self.asked, 1)]
         if book:
-            names = ["contents", *(one[:LONGEST_TITLE] for one in names)]
+            names = ["contents", *(item[:LONGEST_TITLE] for item in names)]
             sheets = _contents(self, kinds, "sheet", names[1:], sure)
             paired = dict(zip(names, sheets, strict=True))
             write_workbook(target, paired, about=self._promise(sure))
             return
         target.mkdir(parents=True, exist_ok=True)
-        for one in former_files(target):
-            one.unlink(missing_ok=True)
+        for item in former_files(target):
+            item.unlink(missing_ok=True)
         promise = self._promise(sure) + "\n"
         (target / "promise.txt").write_text(promise, encoding="utf-8")
-        names = ["contents.csv", *(f"{one}.csv" for one in names)]
+        names = ["contents.csv", *(f"{item}.csv" for item in names)]
         tables = _contents(self, kinds, "file", names[1:], sure)
         for name, table in zip(names, tables, strict=True):
             write_csv(table, target / name)
@@ -295,7 +340,22 @@ class TablesRelease(Release):
         )
 
     def lines_of(self, table: tuple[Any, ...], kinds: Kinds, sure: float) -> Table:
-        """Return a line per cell of a table, with columns for the `kinds` of fits."""
+        """Return a line per cell of a table.
+
+        Parameters
+        ----------
+        table : tuple[object, ...]
+            The attributes.
+        kinds : Kinds
+            Columns of fits: their names, and whether they are whole numbers.
+        sure : float
+            How surely the intervals hold.
+
+        Returns
+        -------
+        Table
+            The lines.
+        """
         lines = self.table(*table).to_table(sure)
         columns = dict(lines)
         for name, whole in kinds.items():
@@ -306,7 +366,7 @@ class TablesRelease(Release):
         """Return one estimated answer per query, of tables or of one marginal."""
         if isinstance(workload, Tables):
             parts = map(self._linear_table, self._asked_of(workload))
-            return np.concatenate([one.reshape(-1) for one in parts])
+            return np.concatenate([part.reshape(-1) for part in parts])
         return self._over(workload).answer(workload)
 
     def intervals(
@@ -325,7 +385,12 @@ class TablesRelease(Release):
                 asked = math.nextafter(1.0 - (1.0 - asked) / workload.queries, 1.0)
             parts = map(self._release_of, self._asked_of(workload))
             return np.concatenate(
-                [one.intervals(Identity(one.domain), asked, of=of) for one in parts]
+                [
+                    table_release.intervals(
+                        Identity(table_release.domain), asked, of=of
+                    )
+                    for table_release in parts
+                ]
             )
         return self._over(workload).intervals(
             workload, confidence, of=of, together=together
@@ -341,8 +406,8 @@ class TablesRelease(Release):
         """Return the exact standard deviation of the noise in each answer."""
         if isinstance(workload, Tables):
             tables = self._asked_of(workload)
-            cells = [cell_count(self.domain.shape, one) for one in tables]
-            return np.repeat([self._deviation(one) for one in tables], cells)
+            cells = [cell_count(self.domain.shape, table) for table in tables]
+            return np.repeat([self._deviation(table) for table in tables], cells)
         return self._over(workload).standard_errors(workload)
 
     def _over(self, workload: Workload) -> Release:
@@ -367,7 +432,7 @@ class TablesRelease(Release):
         """Return plain data: domain, tables asked, guarantee, accuracy."""
         return {
             **self._facts(),
-            "tables": [list(one) for one in self._asked],
+            "tables": [list(table) for table in self._asked],
             "details": dict(self.details),
         }
 
@@ -447,7 +512,24 @@ def _contents(
 
 
 def refuse_former(path: Path, kind: str, *, folder: bool, overwrite: bool) -> None:
-    """Refuse to write over what is there, unless that is allowed."""
+    """Refuse to write over what is there, unless that is allowed.
+
+    Parameters
+    ----------
+    path : Path
+        Where to.
+    kind : str
+        What is written, for the message.
+    folder : bool
+        Whether it is a folder.
+    overwrite : bool
+        Whether a former export may be replaced.
+
+    Raises
+    ------
+    InputError
+        If something is there that must not be replaced.
+    """
     if path.exists() and (path.is_dir() != folder or not overwrite):
         raise InputError(
             f"{path} exists already; choose another name for the {kind}, or allow "

@@ -24,6 +24,13 @@ Kind = Literal["all_ranges", "prefixes", "identity", "total"]
 class Implicit(NamedTuple):
     """Every query of one kind over the cells between `edges`, bucket by bucket.
 
+    Attributes
+    ----------
+    kind : Kind
+        Which queries.
+    edges : ndarray of int64, shape (buckets + 1,)
+        Cell edges of the buckets, rising from 0.
+
     Examples
     --------
     >>> import blowfish_fast as bf
@@ -39,6 +46,17 @@ class Fractions(NamedTuple):
     """Ranges of buckets, first to last; both end buckets are covered in part.
 
     A range inside one bucket has ``first == last`` and uses `first_fraction`.
+
+    Attributes
+    ----------
+    first : ndarray of int64, shape (queries,)
+        The first bucket of each range.
+    first_fraction : ndarray of float64, shape (queries,)
+        How much of it is covered.
+    last : ndarray of int64, shape (queries,)
+        The last bucket.
+    last_fraction : ndarray of float64, shape (queries,)
+        How much of it is covered.
 
     Examples
     --------
@@ -56,10 +74,18 @@ class Fractions(NamedTuple):
 
 
 class Pieces(NamedTuple):
-    """Sparse rows: row r owns the pieces pointers[r] .. pointers[r + 1].
+    """Sparse rows: one value on each of some runs of buckets, 0 elsewhere.
 
-    A piece is a run of buckets [start, end) on which the row has one value; pieces of
-    a row are sorted and disjoint, and the row is 0 elsewhere.
+    Attributes
+    ----------
+    pointers : ndarray of int64, shape (rows + 1,)
+        Row r owns the pieces ``pointers[r]`` up to ``pointers[r + 1]``.
+    starts : ndarray of int64, shape (pieces,)
+        The first bucket of each piece; pieces of a row are sorted and disjoint.
+    ends : ndarray of int64, shape (pieces,)
+        The bucket after its last.
+    values : ndarray of float64, shape (pieces,)
+        The value on the piece.
 
     Examples
     --------
@@ -166,7 +192,19 @@ class Workload(ABC):
         return self._answer(_as_numbers(array))
 
     def answer_again(self, counts: FloatArray, sums: dict[str, AnyArray]) -> AnyArray:
-        """Answer counts that are asked repeatedly; `sums` keeps their running sums.
+        """Answer counts that are asked repeatedly.
+
+        Parameters
+        ----------
+        counts : ndarray of float64
+            Counts, in the domain's shape.
+        sums : dict[str, ndarray]
+            Where running sums of these counts are held from one call to the next.
+
+        Returns
+        -------
+        ndarray, shape (queries,)
+            The answers.
 
         Examples
         --------
@@ -254,37 +292,37 @@ class Union(Workload):
     def __init__(self, *parts: Workload) -> None:
         if not parts:
             raise WorkloadError("a union needs at least one workload", received="none")
-        for number, one in enumerate(parts):
-            if not isinstance(one, Workload):
+        for number, part in enumerate(parts):
+            if not isinstance(part, Workload):
                 raise WorkloadError(
                     f"each part must be a workload; part {number} is another thing",
-                    received=quoted(one),
+                    received=quoted(part),
                 )
-            if one.domain != parts[0].domain:
+            if part.domain != parts[0].domain:
                 raise DomainError(
                     "workloads that are asked together share one domain",
-                    received=f"{parts[0].domain!r} and {one.domain!r}",
+                    received=f"{parts[0].domain!r} and {part.domain!r}",
                 )
         super().__init__(parts[0].domain)
         self.parts: tuple[Workload, ...] = tuple(
             inner
-            for one in parts
-            for inner in (one.parts if isinstance(one, Union) else (one,))
+            for part in parts
+            for inner in (part.parts if isinstance(part, Union) else (part,))
         )
-        if not all(one.declared for one in parts):
+        if not all(part.declared for part in parts):
             self._as_sample()
 
     @property
     def queries(self) -> int:
         """Those of all parts."""
-        return sum(one.queries for one in self.parts)
+        return sum(part.queries for part in self.parts)
 
     def _pieces(self) -> int:
         # Listed, whatever formulas the parts have by themselves.
-        return sum(max(one._pieces(), one.queries) for one in self.parts)
+        return sum(max(part._pieces(), part.queries) for part in self.parts)
 
     def _answer(self, counts: AnyArray) -> AnyArray:
-        return np.concatenate([one.answer(counts) for one in self.parts])
+        return np.concatenate([part.answer(counts) for part in self.parts])
 
     def explicit_form(self, buckets: Buckets) -> Fractions | Pieces:
         """List the queries of every part: ranges if all are, else sparse rows."""
@@ -308,7 +346,7 @@ class Union(Workload):
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data, for JSON: the parts one by one."""
-        return self._plain_head() | {"parts": [one.to_dict() for one in self.parts]}
+        return self._plain_head() | {"parts": [part.to_dict() for part in self.parts]}
 
 
 def _plain(value: Any) -> Any:
@@ -333,7 +371,20 @@ def prefix_sums(counts: AnyArray) -> AnyArray:
 
 
 def on_a_line(domain: Domain, name: str) -> None:
-    """Refuse domains of several attributes where cells must be in one order."""
+    """Refuse domains of several attributes where cells must be in one order.
+
+    Parameters
+    ----------
+    domain : Domain
+        The domain.
+    name : str
+        Who asks, for the message.
+
+    Raises
+    ------
+    WorkloadError
+        If there are several attributes.
+    """
     if domain.ndim != 1:
         raise WorkloadError(
             f"{name} asks for one ordered attribute",
@@ -345,7 +396,19 @@ def on_a_line(domain: Domain, name: str) -> None:
 
 
 class RowMoments(NamedTuple):
-    """Sum, sum of squares, largest and least coefficient of each row."""
+    """Moments of the coefficients of each row.
+
+    Attributes
+    ----------
+    total : ndarray of float64, shape (rows,)
+        Their sum.
+    squares : ndarray of float64, shape (rows,)
+        The sum of their squares.
+    largest : ndarray of float64, shape (rows,)
+        The largest.
+    least : ndarray of float64, shape (rows,)
+        The least.
+    """
 
     total: FloatArray
     squares: FloatArray
@@ -354,7 +417,20 @@ class RowMoments(NamedTuple):
 
 
 def row_moments(form: Fractions | Pieces, buckets: int) -> RowMoments:
-    """Return the moments of every row over `buckets` columns, without a matrix."""
+    """Return the moments of every row, without a matrix.
+
+    Parameters
+    ----------
+    form : Fractions or Pieces
+        The rows.
+    buckets : int
+        Number of columns.
+
+    Returns
+    -------
+    RowMoments
+        The moments.
+    """
     if isinstance(form, Fractions):
         return _range_moments(form, buckets)
     rows = np.repeat(np.arange(form.pointers.size - 1), np.diff(form.pointers))
@@ -403,7 +479,22 @@ def _range_moments(form: Fractions, buckets: int) -> RowMoments:
 
 
 def form_matrix(form: Fractions | Pieces, buckets: int, *, most: int) -> Any:
-    """Return the rows of a form as a sparse matrix; None above `most` coefficients."""
+    """Return the rows of a form as a sparse matrix.
+
+    Parameters
+    ----------
+    form : Fractions or Pieces
+        The rows.
+    buckets : int
+        Number of columns.
+    most : int
+        How many coefficients may be held.
+
+    Returns
+    -------
+    scipy.sparse.csr_array or None
+        The matrix; None above `most` coefficients.
+    """
     from scipy import sparse
 
     pieces = as_pieces(form)
@@ -432,15 +523,19 @@ def as_pieces(form: Fractions | Pieces) -> Pieces:
     if covers_whole(form):
         runs = np.arange(form.first.size + 1)
         return Pieces(runs, form.first, form.last + 1, form.first_fraction)
-    one = form.first == form.last
-    last_fraction = np.where(one, form.first_fraction, form.last_fraction)
+    is_one_bucket = form.first == form.last
+    last_fraction = np.where(is_one_bucket, form.first_fraction, form.last_fraction)
     cut = form.first_fraction != 1.0, last_fraction != 1.0
     starts = np.stack([form.first, form.first + cut[0], form.last], axis=1)
     ends = np.stack([form.first + 1, form.last + 1 - cut[1], form.last + 1], axis=1)
-    values = np.stack([form.first_fraction, np.ones(one.size), last_fraction], axis=1)
-    kept = np.stack([cut[0], starts[:, 1] < ends[:, 1], cut[1] & ~one], axis=1)
-    pointers = np.concatenate([[0], np.cumsum(kept.sum(axis=1))]).astype(np.int64)
-    return Pieces(pointers, starts[kept], ends[kept], values[kept])
+    values = np.stack(
+        [form.first_fraction, np.ones(is_one_bucket.size), last_fraction], axis=1
+    )
+    is_piece = np.stack(
+        [cut[0], starts[:, 1] < ends[:, 1], cut[1] & ~is_one_bucket], axis=1
+    )
+    pointers = np.concatenate([[0], np.cumsum(is_piece.sum(axis=1))]).astype(np.int64)
+    return Pieces(pointers, starts[is_piece], ends[is_piece], values[is_piece])
 
 
 def query_count(count: Any) -> int:

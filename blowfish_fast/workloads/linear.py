@@ -80,6 +80,13 @@ class Total(Workload):
 class Linear(Workload):
     """One query per row of a sparse or dense matrix over the cells, in C order.
 
+    Parameters
+    ----------
+    domain : Domain
+        The cells.
+    matrix : array-like or scipy sparse array, shape (queries, cells)
+        Finite coefficients.
+
     Examples
     --------
     >>> from blowfish_fast import Domain
@@ -140,7 +147,12 @@ class Linear(Workload):
 class Sum(Workload):
     """The single query that adds up a weight for every record, by its cell.
 
-    `weights` are finite, of the domain's shape or flat in C order, and may be negative.
+    Parameters
+    ----------
+    domain : Domain
+        The cells.
+    weights : array-like of float
+        Finite weights, of the domain's shape or flat in C order; they may be negative.
 
     Examples
     --------
@@ -177,7 +189,14 @@ class Sum(Workload):
 
 
 class Marginals(Workload):
-    """The marginal table over `axes`, by number or name, in the domain's C order.
+    """The marginal table over some attributes, in the domain's C order.
+
+    Parameters
+    ----------
+    domain : Domain
+        The cells.
+    axes : int, str or sequence of these
+        The attributes, by number or name.
 
     Examples
     --------
@@ -236,7 +255,20 @@ class Marginals(Workload):
 
 
 def check_coefficients(values: FloatArray, name: str) -> None:
-    """Refuse what is not finite, or whose squares and sums would not be."""
+    """Refuse what is not finite, or whose squares and sums would not be.
+
+    Parameters
+    ----------
+    values : ndarray of float64
+        Coefficients.
+    name : str
+        What the caller calls them, for the message.
+
+    Raises
+    ------
+    WorkloadError
+        If one is not finite, or too large.
+    """
     if not np.isfinite(values).all():
         raise WorkloadError(f"{name} must be finite; found NaN or infinity")
     largest = float(np.abs(values).max(initial=0.0))

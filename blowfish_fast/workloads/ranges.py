@@ -31,6 +31,15 @@ class Ranges(Workload):
 
     0 <= start < end <= cells holds for each.
 
+    Parameters
+    ----------
+    domain : Domain
+        One ordered attribute.
+    starts : array-like of int, shape (queries,)
+        The first cell of each range.
+    ends : array-like of int, shape (queries,)
+        The cell after its last.
+
     Examples
     --------
     >>> from blowfish_fast import Domain
@@ -100,7 +109,22 @@ class Ranges(Workload):
 
     @classmethod
     def random(cls, domain: Domain, count: int, *, rng: RandomLike) -> Self:
-        """Draw ranges between two uniform cells, both inclusive."""
+        """Draw ranges between two uniform cells, both inclusive.
+
+        Parameters
+        ----------
+        domain : Domain
+            One ordered attribute.
+        count : int
+            How many.
+        rng : RandomLike
+            A seed or a generator.
+
+        Returns
+        -------
+        Self
+            The ranges.
+        """
         generator = as_generator(rng)
         ends = generator.integers(0, domain.size, size=(2, query_count(count)))
         ends.sort(axis=0)
@@ -113,8 +137,24 @@ class Ranges(Workload):
         """Draw ranges that crowd around five random centres, as DAWA was evaluated.
 
         A query reaches out to both sides of its centre by the absolute values of two
-        normal numbers, of standard deviation 256 (`large`: 1024) on 4096 cells and in
-        proportion on other domains. Ranges are cut at the domain's ends.
+        normal numbers. Ranges are cut at the domain's ends.
+
+        Parameters
+        ----------
+        domain : Domain
+            One ordered attribute.
+        count : int
+            How many.
+        rng : RandomLike
+            A seed or a generator.
+        large : bool, default False
+            The standard deviation is 256 on 4096 cells, 1024 if large, and in
+            proportion on other domains.
+
+        Returns
+        -------
+        Self
+            The ranges.
         """
         generator = as_generator(rng)
         cells, queries = domain.size, query_count(count)
@@ -200,15 +240,19 @@ class AllRanges(Workload):
 
 
 class Rectangles(Workload):
-    """Half-open boxes [start, end) with one interval per attribute.
+    """Half-open boxes [low, high) with one interval per attribute.
+
+    Each row has 0 <= low < high <= cells on each axis. A fraction of a cell counts in
+    proportion, as if its records were spread evenly.
 
     Parameters
     ----------
     domain : Domain
-        The cells that are counted.
-    starts, ends : (queries, attributes) array_like
-        The corners of each box, with 0 <= start < end <= cells along each attribute. A
-        fraction of a cell counts in proportion, as if its records were spread evenly.
+        The grid.
+    starts : array-like, shape (queries, axes)
+        Lower corners, in cells.
+    ends : array-like, shape (queries, axes)
+        Upper corners, in cells.
 
     Examples
     --------
@@ -286,7 +330,22 @@ class Rectangles(Workload):
 
     @classmethod
     def random(cls, domain: Domain, count: int, *, rng: RandomLike) -> Self:
-        """Draw rectangles between two uniform cells per axis, both inclusive."""
+        """Draw rectangles between two uniform cells per axis, both inclusive.
+
+        Parameters
+        ----------
+        domain : Domain
+            The grid.
+        count : int
+            How many.
+        rng : RandomLike
+            A seed or a generator.
+
+        Returns
+        -------
+        Self
+            The rectangles.
+        """
         generator = as_generator(rng)
         corners = np.stack(
             [
@@ -302,7 +361,29 @@ class Rectangles(Workload):
     def of_shape(
         cls, domain: Domain, shape: Sequence[int], count: int, *, rng: RandomLike
     ) -> Self:
-        """Place rectangles of a given shape uniformly in the domain."""
+        """Place rectangles of a given shape uniformly in the domain.
+
+        Parameters
+        ----------
+        domain : Domain
+            The grid.
+        shape : Sequence[int]
+            Cells of each side.
+        count : int
+            How many.
+        rng : RandomLike
+            A seed or a generator.
+
+        Returns
+        -------
+        Self
+            The rectangles.
+
+        Raises
+        ------
+        WorkloadError
+            If the shape does not fit the domain.
+        """
         sides = np.atleast_1d(as_integers(shape, "shape"))
         if sides.shape != (domain.ndim,) or (sides < 1).any():
             raise WorkloadError(
@@ -323,7 +404,24 @@ class Rectangles(Workload):
 def rectangle_pieces(
     domain: Domain, lows: FloatArray, highs: FloatArray, buckets: Buckets
 ) -> Pieces:
-    """Cut boxes into runs of buckets; along a curve only their outlines are visited."""
+    """Cut boxes into runs of buckets; along a curve only their outlines are visited.
+
+    Parameters
+    ----------
+    domain : Domain
+        The grid.
+    lows : ndarray of float64, shape (queries, axes)
+        Lower corners, in cells.
+    highs : ndarray of float64, shape (queries, axes)
+        Upper corners, in cells.
+    buckets : Buckets
+        The buckets.
+
+    Returns
+    -------
+    Pieces
+        The runs.
+    """
     if buckets.order is not None and not buckets.curve:
         boxes = kernels.bucket_boxes(buckets.order, buckets.edges, domain.shape)
         if boxes is not None:
@@ -352,6 +450,20 @@ def _corners(corners: Any, domain: Domain, name: str) -> FloatArray:
 
 def random_boxes(domain: Domain, queries: int, rng: RandomLike) -> Workload:
     """Return random ranges of one attribute, or random rectangles of several.
+
+    Parameters
+    ----------
+    domain : Domain
+        The cells.
+    queries : int
+        How many.
+    rng : RandomLike
+        A seed or a generator.
+
+    Returns
+    -------
+    Workload
+        The workload.
 
     Examples
     --------

@@ -27,10 +27,19 @@ MOST_TABLES = 2**16
 class Tables(Workload):
     """Contingency tables (marginals) over several sets of attributes.
 
-    `tables` lists sets of attributes, by name or number; `ways` asks for all tables of
-    1, 2, ... `ways` attributes. `weights`, one positive number per table, say how much
-    its error counts when the noise is planned. Over a `WideDomain` only `Contingency`
-    publishes them.
+    Over a `WideDomain` only `Contingency` publishes them.
+
+    Parameters
+    ----------
+    domain : Domain or WideDomain
+        All attributes.
+    tables : iterable, optional
+        Sets of attributes, by name or number.
+    ways : int, optional
+        Asks for all tables of 1, 2, ... `ways` attributes instead.
+    weights : sequence of float, optional
+        One positive number per table: how much its error counts when the noise is
+        planned.
 
     Examples
     --------
@@ -84,12 +93,12 @@ class Tables(Workload):
     def shapes(self) -> tuple[tuple[int, ...], ...]:
         """Cells along each attribute, table by table."""
         sizes = self.domain.shape
-        return tuple(tuple(sizes[axis] for axis in one) for one in self.tables)
+        return tuple(tuple(sizes[axis] for axis in table) for table in self.tables)
 
     @property
     def queries(self) -> int:
         """One per cell of every table."""
-        return sum(math.prod(one) for one in self.shapes)
+        return sum(math.prod(shape) for shape in self.shapes)
 
     def _pieces(self) -> int:
         return len(self.tables) * int(self.domain.size)
@@ -119,7 +128,7 @@ class Tables(Workload):
                 received=f"a domain of {self.domain.size:,} cells",
                 way_out="Publish them with Contingency, or ask a marginal",
             )
-        return Union(*(Marginals(self.domain, one) for one in self.tables))
+        return Union(*(Marginals(self.domain, table) for table in self.tables))
 
     def _answer(self, counts: AnyArray) -> AnyArray:
         return self._parts()._answer(counts)
@@ -138,16 +147,47 @@ class Tables(Workload):
 
 
 def table_names(domain: Attributes, table: Iterable[int]) -> tuple[Any, ...]:
-    """Return the attributes of a table, named; numbered where they have no name."""
+    """Return the attributes of a table, named; numbered where they have no name.
+
+    Parameters
+    ----------
+    domain : Attributes
+        All attributes.
+    table : Iterable[int]
+        The attributes of the table, by number.
+
+    Returns
+    -------
+    tuple[object, ...]
+        Names and numbers.
+    """
     named = ((axis, domain.names[axis]) for axis in table)
     return tuple(axis if name is None else name for axis, name in named)
 
 
 def places_of(workload: Any, domain: Attributes) -> tuple[int, ...]:
-    """Return which attributes of a domain a workload is over; refuse others."""
+    """Return which attributes of a domain a workload is over; refuse others.
+
+    Parameters
+    ----------
+    workload : Workload
+        The workload.
+    domain : Attributes
+        All attributes.
+
+    Returns
+    -------
+    tuple[int, ...]
+        The numbers of the attributes.
+
+    Raises
+    ------
+    DomainError
+        If it is over others, or in another order.
+    """
     attributes = getattr(getattr(workload, "domain", None), "attributes", ())
     own = domain.attributes
-    axes = [own.index(one) for one in attributes if one in own]
+    axes = [own.index(attribute) for attribute in attributes if attribute in own]
     if not axes or len(axes) != len(attributes) or axes != sorted(axes):
         raise DomainError(
             "ask a workload over the attributes of one table, in their order",
@@ -166,7 +206,7 @@ def _all_tables(domain: Attributes, ways: Any) -> tuple[tuple[int, ...], ...]:
         )
     sizes = range(1, most + 1)
     _refuse_many(sum(math.comb(domain.ndim, size) for size in sizes))
-    return tuple(one for k in sizes for one in combinations(range(domain.ndim), k))
+    return tuple(table for k in sizes for table in combinations(range(domain.ndim), k))
 
 
 def _named_tables(domain: Attributes, tables: Any) -> tuple[tuple[int, ...], ...]:
@@ -181,15 +221,15 @@ def _named_tables(domain: Attributes, tables: Any) -> tuple[tuple[int, ...], ...
     _refuse_many(len(named))
     if not named:
         raise WorkloadError("ask for at least one table", received="none")
-    found = tuple(tuple(sorted(domain.axes(one))) for one in named)
-    if len(set(found)) < len(found):
-        twice = next(one for one in found if found.count(one) > 1)
+    axis_sets = tuple(tuple(sorted(domain.axes(table))) for table in named)
+    if len(set(axis_sets)) < len(axis_sets):
+        twice = next(table for table in axis_sets if axis_sets.count(table) > 1)
         raise WorkloadError(
             "name each table once",
             received=f"{table_names(domain, twice)} twice",
             way_out="Give it a larger weight instead",
         )
-    return found
+    return axis_sets
 
 
 def _refuse_many(count: int) -> None:
@@ -202,11 +242,11 @@ def _refuse_many(count: int) -> None:
 
 
 def _refuse_large(domain: Attributes, tables: Iterable[tuple[int, ...]]) -> None:
-    for one in tables:
-        cells = math.prod(domain.shape[axis] for axis in one)
+    for table in tables:
+        cells = math.prod(domain.shape[axis] for axis in table)
         if cells > LARGEST_DOMAIN:
             raise DomainError(
                 f"a table holds at most 2^28 = {LARGEST_DOMAIN:,} cells",
-                received=f"{table_names(domain, one)} with {cells:,}",
+                received=f"{table_names(domain, table)} with {cells:,}",
                 way_out="Use coarser cells for one of its attributes",
             )

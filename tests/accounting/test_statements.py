@@ -7,11 +7,11 @@ from fractions import Fraction
 import pytest
 
 import blowfish_fast as bf
-from blowfish_fast.accounting.journal import Charge, Standing
+from blowfish_fast.accounting.journal import BudgetStanding, Charge
 from blowfish_fast.accounting.statements import Entry, Preview
 from blowfish_fast.errors import LedgerError
 
-STANDING = Standing(10**9, 2 * 10**8, 1)
+STANDING = BudgetStanding(10**9, 2 * 10**8, 1)
 
 
 def test_a_preview_says_cost_and_rest():

@@ -28,7 +28,17 @@ COUNTS = "counts, one per line, or the rows of a map"
 
 
 class DataSet(NamedTuple):
-    """Counts and where they come from; `origin` is empty for the set itself."""
+    """Counts and where they come from.
+
+    Attributes
+    ----------
+    name : str
+        The name of the set.
+    counts : ndarray of int64
+        The counts.
+    origin : str
+        Where they come from; empty for the set itself.
+    """
 
     name: str
     counts: IntArray
@@ -41,7 +51,27 @@ class DataSet(NamedTuple):
 
 
 def data_set(need: str, data: Path | None, max_cells: int | None = None) -> DataSet:
-    """Return the set of a name such as ``1d/steps``, at most so many cells per axis."""
+    """Return the set of a name such as ``1d/steps``.
+
+    Parameters
+    ----------
+    need : str
+        The name.
+    data : Path or None
+        The folder; None for generated sets.
+    max_cells : int, optional
+        At most so many cells per axis.
+
+    Returns
+    -------
+    DataSet
+        The set.
+
+    Raises
+    ------
+    InputError
+        If there is no such set.
+    """
     folder, _, name = need.partition("/")
     sides = SIDES.get(folder, (0,))
     if data is not None:
@@ -62,23 +92,36 @@ def sets_in(data: Path | None) -> list[str]:
     if data is None:
         return [f"{kind}/{name}" for kind in SIDES for name in DENSITIES]
     paths = [path for kind in ("", *SIDES) for path in sorted((data / kind).glob("*"))]
-    found = [
+    files = [
         (path.with_suffix("") if path.suffix == ".npy" else path).relative_to(data)
         for path in paths
         if path.suffix in (".npy", ".csv")
     ]
-    if not found:
+    if not files:
         raise InputError(
             "a data folder holds counts, as .npy or .csv, in itself or in its folders "
             "1d and 2d",
             received=f"{data}, which holds none",
             way_out="Save counts there, or leave --data out for generated data",
         )
-    return [one.as_posix() for one in found]
+    return [file.as_posix() for file in files]
 
 
 def sum_cells(counts: IntArray, shape: tuple[int, ...]) -> IntArray:
-    """Sum neighbours so that at most `shape` cells remain; nothing is made finer."""
+    """Sum neighbours so that at most `shape` cells remain; nothing is made finer.
+
+    Parameters
+    ----------
+    counts : ndarray of int64
+        The counts.
+    shape : tuple[int, ...]
+        The most cells of each axis.
+
+    Returns
+    -------
+    ndarray of int64
+        The sums.
+    """
     for axis, cells in enumerate(shape):
         if counts.shape[axis] > cells:
             starts = np.linspace(0, counts.shape[axis], cells + 1).astype(np.int64)
@@ -87,7 +130,20 @@ def sum_cells(counts: IntArray, shape: tuple[int, ...]) -> IntArray:
 
 
 def check_data(data: Path | None, needs: Iterable[str]) -> None:
-    """Refuse a folder that is not there or holds no such sets, before any work."""
+    """Refuse a folder that is not there or holds no such sets, before any work.
+
+    Parameters
+    ----------
+    data : Path or None
+        The folder; None for generated sets.
+    needs : Iterable[str]
+        The names of the sets.
+
+    Raises
+    ------
+    InputError
+        If the folder or a set is missing.
+    """
     if data is None:
         return
     if not data.is_dir():
@@ -96,7 +152,7 @@ def check_data(data: Path | None, needs: Iterable[str]) -> None:
             ".npy or .csv, or leave --data out for generated data"
         )
     files = [_file(need, data) for need in needs]
-    missing = [str(one.relative_to(data)) for one in files if not one.is_file()]
+    missing = [str(file.relative_to(data)) for file in files if not file.is_file()]
     if missing:
         raise InputError(
             f"the data folder {data} lacks {', '.join(missing)}; add them, or leave "
@@ -107,7 +163,20 @@ def check_data(data: Path | None, needs: Iterable[str]) -> None:
 
 
 def fingerprint(data: Path | None, needs: Iterable[str]) -> str:
-    """Return what tells one version of the data from another."""
+    """Return what tells one version of the data from another.
+
+    Parameters
+    ----------
+    data : Path or None
+        The folder; None for generated sets.
+    needs : Iterable[str]
+        The names of the sets.
+
+    Returns
+    -------
+    str
+        The fingerprint.
+    """
     if data is None:
         return "generated"
     digest = hashlib.sha256()
@@ -121,7 +190,25 @@ def _file(need: str, data: Path) -> Path:
 
 
 def read_set(need: str, data: Path) -> IntArray:
-    """Return the counts of a set in a folder; refused where they are none."""
+    """Return the counts of a set in a folder; refused where they are none.
+
+    Parameters
+    ----------
+    need : str
+        The name of the set.
+    data : Path
+        The folder.
+
+    Returns
+    -------
+    ndarray of int64
+        The counts.
+
+    Raises
+    ------
+    InputError
+        If the file holds something else.
+    """
     path = _file(need, data)
     if path.suffix == ".npy":
         array = loaded_array(path, COUNTS)

@@ -41,9 +41,18 @@ MOST_TRIALS = 10**6
 
 @dataclass(frozen=True)
 class Settings:
-    """What a run was asked for; all chance comes from `seed`, and `quick` is short.
+    """What a run was asked for.
 
-    `data` is a folder with ``1d/*.npy`` and ``2d/*.npy``, None for generated stand-ins.
+    Attributes
+    ----------
+    trials : int
+        How often everything is repeated.
+    seed : int
+        All chance comes from it.
+    data : Path, optional
+        A folder with ``1d/*.npy`` and ``2d/*.npy``; None for generated stand-ins.
+    quick : bool, default False
+        Whether the run is a short one.
     """
 
     trials: int
@@ -67,7 +76,15 @@ class Settings:
 
 @dataclass(frozen=True)
 class Task:
-    """A piece of work of its own: a key that names it, and plain arguments."""
+    """A piece of work of its own.
+
+    Attributes
+    ----------
+    key : str
+        A text that names it.
+    arguments : Mapping[str, object], optional
+        Plain arguments.
+    """
 
     key: str
     arguments: Mapping[str, Any] = field(default_factory=dict)
@@ -75,7 +92,15 @@ class Task:
 
 @dataclass(frozen=True)
 class PaperVerdict:
-    """Whether the paper's claim held, and by how much."""
+    """Whether the paper's claim held, and by how much.
+
+    Attributes
+    ----------
+    outcome : Outcome
+        Whether it held.
+    by : str
+        By how much, in words.
+    """
 
     outcome: Outcome
     by: str
@@ -88,7 +113,16 @@ class PaperVerdict:
 class Summary:
     """A table to print and, where a paper made a claim, the verdict beneath it.
 
-    `lines` hold one value per column; None is an empty cell.
+    Attributes
+    ----------
+    columns : Sequence[str]
+        The names of the columns.
+    lines : Sequence[Sequence[Value]]
+        One value per column in each line; None is an empty cell.
+    verdict : PaperVerdict, optional
+        The verdict, if any.
+    notes : Sequence[str], default ()
+        Sentences beneath the table.
     """
 
     columns: Sequence[str]
@@ -136,19 +170,66 @@ class Experiment(ABC):
 
     @abstractmethod
     def run(self, task: Task, settings: Settings) -> list[Row]:
-        """Do one task, in whatever process, and return its rows."""
+        """Do one task, in whatever process, and return its rows.
+
+        Parameters
+        ----------
+        task : Task
+            The task.
+        settings : Settings
+            What was asked for.
+
+        Returns
+        -------
+        list[Row]
+            Flat rows.
+        """
 
     @abstractmethod
     def summary(self, rows: Sequence[Row], settings: Settings) -> Summary:
-        """Return the table and the verdict."""
+        """Return the table and the verdict.
+
+        Parameters
+        ----------
+        rows : Sequence[Row]
+            All rows of the run.
+        settings : Settings
+            What was asked for.
+
+        Returns
+        -------
+        Summary
+            The summary.
+        """
 
     @abstractmethod
     def draw(self, rows: Sequence[Row], figure: FigureBase) -> None:
-        """Draw on an empty figure; the claim is written beneath it by others."""
+        """Draw on an empty figure; the claim is written beneath it by others.
+
+        Parameters
+        ----------
+        rows : Sequence[Row]
+            All rows of the run.
+        figure : FigureBase
+            The figure.
+        """
 
 
 def seed_of(settings: Settings, *words: object) -> int:
-    """Return a 63-bit seed of these words; tasks that share words share the seed."""
+    """Return a 63-bit seed of these words; tasks that share words share the seed.
+
+    Parameters
+    ----------
+    settings : Settings
+        What was asked for.
+    *words : object
+        What the seed depends on besides the settings.
+
+    Returns
+    -------
+    int
+        The seed.
+    """
     text = "\x1f".join(str(word) for word in (settings.seed, *words))
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big") >> 1
 
@@ -159,18 +240,48 @@ Key = tuple[Value, ...]
 def values_by(
     rows: Iterable[Row], *columns: str, value: str = "error"
 ) -> dict[Key, list[float]]:
-    """Collect the numbers under `value` by columns; rows without one are left out."""
-    found: dict[Key, list[float]] = {}
+    """Collect the numbers under `value` by columns; rows without one are left out.
+
+    Parameters
+    ----------
+    rows : Iterable[Row]
+        The rows.
+    *columns : str
+        The columns that make a key.
+    value : str, default 'error'
+        The column with the number.
+
+    Returns
+    -------
+    dict[Key, list[float]]
+        The numbers of each key.
+    """
+    numbers_by_key: dict[Key, list[float]] = {}
     for row in rows:
         number = row.get(value)
         if isinstance(number, int | float) and not isinstance(number, bool):
             key = tuple(row.get(column) for column in columns)
-            found.setdefault(key, []).append(float(number))
-    return found
+            numbers_by_key.setdefault(key, []).append(float(number))
+    return numbers_by_key
 
 
 def means(rows: Iterable[Row], *columns: str, value: str = "error") -> dict[Key, float]:
-    """Return the mean of `value` by the given columns."""
+    """Return the mean of `value` by the given columns.
+
+    Parameters
+    ----------
+    rows : Iterable[Row]
+        The rows.
+    *columns : str
+        The columns that make a key.
+    value : str, default 'error'
+        The column with the number.
+
+    Returns
+    -------
+    dict[Key, float]
+        The mean of each key.
+    """
     return {
         key: math.fsum(numbers) / len(numbers)
         for key, numbers in values_by(rows, *columns, value=value).items()
@@ -178,7 +289,20 @@ def means(rows: Iterable[Row], *columns: str, value: str = "error") -> dict[Key,
 
 
 def distinct(rows: Iterable[Row], column: str) -> list[Value]:
-    """Return the values of a column in the order in which they are met."""
+    """Return the values of a column in the order in which they are met.
+
+    Parameters
+    ----------
+    rows : Iterable[Row]
+        The rows.
+    column : str
+        The column.
+
+    Returns
+    -------
+    list[Value]
+        The values.
+    """
     return list(dict.fromkeys(row.get(column) for row in rows))
 
 

@@ -202,7 +202,28 @@ def release_errors(
     *,
     lost: Callable[[AnyArray], AnyArray] = np.abs,
 ) -> list[Row]:
-    """Return mean losses per query, a release per seed, or one row with a refusal."""
+    """Return mean losses per query, a release per seed, or one row with a refusal.
+
+    Parameters
+    ----------
+    label : str
+        The name of the method in the rows.
+    build : Callable[[], Mechanism]
+        Makes the mechanism.
+    workload : Workload
+        The queries.
+    counts : array-like
+        The true counts.
+    seeds : Iterable[int]
+        A seed for each release.
+    lost : Callable[[ndarray], ndarray], default np.abs
+        The loss of an error.
+
+    Returns
+    -------
+    list[Row]
+        The rows.
+    """
     truth = workload.answer(counts)
     rows: list[Row] = []
     try:

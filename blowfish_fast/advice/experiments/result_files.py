@@ -27,7 +27,15 @@ EMPTY = "-"
 
 
 def write_csv(path: Path, rows: Sequence[Row]) -> None:
-    """Write rows under the columns that any of them has; None is an empty cell."""
+    """Write rows under the columns that any of them has; None is an empty cell.
+
+    Parameters
+    ----------
+    path : Path
+        Where to.
+    rows : Sequence[Row]
+        The rows.
+    """
     columns = list(dict.fromkeys(name for row in rows for name in row))
     text = io.StringIO(newline="")
     writer = csv.DictWriter(text, columns, restval="", lineterminator="\n")
@@ -43,7 +51,26 @@ def write_figure(
     rows: Sequence[Row],
     summary: Summary,
 ) -> None:
-    """Draw the experiment above its title, the paper's claim and the verdict."""
+    """Draw the experiment above its title, the paper's claim and the verdict.
+
+    Parameters
+    ----------
+    path : Path
+        Where to.
+    experiment : Experiment
+        The experiment.
+    settings : Settings
+        What was asked for.
+    rows : Sequence[Row]
+        All rows of the run.
+    summary : Summary
+        Their summary.
+
+    Raises
+    ------
+    MissingExtraError
+        If matplotlib is not installed.
+    """
     require("matplotlib", extra="plot", purpose="Drawing an experiment")
     from matplotlib.figure import Figure
 
@@ -79,7 +106,21 @@ def write_summary(
     summary: Summary,
     picture: Path | None,
 ) -> None:
-    """Write claim, protocol, table and verdict as Markdown, beside the figure."""
+    """Write claim, protocol, table and verdict as Markdown, beside the figure.
+
+    Parameters
+    ----------
+    path : Path
+        Where to.
+    experiment : Experiment
+        The experiment.
+    settings : Settings
+        What was asked for.
+    summary : Summary
+        The summary of the rows.
+    picture : Path or None
+        The file of the figure, if there is one.
+    """
     parts = [f"# {experiment.title}"]
     if experiment.claim:
         parts.append(f"**The paper:** {experiment.claim}")
@@ -92,7 +133,22 @@ def write_summary(
 def summary_paragraphs(
     experiment: Experiment, settings: Settings, summary: Summary
 ) -> list[str]:
-    """Return verdict, protocol, table and notes as paragraphs of Markdown."""
+    """Return verdict, protocol, table and notes as paragraphs of Markdown.
+
+    Parameters
+    ----------
+    experiment : Experiment
+        The experiment.
+    settings : Settings
+        What was asked for.
+    summary : Summary
+        The summary of the rows.
+
+    Returns
+    -------
+    list[str]
+        The paragraphs.
+    """
     verdict = verdict_line(summary, settings)
     return [
         *([f"**Here:** {verdict}"] if verdict else []),
@@ -103,7 +159,20 @@ def summary_paragraphs(
 
 
 def verdict_line(summary: Summary, settings: Settings) -> str:
-    """Return the verdict, if any, with a warning where the data are not the paper's."""
+    """Return the verdict, if any, with a warning where the data are not the paper's.
+
+    Parameters
+    ----------
+    summary : Summary
+        The summary of the rows.
+    settings : Settings
+        What was asked for.
+
+    Returns
+    -------
+    str
+        The line; empty without a verdict.
+    """
     if summary.verdict is None:
         return ""
     if settings.quick:
@@ -167,22 +236,38 @@ def with_errors(
     """Return a summary whose numbers carry standard errors, and how sure it is.
 
     Both come from the bootstrap over trials, of which there must be three.
+
+    Parameters
+    ----------
+    experiment : Experiment
+        The experiment.
+    rows : Sequence[Row]
+        All rows of the run.
+    settings : Settings
+        What was asked for.
+    summary : Summary
+        Their summary.
+
+    Returns
+    -------
+    Summary
+        The summary; the same one with fewer trials.
     """
     by_trial: dict[tuple[Value, Value], list[Row]] = {}
     for row in rows:
         # A sample of queries is a part of chance as well.
         by_trial.setdefault((row.get("sample"), row.get("trial")), []).append(row)
     always = [
-        row for (_, trial), one in by_trial.items() if trial is None for row in one
+        row for (_, trial), item in by_trial.items() if trial is None for row in item
     ]
-    trials = [one for (_, trial), one in by_trial.items() if trial is not None]
+    trials = [item for (_, trial), item in by_trial.items() if trial is not None]
     if len(trials) < 3:
         return summary
     generator = np.random.default_rng(settings.seed)
     drawn = []
     for _ in range(DRAWS):
         taken = generator.integers(0, len(trials), len(trials))
-        again = [row for one in taken for row in trials[one]]
+        again = [row for item in taken for row in trials[item]]
         drawn.append(experiment.summary([*again, *always], settings))
     lines = [
         [_with_error(value, place, column, drawn) for column, value in enumerate(line)]
@@ -190,7 +275,7 @@ def with_errors(
     ]
     verdict = summary.verdict
     if verdict is not None:
-        outcomes = [one.verdict.outcome for one in drawn if one.verdict is not None]
+        outcomes = [item.verdict.outcome for item in drawn if item.verdict is not None]
         kept = outcomes.count(verdict.outcome)
         sure = f"{verdict.by}; so judged in {kept} of {DRAWS} redrawings of the trials"
         verdict = replace(verdict, by=sure)
@@ -218,7 +303,23 @@ def grouped_bars(
     at: Key = (),
     label: str = "mean error",
 ) -> None:
-    """Draw bars on a logarithmic scale, found by `at`, place and method."""
+    """Draw bars on a logarithmic scale.
+
+    Parameters
+    ----------
+    axes : Axes
+        Where to.
+    found : Mapping[Key, float]
+        The heights, by `at`, place and method.
+    places : Sequence[Value]
+        The places of the groups.
+    methods : Sequence[Value]
+        The bars of a group.
+    at : Key, default ()
+        The beginning of the keys.
+    label : str, default 'mean error'
+        The label of the vertical axis.
+    """
     width = 0.8 / max(len(methods), 1)
     for number, method in enumerate(methods):
         heights = [found.get((*at, place, method)) for place in places]
@@ -238,7 +339,17 @@ def grouped_bars(
 
 
 def legend_above(figure: FigureBase, axes: Axes, *, columns: int = 5) -> None:
-    """Name, above all panels, what is drawn in each of them."""
+    """Name, above all panels, what is drawn in each of them.
+
+    Parameters
+    ----------
+    figure : FigureBase
+        The figure.
+    axes : Axes
+        A panel that holds everything.
+    columns : int, default 5
+        The most columns of the legend.
+    """
     handles, labels = axes.get_legend_handles_labels()
     if labels:
         figure.legend(

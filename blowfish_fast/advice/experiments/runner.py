@@ -32,7 +32,21 @@ SECONDS_BETWEEN_FILES = 2.0
 
 @dataclass(frozen=True)
 class Finished:
-    """What a run left: rows, their summary, and the files."""
+    """What a run left: rows, their summary, and the files.
+
+    Attributes
+    ----------
+    experiment : Experiment
+        The experiment.
+    settings : Settings
+        What was asked for.
+    rows : list[Row]
+        All rows.
+    summary : Summary
+        Their summary.
+    files : tuple[Path, ...]
+        What was written.
+    """
 
     experiment: Experiment
     settings: Settings
@@ -53,12 +67,32 @@ def settings_for(
 ) -> Settings:
     """Return the settings that the words ask for.
 
-    Without `trials` the paper's number is taken, one in the short form. Without `seed`
-    the run that is in the folder goes on; a new run draws one and writes it down.
+    Parameters
+    ----------
+    experiment : Experiment
+        The experiment.
+    out : Path
+        The folder of the results.
+    trials : int, optional
+        How often; the paper's number by default, one in the short form.
+    seed : int, optional
+        Where chance begins. Without it the run that is in the folder goes on; a new run
+        draws one and writes it down.
+    data : Path, optional
+        A folder of data sets; None for generated ones.
+    quick : bool, default False
+        Whether the run is a short one.
+    anew : bool, default False
+        Whether an earlier run in the folder is left out of account.
+
+    Returns
+    -------
+    Settings
+        The settings.
     """
     if seed is None:
-        kept = {} if anew else journal_header(_journal_path(experiment, out))
-        seed = int(kept.get("seed", secrets.randbits(32)))
+        header = {} if anew else journal_header(_journal_path(experiment, out))
+        seed = int(header.get("seed", secrets.randbits(32)))
     if trials is None:
         trials = experiment.quick_trials if quick else experiment.trials
     return Settings(trials=trials, seed=seed, data=data, quick=quick)
@@ -77,8 +111,33 @@ def run_experiment(
     """Do all tasks that are not done yet, then write CSV, figure, words.
 
     The experiment is pickled for other processes, so its class stands in a module.
-    `progress` gets tasks done, tasks in all and the last key. `anew` discards what an
-    earlier run has left in the folder; `figure` needs the extra ``plot``.
+
+    Parameters
+    ----------
+    experiment : Experiment
+        The experiment.
+    settings : Settings
+        What is asked for.
+    out : Path
+        The folder of the results.
+    processes : int, default 1
+        How many processes work.
+    progress : Progress, optional
+        Gets tasks done, tasks in all and the last key.
+    anew : bool, default False
+        Whether what an earlier run has left in the folder is discarded.
+    figure : bool, default True
+        Whether a figure is drawn, which needs the extra ``plot``.
+
+    Returns
+    -------
+    Finished
+        What the run left.
+
+    Raises
+    ------
+    InputError
+        If data are missing, or the folder holds a run of other settings.
     """
     if processes < 1:
         raise InputError(f"processes must be at least 1; received {processes}")
@@ -116,7 +175,22 @@ def run_experiment(
 
 
 def work(experiment: Experiment, task: Task, settings: Settings) -> list[Row]:
-    """Do one task; every row says that its noise was seeded."""
+    """Do one task; every row says that its noise was seeded.
+
+    Parameters
+    ----------
+    experiment : Experiment
+        The experiment.
+    task : Task
+        The task.
+    settings : Settings
+        What was asked for.
+
+    Returns
+    -------
+    list[Row]
+        The rows.
+    """
     rows = experiment.run(task, settings)
     return [{**row, "private": False} for row in rows]
 
@@ -176,9 +250,18 @@ def _rows(journal: TaskJournal, tasks: Sequence[Task]) -> list[Row]:
 class TaskJournal:
     """Finished tasks on disk, so that an interrupted run goes on where it was.
 
-    The first line is the `header` of settings, each other one ``{"task": key, "rows":
-    [...]}``. A journal of other settings is refused unless `anew` discards it. A line
-    is forced to the disk in one piece; one that was cut off is dropped when it is read.
+    The first line is the header of settings, each other one ``{"task": key, "rows":
+    [...]}``. A line is forced to the disk in one piece; one that was cut off is dropped
+    when it is read.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    header : Mapping[str, object]
+        The settings. A journal of other settings is refused.
+    anew : bool
+        Whether an earlier journal is discarded.
     """
 
     def __init__(self, path: Path, header: Mapping[str, Any], *, anew: bool) -> None:
@@ -191,7 +274,15 @@ class TaskJournal:
             path.write_text(json.dumps(self.header) + "\n")
 
     def add(self, key: str, rows: Sequence[Row]) -> None:
-        """Append one finished task."""
+        """Append one finished task.
+
+        Parameters
+        ----------
+        key : str
+            Its key.
+        rows : Sequence[Row]
+            Its rows.
+        """
         self.done[key] = list(rows)
         line = json.dumps({"task": key, "rows": self.done[key]}) + "\n"
         with self.path.open("ab", buffering=0) as file:

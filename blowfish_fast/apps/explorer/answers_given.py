@@ -11,7 +11,7 @@ import numpy as np
 from blowfish_fast._support.typing import FloatArray, IntArray
 from blowfish_fast.accounting.statements import Entry
 from blowfish_fast.errors import IntervalError
-from blowfish_fast.measure.budgets import Budget, Paid
+from blowfish_fast.measure.budgets import Budget, HasBudget
 from blowfish_fast.release.grants import Scope, shown_counts
 from blowfish_fast.release.guarantee import odds_sentence
 from blowfish_fast.release.release import Release
@@ -26,7 +26,7 @@ CONFIDENCE = 0.95
 
 
 @dataclass(frozen=True)
-class Answer(Paid):
+class Answer(HasBudget):
     """One answered question.
 
     `values` has one number per bin (of the question's shape), stretch, box or quantile;

@@ -2,6 +2,8 @@
 
 A connection is opened when it is first needed, and once more if it was lost. What goes
 wrong there is said without the database's words: they could quote records.
+
+    question --layout--> one GROUP BY, compiled once --> cells that hold records, counts
 """
 
 from __future__ import annotations
@@ -306,13 +308,13 @@ class _PreparedQuery:
 
 def _query(backend: Any, layout: Layout) -> CellQuery:
     """Return the query of a question; the records of persons are bounded first."""
-    columns, spec = [_cell_column(one) for one in layout.axes], layout.table
+    columns, spec = [_cell_column(axis) for axis in layout.axes], layout.table
     table = _table(backend, spec.source or spec.name)
     if spec.person is None:
         return CellQuery(table, columns)
     bound = Bound.stated(spec.at_most, "records", spec.person)
-    kept = bounded_table(table, RecordKeys(spec.person, spec.record), bound)
-    return CellQuery(kept.table, columns, kept.weight, kept.keys)
+    bounded = bounded_table(table, RecordKeys(spec.person, spec.record), bound)
+    return CellQuery(bounded.table, columns, bounded.weight, bounded.keys)
 
 
 def _cell_column(axis: AxisBins) -> CellColumn:
@@ -348,10 +350,10 @@ def _table(backend: Any, name: str) -> Any:
         return backend.table(name)
     schema, inside = _places(backend)[name]
     # In two parts: by itself a schema with a dot would be read as two.
-    found = backend.table(inside, database=(backend.current_catalog, schema))
-    own = {
-        one: found[one].cast(ibis_module().dtype("string", nullable=kind.nullable))
-        for one, kind in found.schema().items()
+    table = backend.table(inside, database=(backend.current_catalog, schema))
+    as_text = {
+        name: table[name].cast(ibis_module().dtype("string", nullable=kind.nullable))
+        for name, kind in table.schema().items()
         if kind.is_unknown()
     }
-    return found.mutate(**own) if own else found
+    return table.mutate(**as_text) if as_text else table

@@ -19,6 +19,7 @@ from blowfish_fast.workloads import AllRanges, Identity, Workload
 from .estimator import Estimator
 
 POINTS_AT_ONCE = 2**14
+"""Points whose distances to all centres are held at the same time."""
 
 
 @dataclass(repr=False, eq=False)

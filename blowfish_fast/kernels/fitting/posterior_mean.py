@@ -32,7 +32,10 @@ SAMPLE = 1 << 15
 # Totals are clipped here, in median widths, while the prior is fitted: it bounds the
 # number of components by 64 whatever the totals.
 LARGEST = 2.0**60
-LEAST_EXPONENT, LEAST_TOP_EXPONENT = -2, 4
+# Means of the exponentials are powers of two of the median width, from this one on ...
+LEAST_EXPONENT = -2
+# ... at least up to this one, however small the totals are.
+LEAST_TOP_EXPONENT = 4
 
 
 @kernel

@@ -95,7 +95,22 @@ class _Steered(Randomness):
 def exact_law(
     selector: Any, counts: IntArray, **terms: Unpack[ChoiceTerms]
 ) -> Law | None:
-    """Return the probability of every choice; None if the selector draws noise."""
+    """Return the probability of every choice; None if the selector draws noise.
+
+    Parameters
+    ----------
+    selector : Selector
+        What chooses.
+    counts : ndarray of int64, shape (cells,)
+        True counts.
+    **terms : ChoiceTerms
+        The policy and the epsilon under which it chooses.
+
+    Returns
+    -------
+    dict or None
+        The probability of each choice.
+    """
     law: Law = {}
     try:
         for choice, steering in _leaves(selector, counts, terms):
@@ -115,10 +130,27 @@ def path_log_ratio(
     generator: np.random.Generator,
     **terms: Unpack[ChoiceTerms],
 ) -> float | None:
-    """Return the log of how much likelier one side makes a random run; None as above.
+    """Return the log of how much likelier one side makes a random run.
 
     A path is drawn on the first side and repeated on the second, which need not be
-    enumerated; infinite if it cannot take that path.
+    enumerated.
+
+    Parameters
+    ----------
+    selector : Selector
+        What chooses.
+    sides : tuple[ndarray of int64, ndarray of int64]
+        Counts on either side of an edge.
+    generator : numpy.random.Generator
+        Draws the path; for audits only.
+    **terms : ChoiceTerms
+        The policy and the epsilon under which it chooses.
+
+    Returns
+    -------
+    float or None
+        The log ratio; infinite if the second side cannot take that path, None if the
+        selector draws noise.
     """
     met: list[_Steering] = []
     for counts in sides:
@@ -151,7 +183,26 @@ def select_many(
     rng: Randomness,
     **terms: Unpack[ChoiceTerms],
 ) -> Counter[Hashable]:
-    """Return how often each `public_key` is chosen in `draws` independent choices."""
+    """Return how often each `public_key` is chosen in many independent choices.
+
+    Parameters
+    ----------
+    selector : Selector
+        What chooses.
+    counts : ndarray of int64, shape (cells,)
+        True counts.
+    draws : int
+        How many choices.
+    rng : Randomness
+        The source of all noise.
+    **terms : ChoiceTerms
+        The policy and the epsilon under which it chooses.
+
+    Returns
+    -------
+    Counter
+        The number of draws of each key.
+    """
     own = getattr(selector, "select_many", None)
     made = None if own is None else own(counts, draws=draws, rng=rng, **terms)
     if made is None:
@@ -171,7 +222,26 @@ def sample_choices(
     rng: Randomness,
     **terms: Unpack[ChoiceTerms],
 ) -> Counter[Hashable] | None:
-    """Return how often each choice is made in `samples` runs; None as above."""
+    """Return how often each choice is made in many runs, by the tree of decisions.
+
+    Parameters
+    ----------
+    selector : Selector
+        What chooses.
+    counts : ndarray of int64, shape (cells,)
+        True counts.
+    samples : int
+        How many runs.
+    rng : Randomness
+        The source of all noise.
+    **terms : ChoiceTerms
+        The policy and the epsilon under which it chooses.
+
+    Returns
+    -------
+    Counter or None
+        The number of runs of each choice; None if the selector draws noise.
+    """
     made: Counter[Hashable] = Counter()
     runs: dict[tuple[int, ...], int] = {(): samples}
 

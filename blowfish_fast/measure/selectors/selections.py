@@ -82,13 +82,43 @@ class ByCost(ABC):
         """Return how far one edge moves a cost, at most; 0 without edges."""
 
     def rate(self, policy: Policy, epsilon: Fraction) -> Fraction:
-        """Return how fast weights fall with costs: Lemma EC2."""
+        """Return how fast weights fall with costs: Lemma EC2.
+
+        Parameters
+        ----------
+        policy : Policy
+            The policy, without constraints.
+        epsilon : Fraction
+            What the choice may use.
+
+        Returns
+        -------
+        Fraction
+            The rate.
+        """
         return epsilon / (2 * self.sensitivity(policy))
 
     def select(
         self, counts: IntArray, *, policy: Policy, epsilon: Fraction, rng: Randomness
     ) -> int:
-        """Return the number of a candidate; the cheapest if no edge moves a cost."""
+        """Return the number of a candidate; the cheapest if no edge moves a cost.
+
+        Parameters
+        ----------
+        counts : ndarray of int64, shape (cells,)
+            True counts.
+        policy : Policy
+            The policy, without constraints.
+        epsilon : Fraction
+            What the choice may use.
+        rng : Randomness
+            The source of all noise.
+
+        Returns
+        -------
+        int
+            The number of the candidate.
+        """
         costs = self.costs(counts)
         if self.sensitivity(policy) == 0:
             return int(costs.argmin())
@@ -171,7 +201,17 @@ def running_sums(terms: FloatArray) -> FloatArray:
 
 
 class Runs(NamedTuple):
-    """One query: whole coefficients on runs [start, end) of cells in C order."""
+    """One query: whole coefficients on runs [start, end) of cells in C order.
+
+    Attributes
+    ----------
+    starts : ndarray of int64, shape (runs,)
+        The first cell of each run.
+    ends : ndarray of int64, shape (runs,)
+        The cell after its last.
+    values : ndarray of int64, shape (runs,)
+        The coefficients.
+    """
 
     starts: IntArray
     ends: IntArray
@@ -230,7 +270,25 @@ class WorstQuery(ByCost):
         self._asked = np.zeros(workload.queries, dtype=np.bool_)
 
     def against(self, answers: FloatArray, asked: BoolArray) -> Self:
-        """Return the same choice against estimated answers, among queries not asked."""
+        """Return the same choice against estimated answers, among queries not asked.
+
+        Parameters
+        ----------
+        answers : ndarray of float64, shape (queries,)
+            Estimated answers.
+        asked : ndarray of bool, shape (queries,)
+            Which queries were asked before.
+
+        Returns
+        -------
+        Self
+            The choice.
+
+        Raises
+        ------
+        InputError
+            If every query has been asked.
+        """
         if asked.all():
             raise InputError("every query has been asked; make fewer rounds")
         other = copy.copy(self)
@@ -295,7 +353,24 @@ class NoisyComparison(ABC):
     def select(
         self, counts: IntArray, *, policy: Policy, epsilon: Fraction, rng: Randomness
     ) -> Any:
-        """Return one choice: the only one of `select_many` with one draw."""
+        """Return one choice: the only one of `select_many` with one draw.
+
+        Parameters
+        ----------
+        counts : ndarray of int64, shape (cells,)
+            True counts.
+        policy : Policy
+            The policy, without constraints.
+        epsilon : Fraction
+            What the choice may use.
+        rng : Randomness
+            The source of all noise.
+
+        Returns
+        -------
+        object
+            The choice.
+        """
         many = self.select_many(
             counts, policy=policy, epsilon=epsilon, draws=1, rng=rng
         )
@@ -311,15 +386,41 @@ class NoisyComparison(ABC):
         draws: int,
         rng: Randomness,
     ) -> Counter[Any]:
-        """Return how often each choice is made in `draws` independent choices."""
+        """Return how often each choice is made in many independent choices.
+
+        Parameters
+        ----------
+        counts : ndarray of int64, shape (cells,)
+            True counts.
+        policy : Policy
+            The policy, without constraints.
+        epsilon : Fraction
+            What one choice may use.
+        draws : int
+            How many choices.
+        rng : Randomness
+            The source of all noise.
+
+        Returns
+        -------
+        Counter
+            The number of draws of each choice.
+        """
 
 
 class ScatterTest(NoisyComparison):
     """Say whether what rectangles cannot make even exceeds a part of all records.
 
-    All is public: `level_weights`, in [0, 1], of a bucket of 2^i by 2^j cells; `price`,
-    the cost of a bucket in records; `threshold`, the part of all records, in [0, 1/4],
-    above which data count as scattered.
+    All parameters are public.
+
+    Parameters
+    ----------
+    level_weights : list[list[float]]
+        Item [i][j], from 0 to 1, is the weight of a bucket of 2^i by 2^j cells.
+    price : float
+        Cost of a bucket, in records.
+    threshold : float
+        The part of all records, from 0 to 1/4, above which data count as scattered.
 
     Notes
     -----
@@ -352,7 +453,20 @@ class ScatterTest(NoisyComparison):
         self.threshold = min(max(round(threshold * ONE), 0), ONE // 4)
 
     def statistic(self, counts: IntArray, shape: tuple[int, ...]) -> int:
-        """Return V - threshold N in units of 2^-18 records, before any noise."""
+        """Return V - threshold N in units of 2^-18 records, before any noise.
+
+        Parameters
+        ----------
+        counts : ndarray of int64, shape (cells,)
+            True counts.
+        shape : tuple[int, ...]
+            Rows and columns of the grid.
+
+        Returns
+        -------
+        int
+            The statistic.
+        """
         cut = kernels.counts_within(counts)
         price = kernels.price_within(self.price, counts.size)
         least = kernels.least_even_cost(
@@ -372,7 +486,27 @@ class ScatterTest(NoisyComparison):
         return max(ONE // 4 + self.threshold, 3 * ONE // 4 - self.threshold)
 
     def scale(self, policy: Policy, epsilon: Fraction) -> tuple[int, int]:
-        """Return numerator and denominator of the noise's scale, rounded up."""
+        """Return numerator and denominator of the noise's scale, rounded up.
+
+        Parameters
+        ----------
+        policy : Policy
+            The policy, without constraints.
+        epsilon : Fraction
+            What the choice may use.
+
+        Returns
+        -------
+        numerator : int
+            The numerator.
+        denominator : int
+            The denominator.
+
+        Raises
+        ------
+        EpsilonError
+            If epsilon is too small to draw noise for.
+        """
         bits = 0
         while bits < MOST_BITS and epsilon * 2**bits < 2**30:
             bits += 1

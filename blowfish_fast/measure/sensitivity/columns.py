@@ -35,8 +35,18 @@ ROUNDS = 16
 class Columns(NamedTuple):
     """A workload by columns: one for each class of cells that it treats alike.
 
-    `labels` names the class of each cell; None when every cell is its own. Values are
-    off by at most `roundings` times 2^-53 of their size.
+    Attributes
+    ----------
+    labels : ndarray of int64 or None, shape (cells,)
+        The class of each cell; None when every cell is its own.
+    pointers : ndarray of int64, shape (classes + 1,)
+        Where the entries of each column begin.
+    rows : ndarray of int64, shape (entries,)
+        The query of each entry.
+    values : ndarray of float64, shape (entries,)
+        The coefficients.
+    roundings : int
+        Values are off by at most so many times 2^-53 of their size.
     """
 
     labels: IntArray | None
@@ -110,14 +120,40 @@ def workload_columns(workload: Workload) -> Columns:
 
 
 def longest_column(columns: Columns, cells: IntArray) -> Change:
-    """Return the largest change when a record of some of the cells vanishes."""
+    """Return the largest change when a record of some of the cells vanishes.
+
+    Parameters
+    ----------
+    columns : Columns
+        The workload.
+    cells : ndarray of int64
+        The cells.
+
+    Returns
+    -------
+    Change
+        The change.
+    """
     classes = cells if columns.labels is None else columns.labels[cells]
     longest = float(columns.lengths()[classes].max())
     return Change(columns.round_up(longest), True, "the longest column")
 
 
 def column_moves(policy: Policy, columns: Columns) -> Change:
-    """Return the largest difference of two columns along an edge: Lemma SE10."""
+    """Return the largest difference of two columns along an edge: Lemma SE10.
+
+    Parameters
+    ----------
+    policy : Policy
+        The policy, without constraints.
+    columns : Columns
+        The workload.
+
+    Returns
+    -------
+    Change
+        The change; a bound where an exact search would take too long.
+    """
     quotient, merged = _on_classes(policy, columns)
     try:
         part = _furthest(quotient, merged)
@@ -186,7 +222,7 @@ def _furthest(policy: Policy, columns: Columns) -> Change:
         )
     if policy.edge_count > MOST_EDGES:
         raise SizeError(f"{policy.edge_count:,} edges are too many to compare")
-    found, left = 0.0, MOST_WORK
+    largest, left = 0.0, MOST_WORK
     for chunk in policy.edges():
         cells = chunk[(chunk != ABSENT).all(axis=1)]
         seen = kernels.furthest_in_pairs(
@@ -194,26 +230,38 @@ def _furthest(policy: Policy, columns: Columns) -> Change:
             lengths,
             np.ascontiguousarray(cells[:, 0]),
             np.ascontiguousarray(cells[:, 1]),
-            at_least=found,
+            at_least=largest,
             budget=left,
         )
-        found, left = seen.largest, left - seen.work
-        if seen.ceiling > found:
-            return _as_change(found, seen.ceiling, "edge by edge")
-    return Change(found, True, "edge by edge")
+        largest, left = seen.largest, left - seen.work
+        if seen.ceiling > largest:
+            return _as_change(largest, seen.ceiling, "edge by edge")
+    return Change(largest, True, "edge by edge")
 
 
-def _as_change(found: float, ceiling: float, how: str) -> Change:
-    if ceiling > found:
+def _as_change(largest: float, ceiling: float, how: str) -> Change:
+    if ceiling > largest:
         return Change(ceiling, False, f"{how}, as far as they were compared")
-    return Change(found, True, how)
+    return Change(largest, True, how)
 
 
 class Slabs(NamedTuple):
     """A grid cut along the sides of all rectangles.
 
-    Rectangles hold the slabs `first` to `last` along each axis, both inclusive, the two
-    end slabs by the given parts, those between whole.
+    Attributes
+    ----------
+    cuts : list[ndarray of int64]
+        Where each axis is cut.
+    first : ndarray of int64, shape (rectangles, axes)
+        The first slab of each rectangle along each axis.
+    last : ndarray of int64, shape (rectangles, axes)
+        The last one, inclusive; slabs between are held whole.
+    first_part : ndarray of float64, shape (rectangles, axes)
+        Which part of the first slab is held.
+    last_part : ndarray of float64, shape (rectangles, axes)
+        Which part of the last slab is held.
+    roundings : int
+        Parts are off by at most so many times 2^-53.
     """
 
     cuts: list[IntArray]
@@ -274,7 +322,20 @@ def cut_grid(workload: Rectangles) -> Slabs:
 
 
 def rectangles_over(workload: Rectangles, cells: BoolArray) -> Change:
-    """Return the largest change when a record of some of the cells vanishes."""
+    """Return the largest change when a record of some of the cells vanishes.
+
+    Parameters
+    ----------
+    workload : Rectangles
+        The rectangles.
+    cells : ndarray of bool, shape (cells,)
+        Which cells.
+
+    Returns
+    -------
+    Change
+        The change.
+    """
     how = "the most rectangles over one cell"
     slabs = cut_grid(workload)
     if workload.whole_cells and cells.all():
@@ -290,7 +351,20 @@ def rectangles_over(workload: Rectangles, cells: BoolArray) -> Change:
 
 
 def rectangle_moves(policy: Policy, workload: Rectangles) -> Change:
-    """Return the largest change when a record moves from cell to cell: Lemma SE9."""
+    """Return the largest change when a record moves from cell to cell: Lemma SE9.
+
+    Parameters
+    ----------
+    policy : Policy
+        The policy, without constraints.
+    workload : Rectangles
+        The rectangles.
+
+    Returns
+    -------
+    Change
+        The change; a bound where an exact search would take too long.
+    """
     if workload.whole_cells:
         by_steps = _by_steps(policy, workload)
         if by_steps is not None:

@@ -88,6 +88,24 @@ def sensitivity(policy: Policy, workload: Workload) -> Sensitivity:
 
     Changes are summed in absolute value over all answers (the L1 sensitivity).
 
+    Parameters
+    ----------
+    policy : Policy
+        What is secret.
+    workload : Workload
+        What is asked, over the same domain.
+
+    Returns
+    -------
+    Sensitivity
+        The sensitivity, a number that says how it was worked out and whether it is
+        exact.
+
+    Raises
+    ------
+    DomainError
+        If the two lie over different domains.
+
     Examples
     --------
     >>> from blowfish_fast import Domain, policies, workloads
@@ -125,7 +143,24 @@ def sensitivity(policy: Policy, workload: Workload) -> Sensitivity:
 
 
 def check_question(policy: Policy, workload: Workload) -> None:
-    """Refuse what is no policy, no workload, or not over one domain."""
+    """Refuse what is no policy, no workload, or not over one domain.
+
+    Parameters
+    ----------
+    policy : Policy
+        What is secret.
+    workload : Workload
+        What is asked.
+
+    Raises
+    ------
+    PolicyError
+        If the first is no policy.
+    WorkloadError
+        If the second is no workload.
+    DomainError
+        If the two lie over different domains.
+    """
     if not isinstance(policy, Policy):
         raise PolicyError(
             "state the policy first, such as policies.Full(domain)",
@@ -205,6 +240,18 @@ def all_range_moves(policy: Policy, cells: int) -> Change:
     """Return the most ranges that hold one of two joined cells: Lemma SE2.
 
     Cells d apart are separated by d (cells + 1 - d) ranges: most at half the line.
+
+    Parameters
+    ----------
+    policy : Policy
+        The policy, without constraints.
+    cells : int
+        Number of cells of the line.
+
+    Returns
+    -------
+    Change
+        The change.
     """
     longest, half = policy.longest_edge(), (cells + 1) // 2
     how = "closed form: ranges that hold one of two cells"
@@ -244,7 +291,22 @@ def _near_half(policy: Blocks, half: int) -> IntArray:
 
 
 def range_moves(policy: Policy, starts: IntArray, ends: IntArray) -> Change:
-    """Return the most listed ranges that hold one of two joined cells: Lemma SE5."""
+    """Return the most listed ranges that hold one of two joined cells: Lemma SE5.
+
+    Parameters
+    ----------
+    policy : Policy
+        The policy, without constraints.
+    starts : ndarray of int64, shape (ranges,)
+        The first cell of each range.
+    ends : ndarray of int64, shape (ranges,)
+        The cell after its last.
+
+    Returns
+    -------
+    Change
+        The change.
+    """
     cells = policy.domain.size
     if isinstance(policy, Line):
         bounds = np.bincount(starts, minlength=cells + 1)
@@ -313,15 +375,35 @@ def _walk_edges(policy: Policy, starts: IntArray, ends: IntArray) -> Change:
 def worst_moves(matrix: Any, weights: IntArray, policy: Policy, power: int) -> int:
     """Return the largest sum of weights times |change|^power, or a bound: Lemma ZC4.
 
-    `matrix` is sparse, (rows, cells) of whole numbers, and the policy without
-    constraints. Weights are divided by what they share, so that sums are exact.
+    Weights are divided by what they share, so that sums are exact.
+
+    Parameters
+    ----------
+    matrix : scipy sparse array, shape (rows, cells)
+        Whole numbers.
+    weights : ndarray of int64, shape (rows,)
+        Whole weight of each row.
+    policy : Policy
+        The policy, without constraints.
+    power : int
+        1 for epsilon, 2 for rho.
+
+    Returns
+    -------
+    int
+        The sum.
+
+    Raises
+    ------
+    SizeError
+        If sums could not be exact.
     """
-    kept = np.flatnonzero(weights)
-    if not kept.size:
+    weighted = np.flatnonzero(weights)
+    if not weighted.size:
         return 0
-    shared = reduce(math.gcd, weights[kept].tolist())
-    small = (weights[kept] // shared).astype(np.float64)
-    rows = matrix.tocsr()[kept].astype(np.float64)
+    shared = reduce(math.gcd, weights[weighted].tolist())
+    small = (weights[weighted] // shared).astype(np.float64)
+    rows = matrix.tocsr()[weighted].astype(np.float64)
     rows.eliminate_zeros()
     if not rows.nnz:
         return 0

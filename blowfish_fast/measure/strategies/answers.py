@@ -50,12 +50,19 @@ ROUNDING = 1e-8
 """Above the error of the projection: 2^9 roundings of 2^-53 over a gap of 1e-5."""
 
 
-class Left(NamedTuple):
+class RemainingNoise(NamedTuple):
     """What the fit leaves of the draws in each answer, in units of one draw.
 
-    `shares`, the sum of squared coefficients, and `largest`, the largest of them in
-    size, may be bounds; both are 1 where the fit was not followed. `alone`: no query is
-    a combination of others, and each keeps its own draw.
+    Attributes
+    ----------
+    shares : ndarray of float64, shape (queries,)
+        Sum of squared coefficients, or a bound; 1 where the fit was not followed.
+    largest : ndarray of float64, shape (queries,)
+        The largest coefficient in size, or a bound; 1 in the same case.
+    followed : bool
+        Whether the fit was followed.
+    alone : bool
+        Whether no query is a combination of others, so that each has its own draw.
     """
 
     shares: FloatArray
@@ -67,8 +74,14 @@ class Left(NamedTuple):
 class Answers(LinearStrategy):
     """Independent noise of one scale on every query of a workload.
 
-    The sparse matrix (queries, cells) has whole coefficients, since noise lives on the
-    integers. `reach` is how far one policy edge moves the answers in all.
+    Parameters
+    ----------
+    cells : int
+        Number of cells.
+    matrix : scipy sparse array, shape (queries, cells)
+        Whole coefficients, since noise lives on the integers.
+    reach : int
+        How far one policy edge moves the answers in all.
 
     Examples
     --------
@@ -92,7 +105,27 @@ class Answers(LinearStrategy):
 
     @classmethod
     def under(cls, policy: Policy, workload: Workload) -> Self:
-        """List the queries and find their sensitivity under `policy`."""
+        """List the queries and find their sensitivity under `policy`.
+
+        Parameters
+        ----------
+        policy : Policy
+            The policy, without constraints.
+        workload : Workload
+            The queries.
+
+        Returns
+        -------
+        Self
+            The strategy.
+
+        Raises
+        ------
+        SizeError
+            If the queries cover too many cells.
+        WorkloadError
+            If coefficients are no whole numbers.
+        """
         workload._refuse_too_many()
         cells = policy.domain.size
         form = workload.explicit_form(Buckets.single_cells(cells))
@@ -112,9 +145,9 @@ class Answers(LinearStrategy):
                 way_out='Scale and round the queries, or use strategy="cells"',
                 code="fractional_queries",
             )
-        made = cls(cells, matrix, _whole(sensitivity(policy, workload)))
-        made._made_for = policy
-        return made
+        strategy = cls(cells, matrix, _whole(sensitivity(policy, workload)))
+        strategy._made_for = policy
+        return strategy
 
     def rows(self, counts: IntArray) -> IntArray:
         """Return the exact answers."""
@@ -184,10 +217,10 @@ class Answers(LinearStrategy):
         shares, largest = self._left.shares[rows], self._left.largest[rows]
         # Enough to leave `square` over `largest` squared above its exact value.
         squares = shares if self._left.alone else shares + 4.0 * ROUNDING
-        found = Spread.of_one_scale(squares, largest, width, variance)
+        spread = Spread.of_one_scale(squares, largest, width, variance)
         if not self._left.followed:
-            found = found._replace(width=np.full(rows.size, np.nan))
-        return found._replace(variance=variance * shares)
+            spread = spread._replace(width=np.full(rows.size, np.nan))
+        return spread._replace(variance=variance * shares)
 
     def half_widths(self, form: Form, scales: Scales, miss: float) -> FloatArray:
         """Use the law of one draw where the fit leaves one alone."""
@@ -209,23 +242,25 @@ class Answers(LinearStrategy):
         rows = asked.shape[0] if asked is not None else 0
         if rows == self.matrix.shape[0] and not (asked != self.matrix).nnz:
             return np.arange(rows)
-        found = [self._places.get(_key(asked, row), -1) for row in range(rows)]
-        if asked is None or -1 in found:
+        places = [self._places.get(_key(asked, row), -1) for row in range(rows)]
+        if asked is None or -1 in places:
             raise IntervalError(
                 "noise was put on the declared answers, so only those have intervals; "
                 'ask the declared workload, or release with strategy="cells"'
             )
-        return np.array(found, dtype=np.int64)
+        return np.array(places, dtype=np.int64)
 
     @cached_property
     def _places(self) -> dict[tuple[bytes, bytes], int]:
         return {_key(self.matrix, row): row for row in range(self.matrix.shape[0])}
 
     @cached_property
-    def _left(self) -> Left:
+    def _left(self) -> RemainingNoise:
         queries = self.matrix.shape[0]
         if queries > MOST_FOLLOWED:
-            return Left(np.ones(queries), np.ones(queries), followed=False, alone=False)
+            return RemainingNoise(
+                np.ones(queries), np.ones(queries), followed=False, alone=False
+            )
         dense = self.matrix.toarray().astype(np.float64)
         return _followed((dense @ dense.T).tobytes(), queries)
 
@@ -246,9 +281,11 @@ class Answers(LinearStrategy):
 
 
 @lru_cache(maxsize=8)
-def _followed(products: bytes, queries: int) -> Left:
+def _followed(products: bytes, queries: int) -> RemainingNoise:
     """Follow the fit by products of queries: noise z becomes P z, P on their span."""
-    bound = Left(np.ones(queries), np.ones(queries), followed=False, alone=False)
+    bound = RemainingNoise(
+        np.ones(queries), np.ones(queries), followed=False, alone=False
+    )
     square = np.frombuffer(products, dtype=np.float64).reshape(queries, queries)
     values, vectors = np.linalg.eigh(square)
     relative = values / max(float(values[-1]), 1e-300)
@@ -259,7 +296,7 @@ def _followed(products: bytes, queries: int) -> Left:
         return bound._replace(followed=True, alone=True)
     projection = np.abs(kept @ kept.T)
     largest = projection.max(axis=1, initial=0.0) + ROUNDING
-    return Left(np.diagonal(projection), largest, followed=True, alone=False)
+    return RemainingNoise(np.diagonal(projection), largest, followed=True, alone=False)
 
 
 def _whole(moved: float) -> int:

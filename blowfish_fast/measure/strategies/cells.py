@@ -2,6 +2,13 @@
 
 The total of a connected part is published exactly where the policy makes it public, and
 its cells are then shifted evenly to add up to it; otherwise it is not measured.
+
+    counts    4  0  2     total 6, public
+    noisy     5 -1  5     they add up to 9, which is 3 too many
+    estimate  4 -2  4     each cell is shifted by 3 / 3
+
+The shift takes the mean of the noise away, so each of n cells has (n - 1) / n of its
+variance.
 """
 
 from __future__ import annotations
@@ -31,13 +38,21 @@ from blowfish_fast.workloads.base import (
 )
 
 MOST_COEFFICIENTS = 2**26
+"""Cells under all queries that are followed through the parts of a policy."""
 
 
 class PartTotals(LinearStrategy):
     """Rows of one scale, then the totals of connected parts: exact or not measured.
 
-    `parts` numbers, from 0, the connected part of the policy that each cell belongs to;
-    None when there is just one.
+    Parameters
+    ----------
+    measured : int
+        Number of rows before the totals.
+    cells : int
+        Number of cells.
+    parts : ndarray of int64 or None, shape (cells,)
+        The connected part of the policy that each cell belongs to, numbered from 0;
+        None when there is just one.
     """
 
     def __init__(self, measured: int, cells: int, parts: IntArray | None) -> None:
@@ -59,7 +74,14 @@ class PartTotals(LinearStrategy):
 
 
 class Cells(PartTotals):
-    """Independent noise of one scale on each of `cells` cells.
+    """Independent noise of one scale on each cell.
+
+    Parameters
+    ----------
+    cells : int
+        Number of cells.
+    parts : ndarray of int64, shape (cells,), optional
+        The connected part of each cell; None when there is just one.
 
     Examples
     --------
@@ -137,15 +159,15 @@ class Cells(PartTotals):
     def infer(self, noisy: IntArray, scales: Scales) -> FloatArray:
         """Return the noisy cells, shifted to the totals that are known. O(cells)."""
         cells = noisy[: self.cells].astype(np.float64)
-        known = scales.exact[self.cells :]
-        if not known.any():
+        public_totals = scales.exact[self.cells :]
+        if not public_totals.any():
             return cells
         if self.parts is None:
             cells += (noisy[self.cells :] - noisy[: self.cells].sum()) / self.cells
             return cells
         sums = np.zeros(self.part_sizes.size, dtype=np.int64)
         np.add.at(sums, self.parts, noisy[: self.cells])
-        gap = np.where(known, noisy[self.cells :] - sums, 0) / self.part_sizes
+        gap = np.where(public_totals, noisy[self.cells :] - sums, 0) / self.part_sizes
         cells += gap[self.parts]
         return cells
 
@@ -161,19 +183,19 @@ class Cells(PartTotals):
             none = np.zeros(moments.total.size)
             return Spread.of_one_scale(none, none, 0.0, 0.0)
         squares, largest = moments.squares, np.maximum(moments.largest, -moments.least)
-        known = scales.exact[self.cells :]
-        if self.parts is None and known[0]:
+        public_totals = scales.exact[self.cells :]
+        if self.parts is None and public_totals[0]:
             mean = moments.total / self.cells
             squares = np.maximum(squares - mean * moments.total, 0.0)
             largest = np.maximum(moments.largest - mean, mean - moments.least)
-        elif self.parts is not None and known.any():
-            removed = self._explained_variance(form, known)
+        elif self.parts is not None and public_totals.any():
+            removed = self._explained_variance(form, public_totals)
             squares = np.where(removed >= squares * (1 - 1e-12), 0.0, squares - removed)
             largest = np.minimum(moments.largest - moments.least, np.sqrt(squares))
-        found = Spread.of_one_scale(squares, largest, width, variance)
-        if self.parts is not None and known.any():
-            return found._replace(width=np.full(squares.size, np.nan))
-        return found
+        spread = Spread.of_one_scale(squares, largest, width, variance)
+        if self.parts is not None and public_totals.any():
+            return spread._replace(width=np.full(squares.size, np.nan))
+        return spread
 
     def _noise(self, scales: Scales) -> tuple[float, float, bool]:
         """Return scale and variance of a cell, and whether the cells stand alone."""
@@ -203,7 +225,7 @@ class Cells(PartTotals):
         return np.where(plain, np.minimum(bound, exact), bound)
 
     def _explained_variance(
-        self, form: Fractions | Pieces, known: BoolArray
+        self, form: Fractions | Pieces, public_totals: BoolArray
     ) -> FloatArray:
         """Return, per query, what exact totals explain: sum of (part sum)^2 / size."""
         from scipy import sparse
@@ -215,7 +237,7 @@ class Cells(PartTotals):
                 "these queries cover more than 2^26 cells in all, too many to follow "
                 "through the parts of this policy; ask fewer at a time"
             )
-        share = np.where(known, 1.0 / np.sqrt(self.part_sizes), 0.0)[self.parts]
+        share = np.where(public_totals, 1.0 / np.sqrt(self.part_sizes), 0.0)[self.parts]
         parts = sparse.csr_array(
             (share, (np.arange(self.cells), self.parts)),
             shape=(self.cells, self.part_sizes.size),
@@ -236,18 +258,20 @@ class Cells(PartTotals):
         """Sum over single cells or everything; other kinds are listed."""
         if form.kind not in ("identity", "total"):
             return super()._implicit_variance(form, scales)
-        known = scales.exact[self.cells :]
+        public_totals = scales.exact[self.cells :]
         assert self.parts is not None
         cells = np.diff(form.edges)
         if form.kind == "total":
             # A part with a public total contributes nothing.
-            free = ~known[self.parts] & scales.measured[: self.cells]
+            free = ~public_totals[self.parts] & scales.measured[: self.cells]
             return float(scales.variances[: self.cells][free].sum())
-        kept = 1.0 - np.where(known, 1.0 / self.part_sizes, 0.0)[self.parts]
+        remaining_share = (
+            1.0 - np.where(public_totals, 1.0 / self.part_sizes, 0.0)[self.parts]
+        )
         variance = np.where(
             scales.measured[: self.cells], scales.variances[: self.cells], 0.0
         )
-        return float((variance * kept / cells).sum())
+        return float((variance * remaining_share / cells).sum())
 
     def pack(self) -> dict[str, Any]:
         """Return the number of cells and their parts."""
@@ -265,6 +289,18 @@ def mean_noise(policy: Policy, budget: Budget | Fraction) -> float:
 
     Constraints of the policy make it larger. Gaussian noise counts as a normal
     variable.
+
+    Parameters
+    ----------
+    policy : Policy
+        What is secret.
+    budget : Budget or Fraction
+        What all counts together may cost.
+
+    Returns
+    -------
+    float
+        The mean.
     """
     each = Budget.of(budget).over(policy.group_size)
     width = float(Cells(2).scales(policy.unconstrained, each).widths[0])
@@ -274,7 +310,22 @@ def mean_noise(policy: Policy, budget: Budget | Fraction) -> float:
 def bucket_counts(
     private: Handle, buckets: Buckets, *, budget: Budget | Fraction | None = None
 ) -> Measurement:
-    """Measure the number of records in each bucket, with all that remains or less."""
+    """Measure the number of records in each bucket.
+
+    Parameters
+    ----------
+    private : Handle
+        Access to the counts.
+    buckets : Buckets
+        The buckets.
+    budget : Budget or Fraction, optional
+        The price; all that remains by default.
+
+    Returns
+    -------
+    Measurement
+        The noisy counts.
+    """
     bucketed = private.coarsened(buckets)
     return bucketed.measure(
         Cells.under(bucketed.policy),

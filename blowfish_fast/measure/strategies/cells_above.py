@@ -87,16 +87,55 @@ class CellsAbove:
     def scales(self, policy: Policy, budget: Budget | Fraction) -> Scales:
         """Return the noise of one cell, which all cells share: Lemma SL5.
 
-        That of `Cells` on a domain of any size, without a rate for each of its cells.
+        It is that of `Cells` on a domain of any size, without a rate for each of its
+        cells.
+
+        Parameters
+        ----------
+        policy : Policy
+            The policy, without constraints.
+        budget : Budget or Fraction
+            What the list may cost on any edge.
+
+        Returns
+        -------
+        Scales
+            The scales.
         """
         return cell_scales(policy, budget)
 
     def cost(self, policy: Policy, scales: Scales) -> Fraction:
-        """Return what the worst edge costs in the currency of the noise: Lemma SL5."""
+        """Return what the worst edge costs in the currency of the noise: Lemma SL5.
+
+        Parameters
+        ----------
+        policy : Policy
+            The policy, without constraints.
+        scales : Scales
+            The noise of one cell.
+
+        Returns
+        -------
+        Fraction
+            The cost.
+        """
         return Fraction(moved_cells(policy) * int(scales.rates[0]), scales.unit)
 
     def cost_in_rho(self, policy: Policy, scales: Scales) -> Fraction:
-        """Return the rho of the list, or a bound above it: Lemma SL5."""
+        """Return the rho of the list, or a bound above it: Lemma SL5.
+
+        Parameters
+        ----------
+        policy : Policy
+            The policy, without constraints.
+        scales : Scales
+            The noise of one cell.
+
+        Returns
+        -------
+        Fraction
+            The rho.
+        """
         if scales.power == 2:
             return self.cost(policy, scales)
         rate = Fraction(int(scales.rates[0]), scales.unit)
@@ -112,6 +151,20 @@ class CellsAbove:
 
         Nothing here fails because of what was drawn: the list is cut, in the order of
         the domain, where it would grow beyond `most`.
+
+        Parameters
+        ----------
+        filled : FilledCells
+            The cells that hold records, and their true counts.
+        scales : Scales
+            The noise of one cell.
+        rng : Randomness
+            The source of all noise.
+
+        Returns
+        -------
+        ListedCells
+            The list; public.
         """
         if scales.rates[0] <= 0:
             raise PrivacyError("a list needs noise on every cell; nothing was drawn")
@@ -128,9 +181,11 @@ class CellsAbove:
         noisy = np.concatenate([reached.counts, heights])[order]
         keys = keys[order]
         told = self.cells if keys.size <= self.most else int(keys[self.most])
-        kept = slice(0, self.most)
+        listed = slice(0, self.most)
         threshold = self.threshold
-        return ListedCells(keys[kept], noisy[kept], threshold, scales, self.cells, told)
+        return ListedCells(
+            keys[listed], noisy[listed], threshold, scales, self.cells, told
+        )
 
     def _filled_above(
         self, filled: FilledCells, scales: Scales, rng: Randomness
@@ -160,7 +215,25 @@ def moved_cells(policy: Policy) -> int:
 
 
 def cell_scales(policy: Policy, budget: Budget | Fraction) -> Scales:
-    """Return the scale that `Cells` gives to every cell, as one row: Lemma SL5."""
+    """Return the scale that `Cells` gives to every cell, as one row: Lemma SL5.
+
+    Parameters
+    ----------
+    policy : Policy
+        The policy, without constraints.
+    budget : Budget or Fraction
+        What the list may cost on any edge.
+
+    Returns
+    -------
+    Scales
+        The scales.
+
+    Raises
+    ------
+    PolicyError
+        If the policy hides nothing.
+    """
     moved = moved_cells(policy)
     if moved == 0:
         raise PolicyError(
@@ -177,7 +250,21 @@ def cell_scales(policy: Policy, budget: Budget | Fraction) -> Scales:
 def least_threshold(scales: Scales, cells: int, false_cells: Fraction) -> int:
     """Return the least threshold that noise alone lifts so few empty cells to.
 
-    Public: it follows from scale, number of cells and the mean number asked for.
+    It is public: it follows from scale, number of cells and the mean number asked for.
+
+    Parameters
+    ----------
+    scales : Scales
+        The noise of one cell.
+    cells : int
+        Number of cells of the domain.
+    false_cells : Fraction
+        How many empty cells may be listed, on average.
+
+    Returns
+    -------
+    int
+        The threshold.
     """
     if scales.power == 1:
         return least_laplace_threshold(_rate(scales), cells, false_cells)
@@ -191,7 +278,20 @@ def _tail(power: int, spread: Fraction, threshold: int, bits: int) -> tuple[int,
 
 
 def false_share(scales: Scales, threshold: int) -> Fraction:
-    """Return the probability that noise reaches the threshold, rounded up."""
+    """Return the probability that noise reaches the threshold, rounded up.
+
+    Parameters
+    ----------
+    scales : Scales
+        The noise of one cell.
+    threshold : int
+        The threshold.
+
+    Returns
+    -------
+    Fraction
+        The probability.
+    """
     spread = _rate(scales) if scales.power == 1 else _variance(scales)
     return Fraction(_tail(scales.power, spread, threshold, 128)[1], 2**128)
 

@@ -55,18 +55,30 @@ class CellGrid:
 
     def __init__(self, domain: Domain) -> None:
         self.domain = domain
-        sides = [_side(one) for one in domain.attributes]
+        sides = [_side(attribute_or_axis) for attribute_or_axis in domain.attributes]
         centres = [side[:-1] + (side[1:] - side[:-1]) / 2 for side in sides]
         self.low = np.array([side[0] for side in sides])
         self.high = np.array([side[-1] for side in sides])
-        self.middle = np.array([one[0] + (one[-1] - one[0]) / 2 for one in centres])
+        self.middle = np.array(
+            [
+                attribute_or_axis[0]
+                + (attribute_or_axis[-1] - attribute_or_axis[0]) / 2
+                for attribute_or_axis in centres
+            ]
+        )
         self.edges = np.concatenate(sides)
         self.offsets, self.axes = np.cumsum([0, *domain.shape]), domain.ndim
-        span = sum(float(one[-1] - one[0]) for one in centres)
+        span = sum(
+            float(attribute_or_axis[-1] - attribute_or_axis[0])
+            for attribute_or_axis in centres
+        )
         # Cells of width 1 have centres on halves: no rounding up to 2^19 of them.
         self.step = 2.0 ** (math.frexp(span)[1] - STEP_BITS) if span > 0 else 1.0
         pairs = zip(centres, self.middle, strict=True)
-        steps = [np.rint((one - middle) / self.step) for one, middle in pairs]
+        steps = [
+            np.rint((attribute_or_axis - middle) / self.step)
+            for attribute_or_axis, middle in pairs
+        ]
         self.coordinates = np.concatenate(steps).astype(np.int64)
         read_only(self.coordinates)
         self._longest: tuple[Policy, int] | None = None
@@ -149,10 +161,17 @@ class CellGrid:
 class ClusterSums(LinearStrategy):
     """Sizes, then sums along each axis in turn, of the clusters around public centres.
 
-    A record belongs to the nearest of `centers` (clusters, axes). With `parts`, a whole
-    connected part of the policy belongs to the centre nearest to the mean of its cells,
-    so no record can leave its cluster. `share` is the part of epsilon for sizes where
-    both are measured.
+    Parameters
+    ----------
+    grid : CellGrid
+        Cells of the domain as points.
+    centers : ndarray of float64, shape (clusters, axes)
+        A record belongs to the nearest of them.
+    parts : ndarray of int64, shape (cells,), optional
+        With it, a whole connected part of the policy belongs to the centre nearest to
+        the mean of its cells, so no record can leave its cluster.
+    share : Fraction, default Fraction(1, 2)
+        The part of epsilon for sizes, where both are measured.
     """
 
     kind = "cluster_sums"
@@ -299,9 +318,11 @@ class ClusterSums(LinearStrategy):
         self, size: int, total: int, moves: tuple[IntArray, IntArray], power: int
     ) -> int:
         first, second = moves
-        one, two = self._coordinates(first), self._coordinates(second)
-        length = (np.abs(one - two) ** power).sum(axis=1)
-        across = (np.abs(one) ** power + np.abs(two) ** power).sum(axis=1)
+        first_point, second_point = self._coordinates(first), self._coordinates(second)
+        length = (np.abs(first_point - second_point) ** power).sum(axis=1)
+        across = (np.abs(first_point) ** power + np.abs(second_point) ** power).sum(
+            axis=1
+        )
         cross = self._cluster_of(first) != self._cluster_of(second)
         worst = total * int(length[~cross].max(initial=0))
         if cross.any():
@@ -315,16 +336,29 @@ class ClusterSums(LinearStrategy):
         return kernels.nearest_clusters(places, self._distances, self.grid.offsets)
 
     def moved_centers(self, noisy: IntArray, scales: Scales) -> FloatArray:
-        """Return new centres inside the box; clusters of few records keep theirs."""
+        """Return new centres inside the box; clusters of few records keep theirs.
+
+        Parameters
+        ----------
+        noisy : ndarray of int64, shape (rows,)
+            Noisy sizes and sums.
+        scales : Scales
+            Their noise.
+
+        Returns
+        -------
+        ndarray of float64, shape (clusters, axes)
+            The centres.
+        """
         clusters = self.clusters
         sizes = noisy[:clusters].astype(np.float64)
         sums = noisy[clusters:].reshape(clusters, -1).astype(np.float64)
         enough = np.maximum(1.0, 2.0 * scales.widths[:clusters])
         measured = (scales.measured | scales.exact)[:clusters]
-        kept = ~measured | (sizes < enough)
-        means = sums / np.where(kept, 1.0, sizes)[:, None]
+        stays = ~measured | (sizes < enough)
+        means = sums / np.where(stays, 1.0, sizes)[:, None]
         centers = self.grid.middle + self.grid.step * means
-        centers[kept] = self.centers[kept]
+        centers[stays] = self.centers[stays]
         return np.clip(centers, self.grid.low, self.grid.high)
 
     def infer(self, noisy: IntArray, scales: Scales) -> FloatArray:

@@ -55,12 +55,33 @@ def cut_spread(
     variances: FloatArray,
     widths: FloatArray,
 ) -> Spread:
-    """Return the law of each query's noise; a tail of -1 is "absent"."""
+    """Return the law of each query's noise, where draws lie on edges.
+
+    Parameters
+    ----------
+    form : Fractions or Pieces
+        The queries over the cells.
+    cells : int
+        Number of cells.
+    heads : ndarray of int64, shape (edges,)
+        The cell that gets the draw of each edge.
+    tails : ndarray of int64, shape (edges,)
+        The cell that it is taken from; -1 is "absent".
+    variances : ndarray of float64, shape (edges,)
+        Variance of each draw.
+    widths : ndarray of float64, shape (edges,)
+        Scale of each draw.
+
+    Returns
+    -------
+    Spread
+        What is known of the noise in each answer.
+    """
     least = float(widths.min(where=widths > 0, initial=np.inf))
     draws = heads, tails, variances, widths
-    kept = (tails != ABSENT) | (variances > 0.0)
-    if not kept.all():
-        draws = tuple(one[kept] for one in draws)
+    drawn = (tails != ABSENT) | (variances > 0.0)
+    if not drawn.all():
+        draws = tuple(array[drawn] for array in draws)
     runs = as_runs(form, kernels.longest_edge(*draws[:2], cells))
     moments = kernels.cut_variances(*runs, *draws, cells)
     return Spread(*moments)._replace(least=least if least < np.inf else 0.0)
@@ -73,7 +94,26 @@ def cut_variance(
     tails: IntArray,
     variances: FloatArray,
 ) -> float:
-    """Return the variance summed over all queries, in closed form if implicit."""
+    """Return the variance summed over all queries, in closed form if implicit.
+
+    Parameters
+    ----------
+    form : Form
+        The queries over the cells.
+    cells : int
+        Number of cells.
+    heads : ndarray of int64, shape (edges,)
+        The cell that gets the draw of each edge.
+    tails : ndarray of int64, shape (edges,)
+        The cell that it is taken from; -1 is "absent".
+    variances : ndarray of float64, shape (edges,)
+        Variance of each draw.
+
+    Returns
+    -------
+    float
+        The sum.
+    """
     if not isinstance(form, Implicit):
         return float(
             cut_spread(form, cells, heads, tails, variances, variances).variance.sum()
@@ -115,7 +155,22 @@ def _edge_energies(form: Implicit, heads: IntArray, tails: IntArray) -> FloatArr
 def as_runs(form: Fractions | Pieces, reach: int = MOST_COVERED) -> Pieces:
     """Write queries as runs of cells with one value each, none of them 0.
 
-    Refused where too many cells lie less than `reach` from an end of their run.
+    Parameters
+    ----------
+    form : Fractions or Pieces
+        The queries over the cells.
+    reach : int, default MOST_COVERED
+        How far an edge leads: only cells so near to an end of their run are followed.
+
+    Returns
+    -------
+    Pieces
+        The runs.
+
+    Raises
+    ------
+    SizeError
+        If too many cells would be followed.
     """
     pieces = as_pieces(form)
     rows = np.diff(pieces.pointers)
@@ -130,16 +185,30 @@ def as_runs(form: Fractions | Pieces, reach: int = MOST_COVERED) -> Pieces:
         return pieces
     some = pieces.values != 0.0
     query = np.repeat(np.arange(rows.size), rows)[some]
-    kept = np.cumsum(np.bincount(query, minlength=rows.size))
+    pieces_upto = np.cumsum(np.bincount(query, minlength=rows.size))
     return Pieces(
-        np.append(0, kept), pieces.starts[some], pieces.ends[some], pieces.values[some]
+        np.append(0, pieces_upto),
+        pieces.starts[some],
+        pieces.ends[some],
+        pieces.values[some],
     )
 
 
 def cut_edges(policy: Policy, form: Form) -> float | None:
     """Return how many edges are cut, summed over all queries of single cells.
 
-    None without a closed form: other edges, weighted queries, or buckets.
+    Parameters
+    ----------
+    policy : Policy
+        The policy whose edges carry the noise.
+    form : Form
+        The queries over the cells.
+
+    Returns
+    -------
+    float or None
+        The number; None without a closed form: other edges, weighted queries, or
+        buckets.
     """
     if not isinstance(form, Implicit):
         each = cuts_by_query(policy, form)
@@ -154,7 +223,20 @@ def cut_edges(policy: Policy, form: Form) -> float | None:
 
 
 def cuts_by_query(policy: Policy, form: Fractions | Pieces) -> FloatArray | None:
-    """Return how many edges each range of cells cuts; None without a closed form."""
+    """Return how many edges each range of cells cuts.
+
+    Parameters
+    ----------
+    policy : Policy
+        The policy whose edges carry the noise.
+    form : Fractions or Pieces
+        The queries over the cells.
+
+    Returns
+    -------
+    ndarray of float64 or None
+        The numbers; None without a closed form.
+    """
     far = _band(policy)
     if far is None or not isinstance(form, Fractions) or not covers_whole(form):
         return None

@@ -38,9 +38,14 @@ AXES = (0, 1)
 class EdgeLines(LinearStrategy):
     """Haar noise along the lines of edges of a grid of rows and columns.
 
-    `level_weights` has an array for the edges that step along either axis: relative
-    rates, in [0, 1], of the draws of whole blocks, then of the differences of halves of
-    1, 2, 4 ... edges. ``2 ** (size - 1)`` edges form a block.
+    Parameters
+    ----------
+    shape : tuple[int, int]
+        Rows and columns.
+    level_weights : tuple[ndarray of float64, ndarray of float64]
+        An array for the edges that step along either axis: relative rates, in [0, 1],
+        of the draws of whole blocks, then of the differences of halves of 1, 2, 4 ...
+        edges. ``2 ** (size - 1)`` edges form a block.
 
     Examples
     --------
@@ -76,12 +81,28 @@ class EdgeLines(LinearStrategy):
         """Choose block sizes and weights of least predicted error for `form`.
 
         Rates follow cube roots of the energies, or square roots if paid in rho.
+
+        Parameters
+        ----------
+        policy : Policy
+            A policy whose edges join neighbouring cells of a grid.
+        form : Form
+            The queries over the cells.
+        power : int, default 1
+            1 for epsilon, 2 for rho.
+
+        Returns
+        -------
+        Self
+            The strategy.
         """
         shape = grid_shape(policy)
         energies = [_energies(form, shape, across) for across in AXES]
         chosen = tuple(
-            _best_weights(one.sums.sum(axis=0), one.differences.sum(axis=0), power)
-            for one in energies
+            _best_weights(
+                energy.sums.sum(axis=0), energy.differences.sum(axis=0), power
+            )
+            for energy in energies
         )
         strategy = cls(shape, (chosen[0], chosen[1]))
         strategy._energies = (form, energies)
@@ -288,8 +309,8 @@ def _best_weights(sums: FloatArray, turns: FloatArray, power: int) -> FloatArray
     roots = root(np.append(sums[top], turns[1 : top + 1]))
     if not roots.any():
         roots = np.ones(top + 1)
-    kept = np.maximum(roots, LEAST_WEIGHT * roots.max())
-    weights: FloatArray = kept / kept.sum()
+    raised_roots = np.maximum(roots, LEAST_WEIGHT * roots.max())
+    weights: FloatArray = raised_roots / raised_roots.sum()
     return weights
 
 

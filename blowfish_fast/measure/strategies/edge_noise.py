@@ -29,7 +29,20 @@ MOST_FOLLOWED = 2**24
 
 
 def refuse_too_many(policy: Policy, most: int = MOST_EDGES) -> None:
-    """Refuse a policy with more edges than can be held."""
+    """Refuse a policy with more edges than can be held.
+
+    Parameters
+    ----------
+    policy : Policy
+        The policy.
+    most : int, default MOST_EDGES
+        The largest number of edges.
+
+    Raises
+    ------
+    SizeError
+        If it has more.
+    """
     if policy.edge_count > most:
         raise SizeError(
             f"this policy has {policy.edge_count:,} edges; noise on edges and trees is "
@@ -43,7 +56,14 @@ def refuse_too_many(policy: Policy, most: int = MOST_EDGES) -> None:
 class EdgeNoise(EdgeDraws):
     """One draw per edge of a policy graph.
 
-    Edges run from `heads` to `tails`; a tail of -1 is "absent".
+    Parameters
+    ----------
+    cells : int
+        Number of cells.
+    heads : ndarray of int64, shape (edges,)
+        The cell that gets the draw of each edge.
+    tails : ndarray of int64, shape (edges,)
+        The cell that it is taken from; -1 is "absent".
 
     Examples
     --------
@@ -65,9 +85,9 @@ class EdgeNoise(EdgeDraws):
     def under(cls, policy: Policy) -> Self:
         """List the edges of `policy`, which must be few enough to hold."""
         refuse_too_many(policy)
-        made = cls(policy.domain.size, *ends_of_edges(policy))
-        made._made_for = policy
-        return made
+        strategy = cls(policy.domain.size, *ends_of_edges(policy))
+        strategy._made_for = policy
+        return strategy
 
     def rows(self, counts: IntArray) -> IntArray:
         """Return the cells themselves."""
@@ -149,7 +169,19 @@ class EdgeNoise(EdgeDraws):
 
 
 class Detours(NamedTuple):
-    """The edges of a policy, and where the paths between their ends turn downwards."""
+    """The edges of a policy, and where the paths between their ends turn downwards.
+
+    Attributes
+    ----------
+    policy : Policy
+        The policy.
+    heads : ndarray of int64, shape (edges,)
+        One end of each edge.
+    tails : ndarray of int64, shape (edges,)
+        The other end; -1 is "absent".
+    tops : ndarray of int64, shape (edges,)
+        The lowest node above both.
+    """
 
     policy: Policy
     heads: IntArray
@@ -226,7 +258,20 @@ class SpanningTree(EdgeDraws):
         return self.worst_edge(np.ones(self.cells, dtype=np.int64), policy)
 
     def least_stretch(self, policy: Policy, sample: int = 2**12) -> int:
-        """Return the longest path among some edges: a bound below, found at once."""
+        """Return the longest path among some edges: a bound below, found at once.
+
+        Parameters
+        ----------
+        policy : Policy
+            The policy, without constraints.
+        sample : int, default 2 ** 12
+            How many edges are looked at.
+
+        Returns
+        -------
+        int
+            The number of rows on the longest path.
+        """
         heads, tails = _ends(policy)
         if not heads.size:
             return 0

@@ -60,32 +60,90 @@ class ErrorStatistic(ABC):
         """Return the largest sum of |moves| of the rows along one edge, or more."""
 
     def scales(self, policy: Policy, budget: Budget | Fraction) -> Scales:
-        """Return the scale whose worst edge costs at most `budget`: Lemma CE1."""
+        """Return the scale whose worst edge costs at most `budget`: Lemma CE1.
+
+        Parameters
+        ----------
+        policy : Policy
+            The policy, without constraints.
+        budget : Budget or Fraction
+            What the measurement may cost on any edge.
+
+        Returns
+        -------
+        Scales
+            The scales, the same for all rows.
+
+        Raises
+        ------
+        EpsilonError
+            If the noise would be more than can be drawn.
+        """
         move = self.move(policy)
-        one = np.ones(self.size, dtype=np.int64)
+        ones = np.ones(self.size, dtype=np.int64)
         worst = move ** Budget.of(budget).power
-        found = scales_within(one, worst, budget, one * move == 0)
-        if not (found.measured | found.exact).all():
+        scales = scales_within(ones, worst, budget, ones * move == 0)
+        if not (scales.measured | scales.exact).all():
             raise EpsilonError(
                 f"noise at {Budget.of(budget).words()} for errors that an edge moves "
                 f"by {move / PARTS:,.0f} records is more than can be drawn",
                 way_out="Raise it, or ask in larger units",
                 code="noise_on_errors_too_large",
             )
-        return found
+        return scales
 
     def cost(self, policy: Policy, scales: Scales) -> Fraction:
-        """Return the cost of the worst edge: squares sum up to at most its square."""
+        """Return the cost of the worst edge: squares sum up to at most its square.
+
+        Parameters
+        ----------
+        policy : Policy
+            The policy, without constraints.
+        scales : Scales
+            The noise of each row.
+
+        Returns
+        -------
+        Fraction
+            The cost.
+        """
         worst = int(scales.rates.max(initial=0)) * self.move(policy) ** scales.power
         return Fraction(worst, scales.unit)
 
     def published(self, rows: IntArray, noise: IntArray, scales: Scales) -> IntArray:
-        """Return what leaves the handle: every row with a draw of its own."""
+        """Return what leaves the handle: every row with a draw of its own.
+
+        Parameters
+        ----------
+        rows : ndarray of int64, shape (rows,)
+            True rows.
+        noise : ndarray of int64, shape (rows,)
+            A draw for each.
+        scales : Scales
+            The noise of each row.
+
+        Returns
+        -------
+        ndarray of int64, shape (rows,)
+            The noisy rows.
+        """
         return rows + noise
 
 
 class ErrorQuantile(ErrorStatistic):
-    """The k-th smallest excess of all queries, k = `rank`."""
+    """The k-th smallest excess of all queries.
+
+    Parameters
+    ----------
+    workload : Workload
+        The queries.
+    answers : ndarray of int64, shape (queries,)
+        Published answers, in sixteenths of a record.
+    half : ndarray of int64, shape (queries,)
+        Half-widths of their noise, in sixteenths.
+    rank : int
+        The number k.
+    """
 
     kind = "error_quantile"
 
@@ -128,7 +186,18 @@ class ErrorQuantile(ErrorStatistic):
 class ErrorCurve(ErrorQuantile):
     """How much excess lies on each of several ramps, for each class of queries.
 
-    `labels` gives the class of each query, `ramps` the edges of each class.
+    Parameters
+    ----------
+    workload : Workload
+        The queries.
+    answers : ndarray of int64, shape (queries,)
+        Published answers, in sixteenths of a record.
+    half : ndarray of int64, shape (queries,)
+        Half-widths of their noise, in sixteenths.
+    labels : ndarray of int64, shape (queries,)
+        The class of each query.
+    ramps : list[ndarray of int64]
+        The edges of the ramps of each class.
     """
 
     kind = "error_curve"
@@ -147,16 +216,16 @@ class ErrorCurve(ErrorQuantile):
     @property
     def size(self) -> int:
         """One row for each ramp of each class."""
-        return sum(one.size - 1 for one in self.ramps)
+        return sum(edges.size - 1 for edges in self.ramps)
 
     def rows(self, counts: IntArray) -> IntArray:
         """Return the excess on each ramp; ramps are disjoint, classes too."""
-        excess, found = self.excess(counts), []
+        excess, amounts = self.excess(counts), []
         for label, edges in enumerate(self.ramps):
             mine = excess[self.labels == label]
             for low, high in itertools.pairwise(edges.tolist()):
-                found.append(int(np.clip(mine - low, 0, high - low).sum()))
-        return np.array(found, dtype=np.int64)
+                amounts.append(int(np.clip(mine - low, 0, high - low).sum()))
+        return np.array(amounts, dtype=np.int64)
 
     def move(self, policy: Policy) -> int:
         """Return the largest sum of moves of all queries, in sixteenths."""
@@ -238,16 +307,21 @@ def whole_answers(workload: Workload, counts: IntArray, *, wide: bool = False) -
     Parameters
     ----------
     workload : Workload
-        Its coefficients are whole numbers.
-    counts : array of int64
-        One count for each cell; their total fits 64 bits.
-    wide : bool
-        Whether answers may leave 64 bits; then they are Python's own integers.
+        The queries.
+    counts : ndarray of int64, shape (cells,)
+        True counts.
+    wide : bool, default False
+        Whether sums may exceed 64 bits: Python integers are summed then.
+
+    Returns
+    -------
+    ndarray of int64 or object, shape (queries,)
+        The answers.
     """
     if not wide:
-        found = workload.answer(counts.reshape(workload.domain.shape)).reshape(-1)
-        if found.dtype.kind == "i":
-            return found
+        answers = workload.answer(counts.reshape(workload.domain.shape)).reshape(-1)
+        if answers.dtype.kind == "i":
+            return answers
     # In floats, sums above 2^53 would change by more than the record that moves.
     form = as_pieces(workload.explicit_form(Buckets.single_cells(counts.size)))
     totals = np.append(0, np.cumsum(counts))
@@ -263,14 +337,27 @@ def whole_answers(workload: Workload, counts: IntArray, *, wide: bool = False) -
 
 
 def largest_query_move(policy: Policy, workload: Workload) -> int:
-    """Return by how much one edge moves any single query, or a number above it."""
+    """Return by how much one edge moves any single query, or a number above it.
+
+    Parameters
+    ----------
+    policy : Policy
+        The policy, without constraints.
+    workload : Workload
+        The queries.
+
+    Returns
+    -------
+    int
+        The number, rounded up.
+    """
     form = workload.explicit_form(Buckets.single_cells(workload.domain.size))
     moments = row_moments(form, workload.domain.size)
     largest, least = moments.largest, moments.least
-    found = largest - least
+    moves = largest - least
     if policy.components().private.any():
-        found = np.maximum(found, np.maximum(np.abs(largest), np.abs(least)))
-    return math.ceil(float(found.max(initial=0.0)))
+        moves = np.maximum(moves, np.maximum(np.abs(largest), np.abs(least)))
+    return math.ceil(float(moves.max(initial=0.0)))
 
 
 def ramp_edges(step: int) -> IntArray:

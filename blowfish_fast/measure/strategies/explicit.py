@@ -35,10 +35,17 @@ TOLERANCE = 1e-8
 
 
 class Explicit(PartTotals):
-    """Noise of one scale on every row of a matrix, then the totals of `parts`.
+    """Noise of one scale on every row of a matrix, then the totals of connected parts.
 
-    Noise lives on the integers: entries that are not whole numbers are first rounded to
-    multiples of `step`, which is public.
+    Parameters
+    ----------
+    matrix : array-like, shape (rows, cells)
+        The rows. Noise lives on the integers: entries that are not whole numbers are
+        first rounded to multiples of `step`.
+    step : float, optional
+        A public step for the entries; None where they are whole numbers.
+    parts : ndarray of int64, shape (cells,), optional
+        The connected part of each cell; None when there is just one.
 
     Examples
     --------
@@ -124,9 +131,9 @@ class Explicit(PartTotals):
         exact, noisy = scales.exact, scales.measured
         free = np.eye(self.cells)
         if exact.any():
-            known = np.linalg.pinv(rows[exact])
-            inverse[:, exact] = known
-            free -= known @ rows[exact]
+            inverse_of_exact = np.linalg.pinv(rows[exact])
+            inverse[:, exact] = inverse_of_exact
+            free -= inverse_of_exact @ rows[exact]
         if noisy.any():
             deviation = np.sqrt(scales.variances[noisy])[:, None]
             rest = np.linalg.pinv(rows[noisy] @ free / deviation, rcond=1e-11)
@@ -143,8 +150,8 @@ class Explicit(PartTotals):
 
     def _spread(self, form: Fractions | Pieces, scales: Scales) -> Spread:
         asked, inverse = self._queries(form), self._inverse(scales)
-        kept, noisy = scales.measured | scales.exact, scales.measured
-        missed = np.abs(asked @ inverse[:, kept] @ self._dense_rows[kept] - asked)
+        told, noisy = scales.measured | scales.exact, scales.measured
+        missed = np.abs(asked @ inverse[:, told] @ self._dense_rows[told] - asked)
         limit = TOLERANCE * np.maximum(np.abs(asked).max(axis=1, initial=0.0), 1e-300)
         if (missed.max(axis=1, initial=0.0) > limit).any():
             raise IntervalError(

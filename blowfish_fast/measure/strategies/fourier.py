@@ -31,8 +31,17 @@ SAMPLED = 48
 
 
 class Fourier(LinearStrategy):
-    """The total and frequencies 1 to `frequencies`, at most `most_frequencies(cells)`.
+    """The total and the lowest frequencies of a line of cells.
 
+    Parameters
+    ----------
+    cells : int
+        Number of cells.
+    frequencies : int
+        Frequencies 1 to this one, at most `most_frequencies(cells)`.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> strategy = Fourier(cells=8, frequencies=2)
     >>> strategy.rows(np.array([1, 1, 0, 0, 1, 1, 0, 0])).size
@@ -234,7 +243,20 @@ def most_frequencies(cells: int) -> int:
 def typical_reach(cells: int, policy: Policy) -> FloatArray:
     """Return about how far an edge moves the rows, for each number of frequencies.
 
-    In rows of unit length, over a sample: good to choose by, never to draw noise by.
+    It is in rows of unit length, over a sample: good to choose by, never to draw noise
+    by.
+
+    Parameters
+    ----------
+    cells : int
+        Number of cells.
+    policy : Policy
+        The policy, without constraints.
+
+    Returns
+    -------
+    ndarray of float64, shape (frequencies + 1,)
+        The reach with 0, 1, 2, ... frequencies.
     """
     most = most_frequencies(cells)
     numbers = np.arange(1, most + 1)

@@ -252,9 +252,21 @@ def worst_grid_move(weights: IntArray, paid: IntArray) -> int:
     """Return the largest price of a move between two cells of a grid, or a bound above.
 
     Lemma PR3 tells, axis by axis, only whether a move crosses the middle; axes of three
-    cells are looked at more closely. Exact where weights are equal and all sides powers
-    of two or 3; on other grids a move across all middles meets it, up to the rounding
-    of the weights. `paid` is the sum of the weights over the rows that count each cell.
+    cells are looked at more closely. It is exact where weights are equal and all sides
+    powers of two or 3; on other grids a move across all middles meets it, up to the
+    rounding of the weights.
+
+    Parameters
+    ----------
+    weights : ndarray of int64
+        Weight of each row, in the shape of the grid.
+    paid : ndarray of int64
+        Sum of the weights over the rows that count each cell.
+
+    Returns
+    -------
+    int
+        The price.
     """
     close = _looked_at_closely(weights.shape)
     signed = weights[tuple(slice(3 if three else 2) for three in close)]

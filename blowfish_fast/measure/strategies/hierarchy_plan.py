@@ -44,10 +44,26 @@ MOST_TRIED = 2**16
 
 
 class HierarchyPlan(NamedTuple):
-    """How one stretch of the line is measured, in blocks of `length` cells.
+    """How one stretch of the line is measured.
 
-    `border_error` and `node_error` are c1 and c2 of the module docstring; rates are
-    those at epsilon = 1 (`power` 1) or rho = 1 (2).
+    Attributes
+    ----------
+    length : int
+        Cells of a block.
+    fan_out : int
+        The most children of a node.
+    levels : int
+        Levels of the tree inside a block.
+    border_error : float
+        c1 of the head of this file.
+    node_error : float
+        c2 of the head of this file.
+    border_rate : float
+        Rate of a border at epsilon = 1 (`power` 1) or rho = 1 (2).
+    node_rate : float
+        Rate of a node, in the same way.
+    power : int, default 1
+        1 for epsilon, 2 for rho.
     """
 
     length: int
@@ -68,7 +84,20 @@ class HierarchyPlan(NamedTuple):
 
 
 def tree_depth(length: int, fan_out: int) -> int:
-    """Return how often `length` cells are split until single, in whole numbers."""
+    """Return how often some cells are split until single, in whole numbers.
+
+    Parameters
+    ----------
+    length : int
+        Number of cells.
+    fan_out : int
+        The most children of a node.
+
+    Returns
+    -------
+    int
+        The number of levels.
+    """
     levels, covered = 0, 1
     while covered < length:
         covered *= fan_out
@@ -88,8 +117,27 @@ def block_plan(
 ) -> HierarchyPlan:
     """Split the budget between borders and nodes for the least predicted error.
 
-    One edge changes at most `crossed` borders, and `ways` ways down the trees: two for
-    a move. `part`: what borders get of their share; the nodes have the rest.
+    Parameters
+    ----------
+    cells : int
+        Cells of the stretch.
+    length : int
+        Cells of a block.
+    fan_out : int
+        The most children of a node.
+    crossed : int, default 1
+        One edge changes at most so many borders.
+    ways : int, default 2
+        One edge changes so many ways down the trees: two for a move.
+    power : int, default 1
+        1 for epsilon, 2 for rho.
+    part : float, default 1.0
+        What borders get of their share; the nodes have the rest.
+
+    Returns
+    -------
+    HierarchyPlan
+        The plan.
     """
     levels = tree_depth(length, fan_out)
     # Variance of a row: 2 / rate^2 at epsilon = 1, 1 / (2 rate) at rho = 1.
@@ -99,7 +147,7 @@ def block_plan(
     nodes = each * (ways * levels) ** falls * used
     share, node_rate = 1.0, 0.0
     if levels:
-        first, second = (one ** (1.0 / (4 - power)) for one in (borders, nodes))
+        first, second = (error ** (1.0 / (4 - power)) for error in (borders, nodes))
         share = part * float(first / (first + second))
         node_rate = (1.0 - share) / (ways * levels)
     return HierarchyPlan(
@@ -110,7 +158,24 @@ def block_plan(
 def whole_line_plan(
     cells: int, fan_out: int, *, moves: bool, power: int = 1
 ) -> HierarchyPlan:
-    """Measure one tree over the whole line, its total too, for edges to "absent"."""
+    """Measure one tree over the whole line, its total too, for edges to "absent".
+
+    Parameters
+    ----------
+    cells : int
+        Number of cells.
+    fan_out : int
+        The most children of a node.
+    moves : bool
+        Whether records also move between cells.
+    power : int, default 1
+        1 for epsilon, 2 for rho.
+
+    Returns
+    -------
+    HierarchyPlan
+        The plan.
+    """
     levels = tree_depth(cells, fan_out)
     changed = max(levels + 1, 2 * levels * moves)
     paid = 2.0 * changed**2 if power == 1 else 0.5 * changed
@@ -130,6 +195,22 @@ def best_hierarchy(
 
     The plans for `Full` and `AddRemove` are offered to every policy, so none is served
     worse than these (Lemma OH8); on more than 2^16 cells only where they may win.
+
+    Parameters
+    ----------
+    policy : Policy
+        The policy, without constraints.
+    form : Form
+        The queries over the cells.
+    budget : Budget or Fraction
+        What the measurement may cost.
+    fan_out : int, optional
+        The most children of a node; chosen by default.
+
+    Returns
+    -------
+    OrderedHierarchy
+        The hierarchy.
     """
     domain, power = policy.domain, Budget.of(budget).power
     own = planned_hierarchy(policy, fan_out, power)
@@ -139,13 +220,13 @@ def best_hierarchy(
     if isinstance(policy, Full | AddRemove) or not tried:
         return own
     others = [
-        planned_hierarchy(one(domain), fan_out, power) for one in (Full, AddRemove)
+        planned_hierarchy(kind(domain), fan_out, power) for kind in (Full, AddRemove)
     ]
 
     def error(plan: OrderedHierarchy) -> float:
-        found = plan.total_variance(form, plan.scales(policy, budget))
+        variance = plan.total_variance(form, plan.scales(policy, budget))
         # Sums of one value in different orders differ in their last digits.
-        return float(f"{found:.9e}")
+        return float(f"{variance:.9e}")
 
     return min((own, *others), key=error)
 
@@ -157,6 +238,20 @@ def planned_hierarchy(
 
     Each stretch that no record can leave gets blocks as long as its own longest edge,
     or a single block if any two of its cells may be joined.
+
+    Parameters
+    ----------
+    policy : Policy
+        The policy, without constraints.
+    fan_out : int, optional
+        The most children of a node; chosen by default.
+    power : int, default 1
+        1 for epsilon, 2 for rho.
+
+    Returns
+    -------
+    OrderedHierarchy
+        The hierarchy.
     """
     reach = LineReach(policy)
     if policy.has_bottom:
@@ -195,52 +290,52 @@ def _plan_for(
     best: dict[tuple[int, int], HierarchyPlan] = {}
     for length in sorted(lengths):
         for branching in _offered(length, fan_out):
-            one = plan(length, branching)
-            kind = (length, one.levels)
-            if kind not in best or one.error < best[kind].error:
-                best[kind] = one
+            candidate = plan(length, branching)
+            kind = (length, candidate.levels)
+            if kind not in best or candidate.error < best[kind].error:
+                best[kind] = candidate
     if not tried or max(lengths) > TRIED_LENGTH:
-        return min(best.values(), key=lambda one: one.error)
+        return min(best.values(), key=lambda candidate: candidate.error)
     # The bound likes narrow trees too much; somewhat wider ones are tried as well, and
     # in rho, where least squares gains more from the trees, smaller shares of borders.
     offered = [
-        plan(one.length, branching, part)
-        for one in best.values()
-        for branching in _offered(one.length, fan_out)
-        if branching in (round(factor * one.fan_out) for factor in WIDER)
+        plan(candidate.length, branching, part)
+        for candidate in best.values()
+        for branching in _offered(candidate.length, fan_out)
+        if branching in (round(factor * candidate.fan_out) for factor in WIDER)
         for part in SMALLER[: 1 if power == 1 else None]
     ]
-    errors = [_exact_error(one, cells) for one in offered]
+    errors = [_exact_error(candidate, cells) for candidate in offered]
     if power == 1:
         return offered[int(np.argmin(errors))]
     # Binary trees are best in rho, but by little; wider ones have half the nodes.
     near = min(errors) * NEAR
     close = [
-        (_nodes_per_cell(one), error, number)
-        for number, (one, error) in enumerate(zip(offered, errors, strict=True))
+        (_nodes_per_cell(candidate), error, number)
+        for number, (candidate, error) in enumerate(zip(offered, errors, strict=True))
         if error <= near
     ]
     return offered[min(close)[2]]
 
 
-def _nodes_per_cell(one: HierarchyPlan) -> float:
+def _nodes_per_cell(plan: HierarchyPlan) -> float:
     """Return the nodes of one block over its cells, with one border and its root."""
     nodes, wide = 2, 1
-    for _ in range(one.levels):
-        wide = min(wide * one.fan_out, one.length)
+    for _ in range(plan.levels):
+        wide = min(wide * plan.fan_out, plan.length)
         nodes += wide
-    return nodes / one.length
+    return nodes / plan.length
 
 
-def _exact_error(one: HierarchyPlan, cells: int) -> float:
+def _exact_error(plan: HierarchyPlan, cells: int) -> float:
     """Return the error of all ranges over a few blocks, for continuous noise."""
-    tried = min(cells, TRIED_BLOCKS * one.length)
+    tried = min(cells, TRIED_BLOCKS * plan.length)
     nothing = np.zeros(1, dtype=np.int64)
-    strategy = laid_out(OrderedHierarchy, nothing, tried, [one], nothing)
+    strategy = laid_out(OrderedHierarchy, nothing, tried, [plan], nothing)
     weights = strategy.weights()
     exact = np.zeros(weights.size, dtype=np.bool_)
     exact[strategy.blocks - 1] = True
-    scales = Scales(np.where(exact, 0, weights), 2**40, exact, one.power)
+    scales = Scales(np.where(exact, 0, weights), 2**40, exact, plan.power)
     ranges = tried * (tried + 1) / 2
     form = Implicit("all_ranges", np.arange(tried + 1))
     return strategy.total_variance(form, scales) / ranges
@@ -263,14 +358,16 @@ def _plan_with_bottom(
         whole_line_plan(cells, branching, moves=moves, power=power)
         for branching in _offered(cells, fan_out)
     ]
-    return min(whole + blocks, key=lambda one: one.error)
+    return min(whole + blocks, key=lambda plan: plan.error)
 
 
 def _offered(length: int, fan_out: int | None) -> list[int]:
     if fan_out is not None:
         return [fan_out]
     # Wider than the block is the same tree as one node per cell.
-    return [one for one in FAN_OUTS if one <= max(length, 2)]
+    return [
+        fan_out_tried for fan_out_tried in FAN_OUTS if fan_out_tried <= max(length, 2)
+    ]
 
 
 def laid_out(
@@ -280,8 +377,27 @@ def laid_out(
     plans: list[HierarchyPlan],
     number: IntArray,
 ) -> Hierarchy:
-    """Cut each stretch, by its first cell, into the blocks of its plan."""
-    lengths = np.array([one.length for one in plans])[number]
+    """Cut each stretch into the blocks of its plan.
+
+    Parameters
+    ----------
+    kind : type[Hierarchy]
+        The class of the hierarchy.
+    starts : ndarray of int64, shape (stretches,)
+        The first cell of each stretch.
+    cells : int
+        Number of cells of the line.
+    plans : list[HierarchyPlan]
+        The different plans.
+    number : ndarray of int64, shape (stretches,)
+        The plan of each stretch.
+
+    Returns
+    -------
+    OrderedHierarchy
+        The hierarchy.
+    """
+    lengths = np.array([plan.length for plan in plans])[number]
     sizes = np.diff(np.append(starts, cells))
     blocks = -(-sizes // lengths)
     first = np.cumsum(blocks) - blocks
@@ -290,9 +406,9 @@ def laid_out(
     of_block = np.repeat(number, blocks)
     return kind(
         np.append(edges, cells),
-        np.array([one.fan_out for one in plans])[of_block],
-        np.array([one.border_rate for one in plans])[of_block],
-        np.array([one.node_rate for one in plans])[of_block],
+        np.array([plan.fan_out for plan in plans])[of_block],
+        np.array([plan.border_rate for plan in plans])[of_block],
+        np.array([plan.node_rate for plan in plans])[of_block],
     )
 
 
@@ -315,7 +431,25 @@ class HTheta(OrderedHierarchy):
 
     @classmethod
     def under(cls, policy: Policy, fan_out: int | None = None) -> Self:
-        """Cut each stretch of the line into blocks as long as its longest edge."""
+        """Cut each stretch of the line into blocks as long as its longest edge.
+
+        Parameters
+        ----------
+        policy : Policy
+            The policy, without constraints, over one ordered attribute.
+        fan_out : int, optional
+            The most children of a node; chosen by default.
+
+        Returns
+        -------
+        Self
+            The strategy.
+
+        Raises
+        ------
+        PolicyError
+            If there are several attributes, or the total is not public.
+        """
         if policy.domain.ndim != 1 or policy.has_bottom:
             raise PolicyError(
                 "red cells are laid along one ordered attribute whose total is public; "
@@ -336,6 +470,18 @@ class HTheta(OrderedHierarchy):
 def construction_error(length: int, fan_out: int) -> float:
     """Return the planned squared error of a range at epsilon = 1.
 
-    Two ends on the chain, and (fan-out - 1) / 2 nodes per level at each end.
+    Two ends lie on the chain, and (fan-out - 1) / 2 nodes per level at each end.
+
+    Parameters
+    ----------
+    length : int
+        Cells of a block.
+    fan_out : int
+        The most children of a node.
+
+    Returns
+    -------
+    float
+        The error.
     """
     return 36.0 + 18.0 * (fan_out - 1) * tree_depth(length, fan_out) ** 3

@@ -45,10 +45,19 @@ Cuts = tuple[IntArray, IntArray, FloatArray, FloatArray]
 class OrderedHierarchy(LinearStrategy):
     """Borders of blocks and the trees inside them.
 
-    Block i begins at cell ``edges[i]``; the last edge is the number of cells. Its nodes
-    have at most ``fan_outs[i]`` children. The weights of the border at its end and of
-    every node inside it are relative rates in [0, 1].
+    Parameters
+    ----------
+    edges : ndarray of int64, shape (blocks + 1,)
+        The first cell of each block; at the end the number of cells.
+    fan_outs : ndarray of int64, shape (blocks,)
+        The most children of a node of each block.
+    border_weights : ndarray of float64, shape (blocks,)
+        Relative rate, in [0, 1], of the border at the end of each block.
+    node_weights : ndarray of float64, shape (blocks,)
+        Relative rate of every node inside the block.
 
+    Examples
+    --------
     >>> import blowfish_fast as bf
     >>> policy = bf.policies.Threshold(bf.Domain(32), theta=4)
     >>> asked = bf.workloads.Prefixes(policy.domain)
@@ -145,21 +154,46 @@ class OrderedHierarchy(LinearStrategy):
         return fit[self.trees.tree.leaf_nodes]
 
     def totals(self, noisy: IntArray, scales: Scales) -> Totals:
-        """Return the estimated running totals of the cells with their noise."""
+        """Return the estimated running totals of the cells with their noise.
+
+        Parameters
+        ----------
+        noisy : ndarray of int64, shape (rows,)
+            The measured rows.
+        scales : Scales
+            The noise of each row.
+
+        Returns
+        -------
+        Totals
+            The totals.
+        """
         values = np.cumsum(self.infer(noisy, scales))
         exact = scales.exact[: self.blocks]
         ends = self.edges[1:][exact] - 1
-        known = np.zeros(self.cells, dtype=np.bool_)
-        known[ends] = True
+        is_exact = np.zeros(self.cells, dtype=np.bool_)
+        is_exact[ends] = True
         # Least squares meets exact totals up to rounding; fits pass through them.
         values[ends] = noisy[: self.blocks][exact]
-        return Totals.with_noise(values, known, scales)
+        return Totals.with_noise(values, is_exact, scales)
 
     def increasing(self, noisy: IntArray, scales: Scales) -> FloatArray:
         """Return cells of 0 or more: monotone borders, then family by family inside.
 
-        Exact borders are met, and each block keeps what exact nodes inside it hold.
-        Post-processing, O(cells).
+        Exact borders are met, and each block keeps what exact nodes inside it hold. It
+        is post-processing, O(cells).
+
+        Parameters
+        ----------
+        noisy : ndarray of int64, shape (rows,)
+            The measured rows.
+        scales : Scales
+            The noise of each row.
+
+        Returns
+        -------
+        ndarray of float64, shape (cells,)
+            The cells.
         """
         measured = self._measured(noisy, scales)
         exact = scales.exact[: self.blocks]

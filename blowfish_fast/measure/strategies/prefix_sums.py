@@ -88,7 +88,21 @@ class LineReach:
 
 
 class Totals(NamedTuple):
-    """Running totals and noise: with chance 19/20 no row exceeds `outlier`."""
+    """Running totals of the cells, and their noise.
+
+    Attributes
+    ----------
+    values : ndarray of float64, shape (cells,)
+        The totals.
+    known : ndarray of bool, shape (cells,)
+        Which of them have no noise.
+    variance : float
+        Variance of the noise of the others.
+    width : float
+        Scale of their noise.
+    outlier : float
+        With chance 19/20 no row is off by more.
+    """
 
     values: FloatArray
     known: BoolArray
@@ -98,7 +112,22 @@ class Totals(NamedTuple):
 
     @classmethod
     def with_noise(cls, values: FloatArray, known: BoolArray, scales: Scales) -> Self:
-        """Return totals with the noise of their rows."""
+        """Return totals with the noise of their rows.
+
+        Parameters
+        ----------
+        values : ndarray of float64, shape (cells,)
+            The totals.
+        known : ndarray of bool, shape (cells,)
+            Which of them have no noise.
+        scales : Scales
+            The noise of the measured rows.
+
+        Returns
+        -------
+        Self
+            The totals.
+        """
         variance = float(scales.variances[scales.measured].max(initial=0.0))
         width = float(scales.widths.max(initial=0.0))
         tail = np.log(20.0 * scales.rates.size)
@@ -125,7 +154,17 @@ def straight_pieces(totals: Totals) -> Totals:
 def smoothed_cells(totals: Totals, query_cells: float) -> FloatArray:
     """Return counts from running totals of single cells, the last of them exact.
 
-    All noise is of one size; a typical query covers `query_cells` cells.
+    Parameters
+    ----------
+    totals : Totals
+        The totals, all with noise of one size.
+    query_cells : float
+        How many cells a typical query covers.
+
+    Returns
+    -------
+    ndarray of float64, shape (cells,)
+        Counts of 0 or more.
     """
     if not totals.variance:
         return monotone_buckets(totals)
@@ -156,12 +195,12 @@ def _knotted(totals: Totals) -> Totals | None:
     pieces = straight_pieces(totals).values
     bends = np.abs(np.diff(np.diff(pieces, prepend=0.0), append=np.inf))
     bent = bends > 1e-9 * totals.width
-    kept = bent | totals.known
-    if np.count_nonzero(kept & ~totals.known) * FEW_KNOTS > 4 * cells:
+    is_knot = bent | totals.known
+    if np.count_nonzero(is_knot & ~totals.known) * FEW_KNOTS > 4 * cells:
         return None
     running = _running_moments(totals.values)
     while True:
-        knots = np.flatnonzero(kept) + 1
+        knots = np.flatnonzero(is_knot) + 1
         heights, gains = _between_knots(totals, knots, running)
         lengths = np.diff(knots, prepend=0)
         short = np.minimum(lengths, np.append(lengths[1:], cells))
@@ -174,7 +213,7 @@ def _knotted(totals: Totals) -> Totals | None:
         dropped = free & (gains < price) & (gains <= least)
         if not dropped.any():
             break
-        kept[knots[dropped] - 1] = False
+        is_knot[knots[dropped] - 1] = False
     places = np.append(0, knots)
     even = np.diff(np.append(0.0, heights))[lengths >= LONG].sum()
     few = np.count_nonzero(free) * FEW_KNOTS <= cells
@@ -261,16 +300,29 @@ class PrefixSums(LinearStrategy):
         return worst
 
     def totals(self, noisy: IntArray, scales: Scales) -> Totals:
-        """Return the noisy running totals with their noise."""
+        """Return the noisy running totals with their noise.
+
+        Parameters
+        ----------
+        noisy : ndarray of int64, shape (rows,)
+            The measured rows.
+        scales : Scales
+            The noise of each row.
+
+        Returns
+        -------
+        Totals
+            The totals.
+        """
         return Totals.with_noise(self._values(noisy, scales), scales.exact, scales)
 
     def _values(self, noisy: IntArray, scales: Scales) -> FloatArray:
         """Return the noisy running totals; those not measured are interpolated."""
-        known = scales.measured | scales.exact
-        if known.all():
+        told = scales.measured | scales.exact
+        if told.all():
             return noisy.astype(np.float64)
-        ends = np.concatenate([[0], np.flatnonzero(known) + 1])
-        values = np.concatenate([[0], noisy[known]]).astype(np.float64)
+        ends = np.concatenate([[0], np.flatnonzero(told) + 1])
+        values = np.concatenate([[0], noisy[told]]).astype(np.float64)
         return np.interp(np.arange(1, self.cells + 1), ends, values)
 
     def infer(self, noisy: IntArray, scales: Scales) -> FloatArray:

@@ -34,9 +34,16 @@ if TYPE_CHECKING:
 class Combined(NamedTuple):
     """What both measurements say of every bucket, and of the nodes above.
 
-    `share` is the weight of a bucket's cells in its estimate. Squares of `widths` sum
-    up the squared scales of all noise in a row, `squares` the squared coefficients of
-    its draws.
+    Attributes
+    ----------
+    variances : ndarray of float64, shape (nodes,)
+        Variance of each estimate.
+    widths : ndarray of float64, shape (nodes,)
+        Their squares sum up the squared scales of all noise in a row.
+    squares : ndarray of float64, shape (nodes,)
+        Sum of the squared coefficients of the draws in a row.
+    share : ndarray of float64, shape (buckets,)
+        Weight of a bucket's cells in its estimate.
     """
 
     variances: FloatArray
@@ -48,9 +55,14 @@ class Combined(NamedTuple):
 class StackedBuckets(LinearStrategy):
     """Cells, buckets, then what lies above them, measured in two steps.
 
-    `parents` is as ``kernels.tree_of_parents`` takes it, with buckets as leaves; the
-    cells of bucket i begin at ``edges[i]``. With `uniform`, records are taken as spread
-    evenly inside each bucket.
+    Parameters
+    ----------
+    parents : ndarray of int64, shape (nodes,)
+        The tree above, as ``kernels.tree_of_parents`` takes it, with buckets as leaves.
+    edges : ndarray of int64, shape (buckets + 1,)
+        The first cell of each bucket; at the end the number of cells.
+    uniform : bool
+        Whether records are taken as spread evenly inside each bucket.
 
     Examples
     --------
@@ -128,10 +140,10 @@ class StackedBuckets(LinearStrategy):
         share = np.where(np.isinf(first), 1.0, 0.0)
         usual = np.isfinite(first) & np.isfinite(second) & (first + second > 0)
         share[usual] = first[usual] / (first[usual] + second[usual])
-        known = np.where(share == 1.0, below, fresh)
-        known[usual] = 1.0 / (first[usual] + second[usual])
+        variance_of_bucket = np.where(share == 1.0, below, fresh)
+        variance_of_bucket[usual] = 1.0 / (first[usual] + second[usual])
         variances, widths = rest.variances, rest.widths
-        variances[: sizes.size] = known
+        variances[: sizes.size] = variance_of_bucket
         widths[: sizes.size] = np.sqrt(
             sizes * (share * cell.widths) ** 2
             + ((1.0 - share) * widths[: sizes.size]) ** 2
@@ -210,8 +222,22 @@ class StackedBuckets(LinearStrategy):
 def stacked(first: Measurement, fresh: Measurement, *, uniform: bool) -> Measurement:
     """Return two measurements of `Cells` as one: of every cell, and of buckets of them.
 
-    Cells are in C order. Each bucket lies within one connected part of the policy, and
-    those of one part stand next to each other.
+    Each bucket lies within one connected part of the policy, and those of one part
+    stand next to each other.
+
+    Parameters
+    ----------
+    first : Measurement
+        The cells, in C order.
+    fresh : Measurement
+        The buckets.
+    uniform : bool
+        Whether records are taken as spread evenly inside each bucket.
+
+    Returns
+    -------
+    Measurement
+        The joint measurement.
     """
     assert isinstance(fresh.strategy, Cells)
     buckets = fresh.buckets

@@ -74,7 +74,19 @@ SMALL = Fraction(1, 100)
 
 
 class Choice(NamedTuple):
-    """A strategy with its predicted error, or the reason why there is none."""
+    """A strategy with its predicted error, or the reason why there is none.
+
+    Attributes
+    ----------
+    name : Name
+        Its name in the table of this file.
+    strategy : LinearStrategy or None
+        The strategy; None where there is a reason.
+    variance : float
+        The variance summed over all queries; infinite without a strategy.
+    reason : str
+        Why there is none.
+    """
 
     name: Name
     strategy: LinearStrategy | None
@@ -85,7 +97,29 @@ class Choice(NamedTuple):
 def build_strategy(
     name: Name, policy: Policy, form: Form, power: int = 1
 ) -> LinearStrategy:
-    """Return a strategy by name, tuned for epsilon or rho (`power` 2), or refuse."""
+    """Return a strategy by name, tuned for epsilon or rho, or refuse.
+
+    Parameters
+    ----------
+    name : Name
+        One of `NAMES`.
+    policy : Policy
+        The policy, without constraints.
+    form : Form
+        The queries over the cells.
+    power : int, default 1
+        1 for epsilon, 2 for rho.
+
+    Returns
+    -------
+    LinearStrategy
+        The strategy.
+
+    Raises
+    ------
+    PolicyError
+        If the strategy does not fit the policy.
+    """
     small = Budget(SMALL, power)
     if name == "cells":
         return Cells.under(policy)
@@ -112,7 +146,24 @@ def build_strategy(
 def predicted_variance(
     strategy: LinearStrategy, policy: Policy, form: Form, budget: Budget | Fraction
 ) -> float:
-    """Return the variance summed over all queries, of the noise to be drawn."""
+    """Return the variance summed over all queries, of the noise to be drawn.
+
+    Parameters
+    ----------
+    strategy : LinearStrategy
+        The strategy.
+    policy : Policy
+        The policy, without constraints.
+    form : Form
+        The queries over the cells.
+    budget : Budget or Fraction
+        What the measurement may cost.
+
+    Returns
+    -------
+    float
+        The sum.
+    """
     return strategy.total_variance(form, strategy.scales(policy, budget))
 
 
@@ -126,14 +177,34 @@ def all_choices(
 ) -> list[Choice]:
     """Return every strategy with its predicted error, best first, or why it has none.
 
-    `hurried` leaves out what takes long and is unlikely to win.
+    Parameters
+    ----------
+    policy : Policy
+        The policy, without constraints.
+    form : Form
+        The queries over the cells.
+    budget : Budget or Fraction
+        What the measurement may cost.
+    names : Iterable[Name], default NAMES
+        Which strategies are tried.
+    hurried : bool, default False
+        Whether what takes long and is unlikely to win is left out.
+
+    Returns
+    -------
+    list[Choice]
+        The choices.
     """
-    found: list[Choice] = []
+    choices: list[Choice] = []
     # What takes long comes last, when there is something to hold it against.
-    for name in sorted(names, key=lambda one: one in SLOW):
-        found.append(_choice(name, policy, form, budget, found if hurried else None))
+    for name in sorted(names, key=lambda choice: choice in SLOW):
+        choices.append(
+            _choice(name, policy, form, budget, choices if hurried else None)
+        )
     # Sums of one value in different orders differ in their last digits.
-    return sorted(found, key=lambda one: (_round(one.variance), NAMES.index(one.name)))
+    return sorted(
+        choices, key=lambda choice: (_round(choice.variance), NAMES.index(choice.name))
+    )
 
 
 def best_choice(
@@ -143,7 +214,29 @@ def best_choice(
     *,
     names: Iterable[Name] = NAMES,
 ) -> LinearStrategy:
-    """Return the strategy of least predicted error. Ties go to the first of `NAMES`."""
+    """Return the strategy of least predicted error. Ties go to the first of `NAMES`.
+
+    Parameters
+    ----------
+    policy : Policy
+        The policy, without constraints.
+    form : Form
+        The queries over the cells.
+    budget : Budget or Fraction
+        What the measurement may cost.
+    names : Iterable[Name], default NAMES
+        Which strategies are tried.
+
+    Returns
+    -------
+    LinearStrategy
+        The strategy.
+
+    Raises
+    ------
+    PolicyError
+        If none fits the policy.
+    """
     best = all_choices(policy, form, budget, names=names, hurried=True)[0]
     if best.strategy is None:
         raise PolicyError(f"no strategy fits this policy: {best.reason}")
@@ -173,7 +266,7 @@ def _choice(
             if name == "tuned_tree":
                 raise PolicyError("single cells gain nothing from a tree over them")
         elif name in SLOW and any(
-            one.name == "edge_lines" and one.strategy for one in rivals or ()
+            rival.name == "edge_lines" and rival.strategy for rival in rivals or ()
         ):
             raise PolicyError(
                 "noise along the lines of a grid serves listed queries better"
@@ -188,7 +281,7 @@ def _choice(
             )
         strategy = build_strategy(name, policy, form, Budget.of(budget).power)
         if rivals is not None and isinstance(strategy, SpanningTree):
-            least = min(one.variance for one in rivals)
+            least = min(rival.variance for rival in rivals)
             _refuse_detours(strategy, policy, form, budget, least)
         variance = predicted_variance(strategy, policy, form, budget)
     except BlowfishError as problem:

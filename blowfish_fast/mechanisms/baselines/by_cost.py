@@ -370,10 +370,10 @@ class Efpa(Mechanism):
         reach = _reach(self.domain.size, private.policy)
         rows = 2.0 * np.arange(reach.size) + private.policy.has_bottom
         noise = reach / equal_noise_epsilon(left) * np.sqrt(2.0 * rows)
-        kept = private.select(KeptFrequencies(noise), budget=share)
-        strategy = Fourier(self.domain.size, kept)
+        last_frequency = private.select(KeptFrequencies(noise), budget=share)
+        strategy = Fourier(self.domain.size, last_frequency)
         measurement = private.measure(strategy, budget=private.remaining)
-        return Outcome.of(measurement, {"frequencies": kept})
+        return Outcome.of(measurement, {"frequencies": last_frequency})
 
 
 @lru_cache(maxsize=16)

@@ -14,8 +14,8 @@ from blowfish_fast._support.validation import as_choice, as_positive, as_share, 
 from blowfish_fast.measure.budgets import Budget
 from blowfish_fast.measure.handle import Handle, Measurement
 from blowfish_fast.measure.strategies.trees.box_tree import (
-    Arranged,
     BoxTree,
+    BoxTreeLayout,
     Layer,
     as_records,
     count_epsilon,
@@ -253,20 +253,58 @@ class AdaptiveGrid(Mechanism):
 
 
 class GridLevel(NamedTuple):
-    """A tree of boxes, and the same in the order of its strategy."""
+    """A tree of boxes, and the same in the order of its strategy.
+
+    Attributes
+    ----------
+    tree : BoxTree
+        The tree.
+    placed : BoxTreeLayout
+        The order.
+    """
 
     tree: BoxTree
-    placed: Arranged
+    placed: BoxTreeLayout
 
 
 def cut_level(tree: BoxTree, boxes: IntArray, parts: IntArray) -> GridLevel:
-    """Cut the boxes at the bottom of a tree."""
+    """Cut the boxes at the bottom of a tree.
+
+    Parameters
+    ----------
+    tree : BoxTree
+        The tree.
+    boxes : ndarray of int64
+        The boxes at its bottom.
+    parts : ndarray of int64, shape (boxes, axes)
+        Into how many parts each side is cut.
+
+    Returns
+    -------
+    GridLevel
+        The tree with one level more.
+    """
     below = tree.divided(boxes, parts)
     return GridLevel(below, below.arranged(tuple(tree.highs[0].tolist())))
 
 
 def measure_leaves(private: Handle, level: GridLevel, budget: Budget) -> Measurement:
-    """Measure the boxes at the bottom and nothing else."""
+    """Measure the boxes at the bottom and nothing else.
+
+    Parameters
+    ----------
+    private : Handle
+        Access to the counts.
+    level : GridLevel
+        The tree.
+    budget : Budget
+        The price.
+
+    Returns
+    -------
+    Measurement
+        The noisy counts.
+    """
     placed = level.placed
     weights = np.zeros(placed.parents.size)
     weights[: placed.buckets.count] = 1.0
@@ -275,7 +313,20 @@ def measure_leaves(private: Handle, level: GridLevel, budget: Budget) -> Measure
 
 
 def joined_levels(bought: list[Measurement], levels: list[Measurement]) -> Measurement:
-    """Return one or two levels, and the number of records if bought, as one."""
+    """Return one or two levels, and the number of records if bought, as one.
+
+    Parameters
+    ----------
+    bought : list[Measurement]
+        The measurement of the number of records, or nothing.
+    levels : list[Measurement]
+        The measurements of the levels, the finest last.
+
+    Returns
+    -------
+    Measurement
+        The joint measurement.
+    """
     *coarser, finest = levels
     if not bought and not coarser:
         return finest
@@ -288,6 +339,6 @@ def joined_levels(bought: list[Measurement], levels: list[Measurement]) -> Measu
     below = below[np.argsort(tree.by_row(tree.starts)[below])]
     first = np.append(below, tree.nodes - 1)
     layers = [Layer(finest, np.arange(tree.nodes))]
-    layers += [Layer(one, first) for one in coarser]
-    layers += [Layer(one, first[-1:]) for one in bought]
+    layers += [Layer(measurement, first) for measurement in coarser]
+    layers += [Layer(measurement, first[-1:]) for measurement in bought]
     return one_measurement(parents, finest.buckets, layers)

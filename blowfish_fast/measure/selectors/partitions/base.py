@@ -61,7 +61,26 @@ class Partition(ABC):
     def select(
         self, counts: IntArray, *, policy: Policy, epsilon: Fraction, rng: Randomness
     ) -> Buckets:
-        """Return buckets, epsilon-private under `policy`; none drawn without edges."""
+        """Return buckets, epsilon-private under `policy`.
+
+        Nothing is drawn where the policy has no edges.
+
+        Parameters
+        ----------
+        counts : ndarray of int64, shape (cells,)
+            True counts.
+        policy : Policy
+            The policy, without constraints.
+        epsilon : Fraction
+            What the choice may use.
+        rng : Randomness
+            The source of all noise.
+
+        Returns
+        -------
+        Buckets
+            The buckets.
+        """
         self.check_feasible(policy, counts.size, epsilon)
         if counts.size == 1 or record_distance(policy) == 0:
             return self._undrawn(counts, policy)
@@ -141,8 +160,22 @@ def connected_parts(policy: Policy) -> IntArray:
 def partition_cost(counts: Any, buckets: Buckets, *, epsilon: Any) -> float:
     """Return the cost of a partition of known data (Definition 5 of the DAWA paper).
 
-    The deviation of the cells from their bucket's mean, plus the mean absolute noise
-    1/epsilon of each bucket. For research; it belongs to no release.
+    That is the deviation of the cells from their bucket's mean, plus the mean absolute
+    noise 1/epsilon of each bucket. It is for research and belongs to no release.
+
+    Parameters
+    ----------
+    counts : array-like, shape (cells,)
+        True counts.
+    buckets : Buckets
+        The partition.
+    epsilon : number, str or Fraction
+        What the counts of the buckets would be paid with.
+
+    Returns
+    -------
+    float
+        The cost.
 
     Examples
     --------
@@ -159,9 +192,29 @@ def partition_cost(counts: Any, buckets: Buckets, *, epsilon: Any) -> float:
 def cost_bound(cells: int, candidates: int, *, delta: float, epsilon: Any) -> float:
     """Bound how far a private partition's cost lies above the optimum (Theorem 1).
 
-    With probability 1 - delta the excess is at most
-    4 D n ln(candidates / delta) / epsilon, where D = 2 bounds the sensitivity of a
-    bucket's cost and epsilon is the part spent on the partition.
+    With probability 1 - delta the excess is at most 4 D n ln(candidates / delta) /
+    epsilon, where D = 2 bounds the sensitivity of a bucket's cost.
+
+    Parameters
+    ----------
+    cells : int
+        Number of cells n.
+    candidates : int
+        Number of candidate buckets.
+    delta : float
+        The probability that the bound does not hold, below 1.
+    epsilon : number, str or Fraction
+        The part of the budget that is spent on the partition.
+
+    Returns
+    -------
+    float
+        The bound.
+
+    Raises
+    ------
+    InputError
+        If a number is out of range.
 
     Examples
     --------

@@ -34,9 +34,14 @@ MOST_STRETCHES = 1024
 class Bisection(Partition):
     """Cut clusters of cells in two by the exponential mechanism.
 
-    There are `levels` levels of cuts, by default the binary logarithm of the number of
-    cells. `share` is the part of the partition's epsilon that decides how many cuts are
-    kept; the levels share the rest evenly.
+    Parameters
+    ----------
+    levels : int, optional
+        How many levels of cuts there are; the binary logarithm of the number of cells
+        by default.
+    share : Fraction, default Fraction(1, 2)
+        The part of the partition's epsilon that decides how many cuts stay; the levels
+        share the rest evenly.
 
     Notes
     -----
@@ -71,7 +76,22 @@ class Bisection(Partition):
         self.share = as_share(share, "share")
 
     def rates(self, cells: int, epsilon: Fraction) -> tuple[Fraction, Fraction]:
-        """Return how fast weights fall with costs: for a split, and for the number."""
+        """Return how fast weights fall with costs.
+
+        Parameters
+        ----------
+        cells : int
+            Number of cells.
+        epsilon : Fraction
+            What the partition may use.
+
+        Returns
+        -------
+        split : Fraction
+            The rate of a split.
+        number : Fraction
+            The rate of the choice of how many cuts stay.
+        """
         for_number = self.share * epsilon
         for_level = (epsilon - for_number) / self.levels_over(cells)
         return for_level / (2 * SENSITIVITY), for_number / (2 * SENSITIVITY)
@@ -101,10 +121,10 @@ class Bisection(Partition):
             price=price,
             bits=bits,
         )
-        kept = kernels.choose_by_cost(
+        cuts_that_stay = kernels.choose_by_cost(
             rng.stream(), 0, costs[None], for_number / 2**bits
         )[0]
-        return Buckets(np.concatenate([[0], np.sort(cuts[:kept]), [cells]]))
+        return Buckets(np.concatenate([[0], np.sort(cuts[:cuts_that_stay]), [cells]]))
 
 
 def _level_by_level(
@@ -173,11 +193,15 @@ def _level_by_level(
 class KBuckets(Partition):
     """Draw the borders of a given number of buckets by their squared error.
 
-    Without `buckets` there are four times the square root of the number of cells, at
-    most half of the stretches between candidate borders. Counts above `largest_count`
-    are cut to it while borders are drawn. One record moves squared errors apart by up
-    to twice this public number: best is the height of the steps that matter, not read
-    off the data.
+    Parameters
+    ----------
+    buckets : int, optional
+        How many; by default four times the square root of the number of cells, at most
+        half of the stretches between candidate borders.
+    largest_count : int, default 1000
+        Counts above it are cut to it while borders are drawn. One record moves squared
+        errors apart by up to twice this public number: best is the height of the steps
+        that matter, not read off the data.
 
     Notes
     -----
@@ -232,7 +256,20 @@ class KBuckets(Partition):
         kernels.squares_grid(cells, self.largest_count)
 
     def rate(self, cells: int, epsilon: Fraction) -> Fraction:
-        """Return how fast weights fall with errors, for one added record: Lemma SF4."""
+        """Return how fast weights fall with errors, for one added record: Lemma SF4.
+
+        Parameters
+        ----------
+        cells : int
+            Number of cells.
+        epsilon : Fraction
+            What the partition may use.
+
+        Returns
+        -------
+        Fraction
+            The rate.
+        """
         return epsilon / ((self.count(cells) - 1) * self.reach)
 
     def _choose(
@@ -251,11 +288,11 @@ class KBuckets(Partition):
         logarithms = np.log(np.arange(1.0, borders.size + 1))
         log_factorials = np.append(0.0, np.cumsum(logarithms))
         words = rng.stream()
-        kept = [borders.size - 1]
+        chosen_borders = [borders.size - 1]
         for rest in range(buckets - 1, 0, -1):
             # `rest` buckets end at the border that is drawn, so it is at least that.
-            candidates = np.arange(rest, kept[-1])
-            costs = heads[rest - 1, candidates] + errors[kept[-1], candidates]
+            candidates = np.arange(rest, chosen_borders[-1])
+            costs = heads[rest - 1, candidates] + errors[chosen_borders[-1], candidates]
             drawn = kernels.choose_by_cost(
                 words,
                 buckets - rest,
@@ -263,12 +300,25 @@ class KBuckets(Partition):
                 rate,
                 _ways(candidates - 1, rest - 1, log_factorials),
             )
-            kept.append(int(candidates[drawn[0]]))
-        return Buckets(borders[np.array([0, *kept[::-1]])])
+            chosen_borders.append(int(candidates[drawn[0]]))
+        return Buckets(borders[np.array([0, *chosen_borders[::-1]])])
 
 
 def evenly_spaced(cells: int, stretches: int) -> IntArray:
-    """Return borders that cut cells into stretches of nearly the same length."""
+    """Return borders that cut cells into stretches of nearly the same length.
+
+    Parameters
+    ----------
+    cells : int
+        Number of cells.
+    stretches : int
+        Number of stretches.
+
+    Returns
+    -------
+    ndarray of int64, shape (stretches + 1,)
+        The borders, from 0 to `cells`.
+    """
     return np.arange(stretches + 1) * cells // stretches
 
 

@@ -36,12 +36,20 @@ SIDE_REACH = 8 / 3
 class DyadicTree(Partition):
     """Sample a partition with probability that falls with its pinball cost.
 
-    `price` is the cost of a bucket in units of the noise that it will receive. A
-    typical query covers `query_cells` cells, a public number; it is hurt by unequal
-    cells only in buckets that its border cuts, so much shorter ones count less. The
-    border grows with the root of the cells where these lie along a curve through
-    several `dimensions`. Single cells of many records may stand out of a run of others
+    Single cells of many records may stand out of a run of others
     (`kernels.sample_dyadic_partition`, ``outliers``).
+
+    Parameters
+    ----------
+    price : float, default 0.5
+        Cost of a bucket in units of the noise that it will receive.
+    query_cells : float, default 1.0
+        How many cells a typical query covers, a public number. A query is hurt by
+        unequal cells only in buckets that its border cuts, so much shorter ones count
+        less.
+    dimensions : int, default 1
+        Where cells lie along a curve through several dimensions, the border of a query
+        grows with the root of its cells.
 
     Notes
     -----
@@ -107,7 +115,20 @@ class DyadicTree(Partition):
         ]
 
     def rate(self, cells: int, epsilon: Fraction) -> Fraction:
-        """Return what the sampler's slack leaves of `epsilon`: Lemma DT7."""
+        """Return what the sampler's slack leaves of `epsilon`: Lemma DT7.
+
+        Parameters
+        ----------
+        cells : int
+            Number of cells.
+        epsilon : Fraction
+            What the partition may use.
+
+        Returns
+        -------
+        Fraction
+            The rate.
+        """
         slack = kernels.sampling_slack(cells, outliers=True)
         if epsilon <= 2 * slack:
             # The rate stays below epsilon, and weights of so slow a rate are held with
@@ -127,10 +148,14 @@ class DyadicTree(Partition):
 class DyadicRectangles(Partition):
     """Sample a partition into rectangles, likelier the less their cells differ.
 
-    `price` is the cost of a bucket in units of the noise that it will receive: by
-    default 0.5 where queries are single cells, falling to 0.2 where they are large, as
-    the noises of many buckets in one answer cancel in part. `query_cells` is as for
-    `DyadicTree`.
+    Parameters
+    ----------
+    price : float, optional
+        Cost of a bucket in units of the noise that it will receive: by default 0.5
+        where queries are single cells, falling to 0.2 where they are large, as the
+        noises of many buckets in one answer cancel in part.
+    query_cells : float, default 1.0
+        How many cells a typical query covers, as for `DyadicTree`.
 
     Notes
     -----
@@ -215,7 +240,20 @@ class DyadicRectangles(Partition):
         ]
 
     def rate(self, shape: tuple[int, ...], epsilon: Fraction) -> Fraction:
-        """Return what the sampler's slack leaves of `epsilon`: Lemma DR7."""
+        """Return what the sampler's slack leaves of `epsilon`: Lemma DR7.
+
+        Parameters
+        ----------
+        shape : tuple[int, ...]
+            Rows and columns of the grid.
+        epsilon : Fraction
+            What the partition may use.
+
+        Returns
+        -------
+        Fraction
+            The rate.
+        """
         rows, columns = shape
         slack = kernels.rectangle_slack((rows, columns))
         if epsilon <= 2 * slack:

@@ -31,7 +31,15 @@ SIGNIFICANT = 2.0
 
 
 class Boxes(NamedTuple):
-    """Corners of boxes that cover a grid, half-open, shape (boxes, axes)."""
+    """Corners of boxes that cover a grid, half-open.
+
+    Attributes
+    ----------
+    lows : ndarray of int64, shape (boxes, axes)
+        The first cell of each box along each axis.
+    highs : ndarray of int64, shape (boxes, axes)
+        The cell after its last.
+    """
 
     lows: IntArray
     highs: IntArray
@@ -40,8 +48,16 @@ class Boxes(NamedTuple):
 class NoisyCells(NamedTuple):
     """Published counts and the noise in them.
 
-    `width` is the scale of a cell's noise, 0 for none, in rho (`power` 2) sigma;
-    `fresh_variance` is that of the count of a box which is still to be drawn.
+    Attributes
+    ----------
+    values : ndarray of float64
+        The counts, in the shape of the grid.
+    width : float
+        Scale of a cell's noise, in rho its sigma; 0 for none.
+    fresh_variance : float
+        Variance of the count of a box which is still to be drawn.
+    power : int, default 1
+        1 if paid in epsilon, 2 if paid in rho.
     """
 
     values: FloatArray
@@ -66,15 +82,32 @@ class SplitRule(Protocol):
     """Says when a box of a kd-tree is cut."""
 
     def boxes(self, cells: NoisyCells, levels: int) -> Boxes:
-        """Return the leaves of the tree, at most `levels` cuts deep."""
+        """Return the leaves of the tree.
+
+        Parameters
+        ----------
+        cells : NoisyCells
+            Published counts.
+        levels : int
+            At most so many cuts lie above a box.
+
+        Returns
+        -------
+        Boxes
+            The boxes.
+        """
 
 
 @dataclass(frozen=True)
 class GainRule:
     """Cut at the best place of any axis while rectangles gain more than it costs.
 
-    `price` is the cost of a further box in variances of a fresh count; `caution` says
-    how many times the contrast of noise alone is taken off.
+    Attributes
+    ----------
+    price : float, default 0.8
+        Cost of a further box in variances of a fresh count.
+    caution : float, default 1.3
+        How many times the contrast of noise alone is taken off.
 
     Examples
     --------
@@ -91,7 +124,20 @@ class GainRule:
         as_positive(self.caution, "caution")
 
     def boxes(self, cells: NoisyCells, levels: int) -> Boxes:
-        """Return boxes whose cuts gain more than the noise of another count."""
+        """Return boxes whose cuts gain more than the noise of another count.
+
+        Parameters
+        ----------
+        cells : NoisyCells
+            Published counts.
+        levels : int
+            At most so many cuts lie above a box.
+
+        Returns
+        -------
+        Boxes
+            The boxes.
+        """
         return Boxes(
             *kernels.gain_boxes(
                 cells.values,
@@ -107,10 +153,15 @@ class GainRule:
 class UniformityRule:
     """Cut across the longest side, at the median, where a box is uneven or crowded.
 
-    `thresholds` asks for either, for both, or for unevenness alone. A box is uneven if
-    its noisy cells deviate from their mean by `uniformity` times what noise alone
-    gives; None: by two standard deviations more. It is crowded with the part `count` of
-    the total.
+    Attributes
+    ----------
+    thresholds : Thresholds, default 'or'
+        Whether either is asked for, both, or unevenness alone.
+    uniformity : float, optional
+        A box is uneven if its noisy cells deviate from their mean by so many times what
+        noise alone gives; None: by two standard deviations more.
+    count : float, default 0.01
+        A box is crowded with this part of the total.
 
     Examples
     --------
@@ -130,7 +181,20 @@ class UniformityRule:
         as_positive(self.count, "count")
 
     def boxes(self, cells: NoisyCells, levels: int) -> Boxes:
-        """Return boxes cut at medians until they are uniform, or hold few records."""
+        """Return boxes cut at medians until they are uniform, or hold few records.
+
+        Parameters
+        ----------
+        cells : NoisyCells
+            Published counts.
+        levels : int
+            At most so many cuts lie above a box.
+
+        Returns
+        -------
+        Boxes
+            The boxes.
+        """
         mean = cells.mean_noise
         deviation = math.sqrt(max(cells.variance - mean**2, 0.0))
         level, slack = mean, SIGNIFICANT * deviation
@@ -168,6 +232,20 @@ def box_buckets(
     """Return boxes as buckets, each within one connected part of the policy.
 
     The total of a part may be public. Buckets of one part stand together.
+
+    Parameters
+    ----------
+    boxes : Boxes
+        Boxes that cover the grid.
+    shape : tuple[int, ...]
+        Cells of each axis.
+    parts : ndarray of int64 or None, shape (cells,)
+        The connected part of each cell; None where there is one.
+
+    Returns
+    -------
+    Buckets
+        The buckets.
     """
     edges, order = kernels.cells_of_boxes(boxes.lows, boxes.highs, shape)
     if parts is None:
@@ -181,7 +259,14 @@ def box_buckets(
 class KdBoxes(NamedTuple):
     """Boxes that split in two; every box comes after its parent, the whole first.
 
-    `parents` is -1 for the whole; `lows` and `highs` are half-open corners, (boxes, d).
+    Attributes
+    ----------
+    parents : ndarray of int64, shape (boxes,)
+        The box above each box; -1 for the whole.
+    lows : ndarray of int64, shape (boxes, axes)
+        The first cell of each box along each axis.
+    highs : ndarray of int64, shape (boxes, axes)
+        The cell after its last.
     """
 
     parents: IntArray
@@ -192,7 +277,12 @@ class KdBoxes(NamedTuple):
 class Medians:
     """Cut boxes of a grid near the median of their records, level by level.
 
-    With 0 levels the whole grid stays one box.
+    Parameters
+    ----------
+    shape : tuple[int, ...]
+        Cells of each axis.
+    levels : int
+        How many levels of cuts; with 0 the whole grid stays one box.
 
     Notes
     -----
@@ -230,13 +320,48 @@ class Medians:
         return (Fraction(1, levels),) * levels
 
     def rate(self, policy: Policy, epsilon: Fraction) -> Fraction:
-        """Return how fast weights fall with costs, at each level: Lemma HY4."""
+        """Return how fast weights fall with costs, at each level: Lemma HY4.
+
+        Parameters
+        ----------
+        policy : Policy
+            The policy, without constraints.
+        epsilon : Fraction
+            What all levels together may use.
+
+        Returns
+        -------
+        Fraction
+            The rate.
+        """
         return epsilon / (2 * (2 if policy.has_moves else 1) * max(self.levels, 1))
 
     def select(
         self, counts: IntArray, *, policy: Policy, epsilon: Fraction, rng: Randomness
     ) -> KdBoxes:
-        """Return the boxes of all levels."""
+        """Return the boxes of all levels.
+
+        Parameters
+        ----------
+        counts : ndarray of int64, shape (cells,)
+            True counts.
+        policy : Policy
+            The policy, without constraints.
+        epsilon : Fraction
+            What the choice may use.
+        rng : Randomness
+            The source of all noise.
+
+        Returns
+        -------
+        KdBoxes
+            The boxes.
+
+        Raises
+        ------
+        DomainError
+            If there are not as many counts as the grid has cells.
+        """
         if counts.size != int(np.prod(self.shape)):
             raise DomainError(
                 f"a grid of shape {self.shape} has {int(np.prod(self.shape))} cells; "
@@ -274,7 +399,21 @@ def median_costs(
 ) -> IntArray:
     """Return the difference between the two sides of each cut, from summed areas.
 
-    Column j of (boxes, cuts) is the cut after j + 1 cells, or `NO_CANDIDATE`.
+    Parameters
+    ----------
+    table : ndarray of int64
+        What `kernels.summed_area_table` returned.
+    lows : ndarray of int64, shape (boxes, axes)
+        The first cell of each box along each axis.
+    highs : ndarray of int64, shape (boxes, axes)
+        The cell after its last.
+    axes : ndarray of int64, shape (boxes,)
+        The axis across which each box is cut.
+
+    Returns
+    -------
+    ndarray of int64, shape (boxes, cuts)
+        Column j is the cut after j + 1 cells, or `NO_CANDIDATE`.
     """
     rows = np.arange(axes.size)
     sides = highs[rows, axes] - lows[rows, axes]

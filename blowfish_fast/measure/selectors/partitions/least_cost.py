@@ -35,11 +35,17 @@ QUANTILE = (3, 4)
 class LeastCost(Partition):
     """Choose the intervals of least noisy cost.
 
-    Candidates have lengths that are powers of two, at every offset, or all `lengths`,
-    for at most 4096 cells. The `cost` is the paper's absolute deviation from the mean,
-    or the pinball deviation from the third quartile, whose noise is four times smaller.
-    The public `offset` is added to the price of a bucket, in units of its noise scale,
-    so that short candidates, of which there are more, do not win by luck.
+    Parameters
+    ----------
+    lengths : Literal['powers', 'all'], default 'powers'
+        Candidates have lengths that are powers of two, at every offset, or all lengths,
+        for at most 4096 cells.
+    cost : Literal['deviation', 'pinball'], default 'deviation'
+        The paper's absolute deviation from the mean, or the pinball deviation from the
+        third quartile, whose noise is four times smaller.
+    offset : float, default 4.0
+        A public number that is added to the price of a bucket, in units of its noise
+        scale, so that short candidates, of which there are more, do not win by luck.
 
     Notes
     -----
@@ -118,13 +124,34 @@ class LeastCost(Partition):
         draws: int,
         rng: Randomness,
     ) -> Counter[Hashable] | None:
-        """Return how often each partition (labels) is chosen; None for all lengths."""
+        """Return how often each partition is chosen in many independent choices.
+
+        Parameters
+        ----------
+        counts : ndarray of int64, shape (cells,)
+            True counts.
+        policy : Policy
+            The policy, without constraints.
+        epsilon : Fraction
+            What one choice may use.
+        draws : int
+            How many choices.
+        rng : Randomness
+            The source of all noise.
+
+        Returns
+        -------
+        Counter or None
+            The number of draws by labels of the cells; None for all lengths.
+        """
         if self.lengths == "all":
             return None
         given, step = self._candidates(counts, policy, epsilon)
         cuts = kernels.least_cost_partitions(*given, rng.stream(), draws, **step)
-        found, numbers = np.unique(cuts, return_counts=True)
-        labels = np.cumsum((found[:, None] << 1 >> np.arange(counts.size)) & 1, axis=1)
+        different_cuts, numbers = np.unique(cuts, return_counts=True)
+        labels = np.cumsum(
+            (different_cuts[:, None] << 1 >> np.arange(counts.size)) & 1, axis=1
+        )
         keys = map(tuple, labels.tolist())
         return Counter(dict(zip(keys, numbers.tolist(), strict=True)))
 
@@ -142,7 +169,20 @@ class LeastCost(Partition):
         }
 
     def noise(self, cells: int, epsilon: Fraction) -> CandidateNoise:
-        """Return grid and scale of each length, for one added record: Lemma LC5."""
+        """Return grid and scale of each length, for one added record: Lemma LC5.
+
+        Parameters
+        ----------
+        cells : int
+            Number of cells.
+        epsilon : Fraction
+            What the partition may use.
+
+        Returns
+        -------
+        CandidateNoise
+            The noise of the candidates.
+        """
         if self.lengths == "powers":
             sizes = [2**power for power in range(cells.bit_length())]
         else:
@@ -153,8 +193,8 @@ class LeastCost(Partition):
         grid = Fraction(step)
         largest = math.ceil(other / grid)
         scales = [
-            float_above((math.ceil(one / grid) + largest) * grid / epsilon)
-            for one in own
+            float_above((math.ceil(sensitivity / grid) + largest) * grid / epsilon)
+            for sensitivity in own
         ]
         return CandidateNoise(np.array(scales), step, cap)
 
@@ -180,7 +220,17 @@ class LeastCost(Partition):
 
 
 class CandidateNoise(NamedTuple):
-    """Noise of the candidates: scale by length, public grid, largest count."""
+    """Noise of the candidates.
+
+    Attributes
+    ----------
+    scales : ndarray of float64, shape (lengths,)
+        Scale of each length, in counts.
+    step : float
+        The public grid of costs.
+    cap : int
+        The largest count; larger ones are cut.
+    """
 
     scales: FloatArray
     step: float

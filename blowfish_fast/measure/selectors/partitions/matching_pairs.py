@@ -41,10 +41,15 @@ WEIGHT_BITS = 116
 class MatchingPairs(Partition):
     """Choose the pairs of least noisy cost.
 
-    Cells may be paired if they lie at most `window` apart in C order, and in one
-    connected part of the policy. Windows up to 8 serve any number of cells; wider ones,
-    and None for every pair, serve up to 512 and need the extra ``matching``. Buckets
-    are paired in `rounds` of equal parts of epsilon, and hold at most 2^rounds cells.
+    Parameters
+    ----------
+    window : int, optional
+        Cells may be paired if they lie at most so far apart in C order, and in one
+        connected part of the policy. Windows up to 8 serve any number of cells; wider
+        ones, and None for every pair, serve up to 512 and need the extra ``matching``.
+    rounds : int, default 1
+        Buckets are paired in so many rounds of equal parts of epsilon, and hold at most
+        2^rounds cells.
 
     Notes
     -----
@@ -128,7 +133,19 @@ class MatchingPairs(Partition):
     def noise(self, cells: int, epsilon: Fraction, sizes: IntArray) -> PairNoise:
         """Return the public grid and the noise of both kinds of candidates: Lemma MP5.
 
-        `epsilon` is the budget of one round when one record is added or removed.
+        Parameters
+        ----------
+        cells : int
+            Number of cells.
+        epsilon : Fraction
+            The budget of one round when one record is added or removed.
+        sizes : ndarray of int64, shape (buckets,)
+            How many cells each bucket holds.
+
+        Returns
+        -------
+        PairNoise
+            The noise and the prices.
         """
         large, small = int(sizes.max()), int(sizes.min())
         change = Fraction(2 * large, large + small)
@@ -186,7 +203,21 @@ class MatchingPairs(Partition):
 
 
 class PairNoise(NamedTuple):
-    """Noise scales and prices in steps of 2^grid counts, and the largest count."""
+    """Noise scales and prices in steps of 2^grid counts.
+
+    Attributes
+    ----------
+    single : Fraction
+        Scale of the noise on a bucket alone.
+    pair : Fraction
+        Scale of the noise on a pair.
+    price : int
+        Price of a bucket.
+    grid : int
+        Binary logarithm of the step.
+    cap : int
+        The largest count; larger ones are cut.
+    """
 
     single: Fraction
     pair: Fraction
@@ -198,7 +229,26 @@ class PairNoise(NamedTuple):
 def pair_deviations(
     totals: IntArray, sizes: IntArray, first: IntArray, second: IntArray, grid: int
 ) -> IntArray:
-    """Return how far pairs of buckets deviate from their mean, in steps of 2^grid."""
+    """Return how far pairs of buckets deviate from their mean, in steps of 2^grid.
+
+    Parameters
+    ----------
+    totals : ndarray of int64, shape (buckets,)
+        Records of each bucket.
+    sizes : ndarray of int64, shape (buckets,)
+        Cells of each bucket.
+    first : ndarray of int64, shape (pairs,)
+        One bucket of each pair.
+    second : ndarray of int64, shape (pairs,)
+        The other one.
+    grid : int
+        Binary logarithm of the step.
+
+    Returns
+    -------
+    ndarray of object, shape (pairs,)
+        Whole numbers of any size.
+    """
     both = (sizes[first] + sizes[second]).astype(object)
     gap = np.abs(sizes[second] * totals[first] - sizes[first] * totals[second])
     deviations: IntArray = (gap.astype(object) * 2 ** (1 - grid)) // both
@@ -223,7 +273,23 @@ def cheapest_mates(
 ) -> IntArray:
     """Return the mate of each cell in the cheapest pairing; a cell alone is its own.
 
-    Pairs ``first < second`` stand once. Costs are integers of any size; see Lemma MP6.
+    Costs are integers of any size. Among equal costs a fixed order decides: Lemma MP6.
+
+    Parameters
+    ----------
+    alone : ndarray of object, shape (cells,)
+        Cost of each cell alone.
+    first : ndarray of int64, shape (pairs,)
+        The lower cell of each pair; pairs stand once.
+    second : ndarray of int64, shape (pairs,)
+        The higher one.
+    paired : ndarray of object, shape (pairs,)
+        Cost of each pair.
+
+    Returns
+    -------
+    ndarray of int64, shape (cells,)
+        The mates.
     """
     alone = np.asarray(alone, dtype=object)
     savings = alone[first] + alone[second] - np.asarray(paired, dtype=object)
@@ -278,8 +344,8 @@ def _most_saving(
         )
     )
     # The solver proves each optimum by its dual, which takes no time beside finding it.
-    found = rustworkx.max_weight_matching(graph, weight_fn=int, verify_optimum=True)
+    matching = rustworkx.max_weight_matching(graph, weight_fn=int, verify_optimum=True)
     mates = np.arange(cells)
-    for one, other in found:
-        mates[one], mates[other] = other, one
+    for cell, mate in matching:
+        mates[cell], mates[mate] = mate, cell
     return mates

@@ -28,7 +28,20 @@ class SortedCounts(Partition):
     """Group cells by their noisy counts, which are all that `group` reads."""
 
     def noise(self, policy: Policy, epsilon: Fraction) -> CellNoise:
-        """Return a draw per cell, or per edge where edges are few: Lemma NS2."""
+        """Return a draw per cell, or per edge where edges are few: Lemma NS2.
+
+        Parameters
+        ----------
+        policy : Policy
+            The policy, without constraints.
+        epsilon : Fraction
+            What the partition may use.
+
+        Returns
+        -------
+        CellNoise
+            The noise.
+        """
         edges = _few_edges(policy)
         draws, worst = (
             (policy.domain.size, record_distance(policy))
@@ -49,7 +62,22 @@ class SortedCounts(Partition):
 
     @abstractmethod
     def group(self, noisy: IntArray, policy: Policy, noise: CellNoise) -> IntArray:
-        """Return a group for each cell, in every row of noisy counts: (rows, cells)."""
+        """Return a group for each cell, in every row of noisy counts.
+
+        Parameters
+        ----------
+        noisy : ndarray of int64, shape (rows, cells)
+            Noisy counts.
+        policy : Policy
+            The policy, without constraints.
+        noise : CellNoise
+            The noise in them.
+
+        Returns
+        -------
+        ndarray of int64, shape (rows, cells)
+            The groups.
+        """
 
 
 class NoisySort(SortedCounts):
@@ -153,14 +181,37 @@ class ThresholdedSort(SortedCounts):
 
 
 class CellNoise(NamedTuple):
-    """Scales of the draws, and the edges they belong to; None for one per cell."""
+    """The noise of the counts that are sorted.
+
+    Attributes
+    ----------
+    scales : Scales
+        Scales of the draws.
+    edges : ndarray of int64, shape (edges, 2), or None
+        The edges they belong to; None for one draw per cell.
+    """
 
     scales: Scales
     edges: IntArray | None
 
 
 def noisy_counts(counts: IntArray, noise: CellNoise, rng: Randomness) -> IntArray:
-    """Return the counts with their noise: all that the groups are made from."""
+    """Return the counts with their noise: all that the groups are made from.
+
+    Parameters
+    ----------
+    counts : ndarray of int64, shape (cells,)
+        True counts.
+    noise : CellNoise
+        The noise.
+    rng : Randomness
+        The source of all noise.
+
+    Returns
+    -------
+    ndarray of int64, shape (cells,)
+        Noisy counts; zeros where epsilon is too small to tell anything.
+    """
     scales, edges = noise
     rate = int(scales.rates[0])
     if rate == 0:
@@ -178,6 +229,20 @@ def sorted_groups(
     """Sort each row by value, connected parts by themselves, and cut it into groups.
 
     Groups are numbered by the first of their cells, in every row from 0.
+
+    Parameters
+    ----------
+    rows : ndarray of int64, shape (rows, cells)
+        Noisy counts.
+    policy : Policy
+        The policy, whose connected parts are sorted by themselves.
+    cut : Callable[[ndarray of int64, ndarray of int64], ndarray of int64]
+        Returns the edges of the groups, given sorted values and where parts begin.
+
+    Returns
+    -------
+    ndarray of int64, shape (rows, cells)
+        The groups.
     """
     parts = connected_parts(policy)
     values = rows.reshape(-1)
@@ -193,7 +258,22 @@ def sorted_groups(
 
 
 def on_cells(drawn: IntArray, edges: IntArray | None, cells: int) -> IntArray:
-    """Add up the noise of every cell: + at the first end of an edge, - at the other."""
+    """Add up the noise of every cell: + at the first end of an edge, - at the other.
+
+    Parameters
+    ----------
+    drawn : ndarray of int64, shape (draws,)
+        The draws.
+    edges : ndarray of int64, shape (draws, 2), or None
+        The edges; None for one draw per cell.
+    cells : int
+        Number of cells.
+
+    Returns
+    -------
+    ndarray of int64, shape (cells,)
+        The noise of each cell.
+    """
     if edges is None:
         return drawn
     noise = np.zeros(cells, dtype=np.int64)

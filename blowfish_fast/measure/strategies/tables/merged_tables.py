@@ -159,7 +159,22 @@ def packed_labels(groupings: Sequence[Grouping]) -> list[IntArray]:
 
 
 def unpacked_table(sizes: Sequence[int], axes: Any, labels: Any) -> MergedTable:
-    """Rebuild a merged table; refuse labels that do not fit the attributes."""
+    """Rebuild a merged table; refuse labels that do not fit the attributes.
+
+    Parameters
+    ----------
+    sizes : Sequence[int]
+        Cells of every attribute of the domain.
+    axes : object
+        The attributes of the table.
+    labels : object
+        The coarser cell of each cell along each attribute.
+
+    Returns
+    -------
+    MergedTable
+        The table.
+    """
     numbers = tuple(int(axis) for axis in axes)
     inside = all(0 <= axis < len(sizes) for axis in numbers)
     if not inside or len(labels) != len(numbers):

@@ -43,22 +43,45 @@ def subsets(table: AxisSet) -> Iterator[AxisSet]:
 
 
 def cell_count(sizes: Sequence[int], table: Iterable[int]) -> int:
-    """Return the number of cells of a table."""
+    """Return the number of cells of a table.
+
+    Parameters
+    ----------
+    sizes : Sequence[int]
+        Cells of every attribute of the domain.
+    table : Iterable[int]
+        The attributes of the table.
+
+    Returns
+    -------
+    int
+        The number.
+    """
     return math.prod(sizes[axis] for axis in table)
 
 
 def closure(tables: Iterable[AxisSet]) -> list[AxisSet]:
     """Return all subsets of some tables, small ones first."""
-    found = {part for one in tables for part in subsets(one)}
-    return sorted(found, key=lambda one: (len(one), one))
+    parts = {part for table_or_part in tables for part in subsets(table_or_part)}
+    return sorted(parts, key=lambda table_or_part: (len(table_or_part), table_or_part))
 
 
 @dataclass(eq=False)
 class NoisyTables:
     """Tables as they were measured: one scale each, exact ones marked.
 
-    `sizes` has the cells of every attribute of the domain; `variances`, of a cell of
-    each table, are infinite where it was not measured.
+    Attributes
+    ----------
+    sizes : tuple[int, ...]
+        Cells of every attribute of the domain.
+    tables : tuple[AxisSet, ...]
+        The attributes of each table.
+    variances : ndarray of float64, shape (tables,)
+        Variance of a cell; infinite where a table was not measured.
+    widths : ndarray of float64, shape (tables,)
+        Scale of its noise.
+    exact : ndarray of bool, shape (tables,)
+        Which tables have no noise.
     """
 
     sizes: tuple[int, ...]
@@ -78,7 +101,24 @@ class NoisyTables:
         scales: Scales,
         starts: IntArray,
     ) -> NoisyTables:
-        """Read one scale per table from those of its first rows."""
+        """Read one scale per table from those of its first rows.
+
+        Parameters
+        ----------
+        sizes : tuple[int, ...]
+            Cells of every attribute of the domain.
+        tables : tuple[AxisSet, ...]
+            The attributes of each table.
+        scales : Scales
+            The noise of all rows.
+        starts : ndarray of int64, shape (tables,)
+            The first row of each table.
+
+        Returns
+        -------
+        NoisyTables
+            The tables.
+        """
         first = scales._replace(rates=scales.rates[starts], exact=scales.exact[starts])
         return cls(sizes, tables, first.variances, first.widths, first.exact)
 
@@ -92,7 +132,7 @@ class NoisyTables:
 
     @cached_property
     def _cells(self) -> FloatArray:
-        cells = [cell_count(self.sizes, one) for one in self.tables]
+        cells = [cell_count(self.sizes, table) for table in self.tables]
         return np.array(cells, dtype=np.float64)
 
     @cached_property
@@ -132,24 +172,42 @@ class NoisyTables:
         if part not in self._laws:
             holding = self.holds[:, list(part)].sum(axis=1) == len(part)
             within = cell_count(self.sizes, part)
-            known = float(self._inverse[holding].sum()) * within
-            known = math.inf if (holding & self.exact).any() else known
+            information = float(self._inverse[holding].sum()) * within
+            information = math.inf if (holding & self.exact).any() else information
             squares = 0.0
-            if 0.0 < known < math.inf:
+            if 0.0 < information < math.inf:
                 shares = self.pulls[holding] ** 2 * self._cells[holding]
-                squares = float(shares.sum()) * within / known**2
-            self._laws[part] = known, squares
+                squares = float(shares.sum()) * within / information**2
+            self._laws[part] = information, squares
         return self._laws[part]
 
     def spare_cells(self, table: AxisSet, part: AxisSet) -> float:
-        """Return N(A without S): cells of a table per cell of a part of it."""
+        """Return N(A without S): cells of a table per cell of a part of it.
+
+        Parameters
+        ----------
+        table : AxisSet
+            The attributes A.
+        part : AxisSet
+            Some of them, S.
+
+        Returns
+        -------
+        float
+            The number.
+        """
         return cell_count(self.sizes, table) / cell_count(self.sizes, part)
 
 
 class ResidualFit:
     """The least squares estimate of every table that the measured ones determine.
 
-    `values` are the noisy tables, in the order and shape of ``measured.tables``.
+    Parameters
+    ----------
+    measured : NoisyTables
+        The tables and their noise.
+    values : Sequence[ndarray of int64]
+        The noisy tables, in the order and shape of ``measured.tables``.
     """
 
     def __init__(self, measured: NoisyTables, values: Sequence[IntArray]) -> None:
@@ -213,7 +271,20 @@ class ResidualFit:
 
 
 def refuse_unmeasured(information: float, table: AxisSet) -> None:
-    """Refuse a table that no measured table contains: its error has no bound."""
+    """Refuse a table that no measured table contains: its error has no bound.
+
+    Parameters
+    ----------
+    information : float
+        What was measured of the table; 0 for nothing.
+    table : AxisSet
+        Its attributes.
+
+    Raises
+    ------
+    IntervalError
+        If nothing was measured.
+    """
     if information <= 0:
         raise IntervalError(
             "a table is answered where a measured table holds all its attributes",
@@ -249,9 +320,22 @@ def _project(values: FloatArray) -> FloatArray:
 class TableNoise(LinearStrategy):
     """What is known of the noise in one estimated table, which has no rows of its own.
 
-    `information`, `squares` and `pulls` are I_S, h_S and K_T, (2^k,): subset number s
-    holds attribute i where bit i of s is set. `least` is the smallest scale of any
-    draw, 0 where there is none; `gaussian_draws` their number, 0 for Laplace noise.
+    Subset number s holds attribute i where bit i of s is set.
+
+    Parameters
+    ----------
+    shape : tuple[int, ...]
+        Cells of each of the table's k attributes.
+    information : ndarray of float64, shape (2^k,)
+        I_S of the head of this file.
+    squares : ndarray of float64, shape (2^k,)
+        h_S.
+    pulls : ndarray of float64, shape (2^k,)
+        K_T.
+    least : float, default 0.0
+        The smallest scale of any draw; 0 where there is none.
+    gaussian_draws : int, default 0
+        Number of draws of Gaussian noise; 0 for Laplace noise.
 
     Examples
     --------
@@ -286,7 +370,27 @@ class TableNoise(LinearStrategy):
 
     @classmethod
     def of(cls, measured: NoisyTables, table: AxisSet, gaussian_draws: int = 0) -> Self:
-        """Return the law for `table`; refused where nothing measured holds it."""
+        """Return the law for one table; refused where nothing measured holds it.
+
+        Parameters
+        ----------
+        measured : NoisyTables
+            The tables and their noise.
+        table : AxisSet
+            The attributes.
+        gaussian_draws : int, default 0
+            Number of draws of Gaussian noise; 0 for Laplace noise.
+
+        Returns
+        -------
+        Self
+            The law.
+
+        Raises
+        ------
+        IntervalError
+            If no measured table holds all these attributes.
+        """
         # Subsets in the order of their bits.
         parts = [
             tuple(axis for at, axis in enumerate(table) if part >> at & 1)

@@ -34,8 +34,17 @@ LEAST_SHARE = 1e-4
 class TablePlan(NamedTuple):
     """Tables to be measured, their relative rates, and what they lead to.
 
-    `objective` is the weighted mean variance of a cell of the asked tables where the
-    worst edge costs 1, for continuous noise.
+    Attributes
+    ----------
+    kind : str
+        Which way of planning it came from.
+    tables : tuple[AxisSet, ...]
+        The attributes of each table.
+    shares : ndarray of float64, shape (tables,)
+        Relative rates.
+    objective : float
+        The weighted mean variance of a cell of the asked tables where the worst edge
+        costs 1, for continuous noise.
     """
 
     kind: str
@@ -45,9 +54,22 @@ class TablePlan(NamedTuple):
 
 
 class AskedTables(NamedTuple):
-    """What is asked: sizes of attributes, tables, how much each counts; edge kinds.
+    """What is asked, and under which edges.
 
     A table at rate w has variance 2 / w^2 (`power` 1, epsilon) or 1 / (2 w) (2, rho).
+
+    Attributes
+    ----------
+    sizes : tuple[int, ...]
+        Cells of each attribute.
+    tables : tuple[AxisSet, ...]
+        The asked tables.
+    weights : tuple[float, ...]
+        How much each counts.
+    kinds : tuple[EdgeKind, ...]
+        Kinds of edges of the policy.
+    power : int, default 1
+        1 for epsilon, 2 for rho.
     """
 
     sizes: tuple[int, ...]
@@ -58,32 +80,66 @@ class AskedTables(NamedTuple):
 
 
 def plan_tables(asked: AskedTables, kind: PlanKind = "best") -> TablePlan:
-    """Return the plan with the least predicted error, among those of `kind`."""
-    exact = [one for one in closure(asked.tables) if is_exact(one, asked.kinds)]
-    known = largest_sets(exact)
+    """Return the plan with the least predicted error.
+
+    Parameters
+    ----------
+    asked : AskedTables
+        What is asked.
+    kind : PlanKind, default 'best'
+        Which ways of planning are tried.
+
+    Returns
+    -------
+    TablePlan
+        The plan.
+    """
+    exact = [
+        table_or_plan
+        for table_or_plan in closure(asked.tables)
+        if is_exact(table_or_plan, asked.kinds)
+    ]
+    exact_tables = largest_sets(exact)
     largest = largest_sets(asked.tables)
-    noisy = [one for one in largest if not is_exact(one, asked.kinds)]
+    noisy = [
+        table_or_plan
+        for table_or_plan in largest
+        if not is_exact(table_or_plan, asked.kinds)
+    ]
     if not noisy:
-        return TablePlan("exact", tuple(known), np.zeros(len(known)), 0.0)
+        return TablePlan("exact", tuple(exact_tables), np.zeros(len(exact_tables)), 0.0)
     problem = _Problem(asked, exact)
     plans = []
     if kind in ("best", "maximal", "blocks"):
         plans.append(problem.evenly("maximal", noisy))
     if kind in ("best", "weights"):
-        all_asked = [one for one in asked.tables if not is_exact(one, asked.kinds)]
+        all_asked = [
+            table_or_plan
+            for table_or_plan in asked.tables
+            if not is_exact(table_or_plan, asked.kinds)
+        ]
         if not is_exact((), asked.kinds):
             all_asked.append(())
         plans.append(problem.optimised("weights", all_asked, noisy))
     if kind in ("best", "blocks"):
         for blocks in _coverings(asked.sizes, noisy):
             plans.append(problem.evenly("blocks", blocks))
-            if plans[-1].objective < 1.3 * min(one.objective for one in plans):
-                joined = [*blocks, *(one for one in noisy if one not in set(blocks))]
+            if plans[-1].objective < 1.3 * min(
+                table_or_plan.objective for table_or_plan in plans
+            ):
+                joined = [
+                    *blocks,
+                    *(
+                        table_or_plan
+                        for table_or_plan in noisy
+                        if table_or_plan not in set(blocks)
+                    ),
+                ]
                 plans.append(problem.optimised("blocks", joined, blocks))
-    best = min(plans, key=lambda one: one.objective)
+    best = min(plans, key=lambda table_or_plan: table_or_plan.objective)
     return best._replace(
-        tables=(*known, *best.tables),
-        shares=np.concatenate([np.zeros(len(known)), best.shares]),
+        tables=(*exact_tables, *best.tables),
+        shares=np.concatenate([np.zeros(len(exact_tables)), best.shares]),
     )
 
 

@@ -36,9 +36,15 @@ MOST_EDGES = 2**20
 class TableStrategy(LinearStrategy):
     """Contingency tables of a wide domain, a rate for each.
 
-    Tables are sets of attributes, by increasing number, of a domain with `sizes` cells
-    along each attribute. `shares` are relative rates from 0 to 1; 0 leaves a table out
-    unless no edge of the policy moves it.
+    Parameters
+    ----------
+    sizes : tuple[int, ...]
+        Cells along each attribute of the domain.
+    tables : Sequence[AxisSet]
+        Sets of attributes, by increasing number.
+    shares : Sequence[float]
+        Relative rates from 0 to 1; 0 leaves a table out unless no edge of the policy
+        moves it.
 
     Examples
     --------
@@ -64,7 +70,7 @@ class TableStrategy(LinearStrategy):
         self.sizes = tuple(sizes)
         self.tables: tuple[AxisSet, ...] = tuple(tables)
         self.shares = np.asarray(shares, dtype=np.float64)
-        cells = [cell_count(self.sizes, one) for one in self.tables]
+        cells = [cell_count(self.sizes, table) for table in self.tables]
         self.cells = np.array(cells, dtype=np.int64)
         self.starts = np.concatenate([[0], np.cumsum(self.cells)]).astype(np.int64)
         # Entries of `counts`: the cells of all tables.
@@ -91,7 +97,7 @@ class TableStrategy(LinearStrategy):
         """Mark tables of public attributes where nobody is absent: Lemma CT4."""
         check_shape(policy, self.sizes)
         kinds = edge_kinds(policy)
-        exact = np.array([is_exact(one, kinds) for one in self.tables])
+        exact = np.array([is_exact(table, kinds) for table in self.tables])
         return np.repeat(exact, self.cells)
 
     def worst_edge(self, weights: IntArray, policy: Policy, power: int = 1) -> int:
@@ -108,10 +114,29 @@ class TableStrategy(LinearStrategy):
         return NoisyTables.of(self.sizes, self.tables, scales, self.starts[:-1])
 
     def fit(self, noisy: IntArray, scales: Scales) -> ResidualFit:
-        """Return the least squares fit of everything that was measured."""
+        """Return the least squares fit of everything that was measured.
+
+        Parameters
+        ----------
+        noisy : ndarray of int64, shape (rows,)
+            The cells of all tables.
+        scales : Scales
+            The noise of each row.
+
+        Returns
+        -------
+        ResidualFit
+            The fit.
+        """
         parts = np.split(noisy, self.starts[1:-1])
-        shapes = ([self.sizes[axis] for axis in one] for one in self.tables)
-        values = [one.reshape(shape) for one, shape in zip(parts, shapes, strict=True)]
+        shapes = (
+            [self.sizes[axis] for axis in table_or_part]
+            for table_or_part in self.tables
+        )
+        values = [
+            table_or_part.reshape(shape)
+            for table_or_part, shape in zip(parts, shapes, strict=True)
+        ]
         return ResidualFit(self.measured(scales), values)
 
     def infer(self, noisy: IntArray, scales: Scales) -> FloatArray:
@@ -156,7 +181,12 @@ class TableStrategy(LinearStrategy):
 class EdgeKind(NamedTuple):
     """Edges that move a record in some attributes at once, or in or out of the data.
 
-    `axes` is None where it appears; then "absent" is stated to be `length` edges away.
+    Attributes
+    ----------
+    axes : frozenset[int] or None
+        The attributes; None where the record appears.
+    length : Fraction, default Fraction(1)
+        How many edges away "absent" is stated to be.
     """
 
     axes: frozenset[int] | None
@@ -235,16 +265,18 @@ def _supports(policy: Policy) -> set[AxisSet]:
 
 def largest_sets(sets: Iterable[AxisSet]) -> list[AxisSet]:
     """Return the sets that no other contains, in their order."""
-    known = [(one, frozenset(one)) for one in sets]
+    pairs = [(candidate, frozenset(candidate)) for candidate in sets]
     # A larger set is looked for among those that share the first attribute.
-    sharing: dict[int | None, list[frozenset[int]]] = {None: [own for _, own in known]}
-    for _, own in known:
+    sharing: dict[int | None, list[frozenset[int]]] = {None: [own for _, own in pairs]}
+    for _, own in pairs:
         for axis in own:
             sharing.setdefault(axis, []).append(own)
     return [
-        one
-        for one, own in known
-        if not any(own < other for other in sharing[one[0] if one else None])
+        candidate
+        for candidate, own in pairs
+        if not any(
+            own < other for other in sharing[candidate[0] if candidate else None]
+        )
     ]
 
 
@@ -257,6 +289,22 @@ def heaviest_edge(
     """Return the largest sum of table weights over what one edge moves, rounded up.
 
     An "absent" l edges away may cost l times as much in epsilon and l^2 in rho.
+
+    Parameters
+    ----------
+    weights : Sequence[int]
+        Whole weight of each table.
+    tables : Sequence[AxisSet]
+        The attributes of each table.
+    kinds : Sequence[EdgeKind]
+        Kinds of edges of the policy.
+    power : int, default 1
+        1 for epsilon, 2 for rho.
+
+    Returns
+    -------
+    int
+        The sum.
     """
     dearest = 0
     for kind in kinds:
@@ -268,12 +316,40 @@ def heaviest_edge(
 
 
 def is_exact(table: AxisSet, kinds: Sequence[EdgeKind]) -> bool:
-    """Return whether no edge changes a table: it is published without noise."""
-    return not any(one.moves(table) for one in kinds)
+    """Return whether no edge changes a table: it is published without noise.
+
+    Parameters
+    ----------
+    table : AxisSet
+        Its attributes.
+    kinds : Sequence[EdgeKind]
+        Kinds of edges of the policy.
+
+    Returns
+    -------
+    bool
+        Whether it is exact.
+    """
+    return not any(kind.moves(table) for kind in kinds)
 
 
 def check_shape(policy: Policy, sizes: tuple[int, ...]) -> None:
-    """Refuse a policy over other attributes, or one that moves records together."""
+    """Refuse a policy over other attributes, or one that moves records together.
+
+    Parameters
+    ----------
+    policy : Policy
+        The policy.
+    sizes : tuple[int, ...]
+        Cells along each attribute.
+
+    Raises
+    ------
+    PolicyError
+        If it has constraints.
+    DomainError
+        If it lies over other attributes.
+    """
     if policy.has_constraints:
         raise PolicyError(
             "tables are priced for records that move one at a time",

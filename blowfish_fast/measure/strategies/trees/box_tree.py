@@ -31,10 +31,17 @@ PRUNED_BELOW = 5.0
 """Boxes with fewer records than this many noise scales of a cell are taken as even."""
 
 
-class Arranged(NamedTuple):
+class BoxTreeLayout(NamedTuple):
     """A tree of boxes in the order of `TreeStrategy`.
 
-    `numbers` holds the new number of each node of the `BoxTree`, `buckets` the leaves.
+    Attributes
+    ----------
+    numbers : ndarray of int64, shape (nodes,)
+        The new number of each node of the `BoxTree`.
+    parents : ndarray of int64, shape (nodes,)
+        The node above each node, in the new numbering.
+    buckets : Buckets
+        The leaves.
     """
 
     numbers: IntArray
@@ -49,7 +56,17 @@ class Arranged(NamedTuple):
 
 
 class BoxTree(NamedTuple):
-    """Boxes [low, high) that split into boxes, each after its parent, root first."""
+    """Boxes [low, high) that split into boxes, each after its parent, root first.
+
+    Attributes
+    ----------
+    parents : ndarray of int64, shape (boxes,)
+        The box above each box; -1 for the root.
+    lows : ndarray of int64, shape (boxes, axes)
+        The first cell of each box along each axis.
+    highs : ndarray of int64, shape (boxes, axes)
+        The cell after its last.
+    """
 
     parents: IntArray
     lows: IntArray
@@ -69,7 +86,20 @@ class BoxTree(NamedTuple):
         return np.flatnonzero(childless)
 
     def divided(self, boxes: IntArray, parts: IntArray) -> Self:
-        """Return the tree with some `boxes` cut into `parts` intervals per axis."""
+        """Return the tree with some boxes cut into intervals per axis.
+
+        Parameters
+        ----------
+        boxes : ndarray of int64
+            Which boxes.
+        parts : ndarray of int64, shape (boxes, axes)
+            Into how many parts each side is cut.
+
+        Returns
+        -------
+        Self
+            The tree.
+        """
         owners, lows, highs = kernels.divide_boxes(
             self.lows[boxes], self.highs[boxes], parts
         )
@@ -93,7 +123,7 @@ class BoxTree(NamedTuple):
             tree = tree.divided(boxes, np.minimum(sides, 2))
             boxes = np.arange(before, tree.parents.size)
 
-    def arranged(self, shape: tuple[int, ...]) -> Arranged:
+    def arranged(self, shape: tuple[int, ...]) -> BoxTreeLayout:
         """Return parents and buckets, leaves first. O(nodes + cells)."""
         numbers = kernels.leaf_first_numbers(self.parents)
         leaves = self.leaves
@@ -103,7 +133,9 @@ class BoxTree(NamedTuple):
             self.lows[in_order], self.highs[in_order], shape
         )
         buckets = Buckets(edges, order)
-        return Arranged(numbers, kernels.renumber_nodes(self.parents, numbers), buckets)
+        return BoxTreeLayout(
+            numbers, kernels.renumber_nodes(self.parents, numbers), buckets
+        )
 
     def geometric_weights(self, power: int = 1) -> FloatArray:
         """Return weights that grow with the nodes that a box query uses per level.
@@ -122,7 +154,22 @@ class BoxTree(NamedTuple):
     def counted(
         self, shape: tuple[int, ...], power: int = 1
     ) -> tuple[TreeStrategy, Buckets]:
-        """Return the strategy that counts all boxes, geometrically, and its buckets."""
+        """Return the strategy that counts all boxes, geometrically, and its buckets.
+
+        Parameters
+        ----------
+        shape : tuple[int, ...]
+            Cells of each axis.
+        power : int, default 1
+            1 for epsilon, 2 for rho.
+
+        Returns
+        -------
+        strategy : TreeStrategy
+            The strategy.
+        buckets : Buckets
+            The leaves.
+        """
         placed = self.arranged(shape)
         weights = placed.values(self.geometric_weights(power))
         tree = kernels.tree_of_parents(placed.parents)
@@ -144,7 +191,15 @@ def pruned_cells(measurement: Measurement) -> FloatArray:
 
 
 class RoughTotal(NamedTuple):
-    """How many records there are, and the measurement that was paid for it, if any."""
+    """How many records there are, and the measurement that was paid for it, if any.
+
+    Attributes
+    ----------
+    records : float
+        The number, public or noisy.
+    bought : list[Measurement]
+        The measurement; empty if nothing was paid.
+    """
 
     records: float
     bought: list[Measurement]
@@ -167,7 +222,24 @@ def rough_total(
 ) -> RoughTotal:
     """Return the number of records: as given, as public, or bought for `budget`.
 
-    A dry run has no records, so it refuses unless the number was given.
+    Parameters
+    ----------
+    private : Handle
+        Access to the counts.
+    records : int or None
+        A public number; None if there is none.
+    budget : Budget or Fraction
+        What the number may cost.
+
+    Returns
+    -------
+    RoughTotal
+        The number.
+
+    Raises
+    ------
+    DataDependentError
+        In a dry run, which has no records, unless the number was given.
     """
     if records is not None:
         return RoughTotal(float(records), [])
@@ -186,7 +258,20 @@ def rough_total(
 
 
 def count_epsilon(policy: Policy, budget: Budget | Fraction) -> float:
-    """Return one over the Laplace scale of a count; in rho, that of equal variance."""
+    """Return one over the Laplace scale of a count; in rho, that of equal variance.
+
+    Parameters
+    ----------
+    policy : Policy
+        What is secret.
+    budget : Budget or Fraction
+        What the counts may cost.
+
+    Returns
+    -------
+    float
+        The epsilon of one count.
+    """
     each = Budget.of(budget).over(policy.group_size)
     if policy.has_moves:
         # Two counts move by one: half of the budget for each, in either currency.
@@ -197,10 +282,25 @@ def count_epsilon(policy: Policy, budget: Budget | Fraction) -> float:
 def parts_per_axis(
     sides: IntArray, records: Any, epsilon: float, constant: float, *, least: int = 1
 ) -> IntArray:
-    """Return into how many parts each axis of a grid is cut, at `least` so many.
+    """Return into how many parts each axis of a grid is cut.
 
-    `sides` (boxes, d) are cells; `records`, those in each box, are public or noisy. A
-    part should hold `constant` records over `epsilon`, that of `count_epsilon`.
+    Parameters
+    ----------
+    sides : ndarray of int64, shape (boxes, axes)
+        Cells of each side.
+    records : float or ndarray of float64
+        Records in each box, public or noisy.
+    epsilon : float
+        What `count_epsilon` returned.
+    constant : float
+        A part should hold so many records over `epsilon`.
+    least : int, default 1
+        At least so many parts, where a side has as many cells.
+
+    Returns
+    -------
+    ndarray of int64, shape (boxes, axes)
+        The numbers of parts.
     """
     wide = np.maximum((sides > 1).sum(axis=1), 1)
     held = np.maximum(np.asarray(records, dtype=np.float64), 0.0) * epsilon / constant
@@ -212,7 +312,15 @@ def parts_per_axis(
 
 
 class Layer(NamedTuple):
-    """A measurement whose row i is a total of node ``nodes[i]`` of some tree."""
+    """A measurement whose row i is a total of node ``nodes[i]`` of some tree.
+
+    Attributes
+    ----------
+    measurement : Measurement
+        The measurement.
+    nodes : ndarray of int64, shape (rows,)
+        The node of each row.
+    """
 
     measurement: Measurement
     nodes: IntArray
@@ -224,8 +332,24 @@ def one_measurement(
     """Return several measurements of the nodes of one tree as a single one.
 
     No node may carry noise in two layers; exact rows win, and published rows stay.
+
+    Parameters
+    ----------
+    parents : ndarray of int64, shape (nodes,)
+        The tree, as ``kernels.tree_of_parents`` takes it.
+    buckets : Buckets
+        Its leaves.
+    layers : Sequence[Layer]
+        The measurements.
+
+    Returns
+    -------
+    Measurement
+        The joint measurement.
     """
-    unit, rescaled = rates_at_common_unit([one.measurement.scales for one in layers])
+    unit, rescaled = rates_at_common_unit(
+        [layer.measurement.scales for layer in layers]
+    )
     rates = np.zeros(parents.size, dtype=np.int64)
     exact = np.zeros(parents.size, dtype=np.bool_)
     noisy = np.zeros(parents.size, dtype=np.int64)

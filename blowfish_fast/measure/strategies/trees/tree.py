@@ -46,9 +46,24 @@ if TYPE_CHECKING:
 def worst_edge(rates: IntArray, tree: Tree, policy: Policy) -> int:
     """Return the largest sum of rates over the nodes that one edge changes: Lemma HI5.
 
-    Rates are in the order of the tree's rows; its leaves are the cells of the policy's
-    domain. Constraints are left out: they multiply the price by the group size.
+    Constraints are left out: they multiply the price by the group size.
 
+    Parameters
+    ----------
+    rates : ndarray of int64, shape (nodes,)
+        Whole rates, in the order of the tree's rows.
+    tree : Tree
+        A tree whose leaves are the cells of the policy's domain.
+    policy : Policy
+        The policy.
+
+    Returns
+    -------
+    int
+        The sum.
+
+    Examples
+    --------
     >>> import blowfish_fast as bf
     >>> tree = kernels.regular_tree(4, 2)
     >>> rates, line = np.array([1, 1, 1, 1, 5, 5, 9]), bf.Domain(4)
@@ -143,7 +158,24 @@ def _turned(grid: IntArray) -> IntArray:
 def tree_spread(
     form: Fractions | Pieces, tree: Tree, noise: NodeRows, least: float
 ) -> Spread:
-    """Return the law of each query's noise, from what the nodes let through."""
+    """Return the law of each query's noise, from what the nodes let through.
+
+    Parameters
+    ----------
+    form : Fractions or Pieces
+        The queries over the leaves.
+    tree : Tree
+        The shape.
+    noise : NodeRows
+        What `kernels.tree_noise` returned.
+    least : float
+        The smallest scale of any node; 0 where it is not known.
+
+    Returns
+    -------
+    Spread
+        What is known of the noise in each answer.
+    """
     if isinstance(form, Fractions):
         return Spread(*kernels.spread_ranges(noise, tree, *form), least)
     return Spread(*kernels.spread_pieces(noise, tree, *form), least)
@@ -152,9 +184,15 @@ def tree_spread(
 class TreeStrategy(LinearStrategy):
     """Totals of all nodes of a tree whose leaves are the cells, in their order.
 
-    `node_weights`, in [0, 1] and leaves first, are relative rates; a node of weight 0
-    is not measured.
+    Parameters
+    ----------
+    tree : Tree
+        The shape.
+    node_weights : ndarray of float64, shape (nodes,)
+        Relative rates in [0, 1], leaves first; a node of weight 0 is not measured.
 
+    Examples
+    --------
     >>> import numpy as np
     >>> from blowfish_fast import kernels
     >>> strategy = TreeStrategy(kernels.regular_tree(4, 2), np.ones(7))
@@ -224,11 +262,37 @@ class TreeStrategy(LinearStrategy):
         return self.fit(noisy, scales)[: self.leaves].copy()
 
     def fit(self, noisy: IntArray, scales: Scales) -> FloatArray:
-        """Return the least-squares estimate of every node, consistent throughout."""
+        """Return the least-squares estimate of every node, consistent throughout.
+
+        Parameters
+        ----------
+        noisy : ndarray of int64, shape (nodes,)
+            The measured totals.
+        scales : Scales
+            The noise of each row.
+
+        Returns
+        -------
+        ndarray of float64, shape (nodes,)
+            The estimates.
+        """
         return kernels.tree_fit(noisy.astype(np.float64), scales.variances, self.tree)
 
     def non_negative(self, noisy: IntArray, scales: Scales) -> FloatArray:
-        """Return leaves of 0 or more, settled from the root down. Free, O(nodes)."""
+        """Return leaves of 0 or more, settled from the root down. Free, O(nodes).
+
+        Parameters
+        ----------
+        noisy : ndarray of int64, shape (nodes,)
+            The measured totals.
+        scales : Scales
+            The noise of each row.
+
+        Returns
+        -------
+        ndarray of float64, shape (leaves,)
+            The leaves.
+        """
         fit = kernels.top_down_fit(noisy, scales.variances, self.tree)
         return fit[: self.leaves].copy()
 
@@ -270,7 +334,20 @@ class TreeStrategy(LinearStrategy):
 
 
 def non_negative_cells(measured: Measurement, linear: FloatArray) -> FloatArray:
-    """Return cells of 0 or more: families of a regular tree, or halves of the line."""
+    """Return cells of 0 or more: families of a regular tree, or halves of the line.
+
+    Parameters
+    ----------
+    measured : Measurement
+        What was measured.
+    linear : ndarray of float64, shape (cells,)
+        The linear estimate of the cells, for strategies that are no tree.
+
+    Returns
+    -------
+    ndarray of float64, shape (cells,)
+        The cells.
+    """
     strategy, scales, noisy, buckets = measured
     if isinstance(strategy, TreeStrategy):
         return buckets.expand(strategy.non_negative(noisy, scales))
@@ -281,6 +358,18 @@ def halved_non_negative(linear: FloatArray, domain: Domain) -> FloatArray:
     """Return cells of 0 or more: the grid halved along every axis, all cells alike.
 
     The parts are those of a Hilbert curve; see docs/proofs/top_down.md. O(cells).
+
+    Parameters
+    ----------
+    linear : ndarray of float64, shape (cells,)
+        The linear estimate of the cells.
+    domain : Domain
+        The grid.
+
+    Returns
+    -------
+    ndarray of float64, shape (cells,)
+        The cells.
     """
     along = cell_order(domain)
     tree = kernels.regular_tree(linear.size, 2**domain.ndim)

@@ -60,7 +60,17 @@ FLOOR = 0.05
 
 
 class TunedWeights(NamedTuple):
-    """Weights of one tree, and its error in units of 2 / epsilon^2 or 1 / (2 rho)."""
+    """Weights of one tree, and the error that they promise.
+
+    Attributes
+    ----------
+    fan_out : int
+        The most children of a node.
+    node_weights : ndarray of float64, shape (nodes,)
+        The weights.
+    objective : float
+        Its error in units of 2 / epsilon^2 or 1 / (2 rho).
+    """
 
     fan_out: int
     node_weights: FloatArray
@@ -79,20 +89,37 @@ def tuned_tree(
     """Return the tree of least predicted error for `form`, or that of one `fan_out`.
 
     Each fan-out is scaled greedily, or has equal levels if these serve the queries
-    better; `sweeps` then re-optimises every node given all others, with a safeguard for
-    queries that were not declared. The result is never worse than equal levels.
+    better. The result is never worse than equal levels.
 
-    Queries and policy are over the leaves; the error is predicted at `budget`, a
-    `Fraction` for epsilon. Every leaf has at least the weight `floor`, in [0, 1], of
-    the 1 that its path adds up to: no query has more than (1 + floor) / floor times the
-    standard error of noise on the cells alone (``docs/proofs/hierarchy.md``).
+    Parameters
+    ----------
+    form : Form
+        The queries over the leaves.
+    policy : Policy
+        The policy over the leaves, without constraints.
+    budget : Budget or Fraction
+        What the measurement may cost; the error is predicted at it.
+    sweeps : bool, default True
+        Whether every node is then re-optimised given all others, with a safeguard for
+        queries that were not declared.
+    fan_out : int, optional
+        The most children of a node; several are tried by default.
+    floor : float, default 0.0
+        Every leaf has at least this weight, in [0, 1], of the 1 that its path adds up
+        to: no query has more than (1 + floor) / floor times the standard error of noise
+        on the cells alone (``docs/proofs/hierarchy.md``).
+
+    Returns
+    -------
+    TreeStrategy
+        The strategy.
     """
     leaves = policy.domain.size
     if leaves == 1:
         return TreeStrategy(kernels.regular_tree(1, 2), np.ones(1))
     power = Budget.of(budget).power
     choices = _offered(leaves, _listed(form), power)
-    choices = [one for one in choices if one[0] < 2 * leaves]
+    choices = [choice for choice in choices if choice[0] < 2 * leaves]
     if fan_out is not None:
         choices = [(fan_out, fan_out == 2)]
     tuned = partial(_best_tuned if power == 1 else _best_design, leaves=leaves)
@@ -103,8 +130,8 @@ def tuned_tree(
     def error(strategy: TreeStrategy) -> float:
         return strategy.total_variance(form, strategy.scales(policy, budget))
 
-    found = [*_candidates(form, policy, choices, sweeps, floor, tuned)]
-    return min(found, key=error) if len(found) > 1 else found[0]
+    candidates = [*_candidates(form, policy, choices, sweeps, floor, tuned)]
+    return min(candidates, key=error) if len(candidates) > 1 else candidates[0]
 
 
 def _offered(leaves: int, listed: int, power: int) -> list[tuple[int, bool]]:
@@ -170,8 +197,23 @@ def cut_at(form: Form, leaves: int, width: int) -> Fractions | None:
     """Return what is left of the queries where totals of `width` leaves are known.
 
     Each range keeps its first and its last part, up to the next multiple of `width`.
-    None where nothing is left, or where the form is not one of ranges.
 
+    Parameters
+    ----------
+    form : Form
+        The queries over the leaves.
+    leaves : int
+        Number of leaves.
+    width : int
+        How many leaves a known total holds.
+
+    Returns
+    -------
+    Fractions or None
+        The rest; None where nothing is left, or where the form is not one of ranges.
+
+    Examples
+    --------
     >>> ends = np.array([1]), np.ones(1), np.array([9]), np.ones(1)
     >>> inside = cut_at(Fractions(*ends), 12, 4)
     >>> inside.first.tolist(), inside.last.tolist()
@@ -249,26 +291,26 @@ def _best_design(
     def designed(choice: tuple[int, bool]) -> TunedWeights:
         fan_out, _ = choice
         if isinstance(asked, Fractions):
-            found = kernels.design_ranges(
+            design_of_choice = kernels.design_ranges(
                 *asked, leaves, fan_out, root_exact=root_exact, sweeps=passes
             )
         elif isinstance(asked, Pieces):
-            found = kernels.design_pieces(
+            design_of_choice = kernels.design_pieces(
                 *asked, leaves, fan_out, root_exact=root_exact, sweeps=passes
             )
         else:
-            found = kernels.design_family(
+            design_of_choice = kernels.design_family(
                 asked.kind, asked.edges, fan_out, root_exact=root_exact
             )
-        error = found.objective
+        error = design_of_choice.objective
         if asked is not form:
             tree = kernels.regular_tree(leaves, fan_out)
-            error = _error(form, found.weights, tree, root_exact, 2)
-        start = TunedWeights(fan_out, found.weights, error)
-        swept = found.gap < 1.0 and asked is form
+            error = _error(form, design_of_choice.weights, tree, root_exact, 2)
+        start = TunedWeights(fan_out, design_of_choice.weights, error)
+        swept = design_of_choice.gap < 1.0 and asked is form
         return start if swept else _or_equal_levels(form, leaves, start, root_exact, 2)
 
-    return min(map(designed, choices), key=lambda one: one.objective)
+    return min(map(designed, choices), key=lambda design: design.objective)
 
 
 def _best_tuned(
@@ -306,7 +348,7 @@ def _best_tuned(
         return _swept(form, listed, leaves, start, root_exact)
 
     each = map if work <= FEW_WORK else _in_threads
-    best = min(each(scaled, choices), key=lambda one: one.objective)
+    best = min(each(scaled, choices), key=lambda tuned_weights: tuned_weights.objective)
     if not try_levels:
         best = _or_equal_levels(form, leaves, best, root_exact)
     if listed is not None and SMALL < work <= LARGE:
@@ -434,7 +476,25 @@ def level_tree(
     """Return a tree whose nodes of one level share one weight.
 
     Geometric weights grow by the cube root of two from each level to the one below it,
-    by the square root if paid in rho (`power` 2).
+    by the square root if paid in rho.
+
+    Parameters
+    ----------
+    leaves : int
+        Number of leaves.
+    fan_out : int
+        The most children of a node.
+    root_exact : bool
+        Whether the total is known and not measured.
+    geometric : bool
+        Whether weights grow towards the leaves.
+    power : int, default 1
+        1 for epsilon, 2 for rho.
+
+    Returns
+    -------
+    TreeStrategy
+        The strategy.
     """
     tree = kernels.regular_tree(leaves, fan_out)
     ratio = 2.0 ** (-1.0 / (4 - power)) if geometric else 1.0
@@ -443,7 +503,22 @@ def level_tree(
 
 
 def level_weights(levels: int, ratio: float = 1.0, *, root_exact: bool) -> FloatArray:
-    """Return the weight of each level, the leaves' first: ratios that add up to 1."""
+    """Return the weight of each level: ratios that add up to 1.
+
+    Parameters
+    ----------
+    levels : int
+        Number of levels.
+    ratio : float, default 1.0
+        Weight of a level over that of the level below it.
+    root_exact : bool
+        Whether the total is known and not measured.
+
+    Returns
+    -------
+    ndarray of float64, shape (levels,)
+        The weights, the leaves' first.
+    """
     by_level = ratio ** np.arange(levels)
     if root_exact and levels > 1:
         by_level[-1] = 0.0
