@@ -11,7 +11,7 @@ from blowfish_fast._support import palette
 from .budget_steps import budget_over_time
 from .error_curves import error_against_epsilon, tradeoff_over_theta
 from .histograms import histogram
-from .maps import density, grid_map, table_errors
+from .maps import density, grid_map, measured_tables, table_errors
 from .policy_graphs import policy_graph
 from .query_answers import answers, groups
 
@@ -23,6 +23,7 @@ __all__ = [
     "grid_map",
     "groups",
     "histogram",
+    "measured_tables",
     "palette",
     "policy_graph",
     "table_errors",

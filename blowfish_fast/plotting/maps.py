@@ -12,6 +12,7 @@ from blowfish_fast._support.optional import require
 from blowfish_fast._support.typing import AnyArray, FloatArray
 from blowfish_fast._support.validation import as_choice, malformed_as
 from blowfish_fast.errors import InputError, IntervalError
+from blowfish_fast.release.chosen_release import ChosenTablesRelease
 from blowfish_fast.release.release import Release
 from blowfish_fast.release.table_errors import TableErrors
 from blowfish_fast.workloads import Identity
@@ -356,6 +357,63 @@ def table_errors(errors: TableErrors, *, axes: Axes | None = None) -> Axes:
     parts = "/ mean count" if errors.records is not None else "(rms, records)"
     rest = "\nbelow the diagonal: median of the larger tables that hold both"
     drawn.set_title(f"error of a cell {parts}{rest if larger else ''}")
+    return drawn
+
+
+def measured_tables(release: ChosenTablesRelease, *, axes: Axes | None = None) -> Axes:
+    """Draw which tables of a release were measured, and how finely, as a map.
+
+    Above the diagonal stand the merged cells of the first measurement of each pair, on
+    the diagonal the cells of single tables; below it how often a pair was measured. A
+    place without a number comes from the model alone.
+
+    Parameters
+    ----------
+    release : ChosenTablesRelease
+        Tables that the data chose.
+    axes : matplotlib axes, optional
+        Where to draw; a new figure by default.
+
+    Returns
+    -------
+    matplotlib axes
+
+    Raises
+    ------
+    InputError
+        If the release is not of tables that the data chose.
+
+    Examples
+    --------
+    >>> import blowfish_fast as bf
+    >>> survey = bf.Domain((4, 2, 5), names=["age", "sex", "region"])
+    >>> asked = bf.workloads.Tables(survey, ways=2)
+    >>> policy = bf.policies.AddRemove(survey)
+    >>> mech = bf.ChosenTables(policy, asked, choose="data", epsilon=1)
+    >>> out = mech.release(bf.Histogram(survey, np.full((4, 2, 5), 90)), rng=1)
+    >>> bf.plotting.measured_tables(out).get_title().splitlines()[0]
+    'cells at which a table was measured'
+    """
+    if not isinstance(release, ChosenTablesRelease):
+        raise InputError(
+            "give a release of tables that the data chose, of ChosenTables",
+            received=type(release).__name__,
+            way_out="Draw others with plotting.table_errors(release.errors())",
+        )
+    shown = release.measured_cells()
+    known = sorted({axis for one in release.asked_axes for axis in one})
+    place = {axis: at for at, axis in enumerate(known)}
+    field = np.full((len(known), len(known)), np.nan)
+    for table, (cells, times) in shown.items():
+        if len(table) <= 2:
+            field[place[table[0]], place[table[-1]]] = cells
+        if len(table) == 2:
+            field[place[table[1]], place[table[0]]] = times
+    side = max(6.4, 2.4 + 0.58 * len(known))
+    drawn = axes_for(axes, (side, side - 1.0), "A map of measured tables")
+    _draw_errors(drawn, field, [str(one) for one in table_names(release.domain, known)])
+    rest = "below the diagonal: how often; blank: from the model alone"
+    drawn.set_title(f"cells at which a table was measured\n{rest}")
     return drawn
 
 

@@ -85,6 +85,8 @@ class ChosenTablesRelease(TablesRelease):
     >>> out = mech.release(bf.Histogram(survey, counts), rng=1)
     >>> out.measured["table"].tolist()[:4]
     ['age', 'sex', 'region', 'age x sex']
+    >>> out.measured_cells()[0, 1][0], out.asked_axes[3]
+    (12, (0, 1))
     >>> pair = out.table("age", "sex")
     >>> bool(pair.holds_truth(bf.workloads.Identity(pair.domain)).all())
     True
@@ -166,6 +168,25 @@ class ChosenTablesRelease(TablesRelease):
                 "measurement": np.array([one.number for one in shown], dtype=np.int64),
             }
         )
+
+    @property
+    def asked_axes(self) -> tuple[AxisSet, ...]:
+        """The asked tables, by numbers of their attributes."""
+        return self._asked
+
+    def measured_cells(self) -> dict[AxisSet, tuple[int, int]]:
+        """Return, by attributes, the merged cells of a table, and how often measured.
+
+        Cells are those of the measurement that `table` returns; of tables that were
+        screened alone, those of the screen.
+        """
+        times: dict[AxisSet, int] = {}
+        for one in self._measured:
+            times[one.table.axes] = times.get(one.table.axes, 0) + 1
+        shown = {**self._screens, **self._firsts}
+        return {
+            axes: (one.table.cells, times[axes]) for axes, one in shown.items() if axes
+        }
 
     @cached_property
     def _firsts(self) -> dict[AxisSet, MeasuredTable]:

@@ -23,6 +23,7 @@ from blowfish_fast.mechanisms.registry import (
     is_outside,
 )
 from blowfish_fast.policies import Policy
+from blowfish_fast.release.chosen_release import ChosenTablesRelease
 from blowfish_fast.release.guarantee import recipe_name
 from blowfish_fast.release.release import Release
 from blowfish_fast.release.sparse_release import SparseRelease
@@ -275,6 +276,10 @@ def explain_release(
     }
     sections = [Section(f"The release {file}", made)]
     sections.append(secret_section(policy, promise.budget))
+    if isinstance(release, ChosenTablesRelease):
+        about["tables"] = len(release.asked)
+        about["measured"] = release.measured.to_dict()
+        return about, [*sections, _measured_section(release)]
     if isinstance(release, TablesRelease):
         errors = release.errors()
         about["tables"] = len(release.asked)
@@ -290,6 +295,23 @@ def explain_release(
     about["certainty"] = sure
     exact = exactness_section(release)
     return about, [*sections, attack, exact, limits_section(policy, promise.budget)]
+
+
+def _measured_section(release: ChosenTablesRelease) -> Section:
+    """Say which tables were measured, how finely, and with how much noise."""
+    table = release.measured
+    names = ("table", "cells", "noise of a cell", "step")
+    columns = (table["table"], table["cells"], table["noise"], table["step"])
+    rows = [
+        (str(title), str(cells), f"{noise:,.4g}", str(step))
+        for title, cells, noise, step in zip(*map(list, columns), strict=True)
+    ]
+    told = (
+        "Tables that were measured have intervals of the truth, at the merged cells "
+        "listed here; noise is a standard deviation. All other tables come from a "
+        "model, and how far it is off is not known."
+    )
+    return Section("What was measured", [told], (names, *rows))
 
 
 def _tables_section(errors: TableErrors) -> Section:

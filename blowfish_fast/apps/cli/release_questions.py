@@ -26,6 +26,7 @@ from blowfish_fast.data.listed_items import split_name
 from blowfish_fast.data.predicates import attribute_cover
 from blowfish_fast.errors import InputError, IntervalError
 from blowfish_fast.measure.strategies.answers import Answers
+from blowfish_fast.release.chosen_release import ChosenTablesRelease
 from blowfish_fast.release.grants import (
     BOUND_NAMES,
     Scope,
@@ -94,12 +95,15 @@ def asked_table(release: Release, asked: Question) -> Release:
     """Return, of many tables, the one over the columns that a question names."""
     if not isinstance(release, TablesRelease):
         return release
+    # Where the data chose, tables that were not measured come from the model.
+    model = isinstance(release, ChosenTablesRelease)
+    take = release.fitted if model else release.table
     if asked.ranges or asked.file or asked.workload:
-        return release.table(tuple(range(release.domain.ndim)))
+        return take(tuple(range(release.domain.ndim)))
     measured = [asked.sum_of, asked.mean_of, asked.std_of, asked.quantile_of]
     words = [one for one in (*asked.where, *asked.by, *measured) if one]
     axes = {find_column(split_name(one)[0], release.domain) for one in words}
-    return release.table(sorted(axes) or release.asked[0])
+    return take(sorted(axes) or release.asked[0])
 
 
 def measures_answers(release: Release) -> bool:

@@ -27,7 +27,7 @@ from blowfish_fast.apps.cli.parsing.workload import asks_tables
 from blowfish_fast.apps.cli.printing import as_texts, plain, plural, reads_as_number
 from blowfish_fast.data.frames import Table, check_rows, write_csv
 from blowfish_fast.errors import InputError, IntervalError, ReleaseFileError
-from blowfish_fast.release.chosen_release import read_tables
+from blowfish_fast.release.chosen_release import ChosenTablesRelease, read_tables
 from blowfish_fast.release.file import write_bytes
 from blowfish_fast.release.guarantee import recipe_name
 from blowfish_fast.release.ranges_release import RangesRelease
@@ -262,6 +262,8 @@ def release_axes(
     """Draw counts, or the errors of many tables; intervals where they are known."""
     from blowfish_fast import plotting
 
+    if isinstance(release, ChosenTablesRelease) and not by:
+        return plotting.measured_tables(release)
     if isinstance(release, TablesRelease) and not by:
         return plotting.table_errors(release.errors())
     if release.domain.ndim > 2 and not by:
@@ -349,9 +351,13 @@ def _first_tables(
     """Return the head of each of the first tables, and where all of them are."""
     kinds = {"fitted": False} | ({"whole": True} if whole else {})
     told = "Fitted counts are not negative" + "; whole ones add up exactly" * whole
+    shown = "Intervals are around the estimate."
+    if isinstance(release, ChosenTablesRelease):
+        told = "These are tables of the model" + "; whole ones add up exactly" * whole
+        shown = "Only tables that were measured have intervals."
     parts = [
         "<h2>The tables</h2>",
-        f"<p>{told}. Intervals are around the estimate.</p>",
+        f"<p>{told}. {shown}</p>",
     ]
     more = len(release.asked) - FIRST_TABLES
     for names in release.asked[:FIRST_TABLES]:
