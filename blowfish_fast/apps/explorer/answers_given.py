@@ -10,12 +10,14 @@ import numpy as np
 
 from blowfish_fast._support.typing import FloatArray, IntArray
 from blowfish_fast.accounting.statements import Entry
+from blowfish_fast.data.predicates import cell_name
 from blowfish_fast.errors import IntervalError
 from blowfish_fast.measure.budgets import Budget, HasBudget
 from blowfish_fast.release.grants import Scope, shown_counts
 from blowfish_fast.release.guarantee import odds_sentence
 from blowfish_fast.release.release import Release
-from blowfish_fast.workloads import Workload
+from blowfish_fast.release.second_look import MOST_CELLS, SURE, ColumnCounts
+from blowfish_fast.workloads import Identity, Total, Workload
 
 from .layout import Layout
 from .planning import Plan
@@ -32,7 +34,9 @@ class Answer(HasBudget):
     `values` has one number per bin (of the question's shape), stretch, box or quantile;
     `intervals`, where a mechanism knows any, hold the true answers or the noise alone.
     The `budget` was charged once, at the time `as_of`, whose data it is about.
-    `request` is the name under which the answer is replayed.
+    `request` is the name under which the answer is replayed. The `remarks` say what
+    the numbers tell of the description: that much of a column lies outside, or that it
+    has one value only.
 
     Examples
     --------
@@ -61,12 +65,14 @@ class Answer(HasBudget):
     request: str
     replayed: bool
     as_of: str = ""
+    remarks: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data, for JSON."""
         plain = dict(vars(self))
         budget = plain.pop("budget")
         plain["values"] = self.values.tolist()
+        plain["remarks"] = list(self.remarks)
         plain["intervals"] = None if self.intervals is None else self.intervals.tolist()
         return {**plain, budget.currency: float(budget)}
 
@@ -116,7 +122,35 @@ def answer_from(
         request=request,
         replayed=replayed,
         as_of="" if paid is None else paid.time.isoformat(),
+        remarks=() if exact else _remarks(layout, release),
     )
+
+
+def _remarks(layout: Layout, release: Release) -> tuple[str, ...]:
+    """Say what a question about one unfiltered attribute tells of its description."""
+    if len(layout.axes) != 1 or layout.bins > MOST_CELLS:
+        return ()
+    (axis,) = layout.axes
+    (attribute,) = axis.spec.domain().attributes
+    if axis.fails.any() or release.domain.size != layout.bins:
+        return ()
+    places = np.arange(axis.bins) if layout.labels is None else layout.labels
+    names: dict[int, Any] = {}
+    for cell in range(attribute.size):
+        place, name = int(places[axis.labels[cell]]), cell_name(attribute, cell)
+        first = names.setdefault(place, name)
+        if isinstance(first, tuple) and isinstance(name, tuple):
+            names[place] = (first[0], name[1])
+    cells, all_records = Identity(release.domain), Total(release.domain)
+    try:
+        bounds = release.intervals(cells, SURE, of="noise", together=True)
+        ((low, high),) = release.intervals(all_records, SURE, of="noise").tolist()
+    except IntervalError:
+        return ()
+    estimates = release.answer(cells)
+    labels = [names[place] for place in range(layout.bins)]
+    column = ColumnCounts(attribute, labels, estimates, bounds, (low, high))
+    return tuple(column.remarks())
 
 
 def _numbers(

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import uuid
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Self, TypeVar
 from urllib.parse import quote
@@ -50,6 +50,7 @@ class ReceivedAnswer:
     remaining: float | None = None
     epsilon: float | None = None
     rho: float | None = None
+    remarks: list[str] = field(default_factory=list)
 
     @classmethod
     def of(cls, plain: Mapping[str, Any]) -> ReceivedAnswer:

@@ -32,6 +32,7 @@ from blowfish_fast.release.file import write_bytes
 from blowfish_fast.release.guarantee import recipe_name
 from blowfish_fast.release.ranges_release import RangesRelease
 from blowfish_fast.release.release import Release
+from blowfish_fast.release.second_look import second_look
 from blowfish_fast.release.sparse_release import SparseRelease
 from blowfish_fast.release.tables_release import TablesRelease, refuse_former
 
@@ -305,6 +306,10 @@ def write_report(
             '<p class="warning">An experiment: its noise was seeded, and it protects '
             "nobody. Do not publish it as a private release.</p>"
         )
+    parts += [
+        f'<p class="warning">Look again: {escape(one)}</p>'
+        for one in second_look(release)
+    ]
     parts.append(_figure(release, confidence, title))
     parts += [_section(one) for one in sections]
     if isinstance(release, TablesRelease):

@@ -110,7 +110,8 @@ function show(answer) {
   byId("answer-words").textContent = (answer.replayed ? `Answered before, free; as of ${new Date(answer.as_of).toLocaleString()}. ` : "")
     + `${sentence(answer.promise)} ${answer.intervals === null ? "No intervals are known."
       : noise ? "Intervals are noise only: what taking buckets as even is off by is not covered."
-        : `Each interval holds the true number${counted} with probability at least ${number(answer.confidence)}.`}`;
+        : `Each interval holds the true number${counted} with probability at least ${number(answer.confidence)}.`}`
+    + (answer.remarks ?? []).map((one) => ` Look again: ${one}`).join("");
   fillNumbers(byId("numbers"), answer);
   byId("save-png").disabled = answer.axes.length > 2;
   byId("answer-more").hidden = false;
