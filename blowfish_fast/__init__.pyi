@@ -48,7 +48,7 @@ from .mechanisms.sparse import SparseGaussian as SparseGaussian
 from .mechanisms.sparse import SparseLaplace as SparseLaplace
 from .mechanisms.transformed import Transformed as Transformed
 from .release.chosen_release import ChosenTablesRelease as ChosenTablesRelease
-from .release.ranges_release import RangesRelease as RangesRelease
 from .release.release import Release as Release
-from .release.sparse_release import SparseRelease as SparseRelease
 from .release.tables_release import TablesRelease as TablesRelease
+from .release.wide.ranges_release import RangesRelease as RangesRelease
+from .release.wide.sparse_release import SparseRelease as SparseRelease

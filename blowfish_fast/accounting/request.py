@@ -47,10 +47,10 @@ from blowfish_fast.mechanisms.registry import outside_parts
 from blowfish_fast.policies import Policy
 from blowfish_fast.release.certificates import Certificate
 from blowfish_fast.release.chosen_release import read_tables
-from blowfish_fast.release.ranges_release import RangesRelease
 from blowfish_fast.release.release import Release
-from blowfish_fast.release.sparse_release import SparseRelease
 from blowfish_fast.release.tables_release import TablesRelease
+from blowfish_fast.release.wide.ranges_release import RangesRelease
+from blowfish_fast.release.wide.sparse_release import SparseRelease
 
 from .composition import Currency
 from .fingerprint import facts_of, question_digest

@@ -42,8 +42,8 @@ from blowfish_fast.measure.strategies.trees.tree_weights import (
 )
 from blowfish_fast.policies import AddRemove, Policy
 from blowfish_fast.release.guarantee import Guarantee, new_identity
-from blowfish_fast.release.ranges_release import RangesRelease
 from blowfish_fast.release.release import Release
+from blowfish_fast.release.wide.ranges_release import RangesRelease
 from blowfish_fast.workloads import (
     Identity,
     Rectangles,
@@ -62,7 +62,7 @@ from .base import (
     striped,
 )
 from .maps.grids import AdaptiveGrid
-from .wide_data import check_unfitted, check_wide, filled_cells
+from .wide_data import check_unfitted, check_wide, read_counts
 
 StrategyName = Literal["greedy", "uniform", "geometric", "cells"]
 Fit = Literal["best", "non_negative", "shrink"]
@@ -349,9 +349,7 @@ class Dawa(Mechanism):
         return super()._cells()
 
     def _counts(self, data: Any) -> Any:
-        if is_wide(self.domain):
-            return filled_cells(self, data)
-        return super()._counts(data)
+        return read_counts(self, data)
 
     def _published(self, outcome: Outcome, guarantee: Guarantee) -> Release:
         if not is_wide(self.domain):

@@ -21,7 +21,7 @@ from blowfish_fast.measure.strategies.cells_above import (
 )
 from blowfish_fast.policies import Policy
 from blowfish_fast.release.guarantee import Guarantee, new_identity
-from blowfish_fast.release.sparse_release import SparseRelease
+from blowfish_fast.release.wide.sparse_release import SparseRelease
 from blowfish_fast.workloads import Identity
 
 from .base import Example, Mechanism, Outcome, _version, repeated

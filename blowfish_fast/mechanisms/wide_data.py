@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from blowfish_fast._support.typing import IntArray
 from blowfish_fast._support.validation import quoted
-from blowfish_fast.data.domain import Domain
+from blowfish_fast.data.domain import Domain, is_wide
 from blowfish_fast.data.sparse import FilledCells, SparseHistogram
 from blowfish_fast.errors import DomainError, InputError, WorkloadError
 from blowfish_fast.measure.selectors.partitions import Descent
@@ -15,6 +16,14 @@ from .base import Mechanism
 
 MOST_CELLS = 2**62
 """Cells are numbered in 64 bits."""
+
+
+def read_counts(mechanism: Mechanism, data: Any) -> IntArray | FilledCells:
+    """Read the counts of all cells, or of the filled ones of a wide domain."""
+    if is_wide(mechanism.domain):
+        return filled_cells(mechanism, data)
+    counts: IntArray = Mechanism._counts(mechanism, data)
+    return counts
 
 
 def filled_cells(mechanism: Mechanism, data: Any) -> FilledCells:

@@ -26,9 +26,9 @@ from blowfish_fast.policies import Policy
 from blowfish_fast.release.chosen_release import ChosenTablesRelease
 from blowfish_fast.release.guarantee import recipe_name
 from blowfish_fast.release.release import Release
-from blowfish_fast.release.sparse_release import SparseRelease
 from blowfish_fast.release.table_errors import TableErrors
 from blowfish_fast.release.tables_release import TablesRelease
+from blowfish_fast.release.wide.sparse_release import SparseRelease
 from blowfish_fast.workloads import Identity
 
 from .release_questions import measures_answers

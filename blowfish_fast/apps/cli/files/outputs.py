@@ -30,11 +30,11 @@ from blowfish_fast.errors import InputError, IntervalError, ReleaseFileError
 from blowfish_fast.release.chosen_release import ChosenTablesRelease, read_tables
 from blowfish_fast.release.file import write_bytes
 from blowfish_fast.release.guarantee import recipe_name
-from blowfish_fast.release.ranges_release import RangesRelease
 from blowfish_fast.release.release import Release
 from blowfish_fast.release.second_look import second_look
-from blowfish_fast.release.sparse_release import SparseRelease
 from blowfish_fast.release.tables_release import TablesRelease, refuse_former
+from blowfish_fast.release.wide.ranges_release import RangesRelease
+from blowfish_fast.release.wide.sparse_release import SparseRelease
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

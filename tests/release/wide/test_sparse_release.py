@@ -12,7 +12,7 @@ from blowfish_fast.errors import DomainError, InputError, ReleaseFileError
 from blowfish_fast.measure.budgets import Budget
 from blowfish_fast.measure.strategies.cells_above import cell_scales
 from blowfish_fast.release.file import write_archive
-from blowfish_fast.release.listed_intervals import (
+from blowfish_fast.release.wide.listed_intervals import (
     NoiseTail,
     beforehand_bounds,
     listed_bounds,
@@ -154,7 +154,7 @@ def test_a_gaussian_list_on_a_wide_domain_is_loaded():
     ],
 )
 def test_a_file_that_does_not_fit_together_is_refused(name, value, monkeypatch):
-    import blowfish_fast.release.sparse_release as module
+    import blowfish_fast.release.wide.sparse_release as module
 
     release = heavy(false_cells="1e-6")
     kept = {}

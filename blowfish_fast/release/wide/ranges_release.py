@@ -27,12 +27,16 @@ from blowfish_fast.data.frames import Table
 from blowfish_fast.data.persons import MOST_COUNTED_ONCE, units_per_person
 from blowfish_fast.errors import InputError, NoEstimateError, ReleaseFileError
 from blowfish_fast.measure.handle import Measurement
+from blowfish_fast.release.file import (
+    pack_measurement,
+    read_archive,
+    read_measurement,
+    write_archive,
+)
+from blowfish_fast.release.grants import Scope, check_scope, with_answers
+from blowfish_fast.release.guarantee import Guarantee
+from blowfish_fast.release.release import Release
 from blowfish_fast.workloads import Ranges, Workload
-
-from .file import pack_measurement, read_archive, read_measurement, write_archive
-from .grants import Scope, check_scope, with_answers
-from .guarantee import Guarantee
-from .release import Release
 
 MEMBER = "ranges.json"
 """The part of the file that says what it holds."""

@@ -17,11 +17,17 @@ from blowfish_fast.data.persons import MOST_COUNTED_ONCE, units_per_person
 from blowfish_fast.data.records import cell_blocks, domain_with_rules
 from blowfish_fast.errors import DomainError, NoEstimateError, ReleaseFileError
 from blowfish_fast.measure.strategies.cells_above import ListedCells
+from blowfish_fast.release.file import (
+    LARGEST_UNITS,
+    narrowed,
+    read_archive,
+    read_scales,
+    write_archive,
+)
+from blowfish_fast.release.guarantee import Guarantee
+from blowfish_fast.release.release import Release
 
-from .file import LARGEST_UNITS, narrowed, read_archive, read_scales, write_archive
-from .guarantee import Guarantee
 from .listed_intervals import NoiseTail, beforehand_bounds, listed_bounds
-from .release import Release
 
 MEMBER = "cells.json"
 """The part of the file that says what it holds."""
