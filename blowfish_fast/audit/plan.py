@@ -58,6 +58,8 @@ class AuditPlan(NamedTuple):
     """Choices per side that are made one by one."""
     releases: int = 300
     """Whole releases per side."""
+    outside: int = 40
+    """Whole releases of each of six data sets of which all but the answer is seen."""
     trials: int = 10
     """Planted excesses per mechanism."""
     excesses: int = 4
@@ -95,6 +97,7 @@ QUICK = AuditPlan(
     noise=40_000,
     runs=100,
     releases=100,
+    outside=8,
     trials=0,
     excesses=0,
     timing=0,

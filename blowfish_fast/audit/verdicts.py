@@ -51,8 +51,9 @@ from .invariants import (
 )
 from .lists import compare_with_law, noise_of_list
 from .neighbours import all_edges, most_moves, policy_families
+from .outside import audit_outside, backgrounds
 from .plan import AuditPlan, AuditTask
-from .witness import Step, Testimony, watch_example
+from .witness import Step, Testimony, is_admitted, watch_example
 
 PROMISED_POWER = 0.9
 
@@ -179,6 +180,7 @@ def mechanism_verdicts(
         yield from _law_verdicts(task, plan, testimonies[0])
     if sampled and mechanism.budget.power == 1:
         yield from _sampled_verdicts(task, plan, testimonies, priced)
+    yield from outside_verdicts(task, plan, mechanism)
     yield from rho_verdicts(task, plan)
 
 
@@ -217,11 +219,10 @@ def rho_verdicts(task: AuditTask, plan: AuditPlan) -> Iterator[Verdict]:
     Verdict
         A verdict.
     """
-    policy = task.policy
-    try:
-        testimony = watch_example(find_mechanism(task.name), policy, IN_RHO)
-    except BlowfishError:
+    kind, policy = find_mechanism(task.name), task.policy
+    if not is_admitted(kind, policy, IN_RHO):
         return
+    testimony = watch_example(kind, policy, IN_RHO)
     priced = [
         (step, price_edges(task.name, step.result, step.charged, policy))
         for step in _with_noise(testimony)
@@ -270,11 +271,7 @@ def _is_sampled(
 
 
 def _runs(task: AuditTask) -> bool:
-    try:
-        watch_example(find_mechanism(task.name), task.policy, ORDINARY)
-    except BlowfishError:
-        return False
-    return True
+    return is_admitted(find_mechanism(task.name), task.policy, ORDINARY)
 
 
 def _costly_edges(
@@ -400,6 +397,40 @@ def _sampled_verdicts(
             mechanism, moved[0], samples=plan.releases, confidence=plan.each
         )
         yield _choice_verdict("release", task, finding)
+
+
+def outside_verdicts(
+    task: AuditTask, plan: AuditPlan, mechanism: Mechanism
+) -> Iterator[Verdict]:
+    """Look at failures, progress and numbers of calls of whole releases.
+
+    Parameters
+    ----------
+    task : AuditTask
+        The stop.
+    plan : AuditPlan
+        How thoroughly to walk.
+    mechanism : Mechanism
+        What is released there.
+
+    Yields
+    ------
+    Verdict
+        A verdict.
+    """
+    edges = all_edges(mechanism.policy)
+    # On lines and on maps, since recipes branch in different ways.
+    sampled = task.shape in plan.sampled and plan.samples(task.family)
+    if not (sampled and edges and plan.outside) or mechanism.budget.power != 1:
+        return
+    seen = audit_outside(
+        mechanism,
+        backgrounds(mechanism.policy, edges[0]),
+        samples=plan.outside,
+        confidence=plan.each,
+    )
+    yield _breach_verdict("outside", task, seen.breaches)
+    yield _choice_verdict("outside", task, seen.finding)
 
 
 def choice_verdicts(

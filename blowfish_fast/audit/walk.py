@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 from blowfish_fast._support.machine import worker_processes
-from blowfish_fast.errors import BlowfishError
 from blowfish_fast.mechanisms.registry import find_mechanism
 
 from .plan import AuditPlan, AuditTask, tasks
@@ -25,12 +24,13 @@ from .verdicts import (
     Verdict,
     judge_selector,
     mechanism_verdicts,
+    outside_verdicts,
     power_verdicts,
     selector_power_verdicts,
     timing_verdict,
     unfinished_verdict,
 )
-from .witness import watch_example
+from .witness import is_admitted, watch_example
 
 Progress = Callable[[int, int, str], None]
 
@@ -69,14 +69,20 @@ def _examine_whole(
         return list(judge_selector(task, plan))
     if task.kind == "selector power":
         return list(selector_power_verdicts(task, plan))
+    kind, policy = find_mechanism(task.name), task.policy
+    if not is_admitted(kind, policy, ORDINARY):
+        return []
     try:
         testimonies = [
-            watch_example(find_mechanism(task.name), task.policy, epsilon, seed)
+            watch_example(kind, policy, epsilon, seed)
             for epsilon in (ORDINARY, GENEROUS)
             for seed in range(plan.seeds)
         ]
-    except BlowfishError:
-        return []
+    except Exception as problem:
+        # Public values admitted it: its failures are outputs, and are compared.
+        failing, _ = kind.example(policy.domain, policy, ORDINARY)
+        seen = outside_verdicts(task, plan, failing)
+        return [unfinished_verdict(task, problem), *seen]
     if task.kind == "power":
         return list(power_verdicts(task, plan, testimonies))
     return list(mechanism_verdicts(task, plan, testimonies, open_ledger))

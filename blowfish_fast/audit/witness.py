@@ -16,7 +16,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from blowfish_fast._support.typing import IntArray
-from blowfish_fast.errors import PrivacyError
+from blowfish_fast.errors import BlowfishError, PrivacyError
 from blowfish_fast.measure.budgets import Budget
 from blowfish_fast.measure.handle import (
     Account,
@@ -324,6 +324,20 @@ class Testimony:
     def selected(self) -> list[Step]:
         """The steps that chose something."""
         return [step for step in self.steps if step.kind == "select"]
+
+
+def is_admitted(kind: type[Mechanism], policy: Policy, epsilon: Any) -> bool:
+    """Return whether public values admit the example of a mechanism under a policy.
+
+    Nothing is drawn: a release that fails later was admitted, and fails the audit.
+    """
+    try:
+        mechanism, data = kind.example(policy.domain, policy, epsilon)
+        mechanism.check_feasible()
+        mechanism._counts(made_up(policy, data))
+    except BlowfishError:
+        return False
+    return True
 
 
 def watch_example(

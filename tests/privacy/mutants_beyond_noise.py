@@ -16,10 +16,16 @@ import blowfish_fast.measure.selectors.partitions.matching_pairs as matching_pai
 from blowfish_fast import kernels
 from blowfish_fast.accounting.ledger import Ledger
 from blowfish_fast.accounting.request import draw_parts
+from blowfish_fast.errors import EpsilonError
 from blowfish_fast.measure.handle import Account, Call, Handle, Measurement
 from blowfish_fast.measure.randomness import Randomness, WordStream
-from blowfish_fast.measure.selectors.partitions import DyadicTree, LeastCost
-from blowfish_fast.mechanisms.base import Outcome
+from blowfish_fast.measure.selectors.partitions import (
+    DyadicRectangles,
+    DyadicTree,
+    LeastCost,
+)
+from blowfish_fast.mechanisms.base import Mechanism, Outcome
+from blowfish_fast.mechanisms.dawa import Dawa
 from blowfish_fast.mechanisms.laplace import Laplace
 from blowfish_fast.release.guarantee import Guarantee
 
@@ -237,4 +243,58 @@ def a_stream_for_all_rounds():
         return first.setdefault(self._key, right(self))
 
     with patch.object(Randomness, "stream", kept):
+        yield
+
+
+# What is seen from outside.
+
+
+@planted("dawa", "add_remove", "outside", shape=(2, 2))
+def branch_that_fails():
+    # Hole 1: the rectangles learnt after the test that their share was too small.
+    right = DyadicRectangles.rate
+
+    def too_dear(self, shape, epsilon):
+        right(self, shape, epsilon)
+        raise EpsilonError("the sampler's rounding needs more of epsilon")
+
+    with (
+        patch.object(DyadicRectangles, "rate", too_dear),
+        patch.object(Dawa, "_can_divide", lambda *_: True),
+    ):
+        yield
+
+
+@planted("dawa", "add_remove", "outside", shape=(2, 2))
+def progress_that_names_the_branch():
+    # Hole 2: a caller was told which branch was taken before the answer was stored.
+    right = Mechanism.release
+
+    def telling(self, data, rng=None, *, progress=None):
+        release = right(self, data, rng, progress=progress)
+        if progress is not None:
+            progress(f"measuring: {release.details.get('chosen')}")
+        return release
+
+    with patch.object(Mechanism, "release", telling):
+        yield
+
+
+@planted("laplace", "add_remove", "outside")
+def failure_that_is_worded_by_the_draw():
+    right = Laplace._run
+
+    def worded(self, private):
+        outcome = right(self, private)
+        if not private.dry_run and outcome.estimate.sum() < 8:
+            raise ValueError(f"{outcome.estimate.sum():g} records are too few")
+        return outcome
+
+    with patch.object(Laplace, "_run", worded):
+        yield
+
+
+@planted("laplace", "full", "budget")
+def ledger_that_draws_again_after_a_failure():
+    with patch.object(Ledger, "_keep", lambda *_, **__: True):
         yield
