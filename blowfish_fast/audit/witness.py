@@ -330,6 +330,20 @@ def is_admitted(kind: type[Mechanism], policy: Policy, epsilon: Any) -> bool:
     """Return whether public values admit the example of a mechanism under a policy.
 
     Nothing is drawn: a release that fails later was admitted, and fails the audit.
+
+    Parameters
+    ----------
+    kind : type of Mechanism
+        The mechanism.
+    policy : Policy
+        The policy of the stop.
+    epsilon : number or Budget
+        What the example may cost.
+
+    Returns
+    -------
+    bool
+        False where the example, a rehearsal or the reading of its data refuses.
     """
     try:
         mechanism, data = kind.example(policy.domain, policy, epsilon)

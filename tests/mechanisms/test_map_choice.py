@@ -35,7 +35,8 @@ def test_few_records_are_counted_again_and_divided_into_few_parts(monkeypatch):
     right = recipe.rough_total
 
     def counted(private, records, *, budget):
-        shares.append(budget.amount * 5)
+        if not private.dry_run:
+            shares.append(budget.amount * 5)
         return right(private, records, budget=budget)
 
     monkeypatch.setattr(recipe, "rough_total", counted)

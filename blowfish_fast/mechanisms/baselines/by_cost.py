@@ -20,6 +20,7 @@ from blowfish_fast._support.validation import as_share, as_whole
 from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.data.histogram import Histogram
+from blowfish_fast.errors import EpsilonError
 from blowfish_fast.measure.budgets import Budget, equal_noise_epsilon
 from blowfish_fast.measure.handle import (
     Handle,
@@ -147,12 +148,14 @@ class Mwem(Mechanism):
         return Outcome(pieces.cells(), measurements, details, interval_scope="nothing")
 
     def _rehearse(self, private: Rehearsal) -> None:
-        """Check the choice of the first of most rounds, which gets the least."""
+        """Check the first of most rounds, which gets the least of the budget."""
         super()._rehearse(private)
         rounds = min(self.rounds or MOST_ROUNDS, self.workload.queries)
-        least = self.budget * (1 - TOTAL_SHARE) * _round_share(0, rounds) * self.share
+        least = self.budget * (1 - TOTAL_SHARE) * _round_share(0, rounds)
         each = least.over(self.policy.group_size)
-        check_selector(self.selector, private.policy, self.domain.size, each)
+        chosen = each * self.share
+        check_selector(self.selector, private.policy, self.domain.size, chosen)
+        _check_noise(each - chosen, self.selector.sensitivity(private.policy))
 
     def _worst_query(self, pieces: _Pieces, before: list[int]) -> WorstQuery:
         """Return the choice of a query that the pieces answer badly, not asked yet."""
@@ -200,6 +203,9 @@ class _Total(NamedTuple):
         if math.isinf(other.precision):
             return other
         precision = self.precision + other.precision
+        if precision == 0.0:
+            # Neither was measured: so small a budget buys nothing.
+            return self
         part = other.precision / precision
         moved = part * (other.estimate - self.estimate)
         return _Total(self.estimate + moved, precision)
@@ -259,6 +265,19 @@ class _Pieces:
 def _round_share(done: int, rounds: int) -> Fraction:
     """Return the part of the budget of a round; the last has nearly twice the first."""
     return Fraction(2 * (rounds + done), rounds * (3 * rounds - 1))
+
+
+def _check_noise(budget: Budget, moved: int) -> None:
+    """Refuse a budget at which an answer that an edge moves so far is not measured.
+
+    `Answers` measures up to noise of 2^40; half of it leaves room for its rounding.
+    """
+    if Fraction(moved) ** budget.power > budget.amount * 2 ** (40 * budget.power - 1):
+        raise EpsilonError(
+            f"a round of Mwem may get {budget.words()}, and noise for answers that one "
+            f"policy edge moves by {moved:,} would exceed 2^39. Raise the budget, or "
+            "make fewer rounds"
+        )
 
 
 def _measure_query(
