@@ -437,18 +437,19 @@ def charge_and_release(
     data = count_records(job, facts, source, tables)
     bought = certificate_budget(job, facts, mechanism)
     terms: dict[str, Any] = {"epsilon": bought}
-    # Of this run: a release that was stored before says another, and is of other data.
-    label = as_label(None)
     if job.ledger is None:
         with spinner("releasing") as report:
             made = mechanism.release(data, seed, progress=report)
             if bought is not None:
+                label = as_label(None)
                 say_version(made, label)
                 certifier = Certifier(made, facts.workload, snapshot=label, **terms)
                 # Other noise than that of the release, also in experiments.
                 again = None if seed is None else seed + 1
                 made = made.certified(cast("Any", certifier.release(data, again)))
             return made, None, None
+    # Of this run: a release that was stored before says another, and is of other data.
+    label = as_label(None)
     request = job.request or f"release-{uuid.uuid4().hex[:12]}"
     with _open_ledger(job, facts) as ledger:
         release: Any = partial(ledger.release, request=request)
