@@ -158,9 +158,6 @@ DOORS = {
     ),
     "GainRule price": lambda one: GainRule(price=one),
     "GainRule caution": lambda one: GainRule(caution=one),
-    "UniformGrid constant": lambda one: bf.mechanisms.UniformGrid(
-        bf.policies.Full(MAP), bf.workloads.Identity(MAP), epsilon=1, constant=one
-    ),
     "Ranges.random": lambda one: bf.workloads.Ranges.random(LINE, one, rng=1),
     "sample": lambda one: (
         bf.Laplace(bf.policies.Full(LINE), RANGES, epsilon=1)

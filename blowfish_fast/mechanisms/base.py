@@ -178,9 +178,8 @@ class Mechanism(HasBudget, ABC):
     -----
     Options of mechanisms have one name each. `share`: the part of epsilon for the first
     of two steps (partition, choice, medians, noisy cells, coarse grid; sizes in each
-    round of `KMeans`), the rest for the second. `records_share`: the part that buys the
-    number of records where it is private. `partition` and `strategy`: how buckets are
-    chosen, and what is measured. `levels` and `fan_out`: depth and width of a tree.
+    round of `KMeans`), the rest for the second. `partition` and `strategy`: how buckets
+    are chosen, and what is measured. `levels` and `fan_out`: depth and width of a tree.
     `fit`: what is done to the estimate afterwards, at no cost; None leaves the linear
     estimate, and "best" is chosen by policy and workload.
 

@@ -335,7 +335,6 @@ OPTIONS = {
     "rule": (["median"], InputError, "must be"),
     "assign": (["some"], InputError, "must be"),
     "share": ([0, 1], EpsilonError, "must lie strictly between"),
-    "records_share": ([0, 2], EpsilonError, "must lie strictly between"),
     "levels": ([-1, 65 * 2**10, 2.5], InputError, "must"),
     "floor": ([-0.1, 1.5, float("nan"), "low", None, True], InputError, "must"),
     "fan_out": ([1, 0, 2.5, "many", [2, 3], True], InputError, "must"),
@@ -348,8 +347,6 @@ OPTIONS = {
     "start": ([[[-1.0]]], InputError, "must"),
     "threshold": ([-1], InputError, "must"),
     "price": ([0, -1, float("inf")], InputError, "must"),
-    "constant": ([0], InputError, "must"),
-    "fine_constant": ([-1, float("inf")], InputError, "must"),
     "fewest_parts": ([0], InputError, "must"),
     "sweeps": ([], InputError, "must"),
 }

@@ -10,7 +10,7 @@ import numpy as np
 
 from blowfish_fast import kernels
 from blowfish_fast._support.typing import FloatArray, IntArray
-from blowfish_fast._support.validation import as_choice, as_positive, as_share, as_whole
+from blowfish_fast._support.validation import as_choice, as_share, as_whole
 from blowfish_fast.measure.budgets import Budget
 from blowfish_fast.measure.handle import Handle, Measurement
 from blowfish_fast.measure.strategies.trees.box_tree import (
@@ -37,8 +37,14 @@ RECORDS_SHARE = Fraction(1, 100)
 COARSE_SHARE = Fraction(2, 5)
 """Part of the rest that the coarse grid of an adaptive one takes."""
 
-COARSER = 16.0
-"""The coarse grid holds this many times fewer boxes than a uniform grid would."""
+UNIFORM_BOX = 10.0
+"""Records that a box of a uniform grid should hold, times epsilon."""
+
+COARSE_BOX = 16.0 * 20.0
+"""The same for a box of a coarse grid: 16 times those of a grid of 20."""
+
+FINE_BOX = 2.5
+"""The same for a box of the finer grids."""
 
 
 class UniformGrid(Mechanism):
@@ -57,11 +63,7 @@ class UniformGrid(Mechanism):
         alone for Gaussian noise, or `epsilon` with `delta`; see `Mechanism`.
     records : int, optional
         A public rough count of the records. None reads the number where the policy
-        makes it public, and buys it with `records_share` of epsilon where it does not.
-    records_share : number in (0, 1)
-        Part of the budget that buys the number of records where it is private.
-    constant : number
-        Records that a box should hold, times epsilon; the larger, the coarser.
+        makes it public, and buys it for a hundredth of epsilon where it does not.
 
     Notes
     -----
@@ -103,20 +105,16 @@ class UniformGrid(Mechanism):
         rho: Any = None,
         delta: Any = None,
         records: int | None = None,
-        records_share: Any = RECORDS_SHARE,
-        constant: float = 10.0,
     ) -> None:
         super().__init__(policy, workload, epsilon=epsilon, rho=rho, delta=delta)
         self.records = as_records(records)
-        self.records_share = as_share(records_share, "records_share")
-        self.constant = as_positive(constant, "constant")
 
     def _run(self, private: Handle) -> Outcome:
-        share = self.records_share * self.budget
+        share = RECORDS_SHARE * self.budget
         records, bought = rough_total(private, self.records, budget=share)
         epsilon = count_epsilon(self.policy, private.remaining)
         whole = BoxTree.whole(self.domain.shape)
-        parts = parts_per_axis(whole.highs, [records], epsilon, self.constant)
+        parts = parts_per_axis(whole.highs, [records], epsilon, UNIFORM_BOX)
         level = cut_level(whole, whole.leaves, parts)
         counted = measure_leaves(private, level, private.remaining)
         details = {"parts": parts[0], "records": records}
@@ -138,13 +136,8 @@ class AdaptiveGrid(Mechanism):
         alone for Gaussian noise, or `epsilon` with `delta`; see `Mechanism`.
     records : int, optional
         A public rough count of the records, as for `UniformGrid`.
-    records_share : number in (0, 1)
-        Part of the budget that buys the number of records where it is private.
     share : number in (0, 1)
         Part of the rest that the coarse grid takes.
-    constant, fine_constant : number
-        Records that a box should hold, times epsilon, in a uniform grid (the coarse
-        grid has 16 times fewer boxes) and in the finer grids; the larger, the coarser.
     fewest_parts : int
         Parts of each axis of the coarse grid, at least, where it has as many cells.
     fit : {"non_negative", None}
@@ -193,24 +186,18 @@ class AdaptiveGrid(Mechanism):
         rho: Any = None,
         delta: Any = None,
         records: int | None = None,
-        records_share: Any = RECORDS_SHARE,
         share: Any = COARSE_SHARE,
-        constant: float = 20.0,
-        fine_constant: float = 2.5,
         fewest_parts: int = 10,
         fit: Literal["non_negative"] | None = "non_negative",
     ) -> None:
         super().__init__(policy, workload, epsilon=epsilon, rho=rho, delta=delta)
         self.records = as_records(records)
-        self.records_share = as_share(records_share, "records_share")
         self.share = as_share(share, "share")
-        self.constant = as_positive(constant, "constant")
-        self.fine_constant = as_positive(fine_constant, "fine_constant")
         self.fewest_parts = as_whole(fewest_parts, "fewest_parts", 1)
         self.fit = as_choice(fit, "fit", (None, "non_negative"))
 
     def _run(self, private: Handle) -> Outcome:
-        share = self.records_share * self.budget
+        share = RECORDS_SHARE * self.budget
         records, bought = rough_total(private, self.records, budget=share)
         private.refuse_dry_run(
             "the finer grids follow the noisy counts of the coarse one, so their error "
@@ -221,7 +208,7 @@ class AdaptiveGrid(Mechanism):
             whole.highs,
             [records],
             count_epsilon(self.policy, private.remaining),
-            self.constant * COARSER,
+            COARSE_BOX,
             least=self.fewest_parts,
         )
         coarse = cut_level(whole, whole.leaves, parts)
@@ -247,7 +234,7 @@ class AdaptiveGrid(Mechanism):
             coarse.highs[boxes] - coarse.lows[boxes],
             held,
             count_epsilon(self.policy, private.remaining),
-            self.fine_constant,
+            FINE_BOX,
         )
         return cut_level(coarse, boxes, parts)
 

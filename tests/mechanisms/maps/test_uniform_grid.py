@@ -34,10 +34,11 @@ def test_b8_a_million_records_at_a_tenth_make_a_hundred_parts():
 
 def test_a_private_number_of_records_is_bought_and_used():
     mechanism = bf.mechanisms.UniformGrid(
-        bf.policies.AddRemove(GRID), BOXES, epsilon="0.5", records_share="0.2"
+        bf.policies.AddRemove(GRID), BOXES, epsilon="0.5"
     )
     prices = audit_measurements(mechanism, COUNTS)
-    assert [price.charged for price in prices[:2]] == [Fraction(1, 10), Fraction(2, 5)]
+    charged = [price.charged for price in prices[:2]]
+    assert charged == [Fraction(1, 200), Fraction(99, 200)]
     assert all(price.passed for price in prices)
     release = mechanism.release(COUNTS, rng=1)
     (single,) = release.measurements
@@ -95,7 +96,3 @@ def test_the_error_is_predicted_if_the_number_is_given():
         bf.mechanisms.UniformGrid(policy, BOXES, epsilon=1).expected_error()
     with pytest.raises(InputError, match="records"):
         bf.mechanisms.UniformGrid(policy, BOXES, epsilon=1, records=-3)
-    with pytest.raises(InputError, match="constant"):
-        bf.mechanisms.UniformGrid(policy, BOXES, epsilon=1, constant=0)
-    with pytest.raises(InputError, match="records_share"):
-        bf.mechanisms.UniformGrid(policy, BOXES, epsilon=1, records_share=2)
