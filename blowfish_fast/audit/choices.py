@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from blowfish_fast._support.typing import IntArray
-from blowfish_fast.data.merged_tables import CountedTables, Grouping, MergedTable
+from blowfish_fast.data.tables.merged_tables import CountedTables, Grouping, MergedTable
 from blowfish_fast.measure.randomness import Randomness
 from blowfish_fast.measure.selectors import partitions
 from blowfish_fast.measure.selectors.many_draws import Law

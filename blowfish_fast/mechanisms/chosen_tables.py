@@ -17,8 +17,8 @@ from blowfish_fast._support.typing import FloatArray
 from blowfish_fast._support.validation import as_choice, as_whole, quoted
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.data.histogram import Histogram
-from blowfish_fast.data.merged_tables import CountedTables
 from blowfish_fast.data.table_counts import TableCounts
+from blowfish_fast.data.tables.merged_tables import CountedTables
 from blowfish_fast.errors import InputError, PolicyError, SizeError, WorkloadError
 from blowfish_fast.measure.budgets import Budget
 from blowfish_fast.measure.handle import Handle
@@ -30,7 +30,7 @@ from blowfish_fast.measure.strategies.tables.table_strategy import (
 )
 from blowfish_fast.policies import Policy
 from blowfish_fast.release.chosen_release import ChosenTablesRelease
-from blowfish_fast.release.entropy_model import MODEL_CELLS, EntropyModel
+from blowfish_fast.release.entropy.entropy_model import MODEL_CELLS, EntropyModel
 from blowfish_fast.release.guarantee import Guarantee, new_identity
 from blowfish_fast.release.tables_release import TablesRelease
 from blowfish_fast.workloads import Tables, Workload

@@ -19,7 +19,7 @@ import numpy as np
 from blowfish_fast._support.typing import FloatArray, IntArray
 from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.data.domain import Attributes
-from blowfish_fast.data.merged_tables import CountedTables, Grouping, MergedTable
+from blowfish_fast.data.tables.merged_tables import CountedTables, Grouping, MergedTable
 from blowfish_fast.errors import DataDependentError
 from blowfish_fast.measure.budgets import Budget
 from blowfish_fast.measure.handle import Handle, Measurement
@@ -32,9 +32,9 @@ from blowfish_fast.measure.selectors.worst_table import (
 from blowfish_fast.measure.strategies.tables.merged_tables import MergedTables
 from blowfish_fast.measure.strategies.tables.residuals import AxisSet
 from blowfish_fast.measure.strategies.tables.table_strategy import TableStrategy
-from blowfish_fast.release.entropy_fit import EntropyFit, TableGoal
-from blowfish_fast.release.entropy_model import MODEL_CELLS, EntropyModel
-from blowfish_fast.release.junction_tree import tree_cells
+from blowfish_fast.release.entropy.entropy_fit import EntropyFit, TableGoal
+from blowfish_fast.release.entropy.entropy_model import MODEL_CELLS, EntropyModel
+from blowfish_fast.release.entropy.junction_tree import tree_cells
 
 from .base import Outcome
 from .table_merging import (

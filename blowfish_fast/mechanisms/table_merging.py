@@ -11,7 +11,7 @@ import math
 import numpy as np
 
 from blowfish_fast._support.typing import FloatArray, IntArray
-from blowfish_fast.data.merged_tables import Grouping
+from blowfish_fast.data.tables.merged_tables import Grouping
 from blowfish_fast.release.synthetic import non_negative_shares
 
 MOST_MERGED = 24

@@ -17,24 +17,24 @@ import numpy as np
 from blowfish_fast._support.typing import AnyArray, BoolArray, FloatArray, IntArray
 from blowfish_fast.data.axes import as_array
 from blowfish_fast.data.buckets import Buckets
-from blowfish_fast.data.domain import Domain, WideDomain
+from blowfish_fast.data.domain import Attributes, Domain, WideDomain
 from blowfish_fast.data.frames import Table
-from blowfish_fast.data.merged_tables import MergedTable
+from blowfish_fast.data.tables.merged_tables import MergedTable
 from blowfish_fast.errors import IntervalError, ReleaseFileError
 from blowfish_fast.measure.handle import Measurement
 from blowfish_fast.measure.noise import Scales
 from blowfish_fast.measure.strategies.cells import Cells
 from blowfish_fast.measure.strategies.tables.merged_tables import MergedTables
 from blowfish_fast.measure.strategies.tables.residuals import AxisSet
+from blowfish_fast.release.entropy.entropy_model import CellNumbers, EntropyModel
 from blowfish_fast.workloads import Tables, Workload
 from blowfish_fast.workloads.tables import table_names
 
-from .entropy_model import EntropyModel, ModelTables
 from .file import narrowed, read_archive, read_scales, write_archive
 from .grants import Scope
 from .guarantee import Guarantee
 from .release import Release
-from .synthetic import coins_of
+from .synthetic import FittedTables, coins_of, record_count
 from .tables_release import MEMBER, Kinds, TablesRelease, rebuild_planned
 
 KIND = "chosen"
@@ -68,6 +68,28 @@ class MeasuredTable(NamedTuple):
     def deviation(self) -> float:
         """Standard deviation of the noise in a merged cell; 0 where it is exact."""
         return math.sqrt(float(self.scales.variances[0]))
+
+
+class ModelTables(FittedTables):
+    """Tables and records of a model, as `FittedTables` gives them of linear tables."""
+
+    def __init__(self, domain: Attributes, model: EntropyModel) -> None:
+        self.domain = domain
+        self.sizes = domain.shape
+        self.total = model.total
+        self.model = model
+        self._fitted = {}
+
+    def table(self, axes: AxisSet) -> FloatArray:
+        """Return the model's table of some attributes."""
+        if axes not in self._fitted:
+            self._fitted[axes] = self.model.table(axes)
+        return self._fitted[axes]
+
+    def cells(self, count: Any, generator: np.random.Generator) -> CellNumbers:
+        """Return synthetic records as cell numbers, shape (attributes, records)."""
+        records = record_count(self.total, count)
+        return self.model.cells(records, generator)
 
 
 class ChosenTablesRelease(TablesRelease):

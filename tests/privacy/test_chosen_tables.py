@@ -18,7 +18,7 @@ from blowfish_fast.audit.neighbours import all_edges, steps_along
 from blowfish_fast.audit.plan import QUICK, AuditTask
 from blowfish_fast.audit.walk import examine
 from blowfish_fast.audit.witness import Replay, watch
-from blowfish_fast.data.merged_tables import CountedTables, Grouping, MergedTable
+from blowfish_fast.data.tables.merged_tables import CountedTables, Grouping, MergedTable
 from blowfish_fast.kernels.sampling.exponential_choice import integer_rate
 from blowfish_fast.measure.budgets import Budget
 from blowfish_fast.measure.handle import Account

@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 import blowfish_fast as bf
-from blowfish_fast.data.merged_tables import Grouping
+from blowfish_fast.data.tables.merged_tables import Grouping
 from blowfish_fast.errors import ReleaseFileError
-from blowfish_fast.release.entropy_fit import LEAST_LOG, EntropyFit, TableGoal
-from blowfish_fast.release.entropy_model import EntropyModel, ModelTables
+from blowfish_fast.release.chosen_release import ModelTables
+from blowfish_fast.release.entropy.entropy_fit import LEAST_LOG, EntropyFit, TableGoal
+from blowfish_fast.release.entropy.entropy_model import EntropyModel
 
 
 def goal(axes, target, weight=1e4, groupings=None):

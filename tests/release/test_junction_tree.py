@@ -7,9 +7,9 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from blowfish_fast.data.merged_tables import sum_down
-from blowfish_fast.release import junction_tree
-from blowfish_fast.release.junction_tree import (
+from blowfish_fast.data.tables.merged_tables import sum_down
+from blowfish_fast.release.entropy import junction_tree
+from blowfish_fast.release.entropy.junction_tree import (
     JunctionTree,
     cliques_of,
     draw_columns,

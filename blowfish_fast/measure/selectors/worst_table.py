@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from blowfish_fast._support.typing import IntArray
-from blowfish_fast.data.merged_tables import CountedTables, Grouping, MergedTable
+from blowfish_fast.data.tables.merged_tables import CountedTables, Grouping, MergedTable
 from blowfish_fast.errors import InputError
 from blowfish_fast.policies import Policy
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import blowfish_fast as bf
-from blowfish_fast.data.merged_tables import CountedTables, Grouping, MergedTable
+from blowfish_fast.data.tables.merged_tables import CountedTables, Grouping, MergedTable
 from blowfish_fast.errors import InputError
 from blowfish_fast.measure.randomness import Randomness
 from blowfish_fast.measure.selectors.worst_table import (

@@ -12,7 +12,7 @@ from typing import Any, Self
 import numpy as np
 
 from blowfish_fast._support.typing import BoolArray, FloatArray, IntArray
-from blowfish_fast.data.merged_tables import CountedTables, Grouping, MergedTable
+from blowfish_fast.data.tables.merged_tables import CountedTables, Grouping, MergedTable
 from blowfish_fast.errors import IntervalError, ReleaseFileError
 from blowfish_fast.measure.linear_strategy import LinearStrategy
 from blowfish_fast.measure.noise import Scales, integer_weights

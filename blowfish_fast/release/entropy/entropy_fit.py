@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from blowfish_fast._support.typing import FloatArray
-from blowfish_fast.data.merged_tables import Grouping
+from blowfish_fast.data.tables.merged_tables import Grouping
 
 from .junction_tree import AxisSet, Beliefs, JunctionTree
 

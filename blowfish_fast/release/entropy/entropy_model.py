@@ -13,15 +13,17 @@ from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
+import numpy.typing as npt
 
 from blowfish_fast._support.typing import FloatArray
-from blowfish_fast.data.domain import Attributes
-from blowfish_fast.data.merged_tables import Grouping
+from blowfish_fast.data.tables.merged_tables import Grouping
 from blowfish_fast.errors import ReleaseFileError
 from blowfish_fast.measure.strategies.tables.merged_tables import packed_labels
 
 from .junction_tree import AxisSet, Beliefs, JunctionTree, draw_columns, tree_cells
-from .synthetic import Cells, FittedTables, record_count
+
+CellNumbers = npt.NDArray[np.int32]
+"""Records as cells of each attribute, shape (attributes, records)."""
 
 MODEL_CELLS = 2**17
 """Cells of all cliques of the junction tree together, at most."""
@@ -85,7 +87,7 @@ class EntropyModel:
             values *= self.inside[axis].reshape(wide)
         return values
 
-    def cells(self, count: int, generator: np.random.Generator) -> Cells:
+    def cells(self, count: int, generator: np.random.Generator) -> CellNumbers:
         """Draw records as numbers of single cells, shape (attributes, count)."""
         merged = self.tree.sample(self.beliefs, count, generator)
         found = np.zeros(merged.shape, dtype=np.int32)
@@ -133,25 +135,3 @@ class EntropyModel:
         ):
             raise ReleaseFileError("the model holds impossible numbers")
         return cls(groupings, inside, factors, total)
-
-
-class ModelTables(FittedTables):
-    """Tables and records of a model, as `FittedTables` gives them of linear tables."""
-
-    def __init__(self, domain: Attributes, model: EntropyModel) -> None:
-        self.domain = domain
-        self.sizes = domain.shape
-        self.total = model.total
-        self.model = model
-        self._fitted = {}
-
-    def table(self, axes: AxisSet) -> FloatArray:
-        """Return the model's table of some attributes."""
-        if axes not in self._fitted:
-            self._fitted[axes] = self.model.table(axes)
-        return self._fitted[axes]
-
-    def cells(self, count: Any, generator: np.random.Generator) -> Cells:
-        """Return synthetic records as cell numbers, shape (attributes, records)."""
-        records = record_count(self.total, count)
-        return self.model.cells(records, generator)

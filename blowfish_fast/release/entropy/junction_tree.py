@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 
 from blowfish_fast._support.typing import FloatArray, IntArray
-from blowfish_fast.data.merged_tables import sum_down
+from blowfish_fast.data.tables.merged_tables import sum_down
 
 AxisSet = tuple[int, ...]
 """Attributes, by number, increasing."""

@@ -1,0 +1,1 @@
+"""Tables whose cells were merged, and where counts of tables stand."""
