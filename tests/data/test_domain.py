@@ -196,7 +196,7 @@ def test_a_wide_domain_is_counted_but_not_held():
     with pytest.raises(DomainError, match=r"numbers at most 2\^62 .* Contingency"):
         SparseHistogram.from_records(wider, [[0], [0], [0]])
     assert policies.Full(wide).domain == wide
-    with pytest.raises(PolicyError, match="stated over a Domain"):
+    with pytest.raises(PolicyError, match="stated in cells of one attribute"):
         policies.Line(wide)
     with pytest.raises(
         DomainError, match=r"at most 2\^28 = 268,435,456 cells; .* SparseHistogram"
