@@ -628,7 +628,7 @@ class Release(Tabular):
         >>> release.to_xarray()["estimate"].dims  # doctest: +SKIP
         ('age',)
         """
-        from blowfish_fast.data.labelled_arrays import labelled_arrays
+        from blowfish_fast.data.frames import labelled_arrays
 
         table, promise = self.to_table(confidence), str(self.guarantee)
         kept = {"estimate", *chain(*BOUND_NAMES.values())}

@@ -82,7 +82,7 @@ class ColumnCounts(NamedTuple):
         return f"nearly all records have one value, {shown},"
 
 
-def second_look(release: Any) -> list[str]:
+def look_again(release: Any) -> list[str]:
     """Return what a release says about the cells that were stated for it.
 
     Parameters
@@ -105,7 +105,7 @@ def second_look(release: Any) -> list[str]:
     >>> data = bf.Histogram.from_records(kinds, rows, outside="cell")
     >>> policy = bf.policies.Full(data.domain)
     >>> laplace = bf.Laplace(policy, bf.workloads.Identity(data.domain), epsilon=1)
-    >>> second_look(laplace.release(data, rng=1))[0][:62]
+    >>> look_again(laplace.release(data, rng=1))[0][:62]
     'about 96 % of `contract` lies outside your categories: are the'
     """
     if not isinstance(release, Release | TablesRelease):

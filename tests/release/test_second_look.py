@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import blowfish_fast as bf
-from blowfish_fast.release.second_look import second_look
+from blowfish_fast.release.second_look import look_again
 from tests.apps.cli.asking import told
 
 CONTRACTS = bf.Domain.from_levels(["Permanent", "Fixed"], name="contract")
@@ -14,7 +14,7 @@ CONTRACTS = bf.Domain.from_levels(["Permanent", "Fixed"], name="contract")
 
 def looked_at(counts, domain, epsilon=1, seed=1):
     policy, asked = bf.policies.Full(domain), bf.workloads.Identity(domain)
-    return second_look(bf.Laplace(policy, asked, epsilon=epsilon).release(counts, seed))
+    return look_again(bf.Laplace(policy, asked, epsilon=epsilon).release(counts, seed))
 
 
 def test_much_outside_is_said_with_its_share():
@@ -62,7 +62,7 @@ def test_every_column_of_several_is_looked_at():
     survey = bf.Contingency(
         bf.policies.Full(both), bf.workloads.Tables(both, ways=1), epsilon=1
     )
-    (said,) = second_look(survey.release(bf.Histogram(both, counts), rng=1))
+    (said,) = look_again(survey.release(bf.Histogram(both, counts), rng=1))
     assert "`contract`" in said
 
 

@@ -89,7 +89,7 @@ def _release(
     from blowfish_fast.apps.cli.parsing.policy import listed_orders
     from blowfish_fast.mechanisms.certifier import predict_extra
     from blowfish_fast.release.guarantee import Guarantee
-    from blowfish_fast.release.second_look import second_look
+    from blowfish_fast.release.second_look import look_again
     from blowfish_fast.release.tables_release import TablesRelease
 
     release_job.check_complete(job)
@@ -168,7 +168,7 @@ def _release(
         "files": written.files,
         "problems": written.problems,
         "intervals": _interval_sentence(made, facts),
-        "remarks": second_look(made),
+        "remarks": look_again(made),
     }
     if as_json:
         show(report)

@@ -31,7 +31,7 @@ from blowfish_fast.release.chosen_release import ChosenTablesRelease, read_table
 from blowfish_fast.release.file import write_bytes
 from blowfish_fast.release.guarantee import recipe_name
 from blowfish_fast.release.release import Release
-from blowfish_fast.release.second_look import second_look
+from blowfish_fast.release.second_look import look_again
 from blowfish_fast.release.tables_release import TablesRelease, refuse_former
 from blowfish_fast.release.wide.ranges_release import RangesRelease
 from blowfish_fast.release.wide.sparse_release import SparseRelease
@@ -308,7 +308,7 @@ def write_report(
         )
     parts += [
         f'<p class="warning">Look again: {escape(one)}</p>'
-        for one in second_look(release)
+        for one in look_again(release)
     ]
     parts.append(_figure(release, confidence, title))
     parts += [_section(one) for one in sections]
