@@ -13,7 +13,7 @@ from blowfish_fast.accounting.statements import Entry
 from blowfish_fast.data.predicates import cell_name
 from blowfish_fast.errors import IntervalError
 from blowfish_fast.measure.budgets import Budget, HasBudget
-from blowfish_fast.release.grants import Scope, shown_counts
+from blowfish_fast.release.grants import Scope, shown_counts, with_answers
 from blowfish_fast.release.guarantee import odds_sentence
 from blowfish_fast.release.release import Release
 from blowfish_fast.release.second_look import MOST_CELLS, SURE, ColumnCounts
@@ -105,7 +105,9 @@ def answer_from(
         values, intervals = _quantiles(values, alpha, layout, question.q)
     else:
         if intervals is not None and kind == "truth":
-            values, intervals = shown_counts(values, intervals)
+            # Running totals were fitted: their intervals grow to hold them.
+            held = with_answers(intervals.copy(), values)
+            values, intervals = shown_counts(values, held)
         if values.size == math.prod(shape):
             values = values.reshape(shape)
             intervals = None if intervals is None else intervals.reshape(*shape, 2)
