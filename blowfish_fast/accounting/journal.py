@@ -8,6 +8,7 @@ on disk before anything is drawn; the answer follows in a second one.
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import sqlite3
 import threading
@@ -231,6 +232,7 @@ class Journal:
         terms: int,
         content: dict[str, Any],
         analyst: str | None = None,
+        commitment: dict[str, Any] | None = None,
     ) -> Charge:
         """Check and charge, once per request, and return the charge that stands.
 
@@ -246,6 +248,9 @@ class Journal:
             What the log says about it.
         analyst : str, optional
             Whose allotment pays.
+        commitment : dict[str, object], optional
+            The commitment to the key of the draw that follows, kept with the charge;
+            that of another attempt under a charge that stands, beside it.
 
         Returns
         -------
@@ -265,6 +270,8 @@ class Journal:
             if known is None or known.state == "reserved":
                 _refuse_other_people(connection, content.get("person"))
             if known is not None:
+                if commitment is not None and known.state == "reserved":
+                    _commit_again(connection, request, commitment)
                 return known
             standing = _standing(connection)
             if standing.terms != terms:
@@ -279,6 +286,8 @@ class Journal:
                 due = series_due(contents, series, cost)
             _refuse_overdraft(due, standing, self.currency, "")
             noted = {"time": file.time_now(), **content}
+            if commitment is not None:
+                noted["commitment"] = commitment
             if analyst is not None:
                 noted["analyst"] = analyst
                 _charge_allotment(connection, analyst, due, self.currency)
@@ -309,7 +318,12 @@ class Journal:
 
         self._commits.run(end)
 
-    def store(self, request: str, answers: Sequence[bytes] | None) -> bool:
+    def store(
+        self,
+        request: str,
+        answers: Sequence[bytes] | None,
+        commitment: str | None = None,
+    ) -> bool:
         """Store the answers of a reserved request.
 
         Parameters
@@ -318,6 +332,8 @@ class Journal:
             The name of the request.
         answers : Sequence[bytes] or None
             The bytes of the answers; None records that they were returned.
+        commitment : str, optional
+            The commitment to the key that they were drawn with, which they name.
 
         Returns
         -------
@@ -330,6 +346,9 @@ class Journal:
             digests = [
                 hashlib.sha256(answer_bytes).hexdigest() for answer_bytes in answers
             ]
+        noted: dict[str, Any] = {"sha256": digests}
+        if commitment is not None:
+            noted["commitment"] = commitment
 
         def keep(connection: sqlite3.Connection) -> bool:
             charged, answered = (
@@ -342,9 +361,7 @@ class Journal:
             assert charged, "an answer without a charge"
             if answered:
                 return False
-            entry = file.append_entry(
-                connection, "answer", request, 0, {"sha256": digests}
-            )
+            entry = file.append_entry(connection, "answer", request, 0, noted)
             connection.executemany(
                 "INSERT INTO answer VALUES (?, ?, ?, ?)",
                 (
@@ -370,6 +387,32 @@ class Journal:
                     f"{self.name} is damaged: entry {entry} does not say what it kept"
                 )
             return file.read_answers(connection, entry, digests, self.name)
+
+    def drawn_under(self) -> dict[str, str | None]:
+        """Return the commitment that each stored answer names, by request."""
+        with self._commits.alone(write=False) as connection:
+            rows = connection.execute(
+                "SELECT request, content FROM log WHERE kind = 'answer' ORDER BY number"
+            ).fetchall()
+        return {
+            request: file.parse_content(content).get("commitment")
+            for request, content in rows
+        }
+
+    def commitments(self, request: str) -> list[dict[str, Any]]:
+        """Return what was committed to before each attempt to draw a request."""
+        with self._commits.alone(write=False) as connection:
+            charge = _find(connection, request)
+            first = None if charge is None else charge.content.get("commitment")
+            rows = []
+            if _has_later_attempts(connection):
+                rows = connection.execute(
+                    "SELECT content FROM later_attempt WHERE request = ? "
+                    "ORDER BY number",
+                    (request,),
+                ).fetchall()
+        later = [file.parse_content(content) for (content,) in rows]
+        return later if first is None else [first, *later]
 
     def amend(self, total: int, terms: dict[str, Any]) -> None:
         """Change budget and terms; only while nothing has been charged.
@@ -589,6 +632,27 @@ def _charges(
 def _find(connection: sqlite3.Connection, request: str) -> Charge | None:
     with closing(_charges(connection, "AND c.request = ?", request)) as found:
         return next(found, None)
+
+
+def _commit_again(
+    connection: sqlite3.Connection, request: str, commitment: dict[str, Any]
+) -> None:
+    """Keep what another attempt commits to; its table is made when it is needed."""
+    connection.execute(
+        "CREATE TABLE IF NOT EXISTS later_attempt "
+        "(number INTEGER PRIMARY KEY, request TEXT NOT NULL, content TEXT NOT NULL)"
+    )
+    connection.execute(
+        "INSERT INTO later_attempt (request, content) VALUES (?, ?)",
+        (request, json.dumps(commitment, sort_keys=True)),
+    )
+
+
+def _has_later_attempts(connection: sqlite3.Connection) -> bool:
+    named = connection.execute(
+        "SELECT 1 FROM sqlite_master WHERE name = 'later_attempt'"
+    )
+    return named.fetchone() is not None
 
 
 def _pieces(answer: bytes) -> Iterator[memoryview]:

@@ -50,6 +50,7 @@ from blowfish_fast.workloads import Workload
 
 from .composition import Region, check_regions, currency_of, parallel_by_ids
 from .journal import Charge, Journal
+from .recipients import ENDING, DrawSecret, Recipient
 from .request import (
     FAILED_DRAW,
     DrawnAnswers,
@@ -68,6 +69,7 @@ from .request import (
     draw_parts,
     infeasible,
     is_public,
+    measures_once,
     people_of,
     price_in,
     read_release,
@@ -110,6 +112,10 @@ class Ledger(HasBudget):
         be left out for an existing file, and must be the same if given.
     about : mapping, optional
         Plain data that is kept with a new ledger and frozen with its policy.
+    auditor : path, optional
+        The file of a public key: whoever holds the private one may check the noise of
+        later draws (`verify_opened`). Their keys are sealed into a file beside the
+        ledger, whose name ends in ``.keys``. Key and answer together give the counts.
 
     Examples
     --------
@@ -151,10 +157,12 @@ class Ledger(HasBudget):
         delta: Any = None,
         policy: Policy | None = None,
         about: Mapping[str, Any] | None = None,
+        auditor: str | os.PathLike[str] | None = None,
     ) -> None:
         granted = optional_budget(epsilon=epsilon, rho=rho, delta=delta)
         _check_policy(policy)
         where = as_place(path)
+        self._recipient = _recipient_of(auditor, where)
         new = where is None or not where.exists()
         if new and (granted is None or policy is None):
             place = "" if where is None else f"; there is no ledger at {where} yet"
@@ -708,16 +716,29 @@ class Ledger(HasBudget):
         people = people_of(parts, together)
         if people is not None:
             content["person"] = people
-        charge = self._journal.reserve(name, cost, terms.entry, content, analyst)
+        # A new key for every attempt: the same noise on data that changed meanwhile
+        # would publish the exact difference.
+        secret, committed = None, None
+        if self._recipient is not None:
+            secret = DrawSecret.new(name)
+            committed = {
+                "sha256": secret.commitment,
+                "measured_once": [measures_once(one) for one in parts],
+            }
+        charge = self._journal.reserve(
+            name, cost, terms.entry, content, analyst, committed
+        )
         check_same(charge, content, self.currency)
         if charge.state != "reserved":
             return self._replay(charge)
         try:
             report("charged")
+            if self._recipient is not None and secret is not None:
+                self._recipient.seal(secret, name)
             report("drawing")
             # From here to the store nobody is told anything.
-            drawn = self._draw(parts, charge, content["snapshot"], rng)
-            first = self._keep(charge, drawn, named=request is not None)
+            drawn = self._draw(parts, charge, content["snapshot"], rng, secret)
+            first = self._keep(charge, drawn, secret, named=request is not None)
         except BaseException as problem:
             problem.add_note(
                 f"{self.currency.words(charge.cost)} is charged and no answer has "
@@ -735,12 +756,13 @@ class Ledger(HasBudget):
         charge: Charge,
         label: str,
         rng: RandomLike | None,
+        secret: DrawSecret | None,
     ) -> DrawnAnswers:
         """Draw every part and pack it, unseen; a failure is an outcome as well."""
         on_disk = self.path is not None
 
         def draw() -> DrawnAnswers:
-            answers = draw_parts(parts, rng)
+            answers = draw_parts(parts, rng, secret)
             for answer in answers:
                 # Of this draw: an attempt that broke off may have read older data.
                 say_version(answer, label)
@@ -755,13 +777,21 @@ class Ledger(HasBudget):
         except FailedDrawError:
             return DrawnAnswers(None, [FAILED_DRAW] * len(parts))
 
-    def _keep(self, charge: Charge, drawn: DrawnAnswers, *, named: bool) -> bool:
+    def _keep(
+        self,
+        charge: Charge,
+        drawn: DrawnAnswers,
+        secret: DrawSecret | None,
+        *,
+        named: bool,
+    ) -> bool:
         """Store what was drawn; return False if another attempt was faster."""
         # In memory the releases themselves are kept; the journal notes only that.
         files = drawn.files if named or self.path is not None else None
         # On disk several answers are stored by one commit, so nobody waits alone.
         with self._lock if self.path is None else nullcontext():
-            first = self._journal.store(charge.request, files)
+            drawn_under = None if secret is None else secret.commitment
+            first = self._journal.store(charge.request, files, drawn_under)
             if first and self.path is None and named:
                 self._kept[charge.request] = drawn
         return first
@@ -777,6 +807,25 @@ class Ledger(HasBudget):
                 "keeps only answers to requests that were named by the caller"
             )
         return kept.published()
+
+
+def _recipient_of(auditor: Any, where: Path | None) -> Recipient | None:
+    """Return whoever may open the draws of a ledger later; nobody, unless named."""
+    if auditor is None:
+        return None
+    if where is None:
+        raise InputError(
+            "a ledger in memory cannot be opened later",
+            received=f"auditor={quoted(auditor)}",
+            way_out="Give it a file",
+        )
+    if not isinstance(auditor, str | os.PathLike):
+        raise InputError(
+            "an auditor is named by the file of a public key",
+            received=quoted(auditor),
+            way_out="`blowfish ledger keys` makes a pair of keys",
+        )
+    return Recipient(auditor, where.with_name(where.name + ENDING))
 
 
 def _check_policy(policy: Any) -> None:

@@ -40,6 +40,7 @@ from blowfish_fast.measure.handle import (
     Selector,
     stated_losses,
 )
+from blowfish_fast.measure.randomness import DrawKey, Randomness
 from blowfish_fast.measure.strategies import LinearStrategy
 from blowfish_fast.mechanisms import Mechanism
 from blowfish_fast.mechanisms.kmeans import KMeansRelease
@@ -55,6 +56,7 @@ from blowfish_fast.release.wide.sparse_release import SparseRelease
 from .composition import Currency
 from .fingerprint import facts_of, question_digest
 from .journal import Charge
+from .recipients import DrawSecret
 from .statements import Entry
 
 RandomLike = int | np.random.Generator
@@ -317,7 +319,11 @@ def check_room(parts: list[RequestPart]) -> None:
             _ = one.mechanism._dry_run
 
 
-def draw_parts(parts: list[RequestPart], rng: RandomLike | None) -> list[Release]:
+def draw_parts(
+    parts: list[RequestPart],
+    rng: RandomLike | None,
+    secret: DrawSecret | None = None,
+) -> list[Release]:
     """Draw every part, each with noise of its own.
 
     Parameters
@@ -326,6 +332,8 @@ def draw_parts(parts: list[RequestPart], rng: RandomLike | None) -> list[Release
         Mechanisms and their data.
     rng : RandomLike or None
         A seed, for experiments.
+    secret : DrawSecret, optional
+        The key that the noise comes from, where a recipient may open it later.
 
     Returns
     -------
@@ -337,13 +345,13 @@ def draw_parts(parts: list[RequestPart], rng: RandomLike | None) -> list[Release
     PrivacyError
         If an answer spent more than was granted; it is dropped.
     """
-    from blowfish_fast.measure.randomness import Randomness
-
-    source = rng
+    source: RandomLike | DrawKey | None = rng
     if len(parts) > 1 and rng is not None:
         source = np.random.default_rng(rng)
     answers = []
-    for part in parts:
+    for number, part in enumerate(parts):
+        if secret is not None:
+            source = DrawKey(secret.part(number))
         mechanism = part.mechanism
         counts = mechanism._counts(part.data)
         answer = mechanism._drawn(counts, Randomness(source))
@@ -369,6 +377,15 @@ def _stated_in_full(answer: Release, part: RequestPart) -> Release:
     full = replace(promise, budget=promise.budget * part.times)
     details = {**answer.details, **(part.weighed or {})}
     return replace(answer, guarantee=full, details=details)
+
+
+def measures_once(part: RequestPart) -> bool:
+    """Return whether a recipe makes one measurement, and nothing before or after it."""
+    try:
+        outcome = part.mechanism._dry_run
+    except DataDependentError:
+        return False
+    return len(outcome.measurements) == 1 and outcome.stacked is None
 
 
 def is_public(part: RequestPart) -> bool:

@@ -59,14 +59,14 @@ FINEST = -1100
 """Below the last bit of every double."""
 
 
-class Outcome(NamedTuple):
+class Reading(NamedTuple):
     """One output: what can only be equal or not, and the numbers in it."""
 
     form: Hashable
     numbers: tuple[float, ...]
 
 
-def observe(call: Callable[[], Any], times: int) -> list[Outcome]:
+def observe(call: Callable[[], Any], times: int) -> list[Reading]:
     """Call so many times, and return what came back.
 
     An exception or a warning is an output too. Only what stops everybody, Ctrl-C and a
@@ -82,11 +82,11 @@ def observe(call: Callable[[], Any], times: int) -> list[Outcome]:
                 raise
             except BaseException as problem:
                 raised = ("raised", type(problem).__name__, words(problem))
-                outcome = Outcome(raised, ())
+                outcome = Reading(raised, ())
             if told:
                 said = {(one.category.__name__, words(one.message)) for one in told}
                 warned = ("warned", tuple(sorted(said)), outcome.form)
-                outcome = Outcome(warned, outcome.numbers)
+                outcome = Reading(warned, outcome.numbers)
                 told.clear()
             outcomes.append(outcome)
     return outcomes
@@ -97,7 +97,7 @@ def words(message: object) -> str:
     return ADDRESS.sub("0x", str(message))
 
 
-def read_output(output: Any) -> Outcome:
+def read_output(output: Any) -> Reading:
     """Return the form and the numbers of an output.
 
     Examples
@@ -109,11 +109,11 @@ def read_output(output: Any) -> Outcome:
     """
     if type(output) is float and math.isfinite(output):
         # The most frequent output by far.
-        return Outcome(("number",), (output,))
+        return Reading(("number",), (output,))
     form: list[Hashable] = []
     numbers: list[float] = []
     _read(output, form, numbers)
-    return Outcome(tuple(form), tuple(numbers))
+    return Reading(tuple(form), tuple(numbers))
 
 
 def _read(output: Any, form: list[Hashable], numbers: list[float]) -> None:
@@ -163,14 +163,14 @@ def _read_number(number: float, form: list[Hashable], numbers: list[float]) -> N
     numbers.append(number if finite else 0.0)
 
 
-class Table(NamedTuple):
+class Readings(NamedTuple):
     """Outcomes of one side: the form of each, and rows of numbers for each form."""
 
     size: int
     rows: dict[Hashable, FloatArray]
 
     @classmethod
-    def of(cls, outcomes: list[Outcome]) -> Table:
+    def of(cls, outcomes: list[Reading]) -> Readings:
         """Sort outcomes by their form."""
         rows: dict[Hashable, list[tuple[float, ...]]] = {}
         for outcome in outcomes:
@@ -193,7 +193,7 @@ class Event(NamedTuple):
     forms: tuple[Hashable, ...]
     holds: Callable[[FloatArray], BoolArray] | None = None
 
-    def count(self, table: Table) -> int:
+    def count(self, table: Readings) -> int:
         """Return how many outcomes are in it."""
         number = 0
         for form in self.forms:
@@ -204,7 +204,7 @@ class Event(NamedTuple):
         return number
 
 
-def name_events(first: Table, second: Table) -> list[Event]:
+def name_events(first: Readings, second: Readings) -> list[Event]:
     """Return the events that the first draws of both sides suggest."""
     often: Counter[Hashable] = Counter()
     for table in (first, second):

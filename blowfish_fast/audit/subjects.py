@@ -44,7 +44,7 @@ from .confidence import (
     pilot_size,
 )
 from .neighbours import standard_pairs
-from .outputs import Event, Table, name_events, observe
+from .outputs import Event, Readings, name_events, observe
 
 KINDS = ("counts", "records")
 RELATIONS = {"add_remove": policies.AddRemove, "full": policies.Full}
@@ -357,15 +357,17 @@ class _Draws:
         self.subject = subject
         self.extra = {"rng": generator} if _takes_rng(subject.call) else {}
 
-    def table(self, data: Any, epsilon: Fraction, size: int) -> Table:
+    def table(self, data: Any, epsilon: Fraction, size: int) -> Readings:
         """Call so many times, and sort what came back."""
         call, price = self.subject.call, float(epsilon)
         extra = self.extra
-        return Table.of(
+        return Readings.of(
             observe(lambda: call(copy.deepcopy(data), price, **extra), size)
         )
 
-    def both(self, pair: int, epsilon: Fraction, size: int) -> tuple[Table, Table]:
+    def both(
+        self, pair: int, epsilon: Fraction, size: int
+    ) -> tuple[Readings, Readings]:
         """Call on both sides of a pair."""
         first, second = self.subject.pairs[pair]
         return self.table(first, epsilon, size), self.table(second, epsilon, size)
@@ -431,7 +433,7 @@ def _evidence(
 
 
 def _promises(
-    events: list[Event], pilots: tuple[Table, Table], delta: Fraction
+    events: list[Event], pilots: tuple[Readings, Readings], delta: Fraction
 ) -> FloatArray:
     """Return the bound on epsilon that each event gives in the first draws.
 

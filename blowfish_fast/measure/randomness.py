@@ -82,6 +82,33 @@ class WordStream:
         _refuse_copy(self)
 
 
+class DrawKey:
+    """The key of one draw, for a ledger whose draws may be opened later.
+
+    Noise from it is secret as long as the key is; whoever has both answer and key can
+    remove the noise.
+
+    Examples
+    --------
+    >>> noise = Randomness(DrawKey(bytes(32))).laplace(5, 2, size=4)
+    >>> bool((noise == Randomness(DrawKey(bytes(32))).laplace(5, 2, size=4)).all())
+    True
+    """
+
+    __slots__ = ("content",)
+
+    def __init__(self, content: bytes) -> None:
+        if not isinstance(content, bytes) or len(content) != KEY_BYTES:
+            raise InputError(f"the key of a draw has {KEY_BYTES} bytes")
+        self.content = content
+
+    def __repr__(self) -> str:
+        return "DrawKey()"
+
+    def __reduce_ex__(self, protocol: Any) -> NoReturn:
+        _refuse_copy(self)
+
+
 class Randomness:
     """The source of all noise of one release.
 
@@ -100,8 +127,8 @@ class Randomness:
 
     __slots__ = ("_key", "_lock", "_opened", "_process", "secure")
 
-    def __init__(self, seed: int | np.random.Generator | None = None) -> None:
-        self.secure = seed is None
+    def __init__(self, seed: int | np.random.Generator | DrawKey | None = None) -> None:
+        self.secure = seed is None or isinstance(seed, DrawKey)
         self._key = _key_from(seed)
         self._process = os.getpid() if self.secure else None
         self._opened = 0
@@ -257,10 +284,12 @@ class Randomness:
         _refuse_copy(self)
 
 
-def _key_from(seed: int | np.random.Generator | None) -> bytes:
+def _key_from(seed: int | np.random.Generator | DrawKey | None) -> bytes:
     """Return 32 bytes from the operating system, a generator or an integer."""
     if seed is None:
         return os.urandom(KEY_BYTES)
+    if isinstance(seed, DrawKey):
+        return seed.content
     if isinstance(seed, np.random.Generator):
         return seed.bytes(KEY_BYTES)
     try:

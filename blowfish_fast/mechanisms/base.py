@@ -49,7 +49,7 @@ from blowfish_fast.release.release import IntervalScope, Release
 from blowfish_fast.workloads import Identity, Workload, random_boxes
 
 if TYPE_CHECKING:
-    from blowfish_fast.measure.randomness import Randomness
+    from blowfish_fast.measure.randomness import DrawKey, Randomness
 
 
 PIECE_BYTES = 128
@@ -337,7 +337,7 @@ class Mechanism(HasBudget, ABC):
     def release(
         self,
         data: Any,
-        rng: int | np.random.Generator | None = None,
+        rng: int | np.random.Generator | DrawKey | None = None,
         *,
         progress: Progress | None = None,
     ) -> Release:

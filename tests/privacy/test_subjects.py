@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from blowfish_fast.audit import Subject, audit_subject
-from blowfish_fast.audit.outputs import Table, name_events, observe, read_output
+from blowfish_fast.audit.outputs import Readings, name_events, observe, read_output
 from blowfish_fast.errors import InputError
 from tests.apps.cli.asking import RUN, refused, run, told
 from tests.privacy import strangers
@@ -124,7 +124,10 @@ def test_exits_are_outputs_and_ctrl_c_is_none():
 
 
 def test_events_are_counted_where_a_form_was_never_seen():
-    first, second = Table.of(observe(lambda: 1, 3)), Table.of(observe(lambda: "x", 3))
+    first, second = (
+        Readings.of(observe(lambda: 1, 3)),
+        Readings.of(observe(lambda: "x", 3)),
+    )
     counts = {event.count(first) for event in name_events(first, second)}
     assert counts == {0, 3}
 

@@ -28,7 +28,7 @@ from blowfish_fast.apps.cli.printing import (
     show_pairs,
     show_table,
 )
-from blowfish_fast.errors import LedgerError
+from blowfish_fast.errors import InputError, LedgerError
 
 if TYPE_CHECKING:
     from blowfish_fast.accounting.holes import Concern
@@ -162,11 +162,25 @@ def verify(
             help="Also name the entries that a hole, mended since, may have touched.",
         ),
     ] = False,
+    opened: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="The recipient's file, LEDGER.keys: check that noise was drawn as "
+            "the ledger says.",
+        ),
+    ] = None,
+    key: Annotated[
+        Path | None,
+        typer.Option(metavar="PRIVATE", help="With --opened: the private key."),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Check chain, sums and answers; code 1: something does not fit."""
     from blowfish_fast.accounting.holes import find_concerns
 
+    if (opened is None) != (key is None):
+        raise InputError("--opened FILE and --key PRIVATE go together")
     concerns = []
     try:
         with open_ledger(path) as book:
@@ -177,6 +191,9 @@ def verify(
                 "spent": float(book.spent),
                 "charges": len(book.history()),
             }
+            answers = []
+            if opened is not None and key is not None:
+                answers = bf.accounting.verify_opened(book, opened, key)
             short = book.currency.short
             of = f"{float(book.spent):g} of {float(book.budget):g} spent"
             if holes:
@@ -185,14 +202,22 @@ def verify(
     except LedgerError as problem:
         show({"intact": False, "problem": str(problem)} if as_json else str(problem))
         raise typer.Exit(FOUND) from None
+    fits = all(one.passed for one in answers)
     if as_json:
+        if opened is not None:
+            found["opened"] = [one._asdict() for one in answers]
         show(found)
     else:
         show(f"intact: {plural(found['charges'], 'charge')}, {short} = {of}")
         show(f"head {found['head']}")
         if holes:
             _show_concerns(concerns)
-    if concerns:
+        for one in answers:
+            said = "; ".join(one.problems) or f"as promised, by its {one.checked}"
+            show(f"{one.request} ({one.mechanism}): {said}")
+        if opened is not None:
+            show(f"opened: {plural(len(answers), 'answer')}")
+    if concerns or not fits:
         raise typer.Exit(FOUND)
 
 
@@ -203,6 +228,24 @@ def _show_concerns(concerns: list[Concern]) -> None:
     else:
         show("no entry was made while the holes were open")
     remark("a restore that died leaves no trace here: compare the head noted last")
+
+
+@ledger.command()
+def keys(
+    private: Annotated[
+        Path, typer.Argument(metavar="PRIVATE", help="New file; the recipient's own.")
+    ],
+    public: Annotated[
+        Path, typer.Argument(metavar="PUBLIC", help="New file, for the curator.")
+    ],
+    as_json: Json = False,
+) -> None:
+    """Make the keys of a recipient, who may check the noise of a ledger later."""
+    bf.accounting.make_recipient_keys(private, public)
+    if as_json:
+        show({"private": str(private), "public": str(public)})
+    else:
+        show(f"{private} stays with the recipient; {public} goes to the curator")
 
 
 def open_ledger(path: Path) -> bf.Ledger:
