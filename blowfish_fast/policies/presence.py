@@ -211,7 +211,20 @@ def appearing_words(length: Fraction) -> str:
 
 
 def presence_words(length: Fraction, budget: Spent | None = None) -> str:
-    """Say what is promised about someone's presence."""
+    """Say what is promised about someone's presence.
+
+    Parameters
+    ----------
+    length : Fraction
+        How many edges away "absent" is.
+    budget : Spent, optional
+        What is spent; None where only the policy is described.
+
+    Returns
+    -------
+    str
+        A part of a sentence.
+    """
     limit = beyond_factor(budget)
     if length != 1:
         in_epsilon = budget is None or budget.power == 1

@@ -45,14 +45,40 @@ def at_distance(budget: Spent | None) -> str:
 
 
 def at_length(budget: Spent | None, length: Fraction | int) -> str:
-    """Say what holds for two values that lie a known number of steps apart."""
+    """Say what holds for two values that lie a known number of steps apart.
+
+    Parameters
+    ----------
+    budget : Spent or None
+        What is spent; None where only the policy is described.
+    length : Fraction or int
+        How many steps lie between the two values.
+
+    Returns
+    -------
+    str
+        A part of a sentence.
+    """
     if _in_rho(budget):
         return f"{float(length) ** 2:g} rho"
     return f"e^({float(length):g}*eps)"
 
 
 def shared(budget: Spent | None, group_size: int) -> str:
-    """Say what is spent where so many records move together."""
+    """Say what is spent where so many records move together.
+
+    Parameters
+    ----------
+    budget : Spent or None
+        What is spent; None where only the policy is described.
+    group_size : int
+        How many records move together.
+
+    Returns
+    -------
+    str
+        A part of a sentence.
+    """
     if _in_rho(budget):
         return f"rho / {group_size:,}^2"
     return f"eps / {group_size:,}"
