@@ -15,7 +15,6 @@ from blowfish_fast.data.sparse import FilledCells
 from blowfish_fast.errors import BlowfishError
 from blowfish_fast.measure.handle import Call, Measurement, choice_epsilon
 from blowfish_fast.mechanisms.base import Mechanism, Outcome
-from blowfish_fast.mechanisms.registry import outside_parts
 from blowfish_fast.release.release import Release
 
 from .grey_box import RowPrices
@@ -420,7 +419,8 @@ def audit_charges(
         The breaches.
     """
     # An audit vouches for what it examines: nothing of it is published.
-    word = {"vouched": True} if outside_parts(mechanism) else {}
+    # It also hands the ledger mechanisms whose draw it watches, or breaks.
+    word = {"vouched": True}
     price = mechanism.budget.amount
     breaches = []
 

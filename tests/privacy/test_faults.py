@@ -61,7 +61,7 @@ def admitted(name):
 
 
 def opened(path, mechanism):
-    terms = {mechanism.budget.currency: 10 * mechanism.budget.amount}
+    terms = {mechanism.budget.currency: 60 * mechanism.budget.amount}
     return bf.Ledger(path, policy=mechanism.policy, **terms)
 
 
