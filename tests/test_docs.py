@@ -35,7 +35,8 @@ PACKAGES = (
         "kernels",
         "mechanisms",
     ),
-    *("partitions", "plotting", "policies", "selections", "strategies", "usefulness"),
+    *("partitions", "plotting", "policies", "selections", "series", "strategies"),
+    "usefulness",
     "workloads",
 )
 

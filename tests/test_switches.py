@@ -32,7 +32,9 @@ ON = {
     "kernels.tree_scaling.weight_sweeps.refine_scaling(safeguard)",
     "measure.sensitivity.policy.Sensitivity.__new__(exact)",
     "measure.strategies.trees.tree_weights.tuned_tree(sweeps)",
+    "measure.unseen.run_unseen(secure)",
     "mechanisms.dawa.Dawa.__init__(sweeps)",
+    "mechanisms.dawa.chosen_map(test)",
     "plotting.histograms.histogram(buckets)",
 }
 """None of these weakens a promise or replaces a file of the user."""
