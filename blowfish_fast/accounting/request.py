@@ -515,7 +515,8 @@ def as_place(path: Any) -> Path | None:
     if not isinstance(path, str | os.PathLike):
         raise InputError(
             "a ledger is kept in a file, Ledger(path, epsilon=1.0, policy=...), or in "
-            f"memory, Ledger(...); received {quoted(path)} as the path"
+            "memory, Ledger(epsilon=1.0, policy=...); received "
+            f"{quoted(path)} as the path"
         )
     try:
         place = Path(os.path.abspath(os.fspath(path)))

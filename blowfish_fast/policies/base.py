@@ -62,6 +62,8 @@ class Policy(PolicyGraph):
     (9, None)
     >>> policy.implies(bf.policies.Line(bf.Domain(6)))
     True
+    >>> policy.describe_secrets()[:43], policy.describe_totals()
+    ('two people whose values lie at most 2 cells', '; the number of people is public')
     """
 
     parent: Policy | None

@@ -24,12 +24,12 @@ FULL = bf.policies.Full(LINE)
 CELLS = bf.workloads.Identity(LINE)
 PINNED = ["d69f377586660bbe", "f3cd4ead1923f8b1", "a9a5ff06118a15d2"]
 PINNED_MECHANISMS = {
-    "adaptive_grid": "9fd769f9",
+    "adaptive_grid": "7dc89901",
     "ahp": "23ce6ebd",
     "dawa": "c0c55f99",
     "efpa": "cc81efea",
     "hierarchical_kd_tree": "9354a442",
-    "hierarchy": "db846195",
+    "hierarchy": "27abddaa",
     "hybrid_tree": "36929a31",
     "kd_tree": "f5f8128a",
     "kmeans": "d27072c0",
@@ -44,7 +44,7 @@ PINNED_MECHANISMS = {
     "quad_tree": "d0c1313e",
     "structure_first": "2310013d",
     "transformed": "46f83727",
-    "uniform_grid": "68fdef71",
+    "uniform_grid": "ef5fda8f",
 }
 
 TWICE = """

@@ -42,7 +42,7 @@ from blowfish_fast.kernels._arguments import (
 )
 from blowfish_fast.kernels._jit import kernel
 
-from .exponential_choice import decimal_of, exponential_bounds, own_context
+from .decimal_bounds import decimal_of, exponential_bounds, own_context
 from .gaussian_strips import BORDER, ENDS, HEIGHTS, RATE, resolve_point
 
 CHUNK = 1 << 15

@@ -23,7 +23,7 @@ Whole costs become weights by their gaps to the least one, times a rate rounded 
 from __future__ import annotations
 
 import math
-from decimal import MAX_EMAX, MIN_EMIN, ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+from decimal import Context, Decimal
 from fractions import Fraction
 
 import numpy as np
@@ -32,6 +32,8 @@ from blowfish_fast._support.typing import FloatArray, IntArray, WordArray
 from blowfish_fast.errors import InputError
 from blowfish_fast.kernels._arguments import RESOLVER_BASE, RESOLVER_BITS, Words
 from blowfish_fast.kernels._jit import kernel
+
+from .decimal_bounds import exponential_bounds
 
 ABSENT = int(np.iinfo(np.int64).min)
 """The log-weight of a candidate that is not there."""
@@ -177,71 +179,6 @@ def total_error(candidates: int, fraction_bits: int) -> Fraction:
         The bound.
     """
     return Fraction(1, 2 << fraction_bits) + Fraction(6 * candidates + 17, 1 << 53)
-
-
-def own_context(digits: int, rounding: str = ROUND_FLOOR) -> Context:
-    """Return a decimal context of our own: operators would read the caller's.
-
-    Parameters
-    ----------
-    digits : int
-        Precision.
-    rounding : str, default ROUND_FLOOR
-        One of the rounding modes of `decimal`.
-
-    Returns
-    -------
-    Context
-        The context.
-    """
-    return Context(digits, rounding, MIN_EMIN, MAX_EMAX, traps=[])
-
-
-def decimal_of(value: Fraction, context: Context) -> Decimal:
-    """Return a fraction as a decimal, rounded as the context says.
-
-    Parameters
-    ----------
-    value : Fraction
-        The fraction.
-    context : Context
-        Precision and rounding.
-
-    Returns
-    -------
-    Decimal
-        The decimal.
-    """
-    return context.divide(Decimal(value.numerator), Decimal(value.denominator))
-
-
-def exponential_bounds(exponent: Fraction, digits: int) -> tuple[Fraction, Fraction]:
-    """Return numbers below and above ``exp(-exponent)``, about `digits` digits apart.
-
-    Far out 0 and ``10^-(2 digits)`` are near enough, and fractions stay short.
-
-    Parameters
-    ----------
-    exponent : Fraction
-        Not negative.
-    digits : int
-        How many digits are wanted.
-
-    Returns
-    -------
-    below : Fraction
-        A number that is not above.
-    above : Fraction
-        A number that is not below.
-    """
-    if exponent > 5 * digits:
-        return Fraction(0), Fraction(1, 10 ** (2 * digits))
-    ends = []
-    for rounding, sign in ((ROUND_CEILING, -1), (ROUND_FLOOR, 1)):
-        context = own_context(digits, rounding)
-        power = context.exp(decimal_of(exponent, context).copy_negate())
-        ends.append(Fraction(power) * (1 + sign * Fraction(2, 10 ** (digits - 1))))
-    return ends[0], ends[1]
 
 
 def resolve_choice(

@@ -21,7 +21,7 @@ from collections.abc import Iterator
 from decimal import Decimal
 from fractions import Fraction
 
-from .exponential_choice import decimal_of, exponential_bounds, own_context
+from .decimal_bounds import decimal_of, exponential_bounds, own_context
 
 STRIPS = 256
 STRIP_BITS = 8

@@ -16,7 +16,7 @@ from fractions import Fraction
 
 from blowfish_fast.errors import SizeError
 
-from .exponential_choice import exponential_bounds
+from .decimal_bounds import exponential_bounds
 
 Enclosure = tuple[int, int]
 """Whole numbers below and above 2^bits times a probability."""
