@@ -145,3 +145,14 @@ def test_the_command_line_says_that_there_are_none(tmp_path):
     assert done.exit_code == 0
     assert "no entry was made while the holes were open" in done.output
     assert holes.RULES == 1
+
+
+def test_a_certificate_that_names_its_release_compared_no_data():
+    content = {
+        "parts": [{"mechanism": "certifier"}],
+        "note": {"certifies": "March"},
+    }
+    charge = journal.Charge(1, "certified", 0, content, "stored")
+    found = [hole for hole, _ in holes._certified(charge, None)]
+    assert 4 not in found
+    assert 5 in found

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import blowfish_fast as bf
-from blowfish_fast.accounting import make_recipient_keys, verify_opened
-from blowfish_fast.accounting.opened_ledger import _against_noise, _plain
+from blowfish_fast.accounting import make_recipient_keys, opened_ledger, verify_opened
+from blowfish_fast.accounting.opened_ledger import FAILED_DRAW, _against_noise, _plain
 from blowfish_fast.accounting.recipients import (
     DrawSecret,
     OpenedKeys,
@@ -351,3 +351,86 @@ def test_the_command_line_makes_keys_and_opens_a_ledger(desk, monkeypatch, tmp_p
     monkeypatch.undo()
     found = told(*words, code=1)["opened"]
     assert [bool(one["problems"]) for one in found] == [False, True]
+
+
+def test_a_key_that_was_not_committed_to_or_is_used_twice_is_noticed(desk, monkeypatch):
+    desk.ledger.release(LAPLACE, COUNTS, request="cells")
+    assert opened_ledger._committed(desk.ledger, "cells", "another") == {}
+    (charge,) = desk.ledger._journal.history()
+    (commitment,) = desk.ledger._journal.drawn_under().values()
+    keys = OpenedKeys(desk.keys, desk.private)
+    given = (desk.ledger, charge, commitment, keys)
+    assert opened_ledger._secret_of(*given, {commitment})[1] == (
+        "two answers were drawn with one key"
+    )
+    monkeypatch.setattr(opened_ledger, "_committed", lambda *_: {})
+    assert "not committed to" in opened_ledger._secret_of(*given, set())[1]
+
+
+def test_answers_whose_rows_leave_counts_open_are_checked_by_their_key(
+    desk, monkeypatch
+):
+    desk.ledger.release(LAPLACE, COUNTS, request="cells")
+    monkeypatch.setattr(opened_ledger, "_tell_apart", lambda _: False)
+    assert [(one.checked, one.passed) for one in desk.verify()] == [("key", True)]
+    # What is no histogram has no rows to compare.
+    monkeypatch.setattr(opened_ledger, "read_release", lambda _: object())
+    assert [(one.checked, one.passed) for one in desk.verify()] == [("key", True)]
+
+
+def test_buckets_of_several_cells_leave_counts_open():
+    square = bf.Domain((4, 4))
+    grid = bf.mechanisms.UniformGrid(
+        bf.policies.Full(square),
+        bf.workloads.Rectangles.random(square, 5, rng=1),
+        epsilon=0.1,
+    )
+    measured = grid.release(np.ones((4, 4), dtype=int), rng=1).measurements[-1]
+    assert not measured.buckets.are_single_cells
+    assert not opened_ledger._tell_apart(measured)
+
+
+def test_data_that_cannot_be_drawn_from_are_named(desk, monkeypatch):
+    desk.ledger.release(LAPLACE, COUNTS, request="cells")
+    (found,) = desk.verify(cells=(LAPLACE, [1, 2]))
+    assert "cannot be drawn from these data" in found.problems[0]
+    (charge,) = desk.ledger._journal.history()
+    secret = DrawSecret(bytes(32), "x")
+    failed = [FAILED_DRAW]
+    given = (desk.ledger, charge, secret, failed, (LAPLACE, [1, 2]))
+    assert list(opened_ledger._against_data(*given)) == []
+
+
+def test_answers_of_another_length_differ():
+    (told,) = opened_ledger._differences([1], [1, 2], "rows")
+    assert told == "rows has 1 entries, and 2 were drawn"
+
+
+def test_a_key_that_cannot_be_written_ends_the_draw(desk, monkeypatch):
+    monkeypatch.setattr(os, "write", lambda handle, text: 1)
+    with pytest.raises(LedgerError, match="the key could not be written"):
+        desk.ledger.release(LAPLACE, COUNTS, request="cells")
+
+
+def test_a_damaged_line_of_the_recipients_file_is_named(desk):
+    desk.ledger.release(LAPLACE, COUNTS, request="cells")
+    line = desk.keys.read_text()
+    desk.keys.write_text("{}\n" + line)
+    with pytest.raises(InputError, match="line 1 of the recipient's file"):
+        desk.verify()
+
+
+def test_keys_of_another_kind_are_refused(desk, tmp_path):
+    from cryptography.hazmat.primitives import serialization
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+    other = tmp_path / "other.pem"
+    other.write_bytes(
+        Ed25519PrivateKey.generate()
+        .public_key()
+        .public_bytes(
+            serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo
+        )
+    )
+    with pytest.raises(InputError, match="one of X25519"):
+        bf.Ledger(tmp_path / "new", epsilon=1, policy=POLICY, auditor=other)

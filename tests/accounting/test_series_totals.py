@@ -564,3 +564,79 @@ def test_a_kill_in_a_middle_epoch_loses_and_repeats_nothing(tmp_path):
         [sys.executable, "-c", KILLED, book], capture_output=True, check=True, text=True
     )
     assert again.stdout.split() == ["0.1", "2026-W03", "64"]
+
+
+def test_only_histograms_are_added_up():
+    domain = bf.Domain.product(
+        bf.Domain(2, names=["sex"]), bf.Domain(2, names=["smokes"])
+    )
+    policy = bf.policies.AddRemove(domain)
+    weeks = _series(bf.Ledger(rho=1, policy=policy))
+    tables = bf.Contingency(policy, bf.workloads.Tables(domain, ways=1), rho=1)
+    with pytest.raises(InputError, match="histograms up, cell by cell"):
+        weeks.release(_week(1), tables, [[1, 2, 3, 4]])
+
+
+def test_a_preview_says_what_a_release_would_be_refused_for():
+    weeks = _series()
+    weeks.release(_week(10), _gaussian(), [[1, 2, 3]], rng=1)
+    assert weeks.preview(_week(10), _gaussian()).cost == Fraction(1, 10)
+    assert weeks.preview(_week(11), _gaussian()).cost == 0
+    assert "before the first" in weeks.preview(_week(9), _gaussian()).reason
+    ledger = bf.Ledger(epsilon=1, policy=POLICY)
+    blocks = _series(ledger, totals=bf.series.EpochBlocks(3))
+    laplace = bf.Laplace(POLICY, epsilon=1)
+    for number in (1, 2):
+        blocks.release(_week(number), laplace, [[1, 2, 3]] * number, rng=number)
+    assert "is closed" in blocks.preview(_week(1), laplace).reason
+
+
+def test_the_first_epoch_of_a_series_takes_its_counts_by_themselves():
+    weeks = _series()
+    row = weeks.release(_week(1), _gaussian("0.5"), [1000, 2000, 3000], rng=1)
+    assert row.estimate[2] > row.estimate[0] > 500 * 1024
+    ledger = bf.Ledger(rho=1, policy=POLICY.per_person(person="patient"))
+    people = _series(ledger, level="person", epochs_at_most=2, frozen=True)
+    once = POLICY.per_person(2, person="patient", count="persons")
+    table = {"age": [0], "patient": ["ann"], "received": ["2026-11-02"]}
+    with pytest.raises(PolicyError):
+        people.release(_week(45), _gaussian(policy=once), table, rng=1)
+
+
+def test_persons_that_count_once_are_bounded_by_the_caller():
+    once = POLICY.per_person(2, person="patient-week", count="persons")
+    whole = POLICY.per_person(person="patient-week", count="persons")
+    weeks = _series(bf.Ledger(rho=1, policy=whole), level="person-week", frozen=True)
+    table = {"age": [0], "patient": ["ann"], "received": ["2026-11-02"]}
+    with pytest.raises(InputError, match="takes a Histogram"):
+        weeks.release("2026-W45", _gaussian(policy=once), table, rng=1)
+    counted = bf.Histogram(
+        AGES, [2, 4, 2], at_most=2, person="patient-week", count="persons"
+    )
+    weeks.release("2026-W45", _gaussian(policy=once), [counted], rng=1)
+    assert weeks.sentence().startswith("a person in one epoch is protected at rho")
+    assert "in all" not in weeks.sentence()
+
+
+def test_a_row_that_was_asked_under_a_name_only_is_no_row():
+    weeks = _series()
+    weeks.release(_week(1), _gaussian(), [[1, 2, 3]], request="other", rng=1)
+    with pytest.raises(LedgerError, match="without a request name"):
+        weeks.total(_week(1))
+
+
+def test_stated_blocks_and_weights_are_planned_as_stated():
+    ledger = bf.Ledger(epsilon=1, policy=POLICY)
+    stated = _series(ledger, totals=bf.series.EpochBlocks(5))
+    assert stated.plan(52).block == 5
+    own = _series(ledger, totals=bf.series.Weights((2, 1)))
+    assert own.plan(10).block == 1
+    in_rho = _series(totals=bf.series.EpochBlocks(5))
+    assert in_rho.plan(52).block == 5
+    assert _series(totals=bf.series.Weights((2, 1))).plan(10, band=4).exponent == 0
+    with pytest.raises(InputError, match="of a series"):
+        _series().plan(10, {3: 1})
+
+
+def test_weights_that_end_in_nothing_are_shorter():
+    assert bf.series.Weights((4, 2, 0, 0)).values == (4, 2)

@@ -183,3 +183,13 @@ def test_noise_is_on_the_integers_and_differs_between_calls():
 def test_a_handle_calls_nobody_back():
     # Hole 2: it named the branch that a draw had taken before the answer was stored.
     assert "progress" not in inspect.signature(Handle).parameters
+
+
+def test_cells_of_a_wide_domain_are_not_listed():
+    import blowfish_fast as bf
+    from blowfish_fast.errors import PrivacyError
+    from blowfish_fast.measure.handle import Account, Handle
+
+    policy = bf.policies.AddRemove(bf.Domain(4))
+    with pytest.raises(PrivacyError, match="totals of buckets, or listed"):
+        Handle(None, policy, Account(1), None)._listed_counts()

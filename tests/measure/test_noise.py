@@ -236,3 +236,14 @@ def test_a_spread_over_units_is_that_of_the_answers_over_units():
 def test_steps_that_are_not_known_are_bounded_by_the_least_scale(least, steps):
     square = np.array([0.5, 0.0])
     assert Spread.bounded(square, square, square, least).steps.tolist() == steps
+
+
+def test_a_scale_that_draws_cannot_reach_is_refused():
+    from fractions import Fraction
+
+    from blowfish_fast.errors import EpsilonError
+    from blowfish_fast.measure.noise import LARGEST_DRAWN_BITS, check_scale
+
+    check_scale(Fraction(2**LARGEST_DRAWN_BITS), "medians")
+    with pytest.raises(EpsilonError, match="medians would draw noise of scale"):
+        check_scale(Fraction(2**LARGEST_DRAWN_BITS + 1), "medians")

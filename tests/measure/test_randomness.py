@@ -210,3 +210,9 @@ def test_importing_it_loads_no_compiler_and_no_cipher():
     root = str(Path(blowfish_fast.__file__).parents[1])
     done = subprocess.run([sys.executable, "-c", code], cwd=root, check=False)
     assert done.returncode == 0
+
+
+def test_the_key_of_a_draw_is_not_printed():
+    from blowfish_fast.measure.randomness import DrawKey
+
+    assert repr(DrawKey(bytes(range(32)))) == "DrawKey()"

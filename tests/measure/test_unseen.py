@@ -73,3 +73,11 @@ def test_nobody_is_told_that_a_kernel_is_compiled_for_a_private_branch(monkeypat
     assert told == []
     compile_one()
     assert told == ["compiling"]
+
+
+def test_an_interrupted_experiment_is_seen_as_it_is():
+    def interrupted():
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run_unseen(interrupted, secure=False)

@@ -437,10 +437,13 @@ class Series:
         times = 1 if self._adds_up else self._times
         blocks = isinstance(self.scheme, EpochBlocks)
         unit = mechanism.at(mechanism.budget / (2 if blocks else times))
-        reason, price = self.ledger._weigh(unit)
-        price *= times
+        reason, _ = self.ledger._weigh(unit)
         reason = reason or self._closed_reason(when)
-        price = 0 if reason else price
+        price = 0
+        if not reason:
+            # Rounded up once, after the product, as the charge is.
+            full = times * self.ledger._price(unit)
+            price = self.ledger.currency.charged(full)
         spent = self._units()
         if not self._adds_up:
             dearest = max(spent.values(), default=0)

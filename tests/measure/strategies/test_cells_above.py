@@ -111,3 +111,30 @@ def test_chances_close_to_a_word_are_decided_by_fractions(monkeypatch):
     monkeypatch.setattr(cells_above, "DOUBTFUL", 1.0)
     exact = cells_above._with_chances(words, 0, gaps, variance)
     np.testing.assert_array_equal(usual, exact)
+
+
+def test_a_list_without_noise_is_refused():
+    scales = cell_scales(bf.policies.AddRemove(LINE), BOTH[0])
+    silent = scales._replace(rates=np.zeros_like(scales.rates))
+    filled = FilledCells(np.array([1]), np.array([2]))
+    with pytest.raises(PrivacyError, match="needs noise on every cell"):
+        CellsAbove(4, 2, 9).draw(filled, silent, Randomness(1))
+
+
+def test_a_doubtful_word_is_resolved_by_those_that_follow():
+    import math
+
+    from blowfish_fast.kernels import exponential_bounds
+
+    exponent = Fraction(1, 3)
+    low, _ = exponential_bounds(exponent, 80)
+    first = math.floor(low * 2**64)
+
+    def words(following):
+        def read(position, count):
+            return np.array([first if position == 0 else following], dtype=np.uint64)
+
+        return read
+
+    assert cells_above._keeps(words(0), 0, exponent)
+    assert not cells_above._keeps(words(2**64 - 1), 0, exponent)

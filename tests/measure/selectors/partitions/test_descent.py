@@ -195,3 +195,14 @@ def test_calibration_is_remembered():
     calibrated(Fraction(1, 7), 4, moves=False)
     calibrated(Fraction(1, 7), 4, moves=False)
     assert descent.calibrated.cache_info().hits == 1
+
+
+def test_fractions_decide_where_floats_propose_too_little(monkeypatch):
+    from fractions import Fraction
+
+    from blowfish_fast.measure.selectors.partitions import descent
+
+    right = descent.calibrated.__wrapped__(Fraction(1), 4, moves=False)
+    near = descent._near
+    monkeypatch.setattr(descent, "_near", lambda *given: 0.999 * near(*given))
+    assert descent.calibrated.__wrapped__(Fraction(1), 4, moves=False) == right

@@ -9,7 +9,8 @@ import pytest
 
 import blowfish_fast as bf
 from blowfish_fast.audit.witness import Draw, WatchedRandomness
-from blowfish_fast.measure.selectors.selections import FirstBelow
+from blowfish_fast.errors import EpsilonError
+from blowfish_fast.measure.selectors.selections import FirstBelow, ScatterTest
 from tests.reference.handed import Handed
 
 LINE = bf.Domain(5)
@@ -75,3 +76,15 @@ def test_many_choices_draw_noise_for_each():
     )
     assert made == {0: 1, 2: 2}
     assert rng.asked == [(2, 1, 15)]
+
+
+def test_where_nothing_moves_any_epsilon_serves():
+    square = bf.Domain((2, 2))
+    still = bf.policies.Graph(square, np.zeros((0, 2), dtype=int))
+    tiny = Fraction(1, 2**80)
+    FirstBelow(3).check_feasible(still, 4, tiny)
+    test = ScatterTest(np.ones((2, 2)), price=0.2, threshold=0.25)
+    if test.sensitivity(still) == 0:
+        test.check_feasible(still, 4, tiny)
+    with pytest.raises(EpsilonError):
+        FirstBelow(3).check_feasible(bf.policies.AddRemove(square), 4, tiny)
