@@ -61,6 +61,9 @@ NOT_RUN_HERE: dict[str, str] = {
     "blowfish audit --record docs/trust.json": (
         "an hour, and changes the README; tests/trust and tests/apps/cli run them"
     ),
+    "BLOWFISH_FAULTS=long python -m pytest tests/privacy/test_faults.py": (
+        "many minutes; the short form of the same file runs with the tests"
+    ),
     "python asv_benchmarks/ratio_check.py": (
         "needs an idle machine and minutes; the part benchmarks of .ci/run"
     ),

@@ -249,7 +249,7 @@ def test_a_condition_names_every_category(texts):
         _, values = parse_condition(f'subject={quoted(one)},"(nobody)"', more)
         assert [str(value) for value in values] == [one, "(nobody)"]
         box = parse_queries([f'{quoted(one)},"m"'], domain)
-        assert box.lows.tolist() == [[levels.index(level), 1]]
+        assert box.starts.tolist() == [[levels.index(level), 1]]
     assert parse_condition('"a = b"=m', domain) == (1, "m")
     with TemporaryDirectory() as name:
         path = Path(name, "queries.csv")
@@ -257,7 +257,7 @@ def test_a_condition_names_every_category(texts):
         path.write_text("\n".join(lines), encoding="utf-8", newline="")
         if all(texts):
             boxes, _ = read_queries(path, by_flag(texts, None))
-            assert boxes.lows[:, 0].tolist() == [*range(len(texts))]
+            assert boxes.starts[:, 0].tolist() == [*range(len(texts))]
 
 
 @given(LISTS)

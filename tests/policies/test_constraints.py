@@ -147,7 +147,7 @@ def test_bad_input_is_refused_with_the_rule():
         bf.policies.RectangleConstraints(LINE, [4], [7])
     with pytest.raises(PolicyError, match="holds a cell"):
         bf.policies.RectangleConstraints(LINE, [4], [4])
-    with pytest.raises(PolicyError, match="one low and one high"):
+    with pytest.raises(PolicyError, match="one start and one end"):
         bf.policies.RectangleConstraints(LINE, [4, 1], [5])
     with pytest.raises(PolicyError, match=r"shape \(rectangles, 3\)"):
         bf.policies.RectangleConstraints(GRID, [[0, 0]], [[1, 1]])

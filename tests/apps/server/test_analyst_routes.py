@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import blowfish_fast as bf
+from blowfish_fast.accounting.composition import EPSILON, RHO
 from blowfish_fast.apps.explorer.catalog import EXTRAS, TableSpec
 from blowfish_fast.apps.explorer.exploration import Explorer
 from blowfish_fast.apps.server.analyst_routes import describe_attribute
@@ -340,6 +341,12 @@ def test_missing_values_are_described_by_the_rule_that_is_in_force():
     pair = [{"name": one, "cells": cells, "extras_joined": "end"} for one in "xy"]
     policies = {"x": {"kind": "line"}}
     table = TableSpec(name="pairs", attributes=pair, policies=policies)
-    stated, unstated = (describe_attribute(one, table, 1) for one in table.attributes)
-    assert stated["missing_words"] == EXTRAS["end"].promise
-    assert unstated["missing_words"] == EXTRAS["all"].promise
+    for currency, joined in (
+        (EPSILON, EXTRAS["all"].promise),
+        (RHO, EXTRAS["all"].promise_in_rho),
+    ):
+        stated, unstated = (
+            describe_attribute(one, table, currency) for one in table.attributes
+        )
+        assert stated["missing_words"] == EXTRAS["end"].promise
+        assert unstated["missing_words"] == joined
