@@ -128,10 +128,11 @@ def test_the_command_line_names_them(tmp_path, before):
         ledger.release(laplace(ABSENT), COUNTS, "march")
     run = CliRunner()
     words = ["ledger", "verify", str(path), "--holes"]
-    done = run.invoke(application, words, env={"COLUMNS": "200"})
+    done = run.invoke(application, words)
     assert done.exit_code == 1
     assert "march" in done.output
-    assert "told of at least one record" in done.output
+    # The table is as wide as the screen: the last column may break between words.
+    assert "told of at least one record" in " ".join(done.output.split())
     assert run.invoke(application, words[:3]).exit_code == 0
     listed = run.invoke(application, [*words, "--json"])
     assert '"hole": 8' in listed.output

@@ -15,6 +15,7 @@ from blowfish_fast.audit import audit_measurements, policy_families
 from blowfish_fast.errors import (
     BudgetError,
     DomainError,
+    FailedDrawError,
     InputError,
     IntervalError,
     LedgerError,
@@ -57,9 +58,31 @@ def test_answers_are_charged_before_they_are_drawn(monkeypatch):
         raise RuntimeError("lights out")
 
     monkeypatch.setattr("blowfish_fast.measure.handle._draw", broken)
-    with pytest.raises(RuntimeError):
+    with pytest.raises(FailedDrawError) as failure:
         asked.noisy_count(sex="F", epsilon=1, request="women")
+    assert "lights out" not in str(failure.value)
+    assert failure.value.__context__ is None
+    assert failure.value.__cause__ is None
     assert seen == [1]
+    monkeypatch.undo()
+    # The failure is the stored outcome of the charge: nobody draws a second time.
+    with pytest.raises(FailedDrawError):
+        asked.noisy_count(sex="F", epsilon=1, request="women")
+    assert asked.ledger.spent == 1
+    asked.noisy_count(sex="F", epsilon=1, request="women again")
+    assert asked.ledger.spent == 2
+
+
+def test_an_interrupted_answer_is_finished_under_its_charge(monkeypatch):
+    asked = session()
+
+    def interrupted(*arguments, **options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("blowfish_fast.measure.handle._draw", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        asked.noisy_count(sex="F", epsilon=1, request="women")
+    assert asked.ledger.spent == 1
     monkeypatch.undo()
     asked.noisy_count(sex="F", epsilon=1, request="women")
     assert asked.ledger.spent == 1

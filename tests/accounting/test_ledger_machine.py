@@ -15,30 +15,44 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 import blowfish_fast as bf
 from blowfish_fast.accounting.composition import EPSILON
-from blowfish_fast.errors import BudgetError, CountsError, LedgerError, PolicyError
+from blowfish_fast.errors import (
+    BudgetError,
+    CountsError,
+    FailedDrawError,
+    LedgerError,
+    PolicyError,
+)
 
 LINE = bf.Domain(4)
 POLICIES = [bf.policies.Full(LINE), bf.policies.Line(LINE)]
 EPSILONS = [Fraction(1, 10), Fraction(1, 3), Fraction(2, 7)]
 COUNTS = [3, 1, 4, 1]
-failing = False
+FAILED = "a draw that failed"
+breaking = None
 meanwhile = None
 
 
-class Broken(Exception):
-    pass
+class BrokenDraw(Exception):
+    """A failure of the draw, which depends on the data: it is the stored outcome."""
+
+
+class Interruption(BaseException):
+    """A stop from outside, whose moment tells nothing: the draw may be repeated."""
+
+
+BREAKS = [None, BrokenDraw, Interruption]
 
 
 class Fragile(bf.Laplace):
-    """Laplace that breaks off while `failing`, or lets others act, after the charge."""
+    """Laplace that breaks off by `breaking`, or lets others act, after the charge."""
 
     def _run(self, private):
         global meanwhile
         outcome = super()._run(private)
         if private.dry_run:
             return outcome
-        if failing:
-            raise Broken
+        if breaking is not None:
+            raise breaking
         if meanwhile is not None:
             others, meanwhile = meanwhile, None
             others()
@@ -75,12 +89,12 @@ class LedgerMachine(RuleBasedStateMachine):
     @rule(
         name=st.sampled_from("abcde"),
         epsilon=st.sampled_from(EPSILONS),
-        breaks=st.booleans(),
+        breaks=st.sampled_from(BREAKS),
     )
     def ask(self, name, epsilon, breaks):
-        global failing
+        global breaking
         expected, drawn = self.foresee(name, epsilon, EPSILON.charged(epsilon), breaks)
-        failing = breaks
+        breaking = breaks
         try:
             if expected is not None:
                 with pytest.raises(expected):
@@ -92,7 +106,7 @@ class LedgerMachine(RuleBasedStateMachine):
                 mechanism(epsilon, self.policy), COUNTS, name, vouched=True
             )
         finally:
-            failing = False
+            breaking = None
         if drawn:
             self.known[name][1] = answer.estimate
         assert (answer.estimate == self.known[name][1]).all()
@@ -107,7 +121,12 @@ class LedgerMachine(RuleBasedStateMachine):
         if self.known[name][0] != asked:
             return LedgerError, False
         drawn = self.known[name][1] is None
-        return (Broken if drawn and breaks else None), drawn
+        if drawn and breaks is Interruption:
+            return Interruption, drawn
+        if drawn and breaks is BrokenDraw:
+            self.known[name][1] = FAILED
+        failed = self.known[name][1] is FAILED
+        return (FailedDrawError if failed else None), drawn
 
     @rule(name=st.sampled_from("fgh"), epsilon=st.sampled_from(EPSILONS))
     def ask_twice_at_once(self, name, epsilon):
@@ -138,14 +157,14 @@ class LedgerMachine(RuleBasedStateMachine):
     @rule(
         name=st.sampled_from("xyz"),
         epsilons=st.lists(st.sampled_from(EPSILONS), min_size=1, max_size=3),
-        breaks=st.booleans(),
+        breaks=st.sampled_from(BREAKS),
     )
     def ask_for_disjoint_people(self, name, epsilons, breaks):
-        global failing
+        global breaking
         cost = max(EPSILON.charged(one) for one in epsilons)
         parts = [(mechanism(one, self.policy), COUNTS) for one in epsilons]
         expected, drawn = self.foresee(name, epsilons, cost, breaks)
-        failing = breaks
+        breaking = breaks
         try:
             if expected is not None:
                 with pytest.raises(expected):
@@ -153,7 +172,7 @@ class LedgerMachine(RuleBasedStateMachine):
                 return
             answers = self.ledger.release_disjoint(parts, request=name)
         finally:
-            failing = False
+            breaking = None
         estimates = [one.estimate for one in answers]
         if drawn:
             self.known[name][1] = estimates
@@ -169,7 +188,9 @@ class LedgerMachine(RuleBasedStateMachine):
 
     @rule()
     def bad_data(self):
-        with pytest.raises(CountsError):
+        affordable = self.spent + EPSILON.charged(EPSILONS[0]) <= self.total
+        # What cannot be paid is refused before anybody looks at the data.
+        with pytest.raises(CountsError if affordable else BudgetError):
             self.ledger.release(mechanism(EPSILONS[0], self.policy), [1], vouched=True)
 
     @rule()

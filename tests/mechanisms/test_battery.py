@@ -329,6 +329,9 @@ def test_arguments_that_state_no_request_are_refused(name):
 
 
 OPTIONS = {
+    "epsilon": ([0, -1, float("nan"), "much"], EpsilonError, "must"),
+    "rho": ([0, -1, float("nan"), "much"], EpsilonError, "must"),
+    "delta": ([0, 1, -1, float("nan"), "small"], EpsilonError, "must"),
     "fit": (["nice", "prune", 3], InputError, "must be"),
     "strategy": (["fast"], InputError, "must be"),
     "partition": (["good"], InputError, "must be"),
@@ -354,9 +357,9 @@ OPTIONS = {
 
 
 def own_options(name):
-    """Return the options of a mechanism beyond policy, workload and epsilon."""
+    """Return the options of a mechanism beyond policy and workload."""
     given = MECHANISMS[name].__init__.__annotations__
-    return sorted(set(given) - {"policy", "workload", "budget", "return"})
+    return sorted(set(given) - {"policy", "workload", "return"})
 
 
 @pytest.mark.parametrize("name", sorted(MECHANISMS))
@@ -367,6 +370,8 @@ def test_bad_options_are_refused_by_name(name):
         stated.append(mechanism.workload)
     for option in own_options(name):
         values, error, message = OPTIONS[option]
+        # A budget in rho stands alone; everything else is given beside an epsilon.
+        beside = {} if option == "rho" else {"epsilon": 1}
         for value in values:
             with pytest.raises(error, match=f"{option} {message}"):
-                MECHANISMS[name](*stated, epsilon=1, **{option: value})
+                MECHANISMS[name](*stated, **{**beside, option: value})

@@ -73,9 +73,17 @@ def test_the_rate_is_epsilon_less_the_slack_of_the_sampler():
         assert 0 < rectangle_slack(shape) < Fraction(1, 10**6)
 
 
+def test_an_epsilon_below_the_slack_of_all_rates_has_a_smaller_one():
+    shape, epsilon = (4096, 4096), Fraction(1, 10**9)
+    assert epsilon <= 2 * rectangle_slack(shape)
+    slack = rectangle_slack(shape, rate=epsilon, penalty=DyadicRectangles().price)
+    assert 0 < 2 * slack < epsilon
+    assert DyadicRectangles().rate(shape, epsilon) == epsilon - slack
+
+
 def test_an_epsilon_below_the_slack_is_refused():
     with pytest.raises(EpsilonError, match="sampler's rounding"):
-        DyadicRectangles().rate((4096, 4096), Fraction(1, 10**9))
+        DyadicRectangles().rate((4096, 4096), Fraction(1, 10**12))
 
 
 @pytest.mark.parametrize("shape", [(64, 64), (7, 300)])
