@@ -73,7 +73,6 @@ __getattr__, __dir__, __all__ = attach(
         "largest_separation range_coverage",
         "partition.interval_partition": "least_cost_partitions",
         "partition.rectangle_prior": "rectangle_slack",
-        "sampling.decimal_bounds": "exponential_bounds",
         "sampling.exponential_choice": "ABSENT NO_CANDIDATE",
         "sampling.half_width_bounds": "GAUSSIAN_OFFSETS gaussian_half_widths "
         "interval_bounds laplace_half_widths",

@@ -17,11 +17,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from blowfish_fast import kernels
 from blowfish_fast._support.typing import BoolArray, FloatArray, IntArray
 from blowfish_fast.data.sparse import FilledCells
 from blowfish_fast.errors import PolicyError, PrivacyError
 from blowfish_fast.kernels._arguments import RESOLVER_BASE, RESOLVER_BITS
+from blowfish_fast.kernels.sampling.decimal_bounds import exponential_bounds
 from blowfish_fast.kernels.sampling.gap_digits import GapDigits, lifted_places
 from blowfish_fast.kernels.sampling.tail_bounds import (
     gaussian_tail,
@@ -371,7 +371,7 @@ def _keeps(words: WordStream, position: int, exponent: Fraction) -> bool:
     word, bits = int(words(position, 1)[0]), 64
     further = RESOLVER_BASE + (position << RESOLVER_BITS)
     while True:
-        low, high = kernels.exponential_bounds(exponent, bits // 3 + 8)
+        low, high = exponential_bounds(exponent, bits // 3 + 8)
         if word + 1 <= math.floor(low * (1 << bits)):
             return True
         if word >= math.ceil(high * (1 << bits)):

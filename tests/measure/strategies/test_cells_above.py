@@ -124,7 +124,7 @@ def test_a_list_without_noise_is_refused():
 def test_a_doubtful_word_is_resolved_by_those_that_follow():
     import math
 
-    from blowfish_fast.kernels import exponential_bounds
+    from blowfish_fast.kernels.sampling.decimal_bounds import exponential_bounds
 
     exponent = Fraction(1, 3)
     low, _ = exponential_bounds(exponent, 80)

@@ -18,12 +18,12 @@ from typing import Any
 
 import numpy as np
 
-from blowfish_fast import kernels
 from blowfish_fast._support.typing import IntArray
 from blowfish_fast._support.validation import as_whole
 from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.data.sparse import FilledCells
 from blowfish_fast.errors import InputError
+from blowfish_fast.kernels.sampling.decimal_bounds import exponential_bounds
 from blowfish_fast.measure.randomness import Randomness
 from blowfish_fast.policies import Policy
 
@@ -166,11 +166,11 @@ def price(scale: Fraction, bias: int) -> Fraction:
     Fraction
         1/b and the sum over j of ln P(Z >= -jD - 1) / P(Z >= -jD).
     """
-    fade_low, _ = kernels.exponential_bounds(1 / scale, DIGITS)
-    _, shrink = kernels.exponential_bounds(bias / scale, DIGITS)
+    fade_low, _ = exponential_bounds(1 / scale, DIGITS)
+    _, shrink = exponential_bounds(bias / scale, DIGITS)
     total, level = 1 / scale, 0
     while True:
-        _, power = kernels.exponential_bounds((level * bias + 1) / scale, DIGITS)
+        _, power = exponential_bounds((level * bias + 1) / scale, DIGITS)
         excess = power * (1 - fade_low) / (1 + fade_low - power)
         excess = Fraction(math.ceil(excess * 2**WORK_BITS), 2**WORK_BITS)
         if excess <= total / 2**60:
