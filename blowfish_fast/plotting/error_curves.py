@@ -78,7 +78,8 @@ def error_against_epsilon(
     """Draw the error per query of several mechanisms at several epsilons.
 
     Errors that hold for any data are solid lines; typical ones, measured on generated
-    histograms, are marked as such. Free: no data is read.
+    histograms, are marked as such. Lines stand in the order of their error at the
+    largest epsilon, the least first. Free: no data is read.
 
     Parameters
     ----------
@@ -103,7 +104,7 @@ def error_against_epsilon(
     ...     ["cells", "ordered"],
     ... )
     >>> [one.get_label() for one in axes.lines]
-    ['cells', 'ordered']
+    ['ordered', 'cells']
     """
     granted = sorted({as_epsilon(one) for one in epsilons})
     if len(granted) < 2:

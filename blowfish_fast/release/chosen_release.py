@@ -103,7 +103,7 @@ class ChosenTablesRelease(TablesRelease):
     >>> policy = bf.policies.AddRemove(survey)
     >>> mech = bf.ChosenTables(policy, asked, choose="data", epsilon=1)
     >>> counts = np.zeros((4, 3, 5), dtype=int)
-    >>> counts[0, 0], counts[1, 1], counts[2, 2] = 300, 200, 100
+    >>> counts[0, 0], counts[1, 1], counts[2, 2], counts[3, 0] = 300, 200, 100, 200
     >>> out = mech.release(bf.Histogram(survey, counts), rng=1)
     >>> out.measured["table"].tolist()[:4]
     ['age', 'sex', 'region', 'age x sex']

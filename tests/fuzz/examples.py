@@ -66,6 +66,10 @@ def releases():
                     made.append(built.release(data, rng=1))
                 except bf.BlowfishError:
                     continue
+    for domain in domains()[1:4]:
+        present = bf.policies.AddRemove(domain)
+        built, data = bf.ChosenTables.example(domain, present, EPSILON)
+        made.append(built.release(data, rng=1))
     for counting in contingencies():
         data = np.ones(counting.domain.shape, dtype=int)
         made.append(counting.release(bf.Histogram(counting.domain, data), rng=1))

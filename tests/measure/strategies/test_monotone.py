@@ -16,6 +16,7 @@ import pytest
 import blowfish_fast as bf
 from blowfish_fast import kernels, policies
 from blowfish_fast.data.buckets import Buckets
+from blowfish_fast.data.tables.merged_tables import CountedTables, Grouping, MergedTable
 from blowfish_fast.errors import BlowfishError
 from blowfish_fast.measure.strategies import (
     STRATEGIES,
@@ -27,6 +28,7 @@ from blowfish_fast.measure.strategies import (
     Fourier,
     Haar,
     HTheta,
+    MergedTables,
     OrderedHierarchy,
     PrefixSums,
     SpanningTree,
@@ -129,6 +131,21 @@ def tables(rng, shape):
         yield TableStrategy(shape, every, rng.random(len(every)).tolist())
 
 
+def merged_tables(rng, shape):
+    """Yield tables of all sets of attributes, each of them at its own labels."""
+    axes = range(len(shape))
+    every = [one for k in range(len(shape) + 1) for one in combinations(axes, k)]
+    counted = CountedTables(shape, [tuple(axes)])
+    for merged in (1, 2, 3):
+        measured = [
+            MergedTable(
+                one, tuple(Grouping(np.arange(shape[axis]) // merged) for axis in one)
+            )
+            for one in every
+        ]
+        yield MergedTables(counted, measured, rng.random(len(every)).tolist())
+
+
 def hierarchies(rng, domain):
     if domain.ndim != 1:
         return
@@ -168,6 +185,7 @@ def strategies(kind, family):
         "fourier": lambda: [Fourier(cells, 3)] if on_line else [],
         "h_theta": lambda: under_each(family, HTheta.under),
         "haar": lambda: [Haar(domain.shape)],
+        "merged_tables": lambda: merged_tables(rng, domain.shape),
         "ordered_hierarchy": lambda: [
             *hierarchies(rng, domain),
             *under_each(family, planned_hierarchy),
