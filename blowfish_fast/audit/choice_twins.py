@@ -33,6 +33,7 @@ from blowfish_fast.measure.selectors.partitions.base import (
     connected_parts,
     record_distance,
 )
+from blowfish_fast.measure.selectors.partitions.descent import Descent
 from blowfish_fast.measure.selectors.partitions.least_cost import QUANTILE, LeastCost
 from blowfish_fast.measure.selectors.partitions.matching_pairs import (
     MatchingPairs,
@@ -42,6 +43,7 @@ from blowfish_fast.measure.selectors.partitions.noisy_sort import CellNoise, on_
 from blowfish_fast.measure.selectors.worst_table import WorstTable
 from blowfish_fast.policies import Policy
 
+from .descent_twin import DescentTwin
 from .witness import Draw, Note, WatchedRandomness
 
 
@@ -108,8 +110,15 @@ class Case:
         if key not in self.laws:
             self.laws[key] = None
             with suppress(SizeError):
-                self.laws[key] = exact_law(self.selector, counts, **self.terms)
+                if isinstance(self.selector, Descent):
+                    self.laws[key] = self.descent(counts).law()
+                else:
+                    self.laws[key] = exact_law(self.selector, counts, **self.terms)
         return self.laws[key]
+
+    def descent(self, counts: IntArray) -> DescentTwin:
+        """Return the twin of a `Descent`; a `SizeError` where trees are too many."""
+        return DescentTwin(self.selector, counts, **self.terms)
 
 
 class OverCells:
@@ -180,6 +189,30 @@ def one_by_one(
         How often each choice was made.
     """
     return Counter(public_key(case.select(counts, rng)) for _ in range(samples))
+
+
+def descents(
+    case: Case, counts: IntArray, samples: int, rng: Randomness
+) -> Counter[Hashable]:
+    """Descend so many times, by the twin with the noise of the real sampler.
+
+    Parameters
+    ----------
+    case : Case
+        What chooses.
+    counts : ndarray of int64, shape (cells,)
+        True counts.
+    samples : int
+        How many choices.
+    rng : Randomness
+        The source of all noise.
+
+    Returns
+    -------
+    Counter
+        How often each choice was made.
+    """
+    return case.descent(counts).choices(samples, rng)
 
 
 MOST_CELLS = 8

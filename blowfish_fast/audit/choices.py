@@ -23,6 +23,7 @@ from blowfish_fast.measure.randomness import Randomness
 from blowfish_fast.measure.selectors import partitions
 from blowfish_fast.measure.selectors.many_draws import Law
 from blowfish_fast.measure.selectors.partitions.base import Partition
+from blowfish_fast.measure.selectors.partitions.descent import Descent
 from blowfish_fast.measure.selectors.partitions.matching_pairs import MatchingPairs
 from blowfish_fast.measure.selectors.selections import (
     FirstBelow,
@@ -41,6 +42,7 @@ from .choice_twins import (
     Case,
     Tally,
     cheapest_choices,
+    descents,
     in_batches,
     inexact_matchings,
     noise_on_cells,
@@ -138,7 +140,15 @@ def audit_selector(
             max(0.0, laws.ratio - ROUNDING), str(laws.pair), laws.choices
         )
         yield Finding(f"{selector.name}, enumerated", epsilon, evidence, 0, tried)
-        yield drawn("in batches", laws.visible, samples, in_batches)
+        yield drawn(
+            "in batches", laws.visible, samples, batch_tally(case) or one_by_one
+        )
+        if isinstance(selector, Descent):
+            # Its law is that of a twin: runs of its own must agree with the twin.
+            differs = case.descent(laws.pair.sides[0]).differs(EXACT_RUNS, seed)
+            evidence = Evidence(math.inf if differs else 0.0, "runs of the twin", 1)
+            name = f"{selector.name}, repeated"
+            yield Finding(name, epsilon, evidence, EXACT_RUNS)
         return
     twin, size = batch_tally(case), PILOT_BATCH
     if twin is noisy_count_choices:
@@ -289,7 +299,9 @@ def batch_tally(case: Case) -> Tally | None:
     if hasattr(selector, "group") and noise_on_cells(case) is not None:
         return noisy_count_choices
     some = standard_pairs(case.policy)[0].sides[0]
-    return None if case.law(some) is None else in_batches
+    if case.law(some) is None:
+        return None
+    return descents if isinstance(selector, Descent) else in_batches
 
 
 def visible_loss(case: Case, pair: Pair, pilot: int) -> tuple[float, float]:
@@ -409,7 +421,7 @@ def _planted_epsilon(case: Case, pair: Pair, goal: float) -> Fraction:
 PRICES = (8.0, 1.0)
 """What a bucket costs when partitions are audited: as much as a step, and little."""
 
-TELLING = {"offset": 0, "largest_count": 8}
+TELLING = {"offset": 0, "largest_count": 8, "fan_out": 2}
 """Settings with which one record tells most, for partitions that have them."""
 
 

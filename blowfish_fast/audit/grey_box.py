@@ -23,6 +23,7 @@ from blowfish_fast.measure.budgets import Budget
 from blowfish_fast.measure.handle import Account, Measurement
 from blowfish_fast.measure.randomness import Randomness
 from blowfish_fast.measure.selectors.many_draws import path_log_ratio
+from blowfish_fast.measure.selectors.partitions.descent import Descent
 from blowfish_fast.measure.selectors.partitions.matching_pairs import MatchingPairs
 from blowfish_fast.measure.selectors.partitions.noisy_sort import CellNoise
 from blowfish_fast.measure.strategies.tables.merged_tables import MergedTables
@@ -365,6 +366,9 @@ def observe_choice(
         wrong = _draws_otherwise(case, drawn[0])
         return worst._replace(worst=math.inf) if wrong else worst
 
+    if isinstance(selector, Descent):
+        return _price_of_trees(case, drawn)
+
     def ratio(pair: Pair) -> float | None:
         return path_log_ratio(
             selector, pair.sides, policy=policy, epsilon=charged, generator=generator
@@ -382,6 +386,27 @@ def _largest(cost: Cost, pairs: list[Pair], charged: Fraction) -> Price:
         if found > worst:
             worst, where = found, pair
     return Price("random pairs", charged, worst, None, len(pairs), where)
+
+
+REPEATED = 10
+"""Runs of a descent that its twin repeats, for every hundredth pair and the first."""
+
+
+def _price_of_trees(case: Case, pairs: list[Pair]) -> Price | None:
+    """Price pairs by the exact law of all trees, which real runs must agree with."""
+    if case.law(pairs[0].sides[0]) is None:
+        return None
+
+    def cost(pair: Pair) -> float:
+        first, second = map(case.law, pair.sides)
+        if first is None or second is None or first.keys() != second.keys():
+            return math.inf
+        return max(abs(math.log(first[tree] / second[tree])) for tree in first)
+
+    worst = _largest(cost, pairs, case.epsilon)
+    repeated = (case.descent(pair.sides[0]) for pair in pairs[::100])
+    wrong = any(twin.differs(REPEATED) for twin in repeated)
+    return worst._replace(worst=math.inf) if wrong else worst
 
 
 def _cheapest_price(case: Case) -> Cost:

@@ -15,11 +15,12 @@ import pytest
 
 import blowfish_fast as bf
 from blowfish_fast.audit import policy_families
+from blowfish_fast.audit.choice_twins import Case
 from blowfish_fast.audit.choices import all_partitions
 from blowfish_fast.audit.neighbours import Pair, all_edges, standard_pairs
 from blowfish_fast.measure.randomness import Randomness
-from blowfish_fast.measure.selectors.many_draws import exact_law
 from blowfish_fast.measure.selectors.partitions import DyadicRectangles, NoisySort
+from blowfish_fast.measure.selectors.partitions.descent import Descent
 from blowfish_fast.measure.selectors.partitions.noisy_sort import on_cells
 from blowfish_fast.measure.selectors.selections import (
     KeptFrequencies,
@@ -121,22 +122,18 @@ def test_the_choice_is_drawn(selector, domain, family):
 def test_neighbours_choose_alike(selector, domain, family):
     """Exact laws on telling neighbours, of choices that are enumerable."""
     policy = policy_families(domain)[family]
-    laws = {}
-
-    def law(counts):
-        key = counts.tobytes()
-        if key not in laws:
-            laws[key] = exact_law(selector, counts, policy=policy, epsilon=EPSILON)
-        return laws[key]
-
+    # A descent has the law of its twin, which repeats real runs.
+    case = Case(selector, policy, EPSILON)
     for pair in standard_pairs(policy, (3,)):
-        first, second = map(law, pair.sides)
+        first, second = map(case.law, pair.sides)
         if first is None:
             assert selector.name in SAMPLED
             return
         assert first.keys() == second.keys(), pair
         ratios = [abs(math.log(first[one] / second[one])) for one in first]
         assert max(ratios) <= float(EPSILON) + 1e-9, pair
+        if isinstance(selector, Descent):
+            assert not case.descent(pair.sides[0]).differs(runs=2)
     assert selector.name not in SAMPLED
 
 
