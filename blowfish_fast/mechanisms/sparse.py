@@ -90,7 +90,7 @@ class SparseLaplace(Mechanism):
     >>> release = heavy.release(data, rng=1)
     >>> print(release.cells())
     person  hour  count  low  high
-         7     5    901  898   904
+         7     5    899  896   902
     """
 
     name = "sparse_laplace"

@@ -73,7 +73,22 @@ def releases():
     for counting in contingencies():
         data = np.ones(counting.domain.shape, dtype=int)
         made.append(counting.release(bf.Histogram(counting.domain, data), rng=1))
-    return made
+    return [*made, *wide_releases()]
+
+
+@functools.cache
+def wide_releases():
+    """Return a list of heavy cells in either currency, and ranges of a wide line."""
+    line = bf.WideDomain(2**40, names="time")
+    policy = bf.policies.AddRemove(line)
+    data = bf.SparseHistogram.from_records(line, {"time": [5] * 90 + [2**39] * 60})
+    asked = bf.workloads.Ranges(line, [0, 9], [2**20, 2**39 + 1])
+    mechanisms = [
+        bf.SparseLaplace(policy, epsilon=EPSILON),
+        bf.SparseGaussian(policy, rho=EPSILON),
+        bf.Dawa(policy, asked, epsilon=EPSILON),
+    ]
+    return [mechanism.release(data, rng=1) for mechanism in mechanisms]
 
 
 @functools.cache

@@ -211,8 +211,10 @@ def test_wide_domains_are_taken_by_the_policies_of_whole_records():
         assert P.from_dict(policy.to_dict()) == policy
     assert P.Full(SURVEY).implies(P.TablePolicy(SURVEY, {}))
     assert not P.AddRemove(SURVEY).implies(P.Full(SURVEY))
-    with pytest.raises(bf.BlowfishError, match="stated over a Domain"):
+    with pytest.raises(bf.BlowfishError, match="stated in cells of one attribute"):
         P.Line(SURVEY)
+    with pytest.raises(bf.BlowfishError, match="stated over a Domain"):
+        P.Attribute(SURVEY)
 
 
 def test_what_is_no_question_about_tables_is_refused():

@@ -60,10 +60,15 @@ def offer_workloads(incomplete: str) -> Offers:
     return _offers_that_begin(WORKLOADS, incomplete)
 
 
+LISTS_OF_CELLS = "sparse.py"
+"""Mechanisms that list heavy cells: they are used from Python, by no command."""
+
+
 def offer_mechanisms(incomplete: str) -> Offers:
     """Return the mechanisms that begin so; read from texts, which loads nothing."""
     folder = Path(blowfish_fast.__file__).parent / "mechanisms"
-    texts = [one.read_text(encoding="utf-8") for one in folder.rglob("*.py")]
+    files = (one for one in folder.rglob("*.py") if one.name != LISTS_OF_CELLS)
+    texts = [one.read_text(encoding="utf-8") for one in files]
     names = re.findall(r'^    name = "(\w+)"$', "\n".join(texts), re.MULTILINE)
     return _offers_that_begin([(one, "") for one in sorted(names)], incomplete)
 
