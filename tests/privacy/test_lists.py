@@ -138,6 +138,8 @@ def no_places(words, cells, law, most):
     return np.zeros(0, dtype=np.int64)
 
 
+right_gap_law = cells_above._gap_law
+cells_above_excess = cells_above._excess
 PLANTED = {
     "no false cells": ("lifted_places", no_places),
     "half of the tail": (
@@ -154,8 +156,6 @@ PLANTED = {
     ),
     "heights all at T": ("_excess", lambda *given: 0 * cells_above_excess(*given)),
 }
-right_gap_law = cells_above._gap_law
-cells_above_excess = cells_above._excess
 
 
 @pytest.mark.parametrize("power", [1, 2])

@@ -27,7 +27,7 @@ def tree_law(
             weight = max(-bias, weight)
         divided = upper(-weight + (bug == "strict"), a)
         step = (high - low) // min(fan_out, high - low)
-        trees = {(): divided}
+        trees: dict[tuple[int, ...], float] = {(): divided}
         for start in range(low, high, step):
             below = visit(start, start + step, depth + 1)
             trees = {
