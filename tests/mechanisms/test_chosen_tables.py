@@ -26,7 +26,7 @@ from blowfish_fast.workloads import Identity, Tables
 
 P = bf.policies
 NAMES = ["age", "sex", "region", "job", "pay"]
-SIZES = (30, 2, 5, 6, 12)
+SIZES = (18, 2, 3, 4, 8)
 SURVEY = bf.WideDomain.product(
     *(
         bf.Domain.from_levels([f"{name}{level}" for level in range(size)], name=name)
@@ -41,10 +41,10 @@ ASKED = Tables(SURVEY, ways=2)
 @pytest.fixture(name="cells", scope="module")
 def cells_of_people():
     source = np.random.default_rng(8)
-    age = source.binomial(29, 0.4, 6000)
-    sex, region = source.integers(0, 2, 6000), source.integers(0, 5, 6000)
-    job = np.minimum(age // 5, 5)
-    pay = np.minimum(job * 2 + source.integers(0, 2, 6000), 11)
+    age = source.binomial(17, 0.4, 6000)
+    sex, region = source.integers(0, 2, 6000), source.integers(0, 3, 6000)
+    job = np.minimum(age // 4, 3)
+    pay = np.minimum(job * 2 + source.integers(0, 2, 6000), 7)
     return np.array([age, sex, region, job, pay])
 
 
@@ -112,8 +112,13 @@ def test_what_depends_is_measured_and_the_model_is_close(name, budget, cells):
         ]
     )
     assert misplaced(out, cells) < 0.75 * independent
-    again = mechanism.release(counts_of(mechanism, cells), rng=1)
-    assert again.to_bytes() == out.to_bytes()
+
+
+def test_a_seed_gives_the_same_bytes_again(cells):
+    mechanism = chosen()
+    data = counts_of(mechanism, cells)
+    first, again = (mechanism.release(data, rng=1) for _ in range(2))
+    assert again.to_bytes() == first.to_bytes()
 
 
 def test_public_attributes_are_exact_unless_presence_is_secret(cells):
@@ -223,7 +228,7 @@ def test_records_and_whole_tables_come_from_the_model(cells):
     job = out.fitted("job", whole=True).estimate
     assert (out.fitted("job", "pay", whole=True).estimate.sum(axis=1) == job).all()
     assert out.where(sex="sex1").count() > 2000
-    assert len(out.group_by("region").count()) == 5
+    assert len(out.group_by("region").count()) == 3
     assert "chosen" in repr(out)
 
 
