@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import blowfish_fast as bf
-from blowfish_fast.accounting.series.weights import BANDS, EXPONENTS
+from blowfish_fast.accounting.series.weights import EXPONENTS
 from blowfish_fast.errors import (
     InputError,
     LedgerError,
@@ -123,58 +123,6 @@ def test_two_levels_in_epsilon_are_averaged():
     assert (plan.block, plan.variance) == (7, pytest.approx(47.1, abs=0.05))
     plan = _series(ledger, every="day").plan(365)
     assert plan.variance == pytest.approx(140.9, abs=0.1)
-
-
-# --- weights -----------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("exponent", EXPONENTS)
-@pytest.mark.parametrize("band", [1, 2, 52, 256])
-def test_every_epoch_window_and_total_is_exact_without_noise(exponent, band):
-    weights = bf.series.Weights.falling(exponent, band)
-    counts = _counts(60)
-    rows = np.array([weights.weigh(counts[: t + 1]) for t in range(60)])
-    for epochs in (1, 2, 53, 60):
-        newest = rows[:epochs][::-1]
-        for last in (1, 4, epochs):
-            shares = weights.window_shares(epochs, last)
-            truth = counts[max(epochs - last, 0) : epochs].sum(axis=0)
-            np.testing.assert_allclose(shares @ newest, truth, atol=1e-6)
-        np.testing.assert_allclose(
-            weights.total_shares(epochs) @ newest, counts[:epochs].sum(axis=0)
-        )
-
-
-def test_falling_weights_count_late_records_never_negatively():
-    for band in set(BANDS.values()) - {4096}:
-        for exponent in EXPONENTS:
-            weights = bf.series.Weights.falling(exponent, band)
-            assert weights.total_shares(2 * band).min() > 0
-    for values in itertools.combinations_with_replacement(range(5, 0, -1), 4):
-        assert bf.series.Weights(values).total_shares(12).min() >= -1e-12
-
-
-@pytest.mark.parametrize(
-    ("values", "reason"),
-    [
-        ((1, 2), "never rise"),
-        ((4, 3, 3, 4), "3 at age 2 and 4 at age 3"),
-        ((0, 0), "from 1 on"),
-        ((), "from 1 on"),
-        ("321", "from 1 on"),
-    ],
-)
-def test_weights_that_would_not_be_private_or_sound_are_refused(values, reason):
-    with pytest.raises(InputError, match=reason):
-        bf.series.Weights(values)
-
-
-def test_exponents_and_bands_have_limits():
-    for exponent in (-1, "0.6", 2):
-        with pytest.raises(InputError, match="between 0"):
-            bf.series.Weights.falling(exponent, 10)
-    with pytest.raises(InputError, match="at most"):
-        bf.series.Weights.falling(HALF, 10**6)
 
 
 # --- price: one for ever -----------------------------------------------------------
@@ -636,7 +584,3 @@ def test_stated_blocks_and_weights_are_planned_as_stated():
     assert _series(totals=bf.series.Weights((2, 1))).plan(10, band=4).exponent == 0
     with pytest.raises(InputError, match="of a series"):
         _series().plan(10, {3: 1})
-
-
-def test_weights_that_end_in_nothing_are_shorter():
-    assert bf.series.Weights((4, 2, 0, 0)).values == (4, 2)
