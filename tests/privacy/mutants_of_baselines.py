@@ -107,7 +107,9 @@ def phases_as_they_are():
 def exact_number_of_records():
     # dpcomp's MWEM starts from x.sum(), private where records come and go.
     def read(self, private):
-        return _Total(float(private._counts.sum()), math.inf), []
+        # A rehearsal before the draw has no counts to look at.
+        held = 0.0 if private.dry_run else float(private._counts.sum())
+        return _Total(held, math.inf), []
 
     with patch.object(Mwem, "_total", read):
         yield

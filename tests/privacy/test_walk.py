@@ -23,7 +23,9 @@ from blowfish_fast.audit.verdicts import PROMISED_POWER
 from blowfish_fast.audit.walk import examine
 from blowfish_fast.audit.witness import watch
 from blowfish_fast.mechanisms.registry import (
+    LIST_MECHANISMS,
     MECHANISMS,
+    RHO_LIST_MECHANISMS,
     RHO_MECHANISMS,
     TABLE_MECHANISMS,
 )
@@ -118,9 +120,9 @@ def test_prices_are_tight_where_mechanisms_are(report):
 
 def test_the_long_form_visits_everything_and_keeps_its_confidence():
     listed = tasks(LONG)
-    every = {*MECHANISMS, *TABLE_MECHANISMS}
+    every = {*MECHANISMS, *TABLE_MECHANISMS, *LIST_MECHANISMS}
     walked = {one.name for one in listed if one.kind == "mechanism"}
-    assert walked == {*every, *RHO_MECHANISMS}
+    assert walked == {*every, *RHO_MECHANISMS, *RHO_LIST_MECHANISMS}
     assert {one.name for one in listed if one.kind == "power"} == every
     assert listed[0].kind == "selector"
     assert listed[-1].kind == "timing"
