@@ -14,7 +14,6 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 
@@ -99,6 +98,15 @@ class Descent(Partition):
 
         The counts are those of all cells, or of the filled ones of a wide domain.
         """
+        return self._choose(counts, policy, epsilon, rng)
+
+    def _choose(
+        self,
+        counts: IntArray | FilledCells,
+        policy: Policy,
+        epsilon: Fraction,
+        rng: Randomness,
+    ) -> Buckets:
         cells = policy.domain.size
         filled = counts if isinstance(counts, FilledCells) else FilledCells.of(counts)
         distance = record_distance(policy)
@@ -108,9 +116,6 @@ class Descent(Partition):
         scale, bias = calibrated(epsilon, self.fan_out, moves=distance == 2)
         starts = self._descend(filled, cells, (scale, bias), rng)
         return Buckets(np.append(starts, cells))
-
-    def _choose(self, *_: Any) -> Buckets:
-        raise NotImplementedError("a descent selects by itself")
 
     def _descend(
         self,
