@@ -98,6 +98,7 @@ def test_nothing_tells_of_the_machine(name):
 
 
 def test_a_notebook_without_its_packages_keeps_what_it_printed(monkeypatch, capsys):
+    pytest.importorskip("nbformat")
     before = (FOLDER / "audit_of_strangers.ipynb").read_bytes()
     monkeypatch.setitem(BUILD.NEEDS, "audit_of_strangers", ("no_such_package",))
     for words in ([], ["--check"]):

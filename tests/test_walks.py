@@ -11,6 +11,7 @@ in the closing note.
 from __future__ import annotations
 
 import asyncio
+import gc
 import itertools
 import os
 import sys
@@ -129,6 +130,9 @@ def files_passed(walk: Callable[[], object]) -> Counter[str]:
             found[code.co_filename.removeprefix(PACKAGE + "/")] += 1
 
     walk()
+    # What earlier tests left behind is closed here and not during the walk.
+    gc.collect()
+    gc.disable()
     before = sys.getprofile()
     threading.setprofile(watch)
     sys.setprofile(watch)
@@ -137,6 +141,7 @@ def files_passed(walk: Callable[[], object]) -> Counter[str]:
     finally:
         sys.setprofile(before)
         threading.setprofile(before)
+        gc.enable()
     return found
 
 
