@@ -1,8 +1,9 @@
 """What the estimators share: parameters, clones, reading records, paying for a fit.
 
-They follow scikit-learn's conventions without needing it: parameters are stored as
-given and checked in `fit`, which charges the ledger first, every time; what it learned
-ends in an underscore and is public.
+They follow scikit-learn's conventions without importing it. The constructor stores its
+parameters unchanged, and `fit` checks them. Every call of `fit` charges the ledger,
+before it measures anything. Attributes that `fit` learned end in an underscore; they
+are part of the release, so they are public.
 """
 
 from __future__ import annotations
@@ -40,9 +41,21 @@ WORDS: dict[str, Any] = {
 
 
 def check_stated(policy: Any) -> None:
-    """Refuse what is no policy, before any data arrives."""
-    known = policy in WORDS if isinstance(policy, str) else callable(policy)
-    if not known and not isinstance(policy, Policy):
+    """Refuse what cannot become a policy, before any data arrives.
+
+    Parameters
+    ----------
+    policy : object
+        What a caller gave as policy. A word of `WORDS`, a `Policy`, and anything
+        that can be called are accepted.
+
+    Raises
+    ------
+    PolicyError
+        If it is none of these.
+    """
+    acceptable = policy in WORDS if isinstance(policy, str) else callable(policy)
+    if not acceptable and not isinstance(policy, Policy):
         raise PolicyError(
             f"state the policy: one of {sorted(WORDS)}, a Policy, or a function from "
             f"a Domain to one; received {policy!r}"
@@ -50,11 +63,32 @@ def check_stated(policy: Any) -> None:
 
 
 def policy_over(policy: Any, domain: Domain) -> Policy:
-    """Return the stated policy over a domain."""
+    """Return the stated policy over a domain.
+
+    Parameters
+    ----------
+    policy : str, Policy or callable
+        A word of `WORDS`, a policy over this same domain, or a function that takes
+        the domain and returns a policy over it.
+    domain : Domain
+        The cells over which the records are counted.
+
+    Returns
+    -------
+    Policy
+        The policy over `domain`.
+
+    Raises
+    ------
+    PolicyError
+        If `policy` is none of the three, or the function returns no policy.
+    DomainError
+        If the policy lies over another domain.
+    """
     check_stated(policy)
     if isinstance(policy, str):
-        made: Policy = WORDS[policy](domain)
-        return made
+        policy_by_word: Policy = WORDS[policy](domain)
+        return policy_by_word
     stated = policy if isinstance(policy, Policy) else policy(domain)
     if not isinstance(stated, Policy):
         raise PolicyError(f"the function for the policy returned {stated!r}")
@@ -96,7 +130,11 @@ class RepeatedFitWarning(UserWarning):
 
 
 class Estimator:
-    """Parameters, clones and the paid fit of an estimator."""
+    """Parameters, clones and the paid fit of an estimator.
+
+    The two subclasses are dataclasses, so their fields are the parameters that
+    scikit-learn reads and sets by name.
+    """
 
     _kind: ClassVar[str | None] = None
     """What scikit-learn calls such an estimator."""
@@ -120,17 +158,46 @@ class Estimator:
         return list(inspect.signature(cls.__init__).parameters)[1:]
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the parameters by name."""
+        """Return the parameters by name.
+
+        Parameters
+        ----------
+        deep : bool
+            Without effect: no parameter is itself an estimator. Scikit-learn passes
+            it.
+
+        Returns
+        -------
+        dict
+            The value of each parameter, by its name.
+        """
         return {name: getattr(self, name) for name in self._parameters()}
 
     def set_params(self, **params: Any) -> Self:
-        """Change parameters; what was learned stays until the next fit."""
-        known = self._parameters()
+        """Change parameters; what was learned stays until the next fit.
+
+        Parameters
+        ----------
+        **params : object
+            New values by parameter name. These are the names that the constructor
+            takes; scikit-learn's searches set them this way.
+
+        Returns
+        -------
+        Estimator
+            The same object.
+
+        Raises
+        ------
+        InputError
+            If a name is none of the constructor's.
+        """
+        parameters = self._parameters()
         for name, value in params.items():
-            if name not in known:
+            if name not in parameters:
                 raise InputError(
                     f"Invalid parameter {name!r} for estimator {self!r}. "
-                    f"Valid parameters are: {known!r}."
+                    f"Valid parameters are: {parameters!r}."
                 )
             setattr(self, name, value)
         return self
@@ -244,18 +311,22 @@ class Estimator:
         """Keep the names of a table's columns, and ask for the same ones later."""
         columns = getattr(records, "columns", None)
         names = None
-        if columns is not None and all(isinstance(one, str) for one in columns):
+        if columns is not None and all(isinstance(name, str) for name in columns):
             names = np.array(list(columns), dtype=object)
         if fitting:
             self.__dict__.pop("feature_names_in_", None)
             if names is not None:
                 self.feature_names_in_ = names
             return
-        known = getattr(self, "feature_names_in_", None)
-        if names is not None and known is not None and list(names) != list(known):
+        fitted_names = getattr(self, "feature_names_in_", None)
+        if (
+            names is not None
+            and fitted_names is not None
+            and list(names) != list(fitted_names)
+        ):
             raise InputError(
                 "The feature names should match those that were passed during fit: "
-                f"{list(known)}; received {list(names)}"
+                f"{list(fitted_names)}; received {list(names)}"
             )
 
     def _build_policy(self, columns: int) -> Policy:

@@ -50,6 +50,12 @@ LARGEST_COUNT = 2**32
 class OpenDPMeasurement:
     """A mechanism with the interface of an OpenDP measurement.
 
+    Parameters
+    ----------
+    mechanism : Mechanism
+        What releases the data. Its policy says what a step is, its budget what a
+        step costs.
+
     Notes
     -----
     Two databases are `d_in` apart if `d_in` steps lead from one to the other and no
@@ -106,15 +112,52 @@ class OpenDPMeasurement:
         return self.mechanism.budget.at_distance(int(steps)).amount
 
     def map(self, d_in: int) -> float:
-        """Return the epsilon, or rho, that holds for databases `d_in` steps apart."""
+        """Return the epsilon, or rho, that holds for databases `d_in` steps apart.
+
+        Parameters
+        ----------
+        d_in : int
+            How many steps of the policy lie between the databases.
+
+        Returns
+        -------
+        float
+            The loss in the mechanism's own currency, rounded up to the next float.
+        """
         return float_above(self._loss(d_in))
 
     def check(self, d_in: int, d_out: float) -> bool:
-        """Tell whether databases `d_in` steps apart are `d_out`-indistinguishable."""
+        """Tell whether databases `d_in` steps apart are `d_out`-indistinguishable.
+
+        Parameters
+        ----------
+        d_in : int
+            How many steps of the policy lie between the databases.
+        d_out : float
+            The loss that is asked about: an epsilon, or a rho if the mechanism is
+            paid in rho.
+
+        Returns
+        -------
+        bool
+            Whether the loss at `d_in` steps is at most `d_out`, compared as exact
+            fractions.
+        """
         return self._loss(d_in) <= as_fraction(d_out, "d_out")
 
     def invoke(self, data: Any) -> Release:
-        """Spend epsilon once on `data`, with secure noise, and publish the result."""
+        """Spend epsilon once on `data`, with secure noise, and publish the result.
+
+        Parameters
+        ----------
+        data : array_like or Histogram
+            What the mechanism's `release` takes: counts of its domain.
+
+        Returns
+        -------
+        Release
+            The published result, with its guarantee.
+        """
         return self.mechanism.release(data)
 
     __call__ = invoke
@@ -129,6 +172,16 @@ class OpenDPMeasurement:
 
 def as_measurement(mechanism: Mechanism) -> OpenDPMeasurement:
     """Return a mechanism, under any policy, as a measurement without OpenDP.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+        What releases the data, under any policy and in either currency.
+
+    Returns
+    -------
+    OpenDPMeasurement
+        The same mechanism, with `map`, `check` and `invoke`.
 
     Examples
     --------
@@ -176,6 +229,19 @@ def as_opendp(
         with transformations of OpenDP's ``int``.
     whole_release : bool
         Return the `Release` instead, with its guarantee and intervals.
+
+    Returns
+    -------
+    opendp Measurement
+        It takes a list or array of whole numbers, and its privacy map is that of
+        `OpenDPMeasurement`.
+
+    Raises
+    ------
+    PolicyError
+        If OpenDP has no metric for the policy, or none over counts.
+    InputError
+        If `T` is another word, or the number of records is needed and missing.
 
     Notes
     -----
@@ -255,18 +321,30 @@ def _count_records(records: Any, domain: Domain) -> IntArray:
 
 def _counts(values: Any, domain: Domain) -> IntArray:
     counts = np.zeros(domain.size, dtype=np.int64)
-    given = np.clip(np.asarray(values, dtype=np.int64), 0, LARGEST_COUNT)
-    counts[: given.size] = given[: domain.size]
+    clipped = np.clip(np.asarray(values, dtype=np.int64), 0, LARGEST_COUNT)
+    counts[: clipped.size] = clipped[: domain.size]
     return counts.reshape(domain.shape)
 
 
 class Engine:
     """A mechanism that estimates a histogram, as DPBench and ektelo call theirs.
 
-    The `mechanism` is a class or a name, such as "dawa" or ``"package:Class"``;
-    `options` are its further arguments. The `policy` is always stated, also as a word
-    or a function of the domain; `Engine.dpbench` states what these projects mean.
     `short_name` and `init_params` are for tables of results, as in DPBench.
+
+    Parameters
+    ----------
+    mechanism : str or class
+        A mechanism of the package by its name, such as "dawa"; a class; or
+        "package:Class" for a mechanism defined elsewhere.
+    policy : Policy, str or callable
+        What must stay indistinguishable; it has no default. A word or a function of
+        the domain is applied to the domain of each `Run`. `Engine.dpbench` states
+        the policy that DPBench and ektelo mean.
+    **options : object
+        Further arguments of the mechanism, handed to its class unchanged at every
+        `Run`. Each mechanism has words of its own, and "package:Class" may have
+        any, so they are not written out here; ``inspect.signature`` of the class
+        lists them.
 
     Notes
     -----
@@ -299,6 +377,18 @@ class Engine:
         """Return an engine under the neighbours of DPBench and ektelo.
 
         One record is added or removed, so noise on a histogram has scale 1 / epsilon.
+
+        Parameters
+        ----------
+        mechanism : str or class
+            As for `Engine`.
+        **options : object
+            Further arguments of the mechanism, as for `Engine`.
+
+        Returns
+        -------
+        Engine
+            The engine with ``policy="add_remove"``.
         """
         return cls(mechanism, policy="add_remove", **options)
 
@@ -311,10 +401,28 @@ class Engine:
     ) -> FloatArray:
         """Return an estimate of `x`, of its shape, tuned to `Q`.
 
-        `Q` is a Workload, a DPBench or ektelo workload, a matrix, a list of queries, or
-        None; ranges of theirs include both ends. `x` holds whole counts, flat or of the
-        shape of the domain. Without a seed noise is secure; with one the run is an
-        experiment.
+        Parameters
+        ----------
+        Q : Workload, DPBench or ektelo workload, matrix, list of queries, or None
+            The queries that should be accurate. Ranges of DPBench include both
+            ends. None asks for every cell.
+        x : array_like of int
+            The true count of every cell, flat or of the shape of the domain.
+        epsilon : number
+            What this run spends.
+        seed : int or numpy Generator, optional
+            None draws secure noise. A seed makes the run a repeatable experiment,
+            which protects nobody.
+
+        Returns
+        -------
+        ndarray of float64
+            The estimated counts, in the shape of `x`.
+
+        Raises
+        ------
+        InputError
+            If the mechanism is "kmeans", which estimates no counts.
         """
         if self.mechanism == "kmeans":
             raise InputError(
@@ -331,7 +439,29 @@ class Engine:
         epsilon: Any,
         seed: int | np.random.Generator | None = None,
     ) -> Release:
-        """Return the whole release of a `Run`: guarantee, intervals, details."""
+        """Return the whole release of a `Run`: guarantee, intervals, details.
+
+        Parameters
+        ----------
+        Q : Workload, DPBench or ektelo workload, matrix, list of queries, or None
+            As for `Run`.
+        x : array_like of int
+            As for `Run`.
+        epsilon : number
+            As for `Run`.
+        seed : int or numpy Generator, optional
+            As for `Run`; a release with a seed is marked as an experiment.
+
+        Returns
+        -------
+        Release
+            What the mechanism published.
+
+        Raises
+        ------
+        DomainError
+            If `x` has not as many cells as the queries are over.
+        """
         with malformed_as(CountsError, "x must be an array of whole numbers"):
             counts = np.asarray(x)
         domain = domain_of(Q, counts)
@@ -354,7 +484,21 @@ class Engine:
 
 
 def domain_of(queries: Any, counts: Any) -> Domain:
-    """Return the domain of the queries, or else of the counts' shape."""
+    """Return the domain of the queries, or else of the counts' shape.
+
+    Parameters
+    ----------
+    queries : Workload or foreign workload
+        Its own domain counts first: `domain` of a `Workload`, ``domain_shape`` of
+        others.
+    counts : array_like
+        Its shape is the domain's where the queries state none.
+
+    Returns
+    -------
+    Domain
+        Cells without names or edges, unless a `Workload` brought its own.
+    """
     if isinstance(queries, Workload):
         return queries.domain
     shape = getattr(queries, "domain_shape", None)
@@ -365,14 +509,40 @@ def domain_of(queries: Any, counts: Any) -> Domain:
 
 @malformed_as(WorkloadError, "queries must be a workload, a matrix or a query list")
 def workload_of(queries: Any, domain: Domain) -> Workload:
-    """Read foreign queries over `domain`; None asks for every cell."""
+    """Read the queries of another library as a workload.
+
+    Parameters
+    ----------
+    queries : Workload, foreign workload, matrix, list of queries, or None
+        None asks for every cell. A ``query_list``, or a list of objects with
+        ``ranges``, is read as weighted ranges with both ends included. Anything
+        else is read as a matrix with a row per query: its ``get_matrix()``,
+        ``sparse_matrix()`` or ``matrix`` if it has one, or itself.
+    domain : Domain
+        The cells that the queries are over, numbered in C order.
+
+    Returns
+    -------
+    Workload
+        `Ranges` or `Rectangles` where each query is a single box of weight 1,
+        `Linear` otherwise.
+
+    Raises
+    ------
+    WorkloadError
+        If the list is empty, or a matrix does not hold real numbers.
+    """
     if queries is None:
         return Identity(domain)
     if isinstance(queries, Workload):
         return queries
     listed = getattr(queries, "query_list", None)
     several = isinstance(queries, list | tuple) and len(queries) > 0
-    if listed is None and several and all(hasattr(one, "ranges") for one in queries):
+    if (
+        listed is None
+        and several
+        and all(hasattr(query, "ranges") for query in queries)
+    ):
         listed = queries
     if listed is not None:
         return _from_ranges([list(query.ranges) for query in listed], domain)
@@ -393,7 +563,7 @@ def _from_ranges(listed: list[list[Any]], domain: Domain) -> Workload:
 
     if not listed:
         raise WorkloadError("the list of queries is empty; ask at least one")
-    boxes = [one for ranges in listed for one in ranges]
+    boxes = [box for ranges in listed for box in ranges]
     lows = np.array([np.atleast_1d(low) for low, _, _ in boxes], dtype=np.int64)
     highs = np.array([np.atleast_1d(high) for _, high, _ in boxes], dtype=np.int64) + 1
     weights = np.array([weight for _, _, weight in boxes], dtype=np.float64)

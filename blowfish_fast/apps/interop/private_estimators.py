@@ -98,13 +98,33 @@ class PrivateHistogram(Estimator):
     random_state: Any = None
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Count the records of `X` and release their histogram. Spends epsilon."""
+        """Count the records of `X` and release their histogram. Spends epsilon.
+
+        Parameters
+        ----------
+        X : (n, columns) array_like
+            The records, a row each. A table with named columns keeps the names.
+        y : object, optional
+            Ignored; scikit-learn passes it.
+
+        Returns
+        -------
+        PrivateHistogram
+            The same object, fitted.
+
+        Raises
+        ------
+        InputError
+            If a parameter or the records do not fit; nothing is charged then.
+        """
         rows = self._array(X, fitting=True)
         policy = self._build_policy(rows.shape[1])
         domain = policy.domain
         if self.mechanism not in MECHANISMS or self.mechanism == "kmeans":
-            known = sorted(set(MECHANISMS) - {"kmeans"})
-            raise InputError(f"mechanism must be one of {known}; not {self.mechanism}")
+            allowed = sorted(set(MECHANISMS) - {"kmeans"})
+            raise InputError(
+                f"mechanism must be one of {allowed}; not {self.mechanism}"
+            )
         workload = self.workload
         if workload is None:
             workload = AllRanges(domain) if domain.ndim == 1 else Identity(domain)
@@ -135,24 +155,73 @@ class PrivateHistogram(Estimator):
         return np.concatenate(blocks)
 
     def predict(self, X: Any) -> FloatArray:
-        """Return the estimated number of records in the cell of each record."""
+        """Return the estimated number of records in the cell of each record.
+
+        Parameters
+        ----------
+        X : (n, columns) array_like
+            Records to look up.
+
+        Returns
+        -------
+        (n,) float64
+            What `counts_` holds for each record's cell.
+        """
         cells = self._cells(X)
         counts: FloatArray = self.counts_.reshape(-1)[cells]
         return counts
 
     def score_samples(self, X: Any) -> FloatArray:
-        """Return the logarithm of the density at each record; -inf where it is 0."""
+        """Return the logarithm of the density at each record; -inf where it is 0.
+
+        Parameters
+        ----------
+        X : (n, columns) array_like
+            Records to look up.
+
+        Returns
+        -------
+        (n,) float64
+            Natural logarithms of `density_`.
+        """
         cells = self._cells(X)
         with np.errstate(divide="ignore"):
-            found: FloatArray = np.log(self.density_.reshape(-1)[cells])
-        return found
+            logarithms: FloatArray = np.log(self.density_.reshape(-1)[cells])
+        return logarithms
 
     def score(self, X: Any, y: Any = None) -> float:
-        """Return the total log-likelihood of the records. Not private; see Notes."""
+        """Return the total log-likelihood of the records. Not private; see Notes.
+
+        Parameters
+        ----------
+        X : (n, columns) array_like
+            Records whose likelihood is asked for.
+        y : object, optional
+            Ignored; scikit-learn passes it.
+
+        Returns
+        -------
+        float
+            The sum of `score_samples`.
+        """
         return float(self.score_samples(X).sum())
 
     def sample(self, n_samples: int = 1, random_state: Any = None) -> AnyArray:
-        """Draw records from the release, uniform inside cells. Costs nothing."""
+        """Draw records from the release, uniform inside cells. Costs nothing.
+
+        Parameters
+        ----------
+        n_samples : int
+            How many records are drawn.
+        random_state : int or numpy Generator, optional
+            Makes the sample repeatable. The sample reads the release alone, so a
+            seed is harmless here.
+
+        Returns
+        -------
+        (n_samples, columns) ndarray
+            Records, a row each.
+        """
         self._check_fitted()
         table = self.release_.sample(n_samples, rng=random_state)
         return np.column_stack(list(table.columns.values()))
@@ -175,12 +244,26 @@ class PrivateKMeans(Estimator):
 
     Parameters
     ----------
-    policy, epsilon, bounds, bins, outside, ledger, random_state
-        As for `PrivateHistogram`; a point counts as the centre of its cell.
+    policy : Policy, str, or function from Domain to Policy
+        As for `PrivateHistogram`. A point counts as the centre of its cell.
+    n_clusters : int
+        How many centres are sought.
+    epsilon : number
+        Spent by every call of `fit`; no default.
+    bounds : (low, high), or one pair per column
+        Public; never read from the data.
+    bins : int, or one per column
+        Cells between the bounds.
     rounds : int
         Lloyd iterations, fixed in advance.
     init : (n_clusters, columns) array_like, optional
         Public centres to start from, never points of the data.
+    outside : {"refuse", "clamp"}
+        What happens to values outside the bounds.
+    ledger : Ledger, optional
+        Charged before each fit; shared by clones.
+    random_state : int or numpy Generator, optional
+        None draws secure noise. A seed makes the fit an experiment, not private.
 
     Attributes
     ----------
@@ -221,7 +304,20 @@ class PrivateKMeans(Estimator):
     random_state: Any = None
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Find the centres of the points `X`. Spends epsilon."""
+        """Find the centres of the points `X`. Spends epsilon.
+
+        Parameters
+        ----------
+        X : (n, columns) array_like
+            The points, a row each.
+        y : object, optional
+            Ignored; scikit-learn passes it.
+
+        Returns
+        -------
+        PrivateKMeans
+            The same object, fitted.
+        """
         points = self._array(X, fitting=True)
         policy = self._build_policy(points.shape[1])
         self._check_outside()
@@ -242,7 +338,18 @@ class PrivateKMeans(Estimator):
         return self
 
     def transform(self, X: Any) -> FloatArray:
-        """Return the distance of each point from each centre."""
+        """Return the distance of each point from each centre.
+
+        Parameters
+        ----------
+        X : (n, columns) array_like
+            Points, of the data or any others.
+
+        Returns
+        -------
+        (n, n_clusters) float64
+            Euclidean distances.
+        """
         self._check_fitted()
         points = self._array(X)
         distances = np.empty((len(points), len(self.cluster_centers_)))
@@ -253,18 +360,70 @@ class PrivateKMeans(Estimator):
         return distances
 
     def predict(self, X: Any) -> IntArray:
-        """Return the number of the nearest centre of each point."""
+        """Return the number of the nearest centre of each point.
+
+        Parameters
+        ----------
+        X : (n, columns) array_like
+            Points, of the data or any others.
+
+        Returns
+        -------
+        (n,) int64
+            Rows of `cluster_centers_`.
+        """
         nearest: IntArray = self.transform(X).argmin(axis=1)
         return nearest
 
     def fit_predict(self, X: Any, y: Any = None) -> IntArray:
-        """Fit, then predict the same points; the labels are not private."""
+        """Fit, then predict the same points; the labels are not private.
+
+        Parameters
+        ----------
+        X : (n, columns) array_like
+            The points, a row each.
+        y : object, optional
+            Ignored; scikit-learn passes it.
+
+        Returns
+        -------
+        (n,) int64
+            The number of the nearest centre of each point.
+        """
         return self.fit(X).predict(X)
 
     def fit_transform(self, X: Any, y: Any = None) -> FloatArray:
-        """Fit, then transform the same points; the distances are not private."""
+        """Fit, then transform the same points; the distances are not private.
+
+        Parameters
+        ----------
+        X : (n, columns) array_like
+            The points, a row each.
+        y : object, optional
+            Ignored; scikit-learn passes it.
+
+        Returns
+        -------
+        (n, n_clusters) float64
+            The distance of each point from each centre.
+        """
         return self.fit(X).transform(X)
 
     def score(self, X: Any, y: Any = None) -> float:
-        """Return minus the squared distances to the nearest centres. Not private."""
+        """Return minus the squared distances to the nearest centres, summed.
+
+        The result is about the points themselves, so it is not private.
+
+        Parameters
+        ----------
+        X : (n, columns) array_like
+            Points, of the data or any others.
+        y : object, optional
+            Ignored; scikit-learn passes it.
+
+        Returns
+        -------
+        float
+            At most 0; nearer to 0 where the points lie nearer to the centres.
+        """
         return -float((self.transform(X).min(axis=1) ** 2).sum())
