@@ -71,7 +71,15 @@ class MeasuredTable(NamedTuple):
 
 
 class ModelTables(FittedTables):
-    """Tables and records of a model, as `FittedTables` gives them of linear tables."""
+    """Tables and records of a model, as `FittedTables` gives them of linear tables.
+
+    Parameters
+    ----------
+    domain : Attributes
+        All attributes.
+    model : EntropyModel
+        What is expected in every table, and how many records there are.
+    """
 
     def __init__(self, domain: Attributes, model: EntropyModel) -> None:
         self.domain = domain
@@ -94,6 +102,25 @@ class ModelTables(FittedTables):
 
 class ChosenTablesRelease(TablesRelease):
     """Private tables that the data chose, and a model of all others.
+
+    Parameters
+    ----------
+    domain : Domain or WideDomain
+        All attributes.
+    asked : tuple of tuples of int
+        The asked tables, each by the numbers of its attributes.
+    measurements : sequence of Measurement
+        What was measured, in this order: ``details["steps"]`` says what each was for.
+    model : EntropyModel
+        What answers tables that were not measured.
+    guarantee : Guarantee
+        What is promised.
+    details : mapping
+        Public by-products of the mechanism.
+    version : str
+        The version of the package that made it.
+    identity : str, default ''
+        Drawn with secure noise: the same noise has the same one.
 
     Examples
     --------
@@ -127,8 +154,8 @@ class ChosenTablesRelease(TablesRelease):
         version: str,
         identity: str = "",
     ) -> None:
-        for one in measurements:
-            one.noisy.flags.writeable = False
+        for measurement in measurements:
+            measurement.noisy.flags.writeable = False
         for name, value in {
             "domain": domain,
             "mechanism": "chosen_tables",
@@ -138,7 +165,7 @@ class ChosenTablesRelease(TablesRelease):
             "version": version,
             "identity": identity,
             "fresh": True,
-            "asked": tuple(table_names(domain, one) for one in asked),
+            "asked": tuple(table_names(domain, axes) for axes in asked),
             "_asked": asked,
             "model": model,
         }.items():

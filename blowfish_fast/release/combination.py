@@ -46,8 +46,9 @@ NOTES: dict[Kind, str] = {
 class CombinedRelease(Tabular):
     """Independent releases over the same cells, added up with weights.
 
-    Made by ``a + b`` (different people, the larger budget), ``a - b`` and
-    ``a.combine(b)`` (the same people, both budgets).
+    Budgets add up for ``a + b``, ``a - b`` and the average ``a.combine(b)``, since the
+    same person may be in both releases. Only ``a.combine(b, disjoint=True)`` costs no
+    more than the dearer one: that nobody is in both is the caller's promise.
 
     Parameters
     ----------
@@ -55,6 +56,9 @@ class CombinedRelease(Tabular):
         The releases.
     weights : Sequence[float]
         The weight of each.
+    kind : {"sum", "sum of different people", "difference", "average", "series"}
+        What was made of the parts. The budget of the combination follows from it: it is
+        the largest one of the parts for different people, and the sum otherwise.
 
     Attributes
     ----------
@@ -63,7 +67,7 @@ class CombinedRelease(Tabular):
     weights : float64, one per part
         What each part is multiplied by.
     kind : str
-        What was made of the parts, as in the table.
+        What was made of the parts.
 
     Examples
     --------
@@ -306,14 +310,14 @@ class CombinedRelease(Tabular):
         )
 
 
-def add(one: Part, other: Any) -> CombinedRelease:
-    """Return the sum of releases about different people, the caller's promise.
+def add(augend: Part, addend: Any) -> CombinedRelease:
+    """Return the sum of two releases; their budgets add up.
 
     Parameters
     ----------
-    one : Part
-        A release.
-    other : object
+    augend : Part
+        A release, or a sum of releases.
+    addend : object
         Another one.
 
     Returns
@@ -328,7 +332,7 @@ def add(one: Part, other: Any) -> CombinedRelease:
         different people.
     """
     parts: list[Part] = []
-    for given in (one, other):
+    for given in (augend, addend):
         if isinstance(given, CombinedRelease) and given.kind == "sum":
             parts += given.parts
         else:
@@ -338,20 +342,20 @@ def add(one: Part, other: Any) -> CombinedRelease:
 
 def add_disjoint(releases: Sequence[Part]) -> CombinedRelease:
     """Return the sum of releases about different people, which the caller promises."""
-    parts = [_as_release(one) for one in releases]
+    parts = [_as_release(release) for release in releases]
     return CombinedRelease(
         parts, np.ones(len(parts)).tolist(), "sum of different people"
     )
 
 
-def subtract(one: Part, other: Any) -> CombinedRelease:
-    """Return the difference of two releases.
+def subtract(minuend: Part, subtrahend: Any) -> CombinedRelease:
+    """Return the difference of two releases; their budgets add up.
 
     Parameters
     ----------
-    one : Part
+    minuend : Part
         A release.
-    other : object
+    subtrahend : object
         What is taken from it.
 
     Returns
@@ -359,7 +363,9 @@ def subtract(one: Part, other: Any) -> CombinedRelease:
     CombinedRelease
         The difference.
     """
-    return CombinedRelease([one, _as_release(other)], [1.0, -1.0], "difference")
+    return CombinedRelease(
+        [minuend, _as_release(subtrahend)], [1.0, -1.0], "difference"
+    )
 
 
 def combine(

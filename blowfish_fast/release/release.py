@@ -658,11 +658,19 @@ class Release(Tabular):
             The other releases.
         workload : Workload, optional
             The queries whose variance is least; all cells by default.
+        disjoint : bool
+            Your word that nobody is in two of the releases. They are then added up in
+            place of being averaged, and the largest budget is that of the sum.
 
         Returns
         -------
         CombinedRelease
-            The average.
+            The average, or the sum of different people.
+
+        Raises
+        ------
+        InputError
+            If a workload is stated although parts are added up.
         """
         if not disjoint:
             return combine([self, *others], workload)

@@ -84,14 +84,40 @@ class Grouping:
         return np.cumsum(self.sizes) - self.sizes
 
     def sum(self, table: Values, axis: int) -> Values:
-        """Return a table with the cells along `axis` added up into merged cells."""
+        """Return a table with the cells along `axis` added up into merged cells.
+
+        Parameters
+        ----------
+        table : array with `labels.size` entries along `axis`
+            Values of single cells, of any dtype.
+        axis : int
+            The axis of the grouped attribute.
+
+        Returns
+        -------
+        array with `count` entries along `axis`
+            Sums over merged cells. It is `table` itself where nothing is merged.
+        """
         if self.is_single_cells:
             return table
         ordered = table.take(self._order, axis=axis)
         return cast("Values", np.add.reduceat(ordered, self._starts, axis=axis))
 
     def spread(self, table: Values, axis: int) -> Values:
-        """Return a table in which each cell repeats the value of its merged cell."""
+        """Return a table in which each cell repeats the value of its merged cell.
+
+        Parameters
+        ----------
+        table : array with `count` entries along `axis`
+            Values of merged cells, of any dtype.
+        axis : int
+            The axis of the grouped attribute.
+
+        Returns
+        -------
+        array with `labels.size` entries along `axis`
+            Values of single cells. It is `table` itself where nothing is merged.
+        """
         if self.is_single_cells:
             return table
         return cast("Values", table.take(self.labels, axis=axis))
@@ -110,7 +136,7 @@ class MergedTable(NamedTuple):
     @property
     def shape(self) -> tuple[int, ...]:
         """Merged cells along each attribute."""
-        return tuple(one.count for one in self.groupings)
+        return tuple(grouping.count for grouping in self.groupings)
 
     @property
     def cells(self) -> int:
@@ -124,9 +150,30 @@ class MergedTable(NamedTuple):
         return table
 
 
-def sum_down(table: AnyArray, axes: Sequence[int], kept: Iterable[int]) -> AnyArray:
-    """Sum a table over some `axes` down to those in `kept`."""
-    dropped = tuple(at for at, axis in enumerate(axes) if axis not in kept)
+def sum_down(table: AnyArray, axes: Sequence[int], onto: Iterable[int]) -> AnyArray:
+    """Sum a table down to the smaller table of some of its attributes.
+
+    Parameters
+    ----------
+    table : array with an axis for each of `axes`
+        Counts or weights.
+    axes : sequence of int
+        The attribute of each axis of `table`.
+    onto : collection of int
+        The attributes of the smaller table. Numbers that are not in `axes` are ignored.
+
+    Returns
+    -------
+    array with an axis for each of `axes` that is in `onto`
+        The sums, with attributes in the order of `axes`. It is `table` itself where no
+        attribute is summed out.
+
+    Examples
+    --------
+    >>> sum_down(np.array([[1, 2, 3], [4, 5, 6]]), axes=(4, 7), onto={7})
+    array([5, 7, 9])
+    """
+    dropped = tuple(at for at, axis in enumerate(axes) if axis not in onto)
     summed: AnyArray = table.sum(axis=dropped) if dropped else table
     return summed
 
@@ -154,8 +201,8 @@ class CountedTables:
         self.sizes = tuple(sizes)
         self.tables = tuple(tables)
         self.starts = [0]
-        for one in self.tables:
-            cells = math.prod(self.sizes[axis] for axis in one)
+        for axes in self.tables:
+            cells = math.prod(self.sizes[axis] for axis in axes)
             self.starts.append(self.starts[-1] + cells)
 
     @property
@@ -176,6 +223,7 @@ class CountedTables:
         Returns
         -------
         int64 with an axis for each attribute
+            The true counts of the table; a single number where `axes` is ().
 
         Raises
         ------
@@ -183,11 +231,11 @@ class CountedTables:
             If no counted table holds all of the attributes.
         """
         wanted = set(axes)
-        for number, one in enumerate(self.tables):
-            if wanted.issubset(one):
+        for number, counted in enumerate(self.tables):
+            if wanted.issubset(counted):
                 part = counts[self.starts[number] : self.starts[number + 1]]
-                shape = [self.sizes[axis] for axis in one]
-                return np.asarray(sum_down(part.reshape(shape), one, wanted))
+                shape = [self.sizes[axis] for axis in counted]
+                return np.asarray(sum_down(part.reshape(shape), counted, wanted))
         raise InputError(
             "a table is summed down from a counted table that holds its attributes",
             received=f"attributes {axes}",
@@ -196,5 +244,5 @@ class CountedTables:
     def of_cells(self, counts: IntArray) -> IntArray:
         """Return the counted tables of counts of all cells, of a small domain."""
         grid, every = counts.reshape(self.sizes), range(len(self.sizes))
-        parts = [np.asarray(sum_down(grid, every, one)) for one in self.tables]
-        return np.concatenate([one.reshape(-1) for one in parts])
+        parts = [np.asarray(sum_down(grid, every, axes)) for axes in self.tables]
+        return np.concatenate([part.reshape(-1) for part in parts])

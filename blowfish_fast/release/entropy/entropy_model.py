@@ -67,16 +67,16 @@ class EntropyModel:
     @cached_property
     def tree(self) -> JunctionTree:
         """The junction tree of the factors."""
-        sizes = [one.count for one in self.groupings]
-        return JunctionTree(sizes, [one for one in self.factors if len(one) > 1])
+        sizes = [grouping.count for grouping in self.groupings]
+        return JunctionTree(sizes, [axes for axes in self.factors if len(axes) > 1])
 
     @cached_property
     def beliefs(self) -> Beliefs:
         """The table of every clique."""
-        found = self.tree.beliefs(self.factors)
-        if found is None:
+        tables = self.tree.beliefs(self.factors)
+        if tables is None:
             raise ReleaseFileError("the factors of the model leave no cell possible")
-        return found
+        return tables
 
     def table(self, axes: AxisSet) -> FloatArray:
         """Return the expected counts of a table of single cells."""
@@ -88,14 +88,27 @@ class EntropyModel:
         return values
 
     def cells(self, count: int, generator: np.random.Generator) -> CellNumbers:
-        """Draw records as numbers of single cells, shape (attributes, count)."""
+        """Draw records as numbers of single cells, attribute by attribute.
+
+        Parameters
+        ----------
+        count : int
+            How many records.
+        generator : numpy.random.Generator
+            Public randomness: nothing here is private any more.
+
+        Returns
+        -------
+        (attributes, count) int32
+            The cell of every record along each attribute.
+        """
         merged = self.tree.sample(self.beliefs, count, generator)
-        found = np.zeros(merged.shape, dtype=np.int32)
+        single = np.zeros(merged.shape, dtype=np.int32)
         for axis, grouping in enumerate(self.groupings):
             shares = np.zeros((grouping.count, grouping.labels.size))
             shares[grouping.labels, np.arange(grouping.labels.size)] = self.inside[axis]
-            found[axis] = draw_columns(shares, merged[axis], generator)
-        return found
+            single[axis] = draw_columns(shares, merged[axis], generator)
+        return single
 
     def pack(self) -> dict[str, Any]:
         """Return plain values and arrays from which the model is rebuilt."""
@@ -109,7 +122,28 @@ class EntropyModel:
 
     @classmethod
     def unpack(cls, data: dict[str, Any], sizes: tuple[int, ...]) -> Self:
-        """Rebuild from `pack` for attributes of `sizes` cells; refuse what is none."""
+        """Rebuild a model from what `pack` returned.
+
+        The values may come from a file that anybody wrote, so every part is checked.
+
+        Parameters
+        ----------
+        data : dict
+            The values and arrays.
+        sizes : tuple of int
+            Single cells along each attribute of the domain.
+
+        Returns
+        -------
+        EntropyModel
+            The model.
+
+        Raises
+        ------
+        ReleaseFileError
+            If the parts do not fit the domain or each other, if they hold impossible
+            numbers, or if the model is larger than any that is written.
+        """
         groupings = [Grouping(one) for one in data["labels"]]
         inside = [np.asarray(one, dtype=np.float64) for one in data["inside"]]
         if tuple(one.labels.size for one in groupings) != sizes:
@@ -119,8 +153,8 @@ class EntropyModel:
         ):
             raise ReleaseFileError("shares inside merged cells do not fit the domain")
         scopes = [tuple(int(axis) for axis in one) for one in data["scopes"]]
-        known = range(len(sizes))
-        if any(list(one) != sorted({*one} & {*known}) for one in scopes):
+        attributes = set(range(len(sizes)))
+        if any(list(axes) != sorted({*axes} & attributes) for axes in scopes):
             raise ReleaseFileError("a factor names attributes that are not there")
         counts = [one.count for one in groupings]
         if tree_cells(counts, scopes) > MODEL_CELLS:

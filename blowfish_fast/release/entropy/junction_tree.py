@@ -91,9 +91,22 @@ def cliques_of(sizes: Sequence[int], scopes: Iterable[AxisSet]) -> list[AxisSet]
 
 
 def tree_cells(sizes: Sequence[int], scopes: Iterable[AxisSet]) -> int:
-    """Return the cells of all cliques together."""
+    """Return how many cells all cliques of a junction tree have together.
+
+    Parameters
+    ----------
+    sizes : sequence of int
+        Cells along each attribute.
+    scopes : iterable of tuples of int
+        Sets of attributes that factors will stand on.
+
+    Returns
+    -------
+    int
+        The sum over cliques, which is the memory that the tree takes, in numbers.
+    """
     cliques = cliques_of(sizes, scopes)
-    return sum(math.prod(sizes[axis] for axis in one) for one in cliques)
+    return sum(math.prod(sizes[axis] for axis in clique) for clique in cliques)
 
 
 class JunctionTree:
@@ -160,8 +173,8 @@ class JunctionTree:
                 if wanted.issubset(one)
             ]
             self._homes[scope] = min(holding)[1] if holding else -1
-        found = self._homes[scope]
-        return None if found < 0 else found
+        home = self._homes[scope]
+        return None if home < 0 else home
 
     def _shape(self, clique: AxisSet, scope: Iterable[int]) -> list[int]:
         """Return the shape of a table over `scope` with an axis for all of `clique`."""
@@ -218,8 +231,8 @@ class JunctionTree:
 
     def _down(self, table: FloatArray, clique: int, separator: int) -> FloatArray:
         """Sum the table of a clique down to the separator above another one."""
-        kept = self.separators[separator]
-        return np.asarray(sum_down(table, self.cliques[clique], kept))
+        onto = self.separators[separator]
+        return np.asarray(sum_down(table, self.cliques[clique], onto))
 
     def _wide(self, message: FloatArray, clique: int, separator: int) -> FloatArray:
         """Give a message over a separator the axes of a clique."""
@@ -238,6 +251,11 @@ class JunctionTree:
             What `beliefs` returned.
         axes : tuple of int
             Attributes, by increasing number.
+
+        Returns
+        -------
+        float64 with an axis for each attribute
+            Shares of all records.
         """
         home = self.home(axes)
         if home is not None:
@@ -465,6 +483,7 @@ def draw_columns(
     Returns
     -------
     (records,) int64
+        The column of each record.
     """
     weights = np.where(table.sum(axis=1, keepdims=True) > 0, table, 1.0)
     shares = np.cumsum(weights, axis=1)

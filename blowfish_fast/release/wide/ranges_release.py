@@ -45,6 +45,25 @@ MEMBER = "ranges.json"
 class RangesRelease(Release):
     """Private totals of the buckets of a wide domain, and answers to any range.
 
+    Parameters
+    ----------
+    domain : WideDomain
+        Of one attribute.
+    measurement : Measurement
+        The noisy tree over the buckets.
+    mechanism : str
+        The name of the mechanism that made it.
+    guarantee : Guarantee
+        What is promised.
+    details : mapping
+        Public by-products of the mechanism.
+    version : str
+        The version of the package that made it.
+    units : int
+        Where each person counts once: parts of a person that were measured.
+    identity : str, default ''
+        Drawn with secure noise: the same noise has the same one.
+
     Examples
     --------
     >>> import blowfish_fast as bf

@@ -265,11 +265,39 @@ class SparseRelease(Release):
         self._refuse_queries()
 
     def intervals(self, workload: Any, *_: Any, **__: Any) -> NoReturn:
-        """Refuse: ask `cells`, or `at`."""
+        """Refuse: ask `cells`, or `at`.
+
+        Parameters
+        ----------
+        workload : Workload
+            What was asked; it is not read.
+        *_ : object
+            Whatever else `Release.intervals` takes; it is not read.
+        **__ : object
+            The same by name.
+
+        Raises
+        ------
+        NoEstimateError
+            Always: a range also holds cells that are not in the list.
+        """
         self._refuse_queries()
 
     def where(self, *_: Any, **__: Any) -> NoReturn:
-        """Refuse: ask `cells`, or `at`."""
+        """Refuse: ask `cells`, or `at`.
+
+        Parameters
+        ----------
+        *_ : object
+            Whatever `Release.where` takes; it is not read.
+        **__ : object
+            The same by name.
+
+        Raises
+        ------
+        NoEstimateError
+            Always: a selection also holds cells that are not in the list.
+        """
         self._refuse_queries()
 
     def _refuse_queries(self) -> NoReturn:
