@@ -25,9 +25,11 @@ PACKAGE = ROOT / "blowfish_fast"
 CLEAN = (
     "blowfish_fast/advice",
     "blowfish_fast/apps/interop",
+    "blowfish_fast/audit",
     "blowfish_fast/data",
     "blowfish_fast/kernels",
     "blowfish_fast/measure",
+    "blowfish_fast/mechanisms",
     "blowfish_fast/policies",
     "blowfish_fast/release",
     "blowfish_fast/workloads",

@@ -122,7 +122,13 @@ class Case:
 
 
 class OverCells:
-    """A choice of tables that is asked with counts of all cells of a small domain."""
+    """A choice of tables that is asked with counts of all cells of a small domain.
+
+    Parameters
+    ----------
+    selector : WorstTable
+        It chooses by the counts of tables.
+    """
 
     def __init__(self, selector: WorstTable) -> None:
         self.selector = selector
@@ -130,7 +136,20 @@ class OverCells:
         self.loss_range = selector.loss_range
 
     def select(self, counts: IntArray, **terms: Any) -> int:
-        """Count the tables, and choose among them."""
+        """Count the tables, and choose among them.
+
+        Parameters
+        ----------
+        counts : ndarray of int64, shape (cells,)
+            True counts of all cells.
+        **terms : object
+            Policy, epsilon and source of noise, as `WorstTable.select` takes them.
+
+        Returns
+        -------
+        int
+            The number of the chosen table.
+        """
         return self.selector.select(self.selector.counted.of_cells(counts), **terms)
 
 

@@ -77,11 +77,26 @@ def undeclared_noise(step: Step) -> str:
 
 
 def list_law(counts: IntArray, scales: Scales, threshold: int) -> dict[List, float]:
-    """Return the probability of every list of a few cells, from the definition."""
-    each = [_cell_law(int(count), scales, threshold) for count in counts]
+    """Return the probability of every list of a few cells, from the definition.
+
+    Parameters
+    ----------
+    counts : (cells,) int64
+        True counts.
+    scales : Scales
+        The declared law of the noise; all cells have that of the first.
+    threshold : int
+        T: the least noisy count that is listed.
+
+    Returns
+    -------
+    dict from `List` to float
+        All ``4^cells`` lists; the probabilities add up to 1.
+    """
+    laws = [_cell_law(int(count), scales, threshold) for count in counts]
     return {
-        heights: math.prod(one[at] for one, at in zip(each, heights, strict=True))
-        for heights in itertools.product(range(HEIGHTS + 1), repeat=len(each))
+        heights: math.prod(law[at] for law, at in zip(laws, heights, strict=True))
+        for heights in itertools.product(range(HEIGHTS + 1), repeat=len(laws))
     }
 
 
@@ -125,6 +140,24 @@ def compare_with_law(
 ) -> LawTest:
     """Draw lists of a few cells and hold their frequencies against the law.
 
+    Parameters
+    ----------
+    lister : CellsAbove
+        What draws lists.
+    counts : (cells,) int64
+        True counts of a few cells.
+    scales : Scales
+        The law of the noise that the lister is given.
+    lists : int
+        How many lists are drawn.
+    seed : int or None
+        The seed of the noise, so that a test can be repeated.
+
+    Returns
+    -------
+    LawTest
+        The chance of lying so far from the law, by a chi-square test.
+
     Examples
     --------
     >>> import blowfish_fast as bf
@@ -143,9 +176,9 @@ def compare_with_law(
         heights[listed.keys] = listed.noisy - lister.threshold + 1
         seen[tuple(np.minimum(heights, HEIGHTS).tolist())] += 1
     # Rare lists are counted together, so that the statistic is nearly normal.
-    often = [one for one, chance in law.items() if chance * lists >= 8.0]
-    chances = np.array([law[one] for one in often])
-    counted = np.array([seen[one] for one in often], dtype=np.float64)
+    often = [drawn for drawn, chance in law.items() if chance * lists >= 8.0]
+    chances = np.array([law[drawn] for drawn in often])
+    counted = np.array([seen[drawn] for drawn in often], dtype=np.float64)
     rest = 1.0 - chances.sum()
     if rest * lists >= 1.0:
         chances = np.append(chances, rest)

@@ -71,6 +71,18 @@ def observe(call: Callable[[], Any], times: int) -> list[Reading]:
 
     An exception or a warning is an output too. Only what stops everybody, Ctrl-C and a
     lack of memory, is passed on.
+
+    Parameters
+    ----------
+    call : callable without arguments
+        What is audited, on one side's data.
+    times : int
+        How often it is called.
+
+    Returns
+    -------
+    list of Reading
+        One for each call.
     """
     outcomes = []
     with warnings.catch_warnings(record=True) as told:
@@ -181,9 +193,22 @@ class Readings(NamedTuple):
         )
 
     def numbers(self, form: Hashable, width: int) -> FloatArray:
-        """Return the rows of a form, which may never have been seen."""
-        found = self.rows.get(form)
-        return np.empty((0, width)) if found is None else found
+        """Return the numbers of all outputs of a form, which may not have been seen.
+
+        Parameters
+        ----------
+        form : hashable
+            The form.
+        width : int
+            Numbers in an output of this form, for the empty table.
+
+        Returns
+        -------
+        (outputs, width) float64
+            A row for each output, in the order of the calls.
+        """
+        rows = self.rows.get(form)
+        return np.empty((0, width)) if rows is None else rows
 
 
 class Event(NamedTuple):
@@ -205,7 +230,19 @@ class Event(NamedTuple):
 
 
 def name_events(first: Readings, second: Readings) -> list[Event]:
-    """Return the events that the first draws of both sides suggest."""
+    """Return the events that the first draws of both sides suggest.
+
+    Parameters
+    ----------
+    first, second : Readings
+        Outputs of either side. Fresh draws have to judge the events, since these were
+        chosen for telling the two sides apart.
+
+    Returns
+    -------
+    list of Event
+        Forms first, then what holds of the numbers of the most frequent forms.
+    """
     often: Counter[Hashable] = Counter()
     for table in (first, second):
         often.update({form: len(rows) for form, rows in table.rows.items()})

@@ -77,6 +77,9 @@ class Certifier(Mechanism):
     workload : Workload, or answers
         Whose answers are certified; all coefficients are whole numbers. Answers are
         those of a selection or of groups, ``release.group_by("sex").mean("age")``.
+    epsilon, rho, delta : number
+        The budget that the certificate spends: `epsilon` alone for Laplace noise, `rho`
+        alone for Gaussian noise, or `epsilon` with `delta`; see `Mechanism`.
     fraction, confidence : number
         How many of the answers the claim is about, and how sure it is.
     kind : {"quantile", "curve", "all", "shape"}, optional
@@ -84,17 +87,14 @@ class Certifier(Mechanism):
         is asked. "shape" is about the data that the release was drawn from: stating
         it is your word that these are handed over, and by default it is taken only
         where `snapshot` is the version that the release says.
-    snapshot : str, optional
-        The public label of the version of the data that will be handed over. Data are
-        never compared with those of the release; labels are.
     classes : int
         Most classes into which cells are split by their estimate ("curve"): the claim
         is made of each by itself, so that dense cells are not the few it leaves out.
+    snapshot : str, optional
+        The public label of the version of the data that will be handed over. Data are
+        never compared with those of the release; labels are.
     policy : Policy, optional
         What must stay indistinguishable; None takes the policy of the release.
-    epsilon, rho, delta : number
-        The budget that the certificate spends: `epsilon` alone for Laplace noise, `rho`
-        alone for Gaussian noise, or `epsilon` with `delta`; see `Mechanism`.
 
     Examples
     --------

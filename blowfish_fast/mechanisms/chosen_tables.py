@@ -231,6 +231,11 @@ class ChosenTables(Mechanism):
             A public number of records.
         budget : Budget, optional
             What it would have; by default that of this mechanism.
+
+        Returns
+        -------
+        float
+            A part of all records, which exceeds 1 where noise drowns them.
         """
         errors = self._contingency.at(budget or self.budget).plan()
         sizes = MEAN_SIZES[self.budget.power] * np.sqrt(errors.variances)

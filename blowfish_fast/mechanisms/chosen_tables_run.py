@@ -126,7 +126,15 @@ class MergedAttribute(NamedTuple):
 
 
 class TablesRun:
-    """One release: what was measured so far, and the model of it."""
+    """One release: what was measured so far, and the model of it.
+
+    Parameters
+    ----------
+    plan : ChoicePlan
+        What is public before the release begins.
+    private : Handle
+        The only way to true counts: it measures and selects, and charges for both.
+    """
 
     def __init__(self, plan: ChoicePlan, private: Handle) -> None:
         self.plan = plan
@@ -147,11 +155,11 @@ class TablesRun:
     ) -> list[tuple[IntArray, float]]:
         """Measure a batch; return the noisy cells and the variance of each table."""
         strategy = MergedTables(self.plan.counted, tables, shares)
-        made = self.private.measure(strategy, budget=budget)
-        self.measurements.append(made)
+        measurement = self.private.measure(strategy, budget=budget)
+        self.measurements.append(measurement)
         self.steps.append(step)
-        variances = made.scales.variances[strategy.starts[:-1]].tolist()
-        return list(zip(strategy.split(made.noisy), variances, strict=True))
+        variances = measurement.scales.variances[strategy.starts[:-1]].tolist()
+        return list(zip(strategy.split(measurement.noisy), variances, strict=True))
 
     def _single_cells(self, axes: AxisSet) -> MergedTable:
         return MergedTable(
@@ -167,15 +175,21 @@ class TablesRun:
             Its tables and their rates.
         kind : str
             The name of its plan.
+
+        Returns
+        -------
+        Outcome
+            The measurements, the planned one last, and ``details["plan"]``. There is no
+            estimate of single cells.
         """
         tables = [self._single_cells(one) for one in planned.tables]
         self._measure("plan", tables, planned.shares.tolist(), self.private.remaining)
         # The rows are the same; the release reads them as `Contingency` does.
-        kept = self.measurements[-1]._replace(
+        as_planned = self.measurements[-1]._replace(
             strategy=planned, buckets=Buckets.single_cells(planned.size)
         )
         details = {"plan": kind}
-        return Outcome(np.zeros(0), [*self.measurements[:-1], kept], details)
+        return Outcome(np.zeros(0), [*self.measurements[:-1], as_planned], details)
 
     def buy_total(self) -> None:
         """Learn the number of records: stated, public, or bought."""

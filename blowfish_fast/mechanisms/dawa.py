@@ -131,11 +131,11 @@ class Dawa(Mechanism):
     strategy : {"greedy", "uniform", "geometric", "cells"}
         Weights of the tree: scaled to the workload (with the fan-out of least
         predicted error), equal by level, growing towards the leaves, or no tree.
+    share : number in (0, 1), optional
+        Part of the budget spent on the partition; None for its own default.
     sweeps : bool
         Whether greedy weights for ranges are improved by sweeps that see the whole
         tree; queries that were not declared are safeguarded.
-    share : number in (0, 1), optional
-        Part of the budget spent on the partition; None for its own default.
     floor : number in [0, 1]
         Least weight of a leaf of a "greedy" tree, as for `Hierarchy`.
     fit : {"best", None, "non_negative", "shrink"}

@@ -43,6 +43,19 @@ def smoothed(noisy: FloatArray, variance: float) -> FloatArray:
     """Return the mean of noisy ordered cells, of runs of equal ones and of a kernel.
 
     None of the three is best on all attributes; their mean is close to the best.
+
+    Parameters
+    ----------
+    noisy : (cells,) float64
+        Noisy counts of ordered cells.
+    variance : float
+        The variance of the noise in each of them.
+
+    Returns
+    -------
+    (cells,) float64
+        Smoothed counts. They are `noisy` itself where there are fewer than 9 or more
+        than 512 cells, or no noise. O(cells^2).
     """
     if not FEWEST_SMOOTHED <= noisy.size <= MOST_SMOOTHED or not variance > 0:
         return noisy
@@ -60,9 +73,9 @@ def _equal_runs(noisy: FloatArray, variance: float) -> FloatArray:
         error = squares[end] - squares[:end] - (sums[end] - sums[:end]) ** 2 / lengths
         # What noise alone would leave is no error.
         error = np.maximum(error - (lengths - 1) * variance, 0.0)
-        found = costs[:end] + error + RUN_PRICE * variance
-        begins[end] = int(found.argmin())
-        costs[end] = found[begins[end]]
+        totals = costs[:end] + error + RUN_PRICE * variance
+        begins[end] = int(totals.argmin())
+        costs[end] = totals[begins[end]]
     values, end = np.empty(noisy.size), noisy.size
     while end:
         begin = int(begins[end])
@@ -108,6 +121,11 @@ def likely_cells(
         Number of records, positive.
     regular : int or None
         How many of the first cells are ordered; None for unordered levels.
+
+    Returns
+    -------
+    (cells,) float64
+        Expected records in each cell; the same in all where nothing was measured.
     """
     if not math.isfinite(variance):
         return np.full(noisy.size, total / noisy.size)
@@ -139,6 +157,7 @@ def merged_cells(
     Returns
     -------
     Grouping
+        The merged cell of each cell.
 
     Examples
     --------
@@ -193,6 +212,12 @@ def coarser_levels(shares: FloatArray, ordered: bool) -> tuple[Grouping, ...]:
         Expected records in each merged cell.
     ordered : bool
         As for `merged_cells`.
+
+    Returns
+    -------
+    tuple of Grouping
+        Each groups the merged cells themselves: the first one merges nothing, the next
+        ones leave at most 16, 8, 4 and 2. Levels that merge no further are left out.
     """
     levels = [Grouping.single_cells(shares.size)]
     for most in LEVELS:

@@ -101,7 +101,20 @@ class TableRules:
         return worst / UNIT_WEIGHT
 
     def noise(self, price: float, budget: Budget) -> float:
-        """Return the mean size of the noise in a cell that shares `budget`."""
+        """Return the mean size of the noise in each cell of some tables.
+
+        Parameters
+        ----------
+        price : float
+            What the tables cost together at rate 1: see `price`.
+        budget : Budget
+            What all of them may cost.
+
+        Returns
+        -------
+        float
+            The mean absolute noise, in records; infinite without a budget.
+        """
         amount = float(budget)
         if amount <= 0.0:
             return math.inf
@@ -167,23 +180,38 @@ class TableRules:
 
         The last of T tables is expected to put N / 2T records right, which is what a
         table of a typical number of cells loses to noise.
+
+        Parameters
+        ----------
+        records : float
+            The number N of records: stated, public or noisy.
+        budget : Budget
+            What all chosen tables and their choices may cost together.
+
+        Returns
+        -------
+        int
+            At most 6 for each attribute; 0 where it would be less than 3.
         """
         if not self.pairs:
             return 0
         cells, amount = TYPICAL_CELLS * self._typical_cells, float(budget)
         if self.power == 1:
-            found = math.sqrt(max(records, 0.0) * amount / (cells * self._spread))
+            balanced = math.sqrt(max(records, 0.0) * amount / (cells * self._spread))
         else:
-            known = math.sqrt(2.0 * amount / self._spread)
-            found = (max(records, 0.0) * known / (0.8 * cells)) ** (2.0 / 3.0)
-        if round(found) < FEWEST_TABLES:
+            # The noise of a cell grows with the root of the number of tables, not with
+            # the number, and its mean size is 0.8 standard deviations.
+            precision = math.sqrt(2.0 * amount / self._spread)
+            gained = max(records, 0.0) * precision / (0.8 * cells)
+            balanced = gained ** (2.0 / 3.0)
+        if round(balanced) < FEWEST_TABLES:
             return 0
-        return int(min(round(found), MOST_TABLES_EACH * len(self.singles)))
+        return int(min(round(balanced), MOST_TABLES_EACH * len(self.singles)))
 
     def batches(self, tables: int) -> int:
         """Return in how many batches, of each attribute once, tables are measured."""
-        found = math.ceil(2 * tables / max(len(self.singles), 1))
-        return min(max(found, FEWEST_BATCHES), MOST_BATCHES)
+        needed = math.ceil(2 * tables / max(len(self.singles), 1))
+        return min(max(needed, FEWEST_BATCHES), MOST_BATCHES)
 
 
 def asked_pairs(tables: Sequence[AxisSet]) -> list[AxisSet]:
@@ -198,10 +226,31 @@ def pair_weights(
 
     A pair counts for all asked tables that hold it; the heaviest pair of the workload,
     which is public, counts `unit`.
+
+    Parameters
+    ----------
+    tables : sequence of tuples of int
+        The attributes of each asked table.
+    weights : sequence of float
+        How much each table counts.
+    unit : int
+        The weight of the heaviest pair.
+
+    Returns
+    -------
+    dict from pairs to int
+        From 1 to `unit`.
+
+    Examples
+    --------
+    >>> pair_weights([(0, 1, 2), (0, 1)], [1.0, 1.0], unit=64)
+    {(0, 1): 64, (0, 2): 32, (1, 2): 32}
     """
     sums: dict[AxisSet, float] = {}
     for table, weight in zip(tables, weights, strict=True):
         for pair in combinations(table, 2):
             sums[pair] = sums.get(pair, 0.0) + weight
     heaviest = max(sums.values(), default=1.0)
-    return {pair: max(round(unit * one / heaviest), 1) for pair, one in sums.items()}
+    return {
+        pair: max(round(unit * weight / heaviest), 1) for pair, weight in sums.items()
+    }

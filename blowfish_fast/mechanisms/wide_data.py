@@ -19,7 +19,20 @@ MOST_CELLS = 2**62
 
 
 def read_counts(mechanism: Mechanism, data: Any) -> IntArray | FilledCells:
-    """Read the counts of all cells, or of the filled ones of a wide domain."""
+    """Read the counts of all cells, or of the filled ones of a wide domain.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+        Whose domain it is, and whose policy says how far a person reaches.
+    data : Histogram, SparseHistogram or array-like
+        The true counts.
+
+    Returns
+    -------
+    (cells,) int64, or FilledCells
+        Counts of all cells; the filled cells alone where the domain is wide.
+    """
     if is_wide(mechanism.domain):
         return filled_cells(mechanism, data)
     counts: IntArray = Mechanism._counts(mechanism, data)
