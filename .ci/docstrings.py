@@ -23,6 +23,7 @@ from numpydoc.validate import validate
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "blowfish_fast"
 CLEAN = (
+    "blowfish_fast/accounting",
     "blowfish_fast/advice",
     "blowfish_fast/apps/interop",
     "blowfish_fast/audit",

@@ -137,13 +137,43 @@ def choose_at_most(
     is lost by counting no more than k records of a person is private and not reported;
     `truncation_loss` estimates it, for a charge of its own.
 
-    `cells` is the size of the domain that will be released, never taken from the data;
-    `then` is what the release that follows will cost, stated as the price is: beside
-    ``epsilon=`` in epsilon, beside ``rho=`` in rho, where ``sqrt(pi then)`` takes its
-    place above: noise of either kind is as far off on average. The policy is that of
-    the `ledger`, which is kept under a policy of persons and pays, or is stated. Where
-    no edge leads to "absent", the number of a person's records is no secret: the choice
-    is exact and free, and says so.
+    Where `then` is rho, ``ceil(cells / sqrt(pi then))`` takes the place of that number:
+    noise of either kind is then as far off on average. Where no edge of the policy
+    leads to "absent", the number of a person's records is no secret: the choice is
+    exact and free, and says so.
+
+    Parameters
+    ----------
+    records_per_person : array-like of int
+        How many records each person has; true, and seen by nobody.
+    cells : int
+        The size of the domain that will be released; public, never taken from the data.
+    then : number, str or Fraction
+        What the release that follows will cost: in epsilon beside ``epsilon=``, in rho
+        beside ``rho=``.
+    policy : Policy, optional
+        What is secret. Left out, it is that of the ledger; without either, every
+        person is.
+    ledger : Ledger, optional
+        What pays. It is kept under a policy of persons. Without one nothing is charged.
+    request : str, optional
+        Name of this question in the ledger. Asked again, the stored answer comes back.
+    rng : int or numpy Generator, optional
+        A seed, for experiments; None draws secure noise.
+    epsilon, rho, delta : number, str or Fraction
+        What the choice costs: `epsilon`, or `rho`, or `epsilon` with `delta`.
+
+    Returns
+    -------
+    AtMost
+        The number, as an int that knows its budget and says a sentence.
+
+    Raises
+    ------
+    InputError
+        If the ledger is one of single records.
+    CountsError
+        If `records_per_person` are no whole numbers from 0 on.
 
     Examples
     --------
@@ -265,11 +295,46 @@ def truncation_loss(
 ) -> tuple[LostRecords, ...]:
     """Estimate privately how many records are lost by counting at most k of a person.
 
-    `at_most` is k, or several of them, which share the price. The loss of records up to
-    each person's number `up_to` is estimated: one person with any number of records
-    changes it by at most ``up_to - k``, to which the noise is scaled (Lemma PE7). Both
-    are public, never taken from the data. Policy and ledger are as in `choose_at_most`;
-    so is what is exact and free.
+    The records of a person are numbered, and only those up to number `up_to` are looked
+    at. One person with any number of records then changes the loss by at most
+    ``up_to - k``, to which the noise is scaled (Lemma PE7). What is exact and free for
+    `choose_at_most` is exact and free here.
+
+    Parameters
+    ----------
+    records_per_person : array-like of int
+        How many records each person has; true, and seen by nobody.
+    at_most : int, or list of int
+        The numbers k of records of a person that may be counted; several share the
+        price. They are public, never taken from the data.
+    up_to : int
+        The last record of each person that is looked at, above every k; public.
+    confidence : float
+        How surely each interval holds its number.
+    policy : Policy, optional
+        What is secret. Left out, it is that of the ledger; without either, every
+        person is.
+    ledger : Ledger, optional
+        What pays. It is kept under a policy of persons. Without one nothing is charged.
+    request : str, optional
+        Name of this question in the ledger. Asked again, the stored answer comes back.
+    rng : int or numpy Generator, optional
+        A seed, for experiments; None draws secure noise.
+    epsilon, rho, delta : number, str or Fraction
+        What all numbers cost together: `epsilon`, or `rho`, or `epsilon` with `delta`.
+
+    Returns
+    -------
+    tuple of LostRecords
+        One for each k, in the order of `at_most`.
+
+    Raises
+    ------
+    InputError
+        If some k is below 1 or not below `up_to`, or if the ledger is one of single
+        records or of persons that count once.
+    CountsError
+        If `records_per_person` are no whole numbers from 0 on.
 
     Examples
     --------
@@ -327,14 +392,14 @@ def truncation_loss(
 
 def _records_between(held: IntArray, borders: IntArray) -> IntArray:
     """Count records, numbered for each person by itself, from border to border."""
-    return np.diff([np.minimum(held, one).sum() for one in borders])
+    return np.diff([np.minimum(held, border).sum() for border in borders])
 
 
 def _is_public(policy: Policy | None, ledger: Ledger | None) -> bool:
     """Return whether no policy at hand hides how many records a person has."""
-    stated = [policy, None if ledger is None else ledger.policy]
-    known = [one for one in stated if one is not None]
-    return bool(known) and not any(one.has_bottom for one in known)
+    candidates = [policy, None if ledger is None else ledger.policy]
+    stated = [policy for policy in candidates if policy is not None]
+    return bool(stated) and not any(policy.has_bottom for policy in stated)
 
 
 def _payable(base: Policy, at_most: int, ledger: Ledger | None) -> Policy:

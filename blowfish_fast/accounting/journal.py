@@ -186,7 +186,21 @@ class Journal:
         return 0 if share is None else min(left, share.left)
 
     def check_affordable(self, cost: int, analyst: str | None) -> None:
-        """Refuse what cannot be paid, before anybody looks at data; charges nothing."""
+        """Refuse what cannot be paid, before anybody looks at data; charges nothing.
+
+        Parameters
+        ----------
+        cost : int
+            Units.
+        analyst : str or None
+            Whose allotment pays too. An analyst without an allotment is refused later,
+            when the charge is written.
+
+        Raises
+        ------
+        BudgetError
+            If less than `cost` is left of the budget, or of the analyst's part of it.
+        """
         with self._statement() as connection:
             held = _standing(connection)
             share = None if analyst is None else _allotment(connection, analyst)

@@ -270,14 +270,14 @@ class Ledger(HasBudget):
         Where no edge of the policy moves what is measured, the answer is exact and
         costs nothing; it is logged all the same. Refusals come before the charge; an
         error before the draw says so, and how to go on. Should a draw fail, that is the
-        stored outcome of the charge, `FailedDrawError`. `note` is public data for the
-        log; `progress` is called with "checking", "charged", "drawing" and "stored",
-        and never between the last two.
+        stored outcome of the charge, `FailedDrawError`.
 
         Parameters
         ----------
         mechanism : Mechanism
             Under the ledger's policy, a projection of it, or one with more edges.
+        data : Histogram, SparseHistogram, TableCounts or array-like
+            The true counts, over the mechanism's domain.
         request : str, optional
             Name of this question. Asked again under it, the stored answer comes back,
             whatever the data is by then; an attempt that broke off is finished under
@@ -286,6 +286,11 @@ class Ledger(HasBudget):
             A seed, for experiments: refused by a ledger on disk.
         analyst : str, optional
             Whose allotment pays, beside the budget; see `allot`.
+        note : mapping, optional
+            Public plain values, which the log keeps beside the charge.
+        progress : callable, optional
+            It is called with "checking", "charged", "drawing" and "stored", in this
+            order. Nobody is told anything between the last two.
         vouched : bool
             Your word that every part of the question that was defined outside
             ``blowfish_fast`` keeps what it promises: mechanism, policy, workload,
@@ -293,6 +298,20 @@ class Ledger(HasBudget):
         snapshot : str, optional
             A public label of the version of the data, by default the time, which the
             log keeps and the answer says: ``details["as_of"]``.
+
+        Returns
+        -------
+        Release
+            The answer, which the ledger has stored.
+
+        Raises
+        ------
+        BudgetError
+            If the price is more than what is left.
+        PolicyError
+            If the mechanism promises less than the ledger's policy asks for.
+        FailedDrawError
+            If the noise could not be drawn. The charge stands.
         """
         check_mechanism(mechanism)
         check_vouched([mechanism], vouched=vouched, data=data)
@@ -418,6 +437,29 @@ class Ledger(HasBudget):
         scoped : bool
             Your promise that each count constraint of the policy counts people of one
             part only. Only with ``by="ids"``.
+        request : str, optional
+            Name of this question, as for `release`; it names all parts together.
+        rng : int or numpy Generator, optional
+            A seed, for experiments: refused by a ledger on disk.
+        progress : callable, optional
+            As for `release`.
+        vouched : bool
+            As for `release`, for every part.
+
+        Returns
+        -------
+        list of Release
+            One for each part, in their order.
+
+        Raises
+        ------
+        InputError
+            If a part does not have the form that `by` asks for.
+        BudgetError
+            If the price is more than what is left.
+        PolicyError
+            If a mechanism promises too little, or a neighbouring database may change
+            two of the parts.
         """
         as_choice(by, "by", ("ids", "regions"))
         columns = 2 if by == "ids" else 3

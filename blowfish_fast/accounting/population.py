@@ -255,6 +255,8 @@ class Population:
 
         Parameters
         ----------
+        table : str, or sequence of str
+            The name of the table, or those of the tables that were joined.
         mechanism : Mechanism
             Under the policy of the table, or one that implies it. Over a join it must
             join any two cells, as `Full` does where something may move, and every cell
@@ -265,6 +267,32 @@ class Population:
         on : sequence of str
             For an inner join: the columns it was made on, the person's among them.
             Others are no attributes that may move.
+        request : str, optional
+            Name of this question. Asked again under it, the stored answer comes back.
+        rng : int or numpy Generator, optional
+            A seed, for experiments: refused by a ledger on disk.
+        snapshot : str, optional
+            A public label of the version of the data; see `Ledger.release`.
+        vouched : bool
+            Your word for parts of the question from outside the package; see
+            `Ledger.release`.
+        analyst : str, optional
+            Whose allotment pays, beside the budget.
+        note : mapping, optional
+            Public plain values, which the log keeps beside the names of the tables.
+
+        Returns
+        -------
+        Release
+            The answer, which the ledger has stored.
+
+        Raises
+        ------
+        PolicyError
+            If the data do not say whose records they hold, if the mechanism promises
+            too little, or if a join lets one person's change reach others.
+        BudgetError
+            If the price is more than what is left.
         """
         names = [table] if isinstance(table, str) else list(table)
         read = [self._table(one) for one in names]

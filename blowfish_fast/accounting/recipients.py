@@ -32,6 +32,18 @@ ONCE = bytes(12)
 def commitment_of(key: bytes, request: str) -> str:
     """Return the hash that commits to the key of a draw for a request: Lemma OP1.
 
+    Parameters
+    ----------
+    key : bytes of length 32
+        The key that the noise is drawn from.
+    request : str
+        The name of the request. It is hashed too, so that no key opens another draw.
+
+    Returns
+    -------
+    str
+        SHA-256 in hexadecimal digits.
+
     Examples
     --------
     >>> commitment_of(bytes(32), "March") == commitment_of(bytes(32), "April")
@@ -138,7 +150,20 @@ class Recipient:
         self.file = file
 
     def seal(self, secret: DrawSecret, request: str) -> None:
-        """Append the key of a draw to the recipient's file; it is on disk then."""
+        """Append the key of a draw to the recipient's file; it is on disk then.
+
+        Parameters
+        ----------
+        secret : DrawSecret
+            The key, and the hash that commits to it.
+        request : str
+            The name of the request, which is sealed together with the key.
+
+        Raises
+        ------
+        LedgerError
+            If the file could not take the whole line.
+        """
         from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
         from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
 

@@ -103,6 +103,7 @@ class EpochBlocks:
         Returns
         -------
         float64 (epochs,)
+            The variance after the first epoch, after the second, and so on.
         """
         # Half of epsilon errs four times as much, half of rho twice.
         half = NOISE[power] * 2 ** (3 - power)

@@ -69,6 +69,7 @@ def read_epoch(every: str, name: str) -> Epoch:
     Returns
     -------
     Epoch
+        With its first day, and that of the next epoch.
 
     Raises
     ------
@@ -89,7 +90,25 @@ def read_epoch(every: str, name: str) -> Epoch:
 
 
 def epoch_at(every: str, day: date) -> Epoch:
-    """Return the epoch that a day lies in."""
+    """Return the epoch that a day lies in.
+
+    Parameters
+    ----------
+    every : {"day", "week", "month", "quarter", "year"}
+        The length of the epochs.
+    day : datetime.date
+        The day.
+
+    Returns
+    -------
+    Epoch
+        The epoch.
+
+    Examples
+    --------
+    >>> epoch_at("week", date(2027, 1, 1)).name
+    '2026-W53'
+    """
     if every == "day":
         return read_epoch(every, day.isoformat())
     if every == "week":
@@ -104,7 +123,20 @@ def epoch_at(every: str, day: date) -> Epoch:
 
 
 def epoch_of_number(every: str, number: int) -> Epoch:
-    """Return the epoch of a `number`; the inverse of ``Epoch.number``."""
+    """Return the epoch of a `number`; the inverse of ``Epoch.number``.
+
+    Parameters
+    ----------
+    every : {"day", "week", "month", "quarter", "year"}
+        The length of the epochs.
+    number : int
+        One more for each epoch.
+
+    Returns
+    -------
+    Epoch
+        The epoch.
+    """
     if every == "day":
         return epoch_at(every, date.fromordinal(number))
     if every == "week":

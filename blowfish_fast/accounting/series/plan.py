@@ -82,6 +82,7 @@ def read_wanted(wanted: Any) -> dict[str, float]:
     Returns
     -------
     dict from str to float
+        The importance of each question.
 
     Raises
     ------
@@ -123,7 +124,27 @@ def window_of(name: Any) -> int | None:
 def planned_weights(
     weights: Weights, epochs: int, power: int, names: Any, epochs_at_most: int
 ) -> Planned:
-    """Return the variances of weights, for everything that is asked."""
+    """Return the variances of weights, for everything that is asked.
+
+    Parameters
+    ----------
+    weights : Weights
+        How much records of each age count in a release.
+    epochs : int
+        How many epochs there are.
+    power : {1, 2}
+        The budget is epsilon = 1, or rho = 1.
+    names : iterable of str
+        What is asked: "epoch", "last N" or "total".
+    epochs_at_most : int
+        In how many epochs the protected person has records.
+
+    Returns
+    -------
+    Planned
+        The weights, and the variance of one cell after each epoch, by name. That of
+        the running total is always there.
+    """
     curves = {
         name: weights.variances(
             epochs, power, last=window_of(name), epochs_at_most=epochs_at_most
@@ -134,7 +155,24 @@ def planned_weights(
 
 
 def planned_blocks(blocks: EpochBlocks, epochs: int, power: int, names: Any) -> Planned:
-    """Return the variances of two levels, for everything that is asked."""
+    """Return the variances of two levels, for everything that is asked.
+
+    Parameters
+    ----------
+    blocks : EpochBlocks
+        How many epochs are released together as a block.
+    epochs : int
+        How many epochs there are.
+    power : {1, 2}
+        The budget is epsilon = 1, or rho = 1.
+    names : iterable of str
+        What is asked: "epoch", "last N" or "total".
+
+    Returns
+    -------
+    Planned
+        The blocks, and the variance of one cell after each epoch, by name.
+    """
     curves = {
         name: blocks.variances(epochs, power, window_of(name))
         for name in dict.fromkeys([*names, "total"])
@@ -145,7 +183,24 @@ def planned_blocks(blocks: EpochBlocks, epochs: int, power: int, names: Any) -> 
 def least_weights(
     epochs: int, wanted: Mapping[str, float], band: int, epochs_at_most: int
 ) -> Planned:
-    """Return the weights of least summed variance among the known exponents, in rho."""
+    """Return the weights of least summed variance among the known exponents, in rho.
+
+    Parameters
+    ----------
+    epochs : int
+        How many epochs there are.
+    wanted : mapping from str to float
+        How much each question matters: see `read_wanted`.
+    band : int
+        After how many epochs records count no more.
+    epochs_at_most : int
+        In how many epochs the protected person has records.
+
+    Returns
+    -------
+    Planned
+        The best weights, and their variances at rho = 1.
+    """
     plans = [
         planned_weights(
             Weights.falling(exponent, band), epochs, 2, wanted, epochs_at_most
@@ -158,7 +213,23 @@ def least_weights(
 def least_blocks(
     epochs: int, wanted: Mapping[str, float], epochs_at_most: int
 ) -> Planned:
-    """Return single epochs or the two levels of least summed variance, in epsilon."""
+    """Return single epochs or the two levels of least summed variance, in epsilon.
+
+    Parameters
+    ----------
+    epochs : int
+        How many epochs there are.
+    wanted : mapping from str to float
+        How much each question matters: see `read_wanted`.
+    epochs_at_most : int
+        In how many epochs the protected person has records. Blocks are planned only
+        where it is 1.
+
+    Returns
+    -------
+    Planned
+        The better of both, and its variances at epsilon = 1.
+    """
     single = planned_weights(Weights((1,)), epochs, 1, wanted, epochs_at_most)
     size, _ = best_block(epochs)
     if size == 1 or epochs_at_most > 1:
@@ -170,7 +241,23 @@ def least_blocks(
 
 
 def scaled(curves: Mapping[str, FloatArray], amount: Fraction, power: int) -> Any:
-    """Return mean and last variances at a budget of `amount`, by name."""
+    """Return mean and last variances at a budget of `amount`, by name.
+
+    Parameters
+    ----------
+    curves : mapping from str to float64 (epochs,)
+        Variances after each epoch at a budget of 1.
+    amount : Fraction
+        The budget; without any the variances are infinite.
+    power : {1, 2}
+        The budget is epsilon, whose square divides a variance, or rho, which divides
+        it.
+
+    Returns
+    -------
+    pair of mappings from str to float
+        The mean over all epochs, and the value after the last one.
+    """
     factor = float(amount) ** (power - 3) if amount else np.inf
     means = {name: float(curve.mean() * factor) for name, curve in curves.items()}
     last = {name: float(curve[-1] * factor) for name, curve in curves.items()}

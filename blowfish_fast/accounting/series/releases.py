@@ -413,7 +413,20 @@ class Series:
         return min([*numbers, when.number])
 
     def request(self, epoch: str, request: str | None = None) -> str:
-        """Return the name under which the ledger keeps the answer about an epoch."""
+        """Return the name under which the ledger keeps the answer about an epoch.
+
+        Parameters
+        ----------
+        epoch : str
+            Such as "2026-W46".
+        request : str, optional
+            The name of a further question about the same epoch.
+
+        Returns
+        -------
+        str
+            The name of the series, the epoch and the request, with slashes between.
+        """
         return "/".join([self.name, epoch, *([] if request is None else [request])])
 
     def preview(self, epoch: str, mechanism: Mechanism) -> Preview:
@@ -610,6 +623,14 @@ class Series:
         Returns
         -------
         SeriesRelease
+            With answers, standard errors and intervals for any workload.
+
+        Raises
+        ------
+        InputError
+            If fewer epochs were released up to then.
+        LedgerError
+            If an epoch that is needed was not released.
         """
         names = self._names_upto(upto)
         number = as_whole(last, "last", 1)
@@ -631,6 +652,12 @@ class Series:
         Returns
         -------
         SeriesRelease
+            With answers, standard errors and intervals for any workload.
+
+        Raises
+        ------
+        LedgerError
+            If the epoch was not released.
         """
         names = self._names_upto(name)
         if names[-1] != name:

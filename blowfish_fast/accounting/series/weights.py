@@ -223,7 +223,20 @@ class Weights:
         return np.cumsum(self.epoch_shares(epochs))
 
     def window_shares(self, epochs: int, last: int) -> FloatArray:
-        """Return the shares of the `last` epochs together, newest release first."""
+        """Return the shares of the `last` epochs together, newest release first.
+
+        Parameters
+        ----------
+        epochs : int
+            How many releases there are.
+        last : int
+            How many of the newest epochs are added up.
+
+        Returns
+        -------
+        float64 (epochs,)
+            What each release is multiplied by.
+        """
         shares = self.total_shares(epochs)
         earlier = np.zeros(epochs)
         if last < epochs:
@@ -256,6 +269,7 @@ class Weights:
         Returns
         -------
         float64 (epochs,)
+            The variance after the first release, after the second, and so on.
         """
         price = self.price(power, epochs_at_most)
         unit = NOISE[power] * float(price) ** (3 - power)
@@ -278,6 +292,8 @@ class Weights:
         Returns
         -------
         int64 array of that shape
+            Counts of the newest epoch times the first weight, of the one before times
+            the second, and so on.
         """
         recent = list(histories)[-self.band :]
         total = np.zeros(np.shape(recent[-1]), dtype=np.int64)
