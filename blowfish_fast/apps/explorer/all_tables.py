@@ -15,7 +15,9 @@ from blowfish_fast.workloads import Tables
 from .catalog import TableSpec
 
 MOST_TABLES = 2_000
+"""Tables that are predicted in one call: a page shows no more."""
 MOST_WAYS = 3
+"""Columns of the widest table."""
 
 
 def predict_tables(
@@ -28,25 +30,53 @@ def predict_tables(
 ) -> dict[str, Any]:
     """Return the predicted error of every table of up to so many of the columns.
 
-    Free, and from public values alone: no record is read. `columns` are by default all
-    attributes. With a public or guessed number of `records` mean counts of cells stand
-    beside the errors; a table whose error exceeds its mean count is of use in larger
-    groups only.
+    It is free, and it uses public values alone: no record is read.
+
+    Parameters
+    ----------
+    table : TableSpec
+        The described table, with its policies.
+    budget : dict
+        The budget of all tables together, by the words of a mechanism: epsilon,
+        rho, delta.
+    columns : list of str, optional
+        The attributes whose tables are predicted; by default all of them.
+    ways : int
+        Columns of the widest table; at most 3 are taken.
+    records : int, optional
+        The number of records, public or guessed. With it, mean counts of cells
+        stand beside the errors. A table whose error exceeds its mean count is of
+        use in larger groups only.
+
+    Returns
+    -------
+    dict
+        The columns, the budget, how many tables are measured, how many are useful
+        (None without a number of records), and under "tables" the columns, cells,
+        standard error per cell and mean count of each.
+
+    Raises
+    ------
+    InputError
+        If a column is named twice, or there are more than 2,000 tables.
 
     Examples
     --------
     >>> sides = [{"name": name, "levels": [1, 2, 3]} for name in ("a", "b", "c")]
     >>> table = TableSpec(name="survey", attributes=sides)
-    >>> found = predict_tables(table, {"epsilon": 1}, records=9000)
-    >>> len(found["tables"]), found["useful"], found["tables"][-1]["columns"]
-    (6, 6, ['b', 'c'])
+    >>> prediction = predict_tables(table, {"epsilon": 1}, records=9000)
+    >>> len(prediction["tables"]), prediction["useful"]
+    (6, 6)
+    >>> prediction["tables"][-1]["columns"]
+    ['b', 'c']
     """
-    names = [one.name for one in table.attributes] if columns is None else columns
-    known = [table.attribute(one).name for one in names]
-    if len(set(known)) != len(known) or not known:
+    every = [attribute.name for attribute in table.attributes]
+    names = every if columns is None else columns
+    chosen = [table.attribute(name).name for name in names]
+    if len(set(chosen)) != len(chosen) or not chosen:
         raise InputError(f"name each column once, at least one; received {names}")
-    sizes = range(1, min(ways, MOST_WAYS, len(known)) + 1)
-    sets = list(chain.from_iterable(combinations(known, size) for size in sizes))
+    sizes = range(1, min(ways, MOST_WAYS, len(chosen)) + 1)
+    sets = list(chain.from_iterable(combinations(chosen, size) for size in sizes))
     if len(sets) > MOST_TABLES:
         raise InputError(
             f"at most {MOST_TABLES:,} tables are predicted at a time; received "
@@ -54,17 +84,27 @@ def predict_tables(
         )
     mechanism = Contingency(table.policy(), Tables(table.domain(), sets), **budget)
     errors = mechanism.plan(records)
-    found = np.sqrt(errors.variances).tolist()
+    standard_errors = np.sqrt(errors.variances).tolist()
     cells = errors.cells.tolist()
-    counts = [None if records is None else records / one for one in cells]
-    useful = [m is not None and e < m for e, m in zip(found, counts, strict=True)]
+    counts = [None if records is None else records / size for size in cells]
+    useful = [
+        count is not None and error < count
+        for error, count in zip(standard_errors, counts, strict=True)
+    ]
     return {
-        "columns": known,
+        "columns": chosen,
         "budget": errors.budget,
         "measured": len(errors.measured),
         "useful": None if records is None else sum(useful),
         "tables": [
-            {"columns": list(one), "cells": size, "error": error, "mean_count": count}
-            for one, size, error, count in zip(sets, cells, found, counts, strict=True)
+            {
+                "columns": list(subset),
+                "cells": size,
+                "error": error,
+                "mean_count": count,
+            }
+            for subset, size, error, count in zip(
+                sets, cells, standard_errors, counts, strict=True
+            )
         ],
     }

@@ -68,7 +68,14 @@ class Answer(HasBudget):
     remarks: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain data, for JSON."""
+        """Return plain data, for JSON.
+
+        Returns
+        -------
+        dict
+            The fields, with arrays as lists, and the budget under the name of its
+            currency.
+        """
         plain = dict(vars(self))
         budget = plain.pop("budget")
         plain["values"] = self.values.tolist()
@@ -85,15 +92,35 @@ def answer_from(
     *,
     replayed: bool = False,
 ) -> Answer:
-    """Read the answer to a question off a release, for which a charge was `paid`."""
+    """Read the answer to a question off a release.
+
+    Parameters
+    ----------
+    plan : Plan
+        How the question was planned: its bins, policy, queries and price.
+    release : Release
+        What the plan's mechanism published.
+    request : str
+        The name under which the answer is stored.
+    paid : Entry, optional
+        The charge in the ledger. Without one the budget is the planned one, and no
+        time is known.
+    replayed : bool
+        Whether the release was stored before this request.
+
+    Returns
+    -------
+    Answer
+        Numbers in the question's shape, with intervals, promise and remarks.
+    """
     layout, workload, exact = plan.layout, plan.workload, plan.free
     stated = Budget(plan.cost, plan.mechanism.budget.power)
     budget = stated if paid is None else paid.budget
     question, shape, cost = layout.question, layout.asked_shape, layout.question.cost
     confidence = 1.0 - cost.beta if isinstance(cost, Accuracy) else CONFIDENCE
     values, intervals = _numbers(release, workload, confidence)
-    known = exact or intervals is None
-    kind: Scope = "truth" if known else release.interval_kind(workload)
+    certain = exact or intervals is None
+    kind: Scope = "truth" if certain else release.interval_kind(workload)
     if exact:
         values = np.rint(values)
         intervals = np.stack([values, values], axis=-1)

@@ -35,6 +35,7 @@ from .wording import plain_errors
 MOST_CELLS = 2**20
 """Cells of one attribute."""
 MOST_ATTRIBUTES = 64
+"""Attributes of one table."""
 UNITS = {None: "", "D": "days", "h": "hours", "m": "minutes", "s": "seconds"}
 """What a step of an attribute's edges is called: none for numbers."""
 Name = Annotated[str, Field(min_length=1, max_length=128)]
@@ -42,7 +43,7 @@ Joined = Literal["all", "end", "apart"]
 
 
 class ExtraCells(NamedTuple):
-    """What a choice of the curator promises, and what it costs."""
+    """What a choice of the curator about missing values promises, and what it costs."""
 
     promise: str
     cost: str
@@ -50,7 +51,19 @@ class ExtraCells(NamedTuple):
     """The promise where it is another sentence in rho."""
 
     def promised(self, budget: Spent) -> str:
-        """Return the promise in the currency of a budget."""
+        """Return the promise in the currency of a budget.
+
+        Parameters
+        ----------
+        budget : Budget
+            What is spent; its power says whether it is counted in epsilon or in
+            rho.
+
+        Returns
+        -------
+        str
+            A sentence.
+        """
         if budget.power == 2 and self.promise_in_rho is not None:
             return self.promise_in_rho
         return self.promise
@@ -94,7 +107,19 @@ class EqualCells(Model):
     width: float = Field(gt=0)
 
     def edges(self) -> list[float]:
-        """Return the edges, computed as the database computes them."""
+        """Return the edges, computed as the database computes them.
+
+        Returns
+        -------
+        list of float
+            The numbers start, start + width, and so on, up to stop.
+
+        Raises
+        ------
+        ValueError
+            If the width does not divide the stretch, or there are more than 2^20
+            cells.
+        """
         parts = (self.stop - self.start) / self.width
         if not abs(parts) <= MOST_CELLS + 0.5:
             raise ValueError(f"an attribute has at most 2^20 cells, not {parts:g}")
@@ -147,12 +172,14 @@ class AttributeSpec(Model):
     @model_validator(mode="after")
     def _exactly_one_domain(self) -> Self:
         stated = [self.cells, self.edges, self.dates, self.levels]
-        if sum(one is not None for one in stated) != 1:
+        if sum(form is not None for form in stated) != 1:
             raise ValueError(
                 f"state the domain of {self.name!r} by exactly one of cells, edges, "
                 "dates or levels"
             )
-        if any(getattr(one, "tzinfo", None) is not None for one in self.dates or ()):
+        if any(
+            getattr(moment, "tzinfo", None) is not None for moment in self.dates or ()
+        ):
             raise ValueError(f"dates of {self.name!r} are stated without a time zone")
         if self.levels is not None and self.outside == "clamp":
             raise ValueError(f"{self.name!r} has levels: values outside need a cell")
@@ -222,7 +249,24 @@ class PolicySpec(Model):
         return self
 
     def over(self, attribute: AttributeSpec) -> Policy:
-        """Return the policy over all cells of an attribute, extra ones included."""
+        """Return the policy over all cells of an attribute, extra ones included.
+
+        Parameters
+        ----------
+        attribute : AttributeSpec
+            The attribute that the policy is stated for.
+
+        Returns
+        -------
+        Policy
+            The policy over its domain.
+
+        Raises
+        ------
+        PolicyError
+            If the kind needs an order that a category lacks, or the blocks do not
+            cover it.
+        """
         domain = attribute.domain()
         (axis,) = domain.attributes
         if axis.levels is not None and self.kind in ("line", "threshold"):
@@ -242,7 +286,18 @@ class PolicySpec(Model):
         return join_extra_cells(inner, domain)
 
     def words(self, attribute: AttributeSpec) -> str:
-        """Say in the attribute's own units which two values cannot be told apart."""
+        """Say in the attribute's own units which two values cannot be told apart.
+
+        Parameters
+        ----------
+        attribute : AttributeSpec
+            The attribute that the policy is stated for.
+
+        Returns
+        -------
+        str
+            The end of a sentence, such as "values that differ by at most 5 years".
+        """
         (axis,) = attribute.domain().attributes
         if self.kind in ("full", "blocks"):
             near = "any two values" if self.kind == "full" else "values of one block"
@@ -259,7 +314,7 @@ class PolicySpec(Model):
                 unit = UNITS[axis.unit] or attribute.unit or ""
                 size = f"{reach * widths.pop():g} {unit}".strip()
                 near = f"values that differ by at most {size}"
-        what = " or ".join(one.strip("()") for one in axis.extras)
+        what = " or ".join(extra.strip("()") for extra in axis.extras)
         if not what or attribute.extras_joined == "apart":
             public = ["which block"] if self.kind == "blocks" else []
             public += [f"which are {what}"] if what else []
@@ -307,8 +362,10 @@ def _with_cells_apart(inner: Policy, domain: Domain) -> Policy:
         assert reach is not None
         return Band(domain, np.concatenate([reach.far, extras]))
     labels = inner.components().labels
-    known = np.zeros(inner.domain.size, np.int64) if labels is None else labels
-    return Blocks(domain, np.concatenate([known, known.max() + 1 + extras]))
+    inner_labels = np.zeros(inner.domain.size, np.int64) if labels is None else labels
+    return Blocks(
+        domain, np.concatenate([inner_labels, inner_labels.max() + 1 + extras])
+    )
 
 
 class TableSpec(Model):
@@ -361,14 +418,14 @@ class TableSpec(Model):
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
-        names = [one.name for one in self.attributes]
+        names = [attribute.name for attribute in self.attributes]
         if len(set(names)) != len(names):
             raise ValueError(f"attribute names must differ; received {names}")
         unknown = sorted(set(self.policies) - set(names))
         if unknown:
             raise ValueError(f"policies name unknown attributes: {unknown}")
-        columns = [one.source for one in self.attributes]
-        twice = sorted({one for one in columns if columns.count(one) > 1})
+        columns = [attribute.source for attribute in self.attributes]
+        twice = sorted({column for column in columns if columns.count(column) > 1})
         if self.policies and twice:
             raise ValueError(
                 f"two attributes read the column {twice[0]!r}, so a value that moves "
@@ -395,21 +452,40 @@ class TableSpec(Model):
         return self
 
     def attribute(self, name: str) -> AttributeSpec:
-        """Return an attribute by name."""
-        for one in self.attributes:
-            if one.name == name:
-                return one
-        known = [one.name for one in self.attributes]
-        raise CatalogError(f"{self.name!r} has no attribute {name!r}; it has {known}")
+        """Return an attribute by name.
+
+        Parameters
+        ----------
+        name : str
+            The name of the attribute, which need not be that of its column.
+
+        Returns
+        -------
+        AttributeSpec
+            Its description.
+
+        Raises
+        ------
+        CatalogError
+            If there is none of that name.
+        """
+        for attribute in self.attributes:
+            if attribute.name == name:
+                return attribute
+        names = [attribute.name for attribute in self.attributes]
+        raise CatalogError(f"{self.name!r} has no attribute {name!r}; it has {names}")
 
     def domain(self) -> WideDomain:
         """Return the product of all attributes; its cells are never listed."""
-        return WideDomain.product(*(one.domain() for one in self.attributes))
+        return WideDomain.product(
+            *(attribute.domain() for attribute in self.attributes)
+        )
 
     def policy(self) -> TablePolicy | PerPerson:
         """Return what must stay indistinguishable, for a record or a person."""
         stated = {
-            name: one.over(self.attribute(name)) for name, one in self.policies.items()
+            name: policy.over(self.attribute(name))
+            for name, policy in self.policies.items()
         }
         table = TablePolicy(self.domain(), stated or None, self.presence)
         if self.person is None:
@@ -417,12 +493,26 @@ class TableSpec(Model):
         return PerPerson(table, self.at_most, person=self.person)
 
     def promise(self, budget: Spent | None = None) -> str:
-        """Say what stays indistinguishable, in the units of the attributes."""
+        """Say what stays indistinguishable, in the units of the attributes.
+
+        Parameters
+        ----------
+        budget : Budget, optional
+            Chooses the currency of the sentence; epsilon by default.
+
+        Returns
+        -------
+        str
+            The policy's sentence, in which each stated policy speaks in its
+            attribute's units.
+        """
         told = self.policy().describe(budget)
-        for name, one in self.policies.items():
+        for name, policy in self.policies.items():
             spec = self.attribute(name)
-            moves = one.over(spec).describe_secrets(budget)
-            told = told.replace(f"in {name}, {moves}", f"in {name}, {one.words(spec)}")
+            moves = policy.over(spec).describe_secrets(budget)
+            told = told.replace(
+                f"in {name}, {moves}", f"in {name}, {policy.words(spec)}"
+            )
         return told
 
     def versions(self) -> str:
@@ -438,14 +528,45 @@ class TableSpec(Model):
         )
 
     def bounded(self, counts: Any, domain: Domain) -> Any:
-        """Return counts in the shape of a domain, with what is known of persons."""
+        """Return counts in the shape of a domain, with the bound on a person's records.
+
+        Parameters
+        ----------
+        counts : ndarray of int64
+            The count of every cell in C order.
+        domain : Domain
+            The domain of the question's bins.
+
+        Returns
+        -------
+        ndarray or Histogram
+            The counts, reshaped; a histogram that states `person` and `at_most`
+            where the table is about persons.
+        """
         counts = counts.reshape(domain.shape)
         if self.person is None:
             return counts
         return Histogram(domain, counts, at_most=self.at_most, person=self.person)
 
     def with_policies(self, policies: Mapping[str, Any]) -> TableSpec:
-        """Return the same table under other policies."""
+        """Return the same table under other policies.
+
+        Parameters
+        ----------
+        policies : mapping
+            Policies by attribute, as `PolicySpec` or as plain data; they replace
+            all others.
+
+        Returns
+        -------
+        TableSpec
+            A new description; this one does not change.
+
+        Raises
+        ------
+        PolicyError
+            If a policy does not fit its attribute.
+        """
         stated = {**dict(self), "policies": dict(policies)}
         try:
             return TableSpec(**stated)
@@ -458,7 +579,23 @@ class TableSpec(Model):
 
 
 def as_table(table: Any) -> TableSpec:
-    """Read the description of a table from plain data."""
+    """Read the description of a table from plain data.
+
+    Parameters
+    ----------
+    table : TableSpec or mapping
+        A description, or plain data with the fields of `TableSpec`.
+
+    Returns
+    -------
+    TableSpec
+        The checked description.
+
+    Raises
+    ------
+    CatalogError
+        If a field is wrong; the message names each.
+    """
     if isinstance(table, TableSpec):
         return table
     try:

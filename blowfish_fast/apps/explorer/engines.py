@@ -53,6 +53,14 @@ Result = TypeVar("Result")
 class Database:
     """A database that counts and is only ever read; see `Database.connect`.
 
+    Parameters
+    ----------
+    backend : Source or ibis backend
+        A place that is opened when it is first needed, or a connection that is open
+        already.
+    name : str
+        What messages call an open connection; a `Source` brings its own name.
+
     Examples
     --------
     >>> import ibis
@@ -61,8 +69,8 @@ class Database:
     """
 
     def __init__(self, backend: Any, name: str = "the database") -> None:
-        known = isinstance(backend, Source)
-        self._source = backend if known else Source(name, lambda: backend)
+        is_source = isinstance(backend, Source)
+        self._source = backend if is_source else Source(name, lambda: backend)
         self.name = self._source.name
         self._idle: list[Any] = []
         self._turns = threading.BoundedSemaphore(self._source.side_by_side)
@@ -75,6 +83,22 @@ class Database:
         """Return a database at an address (see ``sources``) or of an ibis backend.
 
         A database that is away is refused when it is asked.
+
+        Parameters
+        ----------
+        source : Database, str, Path or ibis backend
+            A database is returned as it is.
+
+        Returns
+        -------
+        Database
+            It is opened when it is first asked.
+
+        Raises
+        ------
+        EngineError
+            If the address can never be opened: there is no such file, or it names
+            no database.
         """
         if isinstance(source, Database):
             return source
@@ -103,15 +127,38 @@ class Database:
         return self._use("its tables could not be listed", listed)
 
     def columns(self, table: str) -> dict[str, str]:
-        """Return the columns of a table and their types, in words."""
+        """Return the columns of a table and their types, in words.
+
+        Parameters
+        ----------
+        table : str
+            A name that `tables` lists.
+
+        Returns
+        -------
+        dict
+            The type of each column in ibis's words, by the column's name.
+        """
         schema = self.schema(table)
         return {name: str(kind) for name, kind in schema.items()}
 
     def check(self, table: TableSpec) -> None:
-        """Refuse columns that are not as the catalog says, by the schema alone."""
+        """Refuse columns that are not as the catalog says, by the schema alone.
+
+        Parameters
+        ----------
+        table : TableSpec
+            The description that is held against the columns.
+
+        Raises
+        ------
+        CatalogError
+            If a column is missing, has another type, or may hold NULL against the
+            description.
+        """
         schema = self.schema(table.source or table.name)
         keys = [key for key in (table.person, table.record) if key is not None]
-        for column in (*keys, *(one.source for one in table.attributes)):
+        for column in (*keys, *(attribute.source for attribute in table.attributes)):
             if column not in schema.names:
                 raise CatalogError(
                     f"{table.name!r} has no column {column!r}; its columns are "
@@ -123,41 +170,66 @@ class Database:
                     f"{key!r} must be a column of whole numbers or text to tell "
                     f"persons or records apart; it is {schema[key]}"
                 )
-        for one in table.attributes:
-            kind = schema[one.source]
-            problem = type_problem(one.domain().attributes[0], kind)
-            if problem is None and one.kind == "date" and self.name == "SQLite":
-                problem = f"SQLite keeps dates as text: {one.name!r} needs levels"
+        for attribute in table.attributes:
+            kind = schema[attribute.source]
+            problem = type_problem(attribute.domain().attributes[0], kind)
+            if problem is None and attribute.kind == "date" and self.name == "SQLite":
+                problem = f"SQLite keeps dates as text: {attribute.name!r} needs levels"
             if problem is not None:
                 raise CatalogError(problem)
-            if one.missing == "none" and self._may_hold_null(table, one, kind):
+            if attribute.missing == "none" and self._may_hold_null(
+                table, attribute, kind
+            ):
                 raise CatalogError(
-                    f"the column of {one.name!r} may hold NULL by its schema; state "
-                    'missing="cell", or declare the column NOT NULL'
+                    f"the column of {attribute.name!r} may hold NULL by its schema; "
+                    'state missing="cell", or declare the column NOT NULL'
                 )
 
     def counts(self, layout: Layout) -> IntArray:
-        """Count the records of every bin of a question."""
+        """Count the records of every bin of a question.
+
+        The query is compiled once for each layout. Empty cells are absent from its
+        result, so the counts start as zeros.
+
+        Parameters
+        ----------
+        layout : Layout
+            The bins of the question.
+
+        Returns
+        -------
+        (bins,) int64
+            The number of records in each bin.
+
+        Raises
+        ------
+        EngineError
+            If the database fails; the message never quotes its words.
+        """
         problem = "the question could not be counted"
-        known = self._compiled.get(id(layout.axes))
-        if known is None:
+        prepared = self._compiled.get(id(layout.axes))
+        if prepared is None:
             # Where records of persons are drawn anew, no two counts are the same.
             drawn = layout.table.person is not None and layout.table.record is None
             lasting = self._source.unchanging and not drawn
-            known = self._use(problem, lambda one: _PreparedQuery(layout, one, lasting))
+            prepared = self._use(
+                problem, lambda backend: _PreparedQuery(layout, backend, lasting)
+            )
             with self._lock:
-                self._compiled[id(layout.axes)] = known
+                self._compiled[id(layout.axes)] = prepared
                 while len(self._compiled) > KEPT_QUERIES:
                     self._compiled.popitem(last=False)
         try:
-            planned = known.connection is not None
-            found = known.run() if planned else self._use(problem, known.counted_by)
+            planned = prepared.connection is not None
+            counted = (
+                prepared.run() if planned else self._use(problem, prepared.counted_by)
+            )
         except BlowfishError:
             raise
         except Exception as error:
             raise self._plain(problem, error) from None
         counts = np.zeros(layout.coarse, dtype=np.int64)
-        counts[found.cells] = found.records
+        counts[counted.cells] = counted.records
         if layout.labels is None:
             return counts
         bins = np.zeros(layout.bins, dtype=np.int64)
@@ -172,31 +244,62 @@ class Database:
             self._idle.clear()
 
     def version(self) -> str | None:
-        """Return the state of the files that hold the records; None for a database."""
+        """Return the state of the files that hold the records.
+
+        Returns
+        -------
+        str or None
+            A text that changes when a file does; None where no files are watched,
+            as for PostgreSQL, SQLite, or a connection that was handed over.
+        """
         return self._source.version()
 
     @staticmethod
     def _disconnect(*backends: Any) -> None:
-        for one in backends:
+        for backend in backends:
             with suppress(Exception):
-                one.disconnect()
+                backend.disconnect()
 
     def table(self, name: str) -> Any:
-        """Return a table as ibis has it, by a name that `tables` lists."""
+        """Return a table as ibis has it, by a name that `tables` lists.
+
+        Parameters
+        ----------
+        name : str
+            A name that `tables` lists.
+
+        Returns
+        -------
+        ibis Table
+            An expression; no record is read.
+        """
         problem = f"there is no table {name!r}, or it cannot be read"
         return self._use(problem, lambda backend: _table(backend, name))
 
     def schema(self, table: str) -> Any:
-        """Return the columns of a table and their ibis types."""
+        """Return the columns of a table and their ibis types.
+
+        Parameters
+        ----------
+        table : str
+            A name that `tables` lists.
+
+        Returns
+        -------
+        ibis Schema
+            Types by column.
+        """
         return self.table(table).schema()
 
-    def _may_hold_null(self, table: TableSpec, one: AttributeSpec, kind: Any) -> bool:
+    def _may_hold_null(
+        self, table: TableSpec, attribute: AttributeSpec, kind: Any
+    ) -> bool:
         def nullable(backend: Any) -> bool:
             if backend.name != "pyspark":
                 return bool(kind.nullable)
             # ibis forgets what Spark's own schema says.
             schema = backend._session.table(table.source or table.name).schema
-            return bool(schema[one.source].nullable)
+            return bool(schema[attribute.source].nullable)
 
         return self._use("the schema could not be read", nullable)
 
@@ -289,16 +392,18 @@ class _PreparedQuery:
             np.asarray(arrays[name]).astype(np.int64) for name in ("cell", "records")
         )
         self.counting.refuse(cells)
-        found = CellCounts(cells, records)
+        counted = CellCounts(cells, records)
         if self._lasting:
-            self._counted = found
-        return found
+            self._counted = counted
+        return counted
 
     def counted_by(self, backend: Any) -> CellCounts:
         """Count on a connection that was lent."""
         if backend.name != "postgres":
-            found = [np.stack(one) for one in _query(backend, self.layout).batches()]
-            return CellCounts(*np.hstack([np.zeros((2, 0), np.int64), *found]))
+            batches = [
+                np.stack(batch) for batch in _query(backend, self.layout).batches()
+            ]
+            return CellCounts(*np.hstack([np.zeros((2, 0), np.int64), *batches]))
         with backend.con.transaction():
             rows = backend.con.execute(self.query).fetchall()
         cells, records = np.array(rows).reshape(-1, 2).astype(np.int64).T

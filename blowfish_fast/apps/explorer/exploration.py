@@ -53,20 +53,27 @@ class Explorer:
 
     Parameters
     ----------
+    table : TableSpec, mapping or None
+        The description of the table. None takes the one that an existing ledger
+        keeps.
     engine : Database, path, address or ibis backend
         Where its records are; see `Database.connect`.
-    epsilon, rho, delta : number, optional
-        The whole budget, in epsilon or in rho (see `Ledger`); left out when an existing
-        ledger is opened.
     ledger : path, Population or None
         Where the budget is kept, or whose it is; None for experiments in memory.
     samples : int
         Draws that sharpen the translation of an accuracy; 0 for bounds alone.
     vouched : sequence of str or class
-        Mechanisms defined outside the package that analysts may ask for by name: your
-        word that their privacy is proved.
+        Mechanisms defined outside the package that analysts may ask for by name:
+        your word that their privacy is proved.
     note : mapping, optional
         Plain data that a new ledger keeps beside the table's description.
+    epsilon : number, optional
+        The whole budget in epsilon. It is left out, as the other two are, when an
+        existing ledger is opened.
+    rho : number, optional
+        The whole budget in rho, instead of epsilon.
+    delta : number, optional
+        Stated beside epsilon; see `Ledger`.
 
     Examples
     --------
@@ -104,7 +111,7 @@ class Explorer:
         rho: Any = None,
         delta: Any = None,
     ) -> None:
-        self.vouched = {one.name: one for one in map(find_mechanism, vouched)}
+        self.vouched = {kind.name: kind for kind in map(find_mechanism, vouched)}
         self.engine = Database.connect(engine)
         self.people = ledger if isinstance(ledger, Population) else None
         """Whose budget it is, where several tables share one."""
@@ -159,26 +166,57 @@ class Explorer:
         return read[1]
 
     def plan(self, question: Any) -> Plan:
-        """Say how a question would be answered and what it costs. Free; no data."""
+        """Say how a question would be answered and what it costs. Free; no data.
+
+        Parameters
+        ----------
+        question : mapping or Question
+            What `read_question` takes, with its accuracy or its cost.
+
+        Returns
+        -------
+        Plan
+            The mechanism, its price and every candidate.
+
+        Raises
+        ------
+        QuestionError
+            If the question is malformed or does not fit the table.
+        """
         return self.planner.plan(self.table, read_question(question))
 
     def explain(self, question: Any, analyst: str | None = None) -> dict[str, Any]:
-        """Return candidates, cost, and what would remain, as plain data. Free."""
+        """Return candidates, cost, and what would remain, as plain data. Free.
+
+        Parameters
+        ----------
+        question : mapping or Question
+            What `read_question` takes.
+        analyst : str, optional
+            Whose allotment would pay; by default the whole budget.
+
+        Returns
+        -------
+        dict
+            The chosen mechanism, the currency and the cost (0 for an answer that is
+            stored), what remains now and afterwards, why it was chosen, what the
+            same accuracy costs without policies, and every candidate.
+        """
         plan = self.plan(question)
         remaining = self.remaining(analyst)
-        known = self.ledger.replay(request_of(plan.layout))
-        cost = Fraction(0) if known is not None else plan.cost
+        earlier = self.ledger.replay(request_of(plan.layout))
+        cost = Fraction(0) if earlier is not None else plan.cost
         without = self.planner.without_policies(self.table, plan.layout.question)
         return {
             "mechanism": plan.mechanism.name,
             "currency": self.ledger.currency.name,
             "cost": float(cost),
             "free": plan.free,
-            "answered_before": known is not None,
+            "answered_before": earlier is not None,
             "remaining": float(remaining),
             "remaining_after": float(remaining - cost) if cost <= remaining else None,
             "affordable": cost <= remaining,
-            "why": self._why(plan, known is not None),
+            "why": self._why(plan, earlier is not None),
             "without_policy": None if without is None else float(without),
             "gain": gain_words(plan, without),
             "candidates": plan.candidates,
@@ -190,7 +228,29 @@ class Explorer:
     def accuracy(
         self, question: Any, *, beta: float = 0.05, scope: str = "simultaneous"
     ) -> dict[str, Any]:
-        """Return the least alpha that the budget of a question promises. Free."""
+        """Return the least alpha that the budget of a question promises. Free.
+
+        Parameters
+        ----------
+        question : mapping or Question
+            Its `cost` states a budget in the ledger's currency.
+        beta : float
+            The probability with which an error may exceed alpha.
+        scope : {"simultaneous", "per_query"}
+            Whether all answers are within alpha at once, or each by itself.
+
+        Returns
+        -------
+        dict
+            The "alpha" and the name of the "mechanism" that promises it; 0 and
+            "public" where no edge of the policy changes the answers.
+
+        Raises
+        ------
+        QuestionError
+            If the question states an accuracy itself, or a budget in another
+            currency.
+        """
         asked = read_question(question)
         if not isinstance(asked.cost, Spending):
             raise QuestionError("what a budget buys needs a budget: cost with epsilon")
@@ -209,8 +269,31 @@ class Explorer:
     ) -> Answer:
         """Answer a question: charged once, replayed for free ever after.
 
-        The allotment of `analyst` pays. Identical questions share one answer; under a
-        new `request` they are asked, and charged, anew.
+        Identical questions share one answer.
+
+        Parameters
+        ----------
+        question : mapping or Question
+            What `read_question` takes.
+        analyst : str, optional
+            Whose allotment pays; by default the whole budget.
+        request : str, optional
+            A name of the caller's choice. Under a new name the same question is
+            counted, drawn and charged anew; under the same name the stored answer
+            returns.
+
+        Returns
+        -------
+        Answer
+            Numbers, intervals and the promise; all of it is public.
+
+        Raises
+        ------
+        BudgetError
+            If the budget or the allotment does not suffice; nothing is charged.
+        LedgerError
+            If the name belongs to another question, or the table is closed or
+            changed.
         """
         plan = self.plan(question)
         layout = plan.layout
@@ -295,11 +378,22 @@ class Explorer:
         )
 
     def answered(self, request: str) -> Answer | None:
-        """Return an answer that was given before; None if there is none. Free."""
-        found = self._stored(request)
-        if found is None:
+        """Return an answer that was given before; None if there is none. Free.
+
+        Parameters
+        ----------
+        request : str
+            The name that an `Answer` carries.
+
+        Returns
+        -------
+        Answer or None
+            The stored answer of this table, marked as replayed.
+        """
+        stored = self._stored(request)
+        if stored is None:
             return None
-        plan, release, entry = found
+        plan, release, entry = stored
         return answer_from(plan, release, request, entry, replayed=True)
 
     def _stored(self, request: str) -> tuple[Plan, Release, Entry] | None:
@@ -324,6 +418,35 @@ class Explorer:
         """Buy a certificate of how far an answer is off the truth; see `Certificate`.
 
         It is about the records as they are now, and is charged once for the same terms.
+
+        Parameters
+        ----------
+        request : str
+            The name of the answer, as `Answer.request` has it.
+        analyst : str, optional
+            Whose allotment pays; by default the whole budget.
+        fraction : float
+            The part of the answers that the claim is about; see `Certifier`.
+        confidence : float
+            The probability with which the claim holds.
+        epsilon : number, optional
+            What the certificate costs, in epsilon.
+        rho : number, optional
+            What it costs in rho, instead of epsilon.
+        delta : number, optional
+            Stated beside epsilon; see `Ledger`.
+
+        Returns
+        -------
+        Certificate
+            It is bought once for the same terms, and replayed afterwards.
+
+        Raises
+        ------
+        CatalogError
+            If no answer is stored under that name.
+        BudgetError
+            If the budget or the allotment does not suffice; nothing is charged.
         """
         stored = self._stored(request)
         if stored is None:
@@ -341,36 +464,71 @@ class Explorer:
             delta=delta,
         )
         name = certificate_name(request, certifier)
-        found: Any = self.ledger.replay(name)
-        if found is not None and not certifier.states_terms_of(found):
+        certificate: Any = self.ledger.replay(name)
+        if certificate is not None and not certifier.states_terms_of(certificate):
             raise LedgerError(
                 f"{name!r} was bought on other terms, by a version that cut numbers "
                 "short in names; nothing was charged",
                 way_out="State a fraction or a confidence that differs a little",
             )
-        if found is None:
+        if certificate is None:
             cost = price_in(certifier, self.ledger.currency)
             self._check_affordable(name, cost, analyst)
             note = self._note({"certifies": request})
-            found = self._release(plan, certifier, name, analyst, note)
-        return cast(Certificate, found)
+            certificate = self._release(plan, certifier, name, analyst, note)
+        return cast(Certificate, certificate)
 
     def history(self, analyst: str | None = None) -> list[Entry]:
-        """Return all charges, or those of one analyst, oldest first."""
+        """Return all charges, or those of one analyst, oldest first.
+
+        Parameters
+        ----------
+        analyst : str, optional
+            Whose charges are listed; by default everybody's.
+
+        Returns
+        -------
+        list of Entry
+            Charges of this table alone, also where several tables share one ledger.
+        """
         own = [self.table.name]
         return [
-            one
-            for one in self.ledger.history()
-            if analyst in (None, one.analyst)
-            and (self.people is None or (one.note or {}).get("tables") == own)
+            entry
+            for entry in self.ledger.history()
+            if analyst in (None, entry.analyst)
+            and (self.people is None or (entry.note or {}).get("tables") == own)
         ]
 
     def remaining(self, analyst: str | None = None) -> Fraction:
-        """Return what may still be spent, by an analyst or in all."""
+        """Return what may still be spent, by an analyst or in all.
+
+        Parameters
+        ----------
+        analyst : str, optional
+            Whose allotment is meant; by default the whole budget.
+
+        Returns
+        -------
+        Fraction
+            An amount in the ledger's currency.
+        """
         return self.ledger.remaining_for(analyst)
 
     def set_policies(self, policies: Mapping[str, Any]) -> None:
-        """State other policies; refused after the first charge. Empty: the default."""
+        """State other policies; refused after the first charge.
+
+        Parameters
+        ----------
+        policies : mapping
+            Policies by attribute, which replace all others. Empty states the
+            default again, under which whole records are secret.
+
+        Raises
+        ------
+        LedgerError
+            If something was charged, or the table shares the budget of a
+            population.
+        """
         if self.people is not None:
             raise LedgerError(
                 f"{self.table.name!r} shares its budget with other tables of "
@@ -385,7 +543,18 @@ class Explorer:
         return self.table if policies is None else self.table.with_policies(policies)
 
     def set_budget(self, amount: Any) -> None:
-        """State another budget in its currency; refused after the first charge."""
+        """State another budget in its currency; refused after the first charge.
+
+        Parameters
+        ----------
+        amount : number
+            The new whole budget.
+
+        Raises
+        ------
+        LedgerError
+            If something was charged already.
+        """
         terms: Any = {self.ledger.currency.name: amount}
         self.ledger.amend(**terms)
 
@@ -399,13 +568,28 @@ class Explorer:
     ) -> dict[str, Any]:
         """Show the curator alone the truth beside a private answer; never charged.
 
-        Answers under the policies `compared` are drawn from the same counts.
+        Parameters
+        ----------
+        question : mapping or Question
+            What is asked; its own cost is replaced.
+        epsilon : float
+            What each private answer spends, in the currency of the ledger.
+        policies : mapping, optional
+            Policies to try instead of the table's own.
+        compared : sequence of mappings
+            Further policies. Their answers are drawn from the same counts.
+
+        Returns
+        -------
+        dict
+            The "truth", the "private" answer, and those under the other policies as
+            "compared". The truth must not reach an analyst.
         """
         asked = read_question(question)
         spent = read_spending({self.ledger.currency.name: epsilon})
         asked = asked.model_copy(update={"cost": spent})
-        tables = [self._under(one) for one in (policies, *compared)]
-        plans = [self.planner.plan(one, asked) for one in tables]
+        tables = [self._under(other) for other in (policies, *compared)]
+        plans = [self.planner.plan(table, asked) for table in tables]
         # Bins follow from attributes, not from policies.
         counts = self.engine.counts(plans[0].layout)
         private = []
@@ -423,13 +607,46 @@ class Explorer:
         return {**shown, "compared": private[1:]}
 
     def shape(self, question: Any, policies: Mapping[str, Any] | None = None) -> Shape:
-        """Return the bins of a question and the policy over them. Free; no data."""
+        """Return the bins of a question and the policy over them. Free; no data.
+
+        Parameters
+        ----------
+        question : mapping or Question
+            What is asked, whatever it may cost.
+        policies : mapping, optional
+            Policies to try instead of the table's own.
+
+        Returns
+        -------
+        Shape
+            Bins, policy and queries.
+        """
         return self.planner.shape(self._under(policies), read_question(question))
 
     def trade_off(
         self, question: Any, thetas: Sequence[int] | None = None
     ) -> Iterator[dict[str, Any]]:
-        """Yield what an accuracy costs at each threshold; see `Planner.trade_off`."""
+        """Return what an accuracy costs at each threshold, the largest threshold first.
+
+        Parameters
+        ----------
+        question : mapping or Question
+            It states an accuracy over an ordered attribute.
+        thetas : sequence of int, optional
+            Thresholds in cells; by default nine, evenly spaced on a logarithmic
+            scale.
+
+        Returns
+        -------
+        iterator of dict
+            Each has a "theta" (None for whole records) and its "cost"; see
+            `Planner.trade_off`.
+
+        Yields
+        ------
+        dict
+            A "theta" (None for whole records) and its "cost".
+        """
         return self.planner.trade_off(self.table, read_question(question), thetas)
 
     @staticmethod
@@ -446,7 +663,7 @@ class Explorer:
             return f"{name} spends the budget that was stated"
         chosen = plan.candidates[0]["name"]
         named = name if chosen == name else f"{chosen}, a strategy of {name},"
-        fit = sum(not one.get("reason") for one in plan.candidates)
+        fit = sum(not candidate.get("reason") for candidate in plan.candidates)
         return (
             f"{named} needs the least {plan.mechanism.budget.currency} of {fit} "
             "mechanisms and strategies that promise this accuracy"
@@ -456,7 +673,19 @@ class Explorer:
 def certificate_name(request: str, certifier: Certifier) -> str:
     """Return the name of a certificate: other terms, to the last digit, another name.
 
-    Numbers of few digits are written as they always were.
+    Short decimals stand in the name as decimals, other numbers as exact fractions.
+
+    Parameters
+    ----------
+    request : str
+        The name of the answer that is certified.
+    certifier : Certifier
+        Its budget, fraction and confidence are the terms.
+
+    Returns
+    -------
+    str
+        A name that starts with "c-".
     """
     budget = certifier.budget
     stated = (budget.amount, certifier.fraction, certifier.confidence)
@@ -470,6 +699,17 @@ def _exact_text(number: Fraction) -> str:
 
 
 def request_of(layout: Layout) -> str:
-    """Return the name that identical questions share."""
+    """Return the name that identical questions share.
+
+    Parameters
+    ----------
+    layout : Layout
+        A laid-out question.
+
+    Returns
+    -------
+    str
+        "q-" and the first 40 digits of a hash of the question as plain data.
+    """
     text = json.dumps(layout.plain, sort_keys=True, default=str)
     return "q-" + hashlib.sha256(text.encode()).hexdigest()[:40]

@@ -1,8 +1,18 @@
 """From a question to bins, policy and queries over them, without the whole table.
 
-Each attribute that is touched is partitioned, and bins are a partition of the product.
-Records that fail a filter, missing values and values outside have bins of their own:
-dropping them would make a private total look public and hide edges of the policy.
+Only the attributes that a question asks for, or filters by, are touched. Each is cut
+into bins of its own; the product of these cuts gives the coarse cells:
+
+    age, in bins of 20, filtered to [20, 60)     sex, only filtered: "f"
+
+        [20, 40)  [40, 60) | fails  missing          f | fails
+
+        4 x 2 = 8 coarse cells; shown: (f, [20, 40)) and (f, [40, 60))
+
+`Layout.labels` then joins all coarse cells that fail a filter into one last bin, so
+this question has three bins. Records that fail a filter, missing values and values
+outside keep bins: dropping them would make a private total look public and hide edges
+of the policy.
 """
 
 from __future__ import annotations
@@ -69,7 +79,11 @@ class AxisBins(NamedTuple):
 
 @dataclass(frozen=True)
 class Layout:
-    """The bins of a question, and everything that is public about them."""
+    """The bins of a question, and everything that is public about them.
+
+    The first `shown` of the `axes` are the attributes that are asked for; the others
+    are only filtered by. A coarse cell is a cell of the product of all axes.
+    """
 
     table: TableSpec
     question: Question
@@ -79,11 +93,11 @@ class Layout:
     @property
     def shape(self) -> tuple[int, ...]:
         """Bins of each touched attribute."""
-        return tuple(one.bins for one in self.axes)
+        return tuple(axis.bins for axis in self.axes)
 
     @property
     def coarse(self) -> int:
-        """Number of coarse cells."""
+        """Number of coarse cells, the product of `shape`."""
         return math.prod(self.shape)
 
     @cached_property
@@ -94,12 +108,12 @@ class Layout:
         """
         fails = np.zeros(self.shape, dtype=np.bool_)
         hidden = np.zeros(self.shape, dtype=np.bool_)
-        for at, one in enumerate(self.axes):
+        for at, axis in enumerate(self.axes):
             along = [1] * len(self.axes)
-            along[at] = one.bins
-            fails |= one.fails.reshape(along)
+            along[at] = axis.bins
+            fails |= axis.fails.reshape(along)
             if at < self.shown:
-                hidden |= (np.arange(one.bins) >= one.asked).reshape(along)
+                hidden |= (np.arange(axis.bins) >= axis.asked).reshape(along)
         fails, hidden = fails.reshape(-1), (hidden & ~fails).reshape(-1)
         plain = ~(fails | hidden)
         if plain.all():
@@ -125,13 +139,13 @@ class Layout:
         """Name, kind and edges (or levels) of the bins that are shown."""
         return [
             {
-                "attribute": one.spec.name,
-                "kind": one.spec.kind,
-                "edges": list(one.edges),
-                "bins": one.asked,
-                **({"unit": one.spec.unit} if one.spec.unit else {}),
+                "attribute": axis.spec.name,
+                "kind": axis.spec.kind,
+                "edges": list(axis.edges),
+                "bins": axis.asked,
+                **({"unit": axis.spec.unit} if axis.spec.unit else {}),
             }
-            for one in self.axes[: self.shown]
+            for axis in self.axes[: self.shown]
         ]
 
     @cached_property
@@ -142,11 +156,23 @@ class Layout:
     @property
     def asked_shape(self) -> tuple[int, ...]:
         """Bins that are shown, per attribute."""
-        return tuple(one.asked for one in self.axes[: self.shown])
+        return tuple(axis.asked for axis in self.axes[: self.shown])
 
     def policy(self, table: TablePolicy | PerPerson) -> Policy:
-        """Return the policy on the bins; it descends from the table's."""
-        names = [one.spec.name for one in self.axes]
+        """Return the policy on the bins; it descends from the table's.
+
+        Parameters
+        ----------
+        table : TablePolicy or PerPerson
+            The policy of the whole table.
+
+        Returns
+        -------
+        Policy
+            Two bins are joined if the table's policy joins a cell of one with a
+            cell of the other.
+        """
+        names = [axis.spec.name for axis in self.axes]
         seen = table.through(names)
         order = [seen.domain.names.index(name) for name in names]
         coarse = self._coarse_policy(seen, order)
@@ -156,7 +182,7 @@ class Layout:
 
     def _coarse_policy(self, seen: Policy, order: list[int]) -> Policy:
         """Project each factor by itself: the quotient of a product is their product."""
-        domain = Domain(self.shape, [one.spec.name for one in self.axes])
+        domain = Domain(self.shape, [axis.spec.name for axis in self.axes])
         coarse: Policy
         if isinstance(seen, PerPerson):
             inside = self._coarse_policy(seen.base, order)
@@ -168,8 +194,8 @@ class Layout:
             coarse = type(seen)(domain)
         elif isinstance(seen, Product):
             factors = [
-                seen.factors[at].project(one.labels)
-                for at, one in zip(order, self.axes, strict=True)
+                seen.factors[at].project(axis.labels)
+                for at, axis in zip(order, self.axes, strict=True)
             ]
             coarse = Product(*factors, domain=domain)
         else:
@@ -177,7 +203,23 @@ class Layout:
         return coarse.derive_from(seen, coarse.buckets)
 
     def workload(self, domain: Domain) -> Workload:
-        """Return the queries over the bins of `domain`."""
+        """Return the queries over the bins of `domain`.
+
+        Parameters
+        ----------
+        domain : Domain
+            The domain of the policy on the bins.
+
+        Returns
+        -------
+        Workload
+            One query per shown bin, running total, stretch or box.
+
+        Raises
+        ------
+        SizeError
+            If boxes have to be listed bin by bin and hold more than 2^24 together.
+        """
         question = self.question
         if isinstance(question, RangesQuestion):
             lows, highs = self.boxes()
@@ -192,15 +234,26 @@ class Layout:
         return Ranges(domain, np.zeros_like(bins) if running else bins, bins + 1)
 
     def boxes(self) -> tuple[IntArray, IntArray]:
-        """Return the first bins and the ends of stated stretches or rectangles."""
+        """Return the first bins and the ends of stated stretches or rectangles.
+
+        Returns
+        -------
+        tuple of two (boxes, axes) int64
+            The first bin of each side, and the bin after its last.
+
+        Raises
+        ------
+        QuestionError
+            If a side does not begin and end where bins do.
+        """
         question = self.question
         if isinstance(question, RectanglesQuestion):
             boxes = question.rectangles
         else:
             assert isinstance(question, RangesQuestion)
-            boxes = [[one] for one in question.ranges]
+            boxes = [[stretch] for stretch in question.ranges]
         stated = zip(self.axes, zip(*boxes, strict=True), strict=False)
-        sides = np.stack([_stretches(*one) for one in stated], axis=1)
+        sides = np.stack([_stretches(axis, pairs) for axis, pairs in stated], axis=1)
         return sides[:, :, 0], sides[:, :, 1]
 
     def _rectangles(self, domain: Domain) -> Workload:
@@ -220,7 +273,7 @@ class Layout:
         # Bins beyond the grid stay out of every box.
         grid = np.arange(math.prod(shape)).reshape(shape)
         sides = zip(lows, highs, strict=True)
-        inside = [grid[tuple(map(slice, *one))].reshape(-1) for one in sides]
+        inside = [grid[tuple(map(slice, *corners))].reshape(-1) for corners in sides]
         pointers = np.cumsum([0, *map(len, inside)])
         flat = np.concatenate(inside)
         matrix = sparse.csr_array(
@@ -230,8 +283,28 @@ class Layout:
 
 
 def lay_out(table: TableSpec, question: Question) -> Layout:
-    """Return the bins of a question."""
-    filters = {one.attribute: one for one in question.filters}
+    """Return the bins of a question.
+
+    Parameters
+    ----------
+    table : TableSpec
+        The described table.
+    question : Question
+        What is asked, with its filters.
+
+    Returns
+    -------
+    Layout
+        The bins of the attributes that are asked for or filtered by.
+
+    Raises
+    ------
+    QuestionError
+        If widths, filters or stretches do not fit the attributes.
+    SizeError
+        If there would be more than 2^22 coarse cells.
+    """
+    filters = {stated.attribute: stated for stated in question.filters}
     axes = [
         _asked_axis(table.attribute(name), width, filters.pop(name, None))
         for name, width in zip(question.axes, question.widths, strict=True)
@@ -243,7 +316,8 @@ def lay_out(table: TableSpec, question: Question) -> Layout:
             "category"
         )
     axes += [
-        _filter_axis(table.attribute(one.attribute), one) for one in filters.values()
+        _filter_axis(table.attribute(stated.attribute), stated)
+        for stated in filters.values()
     ]
     layout = Layout(table, question, tuple(axes), shown)
     if layout.coarse > MOST_BINS:
@@ -267,9 +341,9 @@ def _asked_axis(spec: AttributeSpec, width: int, chosen: Filter | None) -> AxisB
     if spec.kind == "category" and width > 1:
         raise QuestionError(f"{spec.name!r} is a category: its bins are single levels")
     inside = _passing(spec, attribute, chosen)[:regular]
-    kept = np.flatnonzero(inside)
-    asked = -(-kept.size // width)
-    some_fail = int(kept.size < regular)
+    passing_cells = np.flatnonzero(inside)
+    asked = -(-passing_cells.size // width)
+    some_fail = int(passing_cells.size < regular)
     # Bins are counted from the first cell that passes the filter.
     number = np.where(inside, (np.cumsum(inside) - 1) // width, asked)
     labels = np.append(number, asked + some_fail + np.arange(extras))
@@ -277,16 +351,18 @@ def _asked_axis(spec: AttributeSpec, width: int, chosen: Filter | None) -> AxisB
     fails = np.arange(bins) >= asked
     # A filter on this attribute is failed by what has no place on it.
     fails[asked + some_fail :] = chosen is not None
-    edges = _edges(attribute, kept[::width], kept)
-    stretch = Stretch(int(kept[0]), int(kept[-1]) + 1, width, asked)
+    edges = _edges(attribute, passing_cells[::width], passing_cells)
+    stretch = Stretch(int(passing_cells[0]), int(passing_cells[-1]) + 1, width, asked)
     return AxisBins(spec, labels, bins, asked, fails, edges, stretch)
 
 
 def _filter_axis(spec: AttributeSpec, chosen: Filter) -> AxisBins:
     (attribute,) = spec.domain().attributes
     passing = _passing(spec, attribute, chosen)
-    kept = np.flatnonzero(passing)
-    stretch = Stretch(int(kept[0]), int(kept[-1]) + 1, attribute.size, 1)
+    passing_cells = np.flatnonzero(passing)
+    stretch = Stretch(
+        int(passing_cells[0]), int(passing_cells[-1]) + 1, attribute.size, 1
+    )
     bins = 1 if passing.all() else 2
     labels = (~passing).astype(np.int64)
     return AxisBins(spec, labels, bins, 1, np.arange(bins) == 1, (), stretch)
@@ -300,13 +376,13 @@ def _passing(spec: AttributeSpec, attribute: Axis, chosen: Filter | None) -> Any
     if chosen.values is not None:
         if attribute.levels is None:
             raise QuestionError(f"{spec.name!r} is ordered: filter it by low and high")
-        known = list(attribute.levels[: attribute.regular])
+        levels = list(attribute.levels[: attribute.regular])
         for value in chosen.values:
-            if value not in known:
+            if value not in levels:
                 raise QuestionError(
                     f"a value in the filter of {spec.name!r} is none of its levels"
                 )
-            passing[known.index(value)] = True
+            passing[levels.index(value)] = True
         return passing
     if attribute.levels is not None:
         raise QuestionError(f"{spec.name!r} is a category: filter it by values")
@@ -319,7 +395,25 @@ def _passing(spec: AttributeSpec, attribute: Axis, chosen: Filter | None) -> Any
 
 
 def cell_of(attribute: Axis, value: Any) -> int:
-    """Return the cell that begins at a value; the value must be an edge."""
+    """Return the cell that begins at a value; the value must be an edge.
+
+    Parameters
+    ----------
+    attribute : Axis
+        An ordered attribute.
+    value : number or str
+        A number, or a date in ISO form.
+
+    Returns
+    -------
+    int
+        The number of the cell; the number of regular cells for the last edge.
+
+    Raises
+    ------
+    QuestionError
+        If the value is no edge, or not of the attribute's kind.
+    """
     cuts, dated = cut_values(attribute), attribute.unit is not None
     try:
         if dated and datetime.fromisoformat(str(value)).tzinfo is not None:
@@ -332,7 +426,7 @@ def cell_of(attribute: Axis, value: Any) -> int:
         ) from None
     cell = int(np.searchsorted(cuts, place))
     if cell == cuts.size or cuts[cell] != place:
-        ends = [str(one) if dated else f"{one:g}" for one in (cuts[0], cuts[-1])]
+        ends = [str(cut) if dated else f"{cut:g}" for cut in (cuts[0], cuts[-1])]
         raise QuestionError(
             f"{attribute.name!r} can be cut at the edges of its cells only, from "
             f"{ends[0]} to {ends[1]}; received {value!r}"
@@ -360,8 +454,10 @@ def _stretches(axis: AxisBins, pairs: Sequence[Any]) -> IntArray:
     return places.astype(np.int64)
 
 
-def _edges(attribute: Axis, starts: IntArray, kept: IntArray) -> tuple[Any, ...]:
+def _edges(
+    attribute: Axis, starts: IntArray, passing_cells: IntArray
+) -> tuple[Any, ...]:
     if attribute.levels is not None:
-        return tuple(attribute.levels[at] for at in kept)
-    places = cut_values(attribute)[np.append(starts, kept[-1] + 1)]
+        return tuple(attribute.levels[at] for at in passing_cells)
+    places = cut_values(attribute)[np.append(starts, passing_cells[-1] + 1)]
     return tuple(places.tolist() if attribute.unit is None else map(str, places))

@@ -31,7 +31,10 @@ from .questions import Accuracy, Question, Spending, read_question
 
 LEAST_EPSILON = Fraction(1, 10**9)
 """Stated by mechanisms whose answers are exact; nothing is charged."""
-KEPT_PLANS, KEPT_SHAPES = 256, 64
+KEPT_PLANS = 256
+"""Plans that a planner remembers; the oldest is forgotten first."""
+KEPT_SHAPES = 64
+"""Shapes that it remembers: each holds the laws of noise, so they are larger."""
 MOST_SIMULATED_QUERIES = 2**13
 """Beyond this many queries an accuracy is translated by bounds alone."""
 SAMPLES = 1000
@@ -43,7 +46,10 @@ Kept = TypeVar("Kept")
 
 @dataclass(frozen=True)
 class Shape:
-    """A question without its cost: bins, the policy over them, and queries."""
+    """A question without its cost: bins, the policy over them, and queries.
+
+    `power` is that of the ledger's currency: 1 for epsilon, 2 for rho.
+    """
 
     layout: Layout
     policy: Policy
@@ -65,20 +71,42 @@ class Shape:
     def least(
         self, cost: Accuracy, samples: int, *, checked: bool = True
     ) -> list[Candidate]:
-        """Return what an accuracy costs under each mechanism, cheapest first."""
+        """Return what an accuracy costs under each mechanism, cheapest first.
+
+        Parameters
+        ----------
+        cost : Accuracy
+            The alpha, beta and scope that must hold.
+        samples : int
+            Draws that sharpen the translation; none are made beyond 2^13 queries.
+        checked : bool
+            Whether the least budget must be a promise. Otherwise it is scaled from
+            a simulation, which suffices to compare prices.
+
+        Returns
+        -------
+        list of Candidate
+            Every mechanism with its least budget, or with the reason why it has
+            none.
+
+        Raises
+        ------
+        EpsilonError
+            If no mechanism promises the accuracy.
+        """
         few = self.workload.queries <= MOST_SIMULATED_QUERIES
         drawn = samples if few else 0
-        found = self.calibration.least(
+        candidates = self.calibration.least(
             cost.alpha, cost.beta, cost.scope, samples=drawn, checked=checked
         )
-        best = found[0] if found else None
+        best = candidates[0] if candidates else None
         if best is None or (best.mechanism if checked else best.budget) is None:
             raise EpsilonError(
                 "no mechanism promises this accuracy",
                 received=f"alpha={cost.alpha:g}, beta={cost.beta:g}",
                 way_out="Ask for a larger alpha",
             )
-        return found
+        return candidates
 
 
 @dataclass(frozen=True)
@@ -108,7 +136,17 @@ class Plan:
 
 
 class Planner:
-    """Plans of one table's questions, in the currency of its ledger."""
+    """Plans of one table's questions, in the currency of its ledger.
+
+    Parameters
+    ----------
+    currency : Currency
+        In which prices are stated.
+    samples : int
+        Draws that sharpen the translation of an accuracy; 0 for bounds alone.
+    vouched : mapping, optional
+        Classes of mechanisms from outside the package, by name.
+    """
 
     def __init__(
         self,
@@ -124,40 +162,71 @@ class Planner:
         self._lock = threading.Lock()
 
     def plan(self, table: TableSpec, asked: Question) -> Plan:
-        """Return the plan of a question; whoever asks the same waits for one plan."""
+        """Return the plan of a question; whoever asks the same waits for one plan.
+
+        Parameters
+        ----------
+        table : TableSpec
+            The described table with its policies.
+        asked : Question
+            The question with its cost.
+
+        Returns
+        -------
+        Plan
+            A remembered plan where there is one.
+
+        Raises
+        ------
+        QuestionError
+            If the question does not fit the table.
+        """
         key = (_policies(table), asked.model_dump_json())
-        known = self._plans.get(key)
-        if known is not None:
-            return known
+        plan = self._plans.get(key)
+        if plan is not None:
+            return plan
         with self._lock:
             turn = self._turns.setdefault(key, threading.Lock())
         with turn:
             try:
-                known = self._plans.get(key) or self._planned(table, asked)
+                plan = self._plans.get(key) or self._planned(table, asked)
             finally:
                 self._turns.pop(key, None)
-            self._keep(self._plans, key, known, KEPT_PLANS)
-        return known
+            self._keep(self._plans, key, plan, KEPT_PLANS)
+        return plan
 
     def shape(self, table: TableSpec, asked: Question) -> Shape:
-        """Return bins, policy and queries of a question, whatever it may cost."""
+        """Return bins, policy and queries of a question, whatever it may cost.
+
+        Parameters
+        ----------
+        table : TableSpec
+            The described table with its policies.
+        asked : Question
+            The question; its cost does not matter.
+
+        Returns
+        -------
+        Shape
+            A remembered shape where there is one.
+        """
         key = (_policies(table), asked.model_dump_json(exclude={"cost"}))
-        known = self._shapes.get(key)
-        if known is None:
+        shape = self._shapes.get(key)
+        if shape is None:
             layout = lay_out(table, asked)
             policy = layout.policy(table.policy())
             workload = layout.workload(policy.domain)
-            known = Shape(layout, policy, workload, self.currency.power)
-            self._keep(self._shapes, key, known, KEPT_SHAPES)
-        return known
+            shape = Shape(layout, policy, workload, self.currency.power)
+            self._keep(self._shapes, key, shape, KEPT_SHAPES)
+        return shape
 
     def _keep(
-        self, kept: OrderedDict[Hashable, Kept], key: Hashable, one: Kept, most: int
+        self, memory: OrderedDict[Hashable, Kept], key: Hashable, value: Kept, most: int
     ) -> None:
         with self._lock:
-            kept[key] = one
-            while len(kept) > most:
-                kept.popitem(last=False)
+            memory[key] = value
+            while len(memory) > most:
+                memory.popitem(last=False)
 
     def _planned(self, table: TableSpec, asked: Question) -> Plan:
         shape = self.shape(table, asked)
@@ -171,24 +240,40 @@ class Planner:
             price = price_in(chosen, self.currency)
             rows = [{"name": chosen.name, self.currency.name: float(price)}]
             return Plan(layout, policy, workload, chosen, price, False, rows)
-        found = shape.least(cost, self.samples)
-        best = found[0]
+        candidates = shape.least(cost, self.samples)
+        best = candidates[0]
         assert best.mechanism is not None
         assert best.budget is not None
         rows = [
             {
-                "name": one.name,
-                self.currency.name: None if one.amount is None else float(one.amount),
-                "found_by": one.found_by,
-                "reason": one.reason,
+                "name": candidate.name,
+                self.currency.name: None
+                if candidate.amount is None
+                else float(candidate.amount),
+                "found_by": candidate.found_by,
+                "reason": candidate.reason,
             }
-            for one in found
+            for candidate in candidates
         ]
         price = best.budget.amount
         return Plan(layout, policy, workload, best.mechanism, price, False, rows)
 
     def without_policies(self, table: TableSpec, asked: Question) -> Fraction | None:
-        """Return what the same accuracy costs if whole records are secret, or None."""
+        """Return what the same accuracy costs if whole records are secret, or None.
+
+        Parameters
+        ----------
+        table : TableSpec
+            The described table with its policies.
+        asked : Question
+            The question with its accuracy.
+
+        Returns
+        -------
+        Fraction or None
+            A price near the least. None if there are no policies, or the question
+            states a budget.
+        """
         cost = asked.cost
         if not table.policies or not isinstance(cost, Accuracy):
             return None
@@ -204,10 +289,12 @@ class Planner:
         `drawn` of them under another policy is not drawn again.
         """
         bounds = shape.least(cost, 0)[:MOST_SIMULATED]
-        key = tuple((one.name, one.amount) for one in bounds)
+        key = tuple((candidate.name, candidate.amount) for candidate in bounds)
         if key not in drawn:
             priced = shape.least(cost, self.samples, checked=False)
-            drawn[key] = min(one.amount for one in priced if one.amount is not None)
+            drawn[key] = min(
+                candidate.amount for candidate in priced if candidate.amount is not None
+            )
         return drawn[key]
 
     def trade_off(
@@ -217,6 +304,26 @@ class Planner:
 
         A mechanism for a larger threshold is safe for a smaller one, so costs never
         rise as the threshold falls. Whole records come first, as theta None.
+
+        Parameters
+        ----------
+        table : TableSpec
+            The described table; its policies on other attributes stay.
+        asked : Question
+            The question with its accuracy. Its first attribute gets the thresholds.
+        thetas : sequence of int, optional
+            Thresholds in cells; by default nine, evenly spaced on a logarithmic
+            scale.
+
+        Yields
+        ------
+        dict
+            A "theta" and its "cost".
+
+        Raises
+        ------
+        QuestionError
+            If the question states no accuracy, or the attribute has no order.
         """
         cost = asked.cost
         if not isinstance(cost, Accuracy):
@@ -236,8 +343,8 @@ class Planner:
         for theta in (None, *sorted(set(grid), reverse=True)):
             stated: dict[str, PolicySpec] = {}
             if theta is not None:
-                one = PolicySpec(kind="threshold", theta=theta)
-                stated = {**table.policies, name: one}
+                threshold = PolicySpec(kind="threshold", theta=theta)
+                stated = {**table.policies, name: threshold}
             shape = self.shape(table.with_policies(stated), asked)
             # Bins may be too wide for a smaller threshold to change anything.
             if before is None or shape.policy != before.policy:
@@ -269,11 +376,11 @@ def _bought(
         if best.mechanism is None:
             raise QuestionError(f"no mechanism fits this question: {best.reason}")
         return best.mechanism
-    known = {**vouched, **MECHANISMS, **RHO_MECHANISMS}
-    kind = known.get(cost.mechanism)
+    mechanisms = {**vouched, **MECHANISMS, **RHO_MECHANISMS}
+    kind = mechanisms.get(cost.mechanism)
     if kind is None:
         raise QuestionError(
-            f"there is no mechanism {cost.mechanism!r}; there are {sorted(known)}"
+            f"there is no mechanism {cost.mechanism!r}; there are {sorted(mechanisms)}"
         )
     try:
         return kind(policy, workload, epsilon=budget)
@@ -284,7 +391,20 @@ def _bought(
 
 
 def gain_words(plan: Plan, without: Fraction | None) -> str | None:
-    """Say where the policies lower a price by little or nothing, and why."""
+    """Say where the policies lower a price by little or nothing, and why.
+
+    Parameters
+    ----------
+    plan : Plan
+        The plan under the policies.
+    without : Fraction or None
+        What the same accuracy costs without policies.
+
+    Returns
+    -------
+    str or None
+        A sentence where the policies gain nothing, or at most a factor of 2.
+    """
     if without is None or plan.free:
         return None
     hub = _joined_to_all(plan)

@@ -68,13 +68,15 @@ class StatedBudget(Model):
     @property
     def stated(self) -> dict[str, float]:
         """What was stated, by name."""
-        known = {"epsilon": self.epsilon, "rho": self.rho, "delta": self.delta}
-        return {name: one for name, one in known.items() if one is not None}
+        fields = {"epsilon": self.epsilon, "rho": self.rho, "delta": self.delta}
+        return {name: amount for name, amount in fields.items() if amount is not None}
 
     @property
     def terms(self) -> BudgetTerms:
         """What was stated, as a ledger takes it: in texts, so that 0.1 is a tenth."""
-        return cast(BudgetTerms, {name: repr(one) for name, one in self.stated.items()})
+        return cast(
+            BudgetTerms, {name: repr(amount) for name, amount in self.stated.items()}
+        )
 
     @property
     def budget(self) -> Budget:
@@ -121,7 +123,7 @@ class _Question(Model):
 
     @model_validator(mode="after")
     def _each_filter_once(self) -> Self:
-        names = [one.attribute for one in self.filters]
+        names = [condition.attribute for condition in self.filters]
         if len(set(names)) != len(names):
             raise ValueError(f"filter each attribute once; received {names}")
         return self
@@ -226,6 +228,22 @@ _ADAPTER: TypeAdapter[Question] = TypeAdapter(Question)
 def read_spending(data: Any) -> Spending:
     """Read what a question may cost from plain data; a clear error where it is none.
 
+    Parameters
+    ----------
+    data : mapping
+        Fields of `Spending`: epsilon, or rho, or epsilon with delta; and a
+        mechanism's name.
+
+    Returns
+    -------
+    Spending
+        The checked budget.
+
+    Raises
+    ------
+    QuestionError
+        If a field is wrong; the message names each.
+
     Examples
     --------
     >>> read_spending({"epsilon": 0.25}).budget.epsilon
@@ -239,6 +257,22 @@ def read_spending(data: Any) -> Spending:
 
 def read_question(data: Any) -> Question:
     """Read a question from plain data; a clear error where it is none.
+
+    Parameters
+    ----------
+    data : mapping or Question
+        A question is returned as it is. Its "kind" says which fields plain data
+        has.
+
+    Returns
+    -------
+    Question
+        The checked question.
+
+    Raises
+    ------
+    QuestionError
+        If a field is wrong; the message names each.
 
     Examples
     --------

@@ -21,10 +21,12 @@ from blowfish_fast.data.csv_files import load_csv
 from blowfish_fast.data.sql_cells import ibis_module
 from blowfish_fast.errors import EngineError, InputError
 
-CSV, PARQUET = (".csv",), (".parquet", ".pq")
+CSV = (".csv",)
+PARQUET = (".parquet", ".pq")
 DATABASES = (".duckdb", ".ddb", ".db")
 SQLITE = (".sqlite", ".sqlite3")
 SQLITE_HEAD = b"SQLite format 3\x00"
+"""How every SQLite file begins; a file called ``.db`` may be either kind."""
 POSTGRES = ("postgres://", "postgresql://")
 STATEMENT_SECONDS = 120
 """How long a database may count one question."""
@@ -33,8 +35,10 @@ STATEMENT_SECONDS = 120
 class Source(NamedTuple):
     """A place of records: what messages call it, and how a connection is opened.
 
-    `side_by_side` is how many connections are of use; `unchanging` records were read
-    into memory or are locked by DuckDB; `files` is the pattern of what holds them.
+    `side_by_side` is how many connections are of use at a time. `unchanging` says that
+    nobody can change the records meanwhile: they were read into memory, or DuckDB has
+    locked the file. `files` is the pattern of the files that hold them, empty if none
+    are watched.
     """
 
     name: str
@@ -44,13 +48,37 @@ class Source(NamedTuple):
     files: str = ""
 
     def version(self) -> str | None:
-        """Return sizes and times of the files (a pattern), where records are in any."""
-        found = [Path(one).stat() for one in sorted(glob(self.files))]
-        return "".join(f"{one.st_size}.{one.st_mtime_ns};" for one in found) or None
+        """Return sizes and times of the files that hold the records.
+
+        Returns
+        -------
+        str or None
+            A text that changes when a file does; None where no files are watched.
+        """
+        states = [Path(name).stat() for name in sorted(glob(self.files))]
+        return (
+            "".join(f"{state.st_size}.{state.st_mtime_ns};" for state in states) or None
+        )
 
 
 def read_address(address: str | Path) -> Source:
-    """Return the place that an address names; refuse what can never be opened."""
+    """Return the place that an address names; refuse what can never be opened.
+
+    Parameters
+    ----------
+    address : str or Path
+        One of the forms that stand at the top of this file.
+
+    Returns
+    -------
+    Source
+        The place; nothing is opened yet.
+
+    Raises
+    ------
+    EngineError
+        If no such file exists, or the form is none of these.
+    """
     text = str(address)
     if text.startswith(POSTGRES):
         require("psycopg", extra="sql", purpose="asking PostgreSQL")
@@ -71,8 +99,8 @@ def read_address(address: str | Path) -> Source:
             raise EngineError(f"there is no file {path.name!r}; check the path")
         name, read_once = path.stem, path.suffix in CSV
         return Source("DuckDB", lambda: _file(name, path), 1, read_once, pattern)
-    known = path.suffix in DATABASES + SQLITE
-    if not known and not text.startswith(("duckdb://", "sqlite://")):
+    is_database = path.suffix in DATABASES + SQLITE
+    if not is_database and not text.startswith(("duckdb://", "sqlite://")):
         raise EngineError(
             "a database is a .csv, .parquet, .duckdb or .sqlite file, a folder of "
             "Parquet files, a postgres:// address or an ibis backend",

@@ -61,34 +61,63 @@ OWN = "Value error, "
 
 
 def field_messages(problems: Iterable[Any], data: Any) -> list[dict[str, str]]:
-    """Return each field of `data` that is wrong, of which attribute, and a sentence."""
+    """Return each field of `data` that is wrong, of which attribute, and a sentence.
+
+    Parameters
+    ----------
+    problems : iterable of mappings
+        What pydantic found, as ``ValidationError.errors()`` returns it.
+    data : object
+        The plain data that was checked.
+
+    Returns
+    -------
+    list of dict
+        The "field", the attribute that it is "of" where there is one, and a
+        "message". Several problems of one field are one message.
+    """
     grouped: dict[_Place, list[Any]] = {}
-    for one in problems:
-        grouped.setdefault(_place(one, data), []).append(one)
-    found = []
+    for problem in problems:
+        grouped.setdefault(_place(problem, data), []).append(problem)
+    messages = []
     for (way, owner), wrong in grouped.items():
         names = [step for step in way if isinstance(step, str)]
         first, field = wrong[0], names[-1] if names else ""
         about = {"field": field, **({"of": owner} if owner else {})}
         if first["msg"].startswith(OWN):
-            found.append({**about, "message": first["msg"].removeprefix(OWN)})
+            messages.append({**about, "message": first["msg"].removeprefix(OWN)})
             continue
-        known = WORDS.get(first["type"])
+        template = WORDS.get(first["type"])
         words = (
-            first["msg"] if known is None else known.format_map(first.get("ctx", {}))
+            first["msg"]
+            if template is None
+            else template.format_map(first.get("ctx", {}))
         )
         if len(wrong) > 1 or (way and isinstance(way[-1], int)):
             words = FORMS.get(field, words)
         label = FIELDS.get(".".join(names[-2:])) or FIELDS.get(field, field or "this")
         told = f"{label} of {owner!r} {words}" if owner else f"{label} {words}"
-        found.append({**about, "message": told})
-    return found
+        messages.append({**about, "message": told})
+    return messages
 
 
 def plain_errors(problem: ValidationError, data: Any) -> str:
-    """Say what is wrong, without repeating values."""
-    found = field_messages(problem.errors(include_url=False), data)
-    return "; ".join(dict.fromkeys(one["message"] for one in found))
+    """Say what is wrong, without repeating values.
+
+    Parameters
+    ----------
+    problem : ValidationError
+        What pydantic raised.
+    data : object
+        The plain data that was checked.
+
+    Returns
+    -------
+    str
+        The messages of all fields, joined by semicolons.
+    """
+    messages = field_messages(problem.errors(include_url=False), data)
+    return "; ".join(dict.fromkeys(message["message"] for message in messages))
 
 
 class _Place(NamedTuple):
@@ -104,8 +133,8 @@ def _place(problem: Mapping[str, Any], data: Any) -> _Place:
     for step in problem["loc"]:
         if isinstance(here, Mapping) and "table" in here and step == here.get("kind"):
             # The kind of a question comes first, and may be the name of a field too.
-            told, known = True, told
-            if not known:
+            told_before, told = told, True
+            if not told_before:
                 continue
         if isinstance(here, Mapping) and step in here:
             way.append(step)
