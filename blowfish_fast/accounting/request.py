@@ -235,6 +235,13 @@ class _Pricing(Handle):
             rho = min(rho, edge.at_distance(self._group_size).amount)
         self._stop(rho)
 
+    def measure_roughly(
+        self, strategy: LinearStrategy, *, budget: Budget | Fraction
+    ) -> NoReturn:
+        # Squares of the steps of a chain do not add up to the square of their sum: all
+        # that is left is charged as one pure release (Lemma RF4).
+        raise DataDependentError("noise that is lowered later has no price of its own")
+
     def _stop(self, rho: Fraction) -> NoReturn:
         self.prices.append(rho)
         raise DataDependentError("what follows may depend on what was drawn")

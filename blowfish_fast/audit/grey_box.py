@@ -111,10 +111,16 @@ def audit_measurements(
     account = Account(mechanism.budget)
     counts = mechanism._counts(data)
     outcome = mechanism._run(mechanism._handle(counts, account, Randomness(seed)))
-    charges = [call for call in account.calls if call.kind == "measure"]
+    charges: list[Budget] = []
+    for call in account.calls:
+        if call.kind == "measure":
+            charges.append(call.budget)
+        elif call.kind == "refine":
+            # All noise of these rows, what was paid for the first draw included.
+            charges[-1] = charges[-1] + call.budget
     prices = [
-        price_edges(mechanism.name, measurement, call.budget, mechanism.policy)
-        for measurement, call in zip(outcome.measurements, charges, strict=True)
+        price_edges(mechanism.name, measurement, charge, mechanism.policy)
+        for measurement, charge in zip(outcome.measurements, charges, strict=True)
     ]
     charged = sum((call.budget.amount for call in account.calls), Fraction(0))
     granted = mechanism.budget.amount

@@ -19,6 +19,7 @@ from blowfish_fast.release.release import Release
 
 from .grey_box import RowPrices
 from .lists import undeclared_noise
+from .lowering import undeclared_lowering
 from .neighbours import all_edges
 from .witness import Draw, Opened, Step, Testimony, replay, watch
 
@@ -144,7 +145,7 @@ def _check_calibration(testimony: Testimony) -> str:
 
 def _check_lattice(testimony: Testimony) -> str:
     """Check that measured rows are integers, and their scales too."""
-    for step in testimony.measured:
+    for step in (*testimony.measured, *testimony.refined):
         measurement: Measurement = step.result
         if measurement.noisy.dtype != np.int64:
             return f"{_name(step)} published rows of type {measurement.noisy.dtype}"
@@ -157,6 +158,10 @@ def _check_declared_noise(testimony: Testimony) -> str:
     """Check that rows and exactly the noise declared were published."""
     for step in testimony.measured:
         found = _undeclared_noise(step)
+        if found:
+            return f"{_name(step)} {found}"
+    for step in testimony.refined:
+        found = undeclared_lowering(step)
         if found:
             return f"{_name(step)} {found}"
     for step in testimony.listed:
@@ -198,7 +203,7 @@ def _undeclared_noise(step: Step) -> str:
 
 def _check_every_row(testimony: Testimony) -> str:
     """Check that some draw changes each row that some edge moves."""
-    for step in testimony.measured:
+    for step in (*testimony.measured, *testimony.refined):
         measurement: Measurement = step.result
         strategy, scales = measurement.strategy, measurement.scales
         none = np.zeros(scales.rates.size, dtype=np.int64)
@@ -296,7 +301,7 @@ def _private_values(testimony: Testimony) -> Iterator[tuple[str, bool]]:
 
     Rows declared exact are public under the policy and left out.
     """
-    for number, step in enumerate(testimony.measured):
+    for number, step in enumerate((*testimony.measured, *testimony.refined)):
         measurement: Measurement = step.result
         rows = measurement.strategy.rows(step.counts)
         if rows.shape != measurement.scales.rates.shape:

@@ -186,7 +186,11 @@ def mechanism_verdicts(
 
 def _with_noise(testimony: Testimony) -> list[Step]:
     """Return the steps that added noise to rows, those among them that list cells."""
-    return [*testimony.measured, *map(noise_of_list, testimony.listed)]
+    whole = [
+        step._replace(kind="measure", charged=testimony.whole_price(step))
+        for step in testimony.refined
+    ]
+    return [*testimony.measured, *whole, *map(noise_of_list, testimony.listed)]
 
 
 def _law_verdicts(

@@ -28,6 +28,7 @@ from blowfish_fast.measure.handle import (
     Selector,
 )
 from blowfish_fast.measure.linear_strategy import LinearStrategy
+from blowfish_fast.measure.noise import Scales
 from blowfish_fast.measure.randomness import Randomness, WordStream
 from blowfish_fast.mechanisms.base import Mechanism, Outcome, made_up
 from blowfish_fast.policies import Policy
@@ -66,7 +67,7 @@ class Draw(NamedTuple):
 Note = Call | Opened | Draw
 
 
-StepKind = Literal["select", "measure", "list", "totals"]
+StepKind = Literal["select", "measure", "refine", "list", "totals"]
 
 
 class Step(NamedTuple):
@@ -77,7 +78,7 @@ class Step(NamedTuple):
     kind : StepKind
         What was called.
     asked : object
-        The selector or strategy.
+        The selector or strategy; the earlier measurement, where noise was lowered.
     charged : Budget
         What was charged.
     calibrated : Fraction or None
@@ -207,6 +208,16 @@ class Witness(Handle):
         self._keep("measure", strategy, self._read(budget), None, measurement, begin)
         return measurement
 
+    def refine(
+        self, measurement: Measurement, wanted: Scales, *, budget: Budget | Fraction
+    ) -> Measurement:
+        """Lower noise as usual, and note it with what was charged in addition."""
+        begin = len(self.diary)
+        refined = super().refine(measurement, wanted, budget=budget)
+        more = self._account.calls[-1].budget
+        self._keep("refine", measurement, more, None, refined, begin)
+        return refined
+
     def list_above(
         self, lister: Lister[Chosen], *, budget: Budget | Fraction
     ) -> Chosen:
@@ -259,6 +270,16 @@ class Replay(Handle):
         """Return what was measured."""
         measurement: Measurement = self._again("measure", strategy.kind, budget)
         return measurement
+
+    def refine(
+        self, measurement: Measurement, wanted: Scales, *, budget: Budget | Fraction
+    ) -> Measurement:
+        """Return what was measured with less noise."""
+        price, held = self._read(budget), self._last_of_chain(measurement)
+        more, kind = price - held.paid, measurement.strategy.kind
+        refined: Measurement = self._again("refine", kind, more)
+        self._replace_last(held, refined, price)
+        return refined
 
     def list_above(
         self, lister: Lister[Chosen], *, budget: Budget | Fraction
@@ -314,6 +335,19 @@ class Testimony:
     def measured(self) -> list[Step]:
         """The steps that added noise to rows."""
         return [step for step in self.steps if step.kind == "measure"]
+
+    @property
+    def refined(self) -> list[Step]:
+        """The steps that lowered the noise of rows measured before."""
+        return [step for step in self.steps if step.kind == "refine"]
+
+    def whole_price(self, step: Step) -> Budget:
+        """Return what all noise of refined rows has cost, from the first draw on."""
+        total = step.charged
+        while step.kind == "refine":
+            (step,) = (one for one in self.steps if one.result is step.asked)
+            total = total + step.charged
+        return total
 
     @property
     def listed(self) -> list[Step]:

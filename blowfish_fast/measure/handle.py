@@ -30,6 +30,7 @@ from blowfish_fast.policies import Policy
 from .budgets import Budget
 from .linear_strategy import LinearStrategy
 from .noise import Scales, measured_rows
+from .refinement import lowered_noise, lowered_scales
 
 if TYPE_CHECKING:
     from .randomness import Randomness
@@ -244,11 +245,11 @@ class Call(NamedTuple):
     Attributes
     ----------
     kind : str
-        "select" or "measure".
+        "select", "measure", "list", or "refine" for noise that was lowered later.
     name : str
         Name of the selector, or kind of the strategy.
     budget : Budget
-        What was charged.
+        What was charged; for noise that was lowered, what was charged in addition.
     scales : Scales or None
         The noise of a measurement; None for a choice.
     """
@@ -257,6 +258,24 @@ class Call(NamedTuple):
     name: str
     budget: Budget
     scales: Scales | None
+
+
+class Refinable(NamedTuple):
+    """A measurement whose noise may be lowered once, and what it was drawn from.
+
+    Attributes
+    ----------
+    measurement : Measurement
+        The measurement, the last one of its chain.
+    paid : Budget
+        What the chain has cost so far.
+    counts : object
+        The true counts, to be the same ones later; never read here.
+    """
+
+    measurement: Measurement
+    paid: Budget
+    counts: Any
 
 
 @dataclass
@@ -271,10 +290,13 @@ class Account:
         What the release may spend.
     calls : list[Call], optional
         What was drawn so far.
+    refinable : list[Refinable], optional
+        Measurements whose noise may be lowered: the last one of each chain.
     """
 
     granted: Budget
     calls: list[Call] = field(default_factory=list)
+    refinable: list[Refinable] = field(default_factory=list, repr=False)
 
     def __post_init__(self) -> None:
         self.granted = Budget.of(self.granted)
@@ -375,6 +397,7 @@ class Handle:
         parts_of_handle = [self.over(self, _account=copy(whole)) for _ in range(parts)]
         for part in parts_of_handle:
             part._account.granted, part._account.spent = share, share * 0
+            part._account.refinable = []
         return parts_of_handle
 
     @property
@@ -487,6 +510,113 @@ class Handle:
         noisy = strategy.published(strategy.rows(counts), noise, scales)
         return Measurement(strategy, scales, noisy, self.buckets)
 
+    def measure_roughly(
+        self, strategy: LinearStrategy, *, budget: Budget | Fraction
+    ) -> Measurement:
+        """Measure as `measure` does, and remember it: `refine` may lower its noise.
+
+        Parameters
+        ----------
+        strategy : LinearStrategy
+            What is measured.
+        budget : Budget or Fraction
+            The price.
+
+        Returns
+        -------
+        Measurement
+            The noisy rows, which cannot be written to.
+
+        Raises
+        ------
+        PrivacyError
+            If published rows are not rows with a draw each, or the budget is rho.
+        """
+        price = self._read(budget)
+        if type(strategy).published is not LinearStrategy.published:
+            raise PrivacyError(
+                f"{strategy.kind} publishes something else than rows with a draw each, "
+                "from which a first draw cannot be told; nothing was drawn"
+            )
+        if price.power != 1:
+            raise PrivacyError(
+                "only noise that is paid in epsilon is lowered later; in rho measure "
+                "twice, precisions add. Nothing was drawn"
+            )
+        measurement = self.measure(strategy, budget=price)
+        measurement.noisy.setflags(write=False)
+        held = Refinable(measurement, price, self._counts)
+        self._account.refinable.append(held)
+        return measurement
+
+    def refine(
+        self, measurement: Measurement, wanted: Scales, *, budget: Budget | Fraction
+    ) -> Measurement:
+        """Charge the difference, then lower the noise of rows: Lemma RF3.
+
+        Rows that `wanted` would make noisier stay as they are. A measurement is refined
+        once; its successor may be refined again.
+
+        Parameters
+        ----------
+        measurement : Measurement
+            What `measure_roughly`, or `refine`, returned last, on this handle.
+        wanted : Scales
+            The noise that the rows shall have; it may follow from noisy values.
+        budget : Budget or Fraction
+            The price of all noise of these rows, what was paid before included.
+
+        Returns
+        -------
+        Measurement
+            The same rows of the same counts with less noise.
+
+        Raises
+        ------
+        PrivacyError
+            If the measurement is not the last one of a chain on these very counts, or
+            the noise would cost more than `budget` on some edge.
+        """
+        price = self._read(budget)
+        held = self._last_of_chain(measurement)
+        scales = lowered_scales(measurement.scales, wanted)
+        strategy = measurement.strategy
+        self._check_cost(strategy, scales, price)
+        more = price - held.paid
+        self._account.charge(Call("refine", strategy.kind, more, scales))
+        if self._counts is None or self._rng is None:
+            noisy = np.zeros_like(measurement.noisy)
+        else:
+            rows = strategy.rows(self._listed_counts())
+            first = measurement.noisy - rows
+            noise = lowered_noise(first, measurement.scales, scales, self._rng)
+            noisy = strategy.published(rows, noise, scales)
+        refined = measurement._replace(scales=scales, noisy=noisy)
+        self._replace_last(held, refined, price)
+        return refined
+
+    def _last_of_chain(self, measurement: Measurement) -> Refinable:
+        """Return what is remembered of a measurement; refuse all that is not."""
+        for held in self._account.refinable:
+            if held.measurement is measurement and held.counts is self._counts:
+                return held
+        raise PrivacyError(
+            "a measurement is refined once, on the handle that measured it roughly: "
+            "two successors of one draw, or other counts, would cost more than the "
+            "difference. Nothing was drawn"
+        )
+
+    def _replace_last(
+        self, held: Refinable, refined: Measurement, paid: Budget
+    ) -> None:
+        """Let the refined measurement take the place of the one before it."""
+        refined.noisy.setflags(write=False)
+        # By identity: entries hold arrays, which have no truth value.
+        places = [one is held for one in self._account.refinable]
+        self._account.refinable[places.index(True)] = Refinable(
+            refined, paid, held.counts
+        )
+
     def list_above(
         self, lister: Lister[Chosen], *, budget: Budget | Fraction
     ) -> Chosen:
@@ -523,6 +653,13 @@ class Handle:
                 f"{asked.kind} was granted {price.words()} and chose noise of the "
                 "other currency; nothing was drawn"
             )
+        self._check_cost(asked, scales, price)
+        return scales
+
+    def _check_cost(
+        self, asked: LinearStrategy | Lister[Any], scales: Scales, price: Budget
+    ) -> None:
+        """Refuse noise whose worst edge costs more than `price`."""
         edge = Budget(asked.cost(self.policy, scales), price.power)
         cost = edge.at_distance(self._group_size)
         if cost > price:
@@ -530,7 +667,6 @@ class Handle:
                 f"{asked.kind} would cost {float(cost):g} on the worst edge and was "
                 f"granted {float(price):g}; its scales are wrong, nothing was drawn"
             )
-        return scales
 
     def coarsened(self, buckets: Buckets) -> Self:
         """Return the same account on bucket totals, under the quotient policy."""
