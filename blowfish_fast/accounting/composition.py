@@ -386,12 +386,12 @@ def _price(
     whole: Policy,
 ) -> str:
     """Say what regions that edges cross would cost together."""
-    presence = [presence_cost(one.policy, one.budget) for one in regions]
+    presence = [presence_cost(region.policy, region.budget) for region in regions]
     power = regions[0].budget.power
     # A move that no edge inside protects is one record leaving and one entering.
     inside: list[Cost] = [
-        one.budget.amount if ok else 2**power * entering
-        for one, ok, entering in zip(regions, protected, presence, strict=True)
+        region.budget.amount if ok else 2**power * entering
+        for region, ok, entering in zip(regions, protected, presence, strict=True)
     ]
     hidden = np.unique(labels[whole.bottom_cells()]).tolist()
     entering = [*presence, Fraction(0)]

@@ -128,7 +128,7 @@ def _drawn_by_choice(charge: Charge, facts: _Facts) -> Findings:
 
 def _one_column(charge: Charge, facts: _Facts) -> Findings:
     tables = _note(charge).get("tables") or ()
-    shared = sorted(facts.shared_tables & {str(one) for one in tables})
+    shared = sorted(facts.shared_tables & {str(table) for table in tables})
     if shared:
         yield (
             3,
@@ -149,10 +149,10 @@ def _certified(charge: Charge, facts: _Facts) -> Findings:
 
 def _of_strangers(charge: Charge, facts: _Facts) -> Findings:
     parts = charge.content.get("parts", [])
-    strange = [one for part in parts for one in part.get("vouched", ())]
+    strange = [vouched for part in parts for vouched in part.get("vouched", ())]
     if strange:
         yield 7, f"{', '.join(strange)} was vouched for; its other parts were not seen"
-    policies = {str(one.get("policy")) for one in parts} - {facts.policy}
+    policies = {str(part.get("policy")) for part in parts} - {facts.policy}
     by_face = facts.of_explorer or "question" in _note(charge)
     if policies and not strange and not by_face:
         yield 7, "it runs under another policy: one of a stranger's was not noticed"
@@ -177,7 +177,7 @@ LOOKS: tuple[Callable[[Charge, _Facts], Findings], ...] = (
 
 
 def _mechanisms(charge: Charge) -> set[str]:
-    return {str(one.get("mechanism")) for one in charge.content.get("parts", [])}
+    return {str(part.get("mechanism")) for part in charge.content.get("parts", [])}
 
 
 def _note(charge: Charge) -> dict[str, Any]:
@@ -187,14 +187,19 @@ def _note(charge: Charge) -> dict[str, Any]:
 def _tables_of_shared_sources(about: dict[str, Any]) -> frozenset[str]:
     """Return tables of a population whose source has another table, of other terms."""
     tables = [
-        PeopleTable(name, from_dict(one["policy"]), one["source"], one.get("columns"))
-        for name, one in dict(about.get("tables") or {}).items()
-        if one.get("source") is not None
+        PeopleTable(
+            name, from_dict(stated["policy"]), stated["source"], stated.get("columns")
+        )
+        for name, stated in dict(about.get("tables") or {}).items()
+        if stated.get("source") is not None
     ]
-    shared = Counter(one.read_source for one in tables)
-    agreed = Counter((one.read_source, repr(one.policy.to_dict())) for one in tables)
+    shared = Counter(table.read_source for table in tables)
+    agreed = Counter(
+        (table.read_source, repr(table.policy.to_dict())) for table in tables
+    )
     return frozenset(
-        one.name
-        for one in tables
-        if agreed[one.read_source, repr(one.policy.to_dict())] < shared[one.read_source]
+        table.name
+        for table in tables
+        if agreed[table.read_source, repr(table.policy.to_dict())]
+        < shared[table.read_source]
     )

@@ -234,7 +234,7 @@ class Session:
         self, conditions: Mapping[Any, Any] | None, named: Mapping[str, Any]
     ) -> IntegerRows:
         selected = self._covers(conditions, named)
-        return IntegerRows(self, [[one] for one in selected])
+        return IntegerRows(self, [[cell] for cell in selected])
 
     def _covers(
         self, conditions: Mapping[Any, Any] | None, named: Mapping[str, Any]
@@ -269,7 +269,7 @@ class Parts:
         return [name for name, _ in self._groups]
 
     def _question(self) -> IntegerRows:
-        axes = [[one] for one in self._selected]
+        axes = [[cell] for cell in self._selected]
         axes[self._axis] = [part for _, part in self._groups]
         return IntegerRows(self._session, axes, [(self._axis, self.names)])
 
@@ -470,7 +470,7 @@ def _noise_intervals(release: Release, confidence: float) -> FloatArray:
     scales, miss = measurement.scales, 1.0 - confidence
     widths = scales.widths
     if scales.power == 1:
-        half = np.array([single_draw_half_width(one, miss) for one in widths])
+        half = np.array([single_draw_half_width(width, miss) for width in widths])
     else:
         half = gaussian_draw_half_widths(widths, miss)
     return np.stack([measurement.noisy - half, measurement.noisy + half], axis=-1)

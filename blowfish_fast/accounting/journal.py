@@ -280,13 +280,13 @@ class Journal:
         """
 
         def charge(connection: sqlite3.Connection) -> Charge:
-            known = _find(connection, request)
-            if known is None or known.state == "reserved":
+            earlier = _find(connection, request)
+            if earlier is None or earlier.state == "reserved":
                 _refuse_other_people(connection, content.get("person"))
-            if known is not None:
-                if commitment is not None and known.state == "reserved":
+            if earlier is not None:
+                if commitment is not None and earlier.state == "reserved":
                     _commit_again(connection, request, commitment)
-                return known
+                return earlier
             standing = _standing(connection)
             if standing.terms != terms:
                 raise LedgerError(
@@ -603,13 +603,13 @@ def _refuse_overdraft(
 def _charge_allotment(
     connection: sqlite3.Connection, analyst: str, cost: int, currency: Currency
 ) -> None:
-    known = _allotment(connection, analyst)
-    if known is None:
+    allotment = _allotment(connection, analyst)
+    if allotment is None:
         raise BudgetError(
             f"{analyst!r} has no allotment; nothing was charged. The curator grants "
             f"one with ledger.allot(analyst, {currency.name})"
         )
-    _refuse_overdraft(cost, known, currency, f"{analyst}'s ")
+    _refuse_overdraft(cost, allotment, currency, f"{analyst}'s ")
     connection.execute(
         "UPDATE allotment SET spent = spent + ? WHERE analyst = ?", (cost, analyst)
     )
@@ -620,8 +620,8 @@ def _refuse_other_people(connection: sqlite3.Connection, person: str | None) -> 
     if person is None:
         return
     with closing(_charges(connection, "ORDER BY c.number")) as charges:
-        named = (one.content.get("person") for one in charges)
-        first = next((one for one in named if one is not None), person)
+        named = (charge.content.get("person") for charge in charges)
+        first = next((name for name in named if name is not None), person)
     if first != person:
         raise PolicyError(
             f"this ledger charges releases about whom {first!r} names, and the data "
@@ -644,8 +644,8 @@ def _charges(
 
 
 def _find(connection: sqlite3.Connection, request: str) -> Charge | None:
-    with closing(_charges(connection, "AND c.request = ?", request)) as found:
-        return next(found, None)
+    with closing(_charges(connection, "AND c.request = ?", request)) as charges:
+        return next(charges, None)
 
 
 def _commit_again(

@@ -110,11 +110,11 @@ def _upgrade(connection: sqlite3.Connection) -> None:
         (version,) = connection.execute("PRAGMA user_version").fetchone()
         # Another process may have been first.
         if version in OLDER_FORMATS:
-            made = connection.execute(
+            objects = connection.execute(
                 "SELECT type, name FROM sqlite_master "
                 "WHERE type IN ('index', 'trigger') AND sql IS NOT NULL"
             ).fetchall()
-            for kind, name in made:
+            for kind, name in objects:
                 connection.execute(f"DROP {kind} {name}")
             tables = ("budget", "allotment", "log", "answer")
             for name in tables:
@@ -539,13 +539,13 @@ class Verification:
         if budget != [summed]:
             self._fail(f"the budget's row says {budget} and the entries {summed}")
         shares = self.connection.execute("SELECT analyst, total, spent FROM allotment")
-        if {one[0]: [one[1], one[2]] for one in shares} != self.allotted:
+        if {share[0]: [share[1], share[2]] for share in shares} != self.allotted:
             self._fail("the allotments differ from what the entries say")
-        (kept,) = self.connection.execute(
+        (answers,) = self.connection.execute(
             "SELECT count(*) FROM answer WHERE piece = 0"
         ).fetchone()
-        if kept != self.answers:
-            self._fail(f"{kept} answers are kept and {self.answers} were logged")
+        if answers != self.answers:
+            self._fail(f"{answers} answers are kept and {self.answers} were logged")
 
     def _fail(self, what: str) -> NoReturn:
         raise LedgerError(f"{self.name} is damaged or was tampered with: {what}")

@@ -400,7 +400,7 @@ class Ledger(HasBudget):
             rho=rho,
             delta=delta,
         )
-        found: Any = self.release(
+        certificate: Any = self.release(
             certifier,
             data,
             request,
@@ -409,7 +409,7 @@ class Ledger(HasBudget):
             vouched=vouched,
             snapshot=snapshot,
         )
-        return cast("Certificate", found)
+        return cast("Certificate", certificate)
 
     def release_disjoint(
         self,
@@ -466,28 +466,28 @@ class Ledger(HasBudget):
         shape = "(mechanism, data)" if by == "ids" else "(mechanism, data, cells)"
         with malformed_as(InputError, f'by="{by}" takes a list of {shape}'):
             parts = list(parts)
-            lengths = {len(one) for one in parts}
+            lengths = {len(part) for part in parts}
         if lengths != {columns}:
             raise InputError(
                 f'by="{by}" takes a list of {shape}, at least one; received '
                 f"{len(parts)} parts of lengths {sorted(lengths)}"
             )
-        checked = [RequestPart(*one) for one in parts]
-        for one in checked:
-            check_mechanism(one.mechanism)
-        for one in checked:
-            check_vouched([one.mechanism], vouched=vouched, data=one.data)
+        checked = [RequestPart(*part) for part in parts]
+        for part in checked:
+            check_mechanism(part.mechanism)
+        for part in checked:
+            check_vouched([part.mechanism], vouched=vouched, data=part.data)
         terms = self._terms()
-        costs = [self._price(one.mechanism) for one in checked]
+        costs = [self._price(part.mechanism) for part in checked]
         if by == "ids":
-            for one in checked:
-                check_policy(one.mechanism, terms.policy)
+            for part in checked:
+                check_policy(part.mechanism, terms.policy)
             parallel_by_ids(costs, terms.policy, scoped=scoped)
         else:
             power = self.currency.power
             regions = [
-                Region(one.cells, one.mechanism.policy, Budget(cost, power))
-                for one, cost in zip(checked, costs, strict=True)
+                Region(part.cells, part.mechanism.policy, Budget(cost, power))
+                for part, cost in zip(checked, costs, strict=True)
             ]
             check_regions(regions, terms.policy)
         return self._settle(checked, terms, request, rng, progress, by)
@@ -518,10 +518,10 @@ class Ledger(HasBudget):
 
     def allotments(self, analyst: str | None = None) -> dict[str, Share]:
         """Return what each analyst, or this one, was granted and has spent."""
-        amount, known = self.currency.amount, self._journal.allotments(analyst)
+        amount, allotted = self.currency.amount, self._journal.allotments(analyst)
         return {
-            name: Share(amount(one.total), amount(one.spent))
-            for name, one in known.items()
+            name: Share(amount(share.total), amount(share.spent))
+            for name, share in allotted.items()
         }
 
     def entry(self, request: str) -> Entry | None:
@@ -607,12 +607,12 @@ class Ledger(HasBudget):
         """Return how the budget was raised: time, amount, why and by whom."""
         return [
             {
-                "time": one.get("time"),
-                "amount": self.currency.amount(int(one["total"])),
-                "why": one.get("why", ""),
-                "by": one.get("by", ""),
+                "time": change.get("time"),
+                "amount": self.currency.amount(int(change["total"])),
+                "why": change.get("why", ""),
+                "by": change.get("by", ""),
             }
-            for one in self._journal.raises()
+            for change in self._journal.raises()
         ]
 
     def verify(self, head: str | None = None) -> str:
@@ -633,23 +633,26 @@ class Ledger(HasBudget):
             "policy": self.policy.to_dict(),
             "about": self.about,
             "allotments": {
-                analyst: {self.currency.name: str(one.granted), "spent": str(one.spent)}
-                for analyst, one in self.allotments().items()
+                analyst: {
+                    self.currency.name: str(share.granted),
+                    "spent": str(share.spent),
+                }
+                for analyst, share in self.allotments().items()
             },
-            "charges": [one.to_dict() for one in self.history()],
+            "charges": [entry.to_dict() for entry in self.history()],
         }
 
     def to_pandas(self) -> Any:
         """Return `history` as a pandas data frame, a row per charge."""
         entries = self.history()
-        moments = [one.time.replace(tzinfo=None) for one in entries]
+        moments = [entry.time.replace(tzinfo=None) for entry in entries]
         columns: dict[str, Any] = {
-            "number": np.array([one.number for one in entries], dtype=np.int64),
+            "number": np.array([entry.number for entry in entries], dtype=np.int64),
             "time": np.array(moments, dtype="M8[us]"),
-            self.currency.name: np.array([float(one.budget) for one in entries]),
+            self.currency.name: np.array([float(entry.budget) for entry in entries]),
         }
         for name in ("request", "mechanism", "analyst", "state"):
-            texts = [getattr(one, name) for one in entries]
+            texts = [getattr(entry, name) for entry in entries]
             columns[name] = np.array(texts, dtype=object)
         return Table(columns).to_pandas()
 
@@ -660,15 +663,17 @@ class Ledger(HasBudget):
         drawing = spent_bar(spent, total)
         if entries:
             rows = []
-            for one in entries[-MOST_SHOWN:]:
-                when = one.time.isoformat(sep=" ", timespec="seconds")
-                paid = f"{float(one.budget):g}"
-                rows.append((one.request, one.mechanism, paid, one.analyst or "", when))
+            for entry in entries[-MOST_SHOWN:]:
+                when = entry.time.isoformat(sep=" ", timespec="seconds")
+                paid = f"{float(entry.budget):g}"
+                rows.append(
+                    (entry.request, entry.mechanism, paid, entry.analyst or "", when)
+                )
             heads = ("request", "mechanism", self.currency.name, "analyst", "time")
             drawing += table(heads, rows)
         shares = [
-            (analyst, f"spent {float(one.spent):g} of {float(one.granted):g}")
-            for analyst, one in self.allotments().items()
+            (analyst, f"spent {float(share.spent):g} of {float(share.granted):g}")
+            for analyst, share in self.allotments().items()
         ]
         count = len(entries)
         listed = f", the last {MOST_SHOWN} listed" if count > MOST_SHOWN else ""
@@ -743,9 +748,9 @@ class Ledger(HasBudget):
         report("checking")
         check_room(parts)
         prices = [
-            one.times * self._price(one.mechanism)
-            for one in parts
-            if not is_public(one)
+            part.times * self._price(part.mechanism)
+            for part in parts
+            if not is_public(part)
         ]
         cost = self.currency.charged(max(prices)) if prices else 0
         if series is not None:
@@ -753,8 +758,8 @@ class Ledger(HasBudget):
         elif charge is None:
             # First: whether something can be paid never depends on the data.
             self._journal.check_affordable(cost, analyst)
-        for one in parts:
-            one.mechanism._counts(one.data)
+        for part in parts:
+            part.mechanism._counts(part.data)
         people = people_of(parts, together)
         if people is not None:
             content["person"] = people
@@ -765,7 +770,7 @@ class Ledger(HasBudget):
             secret = DrawSecret.new(name)
             committed = {
                 "sha256": secret.commitment,
-                "measured_once": [measures_once(one) for one in parts],
+                "measured_once": [measures_once(part) for part in parts],
             }
         charge = self._journal.reserve(
             name, cost, terms.entry, content, analyst, committed
@@ -811,7 +816,7 @@ class Ledger(HasBudget):
                 self._paid[answer] = charge
             # In memory: a draw that is not stored yet may be drawn again, so a crash
             # must not leave it behind in some temporary file.
-            files = [one.to_bytes() if on_disk else b"" for one in answers]
+            files = [answer.to_bytes() if on_disk else b"" for answer in answers]
             return DrawnAnswers(answers, files)
 
         try:
@@ -840,15 +845,18 @@ class Ledger(HasBudget):
 
     def _replay(self, charge: Charge) -> list[Release]:
         if self.path is not None:
-            return [read_release(one) for one in self._journal.answers(charge.request)]
+            return [
+                read_release(content)
+                for content in self._journal.answers(charge.request)
+            ]
         with self._lock:
-            kept = self._kept.get(charge.request)
-        if kept is None:
+            answers = self._kept.get(charge.request)
+        if answers is None:
             raise LedgerError(
                 f"the request {charge.request!r} was answered, and a ledger in memory "
                 "keeps only answers to requests that were named by the caller"
             )
-        return kept.published()
+        return answers.published()
 
 
 def _recipient_of(auditor: Any, where: Path | None) -> Recipient | None:

@@ -134,7 +134,11 @@ def verify_opened(
     asked = dict(questions or {})
     journal = ledger._journal
     drawn_under = journal.drawn_under()
-    charges = {one.request: one for one in journal.history() if one.state == "stored"}
+    charges = {
+        charge.request: charge
+        for charge in journal.history()
+        if charge.state == "stored"
+    }
     unknown = [name for name in asked if name not in charges]
     if unknown:
         raise InputError(
@@ -142,16 +146,16 @@ def verify_opened(
             received=", ".join(map(repr, unknown)),
             way_out="`ledger.history()` names the requests",
         )
-    found: list[OpenedAnswer] = []
+    answers: list[OpenedAnswer] = []
     used: set[str] = set()
     for request, commitment in drawn_under.items():
-        if request not in charges or (commitment is None and not found):
+        if request not in charges or (commitment is None and not answers):
             continue
         charge = charges[request]
         mechanism = str(charge.content["parts"][0]["mechanism"])
         secret, problem = _secret_of(ledger, charge, commitment, keys, used)
         if secret is None:
-            found.append(OpenedAnswer(request, mechanism, "key", (problem,)))
+            answers.append(OpenedAnswer(request, mechanism, "key", (problem,)))
             continue
         files = journal.answers(request)
         checked: Checked = "key"
@@ -172,14 +176,14 @@ def verify_opened(
                     if told is not None:
                         checked = "rows"
                         problems += told
-        found.append(OpenedAnswer(request, mechanism, checked, tuple(problems)))
-    return found
+        answers.append(OpenedAnswer(request, mechanism, checked, tuple(problems)))
+    return answers
 
 
 def _committed(ledger: Ledger, request: str, commitment: str | None) -> dict[str, Any]:
-    for one in ledger._journal.commitments(request):
-        if one["sha256"] == commitment:
-            return one
+    for committed in ledger._journal.commitments(request):
+        if committed["sha256"] == commitment:
+            return committed
     return {}
 
 
@@ -215,14 +219,14 @@ def _against_data(
     together = charge.content.get("together")
     given = asked if isinstance(asked, list) else [asked]
     try:
-        parts = [RequestPart(*one) for one in given]
+        parts = [RequestPart(*part) for part in given]
         check_same(charge, describe_parts(parts, together), ledger.currency)
     except (TypeError, AttributeError):
         raise InputError(
             "a question is (mechanism, data), or a list of such",
             received=f"{type(asked).__name__} for {charge.request!r}",
         ) from None
-    failed = [one == FAILED_DRAW for one in files]
+    failed = [content == FAILED_DRAW for content in files]
     try:
         answers = draw_parts(parts, None, secret)
     except BlowfishError as problem:
@@ -233,7 +237,7 @@ def _against_data(
         say_version(answer, charge.content["snapshot"])
         where = f"part {number}, " if len(files) > 1 else ""
         told = list(_differences(_plain(stored), _plain(answer.to_bytes()), ""))
-        yield from (f"{where}{one}" for one in told[:MOST_NAMED])
+        yield from (f"{where}{difference}" for difference in told[:MOST_NAMED])
         if len(told) > MOST_NAMED:
             yield f"{where}and {len(told) - MOST_NAMED} more differ"
 
@@ -278,8 +282,8 @@ def _differences(stored: Any, drawn: Any, place: str) -> Iterator[str]:
         if len(stored) != len(drawn):
             yield f"{place} has {len(stored)} entries, and {len(drawn)} were drawn"
             return
-        for number, (one, other) in enumerate(zip(stored, drawn, strict=True)):
-            yield from _differences(one, other, f"{place}[{number}]")
+        for number, (before, again) in enumerate(zip(stored, drawn, strict=True)):
+            yield from _differences(before, again, f"{place}[{number}]")
     elif stored != drawn and not (stored != stored and drawn != drawn):
         yield f"{place} is {stored!r}, and {drawn!r} was drawn"
 

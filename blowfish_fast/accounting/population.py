@@ -63,7 +63,7 @@ class PeopleTable(NamedTuple):
         """From which column each attribute is read, in one spelling, by its name."""
         stated = self.columns or {}
         names = map(str, self.policy.domain.names)
-        return {one: one_spelling(stated.get(one, one)) for one in names}
+        return {name: one_spelling(stated.get(name, name)) for name in names}
 
     @property
     def read_source(self) -> str | None:
@@ -82,7 +82,8 @@ def one_spelling(name: str) -> str:
     >>> one_spelling('"Main"."Visits"'), one_spelling("clinic.duckdb/visits ")
     ('visits', 'clinic.duckdb/visits')
     """
-    plain = "".join(one for one in name if one not in QUOTES).strip().casefold()
+    unquoted = "".join(character for character in name if character not in QUOTES)
+    plain = unquoted.strip().casefold()
     place, slash, last = plain.rpartition("/")
     schema, _, inside = last.partition(".")
     return place + slash + (inside if schema in SCHEMAS and inside else last)
@@ -163,23 +164,29 @@ class Population:
                 rho=rho,
                 delta=delta,
             )
-        kept = self.ledger.about
-        if kept.get("population") != name or (about is not None and kept != about):
+        recorded = self.ledger.about
+        if recorded.get("population") != name or (
+            about is not None and recorded != about
+        ):
             raise LedgerError(
                 "this ledger was made for other people, or for other tables of theirs",
-                received=f"{kept.get('population')!r} with {sorted(kept['tables'])}"
-                if "tables" in kept
+                received=f"{recorded.get('population')!r} with "
+                f"{sorted(recorded['tables'])}"
+                if "tables" in recorded
                 else "the ledger of one table",
             )
-        self.name, self.person = name, str(kept["person"])
+        self.name, self.person = name, str(recorded["person"])
         self.tables = {
-            one: PeopleTable(
-                one, from_dict(two["policy"]), two["source"], two.get("columns")
+            table_name: PeopleTable(
+                table_name,
+                from_dict(stated["policy"]),
+                stated["source"],
+                stated.get("columns"),
             )
-            for one, two in kept["tables"].items()
+            for table_name, stated in recorded["tables"].items()
         }
-        for one in self.tables.values():
-            self._own(one.read_source)
+        for table in self.tables.values():
+            self._own(table.read_source)
 
     def _own(self, source: str | None) -> None:
         """Refuse a source for which another population pays: the two would add up."""
@@ -202,9 +209,9 @@ class Population:
 
     def add(self, table: PeopleTable) -> None:
         """Describe one more table of these people; refused after the first charge."""
-        known = list(self.tables.values())
-        (*_, added) = _read_tables([*known, table], self.person)
-        about = {**self.ledger.about, "tables": _plain([*known, added])}
+        described = list(self.tables.values())
+        (*_, added) = _read_tables([*described, table], self.person)
+        about = {**self.ledger.about, "tables": _plain([*described, added])}
         self._own(added.read_source)
         with _paid_once(self.ledger.path, [added]):
             self.ledger.amend(about=about)
@@ -295,7 +302,7 @@ class Population:
             If the price is more than what is left.
         """
         names = [table] if isinstance(table, str) else list(table)
-        read = [self._table(one) for one in names]
+        read = [self._table(name) for name in names]
         check_mechanism(mechanism)
         check_vouched([mechanism], vouched=vouched, data=data)
         bound = getattr(data, "bound", None)
@@ -344,7 +351,7 @@ class Population:
             if table.policy.has_moves
             for column in table.read_columns.values()
         }
-        moved = sorted(one for one in on if one_spelling(one) in moving)
+        moved = sorted(column for column in on if one_spelling(column) in moving)
         if moved:
             raise PolicyError(
                 "a join on a column that may move changes which rows meet",
@@ -356,8 +363,8 @@ class Population:
         single = policy.unconstrained
         moves = single.base if isinstance(single, WithAbsent) else single
         needs = (
-            any(one.policy.has_moves for one in tables),
-            any(one.policy.has_bottom for one in tables),
+            any(table.policy.has_moves for table in tables),
+            any(table.policy.has_bottom for table in tables),
         )
         enough = (not needs[0] or isinstance(moves, Full)) and (
             not needs[1] or (policy.has_bottom and policy.bottom_cells().all())
@@ -387,9 +394,9 @@ class Population:
         """Close the ledger; its file goes on paying for the sources of the tables."""
         self.ledger.close()
         if self.ledger.path is not None:
-            for one in self.tables.values():
-                if _OWNERS.get(one.read_source or "") is self:
-                    del _OWNERS[one.read_source or ""]
+            for table in self.tables.values():
+                if _OWNERS.get(table.read_source or "") is self:
+                    del _OWNERS[table.read_source or ""]
 
     def __repr__(self) -> str:
         return f"Population({self.name!r}, {sorted(self.tables)}, {self.ledger!r})"
@@ -406,26 +413,31 @@ def _read_tables(tables: Any, person: str | None) -> list[PeopleTable]:
     rule = "tables are given by name and policy, {'visits': AddRemove(domain)}"
     with malformed_as(InputError, rule):
         given = list(given)
-    for one in given:
+    for described in given:
         with malformed_as(InputError, rule):
-            if hasattr(one, "source") and callable(one.policy):
+            if hasattr(described, "source") and callable(described.policy):
                 columns = {
-                    two.name: two.source for two in getattr(one, "attributes", ())
+                    attribute.name: attribute.source
+                    for attribute in getattr(described, "attributes", ())
                 }
-                one = PeopleTable(
-                    one.name, one.policy(), one.source or one.name, columns
+                described = PeopleTable(
+                    described.name,
+                    described.policy(),
+                    described.source or described.name,
+                    columns,
                 )
-            name, policy, source, stated = PeopleTable(*one)
+            name, policy, source, stated = PeopleTable(*described)
             columns = dict(stated or {})
-        texts = all(isinstance(two, str) for two in (*columns, *columns.values()))
+        words = (*columns, *columns.values())
+        texts = all(isinstance(word, str) for word in words)
         if not isinstance(name, str) or not isinstance(policy, Policy) or not texts:
-            raise InputError(rule, received=quoted(one))
+            raise InputError(rule, received=quoted(described))
         single = policy.base if isinstance(policy, PerPerson) else policy
-        known = {str(two) for two in single.domain.names}
-        read = {two: three for two, three in columns.items() if two != three}
-        if not {*read} <= known:
+        attributes = sorted(map(str, single.domain.names))
+        read = {name: column for name, column in columns.items() if name != column}
+        if not {*read} <= {*attributes}:
             raise InputError(
-                f"columns are given by the attributes of {name!r}, {sorted(known)}",
+                f"columns are given by the attributes of {name!r}, {attributes}",
                 received=sorted(read),
             )
         table = PeopleTable(
@@ -433,12 +445,12 @@ def _read_tables(tables: Any, person: str | None) -> list[PeopleTable]:
         )
         _refuse_one_column_twice(table)
         listed.append(table)
-    names = [one.name for one in listed]
+    names = [table.name for table in listed]
     if not names or len(set(names)) < len(names):
         raise InputError("name each table once, and at least one", received=names)
-    for at, one in enumerate(listed):
+    for at, table in enumerate(listed):
         for other in listed[:at]:
-            _refuse_disagreement(one, other)
+            _refuse_disagreement(table, other)
     return listed
 
 
@@ -457,14 +469,14 @@ def _refuse_one_column_twice(table: PeopleTable) -> None:
         )
 
 
-def _refuse_disagreement(one: PeopleTable, other: PeopleTable) -> None:
+def _refuse_disagreement(table: PeopleTable, other: PeopleTable) -> None:
     """Refuse two policies for one column of one source: only edges of both hold."""
-    mine, theirs = one.read_columns, other.read_columns
+    mine, theirs = table.read_columns, other.read_columns
     shared = {*mine.values()} & {*theirs.values()}
-    same = one.source is not None and one.read_source == other.read_source
-    if same and shared and (one.policy != other.policy or mine != theirs):
+    same = table.source is not None and table.read_source == other.read_source
+    if same and shared and (table.policy != other.policy or mine != theirs):
         raise PolicyError(
-            f"{one.name!r} and {other.name!r} describe {one.source!r} and state "
+            f"{table.name!r} and {other.name!r} describe {table.source!r} and state "
             f"different policies, or different names, for the columns {sorted(shared)}",
             way_out="State one policy over all attributes of the table, under the same "
             "names in both",
@@ -485,11 +497,11 @@ def _paid_once(path: Path | None, tables: Iterable[PeopleTable]) -> Iterator[Non
     if path is None:
         yield
         return
-    sources = {one.read_source for one in tables} - {None}
+    sources = {table.read_source for table in tables} - {None}
     with held_folder(path.parent):
         for about in terms_beside(path) if sources else ():
-            known = about["tables"].values() if "population" in about else ()
-            read = [one["source"] for one in known if one["source"] is not None]
+            paid = about["tables"].values() if "population" in about else ()
+            read = [table["source"] for table in paid if table["source"] is not None]
             for source in read:
                 if one_spelling(source) in sources:
                     _refuse_second_budget(about["population"], source)
@@ -498,11 +510,11 @@ def _paid_once(path: Path | None, tables: Iterable[PeopleTable]) -> Iterator[Non
 
 def _plain(tables: Iterable[PeopleTable]) -> dict[str, Any]:
     return {
-        one.name: {
-            "source": one.source,
-            "policy": one.policy.to_dict(),
+        table.name: {
+            "source": table.source,
+            "policy": table.policy.to_dict(),
             # As it was always written, where every attribute has its column's name.
-            **({} if not one.columns else {"columns": dict(one.columns)}),
+            **({} if not table.columns else {"columns": dict(table.columns)}),
         }
-        for one in tables
+        for table in tables
     }

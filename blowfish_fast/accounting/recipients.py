@@ -224,7 +224,7 @@ class OpenedKeys:
             return load_pem_private_key(content, None)
 
         self._private = _read_key(private, load, X25519PrivateKey, "private")
-        self._lines = {one.commitment: one for one in _read_lines(file)}
+        self._lines = {line.commitment: line for line in _read_lines(file)}
 
     def __contains__(self, commitment: str) -> bool:
         return commitment in self._lines

@@ -155,15 +155,15 @@ def refusal(mechanism: Mechanism, policy: Policy) -> str:
 
 def _strange_columns(mine: Policy, agreed: Policy) -> str:
     """Say which columns of a release are none of the ledger's; "" if all are."""
-    names, known = mine.domain.names, agreed.domain.names
-    if None in names or None in known:
+    names, agreed_names = mine.domain.names, agreed.domain.names
+    if None in names or None in agreed_names:
         return ""
-    strange = [str(one) for one in names if one not in known]
+    strange = [str(name) for name in names if name not in agreed_names]
     if strange:
         return (
-            f"the ledger is about {', '.join(map(str, known))}; received a release of "
-            f"{', '.join(strange)}. A ledger is made over all columns of its people "
-            "that are ever released"
+            f"the ledger is about {', '.join(map(str, agreed_names))}; received a "
+            f"release of {', '.join(strange)}. A ledger is made over all columns of "
+            "its people that are ever released"
         )
     if agreed.domain.columns_for(mine.domain) is None:
         return (
@@ -209,9 +209,9 @@ class _Pricing(Handle):
         raise DataDependentError("a price is fixed before any total is read")
 
     def split(self, parts: int) -> list[Self]:
-        found = super().split(parts)
-        self.accounts.extend(one._account for one in found)
-        return found
+        handles = super().split(parts)
+        self.accounts.extend(handle._account for handle in handles)
+        return handles
 
     def select(self, selector: Selector[Any], *, budget: Budget | Fraction) -> NoReturn:
         charged = self._read(budget)
@@ -315,15 +315,15 @@ def infeasible(mechanism: Mechanism) -> str:
 
 def check_room(parts: list[RequestPart]) -> None:
     """Fail here, before the charge, if public values alone make a release fail."""
-    names = ", ".join(dict.fromkeys(one.mechanism.name for one in parts))
-    cells = sum(one.mechanism._cells() for one in parts)
+    names = ", ".join(dict.fromkeys(part.mechanism.name for part in parts))
+    cells = sum(part.mechanism._cells() for part in parts)
     what = f"{names} on {cells:,} cells, for a dry run, the draw and a copy,"
-    needed = 2 * sum(one.mechanism.memory_needed() for one in parts)
+    needed = 2 * sum(part.mechanism.memory_needed() for part in parts)
     check_memory(needed, what, "nothing was charged")
-    for one in parts:
-        one.mechanism.check_feasible()
+    for part in parts:
+        part.mechanism.check_feasible()
         with suppress(DataDependentError):
-            _ = one.mechanism._dry_run
+            _ = part.mechanism._dry_run
 
 
 def draw_parts(

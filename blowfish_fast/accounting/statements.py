@@ -254,5 +254,5 @@ class Entry(HasBudget):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the charge as plain data; its budget as an exact fraction in text."""
-        plain = {name: one for name, one in vars(self).items() if name != "budget"}
+        plain = {name: value for name, value in vars(self).items() if name != "budget"}
         return {**plain, "time": self.time.isoformat(), **self.budget.to_dict()}

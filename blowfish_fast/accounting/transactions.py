@@ -77,10 +77,10 @@ class FileWatch:
         if self._newest is None:
             return
         number, digest = self._newest
-        found = connection.execute(
+        row = connection.execute(
             "SELECT digest FROM log WHERE number = ?", (number,)
         ).fetchone()
-        if found is None or bytes(found[0]) != digest:
+        if row is None or bytes(row[0]) != digest:
             raise LedgerError(
                 f"{self.path} is damaged: entry {number}, its newest a moment ago, is "
                 "gone or another. Was an older copy put back while it was open? It "
@@ -121,18 +121,18 @@ def close_cleanly(connection: sqlite3.Connection) -> None:
 
 
 def _newest(connection: sqlite3.Connection) -> LogEntry | None:
-    found: LogEntry | None = connection.execute(
+    entry: LogEntry | None = connection.execute(
         "SELECT number, digest FROM log ORDER BY number DESC LIMIT 1"
     ).fetchone()
-    return found
+    return entry
 
 
 def _number(path: str) -> FileNumber | None:
     try:
-        found = os.stat(path)
+        status = os.stat(path)
     except OSError:
         return None
-    return found.st_dev, found.st_ino
+    return status.st_dev, status.st_ino
 
 
 class GroupCommit:
@@ -189,33 +189,33 @@ class GroupCommit:
                         # What goes wrong undoes the transaction, which is its own.
                         batch[0].result = batch[0].action(connection)
                     else:
-                        for one in batch:
-                            self._run_one(connection, one)
+                        for queued in batch:
+                            self._run_one(connection, queued)
         except Exception as problem:
-            for one in batch:
-                one.problem = problem
+            for queued in batch:
+                queued.problem = problem
         except BaseException:
             # Whether the commit was reached is not known; asking again finds out.
-            for one in batch:
-                one.problem = LedgerError(
+            for queued in batch:
+                queued.problem = LedgerError(
                     f"{self.name} was interrupted; ask again with the same request"
                 )
             raise
         finally:
-            for one in batch:
-                one.done = True
+            for queued in batch:
+                queued.done = True
 
-    def _run_one(self, connection: sqlite3.Connection, one: _Waiting) -> None:
+    def _run_one(self, connection: sqlite3.Connection, queued: _Waiting) -> None:
         connection.execute("SAVEPOINT one")
         try:
             with plain_errors(self.name):
-                one.result = one.action(connection)
+                queued.result = queued.action(connection)
         except Exception as problem:
             if not connection.in_transaction:
                 # SQLite gave up the whole transaction: a full disk, for instance.
                 raise
             connection.execute("ROLLBACK TO one")
-            one.problem = problem
+            queued.problem = problem
         connection.execute("RELEASE one")
 
 

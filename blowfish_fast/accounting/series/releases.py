@@ -340,12 +340,14 @@ class Series:
         first = self._first(when)
         if isinstance(self.scheme, EpochBlocks):
             half = mechanism.at(mechanism.budget / 2)
-            made = self._draw(when, half, data, first, SINGLE, self.name, request, rng)
+            release = self._draw(
+                when, half, data, first, SINGLE, self.name, request, rng
+            )
             size = self.scheme.size
             if request is None and (when.number - first + 1) % size == 0:
                 ones = Weights((1,) * size)
                 self._draw(when, half, data, first, ones, self._sums, None, rng)
-            return made
+            return release
         return self._draw(
             when, mechanism, data, first, self.scheme, self.name, request, rng
         )
