@@ -112,7 +112,7 @@ def audit_noise(
         )
         return Finding(subject, epsilon, evidence, samples)
     evidence = evidence_from_counts(
-        *((_as_counter(one), _as_counter(two)) for one, two in (pilots, counted)),
+        *((_as_counter(first), _as_counter(two)) for first, two in (pilots, counted)),
         confidence=confidence,
     )
     return Finding(subject, paid.epsilon, evidence, samples)
@@ -137,12 +137,12 @@ def _blocks(
         for side in (0, 1)
     ]
     named = pilot_size(samples)
-    pilots = np.concatenate([one[:named] for one in drawn])
+    pilots = np.concatenate([side[:named] for side in drawn])
     cuts = np.unique(np.quantile(pilots, np.linspace(0, 1, CUTS), method="nearest"))
     # On a threshold, or between two: atoms of the closeness are events of their own.
     first, second = (
-        np.searchsorted(cuts, one, "left") + np.searchsorted(cuts, one, "right")
-        for one in drawn
+        np.searchsorted(cuts, side, "left") + np.searchsorted(cuts, side, "right")
+        for side in drawn
     )
     most = 2 * cuts.size + 1
     return [
@@ -320,9 +320,9 @@ def audit_edge(
 
 def _heights(listed: ListedCells, watched: list[int]) -> tuple[int, ...]:
     """Return how far some cells lie above the threshold: 0 if not listed, at most 2."""
-    known = dict(zip(listed.keys.tolist(), listed.noisy.tolist(), strict=True))
+    noisy_counts = dict(zip(listed.keys.tolist(), listed.noisy.tolist(), strict=True))
     least = listed.threshold - 1
-    return tuple(min(max(known.get(one, 0) - least, 0), 2) for one in watched)
+    return tuple(min(max(noisy_counts.get(cell, 0) - least, 0), 2) for cell in watched)
 
 
 EXCESS = Fraction(5, 100)

@@ -268,7 +268,7 @@ class Offered(NamedTuple):
         covers = list(covers_of(cells, self.candidates))
         rows = np.zeros((len(covers), len(self.candidates)), dtype=np.int64)
         for row, cover in zip(rows, covers, strict=True):
-            row[[self.candidates.index(one) for one in cover]] = 1
+            row[[self.candidates.index(candidate) for candidate in cover]] = 1
         return rows
 
 
@@ -330,13 +330,14 @@ def intervals_offered(case: Case, counts: IntArray) -> Offered:
 def _cost(partition: LeastCost, cells: list[int]) -> Fraction:
     if partition.cost == "deviation":
         mean = Fraction(sum(cells), len(cells))
-        return sum((abs(one - mean) for one in cells), Fraction(0))
+        return sum((abs(count - mean) for count in cells), Fraction(0))
     quantile = Fraction(*QUANTILE)
     return min(
         sum(
             (
-                quantile * max(one - centre, 0) + (1 - quantile) * max(centre - one, 0)
-                for one in cells
+                quantile * max(count - centre, 0)
+                + (1 - quantile) * max(centre - count, 0)
+                for count in cells
             ),
             Fraction(0),
         )
@@ -566,7 +567,7 @@ def noisy_count_choices(
 def _distinct(rows: IntArray) -> tuple[IntArray, list[int]]:
     """Return where each distinct row is first met, and how often it occurs."""
     lowest = rows.min(axis=0)
-    spans = [int(one) for one in rows.max(axis=0) - lowest + 1]
+    spans = [int(span) for span in rows.max(axis=0) - lowest + 1]
     if math.prod(spans) < 2**62:
         # Rows as single numbers are sorted several times faster.
         places = np.array([math.prod(spans[:i]) for i in range(len(spans))])

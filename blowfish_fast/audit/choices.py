@@ -130,8 +130,10 @@ def audit_selector(
     tried = len(pairs) + steps
 
     def drawn(how: str, pair: Pair, size: int, tally: Tally) -> Finding:
-        found = tally_both_sides(case, pair, size, seed + (tally is one_by_one), tally)
-        evidence = evidence_from_counts(*found, confidence=confidence)
+        tallies = tally_both_sides(
+            case, pair, size, seed + (tally is one_by_one), tally
+        )
+        evidence = evidence_from_counts(*tallies, confidence=confidence)
         return Finding(f"{selector.name}, {how}", epsilon, evidence, size, tried)
 
     laws = _Laws(case, samples)
@@ -210,20 +212,20 @@ class _Laws:
 def _largest_log_ratio(first: Law, second: Law) -> float:
     if first.keys() != second.keys():
         return math.inf
-    return max(abs(math.log(first[one] / second[one])) for one in first)
+    return max(abs(math.log(first[choice] / second[choice])) for choice in first)
 
 
 def _best_bound(first: Law, second: Law, samples: int) -> float:
     """Return the best lower bound on a log-ratio that so many samples would give."""
     errors = BOUND_ERRORS / math.sqrt(max(samples - pilot_size(samples), 1))
-    found = _log_ratios(first, second)
-    return max((ratio - errors * spread for ratio, spread in found), default=math.inf)
+    ratios = _log_ratios(first, second)
+    return max((ratio - errors * spread for ratio, spread in ratios), default=math.inf)
 
 
 def _log_ratios(first: Law, second: Law) -> Iterator[tuple[float, float]]:
     """Yield the log-ratio of each common choice, and its error in a single draw."""
-    for one in first.keys() & second.keys():
-        chance, other = first[one], second[one]
+    for choice in first.keys() & second.keys():
+        chance, other = first[choice], second[choice]
         yield abs(math.log(chance / other)), math.sqrt(1 / chance + 1 / other)
 
 
@@ -231,19 +233,21 @@ def _pilots(
     case: Case, runs: int, samples: int, seed: int, tally: Tally
 ) -> Callable[[Pair], float]:
     """Return what small samples of a pair promise of its log-ratio in large ones."""
-    known: dict[bytes, Counter[Hashable]] = {}
+    tallies: dict[bytes, Counter[Hashable]] = {}
     counted = max(samples - pilot_size(samples), 1)
 
     def pilot(counts: IntArray) -> Counter[Hashable]:
         key = counts.tobytes()
-        if key not in known:
-            rng = Randomness(2**32 + seed + len(known))
-            known[key] = tally(case, counts, runs, rng)
-        return known[key]
+        if key not in tallies:
+            rng = Randomness(2**32 + seed + len(tallies))
+            tallies[key] = tally(case, counts, runs, rng)
+        return tallies[key]
 
     def apart(pair: Pair) -> float:
         first, second = map(pilot, pair.sides)
-        return max(promise((first, second), one, counted) for one in {*first, *second})
+        return max(
+            promise((first, second), choice, counted) for choice in {*first, *second}
+        )
 
     return apart
 
@@ -334,8 +338,12 @@ def visible_loss(case: Case, pair: Pair, pilot: int) -> tuple[float, float]:
 
 def _pilot_law(case: Case, side: IntArray, pilot: int) -> Law:
     tally = batch_tally(case) or one_by_one
-    made = tally(case, side, pilot, Randomness(_seed(7, side, 3)))
-    return {one: number / pilot for one, number in made.items() if number > FEW_SEEN}
+    tallied = tally(case, side, pilot, Randomness(_seed(7, side, 3)))
+    return {
+        choice: number / pilot
+        for choice, number in tallied.items()
+        if number > FEW_SEEN
+    }
 
 
 STEPS = 40
@@ -439,11 +447,13 @@ def _worst_table(policy: Policy) -> Any:
     counted = CountedTables(sizes, [tuple(range(len(sizes)))])
     choices = []
     for axes in [
-        one for ways in (1, 2) for one in combinations(range(len(sizes)), ways)
+        axes for ways in (1, 2) for axes in combinations(range(len(sizes)), ways)
     ]:
         groupings = tuple(Grouping.single_cells(sizes[axis]) for axis in axes)
         table = MergedTable(axes, groupings)
-        levels = tuple((one, Grouping(one.labels // 2)) for one in groupings)
+        levels = tuple(
+            (grouping, Grouping(grouping.labels // 2)) for grouping in groupings
+        )
         estimate = 96 * np.arange(table.cells).reshape(table.shape)
         weight = 64 if len(axes) == 1 else 24
         choices.append(
@@ -500,14 +510,16 @@ def all_partitions() -> dict[str, type[Partition]]:
     """Return every partition class by name."""
     classes = [getattr(partitions, name) for name in partitions.__all__]
     return {
-        one.name: one
-        for one in (*classes, *_descendants(Partition))
-        if isinstance(one, type) and issubclass(one, Partition) and "name" in vars(one)
+        kind.name: kind
+        for kind in (*classes, *_descendants(Partition))
+        if isinstance(kind, type)
+        and issubclass(kind, Partition)
+        and "name" in vars(kind)
     }
 
 
 def _descendants(kind: type[Any]) -> Iterator[type[Any]]:
-    for one in kind.__subclasses__():
-        if one.__module__.startswith("blowfish_fast."):
-            yield one
-            yield from _descendants(one)
+    for subclass in kind.__subclasses__():
+        if subclass.__module__.startswith("blowfish_fast."):
+            yield subclass
+            yield from _descendants(subclass)

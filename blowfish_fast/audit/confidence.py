@@ -217,15 +217,15 @@ def tail_evidence(
     trials = [int(side.sum()) for side in counted]
     each = 1.0 - (1.0 - confidence) / 4
     best = Evidence(0.0, None, 2)
-    for one, other, name in ((0, 1, "upper"), (1, 0, "lower")):
-        order = slice(None, None, -1 if one == 0 else 1)
+    for likelier, other, name in ((0, 1, "upper"), (1, 0, "lower")):
+        order = slice(None, None, -1 if likelier == 0 else 1)
         tails = [np.cumsum(side[order]) for side in pilots]
         shares = [(tail + 0.5) / (tail[-1] + 1.0) for tail in tails]
-        errors = np.sqrt(1 / (tails[one] + 0.5) + 1 / (tails[other] + 0.5))
-        above = np.maximum(shares[one] - delta, 1e-300) / shares[other]
+        errors = np.sqrt(1 / (tails[likelier] + 0.5) + 1 / (tails[other] + 0.5))
+        above = np.maximum(shares[likelier] - delta, 1e-300) / shares[other]
         cut = int(np.argmax(np.log(above) - BOUND_ERRORS / 2 * errors))
         seen = [int(side[order][: cut + 1].sum()) for side in counted]
-        low, _ = clopper_pearson(seen[one], trials[one], each)
+        low, _ = clopper_pearson(seen[likelier], trials[likelier], each)
         _, high = clopper_pearson(seen[other], trials[other], each)
         bound = _log_ratio(max(low - delta, 0.0), high)
         if bound > best.log_ratio:

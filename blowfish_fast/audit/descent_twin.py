@@ -166,7 +166,7 @@ class DescentTwin:
         Counter
             How often each choice was made.
         """
-        made: Counter[Hashable] = Counter()
+        tallied: Counter[Hashable] = Counter()
         for begin in range(0, samples, CHUNK):
             size = min(CHUNK, samples - begin)
             starting = np.zeros((size, self.cells), dtype=np.bool_)
@@ -175,8 +175,8 @@ class DescentTwin:
             _, places, numbers = np.unique(codes, return_index=True, return_counts=True)
             for place, number in zip(places, numbers.tolist(), strict=True):
                 starts = tuple(np.flatnonzero(starting[place]).tolist())
-                made[self._key(starts)] += number
-        return made
+                tallied[self._key(starts)] += number
+        return tallied
 
     def _mark(
         self, node: Node | int, reached: BoolArray, starting: BoolArray, rng: Randomness
@@ -220,7 +220,7 @@ class DescentTwin:
             scales = {
                 Fraction(int(note.numerators), int(note.denominators)) for note in draws
             }
-            drawn = [int(one) for note in draws for one in note.values]
+            drawn = [int(value) for note in draws for value in note.values]
             if scales - {self.scale} or self._repeated(drawn) != public_key(chosen):
                 return True
         return False

@@ -245,7 +245,7 @@ class RowPrices:
         none = np.zeros(scales.rates.size, dtype=np.int64)
         base = strategy.published(rows, none, scales)
         units = np.eye(min(none.size, most or none.size), none.size, dtype=np.int64)
-        shifts = [strategy.published(rows, one, scales) - base for one in units]
+        shifts = [strategy.published(rows, unit, scales) - base for unit in units]
         return np.array(shifts, dtype=np.int64).reshape(len(units), base.size)
 
     def price(self, change: IntArray) -> Fraction | float:
@@ -388,9 +388,9 @@ def observe_choice(
 def _largest(cost: Cost, pairs: list[Pair], charged: Fraction) -> Price:
     worst, where = 0.0, None
     for pair in pairs:
-        found = cost(pair)
-        if found > worst:
-            worst, where = found, pair
+        price = cost(pair)
+        if price > worst:
+            worst, where = price, pair
     return Price("random pairs", charged, worst, None, len(pairs), where)
 
 

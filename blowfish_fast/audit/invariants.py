@@ -78,8 +78,8 @@ def audit_invariants(mechanism: Mechanism, data: Any, *, seed: int = 0) -> list[
     """
     breaches = audit_testimony(watch(mechanism, data, seed))
     breaches += [
-        Breach("a release says whether its noise was secure", found)
-        for found in _check_seed_marks(mechanism, data, seed)
+        Breach("a release says whether its noise was secure", problem)
+        for problem in _check_seed_marks(mechanism, data, seed)
     ]
     return breaches
 
@@ -87,9 +87,9 @@ def audit_invariants(mechanism: Mechanism, data: Any, *, seed: int = 0) -> list[
 def audit_testimony(testimony: Testimony) -> list[Breach]:
     """Return every invariant that a watched run breaks."""
     return [
-        Breach(name, found)
+        Breach(name, problem)
         for name, check in INVARIANTS.items()
-        if (found := check(testimony))
+        if (problem := check(testimony))
     ]
 
 
@@ -157,17 +157,17 @@ def _check_lattice(testimony: Testimony) -> str:
 def _check_declared_noise(testimony: Testimony) -> str:
     """Check that rows and exactly the noise declared were published."""
     for step in testimony.measured:
-        found = _undeclared_noise(step)
-        if found:
-            return f"{_name(step)} {found}"
+        problem = _undeclared_noise(step)
+        if problem:
+            return f"{_name(step)} {problem}"
     for step in testimony.refined:
-        found = undeclared_lowering(step)
-        if found:
-            return f"{_name(step)} {found}"
+        problem = undeclared_lowering(step)
+        if problem:
+            return f"{_name(step)} {problem}"
     for step in testimony.listed:
-        found = undeclared_noise(step)
-        if found:
-            return f"{_name(step)} {found}"
+        problem = undeclared_noise(step)
+        if problem:
+            return f"{_name(step)} {problem}"
     return ""
 
 
@@ -251,7 +251,7 @@ def _check_shared_memory(testimony: Testimony) -> str:
     counts = held if isinstance(held, FilledCells) else (held,)
     for name, value in _leaves("outcome", _public_parts(testimony.outcome)):
         if isinstance(value, np.ndarray) and any(
-            np.shares_memory(value, one) for one in counts
+            np.shares_memory(value, private) for private in counts
         ):
             return f"{name} is a view of the counts"
     return ""
@@ -289,11 +289,15 @@ def _check_seed_marks(mechanism: Mechanism, data: Any, seed: int) -> Iterator[st
 def _same_noise(first: Release, second: Release) -> bool:
     """Whether two releases agree in every noisy row; rows of 64 bits rarely do."""
     pairs = list(zip(first.measurements, second.measurements, strict=False))
-    rows = sum(int(one.scales.measured.sum()) for one, _ in pairs)
-    wide = any(one.scales.widths.max(initial=0.0) > 2**20 for one, _ in pairs)
+    rows = sum(int(measurement.scales.measured.sum()) for measurement, _ in pairs)
+    wide = any(
+        measurement.scales.widths.max(initial=0.0) > 2**20 for measurement, _ in pairs
+    )
     if rows < 64 and not wide:
         return False
-    return all(np.array_equal(one.noisy, other.noisy) for one, other in pairs)
+    return all(
+        np.array_equal(measurement.noisy, other.noisy) for measurement, other in pairs
+    )
 
 
 def _private_values(testimony: Testimony) -> Iterator[tuple[str, bool]]:
@@ -311,7 +315,7 @@ def _private_values(testimony: Testimony) -> Iterator[tuple[str, bool]]:
             equal = bool(measurement.noisy[row] == rows[row])
             yield f"row {row} of measurement {number}", equal
     for number, step in enumerate(testimony.listed):
-        true = dict(zip(*(one.tolist() for one in step.counts), strict=True))
+        true = dict(zip(*(column.tolist() for column in step.counts), strict=True))
         for key, noisy in zip(step.result.keys, step.result.noisy, strict=True):
             yield f"cell {key} of list {number}", true.get(int(key), 0) == int(noisy)
     counts = np.asarray(testimony.counts)
@@ -328,29 +332,32 @@ def _public_parts(outcome: Outcome) -> dict[str, Any]:
         "estimate": outcome.estimate,
         "unfitted": outcome.unfitted,
         "details": outcome.details,
-        "noisy": [one.noisy for one in (*outcome.measurements, *outcome.published)],
+        "noisy": [
+            measurement.noisy
+            for measurement in (*outcome.measurements, *outcome.published)
+        ],
         "listed": [] if outcome.listed is None else list(outcome.listed[:2]),
     }
 
 
 def _leaves(name: str, value: Any) -> Iterator[tuple[str, Any]]:
     if isinstance(value, Mapping):
-        for key, one in value.items():
-            yield from _leaves(f"{name}.{key}", one)
+        for key, part in value.items():
+            yield from _leaves(f"{name}.{key}", part)
     elif isinstance(value, list | tuple):
-        for number, one in enumerate(value):
-            yield from _leaves(f"{name}.{number}", one)
+        for number, part in enumerate(value):
+            yield from _leaves(f"{name}.{number}", part)
     else:
         yield name, value
 
 
 def _same(first: Any, second: Any) -> bool:
-    one, other = dict(_leaves("", first)), dict(_leaves("", second))
-    return one.keys() == other.keys() and all(
-        np.array_equal(one[name], other[name])
-        if isinstance(one[name], np.ndarray)
-        else one[name] == other[name]
-        for name in one
+    leaves, other = dict(_leaves("", first)), dict(_leaves("", second))
+    return leaves.keys() == other.keys() and all(
+        np.array_equal(leaves[name], other[name])
+        if isinstance(leaves[name], np.ndarray)
+        else leaves[name] == other[name]
+        for name in leaves
     )
 
 
@@ -397,7 +404,7 @@ def _audit_failure(
         yield Breach("one draw for a charge", f"{draws} draws under one request")
     if len(told) != 2 or repr(told[0]) != repr(told[1]):
         yield Breach("a failure is an outcome", f"two attempts told {told}")
-    shown = "".join(line for one in told for line in format_exception(one))
+    shown = "".join(line for problem in told for line in format_exception(problem))
     if SECRET in shown:
         yield Breach("a failure tells nothing", "it was told in which words it arose")
 

@@ -60,7 +60,9 @@ def undeclared_noise(step: Step) -> str:
         drawn = Fraction(int(note.numerators), int(note.denominators))
         if drawn * listed.scales.power != scale:
             return "drew noise of another scale than it declared"
-    noise = np.concatenate([np.zeros(0, dtype=np.int64), *(one.values for one in own)])
+    noise = np.concatenate(
+        [np.zeros(0, dtype=np.int64), *(note.values for note in own)]
+    )
     if noise.size != counts.keys.size:
         return "did not draw noise for each of the filled cells"
     noisy = counts.counts + noise

@@ -30,38 +30,40 @@ def policy_families(domain: Domain) -> dict[str, Policy]:
     """
     cells = domain.size
     ring = np.column_stack([np.arange(cells), (np.arange(cells) + 1) % cells])
-    found: dict[str, Policy] = {
+    families: dict[str, Policy] = {
         "add_remove": policies.AddRemove(domain),
         "full": policies.Full(domain),
         "blocks": policies.Blocks(domain, np.arange(cells) // 3),
     }
     if cells > 2:
-        found["graph"] = policies.Graph(domain, ring)
+        families["graph"] = policies.Graph(domain, ring)
         every_other = [[cell, ABSENT] for cell in range(0, cells, 2)]
-        found["graph_absent"] = policies.Graph(
+        families["graph_absent"] = policies.Graph(
             domain, np.concatenate([ring, every_other])
         )
         reach = 2 if domain.ndim == 1 else 1
         near = policies.Threshold(domain, theta=reach, metric="l1").edges()
         leaving = [[cell, ABSENT] for cell in range(cells)]
-        found["threshold_absent"] = policies.Graph(
+        families["threshold_absent"] = policies.Graph(
             domain, np.concatenate([*near, leaving])
         )
     if cells > 3:
         half = (np.arange(cells) < cells // 2).reshape(domain.shape)
-        known = policies.CountConstraints(domain, [half])
-        found["constrained"] = policies.Full(domain).with_constraints(known)
+        public_counts = policies.CountConstraints(domain, [half])
+        families["constrained"] = policies.Full(domain).with_constraints(public_counts)
     if domain.ndim == 1:
-        found["line"] = policies.Line(domain)
-        found["threshold"] = policies.Threshold(domain, theta=min(3, max(cells - 1, 1)))
+        families["line"] = policies.Line(domain)
+        families["threshold"] = policies.Threshold(
+            domain, theta=min(3, max(cells - 1, 1))
+        )
     else:
-        found["attribute"] = policies.Attribute(domain)
-        found["threshold_l1"] = policies.Threshold(domain, theta=1, metric="l1")
-        found["threshold_linf"] = policies.Threshold(domain, theta=1, metric="linf")
+        families["attribute"] = policies.Attribute(domain)
+        families["threshold_l1"] = policies.Threshold(domain, theta=1, metric="l1")
+        families["threshold_linf"] = policies.Threshold(domain, theta=1, metric="linf")
         if domain == Domain(domain.shape):
             lines = [policies.Line(Domain(size)) for size in domain.shape]
-            found["product"] = policies.Product(*lines)
-    return found
+            families["product"] = policies.Product(*lines)
+    return families
 
 
 MOST_RECORDS = 60

@@ -96,7 +96,10 @@ def observe(call: Callable[[], Any], times: int) -> list[Reading]:
                 raised = ("raised", type(problem).__name__, words(problem))
                 outcome = Reading(raised, ())
             if told:
-                said = {(one.category.__name__, words(one.message)) for one in told}
+                said = {
+                    (warning.category.__name__, words(warning.message))
+                    for warning in told
+                }
                 warned = ("warned", tuple(sorted(said)), outcome.form)
                 outcome = Reading(warned, outcome.numbers)
                 told.clear()
@@ -341,15 +344,15 @@ def _cuts(read: Callable[[FloatArray], FloatArray], values: FloatArray) -> list[
     def compared(relation: np.ufunc, value: float) -> Callable[..., BoolArray]:
         return lambda rows: np.asarray(relation(read(rows), value))
 
-    found: list[Cut] = []
+    cuts: list[Cut] = []
     for cut in np.unique(np.quantile(values, TAILS, method="nearest")).tolist():
-        found.append((f"<= {cut:g}", compared(np.less_equal, cut)))
-        found.append((f">= {cut:g}", compared(np.greater_equal, cut)))
+        cuts.append((f"<= {cut:g}", compared(np.less_equal, cut)))
+        cuts.append((f">= {cut:g}", compared(np.greater_equal, cut)))
     atoms, often = np.unique(values, return_counts=True)
     order = np.argsort(-often, kind="stable")[:ATOMS]
     for atom in atoms[order[often[order] > 1]].tolist():
-        found.append((f"= {atom:g}", compared(np.equal, atom)))
-    return found
+        cuts.append((f"= {atom:g}", compared(np.equal, atom)))
+    return cuts
 
 
 def _grain_cuts(place: int, values: FloatArray) -> list[Cut]:
@@ -358,7 +361,7 @@ def _grain_cuts(place: int, values: FloatArray) -> list[Cut]:
     if grains.min() >= 0:
         # Whole numbers have no bits after the point.
         return []
-    found: list[Cut] = []
+    cuts: list[Cut] = []
     sizes = np.unique(
         np.quantile(octaves, np.linspace(0, 0.6, OCTAVES), method="nearest")
     )
@@ -367,14 +370,14 @@ def _grain_cuts(place: int, values: FloatArray) -> list[Cut]:
         chosen = np.quantile(last, np.linspace(0, 1, GRAINS), method="nearest")
         for grain in np.unique(chosen).tolist():
             for finer in (False, True):
-                found.append(
+                cuts.append(
                     (
                         f"below 2^{size} and {'no' if finer else 'a'} multiple of "
                         f"2^{grain}",
                         _grained(place, size, grain, finer),
                     )
                 )
-    return found
+    return cuts
 
 
 def _grained(

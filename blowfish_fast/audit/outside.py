@@ -99,19 +99,19 @@ def audit_outside(
         for data in pair:
             first = seed + len(looks)
             side = [_look(mechanism, data, first + number) for number in range(samples)]
-            calls.append([one.calls for one in side])
+            calls.append([look.calls for look in side])
             looks += side
         evidence = strongest_evidence(*calls, confidence=each)
         if evidence.log_ratio >= strongest.log_ratio:
             strongest = evidence
-    endings = Counter(one.ending for one in looks)
+    endings = Counter(look.ending for look in looks)
     breaches = _breaches(
-        "progress tells nothing", Counter(" / ".join(one.texts) for one in looks)
+        "progress tells nothing", Counter(" / ".join(look.texts) for look in looks)
     )
     breaches += _breaches("failures tell nothing", endings)
     if ANSWERED not in endings:
-        found = ", ".join(endings)
-        breaches.append(Breach("what is accepted does not fail", found))
+        listed = ", ".join(endings)
+        breaches.append(Breach("what is accepted does not fail", listed))
     finding = Finding(
         f"{mechanism.name}: number of calls",
         mechanism.epsilon,
@@ -180,4 +180,4 @@ def _look(mechanism: Mechanism, data: Any, seed: int) -> Seen:
     except Exception as problem:
         # Whatever it is: it would have been seen.
         ending = f"{type(problem).__name__}: {problem}"
-    return Seen(tuple(texts), ending, sum(len(one.calls) for one in accounts))
+    return Seen(tuple(texts), ending, sum(len(account.calls) for account in accounts))

@@ -116,13 +116,13 @@ class Report:
         ]
         powers = self._by("power")
         if powers:
-            strong = [one for one in powers if one.found >= PROMISED_POWER]
+            strong = [verdict for verdict in powers if verdict.found >= PROMISED_POWER]
             lines.append(
                 f"Power: an excess of 5 % at epsilon 1 was planted {powers[0].events} "
                 f"times in each of {len(powers)} cases, of mechanisms and selectors; "
                 f"{len(strong)} of them "
                 f"were caught at least {100 * PROMISED_POWER:g} % of the time with "
-                f"up to {max(one.samples for one in powers):,} samples per side. Exact "
+                f"up to {_most_samples(powers):,} samples per side. Exact "
                 "prices see any excess."
             )
         return lines
@@ -149,8 +149,9 @@ class Report:
             },
             "statements": self.statements(),
             "verdicts": [
-                one._asdict() | ({} if math.isfinite(one.found) else {"found": None})
-                for one in self.verdicts
+                verdict._asdict()
+                | ({} if math.isfinite(verdict.found) else {"found": None})
+                for verdict in self.verdicts
             ],
         }
 
@@ -158,10 +159,10 @@ class Report:
         """Return what the table of all measurements says of this audit."""
         prices, pairs = self._by("prices"), self._by("sensitivity")
         compared = _sampled(self.verdicts)
-        most = max((one.samples for one in self._by("choice")), default=0)
+        most = max((verdict.samples for verdict in self._by("choice")), default=0)
         each = [
-            _events([one for one in pairs if one.subject == subject])
-            for subject in {one.subject for one in prices}
+            _events([verdict for verdict in pairs if verdict.subject == subject])
+            for subject in {verdict.subject for verdict in prices}
         ]
         figures = {
             "audit": self._figure(
@@ -184,7 +185,7 @@ class Report:
         }
         if self._by("rho prices"):
             figures["rho"] = self._rho_figure()
-        if any(one.subject in selector_names() for one in self._by("power")):
+        if any(verdict.subject in selector_names() for verdict in self._by("power")):
             figures["selections"] = self._selections_figure()
         powers = self._by("power")
         if powers:
@@ -192,9 +193,9 @@ class Report:
                 "an excess of 5 % at epsilon 1 seen nine times in ten, in what is "
                 "measured and in what is chosen",
                 f"planted {powers[0].events} times in each of {len(powers)} cases of "
-                f"{len({one.subject for one in powers})} mechanisms and selectors, up "
-                f"to {max(one.samples for one in powers):,} samples per side: seen in "
-                f"at least {min(one.found for one in powers):.0%}",
+                f"{_subjects(powers)} mechanisms and selectors, up "
+                f"to {_most_samples(powers):,} samples per side: seen in "
+                f"at least {min(verdict.found for verdict in powers):.0%}",
                 powers,
             )
         return figures
@@ -206,7 +207,7 @@ class Report:
             "budgets in rho: every edge priced by squared moves within the charge, "
             "watched runs as they must be, noise within the (epsilon, delta) that rho "
             "implies",
-            f"{len({one.subject for one in paid})} mechanisms, {_events(paid):,} "
+            f"{_subjects(paid)} mechanisms, {_events(paid):,} "
             f"edges, worst price {_largest(paid)} of the charge; {len(watched):,} "
             f"watched runs; {_samples(drawn):.3g} samples, strongest bound "
             f"{_largest(drawn)} of epsilon",
@@ -217,12 +218,12 @@ class Report:
         """Tell of selectors by themselves: draws on neighbours, and planted excess."""
         names = selector_names()
         choices, powers = (
-            [one for one in self._by(check) if one.subject in names]
+            [verdict for verdict in self._by(check) if verdict.subject in names]
             for check in ("choice", "power")
         )
         most: dict[str, int] = {}
-        for one in choices:
-            most[one.subject] = max(most.get(one.subject, 0), one.samples)
+        for verdict in choices:
+            most[verdict.subject] = max(most.get(verdict.subject, 0), verdict.samples)
         least = min(most.values(), default=0)
         figure = self._figure(
             f"{self.plan.batch:.0e} draws per side of every selector, under moves and "
@@ -231,18 +232,18 @@ class Report:
             f"{len(most)} selectors, at least {least:.2g} draws per side of each on "
             f"its worst pair, {_samples(_sampled(choices)):.3g} in all: strongest "
             f"log-ratio {_largest(choices)} of epsilon; excess planted in "
-            f"{len({one.subject for one in powers})} of them, seen in at least "
-            f"{min(one.found for one in powers):.0%}",
+            f"{_subjects(powers)} of them, seen in at least "
+            f"{min(verdict.found for verdict in powers):.0%}",
             [*choices, *powers],
         )
-        every = most.keys() == {one.subject for one in powers} == set(names)
+        every = most.keys() == {verdict.subject for verdict in powers} == set(names)
         enough = every and least >= self.plan.batch
         return {**figure, "passed": figure["passed"] and enough}
 
     def _figure(
         self, goal: str, measured: str, verdicts: Iterable[Verdict]
     ) -> dict[str, Any]:
-        passed = all(one.passed for one in verdicts)
+        passed = all(verdict.passed for verdict in verdicts)
         told = {"goal": goal, "measured": measured, "passed": passed}
         return {**told, "form": self.form}
 
@@ -254,7 +255,9 @@ class Report:
         """Return the table that the documentation shows: a line per subject."""
         lines = ["| " + " | ".join(COLUMNS) + " |", "|---" * len(COLUMNS) + "|"]
         lines += ["| " + " | ".join(row) + " |" for row in self.rows()]
-        return "\n".join([*lines, "", *(f"- {one}" for one in self.statements()), ""])
+        return "\n".join(
+            [*lines, "", *(f"- {statement}" for statement in self.statements()), ""]
+        )
 
     def rows(self) -> list[tuple[str, ...]]:
         """Return a row per subject, in the order of `COLUMNS`."""
@@ -272,7 +275,7 @@ class Report:
             '<meta name="viewport" content="width=device-width, initial-scale=1">',
             f"<title>{title}</title><style>{STYLE}</style></head><body>",
             f"<h1>{title}</h1>",
-            *(f"<p>{html.escape(one)}</p>" for one in self.statements()),
+            *(f"<p>{html.escape(statement)}</p>" for statement in self.statements()),
         ]
         if self.violations:
             parts += ["<h2>Violations</h2>", _html_table(self.violations)]
@@ -290,7 +293,9 @@ class Report:
         for subject in self.subjects:
             cells = [_cell(subject, "th")]
             for family in self.families:
-                met = [one for one in self._of(subject) if one.family == family]
+                met = [
+                    verdict for verdict in self._of(subject) if verdict.family == family
+                ]
                 if met:
                     samples = f"{len(met)} checks, {_samples(_sampled(met)):,} samples"
                     cells.append(_verdict_cell(met, samples))
@@ -321,19 +326,27 @@ def _samples(verdicts: Iterable[Verdict]) -> int:
     return sum(2 * verdict.samples for verdict in verdicts)
 
 
+def _most_samples(verdicts: Iterable[Verdict]) -> int:
+    return max(verdict.samples for verdict in verdicts)
+
+
+def _subjects(verdicts: Iterable[Verdict]) -> int:
+    return len({verdict.subject for verdict in verdicts})
+
+
 def _events(verdicts: Iterable[Verdict]) -> int:
     return sum(verdict.events for verdict in verdicts)
 
 
 def _summary(verdicts: list[Verdict]) -> tuple[str, ...]:
     prices, pairs, powers = (
-        [one for one in verdicts if one.check == check]
+        [verdict for verdict in verdicts if verdict.check == check]
         for check in ("prices", "sensitivity", "power")
     )
     sampled = _sampled(verdicts)
-    compared = [one for one in verdicts if one.check in SAMPLED]
-    stops = {(one.family, one.domain) for one in verdicts}
-    failed = [one for one in verdicts if not one.passed]
+    compared = [verdict for verdict in verdicts if verdict.check in SAMPLED]
+    stops = {(verdict.family, verdict.domain) for verdict in verdicts}
+    failed = [verdict for verdict in verdicts if not verdict.passed]
     return (
         verdicts[0].subject,
         str(len(stops)),
@@ -348,7 +361,9 @@ def _summary(verdicts: list[Verdict]) -> tuple[str, ...]:
 
 
 def _largest(verdicts: Iterable[Verdict]) -> str:
-    shares = [one.found / one.epsilon for one in verdicts if one.epsilon > 0]
+    shares = [
+        verdict.found / verdict.epsilon for verdict in verdicts if verdict.epsilon > 0
+    ]
     return f"{max(shares):.3f}" if shares else "-"
 
 
@@ -358,18 +373,18 @@ def _html_table(verdicts: list[Verdict]) -> str:
         *("events", "verdict", "note"),
     )
     rows = []
-    for one in verdicts:
+    for verdict in verdicts:
         words = (
-            *(one.check, one.family, one.domain, f"{one.epsilon:.4g}"),
-            *(f"{one.found:.4g}", f"{one.samples:,}", f"{one.events:,}"),
+            *(verdict.check, verdict.family, verdict.domain, f"{verdict.epsilon:.4g}"),
+            *(f"{verdict.found:.4g}", f"{verdict.samples:,}", f"{verdict.events:,}"),
         )
-        rows.append([*map(_cell, words), _verdict_cell([one]), _cell(one.note)])
+        rows.append([*map(_cell, words), _verdict_cell([verdict]), _cell(verdict.note)])
     return _html_rows(heads, rows)
 
 
 def _html_rows(heads: Iterable[str], rows: Iterable[list[str]]) -> str:
-    lines = [[_cell(one, "th") for one in heads], *rows]
-    return "<table>" + "".join(f"<tr>{''.join(one)}</tr>" for one in lines) + "</table>"
+    lines = [[_cell(head, "th") for head in heads], *rows]
+    return "<table>" + "".join(f"<tr>{''.join(row)}</tr>" for row in lines) + "</table>"
 
 
 def _cell(words: str, tag: str = "td", kind: str = "") -> str:
@@ -378,7 +393,7 @@ def _cell(words: str, tag: str = "td", kind: str = "") -> str:
 
 
 def _verdict_cell(verdicts: list[Verdict], below: str = "") -> str:
-    passed = all(one.passed for one in verdicts)
+    passed = all(verdict.passed for verdict in verdicts)
     kind, word = ("good", "passed") if passed else ("bad", "VIOLATION")
     return _cell(f"{word}: {below}" if below else word, kind=kind)
 
@@ -411,9 +426,11 @@ def note_figures(path: Path, figures: dict[str, dict[str, Any]]) -> None:
 def read_figures(path: Path) -> dict[str, dict[str, Any]]:
     """Read the file of figures."""
     try:
-        found: dict[str, dict[str, Any]] = json.loads(path.read_text(encoding="utf-8"))
+        content: dict[str, dict[str, Any]] = json.loads(
+            path.read_text(encoding="utf-8")
+        )
     except (OSError, ValueError) as problem:
         raise InputError(
             f"{path} holds no figures ({problem}); blowfish audit --record writes them"
         ) from problem
-    return found
+    return content

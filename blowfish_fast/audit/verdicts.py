@@ -126,7 +126,7 @@ def _choice_verdict(check: str, task: AuditTask, finding: Finding) -> Verdict:
 
 
 def _breach_verdict(check: str, task: AuditTask, breaches: list[Breach]) -> Verdict:
-    note = "; ".join(dict.fromkeys(f"{task.name}: {one}" for one in breaches))
+    note = "; ".join(dict.fromkeys(f"{task.name}: {breach}" for breach in breaches))
     return _verdict(check, task, 0, len(breaches), not breaches, note)
 
 
@@ -282,13 +282,13 @@ def _costly_edges(
     priced: list[tuple[Step, Price]], power: int
 ) -> list[tuple[Step, tuple[int, int]]]:
     """Return the worst edge of each measurement in a currency, the dearest first."""
-    found = [
+    edges = [
         (price.worst / price.charged, step, price.edge)
         for step, price in priced
         if price.edge and price.worst < math.inf and step.charged.power == power
     ]
-    found.sort(key=lambda one: one[0], reverse=True)
-    return [(step, edge) for _, step, edge in found]
+    edges.sort(key=lambda rated: rated[0], reverse=True)
+    return [(step, edge) for _, step, edge in edges]
 
 
 def _price_verdict(
@@ -331,8 +331,8 @@ def _pair_verdicts(
 def _observed_verdict(
     task: AuditTask, observed: list[Price], name: str = "measurements"
 ) -> Verdict:
-    worst = max(observed, key=lambda one: one.worst / float(one.charged))
-    pairs = sum(one.pairs for one in observed)
+    worst = max(observed, key=lambda price: price.worst / float(price.charged))
+    pairs = sum(price.pairs for price in observed)
     note = f"{task.name}, {name}: {worst.worst:.9g} of {float(worst.charged):.9g} "
     note += f"charged, the most of {pairs} random neighbours; {worst.where}"
     return _verdict(
@@ -340,7 +340,7 @@ def _observed_verdict(
         task,
         worst.charged,
         worst.worst,
-        all(one.passed for one in observed),
+        all(price.passed for price in observed),
         note,
         events=pairs,
     )
@@ -495,7 +495,7 @@ def power_verdicts(
         A verdict.
     """
     policy = testimonies[0].mechanism.policy
-    for step in (step for one in testimonies for step in _with_noise(one)):
+    for step in (step for testimony in testimonies for step in _with_noise(testimony)):
         edge = price_edges(task.name, step.result, step.charged, policy).edge
         if edge is not None:
             plant = functools.partial(detection_power, step.result, step.policy, edge)
@@ -624,9 +624,9 @@ def _selects(task: AuditTask) -> bool:
     policy = task.policy
     counts = np.arange(policy.domain.size)
     try:
-        made = instances(task.name, policy)
-        for one in made:
-            one.select(counts, policy=policy, epsilon=ORDINARY, rng=Randomness(0))
+        selectors = instances(task.name, policy)
+        for selector in selectors:
+            selector.select(counts, policy=policy, epsilon=ORDINARY, rng=Randomness(0))
     except BlowfishError:
         return False
-    return bool(made)
+    return bool(selectors)

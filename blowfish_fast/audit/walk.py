@@ -95,7 +95,7 @@ def audit_everything(
     open_ledger: Callable[..., Any] | None = None,
     workers: int = 1,
     progress: Progress | None = None,
-    kept: ProgressFile | None = None,
+    progress_file: ProgressFile | None = None,
 ) -> list[Verdict]:
     """Examine everything and return all verdicts, in the order of the tasks.
 
@@ -112,7 +112,7 @@ def audit_everything(
         How many processes work.
     progress : Progress, optional
         Gets tasks done, tasks in all and the last name.
-    kept : ProgressFile, optional
+    progress_file : ProgressFile, optional
         What it holds is not looked for again, and what is seen now is added.
 
     Returns
@@ -124,19 +124,19 @@ def audit_everything(
     --------
     >>> from blowfish_fast.audit import QUICK
     >>> plan = QUICK._replace(sampled=(), priced=(2,))
-    >>> all(one.passed for one in audit_everything(plan, mechanisms=["ordered"]))
+    >>> all(seen.passed for seen in audit_everything(plan, mechanisms=["ordered"]))
     True
     """
     listed = tasks(plan, mechanisms)
-    found = {} if kept is None else dict(kept.found)
-    waiting = [task for task in listed if task not in found]
+    verdicts_by_task = {} if progress_file is None else dict(progress_file.found)
+    waiting = [task for task in listed if task not in verdicts_by_task]
 
     def add(task: AuditTask, verdicts: list[Verdict]) -> None:
-        found[task] = verdicts
-        if kept is not None:
-            kept.add(task, verdicts)
+        verdicts_by_task[task] = verdicts
+        if progress_file is not None:
+            progress_file.add(task, verdicts)
         if progress is not None:
-            done = sum(1 for one in listed if one in found)
+            done = sum(1 for task in listed if task in verdicts_by_task)
             progress(done, len(listed), str(task))
 
     if workers == 1:
@@ -149,7 +149,7 @@ def audit_everything(
             }
             for finished in as_completed(running):
                 add(running[finished], finished.result())
-    return [verdict for task in listed for verdict in found[task]]
+    return [verdict for task in listed for verdict in verdicts_by_task[task]]
 
 
 NAME = "progress.jsonl"
@@ -204,19 +204,19 @@ class ProgressFile:
         if not self.path.exists():
             return False
         lines = self.path.read_text(encoding="utf-8").splitlines()
-        known: list[Any] = []
+        entries: list[Any] = []
         # The last line may have been cut off when the audit was.
         with suppress(ValueError):
-            known.extend(map(json.loads, lines))
-        if not known or known[0] != head:
+            entries.extend(map(json.loads, lines))
+        if not entries or entries[0] != head:
             return False
-        whole = [f"{line}\n" for line in lines[: len(known)]]
+        whole = [f"{line}\n" for line in lines[: len(entries)]]
         self.path.write_text("".join(whole), encoding="utf-8")
-        for one in known[1:]:
-            self.seconds += one.get("seconds", 0.0)
-            kind, name, shape, family = one["task"]
+        for entry in entries[1:]:
+            self.seconds += entry.get("seconds", 0.0)
+            kind, name, shape, family = entry["task"]
             task = AuditTask(
                 kind, name, tuple(shape) if isinstance(shape, list) else shape, family
             )
-            self.found[task] = [Verdict(*verdict) for verdict in one["verdicts"]]
+            self.found[task] = [Verdict(*verdict) for verdict in entry["verdicts"]]
         return True

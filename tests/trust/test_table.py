@@ -105,11 +105,11 @@ def test_what_was_found_is_not_looked_for_again(tmp_path):
         seen.append((done, total, name))
 
     settings = {"mechanisms": ["laplace"], "progress": progress}
-    verdicts = audit_everything(tiny, kept=first, **settings)
+    verdicts = audit_everything(tiny, progress_file=first, **settings)
     stops = len(seen)
     assert seen[-1][:2] == (stops, stops)
     second = ProgressFile(tmp_path, tiny, "1")
-    assert audit_everything(tiny, kept=second, **settings) == verdicts
+    assert audit_everything(tiny, progress_file=second, **settings) == verdicts
     assert len(seen) == stops
     assert second.seconds == pytest.approx(first.seconds, abs=0.01)
     assert first.seconds > 0

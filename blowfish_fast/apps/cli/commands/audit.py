@@ -254,7 +254,7 @@ def _run(
     from blowfish_fast.audit.report import Report
     from blowfish_fast.audit.walk import ProgressFile, audit_everything
 
-    kept = None if out is None else ProgressFile(out, plan, bf.__version__)
+    progress_file = None if out is None else ProgressFile(out, plan, bf.__version__)
     start = time.perf_counter()
     try:
         with counter("auditing") as step:
@@ -263,7 +263,7 @@ def _run(
                 mechanisms=mechanisms or None,
                 open_ledger=bf.Ledger,
                 workers=workers or usable_cores(),
-                kept=kept,
+                progress_file=progress_file,
                 progress=step,
             )
     except KeyboardInterrupt as stop:
@@ -276,14 +276,14 @@ def _run(
         tuple(verdicts),
         plan,
         "quick" if quick else "long",
-        time.perf_counter() - start if kept is None else kept.seconds,
+        time.perf_counter() - start if progress_file is None else progress_file.seconds,
         bf.__version__,
     )
-    if out is None or kept is None:
+    if out is None or progress_file is None:
         return report, []
     written = report.write(out)
     # The report holds everything; the next audit begins anew.
-    kept.path.unlink()
+    progress_file.path.unlink()
     return report, written
 
 
