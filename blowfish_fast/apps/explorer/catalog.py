@@ -94,17 +94,28 @@ EXTRAS: dict[Joined, ExtraCells] = {
 
 
 class Model(BaseModel):
-    """Plain data that never changes and knows no unknown fields."""
+    """Plain data that never changes and knows no unknown fields.
 
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+    The text below each field describes it in the schema that a server shows.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+        frozen=True,
+        allow_inf_nan=False,
+        use_attribute_docstrings=True,
+    )
 
 
 class EqualCells(Model):
     """Cells of one width from `start` to `stop`."""
 
     start: float
+    """The lowest edge."""
     stop: float
+    """The highest edge, a whole number of widths above the lowest."""
     width: float = Field(gt=0)
+    """The width of every cell."""
 
     def edges(self) -> list[float]:
         """Return the edges, computed as the database computes them.
@@ -135,21 +146,9 @@ class EqualCells(Model):
 class AttributeSpec(Model):
     """What is public about a column.
 
-    Attributes
-    ----------
-    cells, edges, dates, levels
-        Exactly one: cells of equal width, edges of cells, dates at which time is cut,
-        or the levels of a category.
-    outside : {"clamp", "cell"}
-        Where values outside the domain go: the end cells, or a cell of their own, as
-        for categories.
-    missing : {"cell", "none"}
-        A cell for NULL, or the promise of the schema that there is none.
-    extras_joined : {"all", "end", "apart"}
-        Which values the cells for missing values and values outside are joined to,
-        once a policy is stated; see `EXTRAS`.
-    unit : str, optional
-        What its numbers count, for people to read: "years".
+    Its cells are stated in exactly one of four ways: `cells`, `edges`, `dates` or
+    `levels`. Every field is described below it, and in the JSON schema that
+    ``AttributeSpec.model_json_schema()`` returns.
 
     Examples
     --------
@@ -159,15 +158,29 @@ class AttributeSpec(Model):
     """
 
     name: Name
+    """What questions call the attribute."""
     column: Name | None = None
+    """The column of the table, if it has another name."""
     cells: EqualCells | None = None
+    """Cells of equal width; one of four ways to state the cells."""
     edges: list[float] | None = None
+    """The edges of the cells, rising; one of four ways to state the cells."""
     dates: list[datetime | date] | None = None
+    """The dates at which time is cut, rising; one of four ways to state the cells."""
     levels: list[str | int | float] | None = None
+    """The levels of a category; one of four ways to state the cells."""
     outside: Literal["clamp", "cell"] | None = None
+    """Where values outside the cells go: into the end cells (clamp), or into a cell of
+    their own (cell). Levels always have such a cell.
+    """
     missing: Literal["cell", "none"] = "cell"
+    """A cell for NULL, or the promise of the schema that there is none."""
     extras_joined: Joined = "all"
+    """Which values the cells for missing values and values outside are joined to, once
+    a policy is stated: all, only the last ones (end), or none (apart).
+    """
     unit: Annotated[str, Field(min_length=1, max_length=40)] | None = None
+    """What its numbers count, for people to read, such as years."""
 
     @model_validator(mode="after")
     def _exactly_one_domain(self) -> Self:
@@ -236,9 +249,15 @@ class PolicySpec(Model):
     """
 
     kind: Literal["full", "line", "threshold", "blocks"] = "full"
+    """Which values are joined: any two, neighbouring cells, values at most
+    theta apart, or values of one block.
+    """
     theta: float | None = Field(default=None, gt=0)
+    """How far apart joined values may be; for a threshold alone."""
     unit: Literal["cells", "value"] = "cells"
+    """Whether theta counts cells, or is measured in values by the edges."""
     blocks: list[list[str | int | float]] | None = None
+    """Levels, or numbers of cells, each in exactly one block; for blocks alone."""
 
     @model_validator(mode="after")
     def _fitting_fields(self) -> Self:
@@ -371,28 +390,8 @@ def _with_cells_apart(inner: Policy, domain: Domain) -> Policy:
 class TableSpec(Model):
     """A table: its attributes, and the policy that holds over all of them.
 
-    Attributes
-    ----------
-    source, database : str
-        The table (or schema.table) in its database, the name if left out; which
-        database, where a server has several.
-    policies : dict
-        Policy of each attribute by name. Empty: any two records are joined, which
-        protects most. As soon as one is stated, policies are composed over attributes,
-        and those not named may take any value.
-    presence : {False, True, number, "only"}
-        Whether someone is in the table at all; see `TablePolicy`. Unless False, the
-        number of rows is private and costs.
-    person, record : str, optional
-        Columns that say whose record a row is, and which of hers: she is then protected
-        with all her records, `at_most` of which are counted. Without `record` they are
-        drawn anew for each question.
-    population : str, optional
-        What the people are called, where several tables hold them: all of these share
-        one budget, and a person loses the sum over them.
-    snapshot : str, optional
-        A label of the records as they are, which stay so. Without one they may change,
-        every answer is about the records of its time, and costs add up over versions.
+    Every field is described below it, and in the JSON schema that
+    ``TableSpec.model_json_schema()`` returns.
 
     Examples
     --------
@@ -404,17 +403,43 @@ class TableSpec(Model):
     """
 
     name: Name
+    """What questions call the table."""
     source: Name | None = None
+    """The table in its database, or schema.table, if it has another name."""
     database: Name | None = None
+    """Which database, where a server has several."""
     attributes: list[AttributeSpec] = Field(min_length=1, max_length=MOST_ATTRIBUTES)
+    """The columns that may be asked about, with their public cells."""
     policies: dict[str, PolicySpec] = Field(default_factory=dict)
+    """The policy of each attribute by its name. If there are none, any two records are
+    joined, which protects most. As soon as one is stated, policies are composed over
+    attributes, and the attributes without one may take any value.
+    """
     description: str = Field(default="", max_length=2000)
+    """A text for people."""
     presence: bool | float | Literal["only"] = False
+    """Whether it is protected that someone is in the table at all; see `TablePolicy`.
+    Unless it is False, the number of rows is private and costs.
+    """
     person: Name | None = None
+    """The column that says whose record a row is. A person is then protected with all
+    her records.
+    """
     record: Name | None = None
+    """The column that tells the records of one person apart. Without it, those that
+    count are drawn anew for each question.
+    """
     at_most: int | None = Field(default=None, ge=1)
+    """How many records of one person are counted; stated together with person."""
     population: Name | None = None
+    """What the people are called, where several tables hold them. These tables share
+    one budget, and a person loses the sum over them.
+    """
     snapshot: Name | None = None
+    """A label of the records as they are now, which stay so. Without one they may
+    change, every answer is about the records of its time, and costs add up over
+    versions.
+    """
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:

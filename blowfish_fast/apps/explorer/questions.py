@@ -36,9 +36,13 @@ class Filter(Model):
     """Which records count: a half-open stretch between cell edges, or some levels."""
 
     attribute: Name
+    """The attribute that decides; it need not be one that is asked about."""
     low: Bound | None = None
+    """An edge of a cell; values from it on count."""
     high: Bound | None = None
+    """An edge of a cell; values below it count."""
     values: list[str | int | float] | None = Field(default=None, min_length=1)
+    """The levels that count, for a category."""
 
     @model_validator(mode="after")
     def _one_kind(self) -> Self:
@@ -54,16 +58,22 @@ class Accuracy(Model):
     """All answers (or each one) off by at most alpha, but for a probability of beta."""
 
     alpha: float = Field(gt=0, allow_inf_nan=False)
+    """How far answers may be off."""
     beta: Part = 0.05
+    """The probability that they are farther off."""
     scope: Literal["simultaneous", "per_query"] = "simultaneous"
+    """Whether all answers are within alpha at once, or each by itself."""
 
 
 class StatedBudget(Model):
     """A budget or an allotment: epsilon, or rho, or epsilon with delta."""
 
     epsilon: Amount | None = None
+    """An amount of epsilon; alone, or together with delta."""
     rho: Amount | None = None
+    """An amount of rho, instead of epsilon."""
     delta: Part | None = None
+    """A probability beside epsilon."""
 
     @property
     def stated(self) -> dict[str, float]:
@@ -88,6 +98,7 @@ class Spending(StatedBudget):
     """A budget and, if wanted, a mechanism; data-dependent ones promise no alpha."""
 
     mechanism: Name | None = None
+    """The name of the mechanism; the best for the question if it is left out."""
 
     @model_validator(mode="after")
     def _one_budget(self) -> Self:
@@ -118,8 +129,12 @@ Cost = Annotated[
 
 class _Question(Model):
     table: Name
+    """The name of the table."""
     filters: list[Filter] = Field(default_factory=list, max_length=16)
+    """Which records count, at most one condition for each attribute."""
     cost: Cost
+    """The accuracy that is wanted, whose price is found; or the budget that is spent.
+    """
 
     @model_validator(mode="after")
     def _each_filter_once(self) -> Self:
@@ -131,7 +146,9 @@ class _Question(Model):
 
 class _OneAxis(_Question):
     attribute: Name
+    """The attribute that is asked about."""
     width: Width = 1
+    """How many cells make up one bin."""
 
     @property
     def axes(self) -> list[str]:
@@ -148,30 +165,38 @@ class HistogramQuestion(_OneAxis):
     """Counts of the bins of one attribute, or running totals if it has an order."""
 
     kind: Literal["histogram", "cumulative"] = "histogram"
+    """Counts of the bins, or running totals."""
 
 
 class QuantilesQuestion(_OneAxis):
     """Where given parts of all records are reached, by the cumulative histogram."""
 
     kind: Literal["quantiles"] = "quantiles"
+    """Always quantiles."""
     q: list[Annotated[float, Field(ge=0, le=1)]] = Field(
         default=[0.25, 0.5, 0.75], min_length=1, max_length=1000
     )
+    """The parts of all records, from 0 to 1."""
 
 
 class RangesQuestion(_OneAxis):
     """Counts of stretches [low, high) of values of one attribute."""
 
     kind: Literal["ranges"] = "ranges"
+    """Always ranges."""
     ranges: list[tuple[Bound, Bound]] = Field(min_length=1, max_length=MOST_QUERIES)
+    """Pairs of edges: the first value that counts, and the first that does not."""
 
 
 class MarginalQuestion(_Question):
     """Counts of the bins of several attributes together; of two for histogram2d."""
 
     kind: Literal["histogram2d", "marginal"] = "marginal"
+    """A table of several attributes, or of exactly two."""
     attributes: list[Name] = Field(min_length=1, max_length=MOST_AXES)
+    """The attributes that are asked about."""
     granularity: list[Width] | None = None
+    """How many cells make up one bin, for each attribute."""
 
     @model_validator(mode="after")
     def _fitting_attributes(self) -> Self:
@@ -202,9 +227,11 @@ class RectanglesQuestion(MarginalQuestion):
     """Counts of boxes: per attribute [low, high) of values."""
 
     kind: Literal["rectangles"] = "rectangles"  # type: ignore[assignment]
+    """Always rectangles."""
     rectangles: list[list[tuple[Bound, Bound]]] = Field(
         min_length=1, max_length=MOST_QUERIES
     )
+    """Boxes, each a pair of edges for every attribute."""
 
     @model_validator(mode="after")
     def _one_pair_per_attribute(self) -> Self:

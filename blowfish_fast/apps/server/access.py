@@ -41,18 +41,31 @@ HELP = {
 
 
 class EventLog:
-    """Appends events to a file, each as one line of JSON."""
+    """Appends events to a file, each as one line of JSON.
+
+    Parameters
+    ----------
+    path : Path
+        The file; it is made when the first event is written.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
 
     def write(self, **fields: Any) -> None:
-        """Append an event; a full disk does not stop the server."""
+        """Append an event; a full disk does not stop the server.
+
+        Parameters
+        ----------
+        **fields : object
+            What happened, by name: these are the keys of the line, beside "time".
+            Fields that are None are left out, and long texts are cut.
+        """
         now = datetime.now(UTC).isoformat(timespec="milliseconds")
         plain = {
-            name: one[:LONGEST] if isinstance(one, str) else one
-            for name, one in fields.items()
-            if one is not None
+            name: value[:LONGEST] if isinstance(value, str) else value
+            for name, value in fields.items()
+            if value is not None
         }
         line = json.dumps({"time": now, **plain}) + "\n"
         own = partial(os.open, mode=0o600)
@@ -69,12 +82,34 @@ class Metrics:
         self._lock = threading.Lock()
 
     def add(self, name: str, amount: float = 1, **labels: str) -> None:
-        """Add to a counter."""
+        """Add to a counter.
+
+        Parameters
+        ----------
+        name : str
+            One of the counters of `HELP`.
+        amount : float
+            What is added.
+        **labels : str
+            Prometheus labels by name, such as ``status="200"``; each set of labels
+            counts alone.
+        """
         with self._lock:
             self._counts[name, _labels(*labels.items())] += amount
 
     def text(self, work: Workspace) -> str:
-        """Return all counters, and the budgets as they stand."""
+        """Return all counters, and the budgets as they stand.
+
+        Parameters
+        ----------
+        work : Workspace
+            Its tables' budgets and its databases are read at this moment.
+
+        Returns
+        -------
+        str
+            Lines in the format that Prometheus scrapes.
+        """
         with self._lock:
             rows = dict(self._counts)
         for table in work.tables:
@@ -98,16 +133,26 @@ class Metrics:
 @lru_cache(maxsize=256)
 def _labels(*labels: tuple[str, str]) -> str:
     # JSON escapes quotes, backslashes and breaks as Prometheus does.
-    inside = [f"{name}={json.dumps(one, ensure_ascii=False)}" for name, one in labels]
+    inside = [f"{name}={json.dumps(text, ensure_ascii=False)}" for name, text in labels]
     return "{" + ",".join(inside) + "}" if inside else ""
 
 
 class Gate:
     """The locks and the logs of one server.
 
-    `requests` limits how often each person may ask, `logins` how often each address may
-    try wrong secrets. A right one always opens: nobody is locked out by others behind
-    the same address. X-Forwarded-For is believed of `trusted_proxies` alone.
+    right secret always opens: nobody is locked out by others behind the same address.
+
+    Parameters
+    ----------
+    workspace : Workspace
+        It holds the secrets and the folder of the logs.
+    requests : RateLimit, optional
+        How often each person may ask; by default 40 a second, 120 at once.
+    logins : RateLimit, optional
+        How often each address may try wrong secrets; by default every two seconds,
+        10 at once.
+    trusted_proxies : sequence of str
+        Addresses or networks whose X-Forwarded-For is believed.
     """
 
     def __init__(
@@ -124,45 +169,104 @@ class Gate:
         self.audit = EventLog(workspace.folder / "logs" / "audit.log")
         self.requests = requests or RateLimit(capacity=120, per_second=40)
         self.logins = logins or RateLimit(capacity=10, per_second=0.5)
-        self._proxies = [ip_network(one, strict=False) for one in trusted_proxies]
+        self._proxies = [
+            ip_network(network, strict=False) for network in trusted_proxies
+        ]
 
     def address(self, request: Request) -> str:
         """Return the nearest address of a request that is no trusted proxy's.
 
         What stands before it in the header was written by whoever sent the request.
+
+        Parameters
+        ----------
+        request : Request
+            A request, directly or through proxies.
+
+        Returns
+        -------
+        str
+            An address, or "unknown".
         """
         nearest = request.client.host if request.client else "unknown"
         stated = request.headers.get("x-forwarded-for", "").split(",")
-        passed = [one.strip() for one in stated if one.strip()]
+        passed = [address.strip() for address in stated if address.strip()]
         while passed and self._is_proxy(nearest):
             nearest = passed.pop()
         return nearest
 
     def _is_proxy(self, address: str) -> bool:
         try:
-            found = ip_address(address)
+            parsed = ip_address(address)
         except ValueError:
             return False
-        return any(found in network for network in self._proxies)
+        return any(parsed in network for network in self._proxies)
 
-    def known(self, secret: str, request: Request) -> Caller | None:
-        """Return whose secret it is; wrong ones are counted, and slowed down."""
-        found = self.workspace.keys.identify(secret)
-        outcome = "wrong" if found is None else "right"
+    def identify_secret(self, secret: str, request: Request) -> Caller | None:
+        """Return whose secret it is; wrong ones are counted, and slowed down.
+
+        Parameters
+        ----------
+        secret : str
+            What somebody sent as her secret.
+        request : Request
+            Where it came from; its address is logged if the secret is wrong.
+
+        Returns
+        -------
+        Caller or None
+            Role and name; None if the secret is nobody's.
+
+        Raises
+        ------
+        HTTPException
+            With status 429, if the address tried too many wrong ones.
+        """
+        caller = self.workspace.keys.identify(secret)
+        outcome = "wrong" if caller is None else "right"
         self.metrics.add("blowfish_logins_total", outcome=outcome)
-        if found is None:
+        if caller is None:
             self.audit.write(what="wrong secret", origin=self.address(request))
             _limit(self.logins, self.address(request))
-        return found
+        return caller
 
     def session(self, request: Request) -> Login | None:
-        """Return the session of a browser."""
+        """Return the session of a browser.
+
+        Parameters
+        ----------
+        request : Request
+            Its cookie names the session.
+
+        Returns
+        -------
+        Login or None
+            None if there is no cookie, or the session has ended.
+        """
         return self.sessions.find(request.cookies.get(COOKIE))
 
     def identify(self, request: Request) -> Caller:
-        """Return who is asking, or refuse."""
+        """Return who is asking, or refuse.
+
+        Parameters
+        ----------
+        request : Request
+            It carries a bearer secret, or a session's cookie (and its token where
+            it changes something).
+
+        Returns
+        -------
+        Caller
+            Role and name.
+
+        Raises
+        ------
+        HTTPException
+            With status 401 if nobody is known by it, 403 if the token is missing,
+            429 if she asks too often.
+        """
         secret = _bearer_secret(request)
-        who = None if secret is None else self.known(secret, request)
+        who = None if secret is None else self.identify_secret(secret, request)
         session = self.session(request) if who is None else None
         if session is not None:
             who = session.identity

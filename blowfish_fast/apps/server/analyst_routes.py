@@ -25,23 +25,47 @@ from .access import Person, Visit
 from .policy_pictures import policy_picture
 
 router = APIRouter(prefix="/api", tags=["analyst"])
-PUBLIC = {"name", "description", "presence", "person", "at_most", "population"}
-PUBLIC |= {"snapshot"}
-"""What is told of a table as it is described."""
+PUBLIC = {
+    "name",
+    "description",
+    "presence",
+    "person",
+    "at_most",
+    "population",
+    "snapshot",
+}
+"""The fields of a table's description that everybody is told as they are."""
 CLONE_NOTES = ("clone_of", "spent_before", "currency_before")
 """What a ledger says of the table that its own was cloned from."""
 Request = Annotated[str, Field(min_length=1, max_length=200)]
+TableQuery = Annotated[Name, Query(description="The name of the table.")]
+LAST = "How many charges are listed at most, the latest ones."
 
 
 class Asking(Model):
     """A question, and the name under which it may be asked again."""
 
     question: Question
+    """What is asked, of a table, at which accuracy or cost."""
     request: Annotated[str, Field(min_length=1, max_length=100)] | None = None
+    """A name of your own. The same question under a new name is charged anew."""
 
 
 def describe_table(explorer: Explorer, visit: Visit) -> dict[str, Any]:
-    """Return what is public about a table, for JSON."""
+    """Return what is public about a table, for JSON.
+
+    Parameters
+    ----------
+    explorer : Explorer
+        The table.
+    visit : Visit
+        Who is told: what was granted and what remains are hers, or the curator's.
+
+    Returns
+    -------
+    dict
+        Attributes, policies, promise, budget and state of the table.
+    """
     table, ledger = explorer.table, explorer.ledger
     total, about = ledger.budget.amount, ledger.about
     share = ledger.allotments().get(visit.who.name)
@@ -49,11 +73,12 @@ def describe_table(explorer: Explorer, visit: Visit) -> dict[str, Any]:
     return {
         **table.model_dump(include=PUBLIC),
         "attributes": [
-            describe_attribute(one, table, ledger.currency) for one in table.attributes
+            describe_attribute(attribute, table, ledger.currency)
+            for attribute in table.attributes
         ],
         "policies": {
-            name: one.model_dump(exclude_none=True)
-            for name, one in table.policies.items()
+            name: policy.model_dump(exclude_none=True)
+            for name, policy in table.policies.items()
         },
         "promise": table.promise(ledger.currency),
         "currency": ledger.currency.name,
@@ -65,23 +90,40 @@ def describe_table(explorer: Explorer, visit: Visit) -> dict[str, Any]:
         "frozen": ledger.frozen,
         "closed": explorer.closed,
         "versions": table.versions(),
-        "raises": [{**one, "amount": float(one["amount"])} for one in ledger.raises()],
+        "raises": [
+            {**rise, "amount": float(rise["amount"])} for rise in ledger.raises()
+        ],
         "shares_with": sorted({*about.get("tables", {})} - {table.name}),
         **{name: about[name] for name in CLONE_NOTES if name in about},
     }
 
 
 def describe_attribute(
-    one: AttributeSpec, table: TableSpec, currency: Currency
+    attribute: AttributeSpec, table: TableSpec, currency: Currency
 ) -> dict[str, Any]:
-    """Return what is public about an attribute, and what it says of missing values."""
-    (axis,) = one.domain().attributes
+    """Return what is public about an attribute, and what it says of missing values.
+
+    Parameters
+    ----------
+    attribute : AttributeSpec
+        The attribute.
+    table : TableSpec
+        Its table, whose policies say whether missing values are joined to others.
+    currency : Currency
+        Of the ledger; the promise about missing values is worded in it.
+
+    Returns
+    -------
+    dict
+        Its description, kind and size, and the promise about missing values.
+    """
+    (axis,) = attribute.domain().attributes
     # Until a policy of the attribute is stated, all its cells are joined.
-    joined = one.extras_joined if one.name in table.policies else "all"
+    joined = attribute.extras_joined if attribute.name in table.policies else "all"
     told = EXTRAS[joined].promised(currency) if axis.extras else None
     return {
-        **one.model_dump(mode="json", exclude_none=True),
-        "kind": one.kind,
+        **attribute.model_dump(mode="json", exclude_none=True),
+        "kind": attribute.kind,
         "size": axis.size,
         "regular": axis.regular,
         "nullable": bool(axis.extras),
@@ -106,8 +148,11 @@ class Buying(Model):
     """A question whose cost is a budget, and the probability of a larger error."""
 
     question: Question
+    """What is asked; its cost states a budget."""
     beta: Part = 0.05
+    """The probability that an error is larger."""
     scope: Literal["simultaneous", "per_query"] = "simultaneous"
+    """Whether all answers are meant at once, or each by itself."""
 
 
 @router.post("/accuracy")
@@ -154,16 +199,20 @@ class Certifying(StatedBudget):
     """An answer to be certified, and what that may cost."""
 
     table: Name
+    """The name of the table."""
     request: Request
+    """The name of the answer, as the answer states it."""
     fraction: Annotated[float, Field(gt=0, le=1)] = 0.95
+    """The part of the answers that the claim is about."""
     confidence: Part = 0.95
+    """The probability with which the claim holds."""
 
 
 @router.post("/certify")
 def certify(asked: Certifying, visit: Person) -> dict[str, Any]:
     """Buy a certificate of how far one's answer is off the truth."""
     explorer = _with_own_answer(asked.table, asked.request, visit)
-    found = explorer.certify(
+    certificate = explorer.certify(
         asked.request,
         analyst=visit.payer,
         fraction=asked.fraction,
@@ -173,8 +222,8 @@ def certify(asked: Certifying, visit: Person) -> dict[str, Any]:
     noted = asked.model_dump(include={"table", "request", "epsilon", "rho", "delta"})
     visit.gate.audit.write(who=visit.who.name, what="certify", **noted)
     return {
-        "kind": found.kind,
-        "words": str(found),
+        "kind": certificate.kind,
+        "words": str(certificate),
         "remaining": float(explorer.remaining(visit.payer)),
     }
 
@@ -191,45 +240,45 @@ def _with_own_answer(table: str, request: str, visit: Visit) -> Explorer:
 @router.get("/history")
 def history(
     visit: Person,
-    table: Annotated[Name, Query()],
-    last: Annotated[int, Query(ge=1, le=10_000)] = 200,
+    table: TableQuery,
+    last: Annotated[int, Query(ge=1, le=10_000, description=LAST)] = 200,
 ) -> list[dict[str, Any]]:
     """List what was asked last: one's own questions, or all for the curator."""
     return [
         {
-            "number": one.number,
-            "request": one.request,
-            "time": one.time.isoformat(),
-            "mechanism": one.mechanism,
-            "cost": float(one.budget),
-            "currency": one.budget.currency,
-            one.budget.currency: float(one.budget),
-            "state": one.state,
-            "analyst": one.analyst,
-            "question": (one.note or {}).get("question"),
+            "number": entry.number,
+            "request": entry.request,
+            "time": entry.time.isoformat(),
+            "mechanism": entry.mechanism,
+            "cost": float(entry.budget),
+            "currency": entry.budget.currency,
+            entry.budget.currency: float(entry.budget),
+            "state": entry.state,
+            "analyst": entry.analyst,
+            "question": (entry.note or {}).get("question"),
         }
-        for one in visit.explorer(table).history(visit.payer)[-last:]
+        for entry in visit.explorer(table).history(visit.payer)[-last:]
     ]
 
 
 @router.get("/answer", response_model=dict[str, Any])
 def answer(
     visit: Person,
-    table: Annotated[Name, Query()],
-    request: Annotated[Request, Query()],
+    table: TableQuery,
+    request: Annotated[Request, Query(description="The name of the answer.")],
 ) -> Response:
     """Return an answer of the history again. Free."""
-    found = _with_own_answer(table, request, visit).answered(request)
-    if found is None:
+    stored = _with_own_answer(table, request, visit).answered(request)
+    if stored is None:
         raise HTTPException(404, "there is no answer under this name")
-    return _as_json(found.to_dict())
+    return _as_json(stored.to_dict())
 
 
 @router.post("/policy-graph")
 def policy_graph(
     visit: Person,
-    table: Annotated[Name, Query()],
-    attribute: Annotated[Name, Query()],
+    table: TableQuery,
+    attribute: Annotated[Name, Query(description="The name of the attribute.")],
     policy: PolicySpec | None = None,
 ) -> dict[str, Any]:
     """Return an attribute's policy to be drawn: small graphs whole, others in words."""

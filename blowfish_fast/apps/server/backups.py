@@ -37,12 +37,33 @@ from .keys import write_privately
 from .workspace import UNFINISHED, locked_folder, refuse_unfinished
 
 MANIFEST = "backup.json"
+"""Written last: when the backup was made, heads of ledgers and digests of files."""
 TABLES = "tables.json"
 LEDGERS = ("ledgers", "deleted")
+"""Folders of ledgers, which are copied as databases and verified by their chains."""
 
 
 def back_up(folder: Path, target: Path) -> dict[str, Any]:
-    """Copy a server's folder while it runs; return what was copied."""
+    """Copy a server's folder while it runs; return what was copied.
+
+    Parameters
+    ----------
+    folder : Path
+        The server's folder, which may be in use.
+    target : Path
+        A new or an empty folder.
+
+    Returns
+    -------
+    dict
+        What the manifest says: the time, the head of each ledger's chain, and the
+        digests of all other files.
+
+    Raises
+    ------
+    InputError
+        If `folder` holds no ledgers, or `target` holds something.
+    """
     if not (folder / "ledgers").is_dir():
         raise InputError(
             f"{folder} is no folder of an explorer: it has no ledgers",
@@ -58,21 +79,42 @@ def back_up(folder: Path, target: Path) -> dict[str, Any]:
             copied = target / part / path.name
             copy_file(path, copied)
             heads[f"{part}/{path.name}"] = _verified(copied)
-    parts = (sorted((folder / one).glob("*")) for one in ("data", "logs"))
+    parts = (sorted((folder / part).glob("*")) for part in ("data", "logs"))
     files = chain([folder / "keys.json", folder / TABLES], *parts)
     for path in filter(Path.is_file, files):
         copied = target / path.relative_to(folder)
         copied.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         shutil.copy2(path, copied)
         digests[str(path.relative_to(folder))] = _digest(copied)
-    made = datetime.now(UTC).isoformat(timespec="seconds")
-    manifest = {"time": made, "heads": heads, "files": digests}
+    finished = datetime.now(UTC).isoformat(timespec="seconds")
+    manifest = {"time": finished, "heads": heads, "files": digests}
     (target / MANIFEST).write_text(json.dumps(manifest, indent=1))
     return manifest
 
 
 def restore(backup: Path, folder: Path, *, nothing_since: bool) -> dict[str, Any]:
-    """Check a backup and make a server's folder; `nothing_since` keeps tables open."""
+    """Check a backup and make a server's folder of it.
+
+    Parameters
+    ----------
+    backup : Path
+        A folder that `back_up` made.
+    folder : Path
+        A new or an empty folder, or one in which the same restore died.
+    nothing_since : bool
+        Your word that nothing was charged after the backup. Only then do tables
+        that were open stay open; otherwise all are closed.
+
+    Returns
+    -------
+    dict
+        What the manifest says.
+
+    Raises
+    ------
+    InputError
+        If the backup is incomplete or changed, or the folder is in use.
+    """
     try:
         manifest = json.loads((backup / MANIFEST).read_text())
     except (OSError, ValueError):
@@ -109,12 +151,12 @@ def _copy_all(backup: Path, folder: Path, names: list[str], *, closed: bool) -> 
             shutil.copy2(backup / name, copied)
             _flush(copied)
     if TABLES in names:
-        kept = json.loads((backup / TABLES).read_text())
-        for one in kept["tables"].values():
-            one["closed"] = closed or bool(one.get("closed"))
+        state = json.loads((backup / TABLES).read_text())
+        for entry in state["tables"].values():
+            entry["closed"] = closed or bool(entry.get("closed"))
         # Never on disk with open tables, not even for a moment.
-        write_privately(folder / TABLES, kept)
-    _flush_folders({(folder / one).parent for one in names} | {folder})
+        write_privately(folder / TABLES, state)
+    _flush_folders({(folder / name).parent for name in names} | {folder})
     mark.unlink()
     _flush_folders([folder])
 
@@ -122,7 +164,7 @@ def _copy_all(backup: Path, folder: Path, names: list[str], *, closed: bool) -> 
 def _remove_listed(folder: Path, mark: Path) -> None:
     """Remove what a restore that died has left: exactly the files that it names."""
     with malformed_as(InputError, f"{UNFINISHED} is not as `blowfish restore` has it"):
-        listed = [str(one) for one in json.loads(mark.read_text())]
+        listed = [str(name) for name in json.loads(mark.read_text())]
     for name in listed:
         if _is_inside(folder, name):
             (folder / name).unlink()
@@ -145,14 +187,14 @@ def _flush(path: Path) -> None:
 def _flush_folders(folders: Iterable[Path]) -> None:
     """Bring names of files to disk; Windows has no such step."""
     if os.name == "posix":
-        for one in folders:
-            _flush(one)
+        for folder in folders:
+            _flush(folder)
 
 
 def _check_empty(path: Path, what: str, beside: tuple[str, ...] = ()) -> None:
     """Refuse a folder that holds anything but the names `beside`."""
     if path.exists() and (
-        not path.is_dir() or any(one.name not in beside for one in path.iterdir())
+        not path.is_dir() or any(inside.name not in beside for inside in path.iterdir())
     ):
         raise InputError(
             f"{what} needs a new or an empty folder, and {path} holds something",

@@ -24,7 +24,7 @@ from blowfish_fast.errors import BlowfishError, EngineError, InputError
 Read = TypeVar("Read")
 
 LINES = "application/x-ndjson"
-
+"""The type of a reply that is one JSON value per line."""
 OTHERWISE = (
     "an explorer's server answers otherwise; check the address, and whether client and "
     "server are of one version"
@@ -54,9 +54,20 @@ class ReceivedAnswer:
 
     @classmethod
     def of(cls, plain: Mapping[str, Any]) -> ReceivedAnswer:
-        """Read the server's JSON; a newer one may say more than is understood here."""
-        known = {one.name for one in fields(cls)}
-        read = {name: one for name, one in plain.items() if name in known}
+        """Read the server's JSON; fields that only a newer server sends are left out.
+
+        Parameters
+        ----------
+        plain : mapping
+            The JSON object of an answer.
+
+        Returns
+        -------
+        ReceivedAnswer
+            Its values and intervals as arrays.
+        """
+        understood = {entry.name for entry in fields(cls)}
+        read = {name: value for name, value in plain.items() if name in understood}
         for name in ("values", "intervals"):
             if read[name] is not None:
                 read[name] = np.asarray(read[name], dtype=np.float64)
@@ -64,7 +75,17 @@ class ReceivedAnswer:
 
 
 class Client:
-    """An analyst, or the curator, at a distance; see `connect`."""
+    """An analyst, or the curator, at a distance; see `connect`.
+
+    Parameters
+    ----------
+    url : str
+        Where the server is, beginning with http:// or https://.
+    token : str
+        The secret of an analyst or a curator.
+    transport : httpx transport, optional
+        What carries the requests; tests put an application here.
+    """
 
     def __init__(self, url: str, token: str, *, transport: Any = None) -> None:
         if not url.startswith(("http://", "https://")):
@@ -88,7 +109,18 @@ class Client:
         return self._read(list, "GET", "/api/tables")
 
     def explain(self, question: Mapping[str, Any]) -> dict[str, Any]:
-        """Return cost and candidates of a question. Free; no data is read."""
+        """Return cost and candidates of a question. Free; no data is read.
+
+        Parameters
+        ----------
+        question : mapping
+            Plain data, as `explorer.read_question` takes it.
+
+        Returns
+        -------
+        dict
+            What `Explorer.explain` returns.
+        """
         return self._read(dict, "POST", "/api/explain", {"question": dict(question)})
 
     def ask(
@@ -96,22 +128,80 @@ class Client:
     ) -> ReceivedAnswer:
         """Answer a question: charged once, replayed for free ever after.
 
-        Under a new `request` it is charged anew; an old one brings the old answer back.
+        Parameters
+        ----------
+        question : mapping
+            Plain data, as `explorer.read_question` takes it.
+        request : str, optional
+            A name of your own. Under a new name the question is charged anew; an
+            old name brings the old answer back.
+
+        Returns
+        -------
+        ReceivedAnswer
+            Numbers, intervals, the promise, and what remains.
+
+        Raises
+        ------
+        BudgetError
+            If the allotment does not suffice; nothing is charged.
         """
         body = {"question": dict(question), "request": request}
         return self._read(ReceivedAnswer.of, "POST", "/api/ask", body)
 
     def ask_anew(self, question: Mapping[str, Any]) -> ReceivedAnswer:
-        """Ask with fresh noise, and pay again."""
+        """Ask with fresh noise, and pay again.
+
+        Parameters
+        ----------
+        question : mapping
+            Plain data, as `explorer.read_question` takes it.
+
+        Returns
+        -------
+        ReceivedAnswer
+            An answer under a random name.
+        """
         return self.ask(question, request=uuid.uuid4().hex)
 
     def history(self, table: str, last: int = 200) -> list[dict[str, Any]]:
-        """Return the latest charges, oldest first: one's own, or all for a curator."""
+        """Return the latest charges, oldest first: one's own, or all for a curator.
+
+        Parameters
+        ----------
+        table : str
+            The name of the table.
+        last : int
+            How many charges at most.
+
+        Returns
+        -------
+        list of dict
+            Number, name, time, mechanism, cost, state and question of each.
+        """
         where = f"/api/history?table={_name(table)}&last={last}"
         return self._read(list, "GET", where)
 
     def answer(self, table: str, request: str) -> ReceivedAnswer:
-        """Return an answer of the history again. Free."""
+        """Return an answer of the history again. Free.
+
+        Parameters
+        ----------
+        table : str
+            The name of the table.
+        request : str
+            The name of the answer, as `ReceivedAnswer.request` has it.
+
+        Returns
+        -------
+        ReceivedAnswer
+            The stored answer.
+
+        Raises
+        ------
+        CatalogError
+            If there is none under this name.
+        """
         where = f"/api/answer?table={_name(table)}&request={_name(request)}"
         return self._read(ReceivedAnswer.of, "GET", where)
 
@@ -122,7 +212,24 @@ class Client:
         epsilon: float,
         policies: Mapping[str, Any] | None = None,
     ) -> dict[str, Any]:
-        """Curator: return the true answer beside a private one; nothing is charged."""
+        """Curator: return the true answer beside a private one; nothing is charged.
+
+        Parameters
+        ----------
+        question : mapping
+            Plain data, as `explorer.read_question` takes it; its cost is replaced.
+        epsilon : float
+            What the private answer would spend, in the currency of the table's
+            ledger.
+        policies : mapping, optional
+            Policies to try instead of the table's own.
+
+        Returns
+        -------
+        dict
+            What `Explorer.preview` returns; the truth in it is for the curator
+            alone.
+        """
         stated = None if policies is None else dict(policies)
         body = {"question": dict(question), "epsilon": epsilon, "policies": stated}
         return self._read(dict, "POST", "/api/curator/preview", body)
@@ -130,12 +237,41 @@ class Client:
     def trade_off(
         self, question: Mapping[str, Any], thetas: list[int] | None = None
     ) -> list[dict[str, Any]]:
-        """Curator: return costs of an accuracy by rising threshold, theta None last."""
+        """Curator: return what an accuracy costs at each threshold, the smallest first.
+
+        Parameters
+        ----------
+        question : mapping
+            Plain data with an accuracy, over an ordered attribute.
+        thetas : list of int, optional
+            Thresholds in cells; by default nine, evenly spaced on a logarithmic
+            scale.
+
+        Returns
+        -------
+        list of dict
+            Each has a "theta" and its "cost"; whole records stand last, with theta
+            None.
+        """
         body = {"question": dict(question), "thetas": thetas}
         return self._read(list, "POST", "/api/curator/trade-off", body)[::-1]
 
     def set_policies(self, table: str, policies: Mapping[str, Any]) -> dict[str, Any]:
-        """Curator: state policies, or reset to the default with none."""
+        """Curator: state policies, or reset to the default with none.
+
+        Parameters
+        ----------
+        table : str
+            The name of the table.
+        policies : mapping
+            Policies by attribute; empty for the default. Only before the first
+            charge.
+
+        Returns
+        -------
+        dict
+            The table as it is described now.
+        """
         return self._table("PUT", table, "policies", dict(policies))
 
     def accuracy(
@@ -145,7 +281,22 @@ class Client:
         beta: float = 0.05,
         scope: str = "simultaneous",
     ) -> dict[str, Any]:
-        """Return the largest error that the budget of a question buys. Free."""
+        """Return the largest error that the budget of a question buys. Free.
+
+        Parameters
+        ----------
+        question : mapping
+            Plain data whose cost is a budget.
+        beta : float
+            The probability with which an error may be larger.
+        scope : {"simultaneous", "per_query"}
+            Whether all answers are meant at once, or each by itself.
+
+        Returns
+        -------
+        dict
+            The "alpha", and the "mechanism" that promises it.
+        """
         body = {"question": dict(question), "beta": beta, "scope": scope}
         return self._read(dict, "POST", "/api/accuracy", body)
 
@@ -193,7 +344,24 @@ class Client:
         rho: float | None = None,
         delta: float | None = None,
     ) -> dict[str, Any]:
-        """Curator: state the budget (epsilon or rho); only before the first charge."""
+        """Curator: state the budget (epsilon or rho); only before the first charge.
+
+        Parameters
+        ----------
+        table : str
+            The name of the table.
+        epsilon : float, optional
+            The whole budget in epsilon.
+        rho : float, optional
+            The whole budget in rho, instead.
+        delta : float, optional
+            Stated beside epsilon.
+
+        Returns
+        -------
+        dict
+            The table as it is described now.
+        """
         return self._table("PUT", table, "budget", _stated(epsilon, rho, delta))
 
     def raise_budget(
@@ -205,7 +373,26 @@ class Client:
         rho: float | None = None,
         delta: float | None = None,
     ) -> dict[str, Any]:
-        """Curator: raise the budget at any time; the ledger keeps when and why."""
+        """Curator: raise the budget at any time; the ledger keeps when and why.
+
+        Parameters
+        ----------
+        table : str
+            The name of the table.
+        epsilon : float, optional
+            The new whole budget in epsilon.
+        why : str
+            The reason, which the ledger keeps.
+        rho : float, optional
+            The new whole budget in rho, instead.
+        delta : float, optional
+            Stated beside epsilon.
+
+        Returns
+        -------
+        dict
+            The table as it is described now.
+        """
         body = {"why": why, **_stated(epsilon, rho, delta)}
         return self._table("POST", table, "raise", body)
 
@@ -227,7 +414,28 @@ class Client:
         rho: float | None = None,
         delta: float | None = None,
     ) -> dict[str, Any]:
-        """Curator: describe the same records under other policies; closes the first."""
+        """Curator: describe the same records under other policies; closes the first.
+
+        Parameters
+        ----------
+        table : str
+            The table whose records are described once more.
+        name : str
+            The name of the second table.
+        policies : mapping
+            Its policies by attribute.
+        epsilon : float, optional
+            Its own budget in epsilon.
+        rho : float, optional
+            Its own budget in rho, instead.
+        delta : float, optional
+            Stated beside epsilon.
+
+        Returns
+        -------
+        dict
+            The second table as it is described.
+        """
         stated = _stated(epsilon, rho, delta)
         body = {"name": name, "policies": dict(policies), **stated}
         return self._table("POST", table, "clone", body)
@@ -254,7 +462,7 @@ class Client:
 
     def _add(self, role: str, name: str) -> str:
         where = f"/api/curator/{role}/{_name(name)}"
-        return self._read(lambda made: str(made["secret"]), "POST", where)
+        return self._read(lambda reply: str(reply["secret"]), "POST", where)
 
     def revoke_analyst(self, name: str) -> None:
         """Curator: end an analyst's secret and sessions."""
@@ -269,7 +477,26 @@ class Client:
         rho: float | None = None,
         delta: float | None = None,
     ) -> dict[str, Any]:
-        """Curator: set what an analyst may spend of a table's budget."""
+        """Curator: set what an analyst may spend of a table's budget.
+
+        Parameters
+        ----------
+        table : str
+            The name of the table.
+        analyst : str
+            Whose allotment it is.
+        epsilon : float, optional
+            What she may spend in all, in epsilon.
+        rho : float, optional
+            The same in rho, instead.
+        delta : float, optional
+            Stated beside epsilon.
+
+        Returns
+        -------
+        dict
+            What was granted and what is spent of it.
+        """
         rest = f"allotments/{_name(analyst)}"
         return self._table("PUT", table, rest, _stated(epsilon, rho, delta))
 
@@ -282,10 +509,23 @@ class Client:
         return self._read(dict, "GET", "/api/curator/data-sets")
 
     def add_csv(self, name: str, path: str | Path) -> dict[str, str]:
-        """Curator: add a CSV file as a data set; return its columns and types."""
+        """Curator: add a CSV file as a data set; return its columns and types.
+
+        Parameters
+        ----------
+        name : str
+            The name of the data set, which becomes that of its table.
+        path : path
+            A CSV file on this machine, with a header line.
+
+        Returns
+        -------
+        dict
+            The type of each column, by its name.
+        """
         with Path(path).open("rb") as file:
             return self._read(
-                lambda made: dict(made["columns"]),
+                lambda reply: dict(reply["columns"]),
                 "POST",
                 "/api/curator/data-sets",
                 data={"name": name},
@@ -300,14 +540,31 @@ class Client:
         rho: float | None = None,
         delta: float | None = None,
     ) -> dict[str, Any]:
-        """Curator: describe a table and give it a budget: epsilon=..., or rho=...."""
+        """Curator: describe a table and give it a budget.
+
+        Parameters
+        ----------
+        table : mapping
+            Plain data with the fields of `explorer.TableSpec`.
+        epsilon : float, optional
+            The whole budget in epsilon.
+        rho : float, optional
+            The whole budget in rho, instead.
+        delta : float, optional
+            Stated beside epsilon.
+
+        Returns
+        -------
+        dict
+            The table as it is described now.
+        """
         body = {"table": dict(table), **_stated(epsilon, rho, delta)}
         return self._read(dict, "POST", "/api/curator/tables", body)
 
     def verify(self, table: str) -> str:
         """Curator: check the chain of a table's ledger; return its head."""
         where = f"/api/curator/tables/{_name(table)}/verify"
-        return self._read(lambda found: str(found["head"]), "POST", where)
+        return self._read(lambda reply: str(reply["head"]), "POST", where)
 
     def close(self) -> None:
         """Close the connections."""
@@ -347,7 +604,7 @@ class Client:
             return None
         try:
             if response.headers.get("content-type", "").startswith(LINES):
-                content = [json.loads(one) for one in response.text.splitlines()]
+                content = [json.loads(line) for line in response.text.splitlines()]
             else:
                 content = response.json()
         except (RecursionError, ValueError):
@@ -359,6 +616,18 @@ class Client:
 
 def connect(url: str, token: str) -> Client:
     """Return a client of the explorer's server at `url`, with one's secret.
+
+    Parameters
+    ----------
+    url : str
+        Where the server is, such as "http://127.0.0.1:8350".
+    token : str
+        Your secret, which the curator made.
+
+    Returns
+    -------
+    Client
+        Nothing is sent before its first call.
 
     Examples
     --------
@@ -384,8 +653,8 @@ def _stated(
     epsilon: float | None, rho: float | None, delta: float | None
 ) -> dict[str, float]:
     """Return a budget as the server reads it: what was stated, by name."""
-    given = {"epsilon": epsilon, "rho": rho, "delta": delta}
-    return {name: value for name, value in given.items() if value is not None}
+    terms = {"epsilon": epsilon, "rho": rho, "delta": delta}
+    return {name: value for name, value in terms.items() if value is not None}
 
 
 def _name(text: str) -> str:

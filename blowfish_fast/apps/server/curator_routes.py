@@ -7,7 +7,7 @@ import json
 from fractions import Fraction
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, File, Form, HTTPException, UploadFile
+from fastapi import APIRouter, File, Form, HTTPException, Path, UploadFile
 from fastapi.responses import StreamingResponse
 from pydantic import Field
 
@@ -26,59 +26,83 @@ from .workspace import MOST_UPLOADED
 
 router = APIRouter(prefix="/api/curator", tags=["curator"], dependencies=[CURATOR_ONLY])
 
-People = Literal["analysts", "curators", "monitors"]
-ONE_OF: dict[str, Role] = {f"{one}s": one for one in ROLES}
+TablePath = Annotated[str, Path(description="The name of the table.")]
+PersonName = Annotated[str, Path(description="The person's name.")]
+People = Annotated[
+    Literal["analysts", "curators", "monitors"],
+    Path(description="The people of which role."),
+]
+State = Annotated[
+    Literal["close", "open"],
+    Path(description="Whether new questions are refused from now on, or answered."),
+]
+ROLE_OF: dict[str, Role] = {f"{role}s": role for role in ROLES}
+"""The role by the word for several people in it, which paths use."""
 
 
 class Drawing(Model):
     """A question under some policies, or under those in force."""
 
     question: Question
+    """What is asked."""
     policies: dict[str, PolicySpec] | None = None
+    """Policies by attribute, instead of those in force."""
 
 
 class Previewing(Drawing):
     """A question to be previewed, and policies to be held beside them."""
 
     epsilon: Amount
+    """What each private answer spends, in the currency of the table."""
     compared: list[dict[str, PolicySpec]] = Field(default_factory=list, max_length=8)
+    """Further policies, whose answers are drawn from the same counts."""
 
 
 class TradingOff(Model):
     """A question with an accuracy, and thresholds to compare."""
 
     question: Question
+    """What is asked; its cost states an accuracy."""
     thetas: list[Annotated[int, Field(ge=1, le=2**20)]] | None = Field(
         default=None, min_length=1, max_length=64
     )
+    """Thresholds in cells; evenly spaced on a logarithmic scale if left out."""
 
 
 class AllTables(StatedBudget):
     """All tables of up to so many columns, for one budget."""
 
     table: Name
+    """The name of the table."""
     columns: list[Name] | None = None
+    """The attributes; all of them if left out."""
     ways: Annotated[int, Field(ge=1, le=MOST_WAYS)] = 2
+    """How many attributes the largest table has."""
     records: Annotated[int, Field(ge=0, le=2**40)] | None = None
+    """The number of records, public or guessed, for mean counts."""
 
 
 class RaisedBudget(StatedBudget):
     """A larger budget, and why."""
 
     why: Annotated[str, Field(min_length=1, max_length=500)]
+    """The reason, which the ledger keeps."""
 
 
 class NewTable(StatedBudget):
     """A table to be described, and its budget."""
 
     table: TableSpec
+    """The description of the table."""
 
 
 class Clone(StatedBudget):
     """Another name and other policies for the same records, and its budget."""
 
     name: Name
+    """The name of the second table."""
     policies: dict[str, PolicySpec] = Field(default_factory=dict)
+    """Its policies by attribute; none is the default."""
 
 
 @router.post("/preview")
@@ -103,7 +127,7 @@ def trade_off(asked: TradingOff, visit: Curator) -> StreamingResponse:
     rows = explorer.trade_off(asked.question, asked.thetas)
     # What does not fit is refused with a status, before a line is sent.
     first = next(rows)
-    lines = (json.dumps(one) + "\n" for one in itertools.chain([first], rows))
+    lines = (json.dumps(row) + "\n" for row in itertools.chain([first], rows))
     return StreamingResponse(lines, media_type="application/x-ndjson")
 
 
@@ -129,7 +153,7 @@ def projected_graph(asked: Drawing, visit: Curator) -> dict[str, Any]:
 
 @router.put("/tables/{table}/policies")
 def set_policies(
-    table: str, policies: dict[str, PolicySpec], visit: Curator
+    table: TablePath, policies: dict[str, PolicySpec], visit: Curator
 ) -> dict[str, Any]:
     """State policies; none resets to the default. Only before the first charge."""
     explorer = visit.explorer(table)
@@ -140,7 +164,9 @@ def set_policies(
 
 
 @router.put("/tables/{table}/budget")
-def set_budget(table: str, budget: StatedBudget, visit: Curator) -> dict[str, Any]:
+def set_budget(
+    table: TablePath, budget: StatedBudget, visit: Curator
+) -> dict[str, Any]:
     """State the budget. Only before the first charge."""
     explorer = visit.explorer(table)
     explorer.set_budget(amount_in(explorer.ledger, budget))
@@ -148,7 +174,9 @@ def set_budget(table: str, budget: StatedBudget, visit: Curator) -> dict[str, An
 
 
 @router.post("/tables/{table}/raise")
-def raise_budget(table: str, budget: RaisedBudget, visit: Curator) -> dict[str, Any]:
+def raise_budget(
+    table: TablePath, budget: RaisedBudget, visit: Curator
+) -> dict[str, Any]:
     """Raise the budget at any time; the ledger keeps when, why and by whom."""
     explorer = visit.explorer(table)
     amount = amount_in(explorer.ledger, budget)
@@ -157,14 +185,15 @@ def raise_budget(table: str, budget: RaisedBudget, visit: Curator) -> dict[str, 
 
 
 @router.post("/tables/{table}/clone", status_code=201)
-def clone_table(table: str, clone: Clone, visit: Curator) -> dict[str, Any]:
+def clone_table(table: TablePath, clone: Clone, visit: Curator) -> dict[str, Any]:
     """Describe the same records under other policies; the first table is closed."""
-    made = visit.work.clone_table(table, clone.name, clone.policies, **clone.terms)
-    return describe_table(made, visit)
+    work = visit.work
+    second = work.clone_table(table, clone.name, clone.policies, **clone.terms)
+    return describe_table(second, visit)
 
 
 @router.delete("/tables/{table}", status_code=204)
-def delete_table(table: str, visit: Curator) -> None:
+def delete_table(table: TablePath, visit: Curator) -> None:
     """Delete a table; its ledger is kept aside, because what was spent stays spent."""
     visit.work.delete_table(table)
 
@@ -176,14 +205,14 @@ def analysts(visit: Curator) -> list[dict[str, Any]]:
     shares = {name: ledger.allotments() for name, ledger in ledgers.items()}
     return [
         {
-            "name": one,
+            "name": analyst,
             "allotments": {
-                table: plain_share(ledgers[table], by[one])
+                table: plain_share(ledgers[table], by[analyst])
                 for table, by in shares.items()
-                if one in by
+                if analyst in by
             },
         }
-        for one in visit.work.keys.names("analyst")
+        for analyst in visit.work.keys.names("analyst")
     ]
 
 
@@ -194,26 +223,26 @@ def people(visit: Curator) -> dict[str, list[str]]:
 
 
 @router.post("/{people}/{name}", status_code=201)
-def add_person(people: People, name: str, visit: Curator) -> dict[str, str]:
+def add_person(people: People, name: PersonName, visit: Curator) -> dict[str, str]:
     """Make a secret for somebody; it is shown this once, and an older one ends.
 
     Monitors read /metrics and nothing else.
     """
-    secret = visit.work.keys.make(ONE_OF[people], name)
+    secret = visit.work.keys.make(ROLE_OF[people], name)
     visit.gate.sessions.close_all_of(name)
     return {"name": name, "secret": secret}
 
 
 @router.delete("/{people}/{name}", status_code=204)
-def revoke_person(people: People, name: str, visit: Curator) -> None:
+def revoke_person(people: People, name: PersonName, visit: Curator) -> None:
     """Revoke somebody's secret and end the sessions; the last curator stays."""
-    visit.work.keys.revoke(ONE_OF[people], name)
+    visit.work.keys.revoke(ROLE_OF[people], name)
     visit.gate.sessions.close_all_of(name)
 
 
 @router.put("/tables/{table}/allotments/{name}")
 def allot(
-    table: str, name: str, budget: StatedBudget, visit: Curator
+    table: TablePath, name: PersonName, budget: StatedBudget, visit: Curator
 ) -> dict[str, float]:
     """Set what an analyst may spend of a table's budget."""
     if name not in visit.work.keys.names("analyst"):
@@ -224,7 +253,25 @@ def allot(
 
 
 def amount_in(ledger: Ledger, stated: StatedBudget) -> Fraction:
-    """Return an amount in a ledger's own currency; refuse the other one."""
+    """Return an amount in a ledger's own currency; refuse the other one.
+
+    Parameters
+    ----------
+    ledger : Ledger
+        The ledger of a table.
+    stated : StatedBudget
+        A budget in either currency.
+
+    Returns
+    -------
+    Fraction
+        The exact amount.
+
+    Raises
+    ------
+    LedgerError
+        If the budget is in the other currency.
+    """
     budget = stated.budget
     if budget.power != ledger.currency.power:
         raise LedgerError(
@@ -234,7 +281,20 @@ def amount_in(ledger: Ledger, stated: StatedBudget) -> Fraction:
 
 
 def plain_share(ledger: Ledger, share: Share) -> dict[str, float]:
-    """Return an allotment for JSON, in the ledger's currency."""
+    """Return an allotment for JSON, in the ledger's currency.
+
+    Parameters
+    ----------
+    ledger : Ledger
+        The ledger of a table.
+    share : Share
+        An analyst's allotment in it.
+
+    Returns
+    -------
+    dict
+        What was granted, also under the name of the currency, and what is spent.
+    """
     granted, spent = float(share.granted), float(share.spent)
     return {ledger.currency.name: granted, "granted": granted, "spent": spent}
 
@@ -248,8 +308,8 @@ def data_sets(visit: Curator) -> dict[str, dict[str, str]]:
 @router.post("/data-sets", status_code=201)
 def add_data_set(
     visit: Curator,
-    name: Annotated[Name, Form()],
-    file: Annotated[UploadFile, File()],
+    name: Annotated[Name, Form(description="What the data set is called.")],
+    file: Annotated[UploadFile, File(description="CSV with a header line.")],
 ) -> dict[str, Any]:
     """Add a data set as a CSV file with a header line."""
     content = file.file.read(MOST_UPLOADED + 1)
@@ -263,16 +323,14 @@ def add_table(new: NewTable, visit: Curator) -> dict[str, Any]:
 
 
 @router.post("/tables/{table}/verify")
-def verify(table: str, visit: Curator) -> dict[str, str]:
+def verify(table: TablePath, visit: Curator) -> dict[str, str]:
     """Check the chain of the table's ledger; return its head."""
     return {"head": visit.explorer(table).ledger.verify()}
 
 
 # Last, because the words of other routes would be read as a state.
 @router.post("/tables/{table}/{state}")
-def close_or_open(
-    table: str, state: Literal["close", "open"], visit: Curator
-) -> dict[str, Any]:
+def close_or_open(table: TablePath, state: State, visit: Curator) -> dict[str, Any]:
     """Give stored answers only, from now on; or answer new questions again."""
     visit.work.close_table(table, closed=state == "close")
     return describe_table(visit.explorer(table), visit)

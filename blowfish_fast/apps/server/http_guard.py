@@ -43,14 +43,15 @@ MOST_BYTES = 2**23
 UPLOADS = "/api/curator/data-sets"
 CURATORS = "/api/curator/"
 ASKED_OFTEN = tuple(
-    f"{CURATORS}{one}"
-    for one in ("preview", "trade-off", "projected-graph", "all-tables")
+    f"{CURATORS}{route}"
+    for route in ("preview", "trade-off", "projected-graph", "all-tables")
 )
 """What changes nothing, although it is posted."""
 FORM_BYTES = 2**16
 """What a form adds to the bytes of a file."""
 
 CACHED = ("/static/", "/vendor/")
+"""Parts of pages, which are the same for everybody."""
 OTHER_SITES = ("cross-site", "same-site")
 """What a browser says of a request that another site makes."""
 
@@ -89,11 +90,24 @@ HEADERS = {
     "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
 }
 SENT = [(name.lower().encode(), text.encode()) for name, text in HEADERS.items()]
+"""The same as the web server takes them: names and values in bytes."""
 NOT_KEPT = (b"cache-control", b"no-store")
+"""Added to every answer but the parts of pages: no browser stores numbers."""
 
 
 class HttpGuard:
-    """What stands between the network and the application."""
+    """What stands between the network and the application.
+
+    It limits the bytes of a request, refuses changes that another site asks for, adds
+    the headers, counts and logs.
+
+    Parameters
+    ----------
+    app : ASGI application
+        What answers the requests.
+    gate : Gate
+        It holds the counters and the logs.
+    """
 
     def __init__(self, app: ASGIApp, gate: Gate) -> None:
         self.app, self.gate = app, gate
@@ -203,22 +217,43 @@ class ErrorFields(Model):
     """What went wrong: the rule, what came instead, and the way out."""
 
     kind: str | None = None
+    """The kind of error, by the name of its class."""
     code: str | None = None
+    """A word for programs; it never changes."""
     rule: str
+    """What is required."""
     received: str | None = None
+    """What came instead."""
     way_out: str | None = None
+    """What to do."""
     message: str
+    """All of it in one sentence."""
     fields: list[dict[str, str]] | None = None
+    """Each field of the request that is wrong, with a sentence."""
 
 
 class Problem(Model):
     """The body of every response that is an error."""
 
     error: ErrorFields
+    """What went wrong."""
 
 
 def error_body(problem: BlowfishError | str, hidden: str = "") -> dict[str, Any]:
-    """Return the body of an error response; the text `hidden` is taken out of it."""
+    """Return the body of an error response; the text `hidden` is taken out of it.
+
+    Parameters
+    ----------
+    problem : BlowfishError or str
+        An error with its parts, or a plain sentence.
+    hidden : str
+        A text that is taken out of every part: the path of the server's folder.
+
+    Returns
+    -------
+    dict
+        The JSON object with all fields of `ErrorFields` under "error".
+    """
     if isinstance(problem, str):
         return {"error": ErrorFields(rule=problem, message=problem).model_dump()}
     fields = problem.to_dict(WORDINGS)
@@ -231,7 +266,15 @@ def error_body(problem: BlowfishError | str, hidden: str = "") -> dict[str, Any]
 
 
 def word_errors(app: FastAPI, folder: str) -> None:
-    """Answer every error of an application; no path below `folder` is told."""
+    """Answer every error of an application; no path below `folder` is told.
+
+    Parameters
+    ----------
+    app : FastAPI
+        It gets a handler for each kind of error.
+    folder : str
+        The path of the server's folder, which no message tells.
+    """
 
     @app.exception_handler(BlowfishError)
     def answer_deliberate(_: Request, problem: BlowfishError) -> JSONResponse:
@@ -245,7 +288,7 @@ def word_errors(app: FastAPI, folder: str) -> None:
     @app.exception_handler(RequestValidationError)
     def answer_malformed(_: Request, problem: RequestValidationError) -> JSONResponse:
         fields = field_messages(problem.errors(), problem.body)
-        told = "; ".join(dict.fromkeys(one["message"] for one in fields))
+        told = "; ".join(dict.fromkeys(message["message"] for message in fields))
         body = error_body(QuestionError(told, code="malformed_request"))
         body["error"]["fields"] = fields
         return JSONResponse(body, 422)

@@ -30,10 +30,13 @@ ROLES: tuple[Role, ...] = ("curator", "analyst", "monitor")
 CURATOR = "curator"
 """The first curator, whose secret the command line makes."""
 LONGEST_NAME = 64
+"""Characters of somebody's name."""
 LASTS = 8 * 3600.0
 """Seconds until a log-in ends."""
 MOST_SESSIONS = 10_000
+"""Log-ins that are remembered; beyond that the oldest ends."""
 MOST_BUCKETS = 10_000
+"""Callers whose rate is remembered; then the one seen longest ago is forgotten."""
 
 
 class Caller(NamedTuple):
@@ -44,7 +47,14 @@ class Caller(NamedTuple):
 
 
 class Keys:
-    """The secrets of one workspace, in a file that only its owner can read."""
+    """The secrets of one workspace, in a file that only its owner can read.
+
+    Parameters
+    ----------
+    path : Path
+        The file of hashes; it is read now if it exists, and made with the first
+        secret.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -56,13 +66,31 @@ class Keys:
             self._hashes |= json.loads(path.read_text())
 
     def make(self, role: Role, name: str) -> str:
-        """Make a new secret for someone; an older one stops working."""
+        """Make a new secret for someone; an older one stops working.
+
+        Parameters
+        ----------
+        role : {"curator", "analyst", "monitor"}
+            What she may do.
+        name : str
+            Who she is; nobody may have the same name in another role.
+
+        Returns
+        -------
+        str
+            The secret. Only its hash is stored, so it cannot be shown again.
+
+        Raises
+        ------
+        InputError
+            If the name is not plain, or taken in another role.
+        """
         plain = name.isprintable() and "/" not in name and name == name.strip()
         if not 0 < len(name) <= LONGEST_NAME or not plain:
             raise InputError(
                 f"a name has 1 to {LONGEST_NAME} printable characters and no slash"
             )
-        if any(name in self._hashes[one] for one in ROLES if one != role) or (
+        if any(name in self._hashes[other] for other in ROLES if other != role) or (
             name == CURATOR and role != "curator"
         ):
             raise InputError(f"{name!r} is somebody in another role; choose a name")
@@ -74,12 +102,25 @@ class Keys:
         return secret
 
     def revoke(self, role: Role, name: str) -> None:
-        """Forget a secret; the last curator keeps hers."""
+        """Forget a secret; the last curator keeps hers.
+
+        Parameters
+        ----------
+        role : {"curator", "analyst", "monitor"}
+            Her role.
+        name : str
+            Her name; one that is not there changes nothing.
+
+        Raises
+        ------
+        InputError
+            If she is the only curator.
+        """
         with self._lock:
-            known = self._hashes[role]
-            if role == "curator" and name in known and len(known) == 1:
+            hashes = self._hashes[role]
+            if role == "curator" and name in hashes and len(hashes) == 1:
                 raise InputError("this is the only curator; add another one first")
-            known.pop(name, None)
+            hashes.pop(name, None)
             self._write()
 
     def _write(self) -> None:
@@ -92,19 +133,41 @@ class Keys:
         return sorted(self._hashes[role])
 
     def identify(self, secret: str) -> Caller | None:
-        """Return whose secret it is; None if nobody's. All are compared, once."""
+        """Return whose secret it is; None if nobody's.
+
+        secret that was right before is found by its digest. Any other is compared with
+        every hash, so the time does not tell which came close.
+
+        Parameters
+        ----------
+        secret : str
+            What somebody sent.
+
+        Returns
+        -------
+        Caller or None
+            Role and name.
+        """
         seen, digest = self._seen, _digest(secret)
-        found = seen.get(digest)
-        for role in ROLES if found is None else ():
-            for name, kept in list(self._hashes[role].items()):
-                salt, expected = kept.split("$", 1)
+        caller = seen.get(digest)
+        for role in ROLES if caller is None else ():
+            for name, stored_hash in list(self._hashes[role].items()):
+                salt, expected = stored_hash.split("$", 1)
                 if hmac.compare_digest(_hash(salt, secret), expected):
-                    found = seen[digest] = Caller(role, name)
-        return found
+                    caller = seen[digest] = Caller(role, name)
+        return caller
 
 
 def write_privately(path: Path, plain: Any) -> None:
-    """Replace a file of JSON in one step; only its owner reads it."""
+    """Replace a file of JSON in one step; only its owner reads it.
+
+    Parameters
+    ----------
+    path : Path
+        The file; beside it the draft stands for a moment, with the suffix ``.new``.
+    plain : object
+        What the JSON says.
+    """
     draft = path.with_suffix(".new")
     with open(draft, "w", opener=partial(os.open, mode=0o600)) as file:
         json.dump(plain, file, indent=1)
@@ -136,18 +199,41 @@ class Logins:
         self._lock = threading.Lock()
 
     def open(self, identity: Caller) -> tuple[str, Login]:
-        """Start a session; return the value of its cookie."""
+        """Start a session; return the value of its cookie.
+
+        Parameters
+        ----------
+        identity : Caller
+            Who has logged in.
+
+        Returns
+        -------
+        tuple of str and Login
+            The value of the cookie, of which only a digest is stored, and the
+            session.
+        """
         cookie = secrets.token_urlsafe(32)
         session = Login(identity)
         with self._lock:
-            self._forget(lambda one: one.ends < time.monotonic())
+            self._forget(lambda login: login.ends < time.monotonic())
             if len(self._sessions) >= MOST_SESSIONS:
                 del self._sessions[next(iter(self._sessions))]
             self._sessions[_digest(cookie)] = session
         return cookie, session
 
     def find(self, cookie: str | None) -> Login | None:
-        """Return the session of a cookie, unless it has ended."""
+        """Return the session of a cookie, unless it has ended.
+
+        Parameters
+        ----------
+        cookie : str or None
+            What the browser sent.
+
+        Returns
+        -------
+        Login or None
+            The session, if it has not ended.
+        """
         if cookie is None:
             return None
         session = self._sessions.get(_digest(cookie))
@@ -164,15 +250,23 @@ class Logins:
     def close_all_of(self, name: str) -> None:
         """End every session of someone whose secret was revoked."""
         with self._lock:
-            self._forget(lambda one: one.identity.name == name)
+            self._forget(lambda login: login.identity.name == name)
 
     def _forget(self, ended: Callable[[Login], bool]) -> None:
-        left = {key: one for key, one in self._sessions.items() if not ended(one)}
+        left = {key: login for key, login in self._sessions.items() if not ended(login)}
         self._sessions = left
 
 
 class RateLimit:
-    """A bucket of tokens for each of many callers, which refills at a steady rate."""
+    """A bucket of tokens for each of many callers, which refills at a steady rate.
+
+    Parameters
+    ----------
+    capacity : float
+        How many tokens a bucket holds: requests that may come at once.
+    per_second : float
+        How many tokens flow in each second.
+    """
 
     def __init__(self, capacity: float, per_second: float) -> None:
         self.capacity, self.per_second = capacity, per_second
@@ -180,7 +274,18 @@ class RateLimit:
         self._lock = threading.Lock()
 
     def wait(self, caller: str) -> float:
-        """Take a token; return 0, or the seconds until there is one."""
+        """Take a token; return 0, or the seconds until there is one.
+
+        Parameters
+        ----------
+        caller : str
+            Whose bucket it is; a new caller has a full one.
+
+        Returns
+        -------
+        float
+            0 if a token was taken, otherwise the seconds until there is one.
+        """
         now = time.monotonic()
         with self._lock:
             tokens, seen = self._buckets.pop(caller, (self.capacity, now))

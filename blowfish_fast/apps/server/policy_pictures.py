@@ -29,28 +29,62 @@ MOST_APART = 4
 def policy_picture(
     table: TableSpec, attribute: str, stated: PolicySpec | None
 ) -> dict[str, Any]:
-    """Return nodes, edges and words of an attribute's policy."""
+    """Return nodes, edges and words of an attribute's policy.
+
+    Parameters
+    ----------
+    table : TableSpec
+        The described table.
+    attribute : str
+        Which of its attributes.
+    stated : PolicySpec or None
+        A policy to draw instead of the one in force.
+
+    Returns
+    -------
+    dict
+        Labels of at most 24 cells, edges among them as pairs of places, and what is
+        true of the whole graph: its number of cells and edges, and whether records
+        may be absent.
+    """
     spec = table.attribute(attribute)
     chosen = stated if stated is not None else table.policies.get(attribute)
     policy: Policy = Full(spec.domain()) if chosen is None else chosen.over(spec)
     cells = np.arange(min(policy.domain.size, MOST_DRAWN))
-    found = _picture(policy, cells, _labels(spec.domain())[: cells.size], [[], []])
+    picture = _picture(policy, cells, _labels(spec.domain())[: cells.size], [[], []])
     words = _words(spec, chosen)
     ordered = spec.kind != "category"
-    return {"attribute": attribute, "ordered": ordered, "words": words, **found}
+    return {"attribute": attribute, "ordered": ordered, "words": words, **picture}
 
 
 def question_picture(layout: Layout, policy: Policy) -> dict[str, Any]:
-    """Return nodes, edges and words of the policy as a question's bins see it."""
+    """Return nodes, edges and words of the policy as a question's bins see it.
+
+    Parameters
+    ----------
+    layout : Layout
+        The bins of the question.
+    policy : Policy
+        The policy over these bins.
+
+    Returns
+    -------
+    dict
+        As `policy_picture` returns it. Of two attributes a corner of 5 by 5 bins is
+        drawn, of further ones the first bin.
+    """
     shape = layout.asked_shape
     sides = [MOST_DRAWN - MOST_APART] if len(shape) == 1 else [SIDE] * 2
-    drawn = [min(one, most) for one, most in zip(shape, sides, strict=False)]
+    drawn = [min(bins, most) for bins, most in zip(shape, sides, strict=False)]
     corner = np.indices(drawn).reshape(len(drawn), -1)
     # Of a third attribute, and further ones, the first bin.
     rest = np.zeros((len(shape) - len(drawn), corner.shape[1]), dtype=np.int64)
     cells = np.ravel_multi_index(tuple(np.concatenate([corner, rest])), shape)
     names = [
-        [f"{one:g}" if isinstance(one, float) else str(one) for one in axis["edges"]]
+        [
+            f"{edge:g}" if isinstance(edge, float) else str(edge)
+            for edge in axis["edges"]
+        ]
         for axis in layout.described
     ]
     labels = [
@@ -61,16 +95,16 @@ def question_picture(layout: Layout, policy: Policy) -> dict[str, Any]:
     apart = np.arange(regular, min(policy.domain.size, regular + MOST_APART))
     labels += [
         "filtered out"
-        if layout.question.filters and one == policy.domain.size - 1
+        if layout.question.filters and cell == policy.domain.size - 1
         else "missing, outside"
-        for one in apart
+        for cell in apart
     ]
     named = [name[:most] for name, most in zip(names, drawn, strict=False)]
     along = named if len(drawn) > 1 else [[], []]
-    found = _picture(policy, np.concatenate([cells, apart]), labels, along)
-    stated, specs = layout.table.policies, [one.spec for one in layout.axes]
-    words = [f"in {one.name}, {_words(one, stated.get(one.name))}" for one in specs]
-    return {"words": "; ".join(words) if stated else "any two records", **found}
+    picture = _picture(policy, np.concatenate([cells, apart]), labels, along)
+    stated, specs = layout.table.policies, [axis.spec for axis in layout.axes]
+    words = [f"in {spec.name}, {_words(spec, stated.get(spec.name))}" for spec in specs]
+    return {"words": "; ".join(words) if stated else "any two records", **picture}
 
 
 def _picture(
@@ -98,6 +132,6 @@ def _words(spec: AttributeSpec, stated: PolicySpec | None) -> str:
 def _labels(domain: Domain) -> list[str]:
     (axis,) = domain.attributes
     if axis.levels is not None:
-        return [str(one) for one in axis.levels]
+        return [str(level) for level in axis.levels]
     cuts = axis.cuts or tuple(range(axis.regular + 1))
-    return [f"{one:g}" for one in cuts[: axis.regular]] + list(axis.extras)
+    return [f"{cut:g}" for cut in cuts[: axis.regular]] + list(axis.extras)

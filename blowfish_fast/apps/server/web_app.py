@@ -58,7 +58,26 @@ def make_app(
     logins: RateLimit | None = None,
     trusted_proxies: Sequence[str] = (),
 ) -> FastAPI:
-    """Return the application over a workspace; limits and proxies as in `Gate`."""
+    """Return the application over a workspace.
+
+    Parameters
+    ----------
+    workspace : Workspace
+        The state of the server.
+    secure_cookies : bool
+        Whether browsers send the session's cookie over HTTPS alone.
+    requests : RateLimit, optional
+        As in `Gate`.
+    logins : RateLimit, optional
+        As in `Gate`.
+    trusted_proxies : sequence of str
+        As in `Gate`.
+
+    Returns
+    -------
+    FastAPI
+        The application, ready to be served.
+    """
     app = FastAPI(
         title="blowfish_fast explorer",
         openapi_url="/api/openapi.json",
@@ -83,6 +102,7 @@ class LogIn(Model):
     """Somebody's secret."""
 
     secret: Annotated[str, Field(min_length=1, max_length=200)]
+    """The secret that the curator made."""
 
 
 @router.get("/health", tags=["operations"])
@@ -112,10 +132,10 @@ def show_metrics(visit: Operator) -> PlainTextResponse:
 
 
 @router.post("/api/session", tags=["session"])
-def log_in(given: LogIn, request: Request, response: Response) -> dict[str, str]:
+def log_in(credentials: LogIn, request: Request, response: Response) -> dict[str, str]:
     """Log in with a secret; sets the cookie of a session."""
     gate: Gate = request.app.state.gate
-    identity = gate.known(given.secret, request)
+    identity = gate.identify_secret(credentials.secret, request)
     if identity is None or identity.role == "monitor":
         raise HTTPException(401, "this secret is not known")
     gate.audit.write(who=identity.name, what="log in", origin=gate.address(request))
@@ -166,8 +186,8 @@ def _mount_pages(app: FastAPI) -> None:
 
     @app.get("/vendor/plotly.min.js", include_in_schema=False)
     def plotly() -> Response:
-        kept = {"Cache-Control": f"public, max-age={YEAR}, immutable"}
-        return FileResponse(plotly_script(), 200, kept, "text/javascript")
+        headers = {"Cache-Control": f"public, max-age={YEAR}, immutable"}
+        return FileResponse(plotly_script(), 200, headers, "text/javascript")
 
     @app.get("/", include_in_schema=False, response_class=HTMLResponse)
     def home(request: Request) -> Response:

@@ -43,6 +43,7 @@ from blowfish_fast.measure.budgets import Budget, optional_budget
 from .keys import Keys, write_privately
 
 PLAIN_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
+"""Names of tables and data sets: they become names of files."""
 MOST_UPLOADED = 2**28
 """Bytes of a CSV file that a curator may add."""
 UNFINISHED = "unfinished.json"
@@ -56,7 +57,15 @@ ADDED = "data:"
 class Workspace:
     """The state of one server, in a folder that no other server uses.
 
-    Databases, of tables that were not added as files, are addresses or ibis backends.
+    Parameters
+    ----------
+    folder : path
+        It is made if it does not exist, and locked until `close`.
+    database : path, address, ibis backend, mapping or None
+        Where tables are that were not added as files. A mapping names several
+        databases.
+    samples : int
+        Draws that sharpen the translation of an accuracy; see `Explorer`.
     """
 
     def __init__(
@@ -65,9 +74,9 @@ class Workspace:
         named = database if isinstance(database, Mapping) else {MAIN: database}
         # What can never be opened is refused before the folder is touched.
         self._engines = {
-            name: Database.connect(one)
-            for name, one in named.items()
-            if one is not None
+            name: Database.connect(address)
+            for name, address in named.items()
+            if address is not None
         }
         self.folder = Path(folder)
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -86,7 +95,7 @@ class Workspace:
         self.populations: dict[str, Population] = {}
         self._lock = threading.RLock()
         try:
-            for name in self._kept()["tables"]:
+            for name in self._state()["tables"]:
                 self._open(name)
         except BaseException:
             self.close()
@@ -98,15 +107,39 @@ class Workspace:
         return sorted(self._explorers)
 
     def explorer(self, table: str) -> Explorer:
-        """Return a table's explorer."""
-        found = self._explorers.get(table)
-        if found is None:
+        """Return a table's explorer.
+
+        Parameters
+        ----------
+        table : str
+            The name of the table.
+
+        Returns
+        -------
+        Explorer
+            Its explorer.
+
+        Raises
+        ------
+        CatalogError
+            If there is no such table.
+        """
+        explorer = self._explorers.get(table)
+        if explorer is None:
             raise CatalogError(f"there is no table {table!r}")
-        return found
+        return explorer
 
     def data_sets(self) -> dict[str, dict[str, str]]:
-        """Return tables that may be described, with columns and types."""
-        found: dict[str, dict[str, str]] = {}
+        """Return tables that may be described, with columns and types.
+
+        Returns
+        -------
+        dict
+            Types of columns by column, by table. Where there are several databases,
+            a table is called "database:table". Databases that do not answer are
+            left out.
+        """
+        columns_of: dict[str, dict[str, str]] = {}
         for name in self._engine_names():
             several = len(self._engines) > 1 and not name.startswith(ADDED)
             with suppress(EngineError):
@@ -115,18 +148,18 @@ class Workspace:
                     label = f"{name}:{table}" if several else table
                     # One that cannot be read hides no other.
                     with suppress(EngineError):
-                        found[label] = engine.columns(table)
-        return found
+                        columns_of[label] = engine.columns(table)
+        return columns_of
 
     def away(self) -> list[str]:
         """Return the databases that do not answer now."""
-        found = []
+        silent = []
         for name in self._engine_names():
             try:
                 self._engine(name).check_reachable()
             except EngineError:
-                found.append(name)
-        return found
+                silent.append(name)
+        return silent
 
     def check_databases(self) -> None:
         """Refuse a database that does not answer, unless there are tables."""
@@ -135,7 +168,25 @@ class Workspace:
                 engine.check_reachable()
 
     def check_table(self, table: Any) -> TableSpec:
-        """Return the description of a new table, if it fits what there is."""
+        """Return the description of a new table, if it fits what there is.
+
+        Parameters
+        ----------
+        table : TableSpec or mapping
+            A description.
+
+        Returns
+        -------
+        TableSpec
+            The description; a source "database:table" is split into its two fields.
+
+        Raises
+        ------
+        InputError
+            If the name is taken or not plain.
+        CatalogError
+            If no database has the table, or its columns do not fit.
+        """
         spec = as_table(table)
         _check_name(spec.name, "table")
         if spec.name in self._explorers:
@@ -151,7 +202,30 @@ class Workspace:
     def add_table(
         self, table: Any, *, epsilon: Any = None, rho: Any = None, delta: Any = None
     ) -> Explorer:
-        """Describe a table and give it a budget; frozen by the first charge."""
+        """Describe a table and give it a budget; frozen by the first charge.
+
+        Parameters
+        ----------
+        table : TableSpec or mapping
+            A description.
+        epsilon : number, optional
+            The whole budget in epsilon.
+        rho : number, optional
+            The whole budget in rho, instead.
+        delta : number, optional
+            Stated beside epsilon.
+
+        Returns
+        -------
+        Explorer
+            The explorer of the new table.
+
+        Raises
+        ------
+        InputError
+            If the records are described already, a budget is missing, or the
+            table's population has one.
+        """
         with self._lock:
             spec = self.check_table(table)
             source = self._source_of(spec)
@@ -167,28 +241,28 @@ class Workspace:
         if name is None:
             return None
         read = f"{source}/{spec.source or spec.name}"
-        columns = {one.name: one.source for one in spec.attributes}
-        one = PeopleTable(spec.name, spec.policy(), read, columns)
+        columns = {attribute.name: attribute.source for attribute in spec.attributes}
+        table = PeopleTable(spec.name, spec.policy(), read, columns)
         path = self._ledger(name)
-        known = self.populations.get(name)
-        if known is None:
+        people = self.populations.get(name)
+        if people is None:
             if not PLAIN_NAME.fullmatch(name) or path.exists():
                 raise InputError(
                     "a population is named as a table is, and unlike any table",
                     received=repr(name),
                 )
-            known = Population(
-                name, person=spec.person, tables=[one], path=path, epsilon=budget
+            people = Population(
+                name, person=spec.person, tables=[table], path=path, epsilon=budget
             )
-            self.populations[name] = known
+            self.populations[name] = people
         elif budget is not None:
             raise InputError(
                 f"the population {name!r} has a budget, which all its tables share",
                 way_out="Leave the budget out, or raise that of another table",
             )
         else:
-            known.add(one)
-        return known
+            people.add(table)
+        return people
 
     def _add(
         self,
@@ -211,19 +285,19 @@ class Workspace:
         entry = {"source": source, "closed": False, "seen": explorer.seen}
         if people is not None:
             entry |= {"population": people.name, "table": spec.to_dict()}
-        with self._changed() as kept:
-            kept["tables"][spec.name] = entry
+        with self._changed() as state:
+            state["tables"][spec.name] = entry
         return explorer
 
     def _refuse_second_description(self, spec: TableSpec, source: str) -> None:
         """Refuse a second budget for the same people: the two would add up unseen."""
         read = spec.source or spec.name
-        kept = self._kept()
-        for name, one in kept["tables"].items():
+        state = self._state()
+        for name, entry in state["tables"].items():
             table = self._explorers[name].table
             shared = spec.population is not None and spec.population == table.population
             there = one_spelling(table.source or table.name)
-            same = one["source"] == source and there == one_spelling(read)
+            same = entry["source"] == source and there == one_spelling(read)
             if same and not shared:
                 raise InputError(
                     f"the table {read!r} is described as {name!r} already, with a "
@@ -231,23 +305,30 @@ class Workspace:
                     way_out=f"Ask {name!r}; before its first charge it may be changed, "
                     "and afterwards cloned under another policy",
                 )
-        for one in kept["deleted"]:
-            same = one["source"] == source and one_spelling(
-                one["read"]
-            ) == one_spelling(read)
-            if same and one["spent"] > 0:
+        for entry in state["deleted"]:
+            there = one_spelling(entry["read"])
+            same = entry["source"] == source and there == one_spelling(read)
+            if same and entry["spent"] > 0:
                 raise InputError(
-                    f"{one['name']!r} spent {one['spent']:g} of {one['currency']} on "
-                    f"the table {read!r} before it was deleted, and what was spent "
-                    "stays spent",
-                    way_out=f"Put deleted/{one['file']} back into ledgers/",
+                    f"{entry['name']!r} spent {entry['spent']:g} of "
+                    f"{entry['currency']} on the table {read!r} before it was deleted, "
+                    "and what was spent stays spent",
+                    way_out=f"Put deleted/{entry['file']} back into ledgers/",
                 )
 
     def close_table(self, name: str, *, closed: bool = True) -> None:
-        """Give stored answers only, from now on; or open the table again."""
+        """Give stored answers only, from now on; or open the table again.
+
+        Parameters
+        ----------
+        name : str
+            The name of the table.
+        closed : bool
+            False opens it again.
+        """
         explorer = self.explorer(name)
-        with self._changed() as kept:
-            kept["tables"][name]["closed"] = closed
+        with self._changed() as state:
+            state["tables"][name]["closed"] = closed
             explorer.closed = closed
 
     def clone_table(
@@ -262,26 +343,57 @@ class Workspace:
         """Describe a table once more under other policies, and close the first.
 
         What the first has spent on the same people is noted: the two add up.
+
+        Parameters
+        ----------
+        name : str
+            The table whose records are described once more.
+        new : str
+            The name of the second table.
+        policies : mapping
+            Its policies by attribute.
+        epsilon : number, optional
+            Its own budget in epsilon.
+        rho : number, optional
+            Its own budget in rho, instead.
+        delta : number, optional
+            Stated beside epsilon.
+
+        Returns
+        -------
+        Explorer
+            The explorer of the second table.
         """
         with self._lock:
             first = self.explorer(name)
             table = first.table.with_policies(policies)
             plain = {**table.to_dict(), "name": new, "source": table.source or name}
             spec = self.check_table(plain)
-            source = self._kept()["tables"][name]["source"]
+            source = self._state()["tables"][name]["source"]
             note = {
                 "clone_of": name,
                 "spent_before": float(first.ledger.spent),
                 "currency_before": first.ledger.currency.name,
             }
             budget = optional_budget(epsilon=epsilon, rho=rho, delta=delta)
-            made = self._add(spec, source, note, budget)
+            clone = self._add(spec, source, note, budget)
             self.close_table(name)
-            return made
+            return clone
 
     def delete_table(self, name: str) -> None:
-        """Delete a table; its ledger is kept aside, because it says what was spent."""
-        with self._lock, self._changed() as kept:
+        """Delete a table; its ledger is kept aside, because it says what was spent.
+
+        Parameters
+        ----------
+        name : str
+            The name of the table.
+
+        Raises
+        ------
+        LedgerError
+            If it shares its ledger with other tables of a population.
+        """
+        with self._lock, self._changed() as state:
             explorer = self.explorer(name)
             table, ledger = explorer.table, explorer.ledger
             if table.population is not None:
@@ -291,21 +403,39 @@ class Workspace:
                 )
             gone = {
                 "name": name,
-                "source": kept["tables"].pop(name)["source"],
+                "source": state["tables"].pop(name)["source"],
                 "read": table.source or table.name,
                 "spent": float(ledger.spent),
                 "currency": ledger.currency.name,
-                "file": f"{name}-{len(kept['deleted']) + 1}.ledger",
+                "file": f"{name}-{len(state['deleted']) + 1}.ledger",
                 "time": datetime.now(UTC).isoformat(timespec="seconds"),
             }
             ledger.close()
             aside = self.folder / "deleted" / gone["file"]
             os.replace(self._ledger(name), aside)
             del self._explorers[name]
-            kept["deleted"].append(gone)
+            state["deleted"].append(gone)
 
     def add_csv(self, name: str, content: bytes) -> dict[str, str]:
-        """Add a CSV file as a data set; return its columns and types."""
+        """Add a CSV file as a data set; return its columns and types.
+
+        Parameters
+        ----------
+        name : str
+            The name of the data set, which becomes that of its table.
+        content : bytes
+            The whole file, with a header line; at most 2^28 bytes.
+
+        Returns
+        -------
+        dict
+            The type of each column, by its name.
+
+        Raises
+        ------
+        InputError
+            If the name is taken, or the file is too large or no CSV.
+        """
         _check_name(name, "data set")
         if len(content) > MOST_UPLOADED:
             raise InputError(f"a file has at most {MOST_UPLOADED:,} bytes")
@@ -320,8 +450,8 @@ class Workspace:
 
     def close(self) -> None:
         """Close ledgers and connections, and let go of the folder."""
-        for one in self._explorers.values():
-            one.ledger.close()
+        for explorer in self._explorers.values():
+            explorer.ledger.close()
         for people in self.populations.values():
             people.close()
         for engine in self._engines.values():
@@ -329,7 +459,7 @@ class Workspace:
         self._lock_file.close()
 
     def _open(self, name: str) -> None:
-        entry = self._kept()["tables"][name]
+        entry = self._state()["tables"][name]
         population = entry.get("population")
         path = self._ledger(population or name)
         if not path.exists():
@@ -362,7 +492,7 @@ class Workspace:
     def _engine_names(self) -> list[str]:
         paths = sorted((self.folder / "data").glob("*.duckdb"))
         added = [f"{ADDED}{path.stem}" for path in paths]
-        return [*added, *(one for one in self._engines if not one.startswith(ADDED))]
+        return [*added, *(name for name in self._engines if not name.startswith(ADDED))]
 
     def _engine(self, name: str) -> Database:
         with self._lock:
@@ -376,7 +506,8 @@ class Workspace:
     def _data(self, name: str) -> Path:
         return self.folder / "data" / f"{name}.duckdb"
 
-    def _kept(self) -> dict[str, Any]:
+    def _state(self) -> dict[str, Any]:
+        """Return what tables.json says of the tables, open and deleted."""
         path = self.folder / "tables.json"
         if not path.exists():
             return {"tables": {}, "deleted": []}
@@ -384,11 +515,11 @@ class Workspace:
 
     @contextmanager
     def _changed(self) -> Iterator[dict[str, Any]]:
-        """Lend what is kept of all tables, and write it down in one step."""
+        """Lend the content of tables.json to be changed, then replace the file."""
         with self._lock:
-            kept = self._kept()
-            yield kept
-            write_privately(self.folder / "tables.json", kept)
+            state = self._state()
+            yield state
+            write_privately(self.folder / "tables.json", state)
 
 
 def _check_name(name: str, what: str) -> None:
@@ -400,7 +531,18 @@ def _check_name(name: str, what: str) -> None:
 
 
 def refuse_unfinished(folder: Path) -> None:
-    """Refuse a folder that a restore has not finished: its ledgers may be too old."""
+    """Refuse a folder that a restore has not finished: its ledgers may be too old.
+
+    Parameters
+    ----------
+    folder : Path
+        A server's folder.
+
+    Raises
+    ------
+    InputError
+        If the mark of a restore is in it.
+    """
     if (folder / UNFINISHED).exists():
         raise InputError(
             f"a restore into the folder {folder.name!r} has not ended, or has died",
@@ -410,7 +552,23 @@ def refuse_unfinished(folder: Path) -> None:
 
 
 def locked_folder(folder: Path) -> IO[str]:
-    """Hold a folder for one server, until the file is closed or the process ends."""
+    """Hold a folder for one server, until the file is closed or the process ends.
+
+    Parameters
+    ----------
+    folder : Path
+        A server's folder.
+
+    Returns
+    -------
+    file
+        The open lock file; to close it lets go of the folder.
+
+    Raises
+    ------
+    InputError
+        If another server holds it.
+    """
     file = (folder / "lock").open("a")
     try:
         import fcntl

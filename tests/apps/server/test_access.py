@@ -51,6 +51,25 @@ def paths_of(schema, prefix):
     }
 
 
+def test_the_schema_describes_every_parameter_and_field(served):
+    with served.client(None) as nobody:
+        schema = nobody.get("/api/openapi.json").json()
+    silent = [
+        f"{method} {path}: {parameter['name']}"
+        for path, methods in schema["paths"].items()
+        for method, route in methods.items()
+        for parameter in route.get("parameters", [])
+        if not parameter.get("description")
+    ]
+    silent += [
+        f"{name}.{field}"
+        for name, model in schema["components"]["schemas"].items()
+        for field, about in model.get("properties", {}).items()
+        if not about.get("description")
+    ]
+    assert silent == []
+
+
 @pytest.mark.parametrize(("method", "path", "body"), CURATORS_ROUTES)
 def test_an_analyst_reaches_no_route_of_the_curator(served, method, path, body):
     with served.client("ann") as ann, served.client(None) as nobody:
