@@ -413,13 +413,36 @@ class Journal:
             for request, content in rows
         }
 
+    def name_recipient(self, public: bytes) -> None:
+        """Note who may open later draws; who was named before stays noted."""
+
+        def name(connection: sqlite3.Connection) -> None:
+            for statement in file.RECIPIENT_TABLE:
+                connection.execute(statement)
+            connection.execute(
+                "INSERT INTO recipient (time, public) VALUES (?, ?)",
+                (file.time_now(), public),
+            )
+
+        self._commits.run(name)
+
+    def recipient(self) -> bytes | None:
+        """Return the public key of who was named last; None if nobody was."""
+        with self._statement() as connection:
+            if not _has_table(connection, "recipient"):
+                return None
+            row = connection.execute(
+                "SELECT public FROM recipient ORDER BY number DESC LIMIT 1"
+            ).fetchone()
+        return None if row is None else bytes(row[0])
+
     def commitments(self, request: str) -> list[dict[str, Any]]:
         """Return what was committed to before each attempt to draw a request."""
         with self._commits.alone(write=False) as connection:
             charge = _find(connection, request)
             first = None if charge is None else charge.content.get("commitment")
             rows = []
-            if _has_later_attempts(connection):
+            if _has_table(connection, "later_attempt"):
                 rows = connection.execute(
                     "SELECT content FROM later_attempt WHERE request = ? "
                     "ORDER BY number",
@@ -662,10 +685,9 @@ def _commit_again(
     )
 
 
-def _has_later_attempts(connection: sqlite3.Connection) -> bool:
-    named = connection.execute(
-        "SELECT 1 FROM sqlite_master WHERE name = 'later_attempt'"
-    )
+def _has_table(connection: sqlite3.Connection, name: str) -> bool:
+    """Return whether a table that is made when it is needed is there."""
+    named = connection.execute("SELECT 1 FROM sqlite_master WHERE name = ?", (name,))
     return named.fetchone() is not None
 
 

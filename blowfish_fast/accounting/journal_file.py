@@ -38,6 +38,16 @@ FIRST_LINK = hashlib.sha256(b"blowfish_fast ledger").digest()
 
 _TABLES = Path(__file__).with_name("journal.sql").read_text()
 
+RECIPIENT_TABLE = (
+    "CREATE TABLE IF NOT EXISTS recipient (number INTEGER PRIMARY KEY, "
+    "time TEXT NOT NULL, public BLOB NOT NULL CHECK (length(public) = 32))",
+    "CREATE TRIGGER IF NOT EXISTS recipients_are_fixed BEFORE UPDATE ON recipient "
+    "BEGIN SELECT RAISE (ABORT, 'recipients never change'); END",
+    "CREATE TRIGGER IF NOT EXISTS recipients_are_kept BEFORE DELETE ON recipient "
+    "BEGIN SELECT RAISE (ABORT, 'recipients are never deleted'); END",
+)
+"""Who may open later draws, made when somebody is named; the last one counts."""
+
 _PROBLEMS = {
     "SQLITE_BUSY": "another process keeps it busy; try again",
     "SQLITE_FULL": "the disk is full; free some room and try again",

@@ -50,7 +50,7 @@ from blowfish_fast.workloads import Workload
 
 from .composition import Region, check_regions, currency_of, parallel_by_ids
 from .journal import Charge, Journal
-from .recipients import ENDING, DrawSecret, Recipient
+from .recipients import DrawSecret, Recipient, keys_beside, read_public_key
 from .request import (
     FAILED_DRAW,
     DrawnAnswers,
@@ -116,6 +116,8 @@ class Ledger(HasBudget):
         The file of a public key: whoever holds the private one may check the noise of
         later draws (`verify_opened`). Their keys are sealed into a file beside the
         ledger, whose name ends in ``.keys``. Key and answer together give the counts.
+        The ledger remembers who was named, whoever opens it later, until another one
+        is named.
 
     Examples
     --------
@@ -162,7 +164,7 @@ class Ledger(HasBudget):
         granted = optional_budget(epsilon=epsilon, rho=rho, delta=delta)
         _check_policy(policy)
         where = as_place(path)
-        self._recipient = _recipient_of(auditor, where)
+        public = None if auditor is None else _public_key(auditor, where)
         new = where is None or not where.exists()
         if new and (granted is None or policy is None):
             place = "" if where is None else f"; there is no ledger at {where} yet"
@@ -183,6 +185,11 @@ class Ledger(HasBudget):
         self._paid: WeakKeyDictionary[Release, Charge] = WeakKeyDictionary()
         self._agreed = read_terms(self._journal)
         refuse_other_terms(self._journal, self._agreed.policy, granted, policy)
+        self._name_recipient(public)
+
+    def _name_recipient(self, public: bytes | None) -> None:
+        if public is not None and public != self._journal.recipient():
+            self._journal.name_recipient(public)
 
     def _terms(self) -> Terms:
         """Return the terms in force; another process may have amended them."""
@@ -209,6 +216,24 @@ class Ledger(HasBudget):
     def about(self) -> dict[str, Any]:
         """What was noted when the ledger was made; frozen with the policy."""
         return dict(self._terms().about)
+
+    @property
+    def auditor(self) -> str | None:
+        """The public key of whoever may open later draws, in hexadecimal digits."""
+        public = self._journal.recipient()
+        return None if public is None else public.hex()
+
+    def name_auditor(self, auditor: str | os.PathLike[str]) -> None:
+        """Let whoever holds a private key check the noise of all later draws.
+
+        What was drawn before stays as it is: closed, or open to who was named then.
+
+        Parameters
+        ----------
+        auditor : path
+            The file of their public key, as for `Ledger`.
+        """
+        self._name_recipient(_public_key(auditor, self.path))
 
     @property
     def frozen(self) -> bool:
@@ -765,12 +790,14 @@ class Ledger(HasBudget):
             content["person"] = people
         # A new key for every attempt: the same noise on data that changed meanwhile
         # would publish the exact difference.
+        recipient = self._recipient()
         secret, committed = None, None
-        if self._recipient is not None:
+        if recipient is not None:
             secret = DrawSecret.new(name)
             committed = {
                 "sha256": secret.commitment,
                 "measured_once": [measures_once(part) for part in parts],
+                "snapshot": content["snapshot"],
             }
         charge = self._journal.reserve(
             name, cost, terms.entry, content, analyst, committed
@@ -780,8 +807,8 @@ class Ledger(HasBudget):
             return self._replay(charge)
         try:
             report("charged")
-            if self._recipient is not None and secret is not None:
-                self._recipient.seal(secret, name)
+            if recipient is not None and secret is not None:
+                recipient.seal(secret, name)
             report("drawing")
             # From here to the store nobody is told anything.
             drawn = self._draw(parts, charge, content["snapshot"], rng, secret)
@@ -796,6 +823,13 @@ class Ledger(HasBudget):
         report("stored")
         # If another attempt was faster, its answers are the outcome of the charge.
         return drawn.published() if first else self._replay(charge)
+
+    def _recipient(self) -> Recipient | None:
+        """Return whoever was named, by this object or another, to open later draws."""
+        public = None if self.path is None else self._journal.recipient()
+        if self.path is None or public is None:
+            return None
+        return Recipient(public, keys_beside(self.path))
 
     def _draw(
         self,
@@ -859,23 +893,15 @@ class Ledger(HasBudget):
         return answers.published()
 
 
-def _recipient_of(auditor: Any, where: Path | None) -> Recipient | None:
-    """Return whoever may open the draws of a ledger later; nobody, unless named."""
-    if auditor is None:
-        return None
+def _public_key(auditor: Any, where: Path | None) -> bytes:
+    """Return the key of whoever may open the draws of a ledger later."""
     if where is None:
         raise InputError(
             "a ledger in memory cannot be opened later",
             received=f"auditor={quoted(auditor)}",
             way_out="Give it a file",
         )
-    if not isinstance(auditor, str | os.PathLike):
-        raise InputError(
-            "an auditor is named by the file of a public key",
-            received=quoted(auditor),
-            way_out="`blowfish ledger keys` makes a pair of keys",
-        )
-    return Recipient(auditor, where.with_name(where.name + ENDING))
+    return read_public_key(auditor)
 
 
 def _check_policy(policy: Any) -> None:

@@ -26,6 +26,7 @@ from blowfish_fast.errors import BlowfishError, InputError
 from blowfish_fast.measure import handle
 from blowfish_fast.measure.handle import Measurement
 from blowfish_fast.measure.randomness import DrawKey, Randomness
+from blowfish_fast.mechanisms import Mechanism
 from blowfish_fast.release.release import Release
 
 from .journal import Charge
@@ -95,7 +96,8 @@ def verify_opened(
     questions : mapping, optional
         By request, the mechanism and the data: ``{"March": (mechanism, counts)}``. For
         parts released together, a list of such, with their cells where regions are
-        disjoint. These answers are drawn again, and every number is compared.
+        disjoint; `Series.questions` and `Explorer.drawn_again` return what they take.
+        These answers are drawn again, and every number is compared.
 
     Returns
     -------
@@ -180,6 +182,31 @@ def verify_opened(
     return answers
 
 
+def stored_requests(ledger: Ledger, mechanism: Mechanism) -> list[str]:
+    """Return under which names the answers to one question are stored; no epochs.
+
+    Parameters
+    ----------
+    ledger : Ledger
+        Where they are stored.
+    mechanism : Mechanism
+        The question, with all its parameters.
+
+    Returns
+    -------
+    list[str]
+        The names, oldest first.
+    """
+    asked = describe_parts([RequestPart(mechanism, None)], None)["fingerprint"]
+    return [
+        charge.request
+        for charge in ledger._journal.history()
+        if charge.state == "stored"
+        and charge.content.get("fingerprint") == asked
+        and "series" not in charge.content
+    ]
+
+
 def _committed(ledger: Ledger, request: str, commitment: str | None) -> dict[str, Any]:
     for committed in ledger._journal.commitments(request):
         if committed["sha256"] == commitment:
@@ -233,8 +260,11 @@ def _against_data(
         if not all(failed):
             yield f"it cannot be drawn from these data: {problem}"
         return
+    # A later attempt under the same charge states its own version of the data.
+    committed = _committed(ledger, charge.request, secret.commitment)
+    label = committed.get("snapshot", charge.content["snapshot"])
     for number, (answer, stored) in enumerate(zip(answers, files, strict=True)):
-        say_version(answer, charge.content["snapshot"])
+        say_version(answer, label)
         where = f"part {number}, " if len(files) > 1 else ""
         told = list(_differences(_plain(stored), _plain(answer.to_bytes()), ""))
         yield from (f"{where}{difference}" for difference in told[:MOST_NAMED])

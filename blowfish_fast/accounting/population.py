@@ -117,6 +117,8 @@ class Population:
         The file of the ledger; None keeps it in memory.
     epsilon, rho, delta : number
         The whole budget of the people, as for `Ledger`.
+    auditor : path, optional
+        Who may open later draws, as for `Ledger`.
 
     Examples
     --------
@@ -147,6 +149,7 @@ class Population:
         epsilon: Any = None,
         rho: Any = None,
         delta: Any = None,
+        auditor: str | os.PathLike[str] | None = None,
     ) -> None:
         listed = None if tables is None else _read_tables(tables, person)
         about = None
@@ -163,6 +166,7 @@ class Population:
                 epsilon=epsilon,
                 rho=rho,
                 delta=delta,
+                auditor=auditor,
             )
         recorded = self.ledger.about
         if recorded.get("population") != name or (

@@ -25,8 +25,20 @@ TAG = b"blowfish_fast key of a draw"
 ENDING = ".keys"
 """The recipient's file stands beside the ledger, under its name and this."""
 
+
 ONCE = bytes(12)
 """The nonce: every sealing key comes from a new pair, and seals one text."""
+
+
+def keys_beside(ledger: Path) -> Path:
+    """Return where the sealed keys of a ledger's draws are.
+
+    Examples
+    --------
+    >>> keys_beside(Path("study.ledger")).name
+    'study.ledger.keys'
+    """
+    return ledger.with_name(ledger.name + ENDING)
 
 
 def commitment_of(key: bytes, request: str) -> str:
@@ -131,22 +143,61 @@ def make_recipient_keys(
         )
 
 
+def read_public_key(auditor: Any) -> bytes:
+    """Return the 32 bytes of the public key in a file.
+
+    Parameters
+    ----------
+    auditor : path
+        The file, as `make_recipient_keys` writes it.
+
+    Returns
+    -------
+    bytes
+        The key itself, as a ledger keeps it.
+
+    Raises
+    ------
+    InputError
+        If it is no file of a public key.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> make_recipient_keys(folder / "private.pem", folder / "public.pem")
+    >>> len(read_public_key(folder / "public.pem"))
+    32
+    """
+    from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PublicKey
+    from cryptography.hazmat.primitives.serialization import load_pem_public_key
+
+    if not isinstance(auditor, str | os.PathLike):
+        raise InputError(
+            "an auditor is named by the file of a public key",
+            received=quoted(auditor),
+            way_out="`blowfish ledger keys` makes a pair of keys",
+        )
+    key = _read_key(auditor, load_pem_public_key, X25519PublicKey, "public")
+    return bytes(key.public_bytes_raw())
+
+
 class Recipient:
     """Whoever may open the draws of a ledger later: their public key, and their file.
 
     Parameters
     ----------
-    public : path
-        The file of the public key.
+    public : bytes
+        The public key, from `read_public_key`.
     file : path
         Where sealed keys are appended.
     """
 
-    def __init__(self, public: str | os.PathLike[str], file: Path) -> None:
+    def __init__(self, public: bytes, file: Path) -> None:
         from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PublicKey
-        from cryptography.hazmat.primitives.serialization import load_pem_public_key
 
-        self._public = _read_key(public, load_pem_public_key, X25519PublicKey, "public")
+        self._public = X25519PublicKey.from_public_bytes(public)
         self.file = file
 
     def seal(self, secret: DrawSecret, request: str) -> None:

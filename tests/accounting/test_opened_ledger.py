@@ -17,7 +17,9 @@ from blowfish_fast.accounting.recipients import (
     OpenedKeys,
     Recipient,
     commitment_of,
+    read_public_key,
 )
+from blowfish_fast.accounting.series import EpochBlocks
 from blowfish_fast.errors import InputError, LedgerError, RandomnessError
 from blowfish_fast.measure.randomness import DrawKey, Randomness
 from blowfish_fast.mechanisms.registry import MECHANISMS, find_mechanism
@@ -215,7 +217,7 @@ def test_a_recipient_who_seals_another_key_is_noticed(desk):
     (line,) = map(json.loads, desk.keys.read_text().splitlines())
     desk.keys.unlink()
     false = DrawSecret(os.urandom(32), line["commitment"])
-    Recipient(desk.public, desk.keys).seal(false, "cells")
+    Recipient(read_public_key(desk.public), desk.keys).seal(false, "cells")
     assert "not the one that was committed to" in desk.verify()[0].problems[0]
 
 
@@ -225,9 +227,9 @@ def test_a_retry_has_its_own_key_and_its_own_commitment(desk, monkeypatch):
 
     monkeypatch.setattr(bf.Ledger, "_draw", fail)
     with pytest.raises(KeyboardInterrupt):
-        desk.ledger.release(TREE, COUNTS, request="tree")
+        desk.ledger.release(TREE, COUNTS, request="tree", snapshot="yesterday")
     monkeypatch.undo()
-    desk.ledger.release(TREE, COUNTS, request="tree")
+    desk.ledger.release(TREE, COUNTS, request="tree", snapshot="today")
     committed = [one["sha256"] for one in desk.ledger._journal.commitments("tree")]
     assert len({*committed}) == 2
     assert desk.ledger._journal.drawn_under() == {"tree": committed[1]}
@@ -254,13 +256,79 @@ def test_the_commitment_stands_in_the_ledger_before_the_draw(desk, monkeypatch):
     assert committed[0] in sealed[0]
 
 
-def test_answers_without_a_key_are_named_once_an_auditor_was(desk):
-    desk.opened(auditor=False).release(LAPLACE, COUNTS, request="before")
-    desk.ledger.release(LAPLACE, COUNTS, request="with")
-    desk.opened(auditor=False).release(LAPLACE, COUNTS, request="after")
+def test_answers_without_a_key_are_named_once_an_auditor_was(desk, monkeypatch):
+    def release(name, *, key):
+        # As a version that knows no auditor would, or a curator's own code.
+        with monkeypatch.context() as changed:
+            if not key:
+                changed.setattr(bf.Ledger, "_recipient", lambda _: None)
+            desk.ledger.release(LAPLACE, COUNTS, request=name)
+
+    release("before", key=False)
+    release("with", key=True)
+    release("after", key=False)
     found = desk.verify()
     assert [one.request for one in found] == ["with", "after"]
     assert "names no key" in found[1].problems[0]
+
+
+def test_a_ledger_remembers_its_auditor_whoever_opens_it(desk):
+    public = desk.ledger.auditor
+    assert public == read_public_key(desk.public).hex()
+    with bf.Ledger(desk.path) as again:
+        assert again.auditor == public
+        again.release(LAPLACE, COUNTS, request="cells")
+        make_recipient_keys(desk.folder / "b.pem", desk.folder / "b_public.pem")
+        # Named by one object, and followed by all others from the next draw on.
+        again.name_auditor(desk.folder / "b_public.pem")
+        assert desk.ledger.auditor != public
+    desk.ledger.release(LAPLACE, COUNTS, request="later")
+    by_first = desk.verify(cells=(LAPLACE, COUNTS))
+    assert [one.passed for one in by_first] == [True, False]
+    by_second = verify_opened(desk.ledger, desk.keys, desk.folder / "b.pem")
+    assert [one.passed for one in by_second] == [False, True]
+    with bf.Ledger(epsilon=1, policy=POLICY) as memory:
+        assert memory.auditor is None
+        with pytest.raises(InputError, match="in memory"):
+            memory.name_auditor(desk.public)
+
+
+def test_who_was_named_cannot_be_struck_out(desk):
+    with sqlite3.connect(desk.path) as other:
+        for change in ("DELETE FROM recipient", "UPDATE recipient SET time = ''"):
+            with pytest.raises(sqlite3.IntegrityError, match="recipients"):
+                other.execute(change)
+    other.close()
+
+
+def test_epochs_of_a_series_are_drawn_again(desk, monkeypatch):
+    plain = bf.policies.AddRemove(LINE)
+    asked = bf.Laplace(plain, bf.workloads.Identity(LINE), epsilon=1)
+    blocks = EpochBlocks(2)
+    days = ["2026-11-01", "2026-11-02", "2026-11-03"]
+    counts = [COUNTS, COUNTS + 1, COUNTS]
+    with bf.Ledger(
+        desk.folder / "days", epsilon=9, policy=plain, auditor=desk.public
+    ) as ledger:
+        for totals in (False, blocks):
+            series = bf.Series(ledger, column="day", every="day", totals=totals)
+            questions = {}
+            for number, day in enumerate(days, 1):
+                given = counts[number - 1] if totals is False else counts[:number]
+                series.release(day, asked, given)
+                questions |= series.questions(day, asked, given)
+            keys = desk.folder / "days.keys"
+            found = verify_opened(ledger, keys, desk.private, questions)
+            told = {one.request: (one.checked, one.passed) for one in found}
+            assert {told[name] for name in questions} == {("data", True)}
+        assert len(questions) == 4
+        alter_stored(monkeypatch, lambda release: with_row(release, 2, 1))
+        series.release("2026-11-04", asked, [*counts, COUNTS])
+        monkeypatch.undo()
+        questions = series.questions("2026-11-04", asked, [*counts, COUNTS])
+        found = verify_opened(ledger, keys, desk.private, questions)
+        altered = [one for one in found if one.request in questions]
+        assert [one.passed for one in altered] == [False, False]
 
 
 def test_parts_have_keys_of_their_own(desk):

@@ -364,9 +364,6 @@ class Series:
         rng: RandomLike | None,
     ) -> Release:
         """Count by age, charge the full price, draw at what one unit may cost."""
-        times = 1 if self._adds_up or name == self._sums else self._times
-        unit = mechanism.at(mechanism.budget / times)
-        counts = self._counted(when, mechanism, data, first, weights)
         noted: dict[str, Any] = {
             "name": name,
             "epoch": when.name,
@@ -379,11 +376,7 @@ class Series:
                 "cells": question_digest(mechanism.domain),
             }
         (answer,) = self.ledger._settle(
-            [
-                RequestPart(
-                    unit, counts, times=times, weighed=_row_details(when, weights)
-                )
-            ],
+            [self._part(when, mechanism, data, first, weights, name)],
             self.ledger._terms(),
             "/".join([name, when.name, *([] if request is None else [request])]),
             rng,
@@ -392,6 +385,61 @@ class Series:
             series=None if self._adds_up else noted,
         )
         return answer
+
+    def _part(
+        self,
+        when: Epoch,
+        mechanism: Mechanism,
+        data: Any,
+        first: int,
+        weights: Weights,
+        name: str,
+    ) -> RequestPart:
+        """Return what is drawn for a row: counts by age, at what one unit may cost."""
+        times = 1 if self._adds_up or name == self._sums else self._times
+        unit = mechanism.at(mechanism.budget / times)
+        counts = self._counted(when, mechanism, data, first, weights)
+        return RequestPart(
+            unit, counts, times=times, weighed=_row_details(when, weights)
+        )
+
+    def questions(
+        self, epoch: str, mechanism: Mechanism, data: Any, *, request: str | None = None
+    ) -> dict[str, RequestPart]:
+        """Return what `verify_opened` takes of an epoch: its answers, drawn again.
+
+        Parameters
+        ----------
+        epoch : str
+            Such as "2026-W46".
+        mechanism : Mechanism
+            At the full price of the epoch, as for `release`.
+        data : table, ibis table, array or list of arrays
+            As they were handed to `release`.
+        request : str, optional
+            The name of a further question about the epoch.
+
+        Returns
+        -------
+        dict[str, RequestPart]
+            By the name that the ledger keeps it under: the row of the epoch and, with
+            blocks of epochs, the sum of the block that it closes.
+        """
+        when = read_epoch(self.every, epoch)
+        first = self._first(when)
+        own = self.request(epoch, request)
+        if not isinstance(self.scheme, EpochBlocks):
+            weights = self.scheme
+            part = self._part(when, mechanism, data, first, weights, self.name)
+            return {own: part}
+        half = mechanism.at(mechanism.budget / 2)
+        found = {own: self._part(when, half, data, first, SINGLE, self.name)}
+        size = self.scheme.size
+        if request is None and (when.number - first + 1) % size == 0:
+            ones, sums = Weights((1,) * size), self._sums
+            part = self._part(when, half, data, first, ones, sums)
+            found[f"{sums}/{when.name}"] = part
+        return found
 
     def _check_kind(self, mechanism: Mechanism) -> None:
         if self.scheme == SINGLE:

@@ -20,6 +20,7 @@ import numpy as np
 
 from blowfish_fast._support.validation import as_share
 from blowfish_fast.accounting.ledger import Ledger
+from blowfish_fast.accounting.recipients import read_public_key
 from blowfish_fast.accounting.request import as_label, say_version
 from blowfish_fast.accounting.series.epochs import FORMS, read_epoch
 from blowfish_fast.accounting.series.releases import Series
@@ -286,13 +287,15 @@ def count_records(
 def check_ledger(job: Job, seed: int | None) -> None:
     """Refuse what a ledger would refuse by its terms alone."""
     if job.ledger is None:
-        stated = (job.total, job.request, job.series)
+        stated = (job.total, job.request, job.series, job.auditor)
         if any(one is not None for one in stated):
             raise InputError(
-                "a budget, a request and a series belong to a ledger; name its file, "
-                "--ledger"
+                "a budget, a request, a series and an auditor belong to a ledger; name "
+                "its file, --ledger"
             )
         return
+    if job.auditor is not None:
+        read_public_key(job.auditor)
     if job.total is not None:
         optional_budget(**job.ledger_terms)
     path = Path(job.ledger)
@@ -315,10 +318,13 @@ def check_ledger(job: Job, seed: int | None) -> None:
 def _open_ledger(job: Job, facts: Facts, *, in_memory: bool = False) -> Ledger:
     """Open the ledger of a job; one that is not there is made, or kept in memory."""
     assert job.ledger is not None
+    # A look ahead names nobody.
+    auditor = None if in_memory else job.auditor
     if Path(job.ledger).exists():
-        return Ledger(job.ledger)
+        return Ledger(job.ledger, auditor=auditor)
     path = None if in_memory else job.ledger
-    return Ledger(path, policy=facts.ledger_policy, **job.ledger_terms)
+    terms = job.ledger_terms
+    return Ledger(path, policy=facts.ledger_policy, auditor=auditor, **terms)
 
 
 def payer(job: Job, facts: Facts) -> AbstractContextManager[Ledger | None]:

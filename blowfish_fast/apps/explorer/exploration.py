@@ -74,6 +74,9 @@ class Explorer:
         The whole budget in rho, instead of epsilon.
     delta : number, optional
         Stated beside epsilon; see `Ledger`.
+    auditor : path, optional
+        The file of a public key: whoever holds the private one may check the noise of
+        later answers; see `Ledger`.
 
     Examples
     --------
@@ -110,6 +113,7 @@ class Explorer:
         epsilon: Any = None,
         rho: Any = None,
         delta: Any = None,
+        auditor: str | Path | None = None,
     ) -> None:
         self.vouched = {kind.name: kind for kind in map(find_mechanism, vouched)}
         self.engine = Database.connect(engine)
@@ -125,8 +129,12 @@ class Explorer:
         if isinstance(ledger, Population):
             assert spec is not None, "a table of a population is described"
             self.ledger, self._read = ledger.ledger, (None, spec)
+            if auditor is not None:
+                self.ledger.name_auditor(auditor)
         elif spec is None:
-            self.ledger = Ledger(ledger, epsilon=epsilon, rho=rho, delta=delta)
+            self.ledger = Ledger(
+                ledger, epsilon=epsilon, rho=rho, delta=delta, auditor=auditor
+            )
         else:
             self._check_columns(spec)
             about = {**(note or {}), "table": spec.to_dict()}
@@ -137,6 +145,7 @@ class Explorer:
                 epsilon=epsilon,
                 rho=rho,
                 delta=delta,
+                auditor=auditor,
             )
             if self.table != spec:
                 raise CatalogError(
@@ -452,13 +461,11 @@ class Explorer:
         if stored is None:
             raise CatalogError("there is no answer under this name to certify")
         plan, release, _ = stored
-        certifier = Certifier(
+        certifier = _certifier(
+            plan,
             release,
-            plan.workload,
             fraction=fraction,
             confidence=confidence,
-            policy=plan.policy,
-            snapshot=plan.layout.table.snapshot,
             epsilon=epsilon,
             rho=rho,
             delta=delta,
@@ -477,6 +484,48 @@ class Explorer:
             note = self._note({"certifies": request})
             certificate = self._release(plan, certifier, name, analyst, note)
         return cast(Certificate, certificate)
+
+    def drawn_again(self, request: str) -> tuple[Mechanism, Any] | None:
+        """Return what `verify_opened` takes of a stored answer: mechanism and data.
+
+        The data are the records as they are now, true counts among them: only for
+        whoever may see these.
+
+        Parameters
+        ----------
+        request : str
+            The name of the answer, or of a certificate.
+
+        Returns
+        -------
+        tuple or None
+            None if this table has no such answer, or if the log does not say what was
+            asked, as of releases that were made in Python.
+        """
+        entry = self.ledger.entry(request)
+        if entry is None or entry.state != "stored":
+            return None
+        note = entry.note or {}
+        if "certifies" in note:
+            certified: Any = self.ledger.replay(request)
+            stored = self._stored(note["certifies"])
+            if stored is None:
+                return None
+            plan = stored[0]
+            mechanism: Mechanism = _certifier(
+                plan,
+                stored[1],
+                fraction=certified.fraction,
+                confidence=certified.confidence,
+                epsilon=certified.guarantee.budget,
+            )
+        elif note.get("question", {}).get("table") == self.table.name:
+            plan = self.plan(note["question"])
+            mechanism = plan.mechanism
+        else:
+            return None
+        counts = self.engine.counts(plan.layout)
+        return mechanism, plan.layout.table.bounded(counts, plan.policy.domain)
 
     def history(self, analyst: str | None = None) -> list[Entry]:
         """Return all charges, or those of one analyst, oldest first.
@@ -668,6 +717,14 @@ class Explorer:
             f"{named} needs the least {plan.mechanism.budget.currency} of {fit} "
             "mechanisms and strategies that promise this accuracy"
         )
+
+
+def _certifier(plan: Plan, release: Release, **terms: Any) -> Certifier:
+    """Return what certifies an answer on stated terms."""
+    snapshot = plan.layout.table.snapshot
+    return Certifier(
+        release, plan.workload, policy=plan.policy, snapshot=snapshot, **terms
+    )
 
 
 def certificate_name(request: str, certifier: Certifier) -> str:

@@ -31,6 +31,7 @@ from typing import Any
 from blowfish_fast._support.validation import malformed_as
 from blowfish_fast.accounting.journal_file import copy_file
 from blowfish_fast.accounting.ledger import Ledger
+from blowfish_fast.accounting.recipients import ENDING
 from blowfish_fast.errors import InputError
 
 from .keys import write_privately
@@ -79,8 +80,10 @@ def back_up(folder: Path, target: Path) -> dict[str, Any]:
             copied = target / part / path.name
             copy_file(path, copied)
             heads[f"{part}/{path.name}"] = _verified(copied)
+    # After their ledgers, so that no draw is copied without its key.
+    sealed = (sorted((folder / part).glob(f"*.ledger{ENDING}")) for part in LEDGERS)
     parts = (sorted((folder / part).glob("*")) for part in ("data", "logs"))
-    files = chain([folder / "keys.json", folder / TABLES], *parts)
+    files = chain([folder / "keys.json", folder / TABLES], *sealed, *parts)
     for path in filter(Path.is_file, files):
         copied = target / path.relative_to(folder)
         copied.parent.mkdir(mode=0o700, parents=True, exist_ok=True)

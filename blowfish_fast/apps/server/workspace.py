@@ -5,7 +5,8 @@
       unfinished.json         only while a restore is under way: nobody opens the folder
       keys.json               secrets, as hashes
       tables.json             where each table's records are; closed and deleted ones
-      ledgers/visits.ledger   policy, budget and answers of a table
+      ledgers/visits.ledger   policy, budget and answers of a table; beside it, where
+                              an auditor was named, sealed keys: visits.ledger.keys
       deleted/visits-1.ledger ledgers of deleted tables: what was spent stays spent
       data/visits.duckdb      data sets that the curator added as CSV
       logs/                   who asked for what, at which cost; never data
@@ -32,6 +33,7 @@ from blowfish_fast.accounting.population import (
     Population,
     one_spelling,
 )
+from blowfish_fast.accounting.recipients import keys_beside, read_public_key
 from blowfish_fast.apps.explorer.catalog import TableSpec, as_table
 from blowfish_fast.apps.explorer.engines import Database
 from blowfish_fast.apps.explorer.exploration import Explorer
@@ -66,11 +68,22 @@ class Workspace:
         databases.
     samples : int
         Draws that sharpen the translation of an accuracy; see `Explorer`.
+    auditor : path, optional
+        The file of a public key: whoever holds the private one may check the noise of
+        later answers of all tables. Each ledger remembers who was named last.
     """
 
     def __init__(
-        self, folder: str | Path, *, database: Any = None, samples: int = SAMPLES
+        self,
+        folder: str | Path,
+        *,
+        database: Any = None,
+        samples: int = SAMPLES,
+        auditor: str | Path | None = None,
     ) -> None:
+        self.auditor = auditor
+        if auditor is not None:
+            read_public_key(auditor)
         named = database if isinstance(database, Mapping) else {MAIN: database}
         # What can never be opened is refused before the folder is touched.
         self._engines = {
@@ -252,7 +265,12 @@ class Workspace:
                     received=repr(name),
                 )
             people = Population(
-                name, person=spec.person, tables=[table], path=path, epsilon=budget
+                name,
+                person=spec.person,
+                tables=[table],
+                path=path,
+                epsilon=budget,
+                auditor=self.auditor,
             )
             self.populations[name] = people
         elif budget is not None:
@@ -279,7 +297,8 @@ class Workspace:
             )
         terms: dict[str, Any] = {} if people else {"note": note, "epsilon": budget}
         ledger = people or self._ledger(spec.name)
-        explorer = Explorer(spec, engine, ledger=ledger, samples=self.samples, **terms)
+        terms |= {"samples": self.samples, "auditor": self.auditor}
+        explorer = Explorer(spec, engine, ledger=ledger, **terms)
         explorer.seen = engine.version() if spec.snapshot else None
         self._explorers[spec.name] = explorer
         entry = {"source": source, "closed": False, "seen": explorer.seen}
@@ -413,6 +432,9 @@ class Workspace:
             ledger.close()
             aside = self.folder / "deleted" / gone["file"]
             os.replace(self._ledger(name), aside)
+            with suppress(FileNotFoundError):
+                # Sealed keys, where an auditor was named, stay beside their ledger.
+                os.replace(keys_beside(self._ledger(name)), keys_beside(aside))
             del self._explorers[name]
             state["deleted"].append(gone)
 
@@ -473,7 +495,11 @@ class Workspace:
             if ledger.policy(name, spec.at_most) != spec.policy():
                 raise LedgerError(f"{name!r} is not described as its ledger has it")
         explorer = Explorer(
-            spec, self._engine(entry["source"]), ledger=ledger, samples=self.samples
+            spec,
+            self._engine(entry["source"]),
+            ledger=ledger,
+            samples=self.samples,
+            auditor=self.auditor,
         )
         explorer.closed, explorer.seen = bool(entry["closed"]), entry.get("seen")
         self._explorers[name] = explorer

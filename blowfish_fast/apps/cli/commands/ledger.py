@@ -57,13 +57,22 @@ class Stated:
     )
 
 
+@dataclass(frozen=True)
+class NewLedger(Stated):
+    """What may be spent from a new ledger, and who may open it later."""
+
+    auditor: Path | None = option(
+        "PUBLIC", "Public key of whoever may check the noise of later answers."
+    )
+
+
 @ledger.command()
 @with_options
 def create(
     path: LedgerFile,
     cells: Cells,
     policy: PolicyWords,
-    budget: Stated,
+    terms: NewLedger,
     missing: Treatment = None,
     outside: Treatment = None,
     as_json: Json = False,
@@ -86,7 +95,7 @@ def create(
         parse_table(cells), parse_treatments(outside), parse_treatments(missing)
     )
     stated = parse_table_policy(policy, table)
-    bf.Ledger(path, **vars(budget), policy=stated).close()
+    bf.Ledger(path, **vars(terms), policy=stated).close()
     _show_status(path, as_json=as_json)
 
 
@@ -174,6 +183,22 @@ def verify(
         Path | None,
         typer.Option(metavar="PRIVATE", help="With --opened: the private key."),
     ] = None,
+    job: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="FILE",
+            help="With --opened: the job file of a release. It is drawn again from its "
+            "data, and every number is compared; repeated for each.",
+        ),
+    ] = None,
+    data: Annotated[
+        str | None,
+        typer.Option(
+            metavar="DATABASE",
+            help="With --opened, for the ledger of a table that was served: its "
+            "records. Every answer is drawn again.",
+        ),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Check chain, sums and answers; code 1: something does not fit."""
@@ -181,6 +206,8 @@ def verify(
 
     if (opened is None) != (key is None):
         raise InputError("--opened FILE and --key PRIVATE go together")
+    if opened is None and (job or data is not None):
+        raise InputError("--job and --data go with --opened FILE and --key PRIVATE")
     concerns = []
     try:
         with open_ledger(path) as book:
@@ -193,7 +220,8 @@ def verify(
             }
             answers = []
             if opened is not None and key is not None:
-                answers = bf.accounting.verify_opened(book, opened, key)
+                asked = _questions(book, job or [], data)
+                answers = bf.accounting.verify_opened(book, opened, key, asked)
             short = book.currency.short
             of = f"{float(book.spent):g} of {float(book.budget):g} spent"
             if holes:
@@ -219,6 +247,20 @@ def verify(
             show(f"opened: {plural(len(answers), 'answer')}")
     if concerns or not fits:
         raise typer.Exit(FOUND)
+
+
+def _questions(
+    book: bf.Ledger, jobs: list[Path], database: str | None
+) -> dict[str, Any]:
+    """Return what is drawn again, by its request."""
+    from blowfish_fast.apps.cli import opened_questions
+
+    found: dict[str, Any] = {}
+    if database is not None:
+        found |= opened_questions.questions_of_tables(book, database)
+    for path in jobs:
+        found |= opened_questions.questions_of_job(book, path)
+    return found
 
 
 def _show_concerns(concerns: list[Concern]) -> None:
@@ -279,6 +321,7 @@ def _show_status(path: Path, *, as_json: bool) -> None:
             "promise": book.policy.describe(currency),
             "policy": book.policy.to_dict(),
             "about": book.about,
+            "auditor": book.auditor,
         }
     if as_json:
         show(found)
@@ -293,6 +336,7 @@ def _show_status(path: Path, *, as_json: bool) -> None:
             ("domain", found["domain"]),
             ("policy", found["promise"]),
             ("terms", f"policy and budget: {frozen}"),
+            *([] if found["auditor"] is None else [("auditor", found["auditor"])]),
         ],
     )
     if shares:

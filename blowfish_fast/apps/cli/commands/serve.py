@@ -16,7 +16,7 @@ from blowfish_fast.apps.cli.options import Json, with_options
 from blowfish_fast.apps.cli.printing import plural, remark, show
 from blowfish_fast.errors import InputError
 
-from .ledger import Stated
+from .ledger import NewLedger
 
 Backup = Annotated[Path, typer.Argument(metavar="BACKUP", help="The backup.")]
 Folder = Annotated[
@@ -29,7 +29,7 @@ DEMO = Path(__file__).parents[2] / "server" / "demo"
 
 @with_options
 def run_serve(
-    budget: Stated,
+    terms: NewLedger,
     folder: Annotated[
         Path | None, typer.Option(help="Where ledgers, secrets and added data live.")
     ] = None,
@@ -87,8 +87,9 @@ def run_serve(
         demo=demo,
         database=_by_name(database or []),
         tables=tables,
-        budget=vars(budget),
+        budget={"epsilon": terms.epsilon, "rho": terms.rho, "delta": terms.delta},
         new_secret=new_secret,
+        auditor=terms.auditor,
     )
     config = uvicorn.Config(
         make_app(workspace, secure_cookies=https, trusted_proxies=proxies),
@@ -184,6 +185,7 @@ def open_workspace(
     tables: Path | None,
     budget: Any,
     new_secret: bool = False,
+    auditor: Path | None = None,
 ) -> tuple[Any, dict[str, str]]:
     """Return a workspace, all of it checked, and the secrets made just now."""
     import tempfile
@@ -219,7 +221,7 @@ def open_workspace(
                 connection.execute((DEMO / "records.sql").read_text())
         sources = {**sources, "demo" if sources else MAIN: source}
         described = [*_read_tables(DEMO / "tables.json"), *described]
-    workspace = Workspace(folder, database=sources)
+    workspace = Workspace(folder, database=sources, auditor=auditor)
     try:
         workspace.check_databases()
         new = [one for one in described if one["name"] not in workspace.tables]

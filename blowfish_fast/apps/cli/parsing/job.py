@@ -223,6 +223,11 @@ class Job:
         "All columns of a new ledger, of which a release takes some; as --domain, one "
         "per column.",
     )
+    auditor: str | None = _in(
+        "budget",
+        "FILE",
+        "Public key of whoever may check the ledger's noise later; it is remembered.",
+    )
     certify: str | None = _in(
         "budget",
         "PART",
