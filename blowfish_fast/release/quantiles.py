@@ -1,13 +1,27 @@
 """The distribution function and the quantiles of a release, with intervals.
 
-Intervals of quantiles come from a band that holds *all* running totals at once: each of
-m noisy totals may leave it with probability (1 - confidence) / m. True totals never
-decrease, so neither do the ends of the band, and the first cells whose ends reach a
-rank enclose the true quantile.
+The q-quantile lies in the first cell k whose *surplus* is not negative: the records up
+to the end of a cell, minus q times all records. Each surplus is one linear answer with
+its own interval, and cells are scanned from outside:
+
+    cell          0      1      2      3      4      5
+    surplus    -9..-5 -7..-1 -4..2  -1..5   1..7   4..9
+               low    low    ?      ?       high   high
+                             first          last
+
+Only two intervals have to hold, those of cells k - 1 and k, which the data fix before
+any noise is drawn (Lemma OL4). So no probability is shared among the cells.
+
+Where an interval comes from a certificate, or where surpluses would be too many
+coefficients, a band holds *all* running totals at once instead: each of m noisy totals
+may leave it with probability (1 - confidence) / m. True totals never decrease, so
+neither do the ends of the band, and the first cells whose ends reach a rank enclose the
+true quantile.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from functools import cached_property
 from numbers import Real
@@ -19,15 +33,32 @@ from blowfish_fast import kernels
 from blowfish_fast._support.typing import AnyArray, FloatArray, IntArray
 from blowfish_fast._support.validation import malformed_as, quoted
 from blowfish_fast.data.axes import Axis
+from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.data.predicates import Cover, intersection
 from blowfish_fast.errors import DomainError, InputError, SizeError
 from blowfish_fast.measure.noise import Spread, without_rounding
+from blowfish_fast.workloads import Workload
+from blowfish_fast.workloads.base import Pieces
 
-from .query_grid import Grid, GridAnswers, Held, cell_parts, refuse_extras
+from .query_grid import (
+    Grid,
+    GridAnswers,
+    Held,
+    RowSource,
+    cell_parts,
+    refuse_extras,
+    scattered_rows,
+)
 
 MOST_TOTALS = 4096
 """Cells of a selected attribute up to which an interval is worked out."""
+
+MOST_SURPLUSES = 2**22
+"""Coefficients of all surpluses of a selection, above which a band is used."""
+
+ROUNDING = 1e-9
+"""A surplus this near to 0, relative to its size, is taken for either sign."""
 
 
 def check_ordered(domain: Domain, name: str) -> None:
@@ -126,7 +157,7 @@ def quantile_places(domain: Domain, estimate: FloatArray, q: Any) -> AnyArray:
     ndarray
         A place for each part.
     """
-    parts = _as_parts(q)
+    parts = as_parts(q)
     edges = domain.attributes[0].edges
     if edges is None:
         cells = np.arange(domain.size)
@@ -156,7 +187,7 @@ def _reached(
 def quantile_bounds(
     domain: Domain, totals: FloatArray, half: FloatArray, q: Any
 ) -> AnyArray:
-    """Return an interval for each quantile, all true at once.
+    """Return an interval for each quantile, all true at once, from a band.
 
     Parameters
     ----------
@@ -175,13 +206,140 @@ def quantile_bounds(
         Values where there are edges; else the first and the last cell that may hold the
         quantile.
     """
-    first, last = _enclosing(totals - half, totals + half, _as_parts(q))
+    first, last = _enclosing(totals - half, totals + half, as_parts(q))
+    return bounds_of_cells(domain, first, last)
+
+
+def bounds_of_cells(domain: Domain, first: IntArray, last: IntArray) -> AnyArray:
+    """Return intervals that reach from one cell to another.
+
+    Parameters
+    ----------
+    domain : Domain
+        One ordered attribute.
+    first : ndarray of int64
+        The first cell of each interval.
+    last : ndarray of int64
+        The last cell of each.
+
+    Returns
+    -------
+    ndarray, shape (..., 2)
+        Values where there are edges; else the two cells.
+    """
     edges = domain.attributes[0].edges
     if edges is None:
         return np.stack([first, last], axis=-1)
     cuts = np.asarray(edges, dtype=np.float64)
     ends = np.stack([cuts[first], cuts[last + 1]], axis=-1)
     return in_values(ends, domain.attributes[0].unit)
+
+
+class RankRows(Workload):
+    """The surplus of each cell of a line: records up to its end, minus q times all.
+
+    Parameters
+    ----------
+    domain : Domain
+        One ordered attribute.
+    part : float
+        The part q, from 0 to 1.
+
+    Examples
+    --------
+    >>> rows = RankRows(Domain(4), 0.5)
+    >>> rows.answer([1, 1, 3, 1])
+    array([-2., -1.,  2.,  3.])
+    """
+
+    def __init__(self, domain: Domain, part: float) -> None:
+        super().__init__(domain)
+        self.part = part
+
+    @property
+    def queries(self) -> int:
+        """One per cell."""
+        return self.domain.size
+
+    def _answer(self, counts: AnyArray) -> AnyArray:
+        totals = np.cumsum(counts)
+        return totals - self.part * totals[-1]
+
+    def explicit_form(self, buckets: Buckets) -> Pieces:
+        """List each surplus as at most three runs of buckets.
+
+            bucket    0     1     2       3     4        the row of a cell that ends
+            value    1-q   1-q   f - q   -q    -q        at a part f of bucket 2
+
+        Parameters
+        ----------
+        buckets : Buckets
+            Buckets in the order of the cells.
+
+        Returns
+        -------
+        Pieces
+            The rows over the buckets; uniform inside each bucket.
+        """
+        self._check_buckets(buckets)
+        edges, cells = buckets.edges, np.arange(self.domain.size)
+        last = edges.size - 1
+        bucket = np.searchsorted(edges, cells, side="right") - 1
+        reached = (cells + 1 - edges[bucket]) / (edges[bucket + 1] - edges[bucket])
+        starts = np.stack([np.zeros_like(bucket), bucket, bucket + 1], axis=1)
+        ends = np.stack([bucket, bucket + 1, np.full_like(bucket, last)], axis=1)
+        values = np.empty(starts.shape)
+        values[:, 0] = 1.0 - self.part
+        values[:, 1] = reached - self.part
+        values[:, 2] = -self.part
+        # The first bucket has none before it, and the last one none behind it.
+        filled = starts < ends
+        pointers = np.append(0, np.cumsum(filled.sum(axis=1)))
+        return Pieces(
+            pointers.astype(np.int64),
+            starts[filled].astype(np.int64),
+            ends[filled].astype(np.int64),
+            values[filled],
+        )
+
+
+def scanned_places(
+    low: FloatArray, high: FloatArray, part: float
+) -> tuple[IntArray, IntArray]:
+    """Return the first and the last cell that may hold a quantile: Lemma OL4.
+
+    Parameters
+    ----------
+    low : ndarray of float64, shape (..., cells)
+        Lower ends of the intervals of the surpluses.
+    high : ndarray of float64, shape (..., cells)
+        Their upper ends.
+    part : float
+        The part q, from 0 to 1.
+
+    Returns
+    -------
+    first : ndarray of int64, shape (...)
+        The first cell whose surplus may be 0 or more.
+    last : ndarray of int64, shape (...)
+        The cell behind the last one whose surplus may be negative.
+
+    Examples
+    --------
+    >>> ends = np.array([-9, -7, -4, -1, 1, 4]), np.array([-5, -1, 2, 5, 7, 9])
+    >>> [int(cell) for cell in scanned_places(*ends, 0.5)]
+    [2, 4]
+    """
+    slack = ROUNDING * (1.0 + np.maximum(np.abs(low), np.abs(high)))
+    may_reach, may_miss = high >= -slack, low <= slack
+    if part == 0.0:
+        # A number of records is never negative.
+        may_miss = np.zeros_like(may_miss)
+    many = low.shape[-1]
+    first = np.where(may_reach.any(axis=-1), may_reach.argmax(axis=-1), many - 1)
+    behind = many - may_miss[..., ::-1].argmax(axis=-1)
+    last = np.where(may_miss.any(axis=-1), behind, 0)
+    return first, np.clip(last, first, many - 1)
 
 
 def _enclosing(
@@ -244,7 +402,8 @@ def in_values(places: FloatArray, unit: str | None) -> AnyArray:
     return np.floor(places).astype(np.int64).astype(f"M8[{unit}]")
 
 
-def _as_parts(q: Any) -> FloatArray:
+def as_parts(q: Any) -> FloatArray:
+    """Return parts of all records as numbers; refuse any beyond 0 and 1."""
     with malformed_as(InputError, "quantiles are asked for as parts from 0 to 1"):
         parts = np.asarray(q, dtype=np.float64)
     if not ((parts >= 0.0) & (parts <= 1.0)).all():
@@ -334,21 +493,68 @@ class _Stretch:
         found = [_reached(row, part, self.lows, self.highs) for row in rows]
         return np.array(found).reshape(counts.shape[:-1])
 
-    def totals(self) -> GridAnswers:
-        """Return the number of records up to the end of each cell, in each group."""
-        ends = self.pieces.ends.tolist()
-        if len(ends) > MOST_TOTALS:
+    def _check_size(self) -> None:
+        """Refuse more cells than intervals are worked out for."""
+        many = self.pieces.ends.size
+        if many > MOST_TOTALS:
             raise SizeError(
-                f"an interval needs the running totals of {len(ends):,} cells; at most "
+                f"an interval needs the running totals of {many:,} cells; at most "
                 f"{MOST_TOTALS:,} are worked out. Select fewer of them, or release "
                 "coarser cells"
             )
-        prefixes = [intersection(self.cover, ((0.0, end),)) for end in ends]
-        return self._grid(prefixes).count()
+
+    def _coefficients(self) -> int:
+        """Return how many coefficients the surpluses of all groups have."""
+        rest = [rows.nnz for at, rows in enumerate(self.grid.rows) if at != self.axis]
+        return self.pieces.ends.size**2 * math.prod(rest)
+
+    def _prefixes(self) -> Grid:
+        """Return the grid of the records up to the end of each cell, in each group."""
+        ends = self.pieces.ends.tolist()
+        return self._grid([intersection(self.cover, ((0.0, end),)) for end in ends])
+
+    def totals(self) -> GridAnswers:
+        """Return the number of records up to the end of each cell, in each group."""
+        return self._prefixes().count()
+
+    def surpluses(self) -> GridAnswers:
+        """Return these numbers minus the part q of all records of the group.
+
+        A record of a cell that is covered in part, or that lies in several pieces, may
+        count with the value of any of its pieces, or with 0 if it lies outside.
+        """
+        columns, first, back = np.unique(
+            self.pieces.cells, return_index=True, return_inverse=True
+        )
+        last = np.full(columns.size, -1)
+        np.maximum.at(last, back, np.arange(back.size))
+        lengths = self.pieces.ends - self.pieces.starts
+        covered = np.bincount(back, weights=lengths)
+        ends_at = np.arange(back.size)[:, None]
+        up_to = (np.arange(back.size) <= ends_at) * lengths
+        share = np.zeros((back.size, columns.size))
+        np.add.at(share, (slice(None), back), up_to)
+        values = share - self.part * covered
+        least = np.where(last > ends_at, -self.part, 1.0 - self.part)
+        most = np.where(first <= ends_at, 1.0 - self.part, -self.part)
+        partly = covered < 1.0
+        least = np.where(partly, np.minimum(least, 0.0), least)
+        most = np.where(partly, np.maximum(most, 0.0), most)
+        size = self.grid.domain.shape[self.axis]
+        rows, lower, upper = (
+            scattered_rows(columns, table, size) for table in (values, least, most)
+        )
+        return self._prefixes().value_sums(self.axis, rows, (lower, upper))
 
     def bounds(self, confidence: float, of: Held) -> FloatArray:
         """Return the interval of each group, of the shape of the other axes and 2."""
         many = self.pieces.ends.size
+        self._check_size()
+        if not isinstance(of, RowSource) and self._coefficients() <= MOST_SURPLUSES:
+            ends = self.surpluses().bounds(confidence, of)
+            low, high = (self._along(one, many) for one in ends.T)
+            first, last = scanned_places(low, high, self.part)
+            return np.stack([self.lows[first], self.highs[last]], axis=-1)
         each = self.totals().bounds(1.0 - (1.0 - confidence) / many, of)
         low, high = (self._along(one, many) for one in each.T)
         first, last = _enclosing(low, high, self.part)

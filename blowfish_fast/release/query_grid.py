@@ -613,6 +613,26 @@ def cell_parts(cover: Cover) -> CellParts:
     )
 
 
+def scattered_rows(columns: IntArray, table: FloatArray, size: int) -> Any:
+    """Return rows over the cells of an axis from values in some of its cells.
+
+    Parameters
+    ----------
+    columns : ndarray of int64, shape (k,)
+        The cells, in order.
+    table : ndarray of float64, shape (groups, k)
+        The values of each group in these cells.
+    size : int
+        Number of cells of the axis.
+
+    Returns
+    -------
+    scipy sparse array, shape (groups, size)
+        The rows; cells that are not named hold 0.
+    """
+    return _sparse_rows([columns] * len(table), list(table), size)
+
+
 def _sparse_rows(
     columns: Sequence[IntArray], weights: Sequence[FloatArray], size: int
 ) -> Any:

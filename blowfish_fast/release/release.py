@@ -48,12 +48,16 @@ from .grants import (
 )
 from .guarantee import Guarantee
 from .quantiles import (
+    RankRows,
+    as_parts,
+    bounds_of_cells,
     cdf_bounds,
     cdf_values,
     check_ordered,
     linear_totals,
     quantile_bounds,
     quantile_places,
+    scanned_places,
 )
 
 if TYPE_CHECKING:
@@ -466,7 +470,8 @@ class Release(Tabular):
     ) -> AnyArray:
         """Return an interval for each quantile.
 
-        They hold together, from one band around all running totals.
+        They hold together. Few quantiles share the probability of a miss; many of them,
+        and those of a certificate, come from one band around all running totals.
 
         Parameters
         ----------
@@ -489,8 +494,10 @@ class Release(Tabular):
             If the truth was asked for, and is not known.
         """
         check_ordered(self.domain, "quantile_intervals")
-        band = self._running_totals(confidence, of, at_once=True)
-        bounds = quantile_bounds(self.domain, *band, q)
+        bounds = self._scanned_quantiles(confidence, of, as_parts(q))
+        if bounds is None:
+            band = self._running_totals(confidence, of, at_once=True)
+            bounds = quantile_bounds(self.domain, *band, q)
         return with_answers(bounds, self.quantile(q))
 
     def knows_totals(self, confidence: float = 0.95) -> bool:
@@ -697,6 +704,34 @@ class Release(Tabular):
         shared = max(int(noisy.sum()), 1) if at_once else 1 + int(noisy[-1])
         half = noise_half_widths(spread, (1.0 - asked) / shared)
         return linear_totals(self._linear_sums[0], spread), half
+
+    def _scanned_quantiles(
+        self, confidence: float, of: Scope | None, parts: FloatArray
+    ) -> AnyArray | None:
+        """Return intervals of quantiles scanned from outside, or None for a band.
+
+        Each of m quantiles may miss with a part 1 / m of the probability, so that they
+        hold together (Lemma OL4). A band shares it among all noisy running totals.
+        """
+        asked, totals = as_confidence(confidence), Prefixes(self.domain)
+        if of != "noise" and self._certified_totals(asked) is not None:
+            return None
+        self._demand(of, totals)
+        if self._linear().buckets.order is not None:
+            return None
+        spread = self._spread(totals)
+        distinct = np.unique(parts)
+        if distinct.size > np.count_nonzero(spread.square):
+            return None
+        running = linear_totals(self._linear_sums[0], spread)
+        places = np.empty((distinct.size, 2), dtype=np.int64)
+        for at, part in enumerate(distinct.tolist()):
+            surplus = running - part * running[-1]
+            noise = self._spread(RankRows(self.domain, part))
+            half = noise_half_widths(noise, (1.0 - asked) / distinct.size)
+            places[at] = scanned_places(surplus - half, surplus + half, part)
+        first, last = places[np.searchsorted(distinct, parts)].T
+        return bounds_of_cells(self.domain, first.T, last.T)
 
     def _spread(self, workload: Workload) -> Spread:
         measurement = self._linear()
