@@ -263,7 +263,8 @@ class RankRows(Workload):
 
     def _answer(self, counts: AnyArray) -> AnyArray:
         totals = np.cumsum(counts)
-        return totals - self.part * totals[-1]
+        surpluses: FloatArray = totals - self.part * totals[-1]
+        return surpluses
 
     def explicit_form(self, buckets: Buckets) -> Pieces:
         """List each surplus as at most three runs of buckets.
@@ -505,7 +506,9 @@ class _Stretch:
 
     def _coefficients(self) -> int:
         """Return how many coefficients the surpluses of all groups have."""
-        rest = [rows.nnz for at, rows in enumerate(self.grid.rows) if at != self.axis]
+        rest = [
+            int(rows.nnz) for at, rows in enumerate(self.grid.rows) if at != self.axis
+        ]
         return self.pieces.ends.size**2 * math.prod(rest)
 
     def _prefixes(self) -> Grid:
@@ -531,10 +534,9 @@ class _Stretch:
         lengths = self.pieces.ends - self.pieces.starts
         covered = np.bincount(back, weights=lengths)
         ends_at = np.arange(back.size)[:, None]
-        up_to = (np.arange(back.size) <= ends_at) * lengths
-        share = np.zeros((back.size, columns.size))
-        np.add.at(share, (slice(None), back), up_to)
-        values = share - self.part * covered
+        by_piece = np.zeros((back.size, columns.size))
+        by_piece[np.arange(back.size), back] = lengths
+        values = np.cumsum(by_piece, axis=0) - self.part * covered
         least = np.where(last > ends_at, -self.part, 1.0 - self.part)
         most = np.where(first <= ends_at, 1.0 - self.part, -self.part)
         partly = covered < 1.0
