@@ -332,7 +332,9 @@ def scanned_places(
     [2, 4]
     """
     slack = ROUNDING * (1.0 + np.maximum(np.abs(low), np.abs(high)))
-    may_reach, may_miss = high >= -slack, low <= slack
+    may_reach = high >= -slack
+    # A surplus without noise is known: a part reached but for rounding is reached.
+    may_miss = np.where(low == high, low < -slack, low <= slack)
     if part == 0.0:
         # A number of records is never negative.
         may_miss = np.zeros_like(may_miss)
