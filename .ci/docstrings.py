@@ -33,6 +33,7 @@ CLEAN = (
     "blowfish_fast/kernels",
     "blowfish_fast/measure",
     "blowfish_fast/mechanisms",
+    "blowfish_fast/plotting",
     "blowfish_fast/policies",
     "blowfish_fast/release",
     "blowfish_fast/workloads",

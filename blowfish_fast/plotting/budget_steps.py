@@ -113,9 +113,9 @@ def _draw_steps(
     axes: Axes, xs: Sequence[float], entries: list[Entry], **style: Any
 ) -> list[float]:
     """Draw and return the running total, rounded once from exact sums."""
-    amounts = (one.budget.amount for one in entries)
+    amounts = (entry.budget.amount for entry in entries)
     totals = itertools.accumulate(amounts, initial=Fraction(0))
-    ys = [float(one) for one in totals]
+    ys = [float(total) for total in totals]
     ys.append(ys[-1])
     axes.plot(xs, ys, drawstyle="steps-post", **style)
     return ys
@@ -141,11 +141,11 @@ def _analysts(
     named = []
     allotted = itertools.islice(ledger.allotments().items(), MOST_ANALYSTS)
     for number, (analyst, share) in enumerate(allotted):
-        own = [place for place, one in enumerate(entries) if one.analyst == analyst]
-        steps = [xs[0], *(xs[one + 1] for one in own), xs[-1]]
+        own = [place for place, entry in enumerate(entries) if entry.analyst == analyst]
+        steps = [xs[0], *(xs[place + 1] for place in own), xs[-1]]
         colour, _, dash = palette.series(number + 2)
         style = {"color": colour, "linestyle": dash, "linewidth": 1.4, "label": analyst}
-        last = _draw_steps(axes, steps, [entries[one] for one in own], **style)[-1]
+        last = _draw_steps(axes, steps, [entries[place] for place in own], **style)[-1]
         text = f"{shorten(analyst, 18)} {last:g} of {float(share.granted):g}"
         named.append((text, last, colour))
     return named
@@ -169,7 +169,7 @@ def _name_charges(
     corners = axes.transData.transform(np.column_stack([places, spent])) * points
     left, right = axes.bbox.x0 * points, axes.bbox.x1 * points
     taken: list[tuple[float, float, float]] = []
-    order = sorted(range(len(entries)), key=lambda one: -entries[one].budget.amount)
+    order = sorted(range(len(entries)), key=lambda place: -entries[place].budget.amount)
     for number in order:
         entry = entries[number]
         # The ledger makes such names up for requests that were given none.

@@ -83,17 +83,36 @@ def error_against_epsilon(
 
     Parameters
     ----------
+    policy : Policy
+        What must stay indistinguishable.
+    workload : Workload
+        The queries whose error is drawn.
     epsilons : sequence of numbers
         At least two.
     mechanisms : sequence of names or mechanisms, optional
-        Names and classes are those of `blowfish_fast.compare`. Left out: the four of
-        least error, and with `records` the first two of `recommend` that choose from
-        the data or are fitted to it.
+        Names and classes are those of `blowfish_fast.compare`. Left out: the four
+        of least error, and with `records` the first two of `recommend` that choose
+        from the data or are fitted to it.
     records : int, optional
         A public guess of their number, on which typical errors depend. Without it,
         mechanisms that choose from the data are left out.
-    trials, rng : int
-        Releases per generated histogram, for typical errors, and their seed.
+    trials : int
+        Releases per generated histogram, for typical errors.
+    rng : int, optional
+        The seed of these releases; a random one by default.
+    axes : matplotlib axes, optional
+        Where to draw; a new figure by default.
+
+    Returns
+    -------
+    matplotlib axes
+        The drawing: a line for each mechanism.
+
+    Raises
+    ------
+    InputError
+        If there are less than two epsilons, a mechanism cannot be used here, or one
+        that chooses from the data is named without `records`.
 
     Examples
     --------
@@ -103,10 +122,10 @@ def error_against_epsilon(
     ...     bf.policies.Line(line), bf.workloads.AllRanges(line), [0.1, 1],
     ...     ["cells", "ordered"],
     ... )
-    >>> [one.get_label() for one in axes.lines]
+    >>> [line.get_label() for line in axes.lines]
     ['ordered', 'cells']
     """
-    granted = sorted({as_epsilon(one) for one in epsilons})
+    granted = sorted({as_epsilon(epsilon) for epsilon in epsilons})
     if len(granted) < 2:
         raise InputError(
             f"a curve needs at least two epsilons; received {list(epsilons)!r}"
@@ -116,27 +135,27 @@ def error_against_epsilon(
     # The same noise at every epsilon: what differs between points is epsilon.
     seed = secrets.randbits(32) if rng is None else rng
     curves = [
-        _curve(name, *one, granted, records, trials, seed)
-        for name, one in chosen.items()
+        _curve(name, *candidate, granted, records, trials, seed)
+        for name, candidate in chosen.items()
     ]
-    curves.sort(key=lambda one: one.errors[-1])
+    curves.sort(key=lambda curve: curve.errors[-1])
     drawn = axes_for(axes, (7.5, 4.6), "Drawing errors")
-    places = [float(one) for one in granted]
+    places = [float(epsilon) for epsilon in granted]
     names = []
-    for number, one in enumerate(curves):
+    for number, curve in enumerate(curves):
         colour, marker, _ = palette.series(number)
-        label = one.name + (" (typical)" if one.typical else "")
+        label = curve.name + (" (typical)" if curve.typical else "")
         drawn.plot(
             places,
-            one.errors,
+            curve.errors,
             color=colour,
             marker=marker,
-            linestyle="--" if one.typical else "-",
-            markerfacecolor="white" if one.typical else colour,
+            linestyle="--" if curve.typical else "-",
+            markerfacecolor="white" if curve.typical else colour,
             label=label,
             clip_on=False,
         )
-        names.append((label, one.errors[-1], colour))
+        names.append((label, curve.errors[-1], colour))
     drawn.set_xlabel("epsilon, spent by one release")
     about = f"{workload.queries:,} queries under {type(policy).__name__}, "
     _finish(drawn, places, about + f"{policy.domain.size:,} cells")
@@ -147,7 +166,7 @@ def error_against_epsilon(
 
 def _finish(axes: Axes, places: list[float], title: str) -> None:
     axes.set(xscale="log", yscale="log", ylabel=ERROR)
-    axes.set_xticks(places, labels=[in_full(one) for one in places])
+    axes.set_xticks(places, labels=[in_full(place) for place in places])
     axes.minorticks_off()
     ticker = require("matplotlib.ticker", extra="plot", purpose="Drawing errors")
     low, high = axes.get_ylim()
@@ -168,19 +187,24 @@ def _choose_candidates(
 ) -> Candidates:
     if mechanisms is None:
         return _best(policy, workload, epsilon, records)
-    found: Candidates = {
-        one.name: (one, False) for one in mechanisms if isinstance(one, Mechanism)
+    candidates: Candidates = {
+        mechanism.name: (mechanism, False)
+        for mechanism in mechanisms
+        if isinstance(mechanism, Mechanism)
     }
-    for made, _ in found.values():
-        if made.domain != policy.domain or made.workload.domain != policy.domain:
-            raise InputError(f"{made!r} lies over another domain than the policy")
-    named = [one for one in mechanisms if not isinstance(one, Mechanism)]
-    if named or not found:
+    for mechanism, _ in candidates.values():
+        if (
+            mechanism.domain != policy.domain
+            or mechanism.workload.domain != policy.domain
+        ):
+            raise InputError(f"{mechanism!r} lies over another domain than the policy")
+    named = [name for name in mechanisms if not isinstance(name, Mechanism)]
+    if named or not candidates:
         for line in compare(policy, workload, epsilon=epsilon, mechanisms=named):
             if line.mechanism is None:
                 raise InputError(f"{line.name} cannot be used here: {line.reason}")
-            found[line.name] = line.mechanism, False
-    return found
+            candidates[line.name] = line.mechanism, False
+    return candidates
 
 
 def _best(
@@ -189,17 +213,17 @@ def _best(
     epsilon: Fraction,
     records: int | None,
 ) -> Candidates:
-    found: Candidates = {}
+    candidates: Candidates = {}
     for line in compare(policy, workload, epsilon=epsilon, hurried=True):
-        if line.admissible and line.mechanism and len(found) < MOST_PREDICTED:
-            found[line.name] = line.mechanism, False
+        if line.admissible and line.mechanism and len(candidates) < MOST_PREDICTED:
+            candidates[line.name] = line.mechanism, False
     if records is not None:
         every = recommend(policy, workload, epsilon=epsilon)
-        advised = [one for one in every if one.kind == "untried"]
-        for one in advised[:MOST_TYPICAL]:
-            assert one.mechanism is not None
-            found[f"{one.name}, fitted"] = one.mechanism, True
-    return found
+        advised = [advice for advice in every if advice.kind == "untried"]
+        for advice in advised[:MOST_TYPICAL]:
+            assert advice.mechanism is not None
+            candidates[f"{advice.name}, fitted"] = advice.mechanism, True
+    return candidates
 
 
 def _curve(
@@ -213,8 +237,8 @@ def _curve(
 ) -> Curve:
     if not typical:
         with contextlib.suppress(DataDependentError):
-            known = [mechanism.at_epsilon(one) for one in epsilons]
-            return Curve(name, False, [_predict_error(one) for one in known])
+            at_each = [mechanism.at_epsilon(epsilon) for epsilon in epsilons]
+            return Curve(name, False, [_predict_error(priced) for priced in at_each])
     if records is None:
         raise InputError(
             f"the error of {name} depends on the data: give a public guess of how many "
@@ -222,10 +246,10 @@ def _curve(
         )
     shapes = reference_shapes(mechanism.domain, records)
     errors = []
-    for one in epsilons:
-        at = mechanism.at_epsilon(one)
-        found = typical_errors(at, shapes, trials=trials, rng=rng)
-        errors.append(geometric_mean(found.values()))
+    for epsilon in epsilons:
+        at = mechanism.at_epsilon(epsilon)
+        by_shape = typical_errors(at, shapes, trials=trials, rng=rng)
+        errors.append(geometric_mean(by_shape.values()))
     return Curve(name, True, errors)
 
 
@@ -332,16 +356,16 @@ def _least(policy: Policy, workload: Workload, epsilon: Fraction) -> Least:
     return Least(_predict_error(mechanism), strategy)
 
 
-def _name_changes(axes: Axes, thetas: list[float], found: list[Least]) -> None:
+def _name_changes(axes: Axes, thetas: list[float], least: list[Least]) -> None:
     """Write what is measured at the first theta from which on it serves best."""
     before = ""
-    for number, (theta, one) in enumerate(zip(thetas, found, strict=True)):
-        if one.strategy != before:
+    for number, (theta, best) in enumerate(zip(thetas, least, strict=True)):
+        if best.strategy != before:
             late = number > 0.6 * len(thetas)
-            name, away = one.strategy.replace("_", " "), (6, -14 if late else -7)
+            name, away = best.strategy.replace("_", " "), (6, -14 if late else -7)
             style = {"ha": "right" if late else "left", "va": "top"}
-            note(axes, name, (theta, one.error), away, **style)
-        before = one.strategy
+            note(axes, name, (theta, best.error), away, **style)
+        before = best.strategy
 
 
 def _thetas(domain: Domain, thetas: Sequence[float] | None, unit: str) -> list[float]:
@@ -353,8 +377,8 @@ def _thetas(domain: Domain, thetas: Sequence[float] | None, unit: str) -> list[f
             step = (edges[-1] - edges[0]) / domain.size
         doublings = max(longest - 1, 2).bit_length()
         every = 1 if doublings <= MOST_DOUBLINGS else 2
-        return [step * 2**one for one in range(0, doublings, every)]
-    wanted = sorted({float(one) for one in thetas})
+        return [step * 2**doubling for doubling in range(0, doublings, every)]
+    wanted = sorted({float(theta) for theta in thetas})
     if len(wanted) < 2 or wanted[0] <= 0:
         raise InputError(
             "a curve needs at least two different thetas above 0; received "

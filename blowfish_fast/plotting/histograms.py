@@ -136,8 +136,8 @@ def histogram(
     plain_numbers(drawn.yaxis)
     drawn.set_ylabel("records" if together == 1 else f"records per {together:,} cells")
     drawn.set_title(heading(release), fontsize="medium")
-    known = zip(*drawn.get_legend_handles_labels(), strict=True)
-    ordered = sorted(known, key=lambda one: one[1] != "estimate")
+    entries = zip(*drawn.get_legend_handles_labels(), strict=True)
+    ordered = sorted(entries, key=lambda entry: entry[1] != "estimate")
     drawn.legend(*zip(*ordered, strict=True), frameon=False, fontsize="small")
     return drawn
 

@@ -127,7 +127,7 @@ def grid_map(
         if show == "estimate":
             decades = 10.0 ** np.arange(16)
             marks = np.append(0.0, decades[np.log1p(decades) <= top])
-            bar.set_ticks(np.log1p(marks), labels=[f"{one:,.0f}" for one in marks])
+            bar.set_ticks(np.log1p(marks), labels=[f"{mark:,.0f}" for mark in marks])
     if buckets:
         _outline_buckets(drawn, release, rows, columns)
     drawn.set_title(heading(release), fontsize="medium")
@@ -217,7 +217,7 @@ def _image(
     """Draw one rectangle per cell; an image where all are alike, at any size."""
     style: dict[str, Any] = {"cmap": palette.COUNTS, "vmin": 0.0, "vmax": top}
     widths = np.diff(rows), np.diff(columns)
-    if all(np.ptp(one) <= EVEN * one.max() for one in widths):
+    if all(np.ptp(sizes) <= EVEN * sizes.max() for sizes in widths):
         extent = (columns[0], columns[-1], rows[0], rows[-1])
         style |= {"extent": extent, "origin": "lower", "interpolation": "nearest"}
         return axes.imshow(shown, aspect="auto", **style)
@@ -337,8 +337,8 @@ def table_errors(errors: TableErrors, *, axes: Axes | None = None) -> Axes:
             "give the errors of tables: mechanism.plan(records=1000), or "
             f"release.errors(); received {type(errors).__name__}"
         )
-    known = sorted({axis for one in errors.tables for axis in one})
-    place = {axis: at for at, axis in enumerate(known)}
+    columns = sorted({axis for table in errors.tables for axis in table})
+    place = {axis: at for at, axis in enumerate(columns)}
     field = np.full((len(place), len(place)), np.nan)
     size = np.sqrt(errors.variances)
     if errors.records is not None:
@@ -351,9 +351,11 @@ def table_errors(errors: TableErrors, *, axes: Axes | None = None) -> Axes:
             larger.setdefault((place[second], place[first]), []).append(value)
     for below, values in larger.items():
         field[below] = np.median(values)
-    side = max(6.4, 2.4 + 0.58 * len(known))
+    side = max(6.4, 2.4 + 0.58 * len(columns))
     drawn = axes_for(axes, (side, side - 1.0), "A map of errors")
-    _draw_errors(drawn, field, [str(one) for one in table_names(errors.domain, known)])
+    _draw_errors(
+        drawn, field, [str(name) for name in table_names(errors.domain, columns)]
+    )
     parts = "/ mean count" if errors.records is not None else "(rms, records)"
     rest = "\nbelow the diagonal: median of the larger tables that hold both"
     drawn.set_title(f"error of a cell {parts}{rest if larger else ''}")
@@ -377,6 +379,7 @@ def measured_tables(release: ChosenTablesRelease, *, axes: Axes | None = None) -
     Returns
     -------
     matplotlib axes
+        The map.
 
     Raises
     ------
@@ -401,25 +404,27 @@ def measured_tables(release: ChosenTablesRelease, *, axes: Axes | None = None) -
             way_out="Draw others with plotting.table_errors(release.errors())",
         )
     shown = release.measured_cells()
-    known = sorted({axis for one in release.asked_axes for axis in one})
-    place = {axis: at for at, axis in enumerate(known)}
-    field = np.full((len(known), len(known)), np.nan)
+    columns = sorted({axis for table in release.asked_axes for axis in table})
+    place = {axis: at for at, axis in enumerate(columns)}
+    field = np.full((len(columns), len(columns)), np.nan)
     for table, (cells, times) in shown.items():
         if len(table) <= 2:
             field[place[table[0]], place[table[-1]]] = cells
         if len(table) == 2:
             field[place[table[1]], place[table[0]]] = times
-    side = max(6.4, 2.4 + 0.58 * len(known))
+    side = max(6.4, 2.4 + 0.58 * len(columns))
     drawn = axes_for(axes, (side, side - 1.0), "A map of measured tables")
-    _draw_errors(drawn, field, [str(one) for one in table_names(release.domain, known)])
+    _draw_errors(
+        drawn, field, [str(name) for name in table_names(release.domain, columns)]
+    )
     rest = "below the diagonal: how often; blank: from the model alone"
     drawn.set_title(f"cells at which a table was measured\n{rest}")
     return drawn
 
 
 def _draw_errors(axes: Axes, field: np.ndarray, names: list[str]) -> None:
-    known = field[np.isfinite(field)]
-    noisy = known[known > 0]
+    finite = field[np.isfinite(field)]
+    noisy = finite[finite > 0]
     shown = np.log10(np.maximum(field, noisy.min() if noisy.size else 1.0))
     image = axes.imshow(shown, cmap=palette.COUNTS)
     axes.set_xticks(range(len(names)), names, rotation=60, ha="right")
@@ -437,5 +442,5 @@ def _draw_errors(axes: Axes, field: np.ndarray, names: list[str]) -> None:
     if noisy.size:
         bar = axes.figure.colorbar(image, ax=axes)
         low, high = image.get_clim()
-        ticks = [one for one in bar.get_ticks() if low <= one <= high]
-        bar.set_ticks(ticks, labels=[f"{10.0**one:.3g}" for one in ticks])
+        ticks = [tick for tick in bar.get_ticks() if low <= tick <= high]
+        bar.set_ticks(ticks, labels=[f"{10.0**tick:.3g}" for tick in ticks])

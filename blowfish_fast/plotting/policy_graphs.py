@@ -278,13 +278,13 @@ def _sampled_axis(axes: Axes, which: str, attribute: Axis, cells: IntArray) -> N
     if attribute.levels is None and attribute.unit is None and not attribute.extras:
         ticker = require("matplotlib.ticker", extra="plot", purpose="Drawing a policy")
         cuts = attribute.cuts
-        begins = cells if cuts is None else [cuts[one] for one in cells.tolist()]
+        begins = cells if cuts is None else [cuts[cell] for cell in cells.tolist()]
         values = np.asarray(begins, dtype=np.float64)
         rounded = ticker.MaxNLocator(marks_along(axes, which))
         marks = rounded.tick_values(values[0], values[-1])
         marks = marks[(marks >= values[0]) & (marks <= values[-1])]
         places = np.interp(marks, values, np.arange(cells.size))
-        axis.set_ticks(places.tolist(), labels=[in_full(one) for one in marks])
+        axis.set_ticks(places.tolist(), labels=[in_full(mark) for mark in marks])
         return
     some = np.unique(np.linspace(0, cells.size - 1, 5).astype(np.int64))
     axis.set_ticks(some.tolist(), labels=cell_labels(attribute, cells[some]))

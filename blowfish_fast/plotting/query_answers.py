@@ -163,15 +163,17 @@ def _names(workload: Workload) -> list[str]:
     attributes = workload.domain.attributes
     if isinstance(workload, Ranges) and len(attributes) == 1:
         ends = zip(workload.starts.tolist(), workload.ends.tolist(), strict=True)
-        return [_span(attributes[0], *one) for one in ends]
+        return [_span(attributes[0], *bounds) for bounds in ends]
     if isinstance(workload, Rectangles):
         corners = zip(workload.starts.tolist(), workload.ends.tolist(), strict=True)
-        return [", ".join(map(_span, attributes, *one)) for one in corners]
+        return [", ".join(map(_span, attributes, *bounds)) for bounds in corners]
     if isinstance(workload, Identity) and len(attributes) == 1:
-        return [_span(attributes[0], one, one + 1) for one in range(workload.queries)]
+        return [
+            _span(attributes[0], cell, cell + 1) for cell in range(workload.queries)
+        ]
     if isinstance(workload, Total):
         return ["all records"]
-    return [f"query {one}" for one in range(workload.queries)]
+    return [f"query {number}" for number in range(workload.queries)]
 
 
 def _span(attribute: Axis, start: float, end: float) -> str:
@@ -250,8 +252,8 @@ def groups(
         if kind != "noise" and answers.counts_people:
             values, bounds = shown_counts(values, bounds)
     drawn = axes_for(axes, (8.0, 3.8), "Drawing groups")
-    names = list(dict.fromkeys(one for one, _ in along))
-    ranged = all(isinstance(one, tuple) for one in names)
+    names = list(dict.fromkeys(name for name, _ in along))
+    ranged = all(isinstance(name, tuple) for name in names)
     if not ranged and len(names) > MOST_NAMED:
         raise InputError(
             f"groups names at most {MOST_NAMED} groups along the axis; these are "
@@ -274,7 +276,7 @@ def groups(
         held = None if bounds is None else bounds[mine]
         _draw_line(drawn, spans, values[mine], held, look)
     if not ranged:
-        names_along(drawn, [_words(one) for one in names])
+        names_along(drawn, [_words(name) for name in names])
         drawn.set_xlim(-0.5, len(names) - 0.5)
     _finish_groups(drawn, answers, lines, bounds is not None, confidence)
     return drawn
@@ -283,7 +285,7 @@ def groups(
 def _arrange(answers: GroupedAnswers) -> tuple[list[tuple[Any, Any]], list[Any]]:
     """Return (place along the axis, line) of each group, and the lines."""
     if len(answers.attributes) == 1:
-        return [(one, None) for one in answers], [None]
+        return [(answer, None) for answer in answers], [None]
     pairs = list(answers)
     lines = list(dict.fromkeys(second for _, second in pairs))
     if len(lines) > MOST_LINES:
@@ -297,8 +299,8 @@ def _arrange(answers: GroupedAnswers) -> tuple[list[tuple[Any, Any]], list[Any]]
 
 def _range_places(names: list[Any], axes: Axes) -> dict[Any, tuple[float, float]]:
     """Return where ranges lie along the axis; dates get an axis of dates."""
-    ends: AnyArray = np.array([end for one in names for end in one])
-    if ends.dtype.kind == "M" or any(hasattr(one, "isoformat") for one in names[0]):
+    ends: AnyArray = np.array([end for bounds in names for end in bounds])
+    if ends.dtype.kind == "M" or any(hasattr(end, "isoformat") for end in names[0]):
         dates = require("matplotlib.dates", extra="plot", purpose="Drawing dates")
         numbers = np.asarray(dates.date2num(ends.astype("datetime64[us]")))
         date_marks(axes.xaxis)
@@ -358,6 +360,6 @@ def _finish_groups(
 def _words(name: Any) -> str:
     if isinstance(name, tuple):
         return " to ".join(
-            in_full(one) if isinstance(one, int | float) else str(one) for one in name
+            in_full(end) if isinstance(end, int | float) else str(end) for end in name
         )
     return str(name)
