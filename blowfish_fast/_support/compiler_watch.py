@@ -79,4 +79,4 @@ def compiled_before(module: str) -> bool:
     places = (
         [ours / "compiled", Path(os.environ[named])] if named in os.environ else usual
     )
-    return any(True for one in places for _ in one.rglob(f"{module}.*.nbi"))
+    return any(True for place in places for _ in place.rglob(f"{module}.*.nbi"))

@@ -56,11 +56,11 @@ def table(heads: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
     lines = []
     if heads:
         cells = "".join(
-            f'<th style="{CELL};font-weight:600">{text(one)}</th>' for one in heads
+            f'<th style="{CELL};font-weight:600">{text(head)}</th>' for head in heads
         )
         lines.append(f"<tr>{cells}</tr>")
     for row in rows:
-        cells = "".join(f'<td style="{CELL}">{text(one)}</td>' for one in row)
+        cells = "".join(f'<td style="{CELL}">{text(value)}</td>' for value in row)
         lines.append(f"<tr>{cells}</tr>")
     return (
         '<table style="border-collapse:collapse;margin:2px 0;font-size:90%">'
@@ -157,9 +157,9 @@ def graph(
     size = span * scale + 2 * shift + np.array([0.0, 14.0])
 
     def placed(at: FloatArray) -> FloatArray:
-        found: FloatArray = (at - low) * scale + shift
-        found[..., 1] = size[1] - 14.0 - found[..., 1]
-        return found
+        pixels: FloatArray = (at - low) * scale + shift
+        pixels[..., 1] = size[1] - 14.0 - pixels[..., 1]
+        return pixels
 
     parts = [
         f'<path d="M{a[0]:.1f} {a[1]:.1f}Q{b[0]:.1f} {b[1]:.1f} {c[0]:.1f} {c[1]:.1f}" '

@@ -179,7 +179,7 @@ def as_choice(
     """Read one of a few words, or None where it is offered."""
     if (value is None or isinstance(value, str)) and value in offered:
         return value
-    words = ["None" if one is None else f'"{one}"' for one in offered]
+    words = ["None" if choice is None else f'"{choice}"' for choice in offered]
     listed = " or ".join(filter(None, [", ".join(words[:-1]), words[-1]]))
     raise error(f"{name} must be {listed}", received=quoted(value))
 
@@ -346,10 +346,10 @@ class malformed_as:
         """Guard a function; what it was not declared with is still its own error."""
 
         @wraps(function)
-        def guarded(*given: P.args, **named: P.kwargs) -> R:
+        def guarded(*arguments: P.args, **named: P.kwargs) -> R:
             try:
                 with self:
-                    return function(*given, **named)
+                    return function(*arguments, **named)
             except self.error as problem:
                 cause = problem.__cause__
                 if isinstance(cause, TypeError) and _never_began(cause):

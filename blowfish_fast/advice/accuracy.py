@@ -85,9 +85,9 @@ class Translation(HasBudget):
         """The least budget; 0 where the answers are public."""
         if self.free:
             return Budget(Fraction(0))
-        found = self.best.budget
-        assert found is not None
-        return found
+        least = self.best.budget
+        assert least is not None
+        return least
 
     @property
     def currency(self) -> str:
@@ -104,12 +104,14 @@ class Translation(HasBudget):
         """The candidates as plain data, for tables and JSON."""
         return [
             {
-                "name": one.name,
-                self.currency: None if one.amount is None else float(one.amount),
-                "found_by": one.found_by,
-                "reason": one.reason,
+                "name": candidate.name,
+                self.currency: None
+                if candidate.amount is None
+                else float(candidate.amount),
+                "found_by": candidate.found_by,
+                "reason": candidate.reason,
             }
-            for one in self.candidates
+            for candidate in self.candidates
         ]
 
     def __iter__(self) -> Iterator[Candidate]:
@@ -122,15 +124,18 @@ class Translation(HasBudget):
         )
         if self.free:
             return f"{promise}: exact and free, no edge of the policy changes them"
-        width = max(len(one.name) for one in self.candidates)
+        width = max(len(candidate.name) for candidate in self.candidates)
         lines = [promise, f"{'mechanism':{width}}   {self.currency:8}   found by"]
-        for one in self.candidates:
-            if one.amount is not None:
+        for candidate in self.candidates:
+            if candidate.amount is not None:
+                amount = f"{float(candidate.amount):<8.6g}"
                 lines.append(
-                    f"{one.name:{width}}   {float(one.amount):<8.6g}   {one.found_by}"
+                    f"{candidate.name:{width}}   {amount}   {candidate.found_by}"
                 )
             else:
-                lines.append(f"{one.name:{width}}   no promise: {one.reason}")
+                lines.append(
+                    f"{candidate.name:{width}}   no promise: {candidate.reason}"
+                )
         if self.in_rho is not None and self.in_rho.candidates[0].budget is not None:
             implied = epsilon_of(self.in_rho.rho, self.delta)
             least = self.candidates[0].amount or math.inf
@@ -229,8 +234,8 @@ def translate(
     workload._refuse_too_many()
     if float(sensitivity(policy.unconstrained, workload)) == 0.0:
         return Translation(wanted, miss, scope, [], free=True)
-    known = find_calibration(policy, workload, 1 if currency == "epsilon" else 2)
+    calibration = find_calibration(policy, workload, 1 if currency == "epsilon" else 2)
     few = workload.queries <= MANY_QUERIES and policy.domain.size <= MANY_CELLS
     near = math.inf if few else NEAR
-    found = known.least(wanted, miss, scope, samples=samples, near=near)
-    return Translation(wanted, miss, scope, found, free=False)
+    candidates = calibration.least(wanted, miss, scope, samples=samples, near=near)
+    return Translation(wanted, miss, scope, candidates, free=False)

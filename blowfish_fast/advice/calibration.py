@@ -156,7 +156,7 @@ class Calibration:
     def __init__(self, policy: Policy, workload: Workload, power: int = 1) -> None:
         self.policy, self.workload, self.power = policy, workload, power
         self.queries = max(workload.queries, 1)
-        self._known: list[_Calibrated] = []
+        self._calibrated: list[_Calibrated] = []
         self._laws: list[tuple[dict[str, Any], ErrorLaw]] = []
         self._refused: list[Candidate] = []
         at_one = self.budget_at(Fraction(1))
@@ -164,7 +164,7 @@ class Calibration:
             try:
                 if prediction.mechanism is not None and not prediction.reason:
                     law = self._law(prediction.mechanism)
-                    self._known.append(
+                    self._calibrated.append(
                         _Calibrated(prediction.name, prediction.mechanism, law)
                     )
                     continue
@@ -210,39 +210,41 @@ class Calibration:
             The candidates.
         """
         wanted = LeastEpsilon(alpha, beta, scope, self.queries)
-        found: list[tuple[_Calibrated, Candidate]] = []
+        priced: list[tuple[_Calibrated, Candidate]] = []
         least: dict[ErrorLaw, Fraction] = {}
         starts, refused = self._starts(wanted)
         drawn = samples if scope == "simultaneous" and self.power == 1 else 0
         in_full = MOST_SIMULATED if drawn else 1
-        for start, one in starts:
+        for start, calibrated in starts:
             # Until some are found, the next may still be within reach; of two that are
             # simulated, the one of the larger bound may be the better.
-            if len(found) >= in_full and start > near * starts[0][0]:
+            if len(priced) >= in_full and start > near * starts[0][0]:
                 budget = self.budget_at(round_up(start))
-                scaled = Candidate(one.name, budget, None, "scaling", "")
-                found.append((one, scaled))
+                scaled = Candidate(calibrated.name, budget, None, "scaling", "")
+                priced.append((calibrated, scaled))
                 continue
             try:
-                if one.law not in least:
-                    least[one.law] = wanted.least(one.law, start)
+                if calibrated.law not in least:
+                    least[calibrated.law] = wanted.least(calibrated.law, start)
             except BlowfishError as problem:
-                refused.append(Candidate(one.name, None, None, "", str(problem)))
+                refused.append(Candidate(calibrated.name, None, None, "", str(problem)))
                 continue
-            budget = self.budget_at(least[one.law])
-            ready = one.mechanism.at(budget)
-            found.append((one, Candidate(one.name, budget, ready, "bound", "")))
-        found.sort(key=lambda pair: _worth(pair[1]))
+            budget = self.budget_at(least[calibrated.law])
+            ready = calibrated.mechanism.at(budget)
+            priced.append(
+                (calibrated, Candidate(calibrated.name, budget, ready, "bound", ""))
+            )
+        priced.sort(key=lambda pair: _worth(pair[1]))
         if drawn:
             cheapest = np.inf
-            for at, (one, candidate) in enumerate(found[:MOST_SIMULATED]):
+            for at, (calibrated, candidate) in enumerate(priced[:MOST_SIMULATED]):
                 bound = float(candidate.epsilon or 0)
                 if candidate.mechanism is None or bound > GAINED_AT_MOST * cheapest:
                     continue
-                cheaper = self._simulate(one, candidate, wanted, drawn, checked)
-                found[at] = one, cheaper
+                cheaper = self._simulate(calibrated, candidate, wanted, drawn, checked)
+                priced[at] = calibrated, cheaper
                 cheapest = min(cheapest, float(cheaper.epsilon or np.inf))
-        ranked = sorted((candidate for _, candidate in found), key=_worth)
+        ranked = sorted((candidate for _, candidate in priced), key=_worth)
         return ranked + refused
 
     def _starts(
@@ -250,11 +252,11 @@ class Calibration:
     ) -> tuple[list[tuple[float, _Calibrated]], list[Candidate]]:
         """Return where to look for each candidate, least first, and the refused."""
         starts, refused = [], list(self._refused)
-        for one in self._known:
+        for calibrated in self._calibrated:
             try:
-                starts.append((one.start(wanted), one))
+                starts.append((calibrated.start(wanted), calibrated))
             except BlowfishError as problem:
-                refused.append(Candidate(one.name, None, None, "", str(problem)))
+                refused.append(Candidate(calibrated.name, None, None, "", str(problem)))
         starts.sort(key=lambda pair: pair[0])
         return starts, refused
 
@@ -289,7 +291,7 @@ class Calibration:
         if self.power == 2:
             # A little less than the root, so that the promise is kept.
             root = Fraction(np.nextafter(2.0 * float(budget.amount) ** 0.5, 0.0))
-        laws = ((pair_or_law.law, pair_or_law.name) for pair_or_law in self._known)
+        laws = ((pair_or_law.law, pair_or_law.name) for pair_or_law in self._calibrated)
         widest = [(law.widest(law.scales(root), miss), name) for law, name in laws]
         if not widest:
             raise SizeError("no mechanism promises an accuracy for this question")
@@ -297,14 +299,14 @@ class Calibration:
 
     def _simulate(
         self,
-        one: _Calibrated,
+        calibrated: _Calibrated,
         candidate: Candidate,
         wanted: LeastEpsilon,
         samples: int,
         checked: bool,
     ) -> Candidate:
         """Lower the epsilon of a candidate as far as draws of its noise allow."""
-        bound, law = candidate.epsilon, one.law
+        bound, law = candidate.epsilon, calibrated.law
         assert bound is not None
         rank = lowest_safe_rank(samples, wanted.beta, MOST_SIMULATED * MOST_TRIES)
         if law.errors is None or rank is None:
@@ -312,12 +314,14 @@ class Calibration:
         if law.scales(bound).rates.size * samples > MOST_DRAWN:
             return candidate
         key = (wanted.beta, samples)
-        if key not in one.simulated:
+        if key not in calibrated.simulated:
             largest = law.errors(bound, samples)[rank - 1]
-            one.simulated[key] = float(bound) * largest
-        tried = MARGIN * one.simulated[key] / wanted.alpha
+            calibrated.simulated[key] = float(bound) * largest
+        tried = MARGIN * calibrated.simulated[key] / wanted.alpha
         if not checked and tried < bound:
-            return Candidate(one.name, Budget(round_up(tried)), None, "scaling", "")
+            return Candidate(
+                calibrated.name, Budget(round_up(tried)), None, "scaling", ""
+            )
         for _ in range(MOST_TRIES - 1):
             guess = round_up(tried)
             if guess >= bound:
@@ -325,8 +329,8 @@ class Calibration:
             largest = law.errors(guess, samples)[rank - 1]
             if largest <= wanted.alpha:
                 budget = Budget(guess)
-                ready = one.mechanism.at(budget)
-                return Candidate(one.name, budget, ready, "simulation", "")
+                ready = calibrated.mechanism.at(budget)
+                return Candidate(calibrated.name, budget, ready, "simulation", "")
             tried *= STEP_UP * largest / wanted.alpha
         return candidate
 
@@ -354,8 +358,8 @@ class Calibration:
             def answers_of(scales: Scales, noise: IntArray) -> FloatArray:
                 rows = strategy.published(nothing, noise, scales)
                 cells = buckets.expand(strategy.infer(rows, scales))
-                found: FloatArray = asked.answer(cells.reshape(asked.domain.shape))
-                return found
+                answers: FloatArray = asked.answer(cells.reshape(asked.domain.shape))
+                return answers
 
             return largest_errors(scales_at(epsilon), answers_of, samples)
 
@@ -369,7 +373,7 @@ class Calibration:
             if _same(noise, other):
                 return law
 
-        known: list[Spread] = []
+        of_one_scale: list[Spread] = []
         last: list[tuple[Scales, Spread]] = []
 
         def spread(scales: Scales) -> Spread:
@@ -381,12 +385,12 @@ class Calibration:
         def new_spread(scales: Scales) -> Spread:
             # Draws of one scale enter answers with the same parts at every epsilon.
             alike = one_scale(scales)
-            if known and alike:
-                return known[0].at_scale(scales)
-            found = told.spread(form, scales).under(scales)
+            if of_one_scale and alike:
+                return of_one_scale[0].at_scale(scales)
+            fresh = told.spread(form, scales).under(scales)
             if alike:
-                known.append(found)
-            return found
+                of_one_scale.append(fresh)
+            return fresh
 
         def widest(scales: Scales, miss: float) -> float:
             if isinstance(strategy, Answers):
@@ -402,9 +406,9 @@ class Calibration:
 
         # A fit by iterations is too slow to be drawn many times.
         drawn = None if isinstance(strategy, Answers) else errors
-        found = ErrorLaw(scales_at, spread, widest, drawn)
-        self._laws.append((noise, found))
-        return found
+        law = ErrorLaw(scales_at, spread, widest, drawn)
+        self._laws.append((noise, law))
+        return law
 
     @cached_property
     def _along_edges(self) -> ErrorLaw | None:
@@ -434,9 +438,9 @@ class Calibration:
 
         def spread(scales: Scales) -> Spread:
             draw = one_draw(scales)
-            found = Spread.of_one_scale(cuts, np.minimum(cuts, 1.0), *draw)
+            of_cuts = Spread.of_one_scale(cuts, np.minimum(cuts, 1.0), *draw)
             rows = free.edge_count if self.power == 2 else 0
-            return found._replace(gaussian_rows=rows)
+            return of_cuts._replace(gaussian_rows=rows)
 
         def widest(scales: Scales, miss: float) -> float:
             return float(noise_half_widths(spread(scales), miss).max(initial=0.0))
@@ -472,14 +476,14 @@ def find_calibration(policy: Policy, workload: Workload, power: int = 1) -> Cali
     return fresh
 
 
-def _same(one: dict[str, Any], other: dict[str, Any]) -> bool:
+def _same(first: dict[str, Any], other: dict[str, Any]) -> bool:
     """Return whether two strategies, with what they are laid over, are one."""
-    alike = (np.array_equal(value, other[name]) for name, value in one.items())
-    return one.keys() == other.keys() and all(alike)
+    alike = (np.array_equal(value, other[name]) for name, value in first.items())
+    return first.keys() == other.keys() and all(alike)
 
 
-def _worth(one: Candidate) -> tuple[bool, Fraction]:
-    return one.mechanism is None, one.amount or Fraction(0)
+def _worth(candidate: Candidate) -> tuple[bool, Fraction]:
+    return candidate.mechanism is None, candidate.amount or Fraction(0)
 
 
 def _largest_of_sharper(
@@ -492,9 +496,9 @@ def _largest_of_sharper(
     if not bounds.size:
         return 0.0
     widest = np.array([bounds.argmax()])
-    found = float(sharper(widest)[0])
-    others = np.flatnonzero(bounds > found)
-    return max(found, float(sharper(others).max(initial=0.0)))
+    largest = float(sharper(widest)[0])
+    others = np.flatnonzero(bounds > largest)
+    return max(largest, float(sharper(others).max(initial=0.0)))
 
 
 def _part_of(form: Fractions | Pieces, some: IntArray) -> Fractions | Pieces:
@@ -504,7 +508,7 @@ def _part_of(form: Fractions | Pieces, some: IntArray) -> Fractions | Pieces:
         return Fractions(first[some], head[some], last[some], tail[some])
     lengths = np.diff(form.pointers)[some]
     ends = np.cumsum(lengths)
-    kept = np.arange(int(lengths.sum()))
-    kept += np.repeat(form.pointers[some] - (ends - lengths), lengths)
-    pieces = (form.starts[kept], form.ends[kept], form.values[kept])
+    chosen = np.arange(int(lengths.sum()))
+    chosen += np.repeat(form.pointers[some] - (ends - lengths), lengths)
+    pieces = (form.starts[chosen], form.ends[chosen], form.values[chosen])
     return Pieces(np.append(0, ends), *pieces)

@@ -94,14 +94,14 @@ class Ranking(ABC, Generic[Ranked]):
         return len(self.lines)
 
     def __getitem__(self, name: str) -> Ranked:
-        for one in self.lines:
-            if one.name == name:
-                return one
+        for line in self.lines:
+            if line.name == name:
+                return line
         raise KeyError(name)
 
     def __str__(self) -> str:
         heads, lines = self._table()
-        width, wide = (max(len(one[at]) for one in (heads, *lines)) for at in (0, 1))
+        width, wide = (max(len(row[at]) for row in (heads, *lines)) for at in (0, 1))
         shown = [self.heading]
         for name, number, rest in (heads, *lines):
             shown.append(f"{name:{width}}   " + (f"{number:>{wide}}   " * bool(number)))
@@ -206,30 +206,30 @@ class Comparison(Ranking[Prediction]):
         """The predictions as plain data, for tables and JSON."""
         return [
             {
-                "name": one.name,
-                "total": one.total if one.admissible else None,
-                "mean": one.mean if one.admissible else None,
-                "times_best": self._times_best(one) if one.admissible else None,
-                "data_dependent": one.data_dependent,
-                "reason": one.reason,
+                "name": line.name,
+                "total": line.total if line.admissible else None,
+                "mean": line.mean if line.admissible else None,
+                "times_best": self._times_best(line) if line.admissible else None,
+                "data_dependent": line.data_dependent,
+                "reason": line.reason,
             }
-            for one in self
+            for line in self
         ]
 
-    def _times_best(self, one: Prediction) -> float:
+    def _times_best(self, line: Prediction) -> float:
         if self.best.total == 0.0:
-            return 1.0 if one.total == 0.0 else math.inf
-        return one.total / self.best.total
+            return 1.0 if line.total == 0.0 else math.inf
+        return line.total / self.best.total
 
     def _table(self) -> tuple[Cells, list[Cells]]:
         lines = []
-        for one in self:
-            if one.admissible:
-                times = f"{self._times_best(one):6.2f}"
-                lines.append((one.name, f"{one.mean:,.6g}", times))
+        for line in self:
+            if line.admissible:
+                times = f"{self._times_best(line):6.2f}"
+                lines.append((line.name, f"{line.mean:,.6g}", times))
             else:
-                why = "" if one.data_dependent else "not admitted: "
-                lines.append((one.name, "", why + shorten(one.reason)))
+                why = "" if line.data_dependent else "not admitted: "
+                lines.append((line.name, "", why + shorten(line.reason)))
         return ("mechanism", "mean squared error", "x best"), lines
 
 
@@ -285,40 +285,40 @@ def compare(
     if granted.delta is not None and granted is not epsilon:
         pure = Budget.stated(epsilon=epsilon)
         alike: Any = {"hurried": hurried, "mechanisms": mechanisms}
-        one = compare(policy, workload, epsilon=pure, **alike)
-        two = compare(policy, workload, epsilon=granted, **alike)
-        marked = [line._replace(name=f"{line.name} (rho)") for line in two]
-        known = one.best.total > 0 and two.best.admissible
-        times = two.best.total / one.best.total if known else 1.0
-        heading = f"{one.heading}, or {granted.in_short()}"
+        in_epsilon = compare(policy, workload, epsilon=pure, **alike)
+        in_rho = compare(policy, workload, epsilon=granted, **alike)
+        marked = [line._replace(name=f"{line.name} (rho)") for line in in_rho]
+        comparable = in_epsilon.best.total > 0 and in_rho.best.admissible
+        times = in_rho.best.total / in_epsilon.best.total if comparable else 1.0
+        heading = f"{in_epsilon.heading}, or {granted.in_short()}"
         because = [better_noise(pure, granted, times)]
-        return Comparison([*one, *marked], heading, because)
+        return Comparison([*in_epsilon, *marked], heading, because)
     # The constructor checks that policy and workload fit each other.
     Transformed(policy, workload, epsilon=granted, partition=None)
     refuse_units(policy, "which mechanism errs least")
     if mechanisms is None:
-        found = _strategies(policy, workload, granted, hurried, NAMES)
-        found.append(_queries(policy, workload, granted, hurried, named=False))
+        lines = _strategies(policy, workload, granted, hurried, NAMES)
+        lines.append(_queries(policy, workload, granted, hurried, named=False))
         chosen = {
             name: kind for name, kind in MECHANISMS.items() if name not in COVERED
         }
     else:
-        strategies = tuple(one for one in NAMES if one in mechanisms)
-        found = _strategies(policy, workload, granted, hurried, strategies)
+        strategies = tuple(name for name in NAMES if name in mechanisms)
+        lines = _strategies(policy, workload, granted, hurried, strategies)
         if QUERIES in mechanisms:
-            found.append(_queries(policy, workload, granted, hurried, named=True))
+            lines.append(_queries(policy, workload, granted, hurried, named=True))
         chosen = _chosen(mechanisms)
     for name, kind in chosen.items():
         if "workload" in inspect.signature(kind).parameters:
             if mechanisms is None and name in ON_MAPS and policy.domain.ndim == 1:
                 why = "it divides maps; on one attribute it is a binary hierarchy"
-                found.append(Prediction(name, math.inf, math.inf, None, False, why))
+                lines.append(Prediction(name, math.inf, math.inf, None, False, why))
                 continue
             build = partial(kind, policy, workload, epsilon=granted)
-            found.append(_predict(name, build, workload))
-    if not found:
+            lines.append(_predict(name, build, workload))
+    if not lines:
         raise InputError(f"there is nothing to compare; received {mechanisms!r}")
-    return Comparison(found, f"{workload!r} under {policy!r}, {granted.in_short()}")
+    return Comparison(lines, f"{workload!r} under {policy!r}, {granted.in_short()}")
 
 
 def better_noise(pure: Budget, granted: Budget, times: float) -> str:
@@ -357,9 +357,9 @@ def _chosen(mechanisms: Sequence[MechanismName]) -> dict[str, type[Mechanism]]:
             f"mechanisms is a list of names or classes; received {mechanisms!r}"
         )
     chosen: dict[str, type[Mechanism]] = {}
-    for one in mechanisms:
-        if one not in (*NAMES, QUERIES):
-            kind = find_mechanism(one)
+    for mechanism in mechanisms:
+        if mechanism not in (*NAMES, QUERIES):
+            kind = find_mechanism(mechanism)
             if chosen.setdefault(kind.name, kind) is not kind:
                 raise InputError(f"two mechanisms are called {kind.name!r}; rename one")
     return chosen
@@ -377,29 +377,31 @@ def _strategies(
     form = workload.form(Buckets.single_cells(policy.domain.size))
     lined = policy.domain.ndim == 1
     choices = _along_edges(free, form, drawn_at, asked)
-    known = {one.name for one in choices}
-    names = [one for one in asked if one not in known]
-    here = [one for one in names if lined or one not in ALONG_A_LINE]
+    followed = {choice.name for choice in choices}
+    names = [name for name in asked if name not in followed]
+    here = [name for name in names if lined or name not in ALONG_A_LINE]
     choices += all_choices(free, form, drawn_at, names=here, hurried=hurried)
-    elsewhere = [one for one in names if one not in here]
+    elsewhere = [name for name in names if name not in here]
     if elsewhere:
         along = cell_order(policy.domain)
         choices += all_choices(
             free.project(along), workload.form(along), drawn_at, names=elsewhere
         )
-    found = []
+    lines = []
     # Ties are settled in this order.
-    for one in sorted(choices, key=lambda one: NAMES.index(one.name)):
+    for choice in sorted(choices, key=lambda choice: NAMES.index(choice.name)):
         ready = None
-        if not one.reason:
+        if not choice.reason:
             ready = Transformed(
-                policy, workload, epsilon=budget, partition=None, strategy=one.name
+                policy, workload, epsilon=budget, partition=None, strategy=choice.name
             )
-            if one.strategy is not None:
-                ready._prepared = budget.power, one.strategy
-        mean = one.variance / max(workload.queries, 1)
-        found.append(Prediction(one.name, one.variance, mean, ready, False, one.reason))
-    return found
+            if choice.strategy is not None:
+                ready._prepared = budget.power, choice.strategy
+        mean = choice.variance / max(workload.queries, 1)
+        lines.append(
+            Prediction(choice.name, choice.variance, mean, ready, False, choice.reason)
+        )
+    return lines
 
 
 def _along_edges(
@@ -411,19 +413,21 @@ def _along_edges(
     """
     cuts = None if policy.edge_count > MOST_EDGES else cut_edges(policy, form)
     many = policy.domain.size > MANY_CELLS
-    found: list[Choice] = []
+    choices: list[Choice] = []
     if cuts is not None:
         pair = Line(Domain(2))
         each = float(EdgeNoise.under(pair).scales(pair, budget).variances[0])
-        known: tuple[Name, ...] = ("edges", "tree") if is_forest(policy) else ("edges",)
-        found = [Choice(one, None, cuts * each, "") for one in known if one in asked]
+        names: tuple[Name, ...] = ("edges", "tree") if is_forest(policy) else ("edges",)
+        choices = [
+            Choice(name, None, cuts * each, "") for name in names if name in asked
+        ]
     elif many and "edges" in asked and not isinstance(form, Implicit):
         why = "queries are followed along edges on up to 2^18 cells"
-        found.append(Choice("edges", None, math.inf, why))
+        choices.append(Choice("edges", None, math.inf, why))
     if many and "tree" in asked and not (cuts is not None and is_forest(policy)):
         why = "spanning trees are held against all edges on up to 2^18 cells"
-        found.append(Choice("tree", None, math.inf, why))
-    return found
+        choices.append(Choice("tree", None, math.inf, why))
+    return choices
 
 
 def _queries(

@@ -221,7 +221,7 @@ def _risk_in_rho(
     if np.ndim(prior) == 0:
         return Belief(_as_belief(prior, "prior"), exponent, delta)
     weights = np.asarray(prior, dtype=np.float64).reshape(-1)
-    return np.array([_bound(Fraction(float(one)), exponent) for one in weights])
+    return np.array([_bound(Fraction(float(weight)), exponent) for weight in weights])
 
 
 def largest_epsilon(
@@ -404,7 +404,7 @@ def most_steps(policy: Policy | None, steps: Any = None) -> int | float:
 
 def _steps_of_records(policy: TablePolicy) -> int | float:
     """Attributes move one after the other; a way through "absent" may be shorter."""
-    several = (one for one in policy._factors if one.domain.size > 1)
+    several = (factor for factor in policy._factors if factor.domain.size > 1)
     longest = sum(map(most_steps, several))
     if policy.by_attribute is None:
         longest = 1 if policy.has_moves else math.inf

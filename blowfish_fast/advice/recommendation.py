@@ -87,25 +87,25 @@ class Recommendation(Ranking[Advice]):
         """The lines as plain data, for tables and JSON."""
         return [
             {
-                "name": one.name,
-                "kind": one.kind,
-                "error": one.error if math.isfinite(one.error) else None,
-                "by_shape": one.by_shape,
-                "reason": one.reason,
+                "name": line.name,
+                "kind": line.kind,
+                "error": line.error if math.isfinite(line.error) else None,
+                "by_shape": line.by_shape,
+                "reason": line.reason,
             }
-            for one in self
+            for line in self
         ]
 
     def _table(self) -> tuple[Cells, list[Cells]]:
         lines = []
-        for one in self:
-            error = f"{one.error:,.4g}" if math.isfinite(one.error) else "-"
-            shapes = [f"{name} {value:,.3g}" for name, value in one.by_shape.items()]
-            if one.kind == "refused":
-                lines.append((one.name, "", f"not admitted: {one.reason}"))
+        for line in self:
+            error = f"{line.error:,.4g}" if math.isfinite(line.error) else "-"
+            shapes = [f"{name} {value:,.3g}" for name, value in line.by_shape.items()]
+            if line.kind == "refused":
+                lines.append((line.name, "", f"not admitted: {line.reason}"))
             else:
-                known = ": ".join([one.kind, *([", ".join(shapes)] if shapes else [])])
-                lines.append((one.name, error, known))
+                how = ": ".join([line.kind, *([", ".join(shapes)] if shapes else [])])
+                lines.append((line.name, error, how))
         return ("mechanism", "error", "how known"), lines
 
 
@@ -187,17 +187,17 @@ def recommend(
     budgets = [granted]
     if granted.delta is not None:
         budgets = _both_currencies(candidates[0], granted, epsilon)
-    lines = [each.advice(one, granted) for one in budgets for each in candidates]
+    lines = [each.advice(budget, granted) for budget in budgets for each in candidates]
     if trials is not None and guessed is not None:
         lines = [
             *_tried(lines, reference_shapes(policy.domain, guessed), trials, progress)
         ]
     if mechanisms is not None:
-        lines.sort(key=lambda one: one.error)
-    lines.sort(key=lambda one: one.kind == "refused")
+        lines.sort(key=lambda line: line.error)
+    lines.sort(key=lambda line: line.kind == "refused")
     budgets.sort(key=attrgetter("power"))
     because = [*_reasons(lines, guessed), *_currency_reason(candidates[0], budgets)]
-    spent = ", or ".join(one.in_short() for one in budgets)
+    spent = ", or ".join(budget.in_short() for budget in budgets)
     return Recommendation(lines, f"{workload!r} under {policy!r}, {spent}", because)
 
 
@@ -285,8 +285,10 @@ def _candidates(
     if isinstance(named, str) or (named is not None and not named):
         raise InputError("mechanisms is a list of names or classes", received=named)
     if named is not None:
-        for one in named:
-            yield TableEntry(policy, workload, find_mechanism(one), "it was asked for")
+        for mechanism in named:
+            yield TableEntry(
+                policy, workload, find_mechanism(mechanism), "it was asked for"
+            )
         return
     advised = _advised(policy, workload)
     if intervals == "truth":
@@ -357,17 +359,19 @@ def _tried(
 ) -> Iterator[Advice]:
     """Put typical errors on the lines that have none."""
     report = progress or (lambda *_: None)
-    for number, one in enumerate(lines):
-        report(number, len(lines), one.name)
-        if one.kind != "untried" or one.mechanism is None:
-            yield one
+    for number, line in enumerate(lines):
+        report(number, len(lines), line.name)
+        if line.kind != "untried" or line.mechanism is None:
+            yield line
             continue
         try:
-            errors = typical_errors(one.mechanism, shapes, trials=trials)
+            errors = typical_errors(line.mechanism, shapes, trials=trials)
         except BlowfishError as problem:
-            yield Advice(one.name, "refused", math.inf, {}, None, shorten(str(problem)))
+            yield Advice(
+                line.name, "refused", math.inf, {}, None, shorten(str(problem))
+            )
             continue
-        yield one._replace(
+        yield line._replace(
             kind="typical", error=geometric_mean(errors.values()), by_shape=errors
         )
     report(len(lines), len(lines), "done")
@@ -399,7 +403,7 @@ def _reasons(lines: list[Advice], records: int | None) -> Iterator[str]:
             "How far it is off depends on the data; `trials` with a rough number of "
             "records tries it on generated histograms."
         )
-    least = min(lines, key=lambda one: one.error)
+    least = min(lines, key=lambda line: line.error)
     if best.kind == "typical" and least.error < best.error:
         yield (
             f"On the generated histograms {least.name} was off by {least.error:,.4g}; "

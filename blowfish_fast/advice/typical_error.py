@@ -151,14 +151,14 @@ def reference_shapes(domain: Domain, records: int) -> dict[str, IntArray]:
         )
         for own, side in enumerate(domain.shape)
     ]
-    found = {}
+    shapes = {}
     for number, (name, density) in enumerate(DENSITIES.items()):
         generator = np.random.default_rng([KEY, number])
         heights = np.broadcast_to(density(places, domain.size, generator), domain.shape)
         shares = np.ascontiguousarray(heights).reshape(-1)
         counts = generator.multinomial(records, shares / shares.sum())
-        found[name] = counts.astype(np.int64).reshape(domain.shape)
-    return found
+        shapes[name] = counts.astype(np.int64).reshape(domain.shape)
+    return shapes
 
 
 def _even(places: Places, cells: int, rng: Generator) -> FloatArray:

@@ -202,7 +202,7 @@ def test_what_holds_at_an_epsilon_is_never_refused_there_or_above(
     known = translation.Calibration(policy, asked, power)
     for root in (1e-5, 0.7, 900.0):
         epsilon = least_epsilon.round_up(root)
-        for one in known._known:
+        for one in known._calibrated:
             # What the law promises at this epsilon, which it must then find.
             widest = one.law.widest(one.law.scales(epsilon), 0.05 / asked.queries)
             if not 0.0 < widest < math.inf:

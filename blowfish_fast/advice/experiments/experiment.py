@@ -308,9 +308,9 @@ def distinct(rows: Iterable[Row], column: str) -> list[Value]:
 
 def skipped_notes(rows: Iterable[Row]) -> list[str]:
     """Say which methods did not run, and why, once each."""
-    found = {
+    skipped = {
         (row.get("method"), row.get("skipped")): None
         for row in rows
         if row.get("skipped")
     }
-    return [f"{method} was skipped: {reason}" for method, reason in found]
+    return [f"{method} was skipped: {reason}" for method, reason in skipped]

@@ -89,11 +89,11 @@ class MechanismGrid(Experiment):
         for name in mechanisms:
             find_mechanism(name)
         every = {"mechanisms": mechanisms, "sets": sets, "epsilons": epsilons}
-        for what, given in every.items():
-            if not given or len(set(given)) < len(given):
+        for what, names in every.items():
+            if not names or len(set(names)) < len(names):
                 raise InputError(
                     f"{what} must be at least one, each named once; received "
-                    f"{list(given)}"
+                    f"{list(names)}"
                 )
         self.mechanisms = tuple(mechanisms)
         self.needs = tuple(sets)
@@ -102,7 +102,7 @@ class MechanismGrid(Experiment):
         self.workload = workload
         self.max_cells = max_cells
         words = words or {"policy": str(policy), "workload": str(workload)}
-        listed = {what: list(given) for what, given in every.items()}
+        listed = {what: list(names) for what, names in every.items()}
         self.parameters = {**listed, "max_cells": max_cells, **words}
         self.title = f"Error of {len(mechanisms)} mechanisms on {len(sets)} data sets"
         self.protocol = (
@@ -149,15 +149,17 @@ class MechanismGrid(Experiment):
     def summary(self, rows: Sequence[Row], settings: Settings) -> Summary:
         """Return a line for every set and epsilon, and who has the lowest error."""
         # A CSV gives epsilons back as numbers.
-        found = {
+        mean_errors = {
             (data, str(epsilon), method): error
             for (data, epsilon, method), error in means(
                 rows, "set", "epsilon", "method"
             ).items()
         }
         lines: list[list[Value]] = []
-        for data, epsilon in dict.fromkeys((key[0], key[1]) for key in found):
-            errors = [found.get((data, epsilon, one)) for one in self.mechanisms]
+        for data, epsilon in dict.fromkeys((key[0], key[1]) for key in mean_errors):
+            errors = [
+                mean_errors.get((data, epsilon, method)) for method in self.mechanisms
+            ]
             ran = [error for error in errors if error is not None]
             best = self.mechanisms[errors.index(min(ran))]
             lines.append([data, epsilon, *errors, best])
@@ -166,16 +168,16 @@ class MechanismGrid(Experiment):
 
     def draw(self, rows: Sequence[Row], figure: FigureBase) -> None:
         """Draw bars for every set and mechanism, a panel for each epsilon."""
-        found = means(rows, "epsilon", "set", "method")
+        mean_errors = means(rows, "epsilon", "set", "method")
         epsilons, sets = distinct(rows, "epsilon"), distinct(rows, "set")
-        if not found:
+        if not mean_errors:
             return
         wide = min(COLUMNS_OF_PANELS, len(epsilons))
         panels = figure.subplots(-(-len(epsilons) // wide), wide, squeeze=False).flat
         for panel in list(panels)[len(epsilons) :]:
             panel.set_visible(False)
         for panel, epsilon in zip(panels, epsilons, strict=False):
-            grouped_bars(panel, found, sets, self.mechanisms, at=(epsilon,))
+            grouped_bars(panel, mean_errors, sets, self.mechanisms, at=(epsilon,))
             panel.set_title(read_budget(epsilon).words(), fontsize=9)
         legend_above(figure, panels[0])
 

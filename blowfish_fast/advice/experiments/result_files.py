@@ -276,8 +276,10 @@ def with_errors(
     verdict = summary.verdict
     if verdict is not None:
         outcomes = [item.verdict.outcome for item in drawn if item.verdict is not None]
-        kept = outcomes.count(verdict.outcome)
-        sure = f"{verdict.by}; so judged in {kept} of {DRAWS} redrawings of the trials"
+        agreeing = outcomes.count(verdict.outcome)
+        sure = (
+            f"{verdict.by}; so judged in {agreeing} of {DRAWS} redrawings of the trials"
+        )
         verdict = replace(verdict, by=sure)
     return replace(summary, lines=lines, verdict=verdict)
 
@@ -286,8 +288,8 @@ def _with_error(value: Value, line: int, column: int, drawn: list[Summary]) -> V
     """Return a number with the spread of its place in the tables drawn again."""
     if not isinstance(value, float):
         return value
-    others = [one.lines[line][column] for one in drawn if line < len(one.lines)]
-    numbers = [one for one in others if isinstance(one, float)]
+    others = [other.lines[line][column] for other in drawn if line < len(other.lines)]
+    numbers = [number for number in others if isinstance(number, float)]
     if len(numbers) < len(drawn) or min(numbers) == max(numbers):
         return value
     error = float(f"{np.std(numbers, ddof=1):.2g}")
@@ -296,7 +298,7 @@ def _with_error(value: Value, line: int, column: int, drawn: list[Summary]) -> V
 
 def grouped_bars(
     axes: Axes,
-    found: Mapping[Key, float],
+    heights: Mapping[Key, float],
     places: Sequence[Value],
     methods: Sequence[Value],
     *,
@@ -309,7 +311,7 @@ def grouped_bars(
     ----------
     axes : Axes
         Where to.
-    found : Mapping[Key, float]
+    heights : Mapping[Key, float]
         The heights, by `at`, place and method.
     places : Sequence[Value]
         The places of the groups.
@@ -322,8 +324,8 @@ def grouped_bars(
     """
     width = 0.8 / max(len(methods), 1)
     for number, method in enumerate(methods):
-        heights = [found.get((*at, place, method)) for place in places]
-        shown = [(i, h) for i, h in enumerate(heights) if h is not None and h > 0]
+        of_method = [heights.get((*at, place, method)) for place in places]
+        shown = [(i, h) for i, h in enumerate(of_method) if h is not None and h > 0]
         axes.bar(
             [i + (number - (len(methods) - 1) / 2) * width for i, _ in shown],
             [h for _, h in shown],

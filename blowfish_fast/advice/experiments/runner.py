@@ -294,7 +294,7 @@ class TaskJournal:
         whole = content[: content.rfind(b"\n") + 1]
         lines = whole.splitlines()
         try:
-            found = json.loads(lines[0]) if lines else {}
+            header = json.loads(lines[0]) if lines else {}
             for line in lines[1:]:
                 entry = json.loads(line)
                 self.done[entry["task"]] = entry["rows"]
@@ -304,9 +304,9 @@ class TaskJournal:
                 "start anew with --anew"
             ) from None
         differing = [
-            f"{name} {found.get(name)!r} there, {value!r} asked"
+            f"{name} {header.get(name)!r} there, {value!r} asked"
             for name, value in self.header.items()
-            if found.get(name) != value
+            if header.get(name) != value
         ]
         if differing and lines:
             raise InputError(
