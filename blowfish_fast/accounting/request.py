@@ -37,6 +37,7 @@ from blowfish_fast.measure.handle import (
     Call,
     Handle,
     Lister,
+    Measurable,
     Selector,
     stated_losses,
 )
@@ -225,13 +226,11 @@ class _Pricing(Handle):
         rho = edge.at_distance(self._group_size).amount
         self._stop(min(self._read(budget).rho, rho))
 
-    def measure(
-        self, strategy: LinearStrategy, *, budget: Budget | Fraction
-    ) -> NoReturn:
+    def measure(self, strategy: Measurable, *, budget: Budget | Fraction) -> NoReturn:
         measurement = super().measure(strategy, budget=budget)
-        rho = self._read(budget).rho
-        if isinstance(strategy, LinearStrategy):
-            edge = Budget(strategy.cost_in_rho(self.policy, measurement.scales), 2)
+        rho, rows_of = self._read(budget).rho, measurement.strategy
+        if isinstance(rows_of, LinearStrategy):
+            edge = Budget(rows_of.cost_in_rho(self.policy, measurement.scales), 2)
             rho = min(rho, edge.at_distance(self._group_size).amount)
         self._stop(rho)
 

@@ -18,7 +18,11 @@ from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.errors import BlowfishError, SizeError
 from blowfish_fast.measure.budgets import Budget
-from blowfish_fast.measure.linear_strategy import LinearStrategy, one_draw
+from blowfish_fast.measure.linear_strategy import (
+    LinearStrategy,
+    StrategyNoise,
+    one_draw,
+)
 from blowfish_fast.measure.noise import Scales, Spread
 from blowfish_fast.measure.strategies.answers import Answers
 from blowfish_fast.measure.strategies.edge_cuts import cuts_by_query, is_forest
@@ -348,9 +352,11 @@ class Calibration:
         if buckets.count != over.domain.size or buckets.order is not None:
             over = over.project(buckets)
 
+        weighed = strategy.weigh(over, self.power)
+
         def scales_at(epsilon: Fraction) -> Scales:
             spent = self.budget_at(epsilon).over(self.policy.group_size)
-            return strategy.scales(over, spent)
+            return strategy.scales_at(weighed, spent)
 
         def errors(epsilon: Fraction, samples: int) -> FloatArray:
             nothing = strategy.rows(np.zeros(over.domain.size, dtype=np.int64))
@@ -374,20 +380,25 @@ class Calibration:
                 return law
 
         of_one_scale: list[Spread] = []
-        last: list[tuple[Scales, Spread]] = []
+        last: list[tuple[StrategyNoise, Spread]] = []
+
+        def asked_at(scales: Scales) -> tuple[StrategyNoise, Spread]:
+            # One law is asked for half-widths, and then for tails.
+            if not last or last[0][0].scales is not scales:
+                noise_law = told.with_noise(scales)
+                last[:] = [(noise_law, new_spread(noise_law))]
+            return last[0]
 
         def spread(scales: Scales) -> Spread:
-            # One law is asked for half-widths, and then for tails.
-            if not last or last[0][0] is not scales:
-                last[:] = [(scales, new_spread(scales))]
-            return last[0][1]
+            return asked_at(scales)[1]
 
-        def new_spread(scales: Scales) -> Spread:
+        def new_spread(noise_law: StrategyNoise) -> Spread:
+            scales = noise_law.scales
             # Draws of one scale enter answers with the same parts at every epsilon.
             alike = one_scale(scales)
             if of_one_scale and alike:
                 return of_one_scale[0].at_scale(scales)
-            fresh = told.spread(form, scales).under(scales)
+            fresh = noise_law.spread(form).under(scales)
             if alike:
                 of_one_scale.append(fresh)
             return fresh
@@ -396,11 +407,11 @@ class Calibration:
             if isinstance(strategy, Answers):
                 return float(strategy.half_widths(form, scales, miss).max(initial=0.0))
             bounds = noise_half_widths(spread(scales), miss)
-            if type(told).half_widths is LinearStrategy.half_widths:
+            if type(told)._half_widths is LinearStrategy._half_widths:
                 return float(bounds.max(initial=0.0))
 
             def sharper(some: IntArray) -> FloatArray:
-                return told.half_widths(_part_of(form, some), scales, miss)
+                return asked_at(scales)[0].half_widths(_part_of(form, some), miss)
 
             return _largest_of_sharper(bounds, sharper)
 

@@ -395,8 +395,8 @@ def _strategies(
             ready = Transformed(
                 policy, workload, epsilon=budget, partition=None, strategy=choice.name
             )
-            if choice.strategy is not None:
-                ready._prepared = budget.power, choice.strategy
+            if choice.prepared is not None:
+                ready._compared = budget.power, choice.prepared
         mean = choice.variance / max(workload.queries, 1)
         lines.append(
             Prediction(choice.name, choice.variance, mean, ready, False, choice.reason)

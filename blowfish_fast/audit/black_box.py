@@ -397,7 +397,7 @@ def detection_power(
     """
     epsilon = Fraction(1)
     scales = measurement.strategy.scales(policy, epsilon * (1 + excess))
-    planted = measurement._replace(scales=scales)
+    planted = measurement.with_scales(scales)
     seen = sum(
         not audit_noise(
             "planted",

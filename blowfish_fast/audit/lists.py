@@ -45,7 +45,9 @@ def noise_of_list(step: Step) -> Step:
     exact = np.zeros(cells + 1, dtype=np.bool_)
     scales = Scales(rates, listed.scales.unit, exact, listed.scales.power)
     noisy = np.zeros(cells + 1, dtype=np.int64)
-    every = Measurement(Cells(cells), scales, noisy, Buckets.single_cells(cells))
+    every = Measurement(
+        Cells(cells).with_noise(scales), noisy, Buckets.single_cells(cells)
+    )
     return step._replace(result=every)
 
 

@@ -24,10 +24,10 @@ from blowfish_fast.measure.handle import (
     Chosen,
     Handle,
     Lister,
+    Measurable,
     Measurement,
     Selector,
 )
-from blowfish_fast.measure.linear_strategy import LinearStrategy
 from blowfish_fast.measure.noise import Scales
 from blowfish_fast.measure.randomness import Randomness, WordStream
 from blowfish_fast.mechanisms.base import Mechanism, Outcome, made_up
@@ -200,12 +200,19 @@ class Witness(Handle):
         return chosen
 
     def measure(
-        self, strategy: LinearStrategy, *, budget: Budget | Fraction
+        self, strategy: Measurable, *, budget: Budget | Fraction
     ) -> Measurement:
         """Measure as usual, and note it."""
         begin = len(self.diary)
         measurement = super().measure(strategy, budget=budget)
-        self._keep("measure", strategy, self._read(budget), None, measurement, begin)
+        self._keep(
+            "measure",
+            measurement.strategy,
+            self._read(budget),
+            None,
+            measurement,
+            begin,
+        )
         return measurement
 
     def refine(
@@ -265,7 +272,7 @@ class Replay(Handle):
         return chosen
 
     def measure(
-        self, strategy: LinearStrategy, *, budget: Budget | Fraction
+        self, strategy: Measurable, *, budget: Budget | Fraction
     ) -> Measurement:
         """Return what was measured."""
         measurement: Measurement = self._again("measure", strategy.kind, budget)

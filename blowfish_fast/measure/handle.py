@@ -28,7 +28,7 @@ from blowfish_fast.errors import (
 from blowfish_fast.policies import Policy
 
 from .budgets import Budget
-from .linear_strategy import LinearStrategy
+from .linear_strategy import LinearStrategy, PreparedStrategy, StrategyNoise
 from .noise import Scales, measured_rows
 from .refinement import lowered_noise, lowered_scales
 
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
 Chosen = TypeVar("Chosen", covariant=True)
 Progress = Callable[[str], None]
+Measurable = LinearStrategy | PreparedStrategy
 
 
 class Selector(Protocol[Chosen]):
@@ -209,20 +210,31 @@ class Measurement(NamedTuple):
 
     Attributes
     ----------
-    strategy : LinearStrategy
-        What was measured.
-    scales : Scales
-        The noise of each row.
+    law : StrategyNoise
+        What was measured, with the noise of its rows.
     noisy : ndarray of int64, shape (rows,)
         The rows with their noise.
     buckets : Buckets
         Which cells lie in which bucket.
     """
 
-    strategy: LinearStrategy
-    scales: Scales
+    law: StrategyNoise
     noisy: IntArray
     buckets: Buckets
+
+    @property
+    def strategy(self) -> LinearStrategy:
+        """What was measured."""
+        return self.law.strategy
+
+    @property
+    def scales(self) -> Scales:
+        """The noise of each row."""
+        return self.law.scales
+
+    def with_scales(self, scales: Scales) -> Self:
+        """Return the same rows as if they had other noise, for audits that try it."""
+        return self._replace(law=self.strategy.with_noise(scales))
 
     def estimate(self) -> FloatArray:
         """Return the linear estimate of every cell, in C order."""
@@ -475,15 +487,36 @@ class Handle:
             counts, policy=self.policy, epsilon=drawn_at, rng=self._rng
         )
 
+    def prepare(
+        self, strategy: Measurable, *, budget: Budget | Fraction
+    ) -> PreparedStrategy:
+        """Return a strategy with the noise that `measure` would draw; all is public.
+
+        Parameters
+        ----------
+        strategy : LinearStrategy or PreparedStrategy
+            What would be measured.
+        budget : Budget or Fraction
+            The price.
+
+        Returns
+        -------
+        PreparedStrategy
+            The strategy under this handle's policy, for its part of the price.
+        """
+        each = self._read(budget).over(self._group_size)
+        return strategy.prepare(self.policy, each)
+
     def measure(
-        self, strategy: LinearStrategy, *, budget: Budget | Fraction
+        self, strategy: Measurable, *, budget: Budget | Fraction
     ) -> Measurement:
         """Charge, then add noise to the strategy's rows.
 
         Parameters
         ----------
-        strategy : LinearStrategy
-            What is measured.
+        strategy : LinearStrategy or PreparedStrategy
+            What is measured. One that was prepared for this policy and this price is
+            taken as it is, and priced again before anything is drawn.
         budget : Budget or Fraction
             The price.
 
@@ -498,8 +531,9 @@ class Handle:
             If the strategy's noise would cost more on some edge than was granted.
         """
         price = self._read(budget)
-        scales = self._priced(strategy, price)
-        self._account.charge(Call("measure", strategy.kind, price, scales))
+        prepared = self._priced(strategy, price)
+        rows_of, scales = prepared.strategy, prepared.scales
+        self._account.charge(Call("measure", rows_of.kind, price, scales))
         counts: IntArray
         if self._counts is None or self._rng is None:
             counts = np.zeros(self._cells, dtype=np.int64)
@@ -507,8 +541,8 @@ class Handle:
         else:
             counts = self._listed_counts()
             noise = _draw(scales, self._rng)
-        noisy = strategy.published(strategy.rows(counts), noise, scales)
-        return Measurement(strategy, scales, noisy, self.buckets)
+        noisy = rows_of.published(rows_of.rows(counts), noise, scales)
+        return Measurement(prepared, noisy, self.buckets)
 
     def measure_roughly(
         self, strategy: LinearStrategy, *, budget: Budget | Fraction
@@ -637,7 +671,8 @@ class Handle:
             The list.
         """
         price = self._read(budget)
-        scales = self._priced(lister, price)
+        scales = lister.scales(self.policy, price.over(self._group_size))
+        self._refuse_above(price, lister, scales)
         self._account.charge(Call("list", lister.kind, price, scales))
         if self._counts is None or self._rng is None:
             return lister.nothing(scales)
@@ -645,9 +680,16 @@ class Handle:
         filled = counts if isinstance(counts, FilledCells) else FilledCells.of(counts)
         return lister.draw(filled, scales, self._rng)
 
-    def _priced(self, asked: LinearStrategy | Lister[Any], price: Budget) -> Scales:
+    def _priced(self, asked: Measurable, price: Budget) -> PreparedStrategy:
         """Return the noise that `asked` chose; refuse what costs more than `price`."""
-        scales = asked.scales(self.policy, price.over(self._group_size))
+        prepared = self.prepare(asked, budget=price)
+        self._refuse_above(price, prepared.strategy, prepared.scales)
+        return prepared
+
+    def _refuse_above(
+        self, price: Budget, asked: LinearStrategy | Lister[Any], scales: Scales
+    ) -> None:
+        """Work out what the worst edge costs, whoever chose the noise: Lemma HA1."""
         if scales.power != price.power:
             raise PrivacyError(
                 f"{asked.kind} was granted {price.words()} and chose noise of the "
@@ -691,6 +733,13 @@ class Handle:
         )
         return self.over(self, **vars(coarse))
 
+    def _law_alone(self, prepared: PreparedStrategy, price: Budget) -> Measurement:
+        """Charge for a measurement of which nobody reads a row."""
+        scales = prepared.scales
+        self._account.charge(Call("measure", prepared.kind, price, scales))
+        unread = np.zeros(scales.rates.size, dtype=np.int64)
+        return LawAlone(prepared, unread, self.buckets)
+
     def _read(self, budget: Budget | Fraction) -> Budget:
         """Return a price in the account's currency; a plain number is one too."""
         if isinstance(budget, Budget):
@@ -702,14 +751,11 @@ class Forecast(Handle):
     """A dry run for the law of the noise: nothing is inferred, and no cost checked."""
 
     def measure(
-        self, strategy: LinearStrategy, *, budget: Budget | Fraction
+        self, strategy: Measurable, *, budget: Budget | Fraction
     ) -> Measurement:
         """Charge, and return the scales of the noise that would be drawn."""
-        price = self._read(budget)
-        scales = strategy.scales(self.policy, price.over(self._group_size))
-        self._account.charge(Call("measure", strategy.kind, price, scales))
-        unread = np.zeros(scales.rates.size, dtype=np.int64)
-        return LawAlone(strategy, scales, unread, self.buckets)
+        prepared = self.prepare(strategy, budget=budget)
+        return self._law_alone(prepared, self._read(budget))
 
 
 class Rehearsal(Handle):
@@ -729,14 +775,11 @@ class Rehearsal(Handle):
         raise DataDependentError(f"what follows depends on what {selector.name} chose")
 
     def measure(
-        self, strategy: LinearStrategy, *, budget: Budget | Fraction
+        self, strategy: Measurable, *, budget: Budget | Fraction
     ) -> Measurement:
         """Price the measurement, charge, and return the law of its noise alone."""
         price = self._read(budget)
-        scales = self._priced(strategy, price)
-        self._account.charge(Call("measure", strategy.kind, price, scales))
-        unread = np.zeros(scales.rates.size, dtype=np.int64)
-        return LawAlone(strategy, scales, unread, self.buckets)
+        return self._law_alone(self._priced(strategy, price), price)
 
     @property
     def public_totals(self) -> IntArray:

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar, Self, TypeVar
+from functools import cached_property
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
@@ -20,8 +22,6 @@ from blowfish_fast.measure.noise import WEIGHT_BITS, Scales, Spread, scales_with
 from blowfish_fast.measure.tails import noise_half_widths
 from blowfish_fast.policies import Policy
 from blowfish_fast.workloads import Form, Fractions, Implicit, Pieces
-
-Kept = TypeVar("Kept")
 
 MOST_LISTED = 2**24
 """Most queries times buckets that are listed where no closed form is known."""
@@ -90,8 +90,30 @@ def one_draw(scales: Scales) -> tuple[float, float]:
     return float(one.widths[0]), float(one.variances[0])
 
 
-def _drawn_rows(scales: Scales) -> int:
-    return int(np.count_nonzero(scales.measured))
+class WeighedRows(NamedTuple):
+    """What one policy makes of a strategy's weights, before any budget is known.
+
+    A policy is often priced at several budgets: its edges are searched once, here.
+
+    Attributes
+    ----------
+    policy : Policy
+        The policy, without constraints.
+    power : int
+        1 for epsilon, 2 for rho.
+    weights : ndarray of int64, shape (rows,)
+        Relative rate of each row; 0 where the row is exact.
+    exact : ndarray of bool, shape (rows,)
+        Rows that no edge of the policy moves.
+    worst : int
+        The largest sum of ``weights * |move|^power`` along one edge.
+    """
+
+    policy: Policy
+    power: int
+    weights: IntArray
+    exact: BoolArray
+    worst: int
 
 
 class LinearStrategy(ABC):
@@ -187,8 +209,22 @@ class LinearStrategy(ABC):
             The estimate.
         """
 
+    def with_noise(self, scales: Scales) -> StrategyNoise:
+        """Return what is known of answers when the rows have this noise."""
+        return StrategyNoise(self, scales)
+
+    def noise_tables(self, scales: Scales) -> Any:
+        """Return what every query needs of the rows' noise; `StrategyNoise` holds it.
+
+        None where a strategy reads the scales themselves.
+        """
+        return None
+
     def spread(self, form: Form, scales: Scales) -> Spread:
         """Return the law of each query's noise, for explicit forms.
+
+        Who asks more than once asks `with_noise(scales)`, which holds what queries
+        share.
 
         Parameters
         ----------
@@ -207,13 +243,9 @@ class LinearStrategy(ABC):
         IntervalError
             If this strategy has no answers of its own, or the form is implicit.
         """
-        if self.no_answers:
-            raise IntervalError(self.no_answers)
-        if isinstance(form, Implicit):
-            raise IntervalError("list the queries first: use explicit_form")
-        return self._spread(form, scales)
+        return self.with_noise(scales).spread(form)
 
-    def _spread(self, form: Fractions | Pieces, scales: Scales) -> Spread:
+    def _spread(self, form: Fractions | Pieces, law: StrategyNoise) -> Spread:
         raise IntervalError(f"{type(self).__name__} does not state the law of a query")
 
     def total_variance(self, form: Form, scales: Scales) -> float:
@@ -231,11 +263,14 @@ class LinearStrategy(ABC):
         float
             The sum.
         """
-        if isinstance(form, Implicit) and not self.no_answers:
-            return self._implicit_variance(form, scales)
-        return float(self.spread(form, scales).variance.sum())
+        return self.with_noise(scales).total_variance(form)
 
-    def _implicit_variance(self, form: Implicit, scales: Scales) -> float:
+    def _total_variance(self, form: Form, law: StrategyNoise) -> float:
+        if isinstance(form, Implicit) and not self.no_answers:
+            return self._implicit_variance(form, law)
+        return float(law.spread(form).variance.sum())
+
+    def _implicit_variance(self, form: Implicit, law: StrategyNoise) -> float:
         """Sum over listed queries: all ranges are the differences of two prefixes."""
         cuts, buckets = int(form.edges[-1]), form.edges.size - 1
         if cuts * buckets > MOST_LISTED:
@@ -243,12 +278,12 @@ class LinearStrategy(ABC):
                 f"{cuts:,} {form.kind} of {buckets:,} buckets are too many to list; "
                 "ask fewer queries, or Identity"
             )
-        each = float(self.spread(listed(form), scales).variance.sum())
+        each = float(law.spread(listed(form)).variance.sum())
         if form.kind != "all_ranges":
             return each
         # Over all pairs of cuts, of the variance of their difference; the cut before
         # all cells sees nothing.
-        summed = float(self.spread(_summed_prefixes(form), scales).variance[0])
+        summed = float(law.spread(_summed_prefixes(form)).variance[0])
         return (cuts + 1) * each - summed
 
     def pack(self) -> dict[str, Any]:
@@ -306,23 +341,29 @@ class LinearStrategy(ABC):
         ndarray of float64, shape (queries,)
             The half-widths.
         """
-        return self._bound(self.spread(form, scales), scales, miss)
+        return self.with_noise(scales).half_widths(form, miss)
 
-    def _bound(self, spread: Spread, scales: Scales, miss: float) -> FloatArray:
-        if scales.power == 2:
-            spread = spread._replace(gaussian_rows=self._kept(scales, _drawn_rows))
-        return noise_half_widths(spread, miss)
+    def _half_widths(self, form: Form, law: StrategyNoise, miss: float) -> FloatArray:
+        """Return a bound for every query; strategies that know a law sharpen it."""
+        return law.bound(law.spread(form), miss)
 
-    def _kept(self, scales: Scales, make: Callable[[Scales], Kept]) -> Kept:
-        """Return what `make` returned for these very scales, which a release keeps."""
-        last: tuple[Scales, dict[str, Any]] | None = self.__dict__.get("_last_noise")
-        if last is None or last[0] is not scales:
-            last = self.__dict__["_last_noise"] = (scales, {})
-        kept, name = last[1], make.__name__
-        if name not in kept:
-            kept[name] = make(scales)
-        found: Kept = kept[name]
-        return found
+    def prepare(self, policy: Policy, budget: Budget | Fraction) -> PreparedStrategy:
+        """Return the strategy with the noise that one policy and one budget ask for.
+
+        Parameters
+        ----------
+        policy : Policy
+            The policy, without constraints.
+        budget : Budget or Fraction
+            What the measurement may cost on any edge.
+
+        Returns
+        -------
+        PreparedStrategy
+            Scales, price, and the law of every answer; it does not change any more.
+        """
+        given = Budget.of(budget)
+        return PreparedStrategy(self, self.scales(policy, given), policy, given)
 
     def scales(self, policy: Policy, budget: Budget | Fraction) -> Scales:
         """Return scales whose worst edge costs at most `budget`: Lemma LA5.
@@ -340,27 +381,49 @@ class LinearStrategy(ABC):
             The scales.
         """
         given = Budget.of(budget)
-        last: tuple[Policy, Budget, Scales] | None = self.__dict__.get("_last_scales")
-        if last is not None and last[0] is policy and last[1] == given:
-            return last[2]
-        power = given.power
+        return self.scales_at(self.weigh(policy, given.power), given)
+
+    def weigh(self, policy: Policy, power: int = 1) -> WeighedRows:
+        """Search the policy's edges for the one that costs most.
+
+        Parameters
+        ----------
+        policy : Policy
+            The policy, without constraints.
+        power : int, default 1
+            1 for epsilon, 2 for rho.
+
+        Returns
+        -------
+        WeighedRows
+            What `scales_at` needs at every budget.
+        """
         weights = self.weights() if power == 1 else self.squared_weights()
-        # One policy is often priced at several budgets: its edges are searched once.
-        priced: tuple[Policy, int, BoolArray, int] | None
-        priced = self.__dict__.get("_last_price")
-        if priced is None or priced[0] is not policy or priced[1] != power:
-            exact = self.exact_rows(policy)
-            weights[exact] = 0
-            worst = self.worst_edge(weights, policy, power)
-            priced = self.__dict__["_last_price"] = (policy, power, exact, worst)
-        _, _, exact, worst = priced
+        exact = self.exact_rows(policy)
         weights[exact] = 0
-        found = scales_within(weights, worst, given, exact)
-        # Later releases are drawn at these: whoever got them must not change them.
-        found.rates.setflags(write=False)
-        found.exact.setflags(write=False)
-        self.__dict__["_last_scales"] = (policy, given, found)
-        return found
+        worst = self.worst_edge(weights, policy, power)
+        return WeighedRows(policy, power, weights, exact, worst)
+
+    def scales_at(self, weighed: WeighedRows, budget: Budget) -> Scales:
+        """Return scales whose worst edge costs at most `budget`; no edge is searched.
+
+        Parameters
+        ----------
+        weighed : WeighedRows
+            What `weigh` returned, in the currency of the budget.
+        budget : Budget
+            What the measurement may cost on any edge.
+
+        Returns
+        -------
+        Scales
+            The scales. Nobody can write into their arrays.
+        """
+        scales = scales_within(weighed.weights, weighed.worst, budget, weighed.exact)
+        # Releases are drawn at these: whoever got them must not change them.
+        scales.rates.setflags(write=False)
+        scales.exact.setflags(write=False)
+        return scales
 
     def cost(self, policy: Policy, scales: Scales) -> Fraction:
         """Return the cost of the worst policy edge, or a bound above it: Lemma HA1.
@@ -404,6 +467,159 @@ class LinearStrategy(ABC):
         squares = (coarse * coarse >> WEIGHT_BITS) + (coarse > 0)
         worst = self.worst_edge(squares, policy, 2) << (2 * dropped + WEIGHT_BITS)
         return Fraction(worst, 2 * scales.unit**2)
+
+
+@dataclass(frozen=True, eq=False)
+class StrategyNoise:
+    """A strategy and the noise of its rows: what is known of answers, drawn or not.
+
+    It is made once and handed on, by a mechanism to its releases. What all queries
+    share (`tables`) is worked out when the first one is asked, and then held.
+
+    Parameters
+    ----------
+    strategy : LinearStrategy
+        What is measured.
+    scales : Scales
+        The noise of each row.
+
+    Examples
+    --------
+    >>> import blowfish_fast as bf
+    >>> from blowfish_fast.data.buckets import Buckets
+    >>> line = bf.Domain(4)
+    >>> strategy = bf.strategies.PrefixSums(4)
+    >>> scales = strategy.scales(bf.policies.Line(line), Fraction(1))
+    >>> law = strategy.with_noise(scales)
+    >>> form = bf.workloads.Prefixes(line).explicit_form(Buckets.single_cells(4))
+    >>> law.spread(form).variance.round(3).tolist()
+    [1.841, 1.841, 1.841, 0.0]
+    >>> law.half_widths(form, 0.1).tolist(), round(law.total_variance(form), 3)
+    ([3.0, 3.0, 3.0, 0.0], 5.524)
+    """
+
+    strategy: LinearStrategy
+    scales: Scales
+
+    @property
+    def kind(self) -> str:
+        """Name of the strategy in the record of calls."""
+        return self.strategy.kind
+
+    @cached_property
+    def tables(self) -> Any:
+        """What every query needs of the rows' noise, as the strategy arranges it."""
+        return self.strategy.noise_tables(self.scales)
+
+    @cached_property
+    def drawn_rows(self) -> int:
+        """Number of rows that carry noise."""
+        return int(np.count_nonzero(self.scales.measured))
+
+    def spread(self, form: Form) -> Spread:
+        """Return the law of each query's noise; see `LinearStrategy.spread`."""
+        if self.strategy.no_answers:
+            raise IntervalError(self.strategy.no_answers)
+        if isinstance(form, Implicit):
+            raise IntervalError("list the queries first: use explicit_form")
+        return self.strategy._spread(form, self)
+
+    def total_variance(self, form: Form) -> float:
+        """Return the variance summed over all queries, in closed form if implicit."""
+        return self.strategy._total_variance(form, self)
+
+    def half_widths(self, form: Form, miss: float) -> FloatArray:
+        """Return how far each answer may lie off, but for a probability of `miss`.
+
+        Parameters
+        ----------
+        form : Form
+            The queries over the strategy's cells.
+        miss : float
+            The probability that an answer lies farther off.
+
+        Returns
+        -------
+        ndarray of float64, shape (queries,)
+            The half-widths.
+        """
+        return self.strategy._half_widths(form, self, miss)
+
+    def bound(self, spread: Spread, miss: float) -> FloatArray:
+        """Bound half-widths by what is known of each query's noise.
+
+        Parameters
+        ----------
+        spread : Spread
+            The law of each query's noise.
+        miss : float
+            The probability that an answer lies farther off.
+
+        Returns
+        -------
+        ndarray of float64, shape (queries,)
+            The bounds.
+        """
+        if self.scales.power == 2:
+            spread = spread._replace(gaussian_rows=self.drawn_rows)
+        return noise_half_widths(spread, miss)
+
+
+@dataclass(frozen=True, eq=False)
+class PreparedStrategy(StrategyNoise):
+    """A strategy whose noise one policy and one budget have settled.
+
+    A mechanism holds it; dry run, rehearsal and draw use the same one. The handle
+    prices it again before it draws, whatever `price` says.
+
+    Parameters
+    ----------
+    strategy : LinearStrategy
+        What is measured.
+    scales : Scales
+        The noise of each row.
+    policy : Policy
+        The policy, without constraints.
+    budget : Budget
+        What the worst edge may cost.
+
+    Examples
+    --------
+    >>> import blowfish_fast as bf
+    >>> policy = bf.policies.Line(bf.Domain(4))
+    >>> prepared = bf.strategies.PrefixSums(4).prepare(policy, Fraction(1, 2))
+    >>> prepared.price, prepared.prepare(policy, Fraction(1, 2)) is prepared
+    (Fraction(1, 2), True)
+    >>> prepared.prepare(policy, Fraction(1)).price
+    Fraction(1, 1)
+    """
+
+    policy: Policy
+    budget: Budget
+
+    @cached_property
+    def price(self) -> Fraction:
+        """Cost of the worst policy edge, in the currency of the budget: Lemma HA1."""
+        return self.strategy.cost(self.policy, self.scales)
+
+    def prepare(self, policy: Policy, budget: Budget | Fraction) -> PreparedStrategy:
+        """Return this, if it was made for these, or the strategy prepared for them.
+
+        Parameters
+        ----------
+        policy : Policy
+            The policy, without constraints.
+        budget : Budget or Fraction
+            What the measurement may cost on any edge.
+
+        Returns
+        -------
+        PreparedStrategy
+            The strategy with its noise.
+        """
+        if policy is self.policy and Budget.of(budget) == self.budget:
+            return self
+        return self.strategy.prepare(policy, budget)
 
 
 def listed(form: Implicit) -> Fractions:

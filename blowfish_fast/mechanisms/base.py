@@ -40,6 +40,7 @@ from blowfish_fast.measure.handle import (
     Progress,
     Rehearsal,
 )
+from blowfish_fast.measure.linear_strategy import LinearStrategy, PreparedStrategy
 from blowfish_fast.measure.selectors.partitions.base import Partition
 from blowfish_fast.measure.strategies.cells_above import ListedCells
 from blowfish_fast.measure.unseen import run_unseen
@@ -250,6 +251,9 @@ class Mechanism(HasBudget, ABC):
         self.policy = policy
         self.workload = workload
         self.budget = Budget.stated(epsilon=epsilon, rho=rho, delta=delta)
+        # What `_hold` made last, and the budget that it was planned for.
+        self._prepared: PreparedStrategy | None = None
+        self._planned_at: Budget | None = None
 
     @property
     def domain(self) -> Domain:
@@ -282,6 +286,23 @@ class Mechanism(HasBudget, ABC):
     @abstractmethod
     def _run(self, private: Handle) -> Outcome:
         """Follow the recipe."""
+
+    @final
+    def _hold(
+        self, private: Handle, plan: Callable[[], LinearStrategy]
+    ) -> PreparedStrategy:
+        """Return what the recipe measures with all that is left, prepared once.
+
+        For strategies that public values alone choose: rehearsal, dry run and every
+        release of one mechanism then use the same one, and `plan` is asked once for
+        each policy and budget.
+        """
+        policy, budget = private.policy, private.remaining
+        held = self._prepared
+        if held is None or held.policy is not policy or self._planned_at != budget:
+            held = private.prepare(plan(), budget=budget)
+            self._prepared, self._planned_at = held, budget
+        return held
 
     @classmethod
     def example(cls, domain: Domain, policy: Policy, epsilon: Any) -> tuple[Self, Any]:
@@ -501,14 +522,14 @@ class Mechanism(HasBudget, ABC):
         measurement, asked = self._predictable(workload)
         asked._refuse_too_many()
         form = asked.explicit_form(measurement.buckets)
-        spread = measurement.strategy.spread(form, measurement.scales)
+        spread = measurement.law.spread(form)
         return spread.variance / self.policy.units**2
 
     def expected_total_error(self, workload: Workload | None = None) -> float:
         """Return the expected squared error summed over all queries, before any fit."""
         measurement, asked = self._predictable(workload)
         form = asked.form(measurement.buckets)
-        total = measurement.strategy.total_variance(form, measurement.scales)
+        total = measurement.law.total_variance(form)
         return total / self.policy.units**2
 
     @final

@@ -185,8 +185,10 @@ class TablesRun:
         tables = [self._single_cells(one) for one in planned.tables]
         self._measure("plan", tables, planned.shares.tolist(), self.private.remaining)
         # The rows are the same; the release reads them as `Contingency` does.
-        as_planned = self.measurements[-1]._replace(
-            strategy=planned, buckets=Buckets.single_cells(planned.size)
+        measured = self.measurements[-1]
+        as_planned = measured._replace(
+            law=planned.with_noise(measured.scales),
+            buckets=Buckets.single_cells(planned.size),
         )
         details = {"plan": kind}
         return Outcome(np.zeros(0), [*self.measurements[:-1], as_planned], details)

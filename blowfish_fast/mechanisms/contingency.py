@@ -160,7 +160,8 @@ class Contingency(Mechanism):
         return TableStrategy(self.domain.shape, plan.tables, plan.shares.tolist())
 
     def _run(self, private: Handle) -> Outcome:
-        measurement = private.measure(self._strategy, budget=private.remaining)
+        prepared = self._hold(private, lambda: self._strategy)
+        measurement = private.measure(prepared, budget=private.remaining)
         return Outcome(np.zeros(0), [measurement], {"plan": self._plan.kind})
 
     def _published(self, outcome: Outcome, guarantee: Guarantee) -> TablesRelease:

@@ -11,6 +11,7 @@ from blowfish_fast.measure.handle import Handle
 from blowfish_fast.measure.strategies import Haar
 from blowfish_fast.measure.strategies.hierarchy_plan import tree_depth
 from blowfish_fast.measure.strategies.trees.tree import (
+    TreeStrategy,
     halved_non_negative,
     non_negative_cells,
 )
@@ -129,28 +130,33 @@ class Hierarchy(Mechanism):
 
     def _run(self, private: Handle) -> Outcome:
         along = private.coarsened(cell_order(self.domain))
+        prepared = self._hold(along, lambda: self._plan(along))
+        measurement = along.measure(prepared, budget=along.remaining)
+        tree = prepared.strategy
+        assert isinstance(tree, TreeStrategy)
+        details = {"fan_out": tree.fan_out, "fit": self.fit}
+        fits = self.fit is not None and not private.dry_run
+        fit = partial(non_negative_cells, measurement) if fits else None
+        return Outcome.of(measurement, details, fit=fit)
+
+    def _plan(self, along: Handle) -> TreeStrategy:
+        """Return the tree over the cells in their order along the line."""
         policy, budget, cells = along.policy, along.remaining, self.domain.size
         if self.strategy == "greedy":
-            strategy = tuned_tree(
+            return tuned_tree(
                 self.workload.form(along.buckets),
                 policy,
                 budget=budget,
                 fan_out=self.fan_out,
                 floor=self.floor,
             )
-        else:
-            strategy = level_tree(
-                cells,
-                self.fan_out or best_fan_out(cells),
-                root_exact=not policy.has_bottom,
-                geometric=self.strategy == "geometric",
-                power=budget.power,
-            )
-        measurement = along.measure(strategy, budget=budget)
-        details = {"fan_out": strategy.fan_out, "fit": self.fit}
-        fits = self.fit is not None and not private.dry_run
-        fit = partial(non_negative_cells, measurement) if fits else None
-        return Outcome.of(measurement, details, fit=fit)
+        return level_tree(
+            cells,
+            self.fan_out or best_fan_out(cells),
+            root_exact=not policy.has_bottom,
+            geometric=self.strategy == "geometric",
+            power=budget.power,
+        )
 
 
 class Privelet(Mechanism):
@@ -219,8 +225,8 @@ class Privelet(Mechanism):
         self.fit = best_fit(fit, workload)
 
     def _run(self, private: Handle) -> Outcome:
-        strategy = Haar(self.domain.shape)
-        measurement = private.measure(strategy, budget=private.remaining)
+        prepared = self._hold(private, lambda: Haar(self.domain.shape))
+        measurement = private.measure(prepared, budget=private.remaining)
         fits = self.fit is not None and not private.dry_run
         fit = partial(halved_non_negative, domain=self.domain) if fits else None
         return Outcome.of(measurement, {"fit": self.fit}, fit=fit)

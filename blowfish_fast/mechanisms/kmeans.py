@@ -258,7 +258,7 @@ class KMeans(Mechanism):
         for part in private.split(self.rounds):
             strategy = ClusterSums(self.grid, centers, self.parts, share=self.share)
             measurements.append(part.measure(strategy, budget=part.remaining))
-            _, scales, noisy, _ = measurements[-1]
+            scales, noisy = measurements[-1].scales, measurements[-1].noisy
             centers = strategy.moved_centers(noisy, scales)
             history.append(centers)
         details = {

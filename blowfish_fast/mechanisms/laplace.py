@@ -102,8 +102,8 @@ class Laplace(Mechanism):
             )
 
     def _run(self, private: Handle) -> Outcome:
-        strategy = self._strategy(private.policy)
-        measurement = private.measure(strategy, budget=private.remaining)
+        prepared = self._hold(private, lambda: self._strategy(private.policy))
+        measurement = private.measure(prepared, budget=private.remaining)
         return Outcome.of(measurement)
 
     def _strategy(self, policy: Policy) -> LinearStrategy:

@@ -10,7 +10,6 @@ import numpy as np
 from blowfish_fast._support.validation import as_choice, as_whole, read_only
 from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.errors import InputError
-from blowfish_fast.measure.budgets import Budget
 from blowfish_fast.measure.handle import Handle
 from blowfish_fast.measure.strategies.hierarchy_plan import best_hierarchy
 from blowfish_fast.measure.strategies.ordered_hierarchy import OrderedHierarchy
@@ -100,7 +99,8 @@ class Ordered(Mechanism):
 
     def _run(self, private: Handle) -> Outcome:
         strategy = PrefixSums(self.domain.size)
-        measured = private.measure(strategy, budget=private.remaining)
+        prepared = self._hold(private, lambda: strategy)
+        measured = private.measure(prepared, budget=private.remaining)
         if self.fit is None or private.dry_run:
             return Outcome.of(measured)
         totals = strategy.totals(measured.noisy, measured.scales)
@@ -184,22 +184,19 @@ class OrderedHierarchical(Mechanism):
             fan_out = as_whole(fan_out, "fan_out", 2, way_out=chosen)
         self.fan_out = fan_out
 
-    def _plan(self, policy: Policy, budget: Budget) -> OrderedHierarchy:
-        """Return the strategy, which the releases of one mechanism share."""
-        kept: tuple[Policy, Budget, OrderedHierarchy] | None
-        kept = self.__dict__.get("_kept_plan")
-        if kept is None or kept[0] is not policy or kept[1] != budget:
-            form = self.workload.form(Buckets.single_cells(self.domain.size))
-            strategy = best_hierarchy(policy, form, budget, self.fan_out)
-            for one in strategy.pack().values():
-                read_only(one)
-            kept = self.__dict__["_kept_plan"] = policy, budget, strategy
-        return kept[2]
-
     def _run(self, private: Handle) -> Outcome:
-        budget = private.remaining
-        strategy = self._plan(private.policy, budget)
-        measured = private.measure(strategy, budget=budget)
+        policy, budget = private.policy, private.remaining
+
+        def plan() -> OrderedHierarchy:
+            form = self.workload.form(Buckets.single_cells(self.domain.size))
+            chosen = best_hierarchy(policy, form, budget, self.fan_out)
+            for array in chosen.pack().values():
+                read_only(array)
+            return chosen
+
+        measured = private.measure(self._hold(private, plan), budget=budget)
+        strategy = measured.strategy
+        assert isinstance(strategy, OrderedHierarchy)
         details = {
             "blocks": strategy.blocks,
             "block_edges": strategy.edges,

@@ -32,7 +32,14 @@ from blowfish_fast.errors import (
     SizeError,
 )
 from blowfish_fast.measure.budgets import Budget
-from blowfish_fast.measure.handle import Handle, Measurement, Rehearsal, can_select
+from blowfish_fast.measure.handle import (
+    Handle,
+    Measurable,
+    Measurement,
+    Rehearsal,
+    can_select,
+)
+from blowfish_fast.measure.linear_strategy import PreparedStrategy
 from blowfish_fast.measure.selectors.partitions import (
     DyadicTree,
     LeastCost,
@@ -41,7 +48,7 @@ from blowfish_fast.measure.selectors.partitions import (
     Partition,
 )
 from blowfish_fast.measure.selectors.partitions.matching_pairs import MOST_CELLS
-from blowfish_fast.measure.strategies import Cells, Explicit, LinearStrategy, PrefixSums
+from blowfish_fast.measure.strategies import Cells, Explicit, PrefixSums
 from blowfish_fast.measure.strategies.cells import mean_noise
 from blowfish_fast.measure.strategies.edge_lines import grid_shape
 from blowfish_fast.measure.strategies.ordered_hierarchy import OrderedHierarchy
@@ -90,12 +97,12 @@ class Chosen(NamedTuple):
     ----------
     handle : Handle
         Access to the counts of its cells.
-    strategy : LinearStrategy
-        The strategy.
+    strategy : LinearStrategy or PreparedStrategy
+        The strategy, with its noise where the choice has worked that out.
     """
 
     handle: Handle
-    strategy: LinearStrategy
+    strategy: Measurable
 
 
 class Transformed(Mechanism):
@@ -176,7 +183,7 @@ class Transformed(Mechanism):
     ) -> None:
         super().__init__(policy, workload, epsilon=epsilon, rho=rho, delta=delta)
         # A by-product of whoever built the strategy, for a power; no part of a request.
-        self._prepared: tuple[int, LinearStrategy] | None = None
+        self._compared: tuple[int, PreparedStrategy] | None = None
         self.strategy = _checked_strategy(strategy, policy)
         self.fit = as_choice(fit, "fit", ("best", None))
         # As for `Dawa`: a partition that was asked for by name is refused where it
@@ -260,30 +267,26 @@ class Transformed(Mechanism):
             )
         ]
         handle, best = min(offered, key=lambda one: one[1].variance)
-        assert best.strategy is not None, "noise on cells is always admitted"
-        return Chosen(handle, best.strategy)
+        assert best.prepared is not None, "noise on cells is always admitted"
+        return Chosen(handle, best.prepared)
 
-    def _named(self, handle: Handle, form: Any) -> LinearStrategy:
+    def _named(self, handle: Handle, form: Any) -> Measurable:
         power = handle.remaining.power
-        if self._prepared is not None and self._prepared[0] == power:
-            return self._prepared[1]
+        if self._compared is not None and self._compared[0] == power:
+            return self._compared[1]
         assert not isinstance(self.strategy, Explicit)
         assert self.strategy != "best"
         return build_strategy(self.strategy, handle.policy, form, power)
 
-    def _named_on_buckets(self, handle: Handle, form: Any) -> LinearStrategy:
+    def _named_on_buckets(self, handle: Handle, form: Any) -> Measurable:
         """Return the strategy over buckets, or noise on these if it does not fit them.
 
         Which buckets there are is a private choice, and after it nothing may fail.
         """
         try:
-            strategy = self._named(handle, form)
-            strategy.scales(
-                handle.policy, handle.remaining.over(self.policy.group_size)
-            )
+            return handle.prepare(self._named(handle, form), budget=handle.remaining)
         except BlowfishError:
             return Cells.under(handle.policy)
-        return strategy
 
     def _whole_grid(self, private: Handle) -> Chosen | None:
         """Return noise along the lines of a grid if it is small beside the records."""
@@ -343,7 +346,7 @@ class Transformed(Mechanism):
         if self.strategy != "best":
             return Chosen(handle, self._named_on_buckets(handle, form))
         found = all_choices(handle.policy, form, budget, names=names, hurried=True)
-        best = found[0].strategy
+        best = found[0].prepared
         return Chosen(handle, Cells.under(handle.policy) if best is None else best)
 
     def _bucket_price(self, budget: Budget) -> float:
@@ -362,9 +365,9 @@ class Transformed(Mechanism):
     def _fitted(
         self, private: Handle, measured: Measurement, linear: FloatArray
     ) -> FloatArray:
-        strategy, scales, noisy, _ = measured
+        strategy = measured.strategy
         if isinstance(strategy, PrefixSums | OrderedHierarchy):
-            totals = strategy.totals(noisy, scales)
+            totals = strategy.totals(measured.noisy, measured.scales)
             buckets = (
                 smoothed_cells(totals, self.workload.mean_cells())
                 if self.smoothed
@@ -541,7 +544,7 @@ class Matching(Mechanism):
         }
         return Outcome.of(measurement, details)
 
-    def _strategy(self, bucketed: Handle, budget: Budget) -> LinearStrategy:
+    def _strategy(self, bucketed: Handle, budget: Budget) -> Measurable:
         """Put noise on buckets or on edges; this reads public facts only."""
         covered = self.workload.queries * self.workload.mean_cells()
         scattered = bucketed.buckets.order is not None

@@ -345,7 +345,7 @@ class ChosenTablesRelease(TablesRelease):
             rates=np.append(scales.rates, 0), exact=np.append(scales.exact, False)
         )
         flat = np.append(measured.noisy.reshape(-1), 0)
-        made = Measurement(Cells(table.cells), own, flat, buckets)
+        made = Measurement(Cells(table.cells).with_noise(own), flat, buckets)
         linear = made.estimate().reshape(domain.shape)
         return Release(
             domain=domain,
@@ -573,7 +573,7 @@ def _unpack(data: dict[str, Any], sizes: tuple[int, ...]) -> Measurement:
         exact=np.repeat(firsts.exact, strategy.cells),
     )
     buckets = Buckets.single_cells(strategy.counted.size)
-    return Measurement(strategy, scales, noisy, buckets)
+    return Measurement(strategy.with_noise(scales), noisy, buckets)
 
 
 def read_tables(content: bytes) -> TablesRelease:

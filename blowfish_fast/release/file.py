@@ -443,7 +443,7 @@ def read_measurement(data: dict[str, Any], cells: int) -> Measurement:
     blank = strategy.published(rows, np.zeros_like(rates), scales)
     if noisy.shape != blank.shape or buckets.cells != cells:
         raise ReleaseFileError("a measurement does not fit its strategy or domain")
-    return Measurement(strategy, scales, noisy, buckets)
+    return Measurement(strategy.with_noise(scales), noisy, buckets)
 
 
 def read_scales(data: dict[str, Any]) -> Scales:

@@ -24,8 +24,6 @@ from blowfish_fast._support.typing import AnyArray, BoolArray, FloatArray, IntAr
 from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.errors import InputError, IntervalError, NoiseOnlyWarning
 from blowfish_fast.measure.handle import Measurement
-from blowfish_fast.measure.linear_strategy import LinearStrategy
-from blowfish_fast.measure.noise import Scales
 from blowfish_fast.workloads import Identity, Prefixes, Ranges, Rectangles, Workload
 from blowfish_fast.workloads.base import Fractions, row_moments
 
@@ -107,19 +105,6 @@ class Bias:
             seen = workload.answer_again(leftover.reshape(workload.domain.shape), sums)
             free &= np.abs(seen) <= limit
         return free
-
-
-def bias_of(measurement: Measurement) -> Bias:
-    """Return the bias of a measurement, once for all draws over single cells."""
-
-    def bias(_: Scales) -> Bias:
-        return Bias(measurement)
-
-    strategy, buckets = measurement.strategy, measurement.buckets
-    plain = buckets.are_single_cells and buckets.order is None
-    if plain and isinstance(strategy, LinearStrategy):
-        return strategy._kept(measurement.scales, bias)
-    return Bias(measurement)
 
 
 def holds_truth(

@@ -38,7 +38,6 @@ from .grants import (
     Bias,
     Scope,
     Tabular,
-    bias_of,
     check_scope,
     counts_records,
     holds_truth,
@@ -249,17 +248,8 @@ class Release(Tabular):
     def _half_widths(self, workload: Workload, miss: float) -> FloatArray:
         """Return how far noise moves each linear answer, but for a chance of `miss`."""
         measurement = self._linear()
-        strategy, scales, _, buckets = measurement
-        # Releases of one mechanism share both, and are often asked the same.
-        kept = strategy.__dict__.get("_last_widths", (None, None, None, None))
-        plain = buckets.are_single_cells and buckets.order is None
-        if plain and kept[0] is scales and kept[1] is workload and kept[2] == miss:
-            half: FloatArray = kept[3]
-        else:
-            form = workload.explicit_form(buckets)
-            half = strategy.half_widths(form, scales, miss)
-            if plain:
-                strategy.__dict__["_last_widths"] = (scales, workload, miss, half)
+        form = workload.explicit_form(measurement.buckets)
+        half = measurement.law.half_widths(form, miss)
         return half / self.units if self.units > 1 else half
 
     def certified(self, certificate: Certificate) -> Self:
@@ -388,7 +378,7 @@ class Release(Tabular):
     def _bias(self) -> Bias | None:
         strategy = self._linear().strategy
         needs_no_probe = strategy.refuses_undetermined or not strategy.unbiased
-        return None if needs_no_probe else bias_of(self._linear())
+        return None if needs_no_probe else Bias(self._linear())
 
     @cached_property
     def _sums(self) -> dict[str, AnyArray]:
@@ -736,8 +726,7 @@ class Release(Tabular):
     def _spread(self, workload: Workload) -> Spread:
         measurement = self._linear()
         form = workload.explicit_form(measurement.buckets)
-        scales = measurement.scales
-        spread = measurement.strategy.spread(form, scales).under(scales)
+        spread = measurement.law.spread(form).under(measurement.scales)
         return spread if self.units == 1 else spread.divided(self.units)
 
     def _linear(self) -> Measurement:

@@ -171,8 +171,7 @@ class TablesRelease(Release):
         none = np.zeros(0, dtype=np.int64)
         domain = Domain._of(self.domain.attributes[axis] for axis in axes)
         measurement = Measurement(
-            noise,
-            Scales(none, 1, none.astype(np.bool_)),
+            noise.with_noise(Scales(none, 1, none.astype(np.bool_))),
             none,
             Buckets.single_cells(domain.size),
         )

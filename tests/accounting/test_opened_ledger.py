@@ -136,7 +136,7 @@ def test_an_altered_scale_is_noticed(desk, monkeypatch):
     def change(release):
         (measured,) = release.measurements
         scales = measured.scales._replace(rates=measured.scales.rates // 2)
-        fields = {"measurements": (measured._replace(scales=scales),)}
+        fields = {"measurements": (measured.with_scales(scales),)}
         return Release(**(vars(release) | fields))
 
     alter_stored(monkeypatch, change)

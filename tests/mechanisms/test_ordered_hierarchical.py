@@ -98,7 +98,9 @@ def test_o1_the_audit_finds_the_printed_noise():
     exact[2] = True
     scales = Scales(np.rint(rates * 2**20).astype(np.int64), 2**20, exact)
     nothing = np.zeros(rates.size, dtype=np.int64)
-    measured = Measurement(strategy, scales, nothing, Buckets.single_cells(6))
+    measured = Measurement(
+        strategy.with_noise(scales), nothing, Buckets.single_cells(6)
+    )
     assert edge_cost(measured, 1, 2) == Fraction(5, 4)
     assert edge_cost(measured, 3, 4) == 1
     policy = bf.policies.Threshold(bf.Domain(6), theta=2)

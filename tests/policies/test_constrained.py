@@ -93,7 +93,8 @@ def test_noise_for_the_printed_corollary_breaks_the_promise():
     policy = Full(line).with_constraints(known)
     printed = Fraction(1, max(known.queries, 1))
     scales = Cells(4).scales(Full(line), printed)
-    drawn = Cells(4), scales, np.zeros(5, dtype=np.int64), Buckets.single_cells(4)
+    noise = Cells(4).with_noise(scales)
+    drawn = noise, np.zeros(5, dtype=np.int64), Buckets.single_cells(4)
     from blowfish_fast.measure.handle import Measurement
 
     assert worst_neighbour_cost(policy, Measurement(*drawn)) > Fraction(19, 10)

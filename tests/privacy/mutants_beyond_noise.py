@@ -53,7 +53,7 @@ def unnoised_singleton():
         noise = right(self, cells, epsilon)
         scales = noise.scales.copy()
         scales[0] = noise.step / 64
-        return noise._replace(scales=scales)
+        return noise.with_scales(scales)
 
     with patch.object(LeastCost, "noise", bare):
         yield
@@ -146,13 +146,14 @@ def reused_stream():
 @planted("laplace", "full", "invariants")
 def charged_after_drawing():
     def late(self, strategy, *, budget):
-        scales = strategy.scales(self.policy, budget.over(self._group_size))
+        prepared = self.prepare(strategy, budget=budget)
+        strategy, scales = prepared.strategy, prepared.scales
         counts, noise = np.zeros(self.policy.domain.size, np.int64), 0 * scales.rates
         if self._counts is not None:
             counts, noise = self._counts, handle._draw(scales, self._rng)
         noisy = strategy.published(strategy.rows(counts), noise, scales)
         self._account.charge(Call("measure", strategy.kind, budget, scales))
-        return Measurement(strategy, scales, noisy, self.buckets)
+        return Measurement(strategy.with_noise(scales), noisy, self.buckets)
 
     with patch.object(Handle, "measure", late):
         yield

@@ -219,7 +219,7 @@ def test_the_audit_prices_all_tables_that_an_edge_moves():
     # One attribute alone may leave tables as they are.
     assert 0 < edge_cost(kept, 0, 1) <= moved
     # Planted bug: half the noise.
-    louder = kept._replace(scales=kept.scales._replace(rates=2 * kept.scales.rates))
+    louder = kept.with_scales(kept.scales._replace(rates=2 * kept.scales.rates))
     assert edge_cost(louder, 0, SMALL.size - 1) > 1
 
 
@@ -231,7 +231,7 @@ def test_the_audit_sees_noise_that_is_too_small_by_a_thousandth(name):
     fair = price_together(kept, listed)
     assert Fraction(9999, 10000) < fair <= 1
     rates = -(-1001 * kept.scales.rates // 1000)
-    louder = kept._replace(scales=kept.scales._replace(rates=rates))
+    louder = kept.with_scales(kept.scales._replace(rates=rates))
     assert price_together(louder, listed) > 1
 
 

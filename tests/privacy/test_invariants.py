@@ -82,7 +82,7 @@ def test_rows_and_rates_that_are_not_whole_are_found():
     found = broken(watched(result=rows))
     assert found["integer lattice"] == "cells published rows of type float64"
     scales = result.scales._replace(rates=result.scales.rates.astype(np.int32))
-    found = broken(watched(result=result._replace(scales=scales)))
+    found = broken(watched(result=result.with_scales(scales)))
     assert found["integer lattice"] == "cells has rates of type int32"
 
 
@@ -102,7 +102,7 @@ def test_noise_other_than_declared_is_found():
         "and drew 2 times": {"diary": step.diary + step.diary[-1:]},
         "and drew gaussian": {"diary": changed_draw(law="gaussian")},
         "of other scales than it declared": {"diary": changed_draw(numerators=7)},
-        "though it declared none": {"result": step.result._replace(scales=none)},
+        "though it declared none": {"result": step.result.with_scales(none)},
         "than its rows with the noise drawn": {
             "result": step.result._replace(noisy=step.result.noisy + 1)
         },
@@ -116,7 +116,7 @@ def test_a_row_that_moves_and_has_no_noise_is_found():
     scales = step.result.scales
     bare = np.arange(scales.rates.size) == 2
     rates, exact = np.where(bare, 0, scales.rates), scales.exact | bare
-    spared = step.result._replace(scales=scales._replace(rates=rates, exact=exact))
+    spared = step.result.with_scales(scales._replace(rates=rates, exact=exact))
     found = broken(watched(result=spared))
     assert found["noise on every row that moves"].endswith("row 2 without any noise")
 

@@ -333,7 +333,7 @@ def test_the_black_box_sees_noise_beyond_what_rho_implies(family):
     assert right.evidence.log_ratio > 0.4 * float(right.epsilon)
     assert "delta = 0.01" in str(right)
     # Planted bug: half of sigma, as where a price forgets to square.
-    bare = kept._replace(scales=kept.scales._replace(rates=4 * kept.scales.rates))
+    bare = kept.with_scales(kept.scales._replace(rates=4 * kept.scales.rates))
     wrong = audit_noise("gaussian", bare, edge, **settings)
     assert not wrong.passed, str(wrong)
 
@@ -456,6 +456,6 @@ def test_presence_some_steps_away_is_audited_at_its_distance(length, budget):
     scales = step.result.scales
     farther = Fraction(Fraction(length) + Fraction(1, 2), length) ** scales.power
     louder = (scales.rates * farther).astype(np.int64)
-    wrong = step.result._replace(scales=scales._replace(rates=louder))
+    wrong = step.result.with_scales(scales._replace(rates=louder))
     assert not price_edges("tables", wrong, step.charged, policy).passed
     assert not observe_measurement(wrong, policy, price.charged, **pairs).passed

@@ -8,7 +8,6 @@ which none is a combination of the others keep their noise.
 from __future__ import annotations
 
 import math
-from fractions import Fraction
 from functools import cached_property, lru_cache
 from typing import Any, NamedTuple, Self
 
@@ -20,6 +19,8 @@ from blowfish_fast.errors import EpsilonError, IntervalError, SizeError, Workloa
 from blowfish_fast.measure.budgets import Budget
 from blowfish_fast.measure.linear_strategy import (
     LinearStrategy,
+    StrategyNoise,
+    WeighedRows,
     listed,
     one_draw,
     packed_matrix,
@@ -175,12 +176,11 @@ class Answers(LinearStrategy):
             return self.reach
         return _whole(sensitivity(policy, Linear(policy.domain, self.matrix)))
 
-    def scales(self, policy: Policy, budget: Budget | Fraction) -> Scales:
+    def scales_at(self, weighed: WeighedRows, budget: Budget) -> Scales:
         """Return one scale for all answers; refuse a budget that leaves none."""
-        given = Budget.of(budget)
-        epsilon, reach = given.amount, self._reach(policy)
-        if reach < 2**24 or given.power == 2:
-            found = super().scales(policy, given)
+        epsilon, reach = budget.amount, self._reach(weighed.policy)
+        if reach < 2**24 or budget.power == 2:
+            found = super().scales_at(weighed, budget)
         else:
             # The unit grows with the sensitivity, so that a rate keeps its digits.
             unit = budget_unit(epsilon) << (reach.bit_length() - 20)
@@ -192,7 +192,7 @@ class Answers(LinearStrategy):
         if not (found.measured | found.exact).all():
             raise EpsilonError(
                 f"one policy edge moves the answers by {reach:,}, and noise for that "
-                f"at {given.words()} would exceed 2^40; raise it, or ask in larger "
+                f"at {budget.words()} would exceed 2^40; raise it, or ask in larger "
                 "units"
             )
         return found
@@ -210,10 +210,10 @@ class Answers(LinearStrategy):
         )[0]
         return solution
 
-    def _spread(self, form: Fractions | Pieces, scales: Scales) -> Spread:
+    def _spread(self, form: Fractions | Pieces, law: StrategyNoise) -> Spread:
         """Return the law of each declared query's noise after the fit, or a bound."""
         rows = self._query_places(form)
-        width, variance = one_draw(scales)
+        width, variance = one_draw(law.scales)
         shares, largest = self._left.shares[rows], self._left.largest[rows]
         # Enough to leave `square` over `largest` squared above its exact value.
         squares = shares if self._left.alone else shares + 4.0 * ROUNDING
@@ -222,9 +222,9 @@ class Answers(LinearStrategy):
             spread = spread._replace(width=np.full(rows.size, np.nan))
         return spread._replace(variance=variance * shares)
 
-    def half_widths(self, form: Form, scales: Scales, miss: float) -> FloatArray:
+    def _half_widths(self, form: Form, law: StrategyNoise, miss: float) -> FloatArray:
         """Use the law of one draw where the fit leaves one alone."""
-        bound = super().half_widths(form, scales, miss)
+        bound, scales = super()._half_widths(form, law, miss), law.scales
         if isinstance(form, Implicit) or not scales.measured.all():
             return bound
         rows = self._query_places(form)
@@ -264,8 +264,8 @@ class Answers(LinearStrategy):
         dense = self.matrix.toarray().astype(np.float64)
         return _followed((dense @ dense.T).tobytes(), queries)
 
-    def _implicit_variance(self, form: Implicit, scales: Scales) -> float:
-        return self.total_variance(_list_queries(form), scales)
+    def _implicit_variance(self, form: Implicit, law: StrategyNoise) -> float:
+        return law.total_variance(_list_queries(form))
 
     def pack(self) -> dict[str, Any]:
         """Return the matrix and its reach."""

@@ -25,7 +25,11 @@ from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.errors import SizeError
 from blowfish_fast.measure.budgets import Budget
 from blowfish_fast.measure.handle import Handle, Measurement
-from blowfish_fast.measure.linear_strategy import LinearStrategy, one_draw
+from blowfish_fast.measure.linear_strategy import (
+    LinearStrategy,
+    StrategyNoise,
+    one_draw,
+)
 from blowfish_fast.measure.noise import WEIGHT_BITS, Scales, Spread, noise_mean_size
 from blowfish_fast.measure.tails import equal_sum_half_widths
 from blowfish_fast.policies import Policy
@@ -171,19 +175,19 @@ class Cells(PartTotals):
         cells += gap[self.parts]
         return cells
 
-    def _spread(self, form: Fractions | Pieces, scales: Scales) -> Spread:
+    def _spread(self, form: Fractions | Pieces, law: StrategyNoise) -> Spread:
         """Return the law in closed form; an exact total removes a mean."""
-        return self._law(form, scales, row_moments(form, self.cells))
+        return self._spread_of(form, law, row_moments(form, self.cells))
 
-    def _law(
-        self, form: Fractions | Pieces, scales: Scales, moments: RowMoments
+    def _spread_of(
+        self, form: Fractions | Pieces, law: StrategyNoise, moments: RowMoments
     ) -> Spread:
-        width, variance, _ = self._kept(scales, self._noise)
+        width, variance, _ = law.tables
         if width == 0.0:
             none = np.zeros(moments.total.size)
             return Spread.of_one_scale(none, none, 0.0, 0.0)
         squares, largest = moments.squares, np.maximum(moments.largest, -moments.least)
-        public_totals = scales.exact[self.cells :]
+        public_totals = law.scales.exact[self.cells :]
         if self.parts is None and public_totals[0]:
             mean = moments.total / self.cells
             squares = np.maximum(squares - mean * moments.total, 0.0)
@@ -197,31 +201,32 @@ class Cells(PartTotals):
             return spread._replace(width=np.full(squares.size, np.nan))
         return spread
 
-    def _noise(self, scales: Scales) -> tuple[float, float, bool]:
+    def noise_tables(self, scales: Scales) -> tuple[float, float, bool]:
         """Return scale and variance of a cell, and whether the cells stand alone."""
         rates, unit, exact, power = scales
         cells = Scales(rates[: self.cells], unit, exact[: self.cells], power)
         return *one_draw(cells), bool(cells.measured.any() and not exact.any())
 
-    def half_widths(self, form: Form, scales: Scales, miss: float) -> FloatArray:
+    def _half_widths(self, form: Form, law: StrategyNoise, miss: float) -> FloatArray:
         """Use the exact law of sums of cells where no total is known."""
         if isinstance(form, Implicit):
-            return super().half_widths(form, scales, miss)
-        width, variance, alone = self._kept(scales, self._noise)
+            return super()._half_widths(form, law, miss)
+        width, variance, alone = law.tables
+        power = law.scales.power
         if alone and isinstance(form, Fractions) and covers_whole(form):
             terms = form.last - form.first + 1
             steps = terms.astype(np.float64)
-            law = Spread.of_one_scale(steps, form.last_fraction, width, variance)
-            exact = equal_sum_half_widths(width, terms, miss, scales.power)
-            return np.minimum(self._bound(law, scales, miss), exact)
+            spread = Spread.of_one_scale(steps, form.last_fraction, width, variance)
+            exact = equal_sum_half_widths(width, terms, miss, power)
+            return np.minimum(law.bound(spread, miss), exact)
         moments = row_moments(form, self.cells)
-        bound = self._bound(self._law(form, scales, moments), scales, miss)
+        bound = law.bound(self._spread_of(form, law, moments), miss)
         if not alone:
             return bound
         plain = (moments.squares == moments.total) & (moments.least >= 0)
         plain &= moments.largest <= 1
         terms = np.where(plain, moments.total, 0.0).astype(np.int64)
-        exact = equal_sum_half_widths(width, terms, miss, scales.power)
+        exact = equal_sum_half_widths(width, terms, miss, power)
         return np.where(plain, np.minimum(bound, exact), bound)
 
     def _explained_variance(
@@ -246,18 +251,20 @@ class Cells(PartTotals):
         explained: FloatArray = np.asarray(sums.multiply(sums).sum(axis=1)).reshape(-1)
         return explained
 
-    def _implicit_variance(self, form: Implicit, scales: Scales) -> float:
+    def _implicit_variance(self, form: Implicit, law: StrategyNoise) -> float:
         if self.parts is not None:
-            return self._total_over_parts(form, scales)
+            return self._total_over_parts(form, law)
+        scales = law.scales
         # Cells below one root: a tree whose root is exact or not measured.
         variances = scales.variances[:1] if self.cells == 1 else scales.variances
         tree = kernels.regular_tree(self.cells, max(self.cells, 2))
         return kernels.tree_total_variance(variances, tree, form.kind, form.edges)
 
-    def _total_over_parts(self, form: Implicit, scales: Scales) -> float:
+    def _total_over_parts(self, form: Implicit, law: StrategyNoise) -> float:
         """Sum over single cells or everything; other kinds are listed."""
         if form.kind not in ("identity", "total"):
-            return super()._implicit_variance(form, scales)
+            return super()._implicit_variance(form, law)
+        scales = law.scales
         public_totals = scales.exact[self.cells :]
         assert self.parts is not None
         cells = np.diff(form.edges)

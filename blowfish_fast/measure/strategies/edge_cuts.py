@@ -11,8 +11,8 @@ import numpy as np
 from blowfish_fast import kernels
 from blowfish_fast._support.typing import FloatArray, IntArray
 from blowfish_fast.errors import SizeError
-from blowfish_fast.measure.linear_strategy import LinearStrategy
-from blowfish_fast.measure.noise import Scales, Spread
+from blowfish_fast.measure.linear_strategy import LinearStrategy, StrategyNoise
+from blowfish_fast.measure.noise import Spread
 from blowfish_fast.policies import ABSENT, Policy
 from blowfish_fast.workloads import Form, Fractions, Implicit, Pieces
 from blowfish_fast.workloads.base import as_pieces, covers_whole
@@ -28,13 +28,14 @@ class EdgeDraws(LinearStrategy):
     heads: IntArray
     tails: IntArray
 
-    def _spread(self, form: Fractions | Pieces, scales: Scales) -> Spread:
+    def _spread(self, form: Fractions | Pieces, law: StrategyNoise) -> Spread:
         """Return the law of each query's noise: one coefficient per edge it cuts."""
-        draws = scales.variances, scales.widths
+        draws = law.scales.variances, law.scales.widths
         return cut_spread(form, self.cells, self.heads, self.tails, *draws)
 
-    def _implicit_variance(self, form: Implicit, scales: Scales) -> float:
-        return cut_variance(form, self.cells, self.heads, self.tails, scales.variances)
+    def _implicit_variance(self, form: Implicit, law: StrategyNoise) -> float:
+        variances = law.scales.variances
+        return cut_variance(form, self.cells, self.heads, self.tails, variances)
 
 
 def ends_of_edges(policy: Policy) -> tuple[IntArray, IntArray]:

@@ -7,7 +7,6 @@ its noise, exactly: a whole number, and a remainder in units of 1 / 2^top.
 
 from __future__ import annotations
 
-from fractions import Fraction
 from typing import Any, Self
 
 import numpy as np
@@ -22,7 +21,11 @@ from blowfish_fast.errors import (
     SizeError,
 )
 from blowfish_fast.measure.budgets import Budget
-from blowfish_fast.measure.linear_strategy import LinearStrategy
+from blowfish_fast.measure.linear_strategy import (
+    LinearStrategy,
+    StrategyNoise,
+    WeighedRows,
+)
 from blowfish_fast.measure.noise import Scales, Spread, integer_weights
 from blowfish_fast.policies import Policy, Threshold
 from blowfish_fast.workloads import Form, Fractions, Implicit, Pieces
@@ -156,14 +159,14 @@ class EdgeLines(LinearStrategy):
             worst = max(worst, int(along[:, : self.shape[1 - across]].max(initial=0)))
         return worst
 
-    def scales(self, policy: Policy, budget: Budget | Fraction) -> Scales:
+    def scales_at(self, weighed: WeighedRows, budget: Budget) -> Scales:
         """Return scales whose worst policy edge costs at most `budget`."""
-        found = super().scales(policy, budget)
+        found = super().scales_at(weighed, budget)
         # A draw without noise would publish its level as it is.
         loudest = float(found.widths.max(initial=0.0))
         if not found.measured.all() or loudest * 2.0 ** max(self.tops) >= 2.0**48:
             raise EpsilonError(
-                f"{Budget.of(budget).words()} leaves noise too large for 64 bits along "
+                f"{budget.words()} leaves noise too large for 64 bits along "
                 "the lines of this grid; raise it, or measure cells instead"
             )
         return found
@@ -192,8 +195,8 @@ class EdgeLines(LinearStrategy):
         estimate: FloatArray = whole + rest / float(2 ** max(self.tops))
         return estimate
 
-    def _spread(self, form: Fractions | Pieces, scales: Scales) -> Spread:
-        parts = []
+    def _spread(self, form: Fractions | Pieces, law: StrategyNoise) -> Spread:
+        parts, scales = [], law.scales
         for across, energies in zip(AXES, self._line_energies(form), strict=True):
             widths = self._per_level(scales.widths, across)
             levels = (self._per_level(scales.variances, across), widths**2)
@@ -212,11 +215,10 @@ class EdgeLines(LinearStrategy):
         width = np.full(variance.size, most if most == least else np.nan)
         return Spread(variance, square, largest, steps, width, least)
 
-    def total_variance(self, form: Form, scales: Scales) -> float:
-        """Return the variance summed over all queries."""
+    def _total_variance(self, form: Form, law: StrategyNoise) -> float:
         total = 0.0
         for across, energies in zip(AXES, self._line_energies(form), strict=True):
-            variances = self._per_level(scales.variances, across)
+            variances = self._per_level(law.scales.variances, across)
             sums, turns = energies.sums.sum(axis=0), energies.differences.sum(axis=0)
             total += float(_weigh_levels(sums[None], turns[None], variances)[0])
         return total

@@ -8,7 +8,6 @@ is the total of a connected part; where the part has "absent", that is the root.
 
 from __future__ import annotations
 
-from fractions import Fraction
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -17,7 +16,7 @@ from blowfish_fast import kernels
 from blowfish_fast._support.typing import BoolArray, FloatArray, IntArray
 from blowfish_fast.errors import EpsilonError, PrivacyError, ReleaseFileError, SizeError
 from blowfish_fast.measure.budgets import Budget
-from blowfish_fast.measure.linear_strategy import integers
+from blowfish_fast.measure.linear_strategy import WeighedRows, integers
 from blowfish_fast.measure.noise import WEIGHT_BITS, Scales
 from blowfish_fast.policies import ABSENT, Graph, Policy
 
@@ -120,12 +119,12 @@ class EdgeNoise(EdgeDraws):
             )
         self._made_for = policy
 
-    def scales(self, policy: Policy, budget: Budget | Fraction) -> Scales:
+    def scales_at(self, weighed: WeighedRows, budget: Budget) -> Scales:
         """Return one scale for all edges; without a draw, cells would be published."""
-        scales = super().scales(policy, budget)
+        scales = super().scales_at(weighed, budget)
         if not scales.measured.all():
             raise EpsilonError(
-                f"noise on edges at {Budget.of(budget).words()} would exceed 2^40",
+                f"noise on edges at {budget.words()} would exceed 2^40",
                 way_out='Raise it, or use strategy="cells"',
                 code="noise_on_edges_too_large",
             )
@@ -287,13 +286,14 @@ class SpanningTree(EdgeDraws):
             self._known = Detours(policy, heads, tails, tops)
         return self._known
 
-    def scales(self, policy: Policy, budget: Budget | Fraction) -> Scales:
+    def scales_at(self, weighed: WeighedRows, budget: Budget) -> Scales:
         """Return scales whose worst policy edge costs at most `budget`."""
-        found = super().scales(policy, budget)
+        found = super().scales_at(weighed, budget)
         if not (found.measured | found.exact).all():
+            detour = self.stretch(weighed.policy)
             raise EpsilonError(
-                f"the longest detour along this tree is {self.stretch(policy):,} "
-                f"edges, and {Budget.of(budget).words()} leaves noise beyond 2^40 on "
+                f"the longest detour along this tree is {detour:,} "
+                f"edges, and {budget.words()} leaves noise beyond 2^40 on "
                 "each; raise it, or measure cells or policy edges instead"
             )
         return found

@@ -15,7 +15,11 @@ import numpy as np
 from blowfish_fast._support.typing import BoolArray, FloatArray, IntArray
 from blowfish_fast._support.validation import as_parts, malformed_as
 from blowfish_fast.errors import DomainError, InputError, IntervalError, SizeError
-from blowfish_fast.measure.linear_strategy import packed_matrix, unpacked_matrix
+from blowfish_fast.measure.linear_strategy import (
+    StrategyNoise,
+    packed_matrix,
+    unpacked_matrix,
+)
 from blowfish_fast.measure.noise import Scales, Spread
 from blowfish_fast.measure.sensitivity.policy import worst_moves
 from blowfish_fast.policies import Policy
@@ -148,7 +152,8 @@ class Explicit(PartTotals):
         estimate: FloatArray = self._inverse(scales) @ noisy
         return estimate
 
-    def _spread(self, form: Fractions | Pieces, scales: Scales) -> Spread:
+    def _spread(self, form: Fractions | Pieces, law: StrategyNoise) -> Spread:
+        scales = law.scales
         asked, inverse = self._queries(form), self._inverse(scales)
         told, noisy = scales.measured | scales.exact, scales.measured
         missed = np.abs(asked @ inverse[:, told] @ self._dense_rows[told] - asked)

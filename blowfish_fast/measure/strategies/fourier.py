@@ -17,7 +17,11 @@ import numpy as np
 from blowfish_fast import kernels
 from blowfish_fast._support.typing import AnyArray, BoolArray, FloatArray, IntArray
 from blowfish_fast.errors import SizeError
-from blowfish_fast.measure.linear_strategy import LinearStrategy, known_noise
+from blowfish_fast.measure.linear_strategy import (
+    LinearStrategy,
+    StrategyNoise,
+    known_noise,
+)
 from blowfish_fast.measure.noise import WEIGHT_BITS, Scales, Spread
 from blowfish_fast.policies import Policy
 from blowfish_fast.workloads import Fractions, Implicit, Pieces
@@ -159,7 +163,11 @@ class Fourier(LinearStrategy):
         cells: FloatArray = np.fft.irfft(spectrum, self.cells)
         return cells
 
-    def _spread(self, form: Fractions | Pieces, scales: Scales) -> Spread:
+    def noise_tables(self, scales: Scales) -> RowLaw:
+        """Return the noise of every row, times what the row is multiplied by."""
+        return RowLaw.of(scales, self._factors())
+
+    def _spread(self, form: Fractions | Pieces, law: StrategyNoise) -> Spread:
         """Return the exact law of each query's noise. O(frequencies) per piece."""
         from scipy import sparse
 
@@ -169,40 +177,39 @@ class Fourier(LinearStrategy):
             (pieces.values, np.arange(pieces.values.size), pieces.pointers),
             shape=(queries, pieces.values.size),
         )
-        law = _RowLaw.of(scales, self._factors())
-        spread = Spread(*np.zeros((5, queries)))._replace(least=scales.least)
+        spread = Spread(*np.zeros((5, queries)))._replace(least=law.scales.least)
         lengths = (pieces.ends - pieces.starts).astype(np.float64)
         total: FloatArray = np.asarray(adding @ lengths, dtype=np.float64)
-        _add_rows(spread, total[:, None], law, 0)
+        _add_rows(spread, total[:, None], law.tables, 0)
         for first, sums in self._interval_sums(pieces.starts, pieces.ends):
             # A frequency's real and imaginary part are two rows, one after the other.
             parts = np.ascontiguousarray(adding @ sums).view(np.float64)
             row = 1 + 2 * first
-            _add_rows(spread, parts[:, : self.row_count - row], law, row)
+            _add_rows(spread, parts[:, : self.row_count - row], law.tables, row)
         return spread
 
-    def _implicit_variance(self, form: Implicit, scales: Scales) -> float:
+    def _implicit_variance(self, form: Implicit, law: StrategyNoise) -> float:
         if form.edges.size - 1 != self.cells:
             raise SizeError("frequencies are measured over single cells")
-        law = _RowLaw.of(scales, self._factors())
+        variances = law.tables.variances
         if form.kind == "total":
-            return float(self.cells**2 * law.variances[0])
+            return float(self.cells**2 * variances[0])
         if form.kind == "identity":
             squares = np.full(self.row_count, self.cells / 2)
             squares[0] = self.cells
             if self.alternating:
                 squares[-1] = self.cells
-            return float(squares @ law.variances)
+            return float(squares @ variances)
         ends = np.arange(self.cells + 1)
-        total = float(_moment(ends.astype(np.float64), form.kind) * law.variances[0])
+        total = float(_moment(ends.astype(np.float64), form.kind) * variances[0])
         starts = np.zeros_like(ends)
         for first, sums in self._interval_sums(starts, ends):
             for column in range(sums.shape[1]):
                 row = 1 + 2 * (first + column)
-                total += _moment(sums[:, column].real, form.kind) * law.variances[row]
+                total += _moment(sums[:, column].real, form.kind) * variances[row]
                 if row + 1 < self.row_count:
                     part = _moment(sums[:, column].imag, form.kind)
-                    total += part * law.variances[row + 1]
+                    total += part * variances[row + 1]
         return total
 
     def _factors(self) -> FloatArray:
@@ -296,7 +303,7 @@ def _turn_bound(cells: int, frequencies: int, longest: int) -> int:
     return steps + 2 * frequencies + 1
 
 
-class _RowLaw(NamedTuple):
+class RowLaw(NamedTuple):
     """Noise of each row in the estimate; `drawn` is the scale before the factor."""
 
     variances: FloatArray
@@ -311,7 +318,7 @@ class _RowLaw(NamedTuple):
         return cls(variances * factors**2, widths * factors, factors, widths)
 
 
-def _add_rows(spread: Spread, parts: FloatArray, law: _RowLaw, first: int) -> None:
+def _add_rows(spread: Spread, parts: FloatArray, law: RowLaw, first: int) -> None:
     """Add what rows from `first` on contribute to each query, (queries, rows)."""
     rows = slice(first, first + parts.shape[1])
     reach = np.abs(parts) * law.widths[rows]

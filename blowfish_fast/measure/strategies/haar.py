@@ -16,7 +16,11 @@ import numpy as np
 from blowfish_fast import kernels
 from blowfish_fast._support.typing import BoolArray, FloatArray, IntArray
 from blowfish_fast.errors import PrivacyError
-from blowfish_fast.measure.linear_strategy import LinearStrategy, known_noise
+from blowfish_fast.measure.linear_strategy import (
+    LinearStrategy,
+    StrategyNoise,
+    known_noise,
+)
 from blowfish_fast.measure.noise import WEIGHT_BITS, Scales, Spread
 from blowfish_fast.policies import Policy
 from blowfish_fast.workloads import Fractions, Implicit, Pieces
@@ -108,12 +112,12 @@ class Haar(LinearStrategy):
         """Return the only cells that have these rows: least squares. O(cells)."""
         return kernels.haar_cells(noisy.reshape(self.shape)).reshape(-1)
 
-    def _spread(self, form: Fractions | Pieces, scales: Scales) -> Spread:
+    def _spread(self, form: Fractions | Pieces, law: StrategyNoise) -> Spread:
         """Return the exact law: O(log cells) per range, the product of axes per box.
 
         Queries of very many pieces are transformed.
         """
-        noise, least = self._kept(scales, self._noise)
+        noise, least = law.tables
         pieces = as_pieces(form)
         if len(self.shape) == 1:
             kept, starts, ends, values = pieces
@@ -135,7 +139,8 @@ class Haar(LinearStrategy):
             self._fill_from_transform(pieces, query, variances, widths, spread)
         return spread
 
-    def _noise(self, scales: Scales) -> tuple[HaarNoise, float]:
+    def noise_tables(self, scales: Scales) -> tuple[HaarNoise, float]:
+        """Return the noise of coefficients by level and axis, and the least scale."""
         return kernels.haar_noise(*known_noise(scales), self.shape), scales.least
 
     def _fill_from_transform(
@@ -164,8 +169,8 @@ class Haar(LinearStrategy):
         spread.steps[query] = parts**2 @ (widths > 0)
         spread.width[query] = widths[loudest]
 
-    def _implicit_variance(self, form: Implicit, scales: Scales) -> float:
-        variances, _ = known_noise(scales)
+    def _implicit_variance(self, form: Implicit, law: StrategyNoise) -> float:
+        variances, _ = known_noise(law.scales)
         if form.kind == "total":
             return float(variances[0])
         if form.kind == "identity":

@@ -7,6 +7,7 @@ no record can move are measured independently, each with the whole of epsilon.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -17,6 +18,7 @@ from blowfish_fast._support.typing import BoolArray, FloatArray, IntArray
 from blowfish_fast.measure.linear_strategy import (
     UNKNOWN_SCALE,
     LinearStrategy,
+    StrategyNoise,
     integers,
     known_noise,
     numbers,
@@ -212,29 +214,93 @@ class OrderedHierarchy(LinearStrategy):
         fit = kernels.top_down_fit(*measured, settled=settled)
         return fit[self.trees.tree.leaf_nodes]
 
-    def _spread(self, form: Fractions | Pieces, scales: Scales) -> Spread:
+    def _spread(self, form: Fractions | Pieces, law: StrategyNoise) -> Spread:
         """Return the law of each query's noise; the variance is exact.
 
         `square` and `largest` are bounds above: Lemma OH11. A few blocks are walked
         like any tree, which gives them exactly.
         """
         if self.blocks <= FEW_BLOCKS:
-            noise = self._kept(scales, self._tree_noise)
-            return tree_spread(form, self.trees.tree, *noise)
-        loudest, least = self._kept(scales, self._noise)
+            return tree_spread(form, self.trees.tree, *law.tables.tree)
+        loudest, least = law.tables.loudest
         cuts, size, variation = _cuts(form, self.cells)
-        variance = self._variance(cuts, scales)
+        variance = self._variance(cuts, law)
         square, largest, steps = kernels.moment_bounds(
             variance, size, variation, loudest, least
         )
         unknown = np.full(variance.size, np.nan)
         return Spread(variance, square, largest, steps, unknown, least)
 
-    def _noise(self, scales: Scales) -> tuple[LoudestNoise, float]:
-        """Return what every query needs of borders, nodes and all rows."""
+    def noise_tables(self, scales: Scales) -> HierarchyNoise:
+        """Return the noise of borders and nodes, each table made when first needed."""
+        return HierarchyNoise(self.trees, self.blocks, scales)
+
+    def _variance(self, cuts: Cuts, law: StrategyNoise) -> FloatArray:
+        # All cells at once cost as much as one in twenty of them one by one.
+        many = 16 * cuts[1].size > self.cells
+        noise = law.tables.lifted if many else law.tables.nodes
+        return kernels.hierarchy_variances(noise, self.trees, *cuts)
+
+    def _total_variance(self, form: Form, law: StrategyNoise) -> float:
+        if self.as_totals is not None:
+            return self.as_totals.total_variance(form, law.scales)
+        if not isinstance(form, Implicit):
+            if self.blocks <= FEW_BLOCKS:
+                return float(self._spread(form, law).variance.sum())
+            return float(self._variance(_cuts(form, self.cells)[0], law).sum())
+        return kernels.tree_total_variance(
+            self.trees.by_node(law.scales.variances, np.inf),
+            self.trees.tree,
+            form.kind,
+            form.edges,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class HierarchyNoise:
+    """The noise of borders and nodes, in the tables that queries read.
+
+    Few queries need all of them, so each is made when the first one asks for it.
+
+    Parameters
+    ----------
+    trees : BlockTrees
+        The trees of the blocks.
+    blocks : int
+        Number of blocks.
+    scales : Scales
+        The noise of each row: borders first, then nodes.
+    """
+
+    trees: BlockTrees
+    blocks: int
+    scales: Scales
+
+    @cached_property
+    def tree(self) -> tuple[NodeRows, float]:
+        """Noise of every row as a node of one tree, and the least scale."""
+        variances, widths = known_noise(self.scales)
+        variances = self.trees.by_node(variances, np.inf)
+        widths = self.trees.by_node(widths, 0.0)
+        noise = kernels.tree_noise(variances, widths, self.trees.tree)
+        return noise, self.scales.least
+
+    @cached_property
+    def nodes(self) -> NodeNoise:
+        """Noise of the nodes within each block."""
+        return kernels.block_noise(self.scales.variances, self.trees)
+
+    @cached_property
+    def lifted(self) -> NodeNoise:
+        """The same with every cut lifted to the root, for very many queries."""
+        return kernels.lift_cuts(self.nodes, self.trees)
+
+    @cached_property
+    def loudest(self) -> tuple[LoudestNoise, float]:
+        """What every query needs of borders, nodes and all rows; the least scale."""
+        scales = self.scales
         variances, widths = scales.variances, scales.widths
-        node_noise = self._kept(scales, self._node_noise)
-        leverage = kernels.hat_diagonal(variances, node_noise, self.trees)
+        leverage = kernels.hat_diagonal(variances, self.nodes, self.trees)
         # Rows that were not measured count as measured, with a scale beyond all use.
         unknown = np.isinf(variances)
         variances[unknown], widths[unknown] = UNKNOWN_SCALE**2, UNKNOWN_SCALE
@@ -251,39 +317,6 @@ class OrderedHierarchy(LinearStrategy):
             float(np.count_nonzero(~scales.exact)),
         )
         return loudest, scales.least
-
-    def _tree_noise(self, scales: Scales) -> tuple[NodeRows, float]:
-        variances, widths = known_noise(scales)
-        variances = self.trees.by_node(variances, np.inf)
-        widths = self.trees.by_node(widths, 0.0)
-        return kernels.tree_noise(variances, widths, self.trees.tree), scales.least
-
-    def _node_noise(self, scales: Scales) -> NodeNoise:
-        return kernels.block_noise(scales.variances, self.trees)
-
-    def _lifted_noise(self, scales: Scales) -> NodeNoise:
-        return kernels.lift_cuts(self._kept(scales, self._node_noise), self.trees)
-
-    def _variance(self, cuts: Cuts, scales: Scales) -> FloatArray:
-        # All cells at once cost as much as one in twenty of them one by one.
-        many = 16 * cuts[1].size > self.cells
-        noise = self._kept(scales, self._lifted_noise if many else self._node_noise)
-        return kernels.hierarchy_variances(noise, self.trees, *cuts)
-
-    def total_variance(self, form: Form, scales: Scales) -> float:
-        """Return the variance summed over all queries, in closed form if implicit."""
-        if self.as_totals is not None:
-            return self.as_totals.total_variance(form, scales)
-        if not isinstance(form, Implicit):
-            if self.blocks <= FEW_BLOCKS:
-                return float(self._spread(form, scales).variance.sum())
-            return float(self._variance(_cuts(form, self.cells)[0], scales).sum())
-        return kernels.tree_total_variance(
-            self.trees.by_node(scales.variances, np.inf),
-            self.trees.tree,
-            form.kind,
-            form.edges,
-        )
 
 
 def _cuts(form: Fractions | Pieces, cells: int) -> tuple[Cuts, FloatArray, FloatArray]:

@@ -18,7 +18,11 @@ import numpy as np
 
 from blowfish_fast import kernels
 from blowfish_fast._support.typing import BoolArray, FloatArray, IntArray
-from blowfish_fast.measure.linear_strategy import LinearStrategy, known_noise
+from blowfish_fast.measure.linear_strategy import (
+    LinearStrategy,
+    StrategyNoise,
+    known_noise,
+)
 from blowfish_fast.measure.noise import WEIGHT_BITS, Scales, Spread
 from blowfish_fast.measure.tails import equal_sum_half_widths
 from blowfish_fast.policies import Policy
@@ -329,30 +333,35 @@ class PrefixSums(LinearStrategy):
         """Return the differences of the running totals."""
         return np.diff(self._values(noisy, scales), prepend=0.0)
 
-    def _spread(self, form: Fractions | Pieces, scales: Scales) -> Spread:
-        """Return the exact law of each query's noise: a few rows per query."""
-        return self._law(form, scales)[0]
+    def noise_tables(self, scales: Scales) -> BorderNoise:
+        """Return the noise at each border between cells."""
+        return _noise_at(scales)
 
-    def _law(self, form: Fractions | Pieces, scales: Scales) -> tuple[Spread, IntArray]:
+    def _spread(self, form: Fractions | Pieces, law: StrategyNoise) -> Spread:
+        """Return the exact law of each query's noise: a few rows per query."""
+        return self._spread_and_terms(form, law.tables)[0]
+
+    def _spread_and_terms(
+        self, form: Fractions | Pieces, noise: BorderNoise
+    ) -> tuple[Spread, IntArray]:
         """Return the spread, and how many equal draws each query adds up; else -1."""
-        noise = self._kept(scales, _noise_at)
         moments, terms = kernels.border_moments(*_steps(form, self.cells), *noise[:3])
         variance, square, largest, steps = moments
         width = np.full(terms.size, noise.width)
         return Spread(variance, square, largest, steps, width, noise.least), terms
 
-    def half_widths(self, form: Form, scales: Scales, miss: float) -> FloatArray:
+    def _half_widths(self, form: Form, law: StrategyNoise, miss: float) -> FloatArray:
         """Use the exact law of sums and differences of running totals."""
         if isinstance(form, Implicit):
-            return super().half_widths(form, scales, miss)
-        spread, terms = self._law(form, scales)
-        bound = self._bound(spread, scales, miss)
+            return super()._half_widths(form, law, miss)
+        spread, terms = self._spread_and_terms(form, law.tables)
+        bound = law.bound(spread, miss)
         plain = np.maximum(terms, 0)
-        exact = equal_sum_half_widths(spread.least, plain, miss, scales.power)
+        exact = equal_sum_half_widths(spread.least, plain, miss, law.scales.power)
         return np.where(terms >= 0, np.minimum(bound, exact), bound)
 
-    def _implicit_variance(self, form: Implicit, scales: Scales) -> float:
-        variances = _noise_at(scales).variances
+    def _implicit_variance(self, form: Implicit, law: StrategyNoise) -> float:
+        variances = law.tables.variances
         if form.kind == "total":
             return float(variances[-1])
         if form.kind == "identity":
@@ -366,7 +375,7 @@ class PrefixSums(LinearStrategy):
         return float((cuts * squares - sums**2) @ variances)
 
 
-class _BorderNoise(NamedTuple):
+class BorderNoise(NamedTuple):
     """Noise at each border, the first exact; `least` is the scale of measured rows."""
 
     variances: FloatArray
@@ -375,11 +384,11 @@ class _BorderNoise(NamedTuple):
     width: float
 
 
-def _noise_at(scales: Scales) -> _BorderNoise:
+def _noise_at(scales: Scales) -> BorderNoise:
     variances, widths = (np.append(0.0, one) for one in known_noise(scales))
     known = bool((scales.measured | scales.exact).all())
     least = scales.least
-    return _BorderNoise(variances, widths, least, least if known else math.nan)
+    return BorderNoise(variances, widths, least, least if known else math.nan)
 
 
 def _steps(

@@ -17,7 +17,11 @@ from blowfish_fast._support.typing import BoolArray, FloatArray, IntArray
 from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.errors import InputError
 from blowfish_fast.measure.handle import Measurement
-from blowfish_fast.measure.linear_strategy import LinearStrategy, integers
+from blowfish_fast.measure.linear_strategy import (
+    LinearStrategy,
+    StrategyNoise,
+    integers,
+)
 from blowfish_fast.measure.noise import Scales, Spread, rates_at_common_unit
 from blowfish_fast.measure.strategies.trees.tree import TreeStrategy
 from blowfish_fast.policies import Policy
@@ -174,7 +178,7 @@ class StackedBuckets(LinearStrategy):
         fitted: FloatArray = cells + np.repeat((totals - sums) / sizes, sizes)
         return fitted
 
-    def _spread(self, form: Fractions | Pieces, scales: Scales) -> Spread:
+    def _spread(self, form: Fractions | Pieces, law: StrategyNoise) -> Spread:
         """Return the law of each query's noise; `largest` is a bound above.
 
         A query is its average over each bucket, answered by totals, and what differs
@@ -182,7 +186,7 @@ class StackedBuckets(LinearStrategy):
         """
         pieces = as_pieces(form)
         averaged = Pieces(*kernels.intervals_to_pieces(*pieces, self.edges))
-        noise, least = self._kept(scales, self._noise)
+        noise, least = law.tables
         even = Spread(*kernels.spread_pieces(noise, self.tree, *averaged), least)
         # A row of the tree is a sum of draws: which of them is largest is not followed.
         even = even._replace(width=np.full(even.width.size, np.nan))
@@ -194,7 +198,7 @@ class StackedBuckets(LinearStrategy):
         inside = own.squares - mean.squares
         inside = np.where(inside > 1e-12 * own.squares, inside, 0.0)
         # Where cells are not measured, what differs inside a bucket is unknown.
-        cell, _ = self._by_bucket(scales)
+        cell, _ = self._by_bucket(law.scales)
         variance, width = float(cell.variances.max()), float(cell.widths.max())
         reach = np.maximum(own.largest, 0.0) - np.minimum(own.least, 0.0)
         return Spread(
@@ -206,17 +210,18 @@ class StackedBuckets(LinearStrategy):
             least,
         )
 
-    def _noise(self, scales: Scales) -> tuple[NodeRows, float]:
+    def noise_tables(self, scales: Scales) -> tuple[NodeRows, float]:
+        """Return the noise of combined totals, node by node, and the least scale."""
         combined = self.combined(scales)
         noise = kernels.tree_noise(
             combined.variances, combined.widths, self.tree, combined.squares
         )
         return noise, scales.least
 
-    def _implicit_variance(self, form: Implicit, scales: Scales) -> float:
+    def _implicit_variance(self, form: Implicit, law: StrategyNoise) -> float:
         if self.uniform:
-            return super()._implicit_variance(form, scales)
-        return self.whole.total_variance(form, scales)
+            return super()._implicit_variance(form, law)
+        return self.whole.total_variance(form, law.scales)
 
 
 def stacked(first: Measurement, fresh: Measurement, *, uniform: bool) -> Measurement:
@@ -267,9 +272,8 @@ def stacked(first: Measurement, fresh: Measurement, *, uniform: bool) -> Measure
     )
     strategy = StackedBuckets(parents.astype(np.int64), buckets.edges, uniform=uniform)
     noisy = joined(first.noisy, fresh.noisy, np.int64)
-    return Measurement(
-        strategy, scales, noisy, Buckets.single_cells(cells, buckets.order)
-    )
+    over = Buckets.single_cells(cells, buckets.order)
+    return Measurement(strategy.with_noise(scales), noisy, over)
 
 
 def _in_order(parts: IntArray) -> IntArray:

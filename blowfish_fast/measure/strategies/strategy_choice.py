@@ -15,7 +15,7 @@ import numpy as np
 
 from blowfish_fast.errors import BlowfishError, EpsilonError, PolicyError, SizeError
 from blowfish_fast.measure.budgets import Budget
-from blowfish_fast.measure.linear_strategy import LinearStrategy
+from blowfish_fast.measure.linear_strategy import LinearStrategy, PreparedStrategy
 from blowfish_fast.measure.noise import laplace_variance
 from blowfish_fast.measure.strategies.trees.tree_weights import tuned_tree
 from blowfish_fast.policies import Line, Policy
@@ -80,8 +80,8 @@ class Choice(NamedTuple):
     ----------
     name : Name
         Its name in the table of this file.
-    strategy : LinearStrategy or None
-        The strategy; None where there is a reason.
+    prepared : PreparedStrategy or None
+        The strategy with its noise; None where there is a reason.
     variance : float
         The variance summed over all queries; infinite without a strategy.
     reason : str
@@ -89,9 +89,14 @@ class Choice(NamedTuple):
     """
 
     name: Name
-    strategy: LinearStrategy | None
+    prepared: PreparedStrategy | None
     variance: float
     reason: str
+
+    @property
+    def strategy(self) -> LinearStrategy | None:
+        """The strategy; None where there is a reason."""
+        return None if self.prepared is None else self.prepared.strategy
 
 
 def build_strategy(
@@ -213,7 +218,7 @@ def best_choice(
     budget: Budget | Fraction,
     *,
     names: Iterable[Name] = NAMES,
-) -> LinearStrategy:
+) -> PreparedStrategy:
     """Return the strategy of least predicted error. Ties go to the first of `NAMES`.
 
     Parameters
@@ -229,8 +234,8 @@ def best_choice(
 
     Returns
     -------
-    LinearStrategy
-        The strategy.
+    PreparedStrategy
+        The strategy with its noise.
 
     Raises
     ------
@@ -238,9 +243,9 @@ def best_choice(
         If none fits the policy.
     """
     best = all_choices(policy, form, budget, names=names, hurried=True)[0]
-    if best.strategy is None:
+    if best.prepared is None:
         raise PolicyError(f"no strategy fits this policy: {best.reason}")
-    return best.strategy
+    return best.prepared
 
 
 def mean_difference_size(width: float) -> float:
@@ -283,10 +288,11 @@ def _choice(
         if rivals is not None and isinstance(strategy, SpanningTree):
             least = min(rival.variance for rival in rivals)
             _refuse_detours(strategy, policy, form, budget, least)
-        variance = predicted_variance(strategy, policy, form, budget)
+        prepared = strategy.prepare(policy, budget)
+        variance = prepared.total_variance(form)
     except BlowfishError as problem:
         return Choice(name, None, math.inf, str(problem))
-    return Choice(name, strategy, variance, "")
+    return Choice(name, prepared, variance, "")
 
 
 def _totals_suffice(policy: Policy, form: Form) -> bool:

@@ -246,9 +246,9 @@ class RangesRelease(Release):
 
     def _noise(self, starts: IntArray, ends: IntArray, miss: float) -> FloatArray:
         """Return how far noise moves answers to ranges, but for a chance of `miss`."""
-        strategy, scales, _, buckets = self.measurements[0]
-        form = self._ranges(starts, ends).explicit_form(buckets)
-        return strategy.half_widths(form, scales, miss) / self.units
+        measurement = self.measurements[0]
+        form = self._ranges(starts, ends).explicit_form(measurement.buckets)
+        return measurement.law.half_widths(form, miss) / self.units
 
     def holds_truth(self, workload: Workload) -> BoolArray:
         """Mark the ranges whose intervals hold the true answer: all of them."""

@@ -138,7 +138,8 @@ def test_packing_keeps_everything():
     ).release(np.arange(16).reshape(4, 4))
     assert release.details["strategy"] == "edge_lines"
     assert release.intervals(asked).shape == (5, 2)
-    strategy, scales, noisy, buckets = release.measurements[0]
+    law, noisy, buckets = release.measurements[0]
+    strategy, scales = law.strategy, law.scales
     again = EdgeLines.unpack(strategy.pack())
     assert (again.infer(noisy, scales) == strategy.infer(noisy, scales)).all()
     form = asked.explicit_form(buckets)

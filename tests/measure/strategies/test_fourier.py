@@ -55,8 +55,7 @@ def test_no_edge_costs_more_than_was_granted(cells, frequencies):
         scales = strategy.scales(policy, Fraction(1))
         assert strategy.cost(policy, scales) <= 1
         measurement = Measurement(
-            strategy,
-            scales,
+            strategy.with_noise(scales),
             np.zeros(strategy.row_count, dtype=np.int64),
             Buckets.single_cells(cells),
         )

@@ -43,8 +43,8 @@ def test_running_totals_come_from_either_strategy_that_measures_them():
     counts = np.arange(12)
     epsilon = Fraction(1000)
     for strategy in (PrefixSums(12), planned_hierarchy(policy)):
-        _, scales, noisy, _ = measured(strategy, policy, counts, epsilon)
-        totals = strategy.totals(noisy, scales)
+        rows = measured(strategy, policy, counts, epsilon)
+        totals = strategy.totals(rows.noisy, rows.scales)
         np.testing.assert_allclose(totals.values, np.cumsum(counts), atol=1e-6)
         assert totals.known[-1]
         assert totals.values[-1] == counts.sum()

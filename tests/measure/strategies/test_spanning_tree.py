@@ -35,7 +35,7 @@ def price_of(strategy, policy, scales):
     """Return the worst edge from the definition: rows that it moves, by their rates."""
     cells = Buckets.single_cells(policy.domain.size)
     noisy = strategy.rows(np.zeros(policy.domain.size, dtype=np.int64))
-    measured = Measurement(strategy, scales, noisy, cells)
+    measured = Measurement(strategy.with_noise(scales), noisy, cells)
     edges = [pair for chunk in policy.edges() for pair in chunk.tolist()]
     return max((edge_cost(measured, *edge) for edge in edges), default=Fraction(0))
 

@@ -20,7 +20,7 @@ import numpy as np
 
 from blowfish_fast._support.typing import BoolArray, FloatArray, IntArray
 from blowfish_fast.errors import IntervalError, ReleaseFileError, SizeError
-from blowfish_fast.measure.linear_strategy import LinearStrategy
+from blowfish_fast.measure.linear_strategy import LinearStrategy, StrategyNoise
 from blowfish_fast.measure.noise import Scales, Spread
 from blowfish_fast.policies import Policy
 from blowfish_fast.workloads import Fractions, Implicit, Pieces
@@ -439,18 +439,18 @@ class TableNoise(LinearStrategy):
             norms = np.concatenate([norms, norms * (1.0 - 1.0 / side)])
         return norms
 
-    def _spread(self, form: Fractions | Pieces, scales: Scales) -> Spread:
+    def _spread(self, form: Fractions | Pieces, law: StrategyNoise) -> Spread:
         """Return the law over the table's cells; in closed form for single cells."""
         moments = row_moments(form, self.cells)
         single = (moments.total == 1.0) & (moments.squares == 1.0)
         single &= (moments.largest == 1.0) & (moments.least >= 0.0)
-        law = [np.zeros(single.size) for _ in range(3)]
+        parts = [np.zeros(single.size) for _ in range(3)]
         if single.any():
-            for target, value in zip(law, self._cell_spread(), strict=True):
+            for target, value in zip(parts, self._cell_spread(), strict=True):
                 target[single] = value
         if not single.all():
-            self._fill_others(form, np.flatnonzero(~single), law)
-        known = Spread.bounded(law[0], law[1], law[2], self.least)
+            self._fill_others(form, np.flatnonzero(~single), parts)
+        known = Spread.bounded(parts[0], parts[1], parts[2], self.least)
         return known._replace(gaussian_rows=self.gaussian_draws)
 
     def _cell_spread(self) -> tuple[float, float, float]:
@@ -519,9 +519,9 @@ class TableNoise(LinearStrategy):
             sums = sums - sums.mean(axis=axis, keepdims=True)
         return sums
 
-    def _implicit_variance(self, form: Implicit, scales: Scales) -> float:
+    def _implicit_variance(self, form: Implicit, law: StrategyNoise) -> float:
         if form.kind != "identity":
-            return super()._implicit_variance(form, scales)
+            return super()._implicit_variance(form, law)
         return self.cell_variance() * self.cells
 
     def rows(self, counts: IntArray) -> IntArray:

@@ -182,7 +182,8 @@ def pruned_cells(measurement: Measurement) -> FloatArray:
     Post-processing: a box is cut off where its least-squares total lies below
     `PRUNED_BELOW` noise scales of the cells or boxes at its bottom.
     """
-    strategy, scales, noisy, buckets = measurement
+    strategy, scales = measurement.strategy, measurement.scales
+    noisy, buckets = measurement.noisy, measurement.buckets
     assert isinstance(strategy, TreeStrategy)
     thresholds = PRUNED_BELOW * scales.widths[: strategy.leaves]
     fit = strategy.fit(noisy, scales)
@@ -365,4 +366,5 @@ def one_measurement(
     weights = rates / max(int(rates.max(initial=0)), 1)
     strategy = TreeStrategy(kernels.tree_of_parents(parents), weights)
     power = layers[0].measurement.scales.power
-    return Measurement(strategy, Scales(rates, unit, exact, power), noisy, buckets)
+    law = strategy.with_noise(Scales(rates, unit, exact, power))
+    return Measurement(law, noisy, buckets)

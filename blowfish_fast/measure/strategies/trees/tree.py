@@ -19,7 +19,7 @@ from blowfish_fast.data.buckets import cell_order
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.errors import InputError
 from blowfish_fast.measure.handle import Measurement
-from blowfish_fast.measure.linear_strategy import LinearStrategy
+from blowfish_fast.measure.linear_strategy import LinearStrategy, StrategyNoise
 from blowfish_fast.measure.noise import Scales, Spread, integer_weights
 from blowfish_fast.policies import (
     AddRemove,
@@ -240,13 +240,7 @@ class TreeStrategy(LinearStrategy):
 
     def exact_rows(self, policy: Policy) -> BoolArray:
         """Mark the nodes that no edge enters or leaves: Lemma HI6."""
-        # Trees are shared, and a policy is asked about by every strategy over one.
-        kept = self.tree.__dict__.get("_exact_under")
-        if kept is None or kept[0] is not policy:
-            kept = policy, kernels.uncrossed_nodes(self.tree, *policy.components())
-            kept[1].setflags(write=False)
-            self.tree.__dict__["_exact_under"] = kept
-        return kept[1]
+        return kernels.uncrossed_nodes(self.tree, *policy.components())
 
     def worst_edge(self, weights: IntArray, policy: Policy, power: int = 1) -> int:
         """Return the largest sum of weights over the nodes that one edge changes: HI4.
@@ -296,23 +290,23 @@ class TreeStrategy(LinearStrategy):
         fit = kernels.top_down_fit(noisy, scales.variances, self.tree)
         return fit[: self.leaves].copy()
 
-    def _spread(self, form: Fractions | Pieces, scales: Scales) -> Spread:
-        return tree_spread(form, self.tree, *self._kept(scales, self._noise))
+    def _spread(self, form: Fractions | Pieces, law: StrategyNoise) -> Spread:
+        return tree_spread(form, self.tree, *law.tables)
 
-    def _noise(self, scales: Scales) -> tuple[NodeRows, float]:
+    def noise_tables(self, scales: Scales) -> tuple[NodeRows, float]:
+        """Return the noise of every node, and the least scale."""
         noise = kernels.tree_noise(scales.variances, scales.widths, self.tree)
         return noise, scales.least
 
-    def total_variance(self, form: Form, scales: Scales) -> float:
-        """Return the variance summed over all queries, in closed form if implicit."""
+    def _total_variance(self, form: Form, law: StrategyNoise) -> float:
         if isinstance(form, Implicit):
-            return self._implicit_variance(form, scales)
-        pieces = as_pieces(form)
-        return float(kernels.tree_variances(scales.variances, self.tree, *pieces).sum())
+            return self._implicit_variance(form, law)
+        pieces, variances = as_pieces(form), law.scales.variances
+        return float(kernels.tree_variances(variances, self.tree, *pieces).sum())
 
-    def _implicit_variance(self, form: Implicit, scales: Scales) -> float:
+    def _implicit_variance(self, form: Implicit, law: StrategyNoise) -> float:
         return kernels.tree_total_variance(
-            scales.variances, self.tree, form.kind, form.edges
+            law.scales.variances, self.tree, form.kind, form.edges
         )
 
     def pack(self) -> dict[str, Any]:
@@ -348,7 +342,8 @@ def non_negative_cells(measured: Measurement, linear: FloatArray) -> FloatArray:
     ndarray of float64, shape (cells,)
         The cells.
     """
-    strategy, scales, noisy, buckets = measured
+    strategy, scales = measured.strategy, measured.scales
+    noisy, buckets = measured.noisy, measured.buckets
     if isinstance(strategy, TreeStrategy):
         return buckets.expand(strategy.non_negative(noisy, scales))
     return halved_non_negative(linear, Domain(linear.size))

@@ -70,7 +70,7 @@ def test_sparse_boxes_are_even_and_dense_ones_are_not():
     scales = strategy.scales(AddRemove(Domain(8)), Fraction(1))
     counts = np.array([[900, 0, 3, 0], [0, 0, 0, 1]])
     rows = strategy.rows(buckets.sum(counts.reshape(-1)))
-    measured = Measurement(strategy, scales, rows, buckets)
+    measured = Measurement(strategy.with_noise(scales), rows, buckets)
     found = pruned_cells(measured).reshape(2, 4)
     np.testing.assert_allclose(found[:, :2], counts[:, :2], atol=1e-9)
     assert PRUNED_BELOW * scales.widths[0] > 4

@@ -99,14 +99,16 @@ def test_layers_are_fitted_together(generator):
     leaf_rates = np.array([4, 4, 4, 4, 0, 0, 0])
     noisy = generator.integers(0, 50, 7)
     fine = Measurement(
-        TreeStrategy(tree_of_parents(parents), np.ones(7)),
-        Scales(leaf_rates, 16, none),
+        TreeStrategy(tree_of_parents(parents), np.ones(7)).with_noise(
+            Scales(leaf_rates, 16, none)
+        ),
         noisy,
         buckets,
     )
     coarse = Measurement(
-        TreeStrategy(tree_of_parents(np.array([2, 2, -1])), np.ones(3)),
-        Scales(np.array([1, 1, 0]), 2, np.array([False, False, True])),
+        TreeStrategy(tree_of_parents(np.array([2, 2, -1])), np.ones(3)).with_noise(
+            Scales(np.array([1, 1, 0]), 2, np.array([False, False, True]))
+        ),
         np.array([30, 12, 44]),
         Buckets(np.array([0, 2, 4])),
     )
@@ -126,8 +128,9 @@ def test_layers_are_fitted_together(generator):
 
 def test_a_node_is_measured_once():
     one = Measurement(
-        TreeStrategy(tree_of_parents(np.array([-1])), np.ones(1)),
-        Scales(np.array([1]), 1, np.array([False])),
+        TreeStrategy(tree_of_parents(np.array([-1])), np.ones(1)).with_noise(
+            Scales(np.array([1]), 1, np.array([False]))
+        ),
         np.array([3]),
         Buckets(np.array([0, 1])),
     )
