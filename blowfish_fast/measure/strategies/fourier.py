@@ -304,7 +304,19 @@ def _turn_bound(cells: int, frequencies: int, longest: int) -> int:
 
 
 class RowLaw(NamedTuple):
-    """Noise of each row in the estimate; `drawn` is the scale before the factor."""
+    """Noise of each row in the estimate.
+
+    Attributes
+    ----------
+    variances : ndarray of float64, shape (rows,)
+        Variance after the factor.
+    widths : ndarray of float64, shape (rows,)
+        Scale after the factor.
+    factors : ndarray of float64, shape (rows,)
+        What each row is multiplied by in the estimate.
+    drawn : ndarray of float64, shape (rows,)
+        Scale before the factor.
+    """
 
     variances: FloatArray
     widths: FloatArray
@@ -313,7 +325,20 @@ class RowLaw(NamedTuple):
 
     @classmethod
     def of(cls, scales: Scales, factors: FloatArray) -> Self:
-        """Return the law of the noise, times the factors; unmeasured tells nothing."""
+        """Return the law of the noise, times the factors; unmeasured tells nothing.
+
+        Parameters
+        ----------
+        scales : Scales
+            The noise of each row.
+        factors : ndarray of float64, shape (rows,)
+            What each row is multiplied by in the estimate.
+
+        Returns
+        -------
+        Self
+            The law.
+        """
         variances, widths = known_noise(scales)
         return cls(variances * factors**2, widths * factors, factors, widths)
 
