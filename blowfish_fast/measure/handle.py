@@ -625,7 +625,7 @@ class Handle:
             first = measurement.noisy - rows
             noise = lowered_noise(first, measurement.scales, scales, self._rng)
             noisy = strategy.published(rows, noise, scales)
-        refined = measurement._replace(scales=scales, noisy=noisy)
+        refined = measurement.with_scales(scales)._replace(noisy=noisy)
         self._replace_last(held, refined, price)
         return refined
 
@@ -696,7 +696,6 @@ class Handle:
                 "other currency; nothing was drawn"
             )
         self._check_cost(asked, scales, price)
-        return scales
 
     def _check_cost(
         self, asked: LinearStrategy | Lister[Any], scales: Scales, price: Budget
