@@ -234,7 +234,7 @@ class Measurement(NamedTuple):
 
     def with_scales(self, scales: Scales) -> Self:
         """Return the same rows as if they had other noise, for audits that try it."""
-        return self._replace(law=self.strategy.with_noise(scales))
+        return self._replace(law=StrategyNoise(self.strategy, scales))
 
     def estimate(self) -> FloatArray:
         """Return the linear estimate of every cell, in C order."""

@@ -38,6 +38,7 @@ from blowfish_fast.errors import (
     RandomnessError,
     SizeError,
 )
+from blowfish_fast.measure.linear_strategy import PreparedStrategy
 from blowfish_fast.measure.strategies.trees.tree_weights import level_tree
 from blowfish_fast.mechanisms.registry import MECHANISMS
 
@@ -264,6 +265,9 @@ class Opaque:
 
     def __getattr__(self, name):
         return getattr(self.inside, name)
+
+    def prepare(self, policy, budget):
+        return PreparedStrategy(self, self.scales(policy, budget), policy, budget)
 
 
 def test_a_strategy_that_states_no_price_in_rho_pays_half_the_square(monkeypatch):

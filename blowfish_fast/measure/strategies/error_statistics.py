@@ -12,7 +12,7 @@ import math
 from abc import ABC, abstractmethod
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from blowfish_fast._support.typing import FloatArray, IntArray
 from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.errors import EpsilonError
 from blowfish_fast.measure.budgets import Budget
+from blowfish_fast.measure.linear_strategy import PreparedStrategy
 from blowfish_fast.measure.noise import Scales, scales_within
 from blowfish_fast.measure.sensitivity.policy import sensitivity
 from blowfish_fast.policies import Policy
@@ -91,6 +92,24 @@ class ErrorStatistic(ABC):
                 code="noise_on_errors_too_large",
             )
         return scales
+
+    def prepare(self, policy: Policy, budget: Budget | Fraction) -> PreparedStrategy:
+        """Return the statistic with the noise that policy and budget ask for.
+
+        Parameters
+        ----------
+        policy : Policy
+            The policy, without constraints.
+        budget : Budget or Fraction
+            What the measurement may cost on any edge.
+
+        Returns
+        -------
+        PreparedStrategy
+            Statistic, scales and price; no query is answered from it.
+        """
+        given, itself = Budget.of(budget), cast(Any, self)
+        return PreparedStrategy(itself, self.scales(policy, given), policy, given)
 
     def cost(self, policy: Policy, scales: Scales) -> Fraction:
         """Return the cost of the worst edge: squares sum up to at most its square.
