@@ -25,6 +25,7 @@ from blowfish_fast._support.validation import (
     as_whole,
     malformed_as,
 )
+from blowfish_fast.data.domain import is_wide
 from blowfish_fast.errors import EpsilonError, InputError, PolicyError, SizeError
 from blowfish_fast.measure.budgets import (
     Budget,
@@ -387,7 +388,10 @@ def most_steps(policy: Policy | None, steps: Any = None) -> int | float:
     if isinstance(policy, TablePolicy):
         return _steps_of_records(policy)
     size = policy.domain.size
-    out = isinstance(policy, AddRemove) or policy.bottom_cells().all()
+    # Nobody lists the cells of a wide domain: all of them are joined to "absent".
+    out = isinstance(policy, AddRemove) or (
+        policy.has_bottom and (is_wide(policy.domain) or policy.bottom_cells().all())
+    )
     if out and not policy.has_moves:
         # Out by one edge, in by another, as long as each was stated to be.
         return math.ceil(policy.distance(0, 1)) if size > 1 else 1

@@ -2,6 +2,7 @@
 
 edges     0    18    65   120       cell i holds [edges[i], edges[i + 1])
 dates     Jan  Feb   Mar            the same, in days or seconds since 1970
+steps     start, start + step, ...  the same by a rule, of which nobody lists the edges
 levels    "F"  "M"                  one cell each
 extras    ... (outside) (missing)   public cells after all others, with noise
 """
@@ -21,6 +22,8 @@ import numpy as np
 from blowfish_fast._support.typing import AnyArray, FloatArray, IntArray
 from blowfish_fast.errors import DomainError
 
+from .steps import Steps
+
 OUTSIDE = "(outside)"
 MISSING = "(missing)"
 
@@ -33,6 +36,12 @@ MICROSECONDS = {
     "us": 1,
 }
 """Units of dates, coarsest first. Months have no fixed length and become days."""
+
+MOST_LABELS = 2**28
+"""Cells of an axis that are numbered one by one."""
+
+MOST_CUT_STEPS = 2**20
+"""Cells of an axis by a rule whose edges are listed where a `Domain` is wanted."""
 
 
 @dataclass(frozen=True)
@@ -54,6 +63,8 @@ class Axis:
     extras : tuple[str, ...], default ()
         Kinds of extra cells, `OUTSIDE` and `MISSING` in this order; they come last and
         have no place between the edges.
+    steps : Steps, optional
+        The rule of cells that nobody lists; only a `WideDomain` has such axes.
     """
 
     size: int
@@ -62,6 +73,7 @@ class Axis:
     levels: tuple[Any, ...] | None = None
     unit: str | None = None
     extras: tuple[str, ...] = ()
+    steps: Steps | None = None
 
     @property
     def edges(self) -> tuple[float, ...] | None:
@@ -73,6 +85,18 @@ class Axis:
         """Number of cells that are no extras."""
         return self.size - len(self.extras)
 
+    @property
+    def by_rule(self) -> bool:
+        """Whether nobody lists the cells: they follow a rule, or are too many."""
+        listed = self.cuts is not None or self.levels is not None
+        many = not listed and self.regular > MOST_LABELS
+        return self.steps is not None or many
+
+    @property
+    def rule(self) -> Steps:
+        """The rule of cells that nobody lists; their numbers where none is stated."""
+        return Steps(0, 1) if self.steps is None else self.steps
+
     def extra_cell(self, kind: str) -> int | None:
         """Return the cell of `OUTSIDE` or `MISSING`; None if there is none."""
         return self.regular + self.extras.index(kind) if kind in self.extras else None
@@ -80,7 +104,7 @@ class Axis:
     def cells_within(self, coarse: Axis) -> IntArray | None:
         """Return the cell of `coarse` that each cell lies in; None if one is cut."""
         if self == coarse:
-            return np.arange(self.size)
+            return None if self.size > MOST_LABELS else np.arange(self.size)
         alike = replace(coarse, size=0, cuts=None) == replace(self, size=0, cuts=None)
         if not alike or self.cuts is None or coarse.cuts is None:
             return None
@@ -94,6 +118,8 @@ class Axis:
         """Say what the cells stand for; as long for any number of them."""
         if self.levels is not None:
             words = few_words(map(str, self.levels[: self.regular]))
+        elif self.steps is not None:
+            words = self.steps.words(self.regular)
         elif self.cuts is None:
             words = f"numbers 0 to {self.regular - 1:,}"
         else:
@@ -107,6 +133,43 @@ class Axis:
             words = f"{shown[0]} to {shown[-1]}"
             words += f", cut at {few_words(inner)}" if inner else ""
         return "; ".join([words, *self.extras])
+
+
+def with_listed_edges(attribute: Axis) -> Axis:
+    """Return an axis by a rule with its edges listed; any other as it is.
+
+    Raises
+    ------
+    DomainError
+        If it has more than 2^20 cells, or edges that no double holds.
+    """
+    rule = attribute.steps
+    if rule is None:
+        return attribute
+    if not can_list_edges(attribute):
+        raise DomainError(
+            "an axis by a rule is listed cell by cell up to 2^20 cells, of whole "
+            "microseconds or of numbers up to 2^53",
+            received=f"{attribute.name or 'an axis'}, {attribute.describe()}",
+            way_out="Keep it in a WideDomain, or take longer steps",
+        )
+    ticks = rule.start + np.arange(attribute.regular + 1) * rule.step
+    return replace(
+        attribute,
+        cuts=tuple(ticks.astype(np.float64).tolist()),
+        unit=rule.unit,
+        steps=None,
+    )
+
+
+def can_list_edges(attribute: Axis) -> bool:
+    """Return whether `with_listed_edges` lists the edges of an axis."""
+    rule = attribute.steps
+    if rule is None:
+        return True
+    farthest = max(abs(rule.start), abs(rule.end(attribute.regular)))
+    few = attribute.regular <= MOST_CUT_STEPS
+    return few and farthest <= 2**53 and (rule.unit is None or rule.unit != "ns")
 
 
 def few_words(words: Iterable[str]) -> str:
@@ -405,6 +468,13 @@ def merge_cells(attribute: Axis, groups: Any) -> tuple[Axis, IntArray]:
     DomainError
         If an edge or level is not there.
     """
+    if attribute.size > MOST_LABELS or attribute.steps is not None:
+        raise DomainError(
+            f"the cells of {attribute.name or 'this attribute'} are too many to be "
+            "merged one by one",
+            received=f"{attribute.size:,} cells, by a rule",
+            way_out="Count over a domain with longer steps",
+        )
     if attribute.levels is not None:
         merged, labels = _merge_levels(attribute, groups)
     else:
@@ -499,7 +569,9 @@ def representatives(attribute: Axis) -> FloatArray:
                 column=called,
             )
         return np.array(plain, dtype=np.float64)
-    if attribute.cuts is None:
+    if attribute.cuts is None and attribute.regular <= MOST_LABELS:
         return np.arange(attribute.regular, dtype=np.float64)
+    if attribute.cuts is None:
+        raise DomainError(f"nobody lists the {attribute.regular:,} cells of {called}")
     cuts = np.array(attribute.cuts, dtype=np.float64)
     return cuts[:-1] + (cuts[1:] - cuts[:-1]) / 2

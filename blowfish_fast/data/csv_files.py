@@ -407,7 +407,7 @@ class TextForm(NamedTuple):
         text : str
             The SQL of the text.
         kind : str
-            "number", "date" or "category".
+            "number", "whole", "date", "nanosecond" or "category".
 
         Returns
         -------
@@ -416,6 +416,10 @@ class TextForm(NamedTuple):
         """
         if kind == "date":
             value = _date(text, self.dates or ISO)
+        elif kind == "nanosecond":
+            value = _nanosecond(text, self.dates or ISO)
+        elif kind == "whole":
+            value = _whole_number(text)
         elif kind == "code":
             value = _plain_numeral(text, self.decimal)
         else:
@@ -530,6 +534,42 @@ def read_from_csv(text: str) -> str:
     Blanks around a value are no part of it, and every line break is a line feed.
     """
     return re.sub("\r\n?", "\n", text).strip()
+
+
+def _nanosecond(text: str, words: str) -> str:
+    """Return the SQL of a moment to the nanosecond; with a zone, to the microsecond.
+
+    Moments that 64 bits of nanoseconds do not hold stand at the end they are nearer to.
+    """
+    coarse = _date(text, words)
+    least, most = "TIMESTAMP '1677-09-23'", "TIMESTAMP '2262-04-11'"
+    within = f"greatest(least({coarse}, {most}), {least})"
+    plain = literal(
+        r"[0-9]{4}-[0-9]{2}-[0-9]{2}[ T][0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{7,9}"
+    )
+    finer = f"TRY_CAST({text} AS TIMESTAMP_NS)"
+    return (
+        f"CASE WHEN regexp_full_match({text}, {plain}) AND {coarse} BETWEEN {least} "
+        f"AND {most} THEN {finer} ELSE CAST({within} AS TIMESTAMP_NS) END"
+    )
+
+
+def _whole_number(text: str) -> str:
+    """Return the SQL of a whole number; one that 64 bits do not hold is far outside."""
+    digits = literal("[+-]?[0-9]+")
+    short = f"length({text}) <= 30"
+    number = within_64_bits(f"TRY_CAST({text} AS HUGEINT)")
+    far = f"CASE WHEN starts_with({text}, '-') THEN {LEAST_64} ELSE {MOST_64} END"
+    known = f"CASE WHEN {short} THEN {number} ELSE {far} END"
+    return f"CASE WHEN regexp_full_match({text}, {digits}) THEN {known} END"
+
+
+LEAST_64, MOST_64 = (f"CAST({sign}9223372036854775807 AS BIGINT)" for sign in ("-", ""))
+
+
+def within_64_bits(number: str) -> str:
+    """Return the SQL of a whole number in 64 bits; larger ones become the largest."""
+    return f"CAST(greatest(least({number}, {MOST_64}), {LEAST_64}) AS BIGINT)"
 
 
 def _date(text: str, words: str) -> str:

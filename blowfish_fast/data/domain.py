@@ -10,7 +10,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 
 from blowfish_fast._support.typing import IntArray
-from blowfish_fast._support.validation import as_integers, malformed_as
+from blowfish_fast._support.validation import as_integers, as_whole, malformed_as
 from blowfish_fast.errors import DomainError, SizeError
 
 from .axes import (
@@ -18,13 +18,16 @@ from .axes import (
     MISSING,
     OUTSIDE,
     Axis,
+    can_list_edges,
     check_cuts,
     extend_axis,
     from_cuts,
     from_date_cuts,
     from_level_list,
     merge_cells,
+    with_listed_edges,
 )
+from .steps import NANOSECONDS, Steps, check_steps, read_steps
 
 __all__ = ["MISSING", "OUTSIDE", "Axis", "Domain", "WideDomain"]
 
@@ -354,6 +357,10 @@ class Domain(Attributes):
         self._set(tuple(map(Axis, sizes, _labels(names, len(sizes)))))
 
     @classmethod
+    def _of(cls, attributes: Iterable[Axis]) -> Self:
+        return super()._of(map(with_listed_edges, attributes))
+
+    @classmethod
     @malformed_as(DomainError, "edges must be a list of numbers or dates")
     def from_edges(cls, edges: Iterable[Any], name: str | None = None) -> Domain:
         """Cut a numeric attribute at public edges.
@@ -507,11 +514,12 @@ class Domain(Attributes):
 class WideDomain(Attributes):
     """A product of attributes with more cells than memory could hold.
 
-    Built with ``WideDomain.product(ages, incomes, towns, ...)``, or as a number of
-    cells in order, ``WideDomain(2**60, names="time")``, whose values are the numbers
-    from 0 on. A `SparseHistogram` counts its cells; `Contingency` publishes tables over
-    it, `SparseLaplace` lists heavy cells, and `Dawa` answers ranges of one attribute.
-    Everything else takes a marginal or coarser cells.
+    Built with ``WideDomain.product(ages, incomes, towns, ...)``, by a rule
+    (`WideDomain.from_steps`), or as a number of cells in order, ``WideDomain(2**60,
+    names="time")``, whose values are the numbers from 0 on. A `SparseHistogram` counts
+    its cells; `Contingency` publishes tables over it, `SparseLaplace` lists heavy
+    cells, and `Dawa` answers ranges of one attribute. Everything else takes a marginal
+    or coarser cells.
 
     Parameters
     ----------
@@ -538,6 +546,81 @@ class WideDomain(Attributes):
         sizes = _sizes(shape)
         self._set(tuple(map(Axis, sizes, _labels(names, len(sizes)))))
 
+    @classmethod
+    @malformed_as(DomainError, "an axis by a rule has a start, a step and an end")
+    def from_steps(
+        cls,
+        *,
+        start: Any = 0,
+        step: Any = 1,
+        cells: int | None = None,
+        stop: Any = None,
+        name: str | None = None,
+    ) -> WideDomain:
+        """Cut an attribute by a rule, in whole numbers: nobody lists the edges.
+
+        Cell i holds [start + i step, start + (i + 1) step). Times are held in the
+        coarsest of days, hours, ..., nanoseconds that holds start and step. With start
+        0 and step 1 values are the numbers of cells.
+
+        Parameters
+        ----------
+        start : int, or date
+            The first value: a whole number, a date object, or a text such as
+            "2000-01-01" or "2024-05-31T12:00".
+        step : int, or length of time
+            A whole number, or with dates a timedelta or a text such as "1ns" or
+            "5min".
+        cells : int, optional
+            How many cells, at most 2^62; or state `stop`.
+        stop : int, or date, optional
+            The value behind the last cell, a whole number of steps from the start.
+        name : str, optional
+            The name of the attribute.
+
+        Returns
+        -------
+        WideDomain
+            The domain, wide however few cells it has.
+
+        Raises
+        ------
+        DomainError
+            If these do not fit together, or 64 bits do not hold them.
+
+        Examples
+        --------
+        >>> time = WideDomain.from_steps(
+        ...     start="2000-01-01", step="1ns", cells=2**60, name="time"
+        ... )
+        >>> time.size == 2**60, str(time.attributes[0].steps.values(np.int64(1)))
+        (True, '2000-01-01T00:00:00.000000001')
+        >>> WideDomain.from_steps(stop=2**32, step=256, name="network").size
+        16777216
+        """
+        rule = read_steps(start, step)
+        if (cells is None) == (stop is None):
+            raise DomainError(
+                "an axis by a rule ends behind a number of cells, or at a value",
+                received="both cells and stop" if cells is not None else "neither",
+                way_out="State cells=2**32, or stop=...",
+            )
+        if cells is None:
+            size, part = divmod(rule.tick(stop) - rule.start, rule.step)
+            if part or size < 1:
+                raise DomainError(
+                    "an axis ends a whole number of steps behind its start, at least "
+                    "one",
+                    received=f"start={start!r}, step={step!r}, stop={stop!r}",
+                    way_out="Move an end, or choose another step",
+                )
+        else:
+            size = as_whole(cells, "cells", 1)
+        check_steps(rule, size)
+        # Values that are the numbers of cells need no rule.
+        plain = rule == Steps(0, 1)
+        return cls._of([Axis(size, name, steps=None if plain else rule)])
+
     def marginal(self, names: Any) -> Domain | WideDomain:
         """Return the domain of some attributes: a `Domain` where it fits."""
         kept = [self.attributes[axis] for axis in sorted(self.axes(names))]
@@ -551,7 +634,7 @@ def is_wide(domain: object) -> bool:
 
 def narrow(domain: Attributes) -> Domain | WideDomain:
     """Return a `Domain` if its cells fit in memory, else a `WideDomain`."""
-    fits = domain.size <= LARGEST_DOMAIN
+    fits = domain.size <= LARGEST_DOMAIN and all(map(can_list_edges, domain.attributes))
     return (Domain if fits else WideDomain)._of(domain.attributes)
 
 
@@ -597,6 +680,8 @@ def _axis_data(axis: Axis) -> dict[str, Any]:
         plain["unit"] = axis.unit
     if axis.extras:
         plain["extras"] = list(axis.extras)
+    if axis.steps is not None:
+        plain["steps"] = axis.steps.to_list()
     return plain
 
 
@@ -609,6 +694,7 @@ def _axis_from(data: Mapping[str, Any]) -> Axis:
         None if data.get("levels") is None else tuple(data["levels"]),
         data.get("unit"),
         tuple(data.get("extras", ())),
+        _steps_from(data),
     )
     fits = (
         (found.name is None or isinstance(found.name, str))
@@ -617,12 +703,26 @@ def _axis_from(data: Mapping[str, Any]) -> Axis:
         and found.unit in (None, *MICROSECONDS)
         and (found.cuts is None or len(found.cuts) == found.regular + 1)
         and (found.levels is None or len(found.levels) == found.size)
+        and (found.steps is None or (found.cuts, found.levels) == (None, None))
     )
     if not fits:
         raise DomainError(
             f"the cells of {found.name or 'an attribute'} do not fit its size, "
             f"{found.size}; n cells have n + 1 edges, or n levels"
         )
+    if found.steps is not None:
+        check_steps(found.steps, found.regular)
     if found.cuts is not None:
         check_cuts(np.array(found.cuts, dtype=np.float64))
     return found
+
+
+def _steps_from(data: Mapping[str, Any]) -> Steps | None:
+    """Rebuild the rule of an attribute from plain data."""
+    if data.get("steps") is None:
+        return None
+    start, step, unit = data["steps"]
+    rule = Steps(int(start), int(step), unit)
+    if rule.step < 1 or unit not in (None, *NANOSECONDS):
+        raise DomainError("an axis by a rule goes forward, in units of time or numbers")
+    return rule

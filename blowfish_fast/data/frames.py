@@ -27,7 +27,7 @@ from blowfish_fast.errors import (
     SizeError,
 )
 
-from .axes import as_array, cut_values
+from .axes import Axis, as_array, cut_values
 from .csv_files import is_number
 from .domain import Attributes, Domain
 from .listed_items import LINE_END, QUOTE, QUOTED, Item, read_item, split_lines
@@ -377,6 +377,8 @@ def cell_columns(domain: Attributes, places: list[IntArray]) -> dict[str, AnyArr
             blank = np.array([none] * len(attribute.extras), dtype=cuts.dtype)
             columns[f"{name}_from"] = np.concatenate([cuts[:-1], blank])[place]
             columns[f"{name}_to"] = np.concatenate([cuts[1:], blank])[place]
+        elif attribute.steps is not None:
+            columns |= _step_columns(name, attribute, place)
         else:
             columns[name] = place
         if attribute.extras and attribute.levels is None:
@@ -385,6 +387,21 @@ def cell_columns(domain: Attributes, places: list[IntArray]) -> dict[str, AnyArr
                 np.maximum(place - attribute.regular + 1, 0)
             ]
     return columns
+
+
+def _step_columns(name: str, attribute: Axis, place: IntArray) -> dict[str, AnyArray]:
+    """Return where cells by a rule begin, and where they end if that says more."""
+    rule = attribute.steps
+    assert rule is not None
+    regular = place < attribute.regular
+    ends = [np.where(regular, place, 0) + more for more in (0, 1)]
+    columns: list[AnyArray] = [rule.values(end) for end in ends]
+    if not regular.all():
+        blank: Any = None if rule.unit is None else np.datetime64("NaT")
+        columns = [np.where(regular, column, blank) for column in columns]
+    if rule.is_single:
+        return {name: columns[0]}
+    return {f"{name}_from": columns[0], f"{name}_to": columns[1]}
 
 
 DEGREES_CRS = "EPSG:4326"

@@ -22,7 +22,7 @@ import numpy as np
 from blowfish_fast._support.validation import malformed_as
 from blowfish_fast.errors import DomainError, InputError
 
-from .axes import MICROSECONDS, Axis, as_dates, few_words
+from .axes import MICROSECONDS, MOST_LABELS, Axis, as_dates, few_words
 from .domain import Attributes
 from .level_numbers import numbered_levels
 
@@ -102,6 +102,77 @@ def attribute_cover(attribute: Axis, condition: Any) -> Cover:
     )
 
 
+def whole_cover(attribute: Axis, condition: Any) -> list[tuple[int, int]]:
+    """Return the cells of an axis of any length that a condition selects, exactly.
+
+    Ranges begin and end where cells do: no double holds a part of a cell of 2^60.
+
+    Parameters
+    ----------
+    attribute : Axis
+        An axis by a rule, or of numbers; no levels, no listed edges.
+    condition : value, slice or list of these
+        The condition; a text such as "2024-05" is that month.
+
+    Returns
+    -------
+    list of pairs of int
+        Disjoint half-open runs of cells, in order.
+
+    Raises
+    ------
+    InputError
+        If a range runs backwards, cuts a cell, or selects nothing.
+    """
+    several = isinstance(condition, list | tuple)
+    listed = list(condition) if several else [condition]
+    runs = union(_whole_run(attribute, one) for one in listed)
+    if not runs:
+        raise InputError(
+            f"{attribute.name or 'the attribute'}={condition!r} selects no cell; "
+            f"{extent(attribute)}",
+            code="nothing_selected",
+            condition=condition,
+            extent=extent(attribute),
+        )
+    return [(int(low), int(high)) for low, high in runs]
+
+
+def _whole_run(attribute: Axis, one: Any) -> tuple[int, int]:
+    if isinstance(one, str) and one in attribute.extras:
+        cell = attribute.extra_cell(one)
+        assert cell is not None
+        return cell, cell + 1
+    rule, cells = attribute.rule, attribute.regular
+    if not isinstance(one, slice):
+        if rule.unit is not None:
+            start, end = _date_span(one)
+            low = rule.place(start, cells)
+            return low, max(rule.place(end, cells), min(low + 1, cells))
+        low = rule.place(one, cells)
+        inside = rule.start <= rule.tick(one) < rule.end(cells)
+        return low, low + inside
+    if one.step is not None:
+        raise InputError(
+            "a range of values has no step",
+            received=repr(one),
+            way_out="Ask for several ranges in a list",
+        )
+    low = 0 if one.start is None else rule.place(one.start, cells)
+    high = cells if one.stop is None else rule.place(one.stop, cells)
+    backwards = low > high
+    if one.start is not None and one.stop is not None and not backwards:
+        backwards = rule.tick(one.start) > rule.tick(one.stop)
+    if backwards:
+        raise InputError(
+            "a range of values must start before it ends",
+            received=repr(one),
+            code="range_runs_backwards",
+            condition=one,
+        )
+    return low, high
+
+
 def union(intervals: Iterable[tuple[float, float]]) -> Cover:
     """Sort intervals and merge those that touch or overlap."""
     merged: list[tuple[float, float]] = []
@@ -165,6 +236,8 @@ def extent(attribute: Axis) -> str:
     if attribute.levels is not None:
         shown = few_words(map(repr, attribute.levels[: attribute.regular]))
         return f"{called} has the levels {shown}{extras}"
+    if attribute.steps is not None:
+        return f"{called} goes from {attribute.steps.words(attribute.regular)}{extras}"
     if attribute.cuts is None:
         return f"{called} has the cells 0 to {attribute.regular - 1}{extras}"
     first, last = attribute.cuts[0], attribute.cuts[-1]
@@ -240,6 +313,9 @@ def _single(attribute: Axis, one: Any) -> list[tuple[float, float]]:
         end = max(end, start + 1)
         return [(_date_place(attribute, start), _date_place(attribute, end))]
     value = _number(attribute, one)
+    if attribute.cuts is None and attribute.regular > MOST_LABELS:
+        ((low, high),) = whole_cover(attribute, one)
+        return [(float(low), float(high))]
     cuts = attribute.cuts or tuple(float(cell) for cell in range(attribute.regular + 1))
     if value in cuts[:-1]:
         cell = cuts.index(value)

@@ -16,13 +16,27 @@ from typing import Any, Literal, NamedTuple, NoReturn, TypeVar
 import numpy as np
 
 from blowfish_fast import kernels
-from blowfish_fast._support.typing import AnyArray, IntArray
+from blowfish_fast._support.typing import AnyArray, BoolArray, IntArray
 from blowfish_fast.errors import CountsError, DomainError, InputError
 
-from .axes import MICROSECONDS, MISSING, OUTSIDE, Axis, as_moments, is_blank
+from .axes import (
+    MICROSECONDS,
+    MISSING,
+    OUTSIDE,
+    Axis,
+    as_moments,
+    is_blank,
+)
 from .columns import Column, encoded_values, level_codes, record_blocks
 from .domain import Attributes
 from .level_numbers import NumberedLevels, numbered_levels
+from .steps import (
+    EXACT_IN_FLOATS,
+    PlacedTicks,
+    Steps,
+    place_moments,
+    place_ticks,
+)
 
 Treatment = Literal["refuse", "clamp", "cell"]
 TREATMENTS = ("refuse", "clamp", "cell")
@@ -209,6 +223,8 @@ def _placer(attribute: Axis, rule: Rule) -> Callable[[Column], IntArray]:
         return _by_level(attribute, rule)
     if attribute.cuts is not None:
         return _by_edges(attribute, rule)
+    if attribute.by_rule:
+        return _by_steps(attribute, rule)
     return _by_number(attribute, rule)
 
 
@@ -259,6 +275,108 @@ def _by_number(attribute: Axis, rule: Rule) -> Callable[[Column], IntArray]:
         return np.select([low, high, blank], [below, above, missing], cells)
 
     return place
+
+
+def _by_steps(attribute: Axis, rule: Rule) -> Callable[[Column], IntArray]:
+    """Return the cells of an axis by a rule, or of one with very many numbers."""
+    steps, cells = attribute.rule, attribute.regular
+    below, above, missing = _targets(attribute, rule)
+
+    def place(column: Column) -> IntArray:
+        if steps.unit is None:
+            values, blank = _whole_numbers(attribute, column)
+            placed = place_ticks(steps, cells, values)
+        else:
+            placed, blank = _placed_moments(attribute, steps, column)
+        low, high = placed.below & ~blank, placed.above & ~blank
+        refuse_strays(attribute, rule, (low | high).any(), blank.any())
+        if not (low.any() or high.any() or blank.any()):
+            return placed.cells
+        return np.select([low, high, blank], [below, above, missing], placed.cells)
+
+    return place
+
+
+def _whole_numbers(attribute: Axis, column: Column) -> tuple[AnyArray, BoolArray]:
+    """Return the whole number that each value begins with, and which are missing.
+
+    Nothing goes through doubles that they would not hold: a column of floats is
+    refused, whatever its values, where the axis reaches beyond 2^53.
+    """
+    blank: BoolArray | None = None
+    if not isinstance(column, np.ndarray):
+        whole = column.dtype.is_integer()
+        if whole and column.null_count():
+            blank = np.asarray(column.is_null().to_numpy(), dtype=np.bool_)
+            column = column.fill_null(0)
+        column = column.to_numpy()
+    if column.dtype.kind == "O":
+        column, blank = _from_whole_objects(column)
+    if blank is None:
+        blank = np.zeros(column.shape, dtype=np.bool_)
+    if column.dtype.kind in "biu":
+        return (column if column.dtype.kind == "u" else column.astype(np.int64)), blank
+    values = _numbers(attribute, column)
+    steps = attribute.rule
+    farthest = max(abs(steps.start), abs(steps.end(attribute.regular)))
+    if farthest > EXACT_IN_FLOATS and values.size:
+        raise InputError(
+            f"values of {called(attribute)} are whole numbers beyond 2^53, which "
+            "doubles do not tell apart",
+            received=f"dtype {column.dtype}",
+            way_out="Hand over a column of 64-bit integers, which may have missing "
+            "values in pandas (Int64), polars and arrow",
+            code="floats_beyond_integers",
+        )
+    blank = np.isnan(values)
+    if attribute.steps is None and (~blank & (np.floor(values) != values)).any():
+        refuse_fractions()
+    # Beyond the axis in any case, and within 64 bits.
+    limit = float(2 * EXACT_IN_FLOATS)
+    kept = np.clip(np.where(blank, 0.0, np.floor(values)), -limit, limit)
+    return kept.astype(np.int64), blank
+
+
+def _from_whole_objects(array: AnyArray) -> tuple[AnyArray, BoolArray | None]:
+    """Return whole numbers in 64 bits and which are missing; others as they are."""
+    values = array.tolist()
+    blank = np.array([is_blank(one) for one in values], dtype=np.bool_)
+    whole = [0 if lacks else one for one, lacks in zip(values, blank, strict=True)]
+    if not all(isinstance(one, int) for one in whole):
+        return array, None
+    # Farther numbers lie outside of every axis, on the same side.
+    limits = np.iinfo(np.int64)
+    within = [min(max(int(one), limits.min), limits.max) for one in whole]
+    return np.array(within, dtype=np.int64), blank
+
+
+def _placed_moments(
+    attribute: Axis, steps: Steps, column: Column
+) -> tuple[PlacedTicks, BoolArray]:
+    """Return the cells of times, to the nanosecond, and which are missing."""
+    array = column if isinstance(column, np.ndarray) else column.to_numpy()
+    if array.size == 0:
+        array = np.empty(0, dtype="M8[ns]")
+    if array.dtype.kind != "M":
+        try:
+            moments = as_moments(array)
+        except DomainError as problem:
+            raise InputError(f"values of {called(attribute)}: {problem}") from None
+        if steps.unit == "ns" and array.dtype.kind == "U":
+            moments = _finer(array, moments)
+        array = moments
+    return place_moments(steps, attribute.regular, array), np.isnat(array)
+
+
+def _finer(texts: AnyArray, moments: AnyArray) -> AnyArray:
+    """Return times of texts to the nanosecond; far ones to the microsecond, cut off."""
+    limit = np.int64(2**63 // 1000 - 1)
+    numbers = moments.astype(np.int64)
+    near = ~np.isnat(moments) & (np.abs(numbers) < limit)
+    whole = np.clip(numbers, -limit, limit) * 1000
+    finer = np.where(np.isnat(moments), np.datetime64("NaT"), whole.astype("M8[ns]"))
+    finer[near] = texts[near].astype("M8[ns]")
+    return finer
 
 
 def _by_level(attribute: Axis, rule: Rule) -> Callable[[Column], IntArray]:

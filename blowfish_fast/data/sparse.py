@@ -139,6 +139,11 @@ class SparseHistogram(PrivateCounts):
             count=count,
             key=key,
         )
+        return cls._counted(counting, records)
+
+    @classmethod
+    def _counted(cls, counting: Counting[Any], records: Any) -> SparseHistogram:
+        """Count records by stated terms, chunk by chunk."""
         parts: list[CellCounts] = []
         waiting = 0
         for cells, units in counting.cells(records):
@@ -322,4 +327,7 @@ def _merge(parts: list[CellCounts]) -> CellCounts:
     order = np.argsort(cells, kind="stable")
     cells, records = cells[order], records[order]
     starts = np.flatnonzero(np.append(True, cells[1:] != cells[:-1]))
-    return CellCounts(cells[starts], np.add.reduceat(records, starts))
+    totals = np.add.reduceat(records, starts)
+    # A row may stand for no record: its cell holds none.
+    filled = totals != 0
+    return CellCounts(cells[starts][filled], totals[filled])

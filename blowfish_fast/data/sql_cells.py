@@ -24,6 +24,8 @@ from blowfish_fast.errors import InputError, SizeError
 from .axes import MICROSECONDS, MISSING, OUTSIDE, Axis
 from .level_numbers import NUMERAL, NumberedLevels, numbered_levels
 from .records import UNDATED, Rule, called
+from .steps import EXACT_IN_FLOATS
+from .steps import NANOSECONDS as NANOSECONDS_IN
 
 WITHOUT_NAN = ("sqlite", "mysql")
 MOST_COMPARED = 2**12
@@ -105,6 +107,8 @@ def cell_of(column: Any, attribute: Axis, rule: Rule, bins: Bins | None = None) 
     """
     if attribute.levels is not None:
         return _cell_of_level(column, attribute, rule, bins)
+    if attribute.by_rule:
+        return _cell_by_rule(column, attribute, rule)
     return _cell_between_edges(column, attribute, rule, bins)
 
 
@@ -131,6 +135,8 @@ def type_problem(attribute: Axis, kind: Any) -> str | None:
             fits = numbers or kind.is_string()
         else:
             fits = kind.is_string() if texts == {True} else numbers and texts == {False}
+    elif attribute.by_rule:
+        stated, fits = _fits_rule(attribute, kind)
     elif attribute.unit is not None:
         stated, fits = "date", kind.is_date() or kind.is_timestamp()
     else:
@@ -142,6 +148,17 @@ def type_problem(attribute: Axis, kind: Any) -> str | None:
         f"{attribute.name or 'the attribute'!r} is stated as a {stated}, and its "
         f"column is of type {kind}"
     )
+
+
+def _fits_rule(attribute: Axis, kind: Any) -> tuple[str, bool]:
+    """Say what an axis by a rule takes, and whether a type of ibis holds it."""
+    rule = attribute.rule
+    if rule.unit is not None:
+        return "date", kind.is_date() or kind.is_timestamp()
+    farthest = max(abs(rule.start), abs(rule.end(attribute.regular)))
+    if farthest > EXACT_IN_FLOATS or attribute.steps is None:
+        return "whole number", kind.is_integer()
+    return "number", kind.is_integer() or kind.is_floating()
 
 
 def ibis_module() -> Any:
@@ -419,6 +436,53 @@ def _cell_between_edges(
     if numbered and not column.type().is_integer():
         refused["fraction"] = ~absent & ~beyond & (value.floor() != value)
     return number, refused
+
+
+def _cell_by_rule(column: Any, attribute: Axis, rule: Rule) -> Cell:
+    """Return cells by whole numbers throughout; values are clamped before all else."""
+    ibis = ibis_module()
+    steps, cells = attribute.rule, attribute.regular
+    absent, ticks = is_missing(column), column
+    first, last, length = steps.start, steps.end(cells), steps.step
+    if steps.unit is not None:
+        if NANOSECONDS_IN[steps.unit] < NANOSECONDS_IN["s"]:
+            raise InputError(
+                f"dates are compared to the second in a database, and the steps of "
+                f"{called(attribute)} are shorter; use steps of whole seconds, or "
+                "count with from_records"
+            )
+        seconds = NANOSECONDS_IN[steps.unit] // NANOSECONDS_IN["s"]
+        first, last, length = (one * seconds for one in (first, last, length))
+        ends = Axis(1, attribute.name, (float(first), float(last)), unit="s")
+        ticks = as_number(column, ends)
+    low, high = (_whole(ticks, one) for one in (first, last - 1))
+    if ticks.type().is_floating():
+        # Doubles that are no numbers have no cell: they are told apart above.
+        ticks = absent.ifelse(low, ticks.floor())
+    below, above = ticks < low, ticks > high
+    within = ibis.cases((absent, low), (below, low), (above, high), else_=ticks).cast(
+        "int64"
+    )
+    offset = within - ibis.literal(first, "int64")
+    number = offset if length == 1 else offset // ibis.literal(length, "int64")
+    branches = []
+    if rule.missing == "cell":
+        branches.append((absent, attribute.extra_cell(MISSING)))
+    if rule.outside == "cell":
+        branches.append((below | above, attribute.extra_cell(OUTSIDE)))
+    if branches:
+        number = ibis.cases(
+            *((which, ibis.literal(cell, "int64")) for which, cell in branches),
+            else_=number.cast("int64"),
+        )
+    return number.cast("int64"), _refused(rule, absent, ~absent & (below | above))
+
+
+def _whole(column: Any, number: int) -> Any:
+    """Return a literal of the kind of a column."""
+    if column.type().is_floating():
+        return double(float(number))
+    return ibis_module().literal(number, "int64")
 
 
 def _bin_number(bins: Bins | None, cell: int | None) -> int:

@@ -14,15 +14,18 @@ from .histograms import histogram
 from .maps import density, grid_map, measured_tables, table_errors
 from .policy_graphs import policy_graph
 from .query_answers import answers, groups
+from .wide import buckets, listed_cells
 
 __all__ = [
     "answers",
+    "buckets",
     "budget_over_time",
     "density",
     "error_against_epsilon",
     "grid_map",
     "groups",
     "histogram",
+    "listed_cells",
     "measured_tables",
     "palette",
     "policy_graph",

@@ -63,6 +63,57 @@ class Ranges(Workload):
         self._refuse(outside, f"ranges must lie in [0, {domain.size})")
         self._refuse(self.starts >= self.ends, "a range must start before it ends")
 
+    @classmethod
+    def between(cls, domain: Any, starts: Any, ends: Any) -> Self:
+        """Return ranges of values instead of cells: dates, addresses, metres.
+
+        Parameters
+        ----------
+        domain : Domain or WideDomain
+            One attribute by a rule (`WideDomain.from_steps`), or of numbers.
+        starts : sequence of values
+            Where each range begins: where one of the cells does.
+        ends : sequence of values
+            The value behind its end.
+
+        Returns
+        -------
+        Self
+            The ranges.
+
+        Raises
+        ------
+        WorkloadError
+            If the attribute has levels or listed edges, or a list is longer.
+
+        Examples
+        --------
+        >>> from blowfish_fast import WideDomain
+        >>> time = WideDomain.from_steps(start="2024-01-01", step="1s", cells=2**40)
+        >>> Ranges.between(time, ["2024-01-02"], ["2024-01-03"]).starts
+        array([86400])
+        """
+        on_a_line(domain, cls.__name__)
+        (attribute,) = domain.attributes
+        listed = [list(one) for one in (starts, ends)]
+        if (
+            not attribute.cuts is attribute.levels is None
+            or len(set(map(len, listed))) > 1
+        ):
+            raise WorkloadError(
+                "ranges between values are those of an attribute by a rule, as many "
+                "starts as ends",
+                received=f"{attribute.describe()}; {len(listed[0])} starts and "
+                f"{len(listed[1])} ends",
+                way_out="Give the numbers of cells: Ranges(domain, starts, ends)",
+            )
+        rule = attribute.rule
+        with malformed_as(WorkloadError, "ranges lie between values of the attribute"):
+            places = [
+                [rule.place(one, attribute.regular) for one in end] for end in listed
+            ]
+        return cls(domain, *places)
+
     def _refuse(self, wrong: BoolArray, rule: str) -> None:
         if wrong.any():
             first = int(np.flatnonzero(wrong)[0])

@@ -228,3 +228,15 @@ def test_nobody_moves_and_absent_lies_far_away():
     line = bf.Domain(4)
     apart = bf.policies.WithAbsent(bf.policies.Blocks(line, np.arange(4)), 4)
     assert most_steps(apart) == most_steps(apart.per_person(2)) == 8
+
+
+def test_wide_domains_are_never_listed():
+    wide = bf.WideDomain(2**60, names="time")
+    out = bf.policies.AddRemove(wide)
+    assert bf.risk(0.5, epsilon=1, policy=out) == bf.risk(0.5, epsilon=1, steps=2)
+    for policy in (
+        bf.policies.Line(wide),
+        bf.policies.WithAbsent(bf.policies.Line(wide)),
+    ):
+        with pytest.raises(SizeError, match="State the most steps"):
+            bf.risk(0.5, epsilon=1, policy=policy)

@@ -28,6 +28,7 @@ from blowfish_fast.release.guarantee import recipe_name
 from blowfish_fast.release.release import Release
 from blowfish_fast.release.table_errors import TableErrors
 from blowfish_fast.release.tables_release import TablesRelease
+from blowfish_fast.release.wide.ranges_release import RangesRelease
 from blowfish_fast.release.wide.sparse_release import SparseRelease
 from blowfish_fast.workloads import Identity
 
@@ -241,6 +242,17 @@ def _list_section(release: SparseRelease) -> Section:
     return Section("What is listed", told)
 
 
+def _buckets_section(release: RangesRelease) -> Section:
+    """Say what buckets are, and what intervals hold."""
+    told = [
+        "Buckets are short where many records are, and long where few are; where they "
+        "begin was drawn, and is part of what was paid for.",
+        "Ranges that cut a bucket count its records as if they were spread evenly; "
+        "intervals hold the true answers whatever the data are.",
+    ]
+    return Section("How exact it is", told)
+
+
 def explain_release(
     release: Release, file: str
 ) -> tuple[dict[str, Any], list[Section]]:
@@ -253,6 +265,8 @@ def explain_release(
         if isinstance(release, TablesRelease)
         else f"A list of {len(release):,} of {release.domain.size:,} cells"
         if isinstance(release, SparseRelease)
+        else f"Totals of {len(release):,} buckets of {release.domain.size:,} cells"
+        if isinstance(release, RangesRelease)
         else f"An estimate of the counts of {release.domain.size:,} cells"
     )
     name = recipe_name(release)
@@ -288,6 +302,9 @@ def explain_release(
     if isinstance(release, SparseRelease):
         about |= {"kind": "list", "threshold": release.threshold}
         return about, [*sections, _list_section(release)]
+    if isinstance(release, RangesRelease):
+        about |= {"kind": "ranges", "buckets": len(release)}
+        return about, [*sections, _buckets_section(release)]
     attack, sure = explain_attack(policy, promise.budget)
     covered = release.interval_scope == "noise"
     about["cells"] = release.domain.size

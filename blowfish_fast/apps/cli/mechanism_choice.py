@@ -21,6 +21,7 @@ import blowfish_fast
 from blowfish_fast._support.compiler_watch import COMPILER, compiled_before
 from blowfish_fast.advice.comparison import COVERED, ON_MAPS, compare
 from blowfish_fast.data.csv_files import is_number
+from blowfish_fast.data.domain import WideDomain
 from blowfish_fast.errors import (
     BlowfishError,
     DataDependentError,
@@ -31,6 +32,7 @@ from blowfish_fast.measure.budgets import Budget, epsilon_of
 from blowfish_fast.measure.strategies.strategy_choice import NAMES
 from blowfish_fast.mechanisms.base import Mechanism
 from blowfish_fast.mechanisms.contingency import Contingency
+from blowfish_fast.mechanisms.dawa import Dawa
 from blowfish_fast.mechanisms.laplace import Gaussian, Laplace
 from blowfish_fast.mechanisms.registry import (
     MECHANISMS,
@@ -38,6 +40,7 @@ from blowfish_fast.mechanisms.registry import (
     find_mechanism,
     is_outside,
 )
+from blowfish_fast.mechanisms.sparse import SparseGaussian, SparseLaplace
 from blowfish_fast.mechanisms.transformed import Transformed
 from blowfish_fast.policies import Policy
 from blowfish_fast.release.table_errors import TableErrors
@@ -78,6 +81,8 @@ class MechanismChoice(NamedTuple):
     @property
     def error_sentence(self) -> str:
         """What error to expect, in a sentence."""
+        if self.error_kind == "listed":
+            return "a listed count has an interval of the truth; others are below it"
         if self.error is None:
             return "depends on the data, and is not known beforehand"
         kind = (
@@ -102,6 +107,13 @@ def choose_mechanism(
         return choice._replace(because=(why, *choice.because))
     if isinstance(facts.workload, Tables):
         return _tables_together(facts.policy, facts.workload, name, job)
+    if isinstance(facts.domain, WideDomain):
+        return _of_wide_domain(facts, name, job)
+    if job.false_cells is not None:
+        raise InputError(
+            "false cells are those of a list of heavy cells, of a domain beyond 2^28 "
+            "cells; leave --false-cells out"
+        )
     if budget is None:
         return _least_epsilon(facts, name, job)
     if name == BEST and job.records is not None:
@@ -169,6 +181,38 @@ def _tables_together(
     return MechanismChoice(
         mechanism, mechanism.name, because, plan.rms, "predicted", plan
     )
+
+
+def _of_wide_domain(facts: Facts, name: str, job: Job) -> MechanismChoice:
+    """Return what serves a domain whose cells nobody lists: a list, or ranges."""
+    lists = isinstance(facts.workload, Identity)
+    budget = job.budget
+    if budget is None or job.certify is not None:
+        raise InputError(
+            f"of {facts.domain.size:,} cells lists and ranges are released at "
+            "--epsilon, --rho or --risk, and their intervals hold the truth without a "
+            "certificate; leave --alpha, --beta and --certify out"
+        )
+    lister = SparseLaplace if budget.power == 1 else SparseGaussian
+    own = lister.name if lists else Dawa.name
+    if name not in (BEST, own):
+        raise InputError(
+            f"this is released by {own}; leave --mechanism out", received=repr(name)
+        )
+    if not lists:
+        if job.false_cells is not None:
+            raise InputError("false cells are those of --workload identity")
+        mechanism: Mechanism = Dawa(facts.policy, facts.workload, epsilon=budget)
+        why = "dawa answers ranges of any length from totals of some thousand buckets."
+        return MechanismChoice(mechanism, own, (why,), None, "unknown")
+    mean: Any = 1 if job.false_cells is None else job.false_cells
+    heavy = lister(facts.policy, epsilon=budget, false_cells=mean)
+    because = (
+        f"{own} lists cells of about {heavy.threshold:,} records and more; lighter "
+        f"ones are missed, and {float(heavy.expected_false_cells):.3g} empty ones are "
+        "listed in the mean.",
+    )
+    return MechanismChoice(heavy, own, because, None, "listed")
 
 
 def choose_with_progress(

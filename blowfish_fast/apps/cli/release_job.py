@@ -49,7 +49,12 @@ from .files.record_files import DataSource, TableAxes
 from .options import POLICY_FORMS, WORKLOAD_FORMS
 from .parsing.domain import parse_table
 from .parsing.job import Job
-from .parsing.policy import extend_policy, parse_policy, parse_table_policy
+from .parsing.policy import (
+    extend_policy,
+    parse_policy,
+    parse_table_policy,
+    parse_wide_policy,
+)
 from .parsing.workload import asks_tables, parse_tables, parse_workload
 from .printing import counter, spinner
 
@@ -144,12 +149,11 @@ def read_facts(job: Job) -> Facts:
     tables = asks_tables(job.workload)
     stated = list(job.domain or ())
     plain: Any = parse_table(stated)
-    if isinstance(plain, WideDomain) and not tables:
+    if isinstance(plain, WideDomain) and job.series is not None:
         raise InputError(
-            f"of {plain.size:,} cells tables are asked, and nothing beside them: each "
-            "holds the total, and answers questions about its columns later",
-            received=f"--workload {job.workload}",
-            way_out="Ask for tables:2, tables:age,age+sex, or several with | between",
+            "a series releases one domain of at most 2^28 cells",
+            received=f"{plain.size:,} cells",
+            way_out="State coarser cells, or leave --series out",
         )
     counting = read_counting(job, plain)
     domain = counting.domain
@@ -171,7 +175,9 @@ def _read_policies(
 ) -> tuple[Policy, Policy]:
     """Return the policy of a release, and that of the ledger that it makes."""
     if job.policy is not None and not job.ledger_domain:
-        read = parse_table_policy if whole_table else parse_policy
+        read: Any = parse_table_policy if whole_table else parse_policy
+        if isinstance(domain, WideDomain) and not whole_table:
+            read = parse_wide_policy
         stated: Policy = read(job.policy, domain)
         return stated, stated
     if job.policy is not None and job.ledger_domain:

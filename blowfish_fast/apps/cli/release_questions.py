@@ -20,8 +20,9 @@ from blowfish_fast.apps.cli.parsing.where import (
     read_queries,
 )
 from blowfish_fast.apps.cli.parsing.workload import parse_workload
+from blowfish_fast.data.axes import Axis
 from blowfish_fast.data.domain import Domain
-from blowfish_fast.data.frames import cell_columns
+from blowfish_fast.data.frames import cell_columns, rows_of
 from blowfish_fast.data.listed_items import split_name
 from blowfish_fast.data.predicates import attribute_cover
 from blowfish_fast.errors import InputError, IntervalError
@@ -38,8 +39,11 @@ from blowfish_fast.release.olap import Groups, Selection
 from blowfish_fast.release.quantiles import in_values
 from blowfish_fast.release.release import Release
 from blowfish_fast.release.tables_release import TablesRelease
+from blowfish_fast.release.wide.ranges_release import RangesRelease
+from blowfish_fast.release.wide.sparse_release import SparseRelease
 from blowfish_fast.workloads import Identity, Prefixes, Ranges, Rectangles, Workload
 
+CONFIDENCE = 0.95
 ANSWERED = ("count", *(end for ends in BOUND_NAMES.values() for end in ends))
 """Columns of answers."""
 PARTS = (
@@ -81,6 +85,10 @@ def answer_question(release: Release, asked: Question) -> AnswerTable:
         raise InputError(
             f"ask one kind of question at a time; received {' and '.join(chosen)}"
         )
+    if isinstance(release, SparseRelease):
+        return _answer_list(release, asked)
+    if isinstance(release, RangesRelease):
+        return _answer_wide_ranges(release, asked)
     if asked.ranges or asked.file:
         return _answer_ranges(release, asked)
     if asked.quantiles or asked.quantile_of:
@@ -89,6 +97,110 @@ def answer_question(release: Release, asked: Question) -> AnswerTable:
         workload = parse_workload(asked.workload, release.domain)
         return _answer_workload(release, workload, _query_columns(workload))
     return _answer_selection(release, asked)
+
+
+def _answer_list(release: SparseRelease, asked: Question) -> AnswerTable:
+    """Return the listed cells, or cells that are named: one value for each column."""
+    _refuse_others(asked, "lists heavy cells", "--where COLUMN=VALUE for each column")
+    if asked.ranges or asked.file or asked.workload:
+        raise InputError(
+            "this release lists heavy cells; ask it without words for the list, or "
+            "name a cell, --where COLUMN=VALUE for each column"
+        )
+    domain: Any = release.domain
+    named = dict(parse_condition(words, domain) for words in asked.where)
+    if named and (len(named) < domain.ndim or len(named) < len(asked.where)):
+        raise InputError(
+            "a cell is named by one value of each column",
+            received=" ".join(asked.where),
+            way_out=f"Columns are {', '.join(domain.column_names)}",
+        )
+    if any(isinstance(one, slice | list) for one in named.values()):
+        raise InputError(
+            "a list of heavy cells misses nearly all of a range; name one value of "
+            "each column"
+        )
+    cells = [_values_of(one, domain.attributes[axis]) for axis, one in named.items()]
+    places = dict(
+        zip((domain.column_names[axis] for axis in named), cells, strict=True)
+    )
+
+    def table(confidence: float) -> Any:
+        return release.at(places, confidence) if named else release.cells(confidence)
+
+    columns = dict(table(CONFIDENCE).columns)
+    del columns["low"], columns["high"]
+    told = "named before the list was seen" if named else "given that it is listed"
+    return AnswerTable(
+        columns,
+        lambda confidence, of: np.stack(
+            [table(confidence)["low"], table(confidence)["high"]], axis=1
+        ),
+        lambda _: "truth",
+        lambda _, confidence: (
+            "Each interval holds the true count of its cell with probability at least "
+            f"{confidence:.15g}, {told}."
+        ),
+        (),
+    )
+
+
+def _values_of(value: Any, attribute: Axis) -> AnyArray:
+    """Return a column of one value, as records hold it."""
+    if attribute.rule.unit is not None and attribute.steps is not None:
+        return np.array([str(value)])
+    return np.array([value], dtype=None if isinstance(value, str) else object)
+
+
+def _answer_wide_ranges(release: RangesRelease, asked: Question) -> AnswerTable:
+    """Return counts of ranges of a wide domain: listed, in a file, or selected."""
+    _refuse_others(asked, "holds totals of buckets", "--where, --range and --ranges")
+    domain: Any = release.domain
+    (attribute,) = domain.attributes
+    if asked.workload is not None:
+        workload = parse_workload(asked.workload, domain)
+        return _answer_workload(release, workload, _query_columns(workload))
+    words = list(asked.ranges)
+    if asked.file is not None:
+        rows = rows_of(asked.file, "query")
+        if rows and not any(one[:1].isdigit() or one[:1] == "-" for one in rows[0]):
+            rows = rows[1:]
+        words += ["..".join(row) for row in rows]
+    if not words:
+        words = [" and ".join(asked.where) or "all records"]
+        conditions = [parse_condition(one, domain) for one in asked.where]
+        chosen = [release.where(dict(conditions))]
+        if len(conditions) > 1:
+            raise InputError(
+                "this release has one column; state it once, with commas between ranges"
+            )
+    else:
+        called = domain.column_names[0]
+        parsed = [parse_condition(f"{called}={one}", domain) for one in words]
+        chosen = [release.where({axis: one}) for axis, one in parsed]
+    return AnswerTable(
+        {
+            attribute.name or "range": np.array(words, dtype=object),
+            "count": np.array([one.count() for one in chosen]),
+        },
+        lambda confidence, of: np.array(
+            [one.interval(confidence, of=of) for one in chosen]
+        ),
+        lambda _: "truth",
+        lambda kind, confidence: release.interval_sentence(kind, confidence),
+        (),
+        counts=("count", np.full(len(chosen), True)),
+    )
+
+
+def _refuse_others(asked: Question, holds: str, takes: str) -> None:
+    """Refuse questions that a release of a wide domain does not answer."""
+    others = [asked.sum_of, asked.mean_of, asked.std_of, asked.quantile_of]
+    if asked.by or asked.quantiles or any(others):
+        raise InputError(
+            f"this release {holds}, and answers counts: {takes}",
+            way_out="Leave --by, --sum, --mean, --std and --quantile out",
+        )
 
 
 def asked_table(release: Release, asked: Question) -> Release:

@@ -19,12 +19,13 @@ from typing import Any, NoReturn, Self
 
 import numpy as np
 
-from blowfish_fast._support.typing import BoolArray, FloatArray, IntArray
-from blowfish_fast._support.validation import as_confidence, as_integers
+from blowfish_fast._support.typing import AnyArray, BoolArray, FloatArray, IntArray
+from blowfish_fast._support.validation import as_confidence
 from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.data.domain import WideDomain
 from blowfish_fast.data.frames import Table
 from blowfish_fast.data.persons import MOST_COUNTED_ONCE, units_per_person
+from blowfish_fast.data.predicates import whole_cover
 from blowfish_fast.errors import InputError, NoEstimateError, ReleaseFileError
 from blowfish_fast.measure.handle import Measurement
 from blowfish_fast.release.file import (
@@ -130,6 +131,9 @@ class RangesRelease(Release):
         """Where buckets begin, and the end of the last one."""
         return self.measurements[0].buckets.edges
 
+    def __len__(self) -> int:
+        return int(self.edges.size) - 1
+
     @cached_property
     def totals(self) -> FloatArray:
         """The estimated count of each bucket."""
@@ -144,22 +148,27 @@ class RangesRelease(Release):
         """
         ranges = self._ranges(self.edges[:-1], self.edges[1:])
         low, high = self.intervals(ranges, confidence, of="truth").T
-        (name,) = self.domain.column_names
         columns = {
-            f"{name}_from": self.edges[:-1],
-            f"{name}_to": self.edges[1:],
+            **self._bucket_columns(),
             "count": self.totals,
             "low": low,
             "high": high,
         }
         return Table(columns, experiment=not self.private)
 
+    def _bucket_columns(self) -> dict[str, AnyArray]:
+        """Return where buckets begin and end, in values of the attribute."""
+        (name,), (attribute,) = self.domain.column_names, self.domain.attributes
+        rule = attribute.rule
+        # Cells for stray values lie behind all others, and have no values.
+        edges = rule.values(np.minimum(self.edges, attribute.regular))
+        return {f"{name}_from": edges[:-1], f"{name}_to": edges[1:]}
+
     def to_table(self, confidence: float | None = 0.95) -> Table:
         """Return `buckets`; without intervals if `confidence` is None."""
         if confidence is not None:
             return self.buckets(confidence)
-        columns = dict(self.buckets(0.95))
-        del columns["low"], columns["high"]
+        columns = {**self._bucket_columns(), "count": self.totals}
         return Table(columns, experiment=not self.private)
 
     def answer(self, workload: Workload) -> FloatArray:
@@ -262,28 +271,41 @@ class RangesRelease(Release):
     def where(
         self, conditions: Mapping[Any, Any] | None = None, /, **named: Any
     ) -> Any:
-        """Select the records of a range: ``where(time=slice(5, 900))``, half-open.
+        """Select records by values: ``where(time=slice("2024-03-01", "2024-03-02"))``.
 
-        The `RangeSelection` that is returned has a `count` and an `interval`.
+        Parameters
+        ----------
+        conditions : mapping, optional
+            By attribute, of which there is one: a half-open slice of values, a value,
+            or a list of these, of which any is meant. Ends lie where cells begin.
+        **named : value, slice or list of these
+            The same, by the attribute's name.
+
+        Returns
+        -------
+        RangeSelection
+            It has a `count` and an `interval`.
+
+        Raises
+        ------
+        InputError
+            If nothing is selected, or a range cuts a cell.
         """
         given = {**(conditions or {}), **named}
+        (attribute,) = self.domain.attributes
         for name in given:
             self.domain.axis(name)
-        if len(given) != 1 or not isinstance(next(iter(given.values())), slice):
+        if len(given) > 1:
             raise InputError(
-                "records of a wide domain are selected by one slice of its attribute",
+                "the one attribute of this release is stated once",
                 received=repr(given),
-                way_out="Write where(time=slice(start, end)), or answer(Ranges(...))",
+                way_out="Write where(time=[slice(...), slice(...)])",
             )
-        (part,) = given.values()
-        if part.step is not None:
-            raise InputError("a slice of a range has no step", received=repr(part))
-        ends = [
-            0 if part.start is None else part.start,
-            self.domain.size if part.stop is None else part.stop,
-        ]
-        start, end = as_integers(ends, "the ends of a slice").tolist()
-        return RangeSelection(self, self._ranges([start], [end]))
+        runs = [(0, self.domain.size)]
+        for condition in given.values():
+            runs = whole_cover(attribute, condition)
+        starts, ends = zip(*runs, strict=True)
+        return RangeSelection(self, self._ranges(starts, ends))
 
     def _ranges(self, starts: Any, ends: Any) -> Ranges:
         domain: Any = self.domain
@@ -349,14 +371,14 @@ class RangesRelease(Release):
 
 
 class RangeSelection:
-    """The records of one range of a wide release.
+    """The records of one range of a wide release, or of several that are disjoint.
 
     Parameters
     ----------
     release : RangesRelease
         What is asked.
     asked : Ranges
-        One range.
+        Disjoint ranges.
     """
 
     def __init__(self, release: RangesRelease, asked: Ranges) -> None:
@@ -364,12 +386,14 @@ class RangeSelection:
 
     def count(self) -> float:
         """Return the estimated number of records."""
-        return float(self._release.answer(self._asked)[0])
+        return float(self._release.answer(self._asked).sum())
 
     def interval(
         self, confidence: float = 0.95, *, of: Scope | None = None
     ) -> tuple[float, float]:
         """Return an interval of the number of records; by default of the true one.
+
+        The intervals of several ranges hold at once, and are added up.
 
         Parameters
         ----------
@@ -383,12 +407,17 @@ class RangeSelection:
         tuple of two float
             Lower and upper end.
         """
-        low, high = self._release.intervals(self._asked, confidence, of=of)[0]
+        low, high = self._release.intervals(
+            self._asked, confidence, of=of, together=True
+        ).sum(axis=0)
         return float(low), float(high)
 
     def __repr__(self) -> str:
         start, end = int(self._asked.starts[0]), int(self._asked.ends[0])
-        return f"RangeSelection([{start:,}, {end:,}) of {self._release!r})"
+        more = (
+            "" if self._asked.queries == 1 else f" and {self._asked.queries - 1} more"
+        )
+        return f"RangeSelection([{start:,}, {end:,}){more} of {self._release!r})"
 
 
 def _rebuild(content: dict[str, Any]) -> dict[str, Any]:

@@ -238,7 +238,7 @@ class SparseRelease(Release):
         wide: Any = self.domain
         if self.domain.ndim == 1 and not isinstance(cells, Mapping):
             (attribute,) = self.domain.attributes
-            if attribute.cuts is None and attribute.levels is None:
+            if attribute.cuts is attribute.levels is attribute.steps is None:
                 numbers = as_integers(cells, "cells").reshape(-1)
                 if ((numbers < 0) | (numbers >= self.domain.size)).any():
                     raise DomainError(

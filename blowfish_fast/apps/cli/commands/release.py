@@ -211,7 +211,7 @@ def _show(report: dict[str, Any], choice: MechanismChoice, question: str = "") -
         show(f"\n{choice.plan}")
     if not dry:
         asked = f"Ask it, for free:  blowfish answer {files['release']} {question}\n"
-        asked = "" if choice.plan is not None else asked
+        asked = "" if choice.plan is not None else asked.replace(" \n", "\n")
         show(f"\n{asked}What it means:     blowfish explain {files['release']}")
     if report["ledger"] is None:
         remark(ledger_reminder(report))
@@ -219,8 +219,12 @@ def _show(report: dict[str, Any], choice: MechanismChoice, question: str = "") -
 
 def _interval_sentence(made: Any, facts: Facts) -> str:
     """Say what the intervals of the stated queries hold; "" where there are none."""
+    from blowfish_fast.data.domain import is_wide
+
     if facts.workload.queries > MOST_CHECKED or made.interval_scope != "noise":
         return ""
+    if is_wide(made.domain):
+        return "They hold the true answers."
     if not hasattr(made, "interval_kind") or made.domain != facts.workload.domain:
         return ""
     kind = made.interval_kind(facts.workload)
@@ -249,7 +253,16 @@ def _mechanism_pairs(report: dict[str, Any]) -> list[tuple[str, str]]:
 
 def _question(facts: Facts, job: Job, choice: MechanismChoice) -> str:
     """Return something that can be asked of the release, as an example."""
+    from blowfish_fast.apps.cli.parsing.where import wide_ends
+    from blowfish_fast.data.domain import is_wide
+    from blowfish_fast.mechanisms.sparse import SparseLaplace
+
     attribute = facts.domain.attributes[0]
+    if is_wide(facts.domain):
+        if isinstance(choice.mechanism, SparseLaplace):
+            return ""
+        low, high = wide_ends(attribute)
+        return f"--where {shlex.quote(f'{attribute.name}={low}..{high}')}"
     if choice.name == ON_QUERIES or attribute.name is None:
         return f"--workload {shlex.quote(job.workload or '')}"
     if attribute.levels is not None:

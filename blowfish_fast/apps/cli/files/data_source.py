@@ -14,7 +14,7 @@ import numpy as np
 
 from blowfish_fast._support.typing import AnyArray
 from blowfish_fast.data.csv_files import TextForm
-from blowfish_fast.data.domain import Domain
+from blowfish_fast.data.domain import Domain, WideDomain
 from blowfish_fast.data.frames import loaded_array, numbers_from_file
 from blowfish_fast.data.histogram import Counting, Histogram
 from blowfish_fast.data.records import Rule
@@ -139,6 +139,11 @@ class CountsFile(RecordSource):
             raise InputError(
                 "counts hold neither missing values nor values outside; leave "
                 "--missing and --outside out"
+            )
+        if isinstance(counting.domain, WideDomain):
+            raise InputError(
+                f"{self.path} holds a count of every cell, and the domain has "
+                f"{counting.domain.size:,} cells; name a file of records"
             )
         if self.path.suffix.lower() == ".npy":
             self._check_shape(self._array(), counting.domain)

@@ -13,9 +13,11 @@ import numpy as np
 from blowfish_fast._support.optional import require
 from blowfish_fast._support.typing import IntArray
 from blowfish_fast.apps.explorer.engines import Database
+from blowfish_fast.data.domain import WideDomain
 from blowfish_fast.data.histogram import Counting, Histogram
 from blowfish_fast.data.persons import refuse_missing_key
 from blowfish_fast.data.records import raise_together
+from blowfish_fast.data.sparse import SparseHistogram
 from blowfish_fast.data.sql_cells import type_problem
 from blowfish_fast.data.table_counts import TableCounts
 from blowfish_fast.errors import EngineError, InputError, nearest
@@ -46,11 +48,17 @@ class DatabaseTable(DataSource):
         """Refuse a table whose columns are not as stated; reads its schema only."""
         self._stored(counting)
 
-    def histogram(self, counting: Counting[Any], done: Part) -> Histogram:
-        """Count the records of every cell, extra cells included."""
+    def histogram(
+        self, counting: Counting[Any], done: Part
+    ) -> Histogram | SparseHistogram:
+        """Count the records of every cell, or of the filled ones of a wide domain."""
         stored = self._stored(counting)
         with _quiet_drivers():
             query = stored.query(self.database.table(self.table))
+            if isinstance(counting.domain, WideDomain):
+                parts = list(query.batches())
+                done(1.0)
+                return SparseHistogram._listed(counting.domain, parts, counting.bound)
             counts = query.counts()
         done(1.0)
         domain = counting.domain

@@ -25,6 +25,7 @@ from blowfish_fast.apps.cli.options import refuse_existing
 from blowfish_fast.apps.cli.parsing.job import Job
 from blowfish_fast.apps.cli.parsing.workload import asks_tables
 from blowfish_fast.apps.cli.printing import as_texts, plain, plural, reads_as_number
+from blowfish_fast.data.domain import is_wide
 from blowfish_fast.data.frames import Table, check_rows, write_csv
 from blowfish_fast.errors import InputError, IntervalError, ReleaseFileError
 from blowfish_fast.release.chosen_release import ChosenTablesRelease, read_tables
@@ -110,6 +111,11 @@ class Outputs:
     def check(self, workload: Any) -> None:
         """Refuse what could not be written; leaves nothing behind."""
         as_confidence(self.confidence)
+        if self.whole and is_wide(workload.domain) and not self.many:
+            raise InputError(
+                "whole counts that add up are made of all cells, and nobody lists "
+                f"{workload.domain.size:,}; leave --round out"
+            )
         paths = [path.absolute() for path in self.named.values()]
         if len(set(paths)) < len(paths):
             raise InputError(
@@ -121,7 +127,11 @@ class Outputs:
             if kind != "release":
                 check_file("tables" if kind == "table" and self.many else kind, path)
             if kind == "table" and path.suffix.lower() == ".xlsx":
+                wide = is_wide(workload.domain)
+                # Of a wide domain rows are told after the draw, which keeps the
+                # release whatever becomes of its table.
                 shapes = workload.shapes if self.many else [workload.domain.shape]
+                shapes = [(1,)] if wide and not self.many else shapes
                 check_rows(path.name, max(map(math.prod, shapes)))
 
     def write(self, release: Release) -> Written:
@@ -267,6 +277,12 @@ def release_axes(
         return plotting.measured_tables(release)
     if isinstance(release, TablesRelease) and not by:
         return plotting.table_errors(release.errors())
+    if isinstance(release, SparseRelease | RangesRelease):
+        if by:
+            raise InputError("a release of a wide domain is drawn without --by")
+        if isinstance(release, RangesRelease):
+            return plotting.buckets(release, confidence=confidence)
+        return plotting.listed_cells(release, confidence=confidence)
     if release.domain.ndim > 2 and not by:
         small = [at for at, cells in enumerate(release.domain.shape) if cells <= FEW]
         by = [0, *[at for at in small if at > 0][:1]]

@@ -24,11 +24,15 @@ from blowfish_fast.data.csv_files import (
     read_from_csv,
     read_head,
     trim_spaces,
+    within_64_bits,
 )
+from blowfish_fast.data.domain import WideDomain
 from blowfish_fast.data.histogram import Counting, Histogram
 from blowfish_fast.data.level_numbers import numbered_levels
 from blowfish_fast.data.persons import records_per_person
 from blowfish_fast.data.records import raise_together
+from blowfish_fast.data.sparse import SparseHistogram
+from blowfish_fast.data.steps import EXACT_IN_FLOATS
 from blowfish_fast.data.table_counts import TableCounts
 from blowfish_fast.errors import InputError, nearest
 
@@ -38,6 +42,9 @@ ROWS = 2**18
 
 NAMES = ("category", "code")
 """Kinds of values that are texts, whatever they read; codes are written as numbers."""
+
+DATES = ("date", "nanosecond")
+"""Kinds of values that are moments."""
 
 PLAIN = TextForm()
 
@@ -67,8 +74,10 @@ class DataSource(ABC):
         """Refuse what cannot be counted so, by its schema alone."""
 
     @abstractmethod
-    def histogram(self, counting: Counting[Any], done: Part) -> Histogram:
-        """Count the records of every cell, extra cells included."""
+    def histogram(
+        self, counting: Counting[Any], done: Part
+    ) -> Histogram | SparseHistogram:
+        """Count the records of every cell, or of the filled ones of a wide domain."""
 
     @abstractmethod
     def tables(
@@ -88,9 +97,17 @@ class RecordSource(DataSource):
     def open(self, counting: Counting[Any], done: Part) -> tuple[Any, Chunks]:
         """Return the domain as the source spells it, and the needed columns."""
 
-    def histogram(self, counting: Counting[Any], done: Part) -> Histogram:
-        """Count the records of every cell, extra cells included."""
+    def histogram(
+        self, counting: Counting[Any], done: Part
+    ) -> Histogram | SparseHistogram:
+        """Count the records of every cell, or of the filled ones of a wide domain."""
         stored, chunks = self.open(counting, done)
+        if isinstance(stored, WideDomain):
+            listed = SparseHistogram._counted(counting._replace(domain=stored), chunks)
+            more = {"keys": listed.keys}
+            return SparseHistogram._own(
+                counting.domain, listed.counts, listed.bound, **more
+            )
         found = Histogram._counted(counting._replace(domain=stored), chunks)
         return Histogram._own(counting.domain, found.counts, found.bound)
 
@@ -176,7 +193,7 @@ class RecordsFile(RecordSource):
                 if np.asarray(batch.column(f"bad{at}")).any():
                     bad.add(one)
                 values = batch.column(f"value{at}")
-                if one.kind not in NAMES:
+                if one.kind not in (*NAMES, "whole"):
                     values = values.to_numpy(zero_copy_only=False)
                 columns[one.name] = values
             if not bad:
@@ -186,13 +203,18 @@ class RecordsFile(RecordSource):
     def _no_value(self, needed: Needed) -> InputError:
         """Say that a value cannot be read, and how others would be."""
         form, name = self.form, needed.name
-        if needed.kind == "date" and form.dates is None:
+        if needed.kind == "whole":
+            rule = (
+                f"{self.path}: every value of {name} must be a whole number, or "
+                "missing (empty, NA, null); some are not"
+            )
+        elif needed.kind in DATES and form.dates is None:
             rule = (
                 f"values of {name}: dates must read like 2024-05-31 or "
                 "2024-05-31T12:00; some read otherwise. State how they are written, as "
                 'in dates = "DD.MM.YYYY" under [data], or --dates DD.MM.YYYY'
             )
-        elif needed.kind == "date":
+        elif needed.kind in DATES:
             rule = (
                 f"every value of {name} must be a date as stated, {form.dates}, a time "
                 "after it or not, or missing; some are not"
@@ -259,10 +281,14 @@ class _ParquetTable:
         column, kind = f'"{name}"', self.types[needed.name]
         if needed.kind == "number":
             return _Column(f"CAST({column} AS DOUBLE)")
+        if needed.kind == "whole":
+            return _Column(within_64_bits(f"CAST({column} AS HUGEINT)"))
         if needed.kind == "category":
             return _Column(column)
         if _is_text(kind):
-            return _Column(column, "date")
+            return _Column(column, needed.kind)
+        if needed.kind == "nanosecond" and kind == "TIMESTAMP_NS":
+            return _Column(column)
         if "TIME ZONE" in kind:
             return _Column(f"make_timestamp(epoch_us({column}))")
         return _Column(f"CAST({column} AS TIMESTAMP)")
@@ -405,6 +431,13 @@ def _needed_column(attribute: Axis) -> Needed:
         )
     if attribute.levels is not None:
         return Needed(attribute.name, "category")
+    rule = attribute.rule
+    if rule.unit is not None:
+        return Needed(attribute.name, "nanosecond" if rule.unit == "ns" else "date")
+    by_rule = attribute.cuts is None
+    farthest = max(abs(rule.start), abs(rule.end(attribute.regular)))
+    if by_rule and farthest > EXACT_IN_FLOATS:
+        return Needed(attribute.name, "whole")
     return Needed(attribute.name, "number" if attribute.unit is None else "date")
 
 
@@ -419,7 +452,9 @@ def _fits(kind: str, stated: str, levels: tuple[Any, ...] | None) -> bool:
     whole = "INT" in kind or kind == "BOOLEAN"
     if stated == "number":
         return whole or kind.startswith(("FLOAT", "DOUBLE", "DECIMAL"))
-    if stated == "date":
+    if stated == "whole":
+        return whole
+    if stated in ("date", "nanosecond"):
         return _is_text(kind) or kind.startswith(("DATE", "TIMESTAMP"))
     if _is_text(kind):
         return True

@@ -6,6 +6,9 @@ day=2024-01-01:2025-01-01:month       days, weeks, months, quarters, years
 income=edges:0,10000,30000,1000000    cells between edges
 subject=categories:art,earth science  one cell per category; @FILE: one per line
 floor=12                              the column holds cell numbers, 0 to 11
+time=2000-01-01:2036-01-01:1ns        clock steps: ns, us, ms, s, min, h
+time=2024-01-01T08:00..2024-01-02:1s  two dots part ends that hold colons
+address=0:4294967296:1                beyond 2^28 cells: a wide domain, in whole numbers
 
 Categories, and names of columns, are read as `listed_items` says: one with a comma,
 blanks at its ends or a leading quotation mark or @ stands in quotation marks. Several
@@ -20,6 +23,7 @@ from collections.abc import Sequence
 from datetime import date, timedelta
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 from blowfish_fast.data.csv_files import is_number
 from blowfish_fast.data.domain import (
@@ -31,10 +35,15 @@ from blowfish_fast.data.domain import (
 )
 from blowfish_fast.data.frames import items_of
 from blowfish_fast.data.listed_items import Item, read_item, split_name
-from blowfish_fast.errors import InputError, nearest
+from blowfish_fast.data.steps import MOST_STEPS, UNIT_WORDS
+from blowfish_fast.errors import DomainError, InputError, nearest
 
 STEPS = ("day", "week", "month", "quarter", "year")
 MONTHS = {"month": 1, "quarter": 3, "year": 12}
+CLOCK_STEP = re.compile(
+    rf"[0-9]{{0,18}}\s*({'|'.join(word for word in UNIT_WORDS if word != 'day')})s?"
+)
+"""A step of a clock, such as 1ns, 5min or 2hours; ``ms`` and ``s`` have no plural."""
 MOST_DATES = 2**20
 LARGEST_EXPONENT = 300
 
@@ -46,7 +55,7 @@ LIST_ENDS = re.compile(f",|{NEXT_COLUMN.pattern}")
 
 FORMS = (
     "NAME=LOW:HIGH:WIDTH, NAME=edges:A,B,C, NAME=FROM:TO:day (week, month, quarter, "
-    "year), NAME=categories:A,B,C or NAME=CELLS"
+    "year; h, min, s, ms, us, ns), NAME=categories:A,B,C or NAME=CELLS"
 )
 
 
@@ -60,7 +69,7 @@ def parse_table(words: str | Sequence[str]) -> Domain | WideDomain:
     return narrow(WideDomain.product(*_parse_parts(words)))
 
 
-def _parse_parts(words: str | Sequence[str]) -> list[Domain]:
+def _parse_parts(words: str | Sequence[str]) -> list[Domain | WideDomain]:
     listed = [words] if isinstance(words, str) else list(words)
     if not any(one.strip() for one in listed):
         raise InputError(f"a domain needs at least one column: {FORMS}")
@@ -69,7 +78,7 @@ def _parse_parts(words: str | Sequence[str]) -> list[Domain]:
     return [column for one in listed if one.strip() for column in _columns_of(one)]
 
 
-def parse_column(words: str) -> Domain:
+def parse_column(words: str) -> Domain | WideDomain:
     """Return the domain of one column, ``age=0:101:1`` or another form."""
     columns = _columns_of(words)
     if len(columns) > 1:
@@ -77,9 +86,10 @@ def parse_column(words: str) -> Domain:
     return columns[0]
 
 
-def _columns_of(words: str) -> list[Domain]:
+def _columns_of(words: str) -> list[Domain | WideDomain]:
     """Read ``a=.. x b=..`` from left to right, column by column."""
-    columns, rest = [], words
+    columns: list[Domain | WideDomain] = []
+    rest = words
     while rest:
         name, cells = split_name(rest)
         if cells is None or not name or not cells.strip():
@@ -91,7 +101,7 @@ def _columns_of(words: str) -> list[Domain]:
     return columns
 
 
-def _read_cells(name: str, cells: str, words: str) -> tuple[Domain, str]:
+def _read_cells(name: str, cells: str, words: str) -> tuple[Domain | WideDomain, str]:
     """Return the column that `cells` begin with, and the columns behind it."""
     kind = LISTS.match(cells)
     if kind is None or cells[kind.end() : kind.end() + 1] == "@":
@@ -109,19 +119,43 @@ def _read_cells(name: str, cells: str, words: str) -> tuple[Domain, str]:
     return Domain.from_levels(_levels(items), name=name), rest
 
 
-def _evenly_cut(name: str, cells: str, words: str) -> Domain:
+def _evenly_cut(name: str, cells: str, words: str) -> Domain | WideDomain:
     """Read a number of cells, ``LOW:HIGH:WIDTH`` or ``FROM:TO:month``."""
     if re.fullmatch("[0-9]+", cells):
-        return Domain(_number_of_cells(cells, words), names=[name])
-    ends = [one.strip() for one in cells.split(":")]
-    if len(ends) != 3:
+        number = _number_of_cells(cells, words, MOST_STEPS)
+        kind = Domain if number <= LARGEST_DOMAIN else WideDomain
+        return kind(number, names=[name])
+    if ".." in cells:
+        low, _, rest = cells.partition("..")
+        high, _, step = rest.rpartition(":")
+        ends = [low, high, step]
+    else:
+        ends = cells.split(":")
+    low, high, step = [*map(str.strip, ends), "", ""][:3]
+    if len(ends) != 3 or not all((low, high, step)):
         raise InputError(
             f"the cells of {name!r} are {FORMS}; received {words.strip()!r}"
         )
-    low, high, step = ends
+    if CLOCK_STEP.fullmatch(step):
+        return _by_the_clock(name, (low, high, step), words)
     if _is_date(low) and _is_date(high):
         return Domain.from_dates(_dates(low, high, step, words), name=name)
-    return Domain.from_edges(_evenly(low, high, step, words), name=name)
+    return _evenly(name, (low, high, step), words)
+
+
+def _by_the_clock(
+    name: str, stated: tuple[str, str, str], words: str
+) -> Domain | WideDomain:
+    """Return moments from one to another; a `Domain` where edges can be listed."""
+    low, high, step = stated
+    try:
+        return narrow(WideDomain.from_steps(start=low, stop=high, step=step, name=name))
+    except DomainError as problem:
+        raise InputError(
+            "time by the clock is FROM:TO:STEP, such as 2024-01-01:2024-01-02:1s, or "
+            f"FROM..TO:STEP where ends hold colons; received {words.strip()!r}: "
+            f"{problem}"
+        ) from None
 
 
 def find_column(word: str, domain: Attributes) -> int:
@@ -145,23 +179,24 @@ def _plain_cells(words: str) -> Domain:
             "cells are one number or several with x between, 4096 or 64x64, or columns "
             f"by name, {FORMS}; received {words!r}"
         )
-    found = [_number_of_cells(side, words) for side in sides]
+    found = [_number_of_cells(side, words, LARGEST_DOMAIN) for side in sides]
     return Domain(found[0] if len(found) == 1 else found)
 
 
-def _number_of_cells(text: str, words: str) -> int:
+def _number_of_cells(text: str, words: str, most: int) -> int:
     """Read a number of cells; one with too many digits to be read is too large."""
     digits, shown = text.lstrip("0"), words.strip()
-    if len(digits) >= 10:
-        shown = shown if len(shown) <= 40 else f"{shown[:37]}..."
-        raise InputError(
-            f"a domain holds at most 2^28 = {LARGEST_DOMAIN:,} cells; received "
-            f"{shown!r}. Merge cells"
-        )
+    shown = shown if len(shown) <= 40 else f"{shown[:37]}..."
     if not digits or digits.startswith("-"):
         raise InputError(
             "a number of cells is at least 1, as in 4096, 64x64 or floor=12; received "
             f"{shown!r}"
+        )
+    if len(digits) > 20 or int(digits) > most:
+        power = most.bit_length() - 1
+        raise InputError(
+            f"cells like these are at most 2^{power} = {most:,}; received {shown!r}. "
+            "Merge cells, or name the column where there are more: address=4294967296"
         )
     return int(digits)
 
@@ -209,14 +244,16 @@ def _levels(items: list[str]) -> list[str | int]:
     return list(items)
 
 
-def _evenly(low: str, high: str, width: str, words: str) -> list[float]:
-    """Return edges of equal cells; fractions keep 0.1 + 0.1 + 0.1 at 0.3."""
+def _evenly(name: str, stated: tuple[str, str, str], words: str) -> Domain | WideDomain:
+    """Return equal cells; fractions keep 0.1 + 0.1 + 0.1 at 0.3."""
+    low, high, width = stated
     try:
-        start, stop, step = (_fraction(one) for one in (low, high, width))
+        start, stop, step = (_fraction(one) for one in stated)
     except (ValueError, ZeroDivisionError):
         raise InputError(
             "cells of one width are LOW:HIGH:WIDTH, three numbers such as 0:101:1, or "
-            f"two dates and one of {', '.join(STEPS)}; received {words.strip()!r}"
+            f"two dates and one of {', '.join(STEPS)}, or a step of a clock such as "
+            f"5min; received {words.strip()!r}"
         ) from None
     cells = (stop - start) / step if step > 0 else Fraction(0)
     if cells < 1 or cells.denominator != 1:
@@ -224,12 +261,18 @@ def _evenly(low: str, high: str, width: str, words: str) -> list[float]:
             f"{low} to {high} must be one or more whole cells of width {width}; "
             f"received {words.strip()!r}. Move an end, or choose another width"
         )
-    if cells > LARGEST_DOMAIN:
+    whole = all(one.denominator == 1 for one in (start, step))
+    if cells > LARGEST_DOMAIN and (not whole or cells > MOST_STEPS):
         raise InputError(
-            f"a domain holds at most 2^28 cells; {words.strip()!r} would have "
-            f"{int(cells):,}. Choose a larger width"
+            f"a domain holds at most 2^28 cells, or 2^62 in whole numbers; "
+            f"{words.strip()!r} would have {int(cells):,}. Choose a larger width, or "
+            "count in smaller units"
         )
-    return [float(start + at * step) for at in range(int(cells) + 1)]
+    if cells > LARGEST_DOMAIN:
+        rule: Any = {"start": int(start), "step": int(step), "cells": int(cells)}
+        return WideDomain.from_steps(**rule, name=name)
+    edges = [float(start + at * step) for at in range(int(cells) + 1)]
+    return Domain.from_edges(edges, name=name)
 
 
 def _is_date(text: str) -> bool:

@@ -204,6 +204,12 @@ class Job:
         'Roughly how many, a public guess: "best" then also tries mechanisms that '
         "adapt to the data.",
     )
+    false_cells: str | None = _in(
+        "mechanism",
+        "NUMBER",
+        "Beyond 2^28 cells: how many empty ones a list of heavy cells holds in the "
+        "mean (1); the threshold follows.",
+    )
     vouched: bool | None = _in(
         "mechanism",
         None,

@@ -17,7 +17,12 @@ import numpy as np
 from blowfish_fast._support.typing import AnyArray, IntArray
 from blowfish_fast.apps.cli.options import POLICY_FORMS
 from blowfish_fast.data.csv_files import is_number
-from blowfish_fast.data.domain import Attributes, Domain, WideDomain
+from blowfish_fast.data.domain import (
+    LARGEST_DOMAIN,
+    Attributes,
+    Domain,
+    WideDomain,
+)
 from blowfish_fast.data.frames import numbers_from_file, rows_of
 from blowfish_fast.errors import InputError, nearest
 from blowfish_fast.policies import (
@@ -99,9 +104,12 @@ def parse_table_policy(words: str, table: Domain | WideDomain) -> Policy:
     moves, far = split_presence(words)
     if isinstance(table, Domain) and (table.ndim == 1 or None in table.names):
         return parse_policy(words, table)
+    alone = table.ndim == 1 or max(table.shape) > LARGEST_DOMAIN
+    if isinstance(table, WideDomain) and alone:
+        return parse_wide_policy(words, table)
     if moves == "add_remove":
-        alone: Policy = AddRemove(table)  # type: ignore[arg-type]
-        return alone if far is None else WithAbsent(alone, far)
+        single: Policy = AddRemove(table)  # type: ignore[arg-type]
+        return single if far is None else WithAbsent(single, far)
     name = moves.partition(":")[0]
     if moves == "full" or (name in BY_COLUMN and KNOWN_TOTALS not in moves):
         stated = None if moves == "full" else _stated(moves, table)
@@ -113,6 +121,33 @@ def parse_table_policy(words: str, table: Domain | WideDomain) -> Policy:
             f"policy per column, each with {PRESENCE}:NUMBER; received {words!r}"
         )
     return parse_policy(words, table)
+
+
+def parse_wide_policy(words: str, domain: WideDomain) -> Policy:
+    """Return the policy of a release from a domain whose cells nobody lists."""
+    moves, far = split_presence(words)
+    name, _, setting = moves.partition(":")
+    extras = any(one.extras for one in domain.attributes)
+    cells: Any = domain
+    policy: Policy | None = None
+    if moves == "add_remove":
+        policy = AddRemove(cells)
+    elif moves == "full":
+        policy = Full(cells)
+    elif domain.ndim == 1 and not extras and moves == "line":
+        policy = POLICIES["line"](cells)
+    elif domain.ndim == 1 and not extras and name == "threshold" and setting:
+        policy = _threshold(setting, cells, words)
+    if policy is None:
+        ordered = ", line and threshold:CELLS" if domain.ndim == 1 else ""
+        raise InputError(
+            f"over {domain.size:,} cells the policy is one of add_remove, full"
+            f"{ordered}, each with {PRESENCE}:EDGES",
+            received=repr(words),
+            way_out="State one of these; cells for stray values have no place in a "
+            "line: clamp such values",
+        )
+    return policy if far is None else WithAbsent(policy, far)
 
 
 def extend_policy(words: str, columns: Domain, table: Domain | WideDomain) -> Policy:

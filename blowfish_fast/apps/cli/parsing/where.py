@@ -11,6 +11,7 @@ word per attribute, a file of queries one column or two: ``age_from,age_to,sex``
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -35,9 +36,23 @@ from blowfish_fast.errors import InputError, nearest
 from blowfish_fast.workloads import Rectangles
 
 from .domain import find_column
+from .workload import read_tick
+
+MOMENT = re.compile(
+    r"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}(:[0-9]{2}){0,2}(\.[0-9]+)?"
+)
+"""A moment of a clock: its colons part no ends."""
 
 ENDS = (("from", "to"), ("start", "end"), ("low", "high"))
 """What the two columns may be called where there is one attribute."""
+
+
+def wide_ends(attribute: Axis) -> tuple[str, str]:
+    """Return two values of an axis by a rule as conditions write them: its quarters."""
+    rule, cells = attribute.rule, attribute.regular
+    places = np.array([cells // 4, cells // 2], dtype=np.int64)
+    low, high = rule.values(places)
+    return str(low), str(high)
 
 
 def parse_condition(words: str, domain: Domain) -> tuple[int, Any]:
@@ -202,13 +217,15 @@ def _single(text: str, attribute: Axis) -> Any:
     if level is not None:
         return level
     separator = ".." if ".." in text else ":"
-    if separator not in text:
+    clock = attribute.by_rule or attribute.unit is not None
+    if separator not in text or (clock and MOMENT.fullmatch(text.strip())):
         return _value(text, attribute)
     low, _, high = (part.strip() for part in text.partition(separator))
     start = _value(low, attribute) if low else None
     stop = _value(high, attribute) if high else None
     # Dates of one form sort as they lie.
-    alike = attribute.unit is None or len(low) == len(high)
+    dated = attribute.unit is not None or isinstance(start, str)
+    alike = not dated or len(low) == len(high)
     if start is not None and stop is not None and alike and start > stop:
         raise InputError(
             f"a range LOW:HIGH must start before it ends; received {text!r}; "
@@ -234,6 +251,8 @@ def _level(text: str, attribute: Axis, *, blanks: bool = False) -> Any:
 
 def _value(text: str, attribute: Axis) -> Any:
     """Return a date as it is written, and a number as a number."""
+    if attribute.by_rule:
+        return read_tick(text, attribute.rule)
     if attribute.unit is not None:
         return text
     if attribute.levels is not None:

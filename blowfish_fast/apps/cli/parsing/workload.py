@@ -11,7 +11,8 @@ from typing import Any
 from blowfish_fast._support.typing import FloatArray
 from blowfish_fast.apps.cli.options import WORKLOAD_FORMS
 from blowfish_fast.data.domain import Domain, WideDomain
-from blowfish_fast.data.frames import numbers_from_file
+from blowfish_fast.data.frames import numbers_from_file, rows_of
+from blowfish_fast.data.steps import Steps
 from blowfish_fast.errors import InputError, nearest
 from blowfish_fast.workloads import (
     AllRanges,
@@ -40,10 +41,12 @@ PLAIN_WORKLOADS: dict[str, type[Workload]] = {
 }
 
 
-def parse_workload(words: str, domain: Domain) -> Workload:
+def parse_workload(words: str, domain: Any) -> Workload:
     """Return the workload of ``identity``, ``ranges:2000`` or another form."""
     if asks_tables(words):
         return parse_tables(words, domain)
+    if isinstance(domain, WideDomain):
+        return _of_wide_domain(words, domain)
     if "|" in words:
         return Union(*(parse_workload(one, domain) for one in words.split("|")))
     name, _, setting = words.strip().partition(":")
@@ -72,6 +75,54 @@ def parse_workload(words: str, domain: Domain) -> Workload:
         f"the workload is one of {WORKLOAD_FORMS}; received {words!r}"
         f"{nearest(name, known)}"
     )
+
+
+def _of_wide_domain(words: str, domain: WideDomain) -> Workload:
+    """Return what can be asked of a domain whose cells nobody lists."""
+    name, _, setting = words.strip().partition(":")
+    cells: Any = domain
+    if name == "identity" and not setting:
+        return Identity(cells)
+    path = setting if name == "ranges" else words.strip()
+    if domain.ndim == 1 and names_a_file(path):
+        return _ranges_in(Path(path), domain)
+    if domain.ndim == 1 and name == "ranges" and re.fullmatch("[0-9]*", setting):
+        return Ranges.random(cells, int(setting[:7] or QUERIES), rng=SEED_OF_QUERIES)
+    asked = "ranges:NUMBER or ranges:FILE, " if domain.ndim == 1 else ""
+    raise InputError(
+        f"of {domain.size:,} cells heavy ones are listed, identity; or {asked}tables "
+        "are asked, tables:2 or tables:age,age+sex",
+        received=f"--workload {words}",
+        way_out="Ask for one of these, or state coarser cells",
+    )
+
+
+def _ranges_in(path: Path, domain: WideDomain) -> Ranges:
+    """Return ranges of a file by their values: numbers, or moments."""
+    rows = rows_of(path, "ranges, where each starts and where it ends")
+    (attribute,) = domain.attributes
+    rule = attribute.rule
+    if rows and not any(one[:1].isdigit() or one[:1] == "-" for one in rows[0]):
+        rows = rows[1:]
+    if not rows or any(len(row) != 2 for row in rows):
+        raise InputError(
+            f"each line of {path} needs two values of {attribute.name}, where a range "
+            "starts and where it ends (exclusive)"
+        )
+    values = [[read_tick(one, rule) for one in row] for row in rows]
+    starts, ends = zip(*values, strict=True)
+    return Ranges.between(domain, starts, ends)
+
+
+def read_tick(text: str, rule: Steps) -> Any:
+    """Return a value of an axis by a rule: a whole number, or a moment as written."""
+    if rule.unit is not None:
+        return text.strip()
+    if not re.fullmatch(r"\s*-?[0-9]{1,25}\s*", text):
+        raise InputError(
+            "values of this column are whole numbers", received=repr(text[:40])
+        )
+    return int(text)
 
 
 def asks_tables(words: str | None) -> bool:

@@ -1,0 +1,192 @@
+"""Pictures of wide domains: a window of ranges, and the heaviest listed cells."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from blowfish_fast._support import palette
+from blowfish_fast._support.typing import AnyArray, IntArray
+from blowfish_fast.data.predicates import whole_cover
+from blowfish_fast.errors import InputError
+from blowfish_fast.release.wide.ranges_release import RangesRelease
+from blowfish_fast.release.wide.sparse_release import SparseRelease
+from blowfish_fast.workloads import Ranges
+
+from .canvas import axes_for, heading
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+BARS = 256
+"""Ranges into which a window is cut."""
+
+MOST_LISTED = 24
+"""Listed cells that are named; heavier ones first."""
+
+MIDDLE = (0.01, 0.99)
+"""Parts of all records between which a window lies by itself."""
+
+
+def buckets(
+    release: RangesRelease,
+    *,
+    part: Any = None,
+    confidence: float = 0.95,
+    axes: Axes | None = None,
+) -> Axes:
+    """Draw a window of a wide domain: how many records lie in each part of it.
+
+    Ticks at the lower border mark where buckets begin; between two of them records are
+    taken as even. By itself the window holds the middle 98 of 100 records.
+
+    Parameters
+    ----------
+    release : RangesRelease
+        What `Dawa` published of a wide domain.
+    part : slice or value, optional
+        The window, in values: ``slice("2024-03-01", "2024-03-02")``.
+    confidence : float, default 0.95
+        How surely the intervals hold the true counts.
+    axes : matplotlib Axes, optional
+        Where to draw; a new figure by default.
+
+    Returns
+    -------
+    matplotlib Axes
+        The axes.
+
+    Raises
+    ------
+    InputError
+        If it is no such release.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import blowfish_fast as bf
+    >>> time = bf.WideDomain.from_steps(
+    ...     start="2024-01-01", step="1s", cells=2**30, name="time"
+    ... )
+    >>> asked = bf.workloads.Ranges.between(time, ["2024-01-01"], ["2024-01-02"])
+    >>> dawa = bf.Dawa(bf.policies.AddRemove(time), asked, epsilon=1)
+    >>> moments = np.datetime64("2024-01-05", "s") + np.arange(5000)
+    >>> data = bf.SparseHistogram.from_records(time, {"time": moments})
+    >>> axes = bf.plotting.buckets(dawa.release(data), part="2024-01-05")
+    >>> axes.get_xlabel(), axes.get_ylabel()
+    ('time', 'records per 338 cells')
+    """
+    if not isinstance(release, RangesRelease):
+        raise InputError(f"buckets draws ranges of a wide domain; received {release!r}")
+    (attribute,) = release.domain.attributes
+    if part is None:
+        first, last = _middle(release)
+    else:
+        ((first, last),) = whole_cover(attribute, part)[:1]
+    width = max((last - first) // BARS, 1)
+    cuts = np.append(np.arange(first, last, width), last).astype(np.int64)
+    domain: Any = release.domain
+    ranges = Ranges(domain, cuts[:-1], cuts[1:])
+    low, high = release.intervals(ranges, confidence, of="truth").T
+    # The last part may be shorter: all are drawn as parts of one width.
+    share = width / np.diff(cuts)
+    edges: AnyArray = attribute.rule.values(np.minimum(cuts, attribute.regular))
+    drawn = axes_for(axes, (8.0, 3.8), "Drawing buckets")
+    band: Any = {"step": "post", "color": palette.NOISE, "alpha": 0.25}
+    label = f"{confidence:.4g} of true counts lie here"
+    drawn.fill_between(
+        edges,
+        np.append(low * share, low[-1]),
+        np.append(high * share, high[-1]),
+        label=label,
+        linewidth=0,
+        **band,
+    )
+    drawn.step(
+        edges,
+        np.append(release.answer(ranges) * share, np.nan),
+        where="post",
+        color=palette.NOISE,
+        label="estimate",
+    )
+    inside = (release.edges >= first) & (release.edges <= last)
+    begins = attribute.rule.values(release.edges[inside])
+    drawn.plot(
+        begins,
+        np.zeros(begins.size),
+        "|",
+        color=palette.BLACK,
+        transform=drawn.get_xaxis_transform(),
+        markersize=8,
+        label="buckets begin",
+    )
+    drawn.set_xlabel(attribute.name or "cell")
+    drawn.set_ylabel(f"records per {width:,} cells" if width > 1 else "records")
+    drawn.set_title(heading(release), fontsize="medium")
+    drawn.legend(frameon=False, fontsize="small")
+    return drawn
+
+
+def _middle(release: RangesRelease) -> tuple[int, int]:
+    """Return the run of buckets that holds the middle of the published totals."""
+    running = np.cumsum(np.maximum(release.totals, 0.0))
+    if running[-1] <= 0:
+        return 0, release.domain.size
+    places: IntArray = np.searchsorted(running, np.multiply(MIDDLE, running[-1]))
+    last = min(int(places[1]), len(release) - 1)
+    return int(release.edges[places[0]]), int(release.edges[last + 1])
+
+
+def listed_cells(
+    release: SparseRelease, *, confidence: float = 0.95, axes: Axes | None = None
+) -> Axes:
+    """Draw the heaviest cells of a list, at most 24, with intervals of the truth.
+
+    Parameters
+    ----------
+    release : SparseRelease
+        What `SparseLaplace` published.
+    confidence : float, default 0.95
+        How surely each interval holds, given that its cell is listed.
+    axes : matplotlib Axes, optional
+        Where to draw; a new figure by default.
+
+    Returns
+    -------
+    matplotlib Axes
+        The axes.
+
+    Raises
+    ------
+    InputError
+        If it is no such release.
+
+    Examples
+    --------
+    >>> import blowfish_fast as bf
+    >>> ports = bf.Domain(2**16, names=["port"])
+    >>> heavy = bf.SparseLaplace(bf.policies.AddRemove(ports), epsilon=1)
+    >>> counts = [0] * 2**16
+    >>> counts[443] = 900
+    >>> axes = bf.plotting.listed_cells(heavy.release(counts))
+    >>> axes.get_xlabel()
+    'records'
+    """
+    if not isinstance(release, SparseRelease):
+        raise InputError(
+            f"listed_cells draws a list of heavy cells; received {release!r}"
+        )
+    columns = dict(release.cells(confidence).columns)
+    count, low, high = (columns.pop(name) for name in ("count", "low", "high"))
+    heaviest = np.argsort(-count, kind="stable")[:MOST_LISTED][::-1]
+    names = [" ".join(str(one[at]) for one in columns.values()) for at in heaviest]
+    drawn = axes_for(axes, (8.0, 1.4 + 0.26 * max(len(names), 1)), "Drawing a list")
+    lines = np.arange(len(names))
+    drawn.barh(lines, count[heaviest], color=palette.NOISE, height=0.7)
+    drawn.hlines(lines, low[heaviest], high[heaviest], color=palette.BLACK)
+    drawn.set_yticks(lines, names)
+    drawn.axvline(float(release.threshold), color=palette.LIMIT, linestyle="--")
+    drawn.set_xlabel("records")
+    drawn.set_title(heading(release), fontsize="medium")
+    return drawn
