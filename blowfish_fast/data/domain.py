@@ -358,7 +358,10 @@ class Domain(Attributes):
 
     @classmethod
     def _of(cls, attributes: Iterable[Axis]) -> Self:
-        return super()._of(map(with_listed_edges, attributes))
+        listed = tuple(attributes)
+        if any(one.steps is not None for one in listed):
+            listed = tuple(map(with_listed_edges, listed))
+        return super()._of(listed)
 
     @classmethod
     @malformed_as(DomainError, "edges must be a list of numbers or dates")

@@ -431,13 +431,13 @@ def _needed_column(attribute: Axis) -> Needed:
         )
     if attribute.levels is not None:
         return Needed(attribute.name, "category")
-    rule = attribute.rule
-    if rule.unit is not None:
-        return Needed(attribute.name, "nanosecond" if rule.unit == "ns" else "date")
-    by_rule = attribute.cuts is None
-    farthest = max(abs(rule.start), abs(rule.end(attribute.regular)))
-    if by_rule and farthest > EXACT_IN_FLOATS:
-        return Needed(attribute.name, "whole")
+    if attribute.by_rule:
+        rule = attribute.rule
+        if rule.unit is not None:
+            return Needed(attribute.name, "nanosecond" if rule.unit == "ns" else "date")
+        farthest = max(abs(rule.start), abs(rule.end(attribute.regular)))
+        exact = farthest <= EXACT_IN_FLOATS
+        return Needed(attribute.name, "number" if exact else "whole")
     return Needed(attribute.name, "number" if attribute.unit is None else "date")
 
 
