@@ -6,7 +6,7 @@
 
     asv run ---> results/MACHINE/*.json ---> recorded/ARCHITECTURE/performance.json --+
     ratio_check.py --record ---------------> recorded/ARCHITECTURE/ratios.json -------+
-    docs/benchmarks.md, docs/baselines.md: tables beside other code ------------------+
+    docs/benchmarks.md: tables beside other code -------------------------------------+
                                                                                       |
                                                           docs/performance.md <-------+
 
@@ -87,9 +87,9 @@ intervals and what advises CPU time, all on two cores.
 BESIDE_OTHERS = """\
 ## Beside other code
 
-Both sides in one process, measured for [benchmarks.md](benchmarks.md) and
-[baselines.md](baselines.md), which say how. The prototypes are what this library grew
-from; their noise is cheaper, and no proof covers it.
+Both sides in one process, measured for [benchmarks.md](benchmarks.md), which says how.
+The prototypes are what this library grew from; their noise is cheaper, and no proof
+covers it.
 """
 
 AGAIN = """\
@@ -172,7 +172,7 @@ def page() -> str:
             "The core beside its prototypes:\n",
             _table_below("benchmarks.md", "## Beside the prototypes"),
             "Whole releases, in milliseconds, beside a port of DPBench:\n",
-            _table_below("baselines.md", "## Speed"),
+            _table_below("benchmarks.md", "## Beside DPBench"),
             AGAIN,
         ]
     )

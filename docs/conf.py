@@ -38,7 +38,7 @@ extensions = [
     "notebook_pages",
 ]
 source_suffix = {".md": "markdown"}
-exclude_patterns = ["_*", "conftest.py"]
+exclude_patterns = ["_*", "conftest.py", "data"]
 # Dashes, but no curled quotes: quotes are often those of code.
 smartquotes_action = "D"
 

@@ -2,19 +2,26 @@
 
     folder/dawa-table2.csv, .journal  --.
     folder/blowfish-fig1.csv, ...     --+-> results.md: verdicts, tables
+                                        +-> record/verdicts.json, record/NAME.csv
 
 Everything on the page comes from the rows and from the words of the experiments, so a
-figure on it can be traced to a command.
+figure on it can be traced to a command. The record holds the same as data. It is kept
+in ``docs/data/papers``, from which ``docs/fill_figures.py`` fills the documentation.
 """
 
 from __future__ import annotations
 
+import csv
+import json
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from blowfish_fast.advice.experiments.experiment import Experiment, Settings, Summary
 from blowfish_fast.advice.experiments.result_files import (
+    format_value,
     markdown_row,
+    run_line,
     summary_paragraphs,
     verdict_line,
     with_errors,
@@ -69,40 +76,95 @@ Every release below was seeded, and is therefore an experiment and not private
 """
 
 
+class Result(NamedTuple):
+    """What came out of one experiment."""
+
+    experiment: Experiment
+    settings: Settings
+    summary: Summary
+    verdict: str
+    text: str
+    """Its section of the page."""
+
+    @property
+    def outcome(self) -> str:
+        """Whether the claim of the paper held: "reproduced" and the like."""
+        return self.verdict.partition(":")[0]
+
+
 def write_page(folder: Path) -> tuple[Path, list[str]]:
-    """Write ``results.md`` from all results in a folder; return it and their names."""
-    found = [
-        one
-        for one in all_experiments().values()
-        if (folder / f"{one.name}.csv").is_file()
+    """Write ``results.md`` and the record from all results in a folder.
+
+    Parameters
+    ----------
+    folder : Path
+        Where experiments wrote their files.
+
+    Returns
+    -------
+    tuple of Path and list of str
+        The page, and the names of the experiments on it.
+    """
+    finished = [
+        experiment
+        for experiment in all_experiments().values()
+        if (folder / f"{experiment.name}.csv").is_file()
     ]
-    if not found:
+    if not finished:
         raise InputError(
             f"there are no results in {folder}; run experiments with --out {folder} "
             "first"
         )
-    parts = [_section(one, folder) for one in found]
+    results = [_result(experiment, folder) for experiment in finished]
     verdicts = "\n".join(
-        markdown_row([f"[{one.title}](#{one.name})", verdict])
-        for one, (verdict, _) in zip(found, parts, strict=True)
+        markdown_row(
+            [f"[{result.experiment.title}](#{result.experiment.name})", result.verdict]
+        )
+        for result in results
     )
     page = folder / "results.md"
     page.write_text(
         OPENING
-        + f"\n## Verdicts\n\n{_tally(found, [verdict for verdict, _ in parts])}\n"
+        + f"\n## Verdicts\n\n{_tally(results)}\n"
         + f"\n| what | verdict |\n|---|---|\n{verdicts}\n"
-        + "".join(text for _, text in parts)
+        + "".join(result.text for result in results)
     )
-    return page, [one.name for one in found]
+    _write_record(folder / "record", results)
+    return page, [experiment.name for experiment in finished]
 
 
-def _tally(found: Sequence[Experiment], verdicts: Sequence[str]) -> str:
+def _write_record(folder: Path, results: Sequence[Result]) -> None:
+    """Write verdicts and tables as data."""
+    folder.mkdir(exist_ok=True)
+    told = []
+    for experiment, settings, summary, verdict, _ in results:
+        told.append(
+            {
+                "name": experiment.name,
+                "title": experiment.title,
+                "claim": experiment.claim,
+                "outcome": verdict.partition(":")[0],
+                "verdict": verdict,
+                "protocol": f"{experiment.protocol} {run_line(settings)}",
+                "notes": list(summary.notes),
+            }
+        )
+        with (folder / f"{experiment.name}.csv").open("w", newline="") as file:
+            writer = csv.writer(file, lineterminator="\n")
+            writer.writerow(summary.columns)
+            for line in summary.lines:
+                writer.writerow([format_value(value) for value in line])
+    text = json.dumps(told, indent=1, ensure_ascii=False)
+    (folder / "verdicts.json").write_text(text + "\n")
+
+
+def _tally(results: Sequence[Result]) -> str:
     """Return how many claims held, and which did not, so that misses are found."""
-    outcomes = [verdict.partition(":")[0] for verdict in verdicts]
+    outcomes = [result.outcome for result in results]
     missed = [
-        f"[{one.name}](#{one.name})"
-        for one, outcome in zip(found, outcomes, strict=True)
-        if outcome == "not reproduced"
+        f"[{result.experiment.name}](#{result.experiment.name})"
+        for result in results
+        if result.outcome == "not reproduced"
     ]
     return (
         f"Of {len(outcomes)} tables and figures {outcomes.count('reproduced')} were "
@@ -111,8 +173,8 @@ def _tally(found: Sequence[Experiment], verdicts: Sequence[str]) -> str:
     )
 
 
-def _section(experiment: Experiment, folder: Path) -> tuple[str, str]:
-    """Return the verdict and the section of one experiment."""
+def _result(experiment: Experiment, folder: Path) -> Result:
+    """Return what the files of one experiment say."""
     journal = folder / f"{experiment.name}.journal"
     header = journal_header(journal)
     if "trials" not in header:
@@ -141,4 +203,5 @@ def _section(experiment: Experiment, folder: Path) -> tuple[str, str]:
         *summary_paragraphs(experiment, settings, summary),
     ]
     verdict = verdict_line(summary, settings) + (f" (after {part})" if part else "")
-    return verdict, "\n\n".join(paragraphs) + "\n"
+    text = "\n\n".join(paragraphs) + "\n"
+    return Result(experiment, settings, summary, verdict, text)

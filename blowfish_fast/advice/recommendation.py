@@ -1,9 +1,10 @@
 """Which mechanism to use: a table of policy, questions and attributes, with reasons.
 
 The table, in `_advised`, was measured, not derived: errors on the benchmark sets, after
-each mechanism's default fit (``docs/accuracy.md``). No error before a fit decides
-anything, and none is shown: an error is *predicted* where nothing is fitted, *typical*
-where releases were tried on generated histograms, and otherwise left open.
+each mechanism's default fit (``docs/explanation/how_the_defaults_were_chosen.md``). No
+error before a fit decides anything, and none is shown: an error is *predicted* where
+nothing is fitted, *typical* where releases were tried on generated histograms, and
+otherwise left open.
 """
 
 from __future__ import annotations

@@ -70,8 +70,8 @@ Fit = Literal["best", "non_negative", "shrink"]
 # Beyond, rectangles by default would take a gigabyte and many seconds.
 MOST_RECTANGLE_CELLS = 2**22
 
-# The constants below were chosen on the four maps of ``docs/accuracy.md``, thinned and
-# blurred; none was chosen on the fresh maps by which the rule is judged there.
+# The constants below were chosen on four maps, thinned and blurred; none was chosen on
+# the fresh maps by which ``docs/explanation/how_the_defaults_were_chosen.md`` judges.
 RECORDS_SHARE = Fraction(1, 100)
 """Part of the budget that buys the number of records, where that is private."""
 AGAIN_SHARE = Fraction(5, 100)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from blowfish_fast.advice.experiments.experiment import PaperVerdict, Settings, Summary
@@ -101,6 +103,13 @@ def test_the_page_is_made_from_the_files(tmp_path):
     rows[0]["buckets"] = 987654
     write_csv(tmp_path / "dawa-table1.csv", rows)
     assert "987654" in write_page(tmp_path)[0].read_text()
+    # The record says the same as data.
+    assert "987654" in (tmp_path / "record" / "dawa-table1.csv").read_text()
+    (told,) = json.loads((tmp_path / "record" / "verdicts.json").read_text())
+    assert told["claim"] == experiment.claim
+    assert told["verdict"].startswith(told["outcome"])
+    assert told["verdict"] in page.read_text()
+    assert experiment.protocol in told["protocol"]
 
 
 def test_the_page_says_what_is_unfinished(tmp_path):

@@ -83,7 +83,10 @@ class DyadicTree(Partition):
 
     @property
     def default_share(self) -> Fraction:
-        """Part of epsilon by dimension, from the benchmark data (docs/accuracy.md)."""
+        """Part of epsilon by dimension, chosen on the benchmark data.
+
+        ``docs/explanation/how_the_defaults_were_chosen.md`` has the figures.
+        """
         return Fraction(1, 5) if self.dimensions == 1 else Fraction(1, 4)
 
     def _choose(

@@ -1,0 +1,292 @@
+"""Fill the figures of the documentation in from recorded data.
+
+    python docs/fill_figures.py             write every page anew
+    python docs/fill_figures.py --check     status 1 if a page says something else
+
+A page names a figure, and the comments stay where they are:
+
+    in <!-- figure maps.dawa_first -->57 of 75<!-- end --> settings
+
+    docs/data/papers/*.csv, verdicts.json --> figures() --> every page that names them
+
+So a figure stands in one place, in the data, and no page contradicts another.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+import re
+import sys
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).resolve().parent
+PAPERS = HERE / "data" / "papers"
+PLACE = re.compile(r"(<!-- figure ([\w.]+) -->)(.*?)(<!-- end -->)", re.DOTALL)
+MECHANISMS = {
+    "DAWA": "`Dawa`",
+    "DAWA, least cost": "`Dawa`, least cost",
+    "Identity": "`Laplace` on cells",
+    "Privelet": "`Privelet`",
+    "HB": "`Hierarchy`",
+    "MWEM": "`Mwem`",
+    "EFPA": "`Efpa`",
+    "P-HP": "`Php`",
+    "S.First": "`StructureFirst`",
+    "AHP": "`Ahp`",
+    "QuadTree": "`QuadTree`",
+    "HybridTree": "`HybridTree`",
+    "AdaptiveGrid": "`AdaptiveGrid`",
+    "UniformGrid": "`UniformGrid`",
+    "KdTree": "`KdTree`",
+}
+"""What the papers call a method, and what it is called here."""
+
+Row = dict[str, str]
+
+
+def figures() -> dict[str, str]:
+    """Return every figure that a page may name."""
+    return {**_paper_figures(), **_histogram_figures(), **_map_figures()}
+
+
+def fill(text: str, known: dict[str, str]) -> str:
+    """Return the text of a page with the figures that it names.
+
+    Parameters
+    ----------
+    text : str
+        The page.
+    known : dict from str to str
+        The figures by name.
+
+    Returns
+    -------
+    str
+        The page, filled.
+
+    Raises
+    ------
+    KeyError
+        If the page names a figure that is not there.
+    """
+    return PLACE.sub(lambda place: place[1] + known[place[2]] + place[4], text)
+
+
+def pages() -> list[Path]:
+    """Return everything that may name figures: the site, and the first page."""
+    return [HERE.parent / "README.md", *sorted(HERE.rglob("*.md"))]
+
+
+def read_table(name: str) -> list[Row]:
+    """Return the table of an experiment, as it was recorded."""
+    with (PAPERS / f"{name}.csv").open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def read_verdicts() -> list[dict[str, Any]]:
+    """Return what came out of every experiment, and under which protocol."""
+    told: list[dict[str, Any]] = json.loads((PAPERS / "verdicts.json").read_text())
+    return told
+
+
+def _paper_figures() -> dict[str, str]:
+    told = read_verdicts()
+    missed = [one for one in told if one["outcome"] == "not reproduced"]
+    rows = [(_link(one["title"], one["name"]), one["verdict"]) for one in told]
+    ours = [
+        _number(row["ours"])
+        for row in read_table("transformed-fig4")
+        if row["set"] != "geometric mean"
+    ]
+    return {
+        "papers.count": str(len(told)),
+        "papers.reproduced": str(len(told) - len(missed)),
+        "papers.missed": str(len(missed)),
+        "papers.missed_dpcube": str(sum("kdtree" in one["name"] for one in missed)),
+        "papers.verdicts": _table(("what", "verdict"), rows),
+        "kmeans.histogram_below": _told(r"line in (\d+ of \d+)", "blowfish-fig1"),
+        "maps.dawa_first_named": _told(r"in (\d+ of \d+) settings", "space"),
+        "maps.dawa_first": _told(r"grids too in (\d+)", "space")
+        + _told(r"in \d+( of \d+) settings", "space"),
+        "transformed.below": f"{sum(one < 1 for one in ours)} of {len(ours)}",
+        "transformed.worst": f"{max(ours):.2f}",
+    }
+
+
+def _told(pattern: str, name: str) -> str:
+    """Return what the verdict of an experiment says at some place."""
+    (verdict,) = [one["verdict"] for one in read_verdicts() if one["name"] == name]
+    match = re.search(pattern, verdict)
+    assert match is not None, f"the verdict on {name} is worded otherwise: {verdict}"
+    return match[1]
+
+
+def _histogram_figures() -> dict[str, str]:
+    """Return the seven histograms: all methods at 0.1, and means at each epsilon."""
+    rows = read_table("dawa-fig3")
+    methods = [name for name in rows[0] if name in MECHANISMS]
+    sets = list(dict.fromkeys(row["set"] for row in rows))
+    at = {(row["set"], row["epsilon"]): row for row in rows}
+    lines = []
+    for method in methods:
+        each = [_whole(_number(at[name, "0.1"][method])) for name in sets]
+        means = [
+            _whole(_mean(_number(at[name, epsilon][method]) for name in sets))
+            for epsilon in ("0.01", "0.1", "0.5")
+        ]
+        lines.append((MECHANISMS[method], *each, *means))
+    heads = ("method", *sets, "mean at .01", "mean at .1", "mean at .5")
+    tenth = [at[name, "0.1"] for name in sets]
+    return {
+        "histograms.table": _table(heads, lines),
+        "histograms.dawa_first": _ahead(tenth, "DAWA", methods),
+        "histograms.hierarchy_below_dawa": _below(tenth, "HB", "DAWA"),
+        "histograms.mwem_below_dawa": _below(tenth, "MWEM", "DAWA"),
+        "histograms.php_below_dawa": _below(tenth, "P-HP", "DAWA"),
+        "histograms.noise_below_efpa": _below(tenth, "Identity", "EFPA"),
+        "histograms.noise_below_ahp": _below(tenth, "Identity", "AHP"),
+        "histograms.hierarchy_means": _ratios(rows, "HB", "DAWA"),
+    }
+
+
+def _map_figures() -> dict[str, str]:
+    """Return the maps: geometric means over shapes, by map and epsilon."""
+    rows = read_table("space")
+    methods = [name for name in rows[0] if name in MECHANISMS]
+    maps = list(dict.fromkeys(row["map"] for row in rows))
+    epsilons = list(dict.fromkeys(row["epsilon"] for row in rows))
+
+    def mean(name: str, epsilon: str, method: str) -> float | None:
+        shapes = [
+            row[method]
+            for row in rows
+            if (row["map"], row["epsilon"]) == (name, epsilon)
+        ]
+        return None if "-" in shapes else _mean(map(_number, shapes))
+
+    def cell(name: str, method: str) -> str:
+        means = [mean(name, epsilon, method) for epsilon in epsilons]
+        if None in means:
+            return "-"
+        return " / ".join(_whole(one) for one in means if one is not None)
+
+    lines = [(name, *(cell(name, method) for method in methods)) for name in maps]
+    over_grid = {
+        (name, epsilon): (mean(name, epsilon, "DAWA") or math.nan)
+        / (mean(name, epsilon, "AdaptiveGrid") or math.nan)
+        for name in maps
+        for epsilon in epsilons
+    }
+    ahead = [
+        name
+        for name in maps
+        if all(
+            (mean(name, one, "DAWA") or 0) < (mean(name, one, "QuadTree") or 0)
+            for one in epsilons
+        )
+    ]
+    return {
+        "maps.table": _table(("map", *(MECHANISMS[one] for one in methods)), lines),
+        "maps.dawa_over_grid_most": f"{max(over_grid.values()):.2f}",
+        "maps.dawa_over_grid_least": f"{min(over_grid.values()):.2f}",
+        "maps.dawa_below_quad_tree": f"{len(ahead)} of {len(maps)}",
+        "maps.grid_best_at_hundredth": _grid_best(maps, mean, methods),
+    }
+
+
+def _grid_best(
+    maps: list[str],
+    mean: Callable[[str, str, str], float | None],
+    methods: list[str],
+) -> str:
+    """Return on how many maps the adaptive grid has the least error at 0.01."""
+    best = []
+    for name in maps:
+        errors = {method: mean(name, "0.01", method) for method in methods}
+        tried = {method: error for method, error in errors.items() if error is not None}
+        best.append(min(tried, key=lambda method: tried[method]) == "AdaptiveGrid")
+    return f"{sum(best)} of {len(maps)}"
+
+
+def _ahead(rows: list[Row], method: str, methods: Iterable[str]) -> str:
+    """Return on how many rows a method has the least error of all."""
+    first = [
+        row
+        for row in rows
+        if min(methods, key=lambda name: _number(row[name])) == method
+    ]
+    return f"{len(first)} of {len(rows)}"
+
+
+def _below(rows: list[Row], method: str, other: str) -> str:
+    """Return on how many rows a method has less error than another."""
+    lower = [row for row in rows if _number(row[method]) < _number(row[other])]
+    return f"{len(lower)} of {len(rows)}"
+
+
+def _ratios(rows: list[Row], method: str, other: str) -> str:
+    """Return the error of a method over that of another, by epsilon."""
+    parts = []
+    for epsilon in dict.fromkeys(row["epsilon"] for row in rows):
+        ratio = _mean(
+            _number(row[method]) / _number(row[other])
+            for row in rows
+            if row["epsilon"] == epsilon
+        )
+        parts.append(f"{ratio:.2f} at {epsilon}")
+    return ", ".join(parts)
+
+
+def _number(shown: str) -> float:
+    """Return the number of a cell, without its standard error."""
+    return float(shown.partition("±")[0].replace(",", ""))
+
+
+def _mean(values: Iterable[float]) -> float:
+    """Return the geometric mean."""
+    logarithms = [math.log(value) for value in values]
+    return math.exp(sum(logarithms) / len(logarithms))
+
+
+def _whole(value: float) -> str:
+    return f"{value:,.0f}" if value >= 99.5 else f"{value:.3g}"
+
+
+def _link(words: str, name: str) -> str:
+    return f"[{words}](data/papers/{name}.csv)"
+
+
+def _table(heads: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+    lines = [tuple(heads), *map(tuple, rows)]
+    lines.insert(1, ("---",) * len(lines[0]))
+    body = "".join(
+        "| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |\n"
+        for line in lines
+    )
+    return f"\n\n{body}\n"
+
+
+def main(words: list[str]) -> int:
+    """Write the pages, or check them; return the exit status."""
+    known = figures()
+    stale = []
+    for page in pages():
+        text = page.read_text()
+        filled = fill(text, known)
+        if filled != text:
+            stale.append(page)
+            if "--check" not in words:
+                page.write_text(filled)
+    if "--check" in words and stale:
+        names = ", ".join(str(page.relative_to(HERE.parent)) for page in stale)
+        sys.stdout.write(f"{names}: run python docs/fill_figures.py\n")
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
