@@ -6,7 +6,7 @@ every alpha lies; the law at that very epsilon decides (docs/proofs/translation.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -30,6 +30,7 @@ from blowfish_fast.measure.strategies.edge_noise import EdgeNoise
 from blowfish_fast.measure.strategies.ordered_hierarchy import OrderedHierarchy
 from blowfish_fast.measure.tails import noise_half_widths
 from blowfish_fast.mechanisms.base import Mechanism
+from blowfish_fast.mechanisms.registry import MechanismName
 from blowfish_fast.policies import Line, Policy
 from blowfish_fast.workloads import Fractions, Pieces, Workload
 
@@ -143,6 +144,8 @@ class Calibration:
         The queries.
     power : int, default 1
         Costs are in epsilon (1) or in rho (2).
+    mechanisms : sequence of str or class, optional
+        What is weighed, as `compare` takes it; everything by default.
 
     Examples
     --------
@@ -157,14 +160,23 @@ class Calibration:
     ('ordered', True)
     """
 
-    def __init__(self, policy: Policy, workload: Workload, power: int = 1) -> None:
+    def __init__(
+        self,
+        policy: Policy,
+        workload: Workload,
+        power: int = 1,
+        *,
+        mechanisms: Sequence[MechanismName] | None = None,
+    ) -> None:
         self.policy, self.workload, self.power = policy, workload, power
         self.queries = max(workload.queries, 1)
         self._calibrated: list[_Calibrated] = []
         self._laws: list[tuple[dict[str, Any], ErrorLaw]] = []
         self._refused: list[Candidate] = []
         at_one = self.budget_at(Fraction(1))
-        for prediction in compare(policy, workload, epsilon=at_one, hurried=True):
+        for prediction in compare(
+            policy, workload, epsilon=at_one, hurried=True, mechanisms=mechanisms
+        ):
             try:
                 if prediction.mechanism is not None and not prediction.reason:
                     law = self._law(prediction.mechanism)

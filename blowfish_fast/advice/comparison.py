@@ -411,6 +411,8 @@ def _along_edges(
 
     A tree that keeps every edge measures the same as noise on the edges.
     """
+    if not {"edges", "tree"} & {*asked}:
+        return []
     cuts = None if policy.edge_count > MOST_EDGES else cut_edges(policy, form)
     many = policy.domain.size > MANY_CELLS
     choices: list[Choice] = []

@@ -246,6 +246,10 @@ class Layout:
         QuestionError
             If a side does not begin and end where bins do.
         """
+        return self._boxes
+
+    @cached_property
+    def _boxes(self) -> tuple[IntArray, IntArray]:
         question = self.question
         if isinstance(question, RectanglesQuestion):
             boxes = question.rectangles
@@ -437,9 +441,10 @@ def cell_of(attribute: Axis, value: Any) -> int:
 def _stretches(axis: AxisBins, pairs: Sequence[Any]) -> IntArray:
     """Return the bins [first, last) of stretches of values."""
     (attribute,) = axis.spec.domain().attributes
-    cells = np.array(
-        [[cell_of(attribute, low), cell_of(attribute, high)] for low, high in pairs]
-    )
+    # Many stretches share few ends: each is looked up once.
+    ends = {value for pair in pairs for value in pair}
+    cell_at = {value: cell_of(attribute, value) for value in ends}
+    cells = np.array([[cell_at[low], cell_at[high]] for low, high in pairs])
     shown = np.flatnonzero(axis.labels < axis.asked)
     firsts = shown[np.searchsorted(axis.labels[shown], np.arange(axis.asked))]
     starts = np.append(firsts, shown[-1] + 1)

@@ -27,6 +27,14 @@ from blowfish_fast.workloads import Workload
 
 from .catalog import PolicySpec, TableSpec, as_table
 from .layout import Layout, lay_out
+from .planning_work import (
+    MOST_LISTED,
+    SINGLE_BINS,
+    Work,
+    lists_edges,
+    refuse_too_much,
+    weigh,
+)
 from .questions import Accuracy, Question, Spending, read_question
 
 LEAST_EPSILON = Fraction(1, 10**9)
@@ -48,17 +56,24 @@ Kept = TypeVar("Kept")
 class Shape:
     """A question without its cost: bins, the policy over them, and queries.
 
-    `power` is that of the ledger's currency: 1 for epsilon, 2 for rho.
+    `power` is that of the ledger's currency: 1 for epsilon, 2 for rho. `work` says how
+    much a price has to work through. A shape is `relaxed` where the policy of the table
+    has too many edges to be listed: it is planned as if whole records were secret,
+    which protects all that the policy does.
     """
 
     layout: Layout
     policy: Policy
     workload: Workload
     power: int
+    work: Work
+    relaxed: bool = False
 
     @cached_property
     def free(self) -> bool:
         """Whether no edge of the policy changes the answers: they are public."""
+        if _some_answer_changes(self.policy.unconstrained, self.workload):
+            return False
         return float(sensitivity(self.policy, self.workload)) == 0.0
 
     @cached_property
@@ -66,7 +81,8 @@ class Shape:
         """The candidates and the laws of their noise."""
         refuse_units(self.policy, "the price of an accuracy")
         self.workload._refuse_too_many()
-        return Calibration(self.policy, self.workload, self.power)
+        tried = self.work.tried
+        return Calibration(self.policy, self.workload, self.power, mechanisms=tried)
 
     def least(
         self, cost: Accuracy, samples: int, *, checked: bool = True
@@ -78,7 +94,8 @@ class Shape:
         cost : Accuracy
             The alpha, beta and scope that must hold.
         samples : int
-            Draws that sharpen the translation; none are made beyond 2^13 queries.
+            Draws that sharpen the translation, as far as the limit of work allows;
+            none are made beyond 2^13 queries.
         checked : bool
             Whether the least budget must be a promise. Otherwise it is scaled from
             a simulation, which suffices to compare prices.
@@ -95,7 +112,7 @@ class Shape:
             If no mechanism promises the accuracy.
         """
         few = self.workload.queries <= MOST_SIMULATED_QUERIES
-        drawn = samples if few else 0
+        drawn = self.work.samples(samples) if few else 0
         candidates = self.calibration.least(
             cost.alpha, cost.beta, cost.scope, samples=drawn, checked=checked
         )
@@ -133,6 +150,8 @@ class Plan:
     cost: Fraction
     free: bool
     candidates: list[dict[str, Any]]
+    work: Work
+    relaxed: bool = False
 
 
 class Planner:
@@ -209,16 +228,33 @@ class Planner:
         -------
         Shape
             A remembered shape where there is one.
+
+        Raises
+        ------
+        QuestionError
+            If the question does not fit the table.
+        SizeError
+            If its price would take too long; a coarser question is named.
         """
         key = (_policies(table), asked.model_dump_json(exclude={"cost"}))
         shape = self._shapes.get(key)
         if shape is None:
-            layout = lay_out(table, asked)
-            policy = layout.policy(table.policy())
-            workload = layout.workload(policy.domain)
-            shape = Shape(layout, policy, workload, self.currency.power)
+            shape = self._shaped(table, asked)
             self._keep(self._shapes, key, shape, KEPT_SHAPES)
         return shape
+
+    def _shaped(self, table: TableSpec, asked: Question) -> Shape:
+        layout = lay_out(table, asked)
+        policy = layout.policy(table.policy())
+        work = weigh(layout, policy)
+        refuse_too_much(layout, work)
+        listed = 0 if work.tried == SINGLE_BINS else work.edges
+        relaxed = listed > MOST_LISTED and lists_edges(policy)
+        if relaxed:
+            policy = layout.policy(table.with_policies({}).policy())
+            work = weigh(layout, policy)
+        workload = layout.workload(policy.domain)
+        return Shape(layout, policy, workload, self.currency.power, work, relaxed)
 
     def _keep(
         self, memory: OrderedDict[Hashable, Kept], key: Hashable, value: Kept, most: int
@@ -232,14 +268,31 @@ class Planner:
         shape = self.shape(table, asked)
         layout = replace(shape.layout, question=asked)
         policy, workload, cost = shape.policy, shape.workload, asked.cost
+
+        def plan(
+            mechanism: Mechanism, price: Fraction, rows: list[dict[str, Any]]
+        ) -> Plan:
+            return Plan(
+                layout,
+                policy,
+                workload,
+                mechanism,
+                price,
+                shape.free,
+                rows,
+                shape.work,
+                shape.relaxed,
+            )
+
         if shape.free:
             exact = Laplace(policy, workload, epsilon=LEAST_EPSILON, strategy="queries")
-            return Plan(layout, policy, workload, exact, Fraction(0), True, [])
+            return plan(exact, Fraction(0), [])
         if isinstance(cost, Spending):
-            chosen = _bought(policy, workload, cost, self.vouched)
+            chosen = _bought(shape, cost, self.vouched)
             price = price_in(chosen, self.currency)
-            rows = [{"name": chosen.name, self.currency.name: float(price)}]
-            return Plan(layout, policy, workload, chosen, price, False, rows)
+            return plan(
+                chosen, price, [{"name": chosen.name, self.currency.name: float(price)}]
+            )
         candidates = shape.least(cost, self.samples)
         best = candidates[0]
         assert best.mechanism is not None
@@ -255,8 +308,7 @@ class Planner:
             }
             for candidate in candidates
         ]
-        price = best.budget.amount
-        return Plan(layout, policy, workload, best.mechanism, price, False, rows)
+        return plan(best.mechanism, best.budget.amount, rows)
 
     def without_policies(self, table: TableSpec, asked: Question) -> Fraction | None:
         """Return what the same accuracy costs if whole records are secret, or None.
@@ -354,6 +406,25 @@ class Planner:
             yield {"theta": theta, "cost": best}
 
 
+def _some_answer_changes(policy: Policy, workload: Workload) -> bool:
+    """Return True if some move along edges changes an answer; False if none was found.
+
+    Moves along edges shift records within a connected part of the policy, and whatever
+    is shifted so is a sum of such moves. So one shift of made-up numbers that changes
+    an answer shows that an edge does. It takes one pass, and the sensitivity many.
+    """
+    parts, cells = policy.components(), policy.domain.size
+    labels = np.zeros(cells, np.int64) if parts.labels is None else parts.labels
+    shifted = np.random.default_rng(20140622).integers(1, 2**20, cells).astype(float)
+    totals = np.bincount(labels, shifted, parts.count)
+    totals[parts.private] = 0.0
+    # The last cell of each part takes what the others give.
+    last = np.zeros(parts.count, np.int64)
+    last[labels] = np.arange(cells)
+    shifted[last] -= totals
+    return bool(np.any(workload.answer(shifted.reshape(policy.domain.shape))))
+
+
 def rehearse() -> None:
     """Draw curves of a small made-up table: what they load, nobody waits for later."""
     cells = {"start": 0, "stop": 16, "width": 1}
@@ -364,15 +435,15 @@ def rehearse() -> None:
 
 
 def _bought(
-    policy: Policy,
-    workload: Workload,
-    cost: Spending,
-    vouched: Mapping[str, type[Mechanism]],
+    shape: Shape, cost: Spending, vouched: Mapping[str, type[Mechanism]]
 ) -> Mechanism:
     """Return the mechanism that spends a stated budget best, or the one named."""
-    budget = cost.budget
+    policy, workload, budget = shape.policy, shape.workload, cost.budget
     if cost.mechanism is None:
-        best = compare(policy, workload, epsilon=budget, hurried=True).best
+        tried = shape.work.tried
+        best = compare(
+            policy, workload, epsilon=budget, hurried=True, mechanisms=tried
+        ).best
         if best.mechanism is None:
             raise QuestionError(f"no mechanism fits this question: {best.reason}")
         return best.mechanism
@@ -407,13 +478,18 @@ def gain_words(plan: Plan, without: Fraction | None) -> str | None:
     """
     if without is None or plan.free:
         return None
+    if plan.relaxed:
+        return (
+            "the policy is not made use of for this question, which is priced as if "
+            "whole records were secret: among its bins the policy has more than "
+            f"{MOST_LISTED:,} edges, the most that are followed for a price. Wider "
+            "bins have fewer"
+        )
     hub = _joined_to_all(plan)
     nothing = float(without) <= 1.001 * float(plan.cost)
     if not nothing and hub is None:
         return None
-    cells = plan.policy.domain.size
-    few = plan.policy.edges_up_to(cells * (cells - 1) // 2 - 1)
-    if nothing and few is None and not plan.policy.has_bottom:
+    if nothing and _joins_all(plan) and not plan.policy.has_bottom:
         why = "in bins this wide any two are joined, as they are without a policy"
     elif hub is not None:
         why = f"{hub}, so any two values are two steps apart"
@@ -425,6 +501,15 @@ def gain_words(plan: Plan, without: Fraction | None) -> str | None:
     if nothing:
         return f"the policy gains nothing for this question: {why}"
     return f"the policy can gain at most a factor of 2 for this question: {why}"
+
+
+def _joins_all(plan: Plan) -> bool:
+    """Return whether any two bins are joined; no more edges are listed than planned."""
+    cells, work = plan.policy.domain.size, plan.work
+    pairs = cells * (cells - 1) // 2
+    if work.edges < pairs or work.tried == SINGLE_BINS:
+        return work.edges >= pairs
+    return plan.policy.edges_up_to(pairs - 1) is None
 
 
 def _joined_to_all(plan: Plan) -> str | None:

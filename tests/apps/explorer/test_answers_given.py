@@ -17,6 +17,7 @@ from blowfish_fast.apps.explorer.answers_given import (
     answer_from,
 )
 from blowfish_fast.apps.explorer.layout import lay_out
+from blowfish_fast.apps.explorer.planning_work import weigh
 
 PARTS = [0.1, 0.5, 0.9]
 SMALL = TableSpec(name="t", attributes=[{"name": "a", "edges": [0, 1, 4, 5]}])
@@ -87,7 +88,8 @@ def test_exact_totals_have_exact_quantiles():
     release, asked = release_of(10**6)
     layout = lay_out(SMALL, read_question(SPENDING))
     exact = bf.Laplace(bf.policies.AddRemove(asked.domain), asked, epsilon=10**6)
-    plan = Plan(layout, exact.policy, asked, exact, Fraction(0), True, [])
+    work = weigh(layout, exact.policy)
+    plan = Plan(layout, exact.policy, asked, exact, Fraction(0), True, [], work)
     answer = answer_from(plan, release, "x")
     truth = places_reached([300, 900, 40], [0, 1, 4, 5])
     np.testing.assert_allclose(answer.values, truth)

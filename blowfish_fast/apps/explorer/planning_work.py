@@ -1,0 +1,276 @@
+"""How much work a price may take, worked out from public numbers before it is done.
+
+    bins      cells of the question, those that are not shown included
+    queries   numbers that are asked for
+    covered   bins that all queries hold together
+    edges     pairs of bins that the policy joins, bounded from its factors
+
+Nothing here looks at records, and nothing decides what is protected: a mechanism that
+is not tried is one that would not have been cheaper, or one that nobody can wait for.
+What is chosen keeps the policy of the table all the same.
+
+*Single bins.* A histogram asks for each bin once. Noise on the bins has variance 8 /
+epsilon^2 there, since a record that moves changes two of them. Noise on edges has 2 /
+epsilon^2 for each edge that meets a bin, so it gains below four edges a bin only. A
+spanning tree along which an edge is a detour of two has no less than noise on the bins,
+and neither have running totals of which one edge changes two. So beyond `FEW_BINS`
+bins, where bins have `DENSE` neighbours on average, noise on the bins alone is weighed,
+and no edge is listed.
+
+*Other questions.* Noise along edges is weighed where edges times queries are few
+(`MOST_FOLLOWED`), and noise is drawn to sharpen a price as often as `MOST_DRAWN`
+allows. Where the policy has more than `MOST_LISTED` edges that would have to be listed,
+the question is priced as if whole records were secret.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+from blowfish_fast.errors import SizeError
+from blowfish_fast.policies import Graph, PerPerson, Policy, Product, WithAbsent
+from blowfish_fast.policies.projection import Projection
+
+from .layout import Layout
+from .questions import (
+    HistogramQuestion,
+    MarginalQuestion,
+    Question,
+    RangesQuestion,
+    RectanglesQuestion,
+)
+
+FEW_BINS = 2**9
+"""Up to so many bins every mechanism is weighed, whatever the policy."""
+DENSE = 4.0
+"""Neighbours of a bin, on average, from which single bins gain nothing by edges."""
+MOST_SINGLE_BINS = 2**20
+"""Bins of a question that asks for single bins."""
+MOST_BINS = 2**15
+"""Bins of any other question."""
+MOST_COVERED = 2**22
+"""Bins that the boxes of a question hold together."""
+MOST_LISTED = 2**19
+"""Edges that are listed for a question other than one for single bins."""
+MOST_FOLLOWED = 2**23
+"""Edges times queries up to which noise along edges is weighed."""
+MOST_COMPARED = 2**18
+"""Bins times boxes up to which noise on the boxes themselves is weighed."""
+MOST_DRAWN = 2**20
+"""Numbers that are worked out from drawn noise in one simulation."""
+
+SINGLE_BINS = ("cells",)
+"""What is weighed for single bins."""
+WITHOUT_EDGES = (
+    "ordered",
+    "cells",
+    "ordered_hierarchical",
+    "h_theta",
+    "edge_lines",
+    "tuned_tree",
+    "queries",
+    "hierarchy",
+    "privelet",
+    "quad_tree",
+)
+"""What is weighed where noise along edges takes too long."""
+
+
+class Work(NamedTuple):
+    """What a price would have to work through; all of it is public.
+
+    Attributes
+    ----------
+    bins : int
+        Bins of the question, those that are not shown included.
+    queries : int
+        Numbers that are asked for.
+    covered : int
+        Bins that all listed boxes hold together; the queries themselves where stretches
+        of one attribute are answered from running totals.
+    edges : int
+        No fewer than the pairs of bins that the policy joins.
+    single : bool
+        Whether each query is one bin.
+    """
+
+    bins: int
+    queries: int
+    covered: int
+    edges: int
+    single: bool
+
+    @property
+    def tried(self) -> tuple[str, ...] | None:
+        """The mechanisms that are weighed; None for all of them."""
+        if self.single:
+            dense = self.bins > FEW_BINS and self.degree >= DENSE
+            return SINGLE_BINS if dense else None
+        listed = self.covered > self.queries
+        if listed and self.bins * self.queries > MOST_COMPARED:
+            return tuple(name for name in WITHOUT_EDGES if name != "queries")
+        if self.edges * self.queries > MOST_FOLLOWED:
+            return WITHOUT_EDGES
+        return None
+
+    @property
+    def degree(self) -> float:
+        """Neighbours of a bin, on average."""
+        return 2.0 * self.edges / self.bins
+
+    def samples(self, wanted: int) -> int:
+        """Return how often noise may be drawn to sharpen a price, up to `wanted`."""
+        if self.tried == SINGLE_BINS:
+            # Independent draws of one scale: the bound is as good as the law.
+            return 0
+        return min(wanted, MOST_DRAWN // (self.bins + self.covered))
+
+
+def weigh(layout: Layout, policy: Policy) -> Work:
+    """Return how much work the price of a question would be.
+
+    Parameters
+    ----------
+    layout : Layout
+        The bins of the question.
+    policy : Policy
+        The policy over them.
+
+    Returns
+    -------
+    Work
+        Its size; no edge of a policy over several attributes is listed for it.
+    """
+    question, queries = layout.question, math.prod(layout.asked_shape)
+    covered = queries
+    if isinstance(question, RangesQuestion):
+        queries = covered = len(question.ranges)
+    elif isinstance(question, RectanglesQuestion):
+        lows, highs = layout.boxes()
+        queries, covered = len(lows), int((highs - lows).prod(axis=1).sum())
+    return Work(
+        bins=policy.domain.size,
+        queries=queries,
+        covered=covered,
+        edges=most_edges(policy),
+        single=asks_for_single_bins(question),
+    )
+
+
+def asks_for_single_bins(question: Question) -> bool:
+    """Return whether each number of an answer is the count of one bin."""
+    if isinstance(question, RectanglesQuestion):
+        return False
+    shown = HistogramQuestion | MarginalQuestion
+    return isinstance(question, shown) and question.kind != "cumulative"
+
+
+def most_edges(policy: Policy) -> int:
+    """Bound the edges of a policy over bins, without listing those of a product.
+
+    Examples
+    --------
+    >>> import blowfish_fast as bf
+    >>> ages = bf.policies.Line(bf.Domain(10))
+    >>> table = bf.policies.Product(ages, bf.policies.Full(bf.Domain(4)))
+    >>> halves = table.project([cell % 20 for cell in range(40)])
+    >>> most_edges(table), most_edges(halves), halves.edge_count
+    (96, 96, 66)
+    """
+    if isinstance(policy, PerPerson | WithAbsent):
+        return most_edges(policy.base) + policy.domain.size
+    pairs = policy.domain.size * (policy.domain.size - 1) // 2
+    if isinstance(policy, Projection) and isinstance(policy.source, Product):
+        return min(pairs, policy.source.edge_count)
+    return policy.edge_count
+
+
+def lists_edges(policy: Policy) -> bool:
+    """Return whether mechanisms would list the edges of a policy, one by one."""
+    if isinstance(policy, PerPerson | WithAbsent):
+        return lists_edges(policy.base)
+    return isinstance(policy, Graph)
+
+
+def refuse_too_much(layout: Layout, work: Work) -> None:
+    """Refuse a question whose price nobody could wait for, and name one that fits.
+
+    Parameters
+    ----------
+    layout : Layout
+        The bins of the question.
+    work : Work
+        Its size.
+
+    Raises
+    ------
+    SizeError
+        If the question has too many bins, or if its boxes hold too many.
+    """
+    most = MOST_SINGLE_BINS if work.single else MOST_BINS
+    if work.bins > most:
+        what = "single bins" if work.single else "totals, stretches or boxes"
+        raise SizeError(
+            f"a question for {what} is priced on up to {most:,} bins",
+            received=f"{work.bins:,} bins",
+            way_out=_coarser_words(layout, most),
+            code="price_takes_too_long",
+        )
+    if work.covered > MOST_COVERED:
+        boxes = work.queries * MOST_COVERED // work.covered
+        raise SizeError(
+            f"the boxes of a priced question hold up to {MOST_COVERED:,} bins together",
+            received=f"{work.covered:,} bins in {work.queries:,} boxes",
+            way_out=f"Ask for {max(1, boxes):,} boxes at a time, or use wider bins",
+            code="price_takes_too_long",
+        )
+
+
+def _coarser_words(layout: Layout, most: int) -> str:
+    """Name widths of bins at which a question would fit."""
+    widths = coarser_widths(layout, most)
+    if widths is None:
+        return "Leave out an attribute, or a filter"
+    if isinstance(layout.question, MarginalQuestion):
+        return f'Use wider bins: "granularity": {widths}'
+    return f'Use wider bins: "width": {widths[0]}'
+
+
+def coarser_widths(layout: Layout, most: int) -> list[int] | None:
+    """Return cells per bin, attribute by attribute, at which a question has few bins.
+
+    The attribute of the most bins is made coarser first, by doubling.
+
+    Parameters
+    ----------
+    layout : Layout
+        The bins of the question.
+    most : int
+        How many bins there may be.
+
+    Returns
+    -------
+    list of int or None
+        The widths. None where attributes without an order have too many levels.
+    """
+    widths = list(layout.question.widths)
+    asked = list(layout.asked_shape)
+    beside = [axis.bins - axis.asked for axis in layout.axes[: layout.shown]]
+    filtered = math.prod(axis.bins for axis in layout.axes[layout.shown :])
+    cells = [number * width for number, width in zip(asked, widths, strict=True)]
+    ordered = [
+        at
+        for at, axis in enumerate(layout.axes[: layout.shown])
+        if axis.spec.kind != "category"
+    ]
+    while True:
+        shape = [number + more for number, more in zip(asked, beside, strict=True)]
+        if math.prod(shape) * filtered <= most:
+            return widths
+        wide = [at for at in ordered if asked[at] > 1]
+        if not wide:
+            return None
+        at = max(wide, key=lambda axis: asked[axis])
+        widths[at] *= 2
+        asked[at] = -(-cells[at] // widths[at])

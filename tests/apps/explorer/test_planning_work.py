@@ -1,0 +1,204 @@
+"""How much work a price may take: public numbers, no edge listed in vain, a way out."""
+
+from __future__ import annotations
+
+import pytest
+
+import blowfish_fast as bf
+from blowfish_fast.accounting.composition import EPSILON
+from blowfish_fast.apps.explorer import planning, planning_work
+from blowfish_fast.apps.explorer.catalog import as_table
+from blowfish_fast.apps.explorer.exploration import Explorer
+from blowfish_fast.apps.explorer.layout import lay_out
+from blowfish_fast.apps.explorer.planning import Planner, gain_words
+from blowfish_fast.apps.explorer.planning_work import (
+    SINGLE_BINS,
+    WITHOUT_EDGES,
+    Work,
+    coarser_widths,
+    most_edges,
+    refuse_too_much,
+    weigh,
+)
+from blowfish_fast.apps.explorer.questions import read_question
+from blowfish_fast.errors import SizeError
+from blowfish_fast.measure.sensitivity.policy import sensitivity
+from blowfish_fast.policies import projection
+
+ACCURACY = {"alpha": 100, "beta": 0.05}
+
+
+def visits(ages=100, wards=19, costs=100, theta=5, **more):
+    stated = {} if theta is None else {"age": {"kind": "threshold", "theta": theta}}
+    age = {"name": "age", "cells": {"start": 0, "stop": ages, "width": 1}}
+    ward = {"name": "ward", "levels": [f"w{number}" for number in range(wards)]}
+    cost = {"name": "cost", "cells": {"start": 0, "stop": costs, "width": 1}}
+    attributes = [age, ward, cost]
+    return as_table(
+        {"name": "visits", "attributes": attributes, "policies": stated, **more}
+    )
+
+
+def asked(kind="marginal", cost=ACCURACY, **more):
+    return read_question({"kind": kind, "table": "visits", "cost": cost, **more})
+
+
+CUBE = asked(attributes=["age", "ward", "cost"])
+
+
+def test_a_large_table_is_priced_without_listing_an_edge(monkeypatch):
+    def refuse(*_):
+        raise AssertionError("an edge was listed")
+
+    monkeypatch.setattr(projection, "list_bin_pairs", refuse)
+    planner, table = Planner(EPSILON), visits()
+    plan = planner.plan(table, CUBE)
+    assert plan.work.bins > 190_000
+    assert plan.work.tried == SINGLE_BINS
+    assert [row["name"] for row in plan.candidates] == ["cells"]
+    without = planner.without_policies(table, CUBE)
+    assert plan.cost == without
+    assert "gains nothing" in gain_words(plan, without)
+
+
+@pytest.mark.parametrize("theta", [2, 5, None])
+def test_single_bins_cost_what_they_cost_when_everything_is_weighed(theta, monkeypatch):
+    table = visits(12, 3, 8, theta)
+    monkeypatch.setattr(planning_work, "FEW_BINS", 10)
+    hurried = Planner(EPSILON).plan(table, CUBE)
+    monkeypatch.setattr(planning_work, "FEW_BINS", 2**20)
+    whole = Planner(EPSILON).plan(table, CUBE)
+    assert len(hurried.candidates) == 1
+    assert len(whole.candidates) > 5
+    assert float(hurried.cost) == pytest.approx(float(whole.cost), rel=0.01)
+
+
+def test_bins_with_few_neighbours_are_weighed_with_edges():
+    work = Work(bins=10**4, queries=10**4, covered=10**4, edges=9999, single=True)
+    assert work.tried != SINGLE_BINS
+    assert work._replace(edges=2 * 10**4).tried == SINGLE_BINS
+    assert work._replace(bins=500, edges=10**5).tried is None
+
+
+def test_noise_along_edges_and_on_boxes_is_weighed_where_few_are_followed():
+    work = Work(bins=1000, queries=2000, covered=2000, edges=5000, single=False)
+    assert work.tried == WITHOUT_EDGES
+    boxes = work._replace(covered=10**6)
+    assert set(WITHOUT_EDGES) - {*boxes.tried} == {"queries"}
+
+
+def test_noise_is_drawn_as_often_as_the_limit_allows():
+    few = Work(bins=100, queries=100, covered=100, edges=99, single=False)
+    assert few.samples(1000) == 1000
+    many = few._replace(bins=5000, queries=5000, covered=5000)
+    assert 0 < many.samples(1000) < 1000
+    assert many._replace(single=True, edges=10**6).samples(1000) == 0
+
+
+@pytest.mark.parametrize(
+    "policy",
+    [
+        bf.policies.Line(bf.Domain(12)),
+        bf.policies.Full(bf.Domain(12)),
+        bf.policies.AddRemove(bf.Domain(12)),
+        bf.policies.Full(bf.Domain(12)).per_person(3),
+        bf.policies.Attribute(bf.Domain((3, 4))),
+        bf.policies.Attribute(bf.Domain((3, 4))).project([0, 0, 1, 2] * 3),
+        bf.policies.Threshold(bf.Domain(12), 3).project([0, 1, 2] * 4),
+    ],
+)
+def test_edges_are_bounded_from_above(policy):
+    assert policy.edge_count <= most_edges(policy) <= policy.edge_count * 3 + 24
+
+
+@pytest.mark.parametrize(
+    ("question", "most"),
+    [
+        (CUBE, 1000),
+        (asked("cumulative", attribute="age"), 20),
+        (
+            asked(
+                "histogram",
+                attribute="age",
+                filters=[{"attribute": "ward", "values": ["w1"]}],
+            ),
+            60,
+        ),
+    ],
+)
+def test_the_coarser_question_that_is_named_fits(question, most, monkeypatch):
+    table = visits()
+    monkeypatch.setattr(planning_work, "MOST_SINGLE_BINS", most)
+    monkeypatch.setattr(planning_work, "MOST_BINS", most)
+    layout = lay_out(table, question)
+    work = weigh(layout, layout.policy(table.policy()))
+    with pytest.raises(SizeError, match="is priced on up to") as refused:
+        refuse_too_much(layout, work)
+    widths = coarser_widths(layout, most)
+    named = "granularity" if question.kind == "marginal" else "width"
+    assert f'"{named}": {widths if named == "granularity" else widths[0]}' in str(
+        refused.value
+    )
+    stated = {named: widths if named == "granularity" else widths[0]}
+    coarser = question.model_copy(update=stated)
+    assert Planner(EPSILON).shape(table, coarser).work.bins <= most
+
+
+def test_levels_that_cannot_be_made_coarser_are_left_out(monkeypatch):
+    layout = lay_out(visits(), asked("histogram", attribute="ward"))
+    assert coarser_widths(layout, 5) is None
+    work = weigh(layout, layout.policy(visits().policy()))
+    monkeypatch.setattr(planning_work, "MOST_SINGLE_BINS", 5)
+    with pytest.raises(SizeError, match="Leave out an attribute"):
+        refuse_too_much(layout, work)
+
+
+def test_boxes_that_hold_too_much_are_refused_with_a_number_that_fits():
+    boxes = [[(0, 100), (0, 100)]] * 8
+    question = asked("rectangles", attributes=["age", "cost"], rectangles=boxes)
+    layout = lay_out(visits(), question)
+    work = weigh(layout, layout.policy(visits().policy()))
+    assert (work.queries, work.covered) == (8, 80_000)
+    too_much = work._replace(covered=2 * planning_work.MOST_COVERED)
+    with pytest.raises(SizeError, match="Ask for 4 boxes at a time"):
+        refuse_too_much(layout, too_much)
+
+
+def test_a_policy_of_too_many_edges_is_priced_as_whole_records(monkeypatch, tmp_path):
+    monkeypatch.setattr(planning, "MOST_LISTED", 50)
+    ibis = pytest.importorskip("ibis")
+    database = ibis.duckdb.connect()
+    rows = "select i % 30 as age, 'w' || i % 3 as ward, i % 9 as cost"
+    database.raw_sql(f"create table visits as {rows} from range(90) as t(i)")
+    question = asked(
+        "cumulative",
+        attribute="age",
+        filters=[{"attribute": "ward", "values": ["w1"]}],
+    )
+    table = visits(30, 3, 9)
+    explorer = Explorer(table, database, epsilon=10, ledger=tmp_path / "a.ledger")
+    plan = explorer.plan(question)
+    assert plan.relaxed
+    assert plan.layout.table.policies == table.policies
+    assert plan.mechanism.policy.implies(explorer.ledger.policy)
+    told = explorer.explain(question)
+    assert told["cost"] == pytest.approx(told["without_policy"], rel=0.05)
+    assert "the policy is not made use of" in told["gain"]
+    assert explorer.ask(question).values.shape == (30,)
+
+
+@pytest.mark.parametrize(
+    "policy",
+    [
+        bf.policies.Line(bf.Domain(6)),
+        bf.policies.AddRemove(bf.Domain(6)),
+        bf.policies.Blocks(bf.Domain(6), [0, 0, 1, 1, 2, 2]),
+        bf.policies.Blocks(bf.Domain(6), [0, 1, 2, 3, 4, 4]),
+        bf.policies.Full(bf.Domain(6)),
+    ],
+)
+@pytest.mark.parametrize("stretch", [(0, 6), (0, 2), (2, 4), (1, 3), (0, 1)])
+def test_an_answer_changes_where_the_sensitivity_is_not_zero(policy, stretch):
+    query = bf.workloads.Ranges(policy.domain, *([end] for end in stretch))
+    moved = float(sensitivity(policy, query)) > 0
+    assert planning._some_answer_changes(policy, query) == moved
