@@ -1,4 +1,4 @@
-"""Write docs/performance.md from what asv and the ratio check have measured.
+"""Fill docs/performance.md from what asv and the ratio check have measured.
 
     python asv_benchmarks/performance_page.py --results asv_benchmarks/results
     python asv_benchmarks/performance_page.py            the page alone, anew
@@ -6,18 +6,20 @@
 
     asv run ---> results/MACHINE/*.json ---> recorded/ARCHITECTURE/performance.json --+
     ratio_check.py --record ---------------> recorded/ARCHITECTURE/ratios.json -------+
-    docs/benchmarks.md: tables beside other code -------------------------------------+
                                                                                       |
-                                                          docs/performance.md <-------+
+         docs/data/speed/*.csv: every time      docs/performance.md: two tables <-----+
 
-The results of asv are large and belong to one checkout, so the figures that the page
-shows are kept here, a folder for each architecture (``uname -m``); from them the page
-can be made anew anywhere. Every recorded architecture has its own tables.
+The results of asv are large and belong to one checkout, so the figures are kept here, a
+folder for each architecture (``uname -m``); from them everything can be made anew
+anywhere. The page names what it shows, as ``docs/fill_figures.py`` says.
 """
 
 from __future__ import annotations
 
 import argparse
+import csv
+import importlib.util
+import io
 import json
 import math
 import platform
@@ -29,6 +31,7 @@ from typing import Any
 HERE = Path(__file__).resolve().parent
 DOCS = HERE.parent / "docs"
 PAGE = DOCS / "performance.md"
+DATA = DOCS / "data" / "speed"
 RECORDED = HERE / "recorded"
 SIZE_NAMES = ("cells", "draws", "leaves", "rows", "buckets")
 SHOWN = (2**12, 2**16, 2**20)
@@ -45,71 +48,18 @@ REFERENCES = {
     "passes": "`numpy.cumsum` and two more passes",
 }
 
-OPENING = """\
-# Performance
-
-How long the core takes, by size, beside numpy and beside other code. Everything here is
-CPU time of one core, unless it is said otherwise; this page is made by
-`asv_benchmarks/performance_page.py` from measurements, and not edited by hand. What
-each benchmark does is told in [benchmarks.md](benchmarks.md), and how errors compare in
-[accuracy.md](accuracy.md).
-"""
-
-AGAINST_NUMPY = """\
-### Against numpy
-
-Least CPU time of a call over many rounds in which the kernel and fixed numpy work of
-the same size take turns in one process. The ratio is what CI watches:
-`asv_benchmarks/ratio_check.py` measures it again and names every kernel that takes more
-than 1.2 times its recorded ratio, after measuring it several times more. Wall time is
-never used. The ratios depend on the processor, on the compiler and on a quiet machine:
-elsewhere than where they were recorded, and where numpy itself is more than 15 % from
-its recorded time, they are printed and not judged.
-"""
-
-BY_SIZE = """\
-### By size
-
-Median CPU time of a call as asv measured it. The last column is the time for a cell,
-draw or leaf at the largest size; data that is *dense*, *sparse*, *distinct* or
-*fractions* is described in [benchmarks.md](benchmarks.md). Times belong to a machine
-that others shared, and ratios to its architecture: they do not carry over to another.
-"""
-
-WAITED = """\
-### What people wait for
-
-Whole releases with exact noise, and questions asked of a release or before one: the
-median of two calls and more. Releases and what is read of them are wall time, other
-intervals and what advises CPU time, all on two cores.
-"""
-
-BESIDE_OTHERS = """\
-## Beside other code
-
-Both sides in one process, measured for [benchmarks.md](benchmarks.md), which says how.
-The prototypes are what this library grew from; their noise is cheaper, and no proof
-covers it.
-"""
-
-AGAIN = """\
-## Measure again
-
-From a checkout with `pip install -e '.[dev]'`, on an idle machine:
-
-```sh
-python asv_benchmarks/ratio_check.py            # has a kernel become slower?
-python asv_benchmarks/ratio_check.py --record   # for another machine or other versions
-cd asv_benchmarks
-asv machine --yes
-commit=$(git rev-parse HEAD)
-asv run --environment existing:python --set-commit-hash $commit \\
-    --bench '^(kernels|mechanisms|intervals|transformed)' \\
-    -a 'repeat=(2, 6, 0.25)' -a rounds=1        # half an hour
-python performance_page.py --results results    # this page anew
-asv publish && asv preview                      # graphs over commits, in html/
-```
-"""
+PEOPLE_WAIT_FOR = (
+    ("LaplaceRelease", "add_remove", "a release of `Laplace`"),
+    ("DawaRelease", "dense, best", "a release of `Dawa`, dense counts"),
+    ("DawaRelease", "sparse, best", "the same, sparse counts"),
+    ("DawaAllRanges", "greedy", "the same for all ranges"),
+    ("DawaGridRelease", "best", "a release of `Dawa` on a map"),
+    ("RangeIntervals", "dawa, queries 1", "one interval of it"),
+    ("RangeIntervals", "dawa, queries 1000000", "a million intervals of it"),
+    ("Recommend", "line", "`bf.recommend` under `Line`"),
+    ("Compare", "line, listed", "`bf.compare` under `Line`, listed ranges"),
+)
+"""Benchmark, setting, and what the page calls it."""
 
 
 def figures_of(results: Path) -> dict[str, Any]:
@@ -148,89 +98,104 @@ def _rounded(seconds: float | None) -> float | None:
     return None if missing else float(f"{seconds:.3g}")
 
 
-def page() -> str:
-    """Return the text of the page."""
-    measured = []
+def figures() -> dict[str, str]:
+    """Return what the page of performance names."""
+    recorded = read_recorded()
+    return {
+        "speed.machines": _machines(recorded),
+        "speed.ratios": _ratio_table(recorded),
+        "speed.waits": _wait_table(recorded),
+    }
+
+
+def read_recorded() -> dict[str, dict[str, Any]]:
+    """Return what was recorded: ratios and, where asv ran, times, by architecture."""
+    recorded: dict[str, dict[str, Any]] = {}
     for folder in sorted(RECORDED.iterdir()):
         ratios = json.loads((folder / "ratios.json").read_text())
-        measured += [
-            _recorded_on(folder.name, ratios["recorded on"]),
-            AGAINST_NUMPY,
-            _ratio_table(ratios["kernels"]),
-        ]
-        figures = folder / "performance.json"
-        if figures.exists():
-            kept = json.loads(figures.read_text())
-            code = f"The code is that of {kept['code of']}.\n"
-            measured += [BY_SIZE, code, _size_table(kept["kernels"])]
-            measured += [WAITED, _wait_table(kept["waits"])]
-    return "\n".join(
-        [
-            OPENING,
-            *measured,
-            BESIDE_OTHERS,
-            "The core beside its prototypes:\n",
-            _table_below("benchmarks.md", "## Beside the prototypes"),
-            "Whole releases, in milliseconds, beside a port of DPBench:\n",
-            _table_below("benchmarks.md", "## Beside DPBench"),
-            AGAIN,
-        ]
-    )
+        recorded[folder.name] = {
+            "recorded on": ratios["recorded on"],
+            "ratios": ratios["kernels"],
+        }
+        times = folder / "performance.json"
+        if times.exists():
+            recorded[folder.name] |= json.loads(times.read_text())
+    return recorded
 
 
-def _recorded_on(architecture: str, machine: dict[str, str]) -> str:
-    return (
-        f"## On {architecture}\n\n"
-        f"Measured on one virtual core ({machine['processor']}) with Python "
-        f"{machine['python']}, numpy {machine['numpy']} and numba {machine['numba']}.\n"
-    )
-
-
-def _ratio_table(kernels: dict[str, dict[str, Any]]) -> str:
-    rows = [
-        (
-            f"`{name}`",
-            _power(one["cells"]),
-            _time(one["microseconds"] / 1e6),
-            REFERENCES[one["reference"]],
-            f"{one['ratio']:.3g}",
-        )
-        for name, one in kernels.items()
-    ]
-    return _table(("kernel", "cells", "CPU time", "numpy", "ratio"), rows)
-
-
-def _size_table(kernels: dict[str, dict[str, Any]]) -> str:
-    rows = []
-    for name, one in kernels.items():
-        for setting, times in _by_setting(one).items():
-            if all(size in times for size in SHOWN):
-                each = f"{times[SHOWN[-1]] / SHOWN[-1] * 1e9:.3g} ns"
-                shown = [_time(times[size]) for size in SHOWN]
-                rows.append((f"`{name}`", setting, *shown, each))
-    heads = ("benchmark", "data or form", *(_power(size) for size in SHOWN), "each")
-    return _table(heads, rows)
-
-
-def _wait_table(waits: dict[str, dict[str, Any]]) -> str:
-    """Return a row for each setting, with a time for each size that was tried."""
-    rows = []
-    for name, one in waits.items():
-        sized = one if "cells" in one["names"] else _at_one_size(one)
-        for setting, times in _by_setting(sized).items():
-            shown = [_time(times[size]) if size in times else "" for size in SHOWN]
-            if any(shown):
-                rows.append((f"`{name}`", setting, *shown))
-    heads = ("benchmark", "data, policy or question", *(_power(one) for one in SHOWN))
-    return _table(heads, rows)
-
-
-def _at_one_size(one: dict[str, Any]) -> dict[str, Any]:
-    """Return a benchmark that has one size with that size among its parameters."""
+def tables() -> dict[Path, str]:
+    """Return the files of all times, with a row for each setting and architecture."""
+    heads = ["benchmark", "setting", "architecture"]
     return {
-        "names": ["cells", *one["names"]],
-        "parameters": [[str(SHOWN[-1])], *one["parameters"]],
-        "seconds": one["seconds"],
+        DATA / f"{kind}.csv": _csv(
+            [*heads, *(f"seconds at {_power(size)}" for size in SHOWN)],
+            [
+                (name, setting, architecture, *(times.get(size) for size in SHOWN))
+                for architecture, figures in read_recorded().items()
+                for name, benchmark in figures.get(kind, {}).items()
+                for setting, times in _by_setting(_with_size(benchmark)).items()
+            ],
+        )
+        for kind in ("kernels", "waits")
+    }
+
+
+def _csv(heads: list[str], rows: list[tuple[Any, ...]]) -> str:
+    text = io.StringIO(newline="")
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(heads)
+    writer.writerows(rows)
+    return text.getvalue()
+
+
+def _machines(recorded: dict[str, dict[str, Any]]) -> str:
+    lines = []
+    for architecture, figures in recorded.items():
+        machine = figures["recorded on"]
+        code = f"; the code is that of {figures['code of']}" * ("code of" in figures)
+        lines.append(
+            f"- **{architecture}**: one virtual core ({machine['processor']}), Python "
+            f"{machine['python']}, numpy {machine['numpy']}, numba "
+            f"{machine['numba']}{code}.\n"
+        )
+    return "\n\n" + "".join(lines) + "\n"
+
+
+def _ratio_table(recorded: dict[str, dict[str, Any]]) -> str:
+    kernels = [figures["ratios"] for figures in recorded.values()]
+    rows = []
+    for name, first in kernels[0].items():
+        cells = [f"`{name}`", _power(first["cells"]), REFERENCES[first["reference"]]]
+        for measured in kernels:
+            cells.append(_time(measured[name]["microseconds"] / 1e6))
+            cells.append(f"{measured[name]['ratio']:.3g}")
+        rows.append(tuple(cells))
+    heads = ["kernel", "cells", "beside"]
+    for architecture in recorded:
+        heads += [f"on {architecture}", "ratio"]
+    return _table(tuple(heads), rows)
+
+
+def _wait_table(recorded: dict[str, dict[str, Any]]) -> str:
+    """Return the least times on 2^20 cells that people wait for, by architecture."""
+    rows = []
+    for name, setting, called in PEOPLE_WAIT_FOR:
+        times = [
+            _by_setting(_with_size(figures["waits"][name]))[setting][SHOWN[-1]]
+            for figures in recorded.values()
+        ]
+        rows.append((called, *map(_time, times)))
+    return _table(("what", *(f"on {one}" for one in recorded)), rows)
+
+
+def _with_size(benchmark: dict[str, Any]) -> dict[str, Any]:
+    """Return a benchmark that has one size with that size among its parameters."""
+    if set(SIZE_NAMES) & {*benchmark["names"]}:
+        return benchmark
+    return {
+        "names": ["cells", *benchmark["names"]],
+        "parameters": [[str(SHOWN[-1])], *benchmark["parameters"]],
+        "seconds": benchmark["seconds"],
     }
 
 
@@ -263,23 +228,10 @@ def _chosen(axes: list[list[str]], place: int) -> list[str]:
     return chosen[::-1]
 
 
-def _table_below(name: str, heading: str) -> str:
-    """Return the first table below a heading of another page."""
-    _, found, rest = (DOCS / name).read_text().partition(f"{heading}\n")
-    if not found:
-        raise SystemExit(f"docs/{name} has no heading {heading!r}")
-    lines: list[str] = []
-    for line in rest.splitlines():
-        if line.startswith("|"):
-            lines.append(line)
-        elif lines:
-            break
-    return "\n".join(lines) + "\n"
-
-
 def _table(heads: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
     lines = [heads, ("---",) * len(heads), *rows]
-    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+    body = "".join(f"| {' | '.join(line)} |\n" for line in lines)
+    return f"\n\n{body}\n"
 
 
 def _power(size: int) -> str:
@@ -295,7 +247,7 @@ def _time(seconds: float) -> str:
 
 
 def main(words: list[str]) -> int:
-    """Write or check the page; return the exit status."""
+    """Write or check page and data; return the exit status."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--results", type=Path, help="folder of asv's results")
     parser.add_argument("--check", action="store_true", help="write nothing")
@@ -303,13 +255,29 @@ def main(words: list[str]) -> int:
     if options.results:
         kept = RECORDED / platform.machine() / "performance.json"
         kept.write_text(json.dumps(figures_of(options.results), indent=1) + "\n")
-    text = page()
+    filled = {PAGE: filler().fill(PAGE.read_text(), figures()), **tables()}
+    stale = [
+        path
+        for path, text in filled.items()
+        if not path.exists() or path.read_text() != text
+    ]
     if options.check:
-        same = PAGE.exists() and PAGE.read_text() == text
-        sys.stdout.write("" if same else f"{PAGE.name} is out of date\n")
-        return int(not same)
-    PAGE.write_text(text)
+        for path in stale:
+            sys.stdout.write(f"{path.name} is out of date\n")
+        return int(bool(stale))
+    for path in stale:
+        path.write_text(filled[path])
     return 0
+
+
+def filler() -> Any:
+    """Return the module that fills figures into pages."""
+    spec = importlib.util.spec_from_file_location("fill", DOCS / "fill_figures.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 if __name__ == "__main__":

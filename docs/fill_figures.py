@@ -7,7 +7,8 @@ A page names a figure, and the comments stay where they are:
 
     in <!-- figure maps.dawa_first -->57 of 75<!-- end --> settings
 
-    docs/data/papers/*.csv, verdicts.json --> figures() --> every page that names them
+    docs/data/papers/*.csv, verdicts.json ------+
+    asv_benchmarks/recorded/ARCHITECTURE/ ------+--> every page that names them
 
 So a figure stands in one place, in the data, and no page contradicts another.
 """
@@ -15,6 +16,7 @@ So a figure stands in one place, in the data, and no page contradicts another.
 from __future__ import annotations
 
 import csv
+import importlib.util
 import json
 import math
 import re
@@ -50,7 +52,12 @@ Row = dict[str, str]
 
 def figures() -> dict[str, str]:
     """Return every figure that a page may name."""
-    return {**_paper_figures(), **_histogram_figures(), **_map_figures()}
+    return {
+        **_paper_figures(),
+        **_histogram_figures(),
+        **_map_figures(),
+        **_speed_figures(),
+    }
 
 
 def fill(text: str, known: dict[str, str]) -> str:
@@ -210,6 +217,18 @@ def _grid_best(
         tried = {method: error for method, error in errors.items() if error is not None}
         best.append(min(tried, key=lambda method: tried[method]) == "AdaptiveGrid")
     return f"{sum(best)} of {len(maps)}"
+
+
+def _speed_figures() -> dict[str, str]:
+    """Return what the benchmarks recorded, from the script that reads it."""
+    script = HERE.parent / "asv_benchmarks" / "performance_page.py"
+    spec = importlib.util.spec_from_file_location("performance_page", script)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    recorded: dict[str, str] = module.figures()
+    return recorded
 
 
 def _ahead(rows: list[Row], method: str, methods: Iterable[str]) -> str:

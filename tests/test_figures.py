@@ -19,7 +19,7 @@ FIGURE = re.compile(
 
 RECORDS = (
     *("proofs", "reference", "notebooks", "project", "data"),
-    *("audit.md", "coverage.md", "performance.md", "benchmarks.md", "scale.md"),
+    *("audit.md", "coverage.md", "performance.md", "scale.md"),
     "how_the_defaults_were_chosen.md",
 )
 """Records of measurements themselves, each with its command, and what is not prose."""

@@ -178,12 +178,19 @@ def ratio_check(monkeypatch):
     return importlib.import_module("ratio_check")
 
 
+FIGURES = ("speed.machines", "speed.ratios", "speed.waits")
+
+
 def test_the_performance_page_is_the_one_that_its_figures_make(monkeypatch):
     monkeypatch.syspath_prepend(str(ROOT / "asv_benchmarks"))
     generator = importlib.import_module("performance_page")
-    assert generator.PAGE.read_text() == generator.page()
+    assert generator.main(["--check"]) == 0
+    page = generator.PAGE.read_text()
     for folder in generator.RECORDED.iterdir():
-        assert f"## On {folder.name}\n" in generator.page()
+        assert f"**{folder.name}**: one virtual core" in page
+        assert f"| on {folder.name} | ratio |" in page
+    monkeypatch.setattr(generator, "figures", lambda: dict.fromkeys(FIGURES, "?"))
+    assert generator.main(["--check"]) == 1
 
 
 class Machine:
