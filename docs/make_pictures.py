@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from datetime import date, timedelta
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -325,6 +326,22 @@ def certified() -> Any:
     return spiky_bucket(1.0)
 
 
+def weekly() -> Any:
+    """Draw 26 weeks of generated visits: running totals by symptom, at one price."""
+    symptoms = bf.Domain.from_levels(["fever", "cough", "rash"], name="symptom")
+    policy = bf.policies.AddRemove(symptoms)
+    ledger = bf.Ledger(rho="0.1", policy=policy)
+    weeks = bf.Series(ledger, column="received", every="week", totals=True, frozen=True)
+    generator = np.random.default_rng(5)
+    season = 6 + 5 * np.sin(np.linspace(0, np.pi, 26))
+    counts = generator.poisson(season[:, None] * np.array([1.0, 1.6, 0.5]))
+    gaussian = bf.Gaussian(policy, bf.workloads.Identity(symptoms), rho="0.1")
+    for number in range(26):
+        name = f"{date(2025, 9, 1) + timedelta(weeks=number):%G-W%V}"
+        weeks.release(name, gaussian, list(counts[: number + 1]), rng=number)
+    return bf.plotting.series(weeks, by="symptom")
+
+
 PICTURES: dict[str, Callable[[], Any]] = {
     one.__name__: one
     for one in (
@@ -332,7 +349,7 @@ PICTURES: dict[str, Callable[[], Any]] = {
         *(policy_small, policy_absent, policy_large),
         *(error_curves, tradeoff, budget),
         *(tutorial, people, beliefs, known_totals, own_mechanism, seeded),
-        *(noise_only, certified),
+        *(noise_only, certified, weekly),
     )
 }
 

@@ -97,17 +97,8 @@ class Arrivals(NamedTuple):
             yield cells, weights[counted]
 
 
-def first_records(
-    domain: Attributes,
-    rules: list[Rule],
-    table: Any,
-    arrivals: Arrivals,
-    person: str,
-    *,
-    at_most: int,
-    epochs_at_most: int | None,
-) -> tuple[IntArray, IntArray]:
-    """Return cells and weights of a person's first records in her first epochs.
+class FirstEpochs(NamedTuple):
+    """Which records of a person count: her first ones, in her first epochs.
 
     The choice is final when it is made: a later epoch brings records that come behind
     all earlier ones, so what was counted of a person before is counted again, with
@@ -115,61 +106,93 @@ def first_records(
     records no longer change. Of records that arrived at the same moment those in lower
     cells come first; equal ones are interchangeable.
 
-    Parameters
+    Attributes
     ----------
-    domain : Attributes
-        The cells.
-    rules : list of Rule
-        What happens to stray values, one for each attribute.
-    table : mapping of columns or data frame
-        With a column for each attribute, that of arrivals, and `person`.
-    arrivals : Arrivals
-        The epochs since the series began, all of them: epochs too old to count still
-        use up a person's first ones.
     person : str
         The column that says whose record it is.
     at_most : int
         Records of a person that count in one epoch.
-    epochs_at_most : int or None
+    epochs_at_most : int, optional
         Epochs of a person whose records count; None for all.
-
-    Returns
-    -------
-    tuple of int64 arrays
-        One cell and one weight for each record that counts.
     """
-    extended = type(domain)._of([*domain.attributes, arrivals.attribute])
-    blocks = list(place_blocks(extended, [*rules, ARRIVALS], table))
-    placed = np.concatenate([np.array(block) for block in blocks], axis=1)
-    epochs = placed[-1]
-    cells = np.ravel_multi_index(tuple(placed[:-1]), domain.shape)
-    owners = np.asarray(as_column(named_column(table, person, "person")))
-    missing = [owner is None or owner != owner for owner in owners.tolist()]
-    if any(missing):
-        raise CountsError(
-            f"some records do not say whose they are: {person!r} has missing values"
-        )
-    _, persons = np.unique(owners, return_inverse=True)
-    moments = np.asarray(named_column(table, str(arrivals.attribute.name), "column"))
-    arrived = as_moments(moments).astype(np.int64)
-    inside = np.flatnonzero(epochs < arrivals.weights.size - 1)
-    by_person = (cells[inside], arrived[inside], epochs[inside], persons[inside])
-    order = inside[np.lexsort(by_person)]
-    who, when = persons[order], epochs[order]
-    new_person = _changes(who)
-    new_epoch = new_person | _changes(when)
-    place = np.arange(order.size)
-    # Places inside a run are distances from its start.
-    record_place = place - np.maximum.accumulate(np.where(new_epoch, place, 0))
-    epoch_number = np.cumsum(new_epoch)
-    first_epoch = np.maximum.accumulate(np.where(new_person, epoch_number, 0))
-    chosen = record_place < at_most
-    if epochs_at_most is not None:
-        chosen &= epoch_number - first_epoch < epochs_at_most
-    rows = order[chosen]
-    weights = arrivals.weights[epochs[rows]]
-    counted = weights > 0
-    return cells[rows][counted], weights[counted]
+
+    person: str
+    at_most: int
+    epochs_at_most: int | None = None
+
+    def cells(
+        self, domain: Attributes, rules: list[Rule], records: Any, arrivals: Arrivals
+    ) -> tuple[IntArray, IntArray]:
+        """Return cells and weights of the records that count; all are held at once.
+
+        Parameters
+        ----------
+        domain : Attributes
+            The cells.
+        rules : list of Rule
+            What happens to stray values, one for each attribute.
+        records : frame, mapping or iterator of these
+            With a column for each attribute, that of arrivals, and `person`.
+        arrivals : Arrivals
+            The epochs since the series began, all of them: epochs too old to count
+            still use up a person's first ones.
+
+        Returns
+        -------
+        tuple of int64 arrays
+            One cell and one weight for each record that counts.
+        """
+        extended = type(domain)._of([*domain.attributes, arrivals.attribute])
+        column = str(arrivals.attribute.name)
+        chunks = records if hasattr(records, "__next__") else iter([records])
+        placed: list[Any] = [np.empty((domain.ndim + 1, 0), dtype=np.int64)]
+        owners: list[Any] = []
+        moments: list[Any] = [np.empty(0, dtype=np.int64)]
+        for chunk in chunks:
+            placed += map(np.array, place_blocks(extended, [*rules, ARRIVALS], chunk))
+            owners += np.asarray(
+                as_column(named_column(chunk, self.person, "person"))
+            ).tolist()
+            dates = np.asarray(named_column(chunk, column, "column"))
+            moments.append(as_moments(dates).astype(np.int64))
+        if any(owner is None or owner != owner for owner in owners):
+            raise CountsError(
+                f"some records do not say whose they are: {self.person!r} has missing "
+                "values"
+            )
+        *axes, epochs = np.concatenate(placed, axis=1)
+        cells = np.ravel_multi_index(tuple(axes), domain.shape)
+        numbers = {owner: number for number, owner in enumerate(dict.fromkeys(owners))}
+        persons = np.array([numbers[owner] for owner in owners], dtype=np.int64)
+        rows = self._chosen(persons, epochs, np.concatenate(moments), cells, arrivals)
+        weights = arrivals.weights[epochs[rows]]
+        counted = weights > 0
+        return cells[rows][counted], weights[counted]
+
+    def _chosen(
+        self,
+        persons: IntArray,
+        epochs: IntArray,
+        arrived: IntArray,
+        cells: IntArray,
+        arrivals: Arrivals,
+    ) -> IntArray:
+        """Return the rows that count, by person, epoch, moment and cell."""
+        inside = np.flatnonzero(epochs < arrivals.weights.size - 1)
+        by_person = (cells[inside], arrived[inside], epochs[inside], persons[inside])
+        order = inside[np.lexsort(by_person)]
+        who, when = persons[order], epochs[order]
+        new_person = _changes(who)
+        new_epoch = new_person | _changes(when)
+        place = np.arange(order.size)
+        # Places inside a run are distances from its start.
+        record_place = place - np.maximum.accumulate(np.where(new_epoch, place, 0))
+        epoch_number = np.cumsum(new_epoch)
+        first_epoch = np.maximum.accumulate(np.where(new_person, epoch_number, 0))
+        chosen = record_place < self.at_most
+        if self.epochs_at_most is not None:
+            chosen &= epoch_number - first_epoch < self.epochs_at_most
+        return np.asarray(order[chosen])
 
 
 def _changes(values: IntArray) -> Any:

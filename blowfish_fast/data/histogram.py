@@ -20,7 +20,7 @@ from blowfish_fast._support.validation import (
 )
 from blowfish_fast.errors import DomainError, InputError
 
-from .arrivals import Arrivals
+from .arrivals import Arrivals, FirstEpochs
 from .domain import Domain, WideDomain
 from .persons import Bound, RecordKeys, bounded_cells, read_bound
 from .records import (
@@ -54,6 +54,8 @@ class Counting(NamedTuple, Generic[AnyDomain]):
         The column that says how many records a row stands for.
     arrivals : Arrivals, optional
         What a record counts by its age; None where all count the same.
+    first : FirstEpochs, optional
+        With `arrivals`: which records of a person count; None where all do.
     """
 
     domain: AnyDomain
@@ -63,6 +65,7 @@ class Counting(NamedTuple, Generic[AnyDomain]):
     key: str | None = None
     weight: str | None = None
     arrivals: Arrivals | None = None
+    first: FirstEpochs | None = None
 
     @classmethod
     def read(
@@ -121,7 +124,9 @@ class Counting(NamedTuple, Generic[AnyDomain]):
         def blocks(chunk: Any) -> Iterator[IntArray]:
             return cell_blocks(self.domain, self.rules, chunk)
 
-        if self.bound is not None:
+        if self.arrivals is not None and self.first is not None:
+            yield self.first.cells(self.domain, self.rules, columns, self.arrivals)
+        elif self.bound is not None:
             yield bounded_cells(blocks, columns, self.keys, self.bound, self.key)
         elif self.arrivals is not None:
             yield from self.arrivals.weighed_cells(self.domain, self.rules, columns)
@@ -174,7 +179,7 @@ class Counting(NamedTuple, Generic[AnyDomain]):
         # The types of the attributes' columns are checked before anything else.
         query = CellQuery.over(self.domain, self.rules, table, columns, self.weight)
         if self.arrivals is not None:
-            return query.weighed(*self.arrivals)
+            return query.weighed(*self.arrivals, self.first)
         if self.bound is None:
             return query
         bounded_rows = bounded_table(table, self.keys, self.bound, self.key, columns)

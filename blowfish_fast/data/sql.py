@@ -20,7 +20,7 @@ import numpy as np
 from blowfish_fast._support.typing import IntArray
 from blowfish_fast.errors import BlowfishError, EngineError, InputError
 
-from .arrivals import ARRIVALS
+from .arrivals import ARRIVALS, FirstEpochs
 from .axes import Axis
 from .domain import Attributes
 from .persons import Bound, RecordKeys, new_key, refuse_kind, refuse_missing_key
@@ -141,6 +141,8 @@ class CellQuery:
         The column of arrivals, cut into epochs; None where all records weigh the same.
     arrival_weights : Sequence[int], default ()
         What a record counts by the cell of its arrival.
+    first : FirstEpochs, optional
+        Which records of a person count, by their arrival; None where all do.
     """
 
     table: Any
@@ -150,6 +152,7 @@ class CellQuery:
     arrivals: CellColumn | None = None
     arrival_weights: Sequence[int] = ()
     """What a record counts by the cell of its arrival; see `weighed`."""
+    first: FirstEpochs | None = None
 
     @property
     def size(self) -> int:
@@ -224,7 +227,9 @@ class CellQuery:
             columns.append(CellColumn(name, attribute, rule))
         return cls(table, columns, weight, keys)
 
-    def weighed(self, attribute: Axis, weights: IntArray) -> CellQuery:
+    def weighed(
+        self, attribute: Axis, weights: IntArray, first: FirstEpochs | None = None
+    ) -> CellQuery:
         """Return the query in which a record counts by the epoch of its arrival.
 
         Parameters
@@ -233,6 +238,8 @@ class CellQuery:
             The column of arrivals, cut into epochs, its last cell for all other days.
         weights : int64 (cells of the attribute,)
             What a record of each of these cells counts.
+        first : FirstEpochs, optional
+            Which records of a person count; None where all do.
 
         Returns
         -------
@@ -248,8 +255,18 @@ class CellQuery:
         problem = type_problem(attribute, self.table[name].type())
         if problem is not None:
             raise InputError(f"{problem}; cast it first: table.mutate({name}=...)")
-        arrivals = CellColumn(name, attribute, ARRIVALS)
-        return replace(self, arrivals=arrivals, arrival_weights=weights.tolist())
+        if first is not None and first.person not in self.table.columns:
+            raise InputError(
+                f"the table has no column {first.person!r}, person; its columns are "
+                f"{list(self.table.columns)}"
+            )
+        return replace(
+            self,
+            arrivals=CellColumn(name, attribute, ARRIVALS),
+            arrival_weights=weights.tolist(),
+            first=first,
+            keys=() if first is None else (first.person,),
+        )
 
     @property
     def _placed(self) -> list[CellColumn]:
@@ -259,7 +276,8 @@ class CellQuery:
     @cached_property
     def expression(self) -> Any:
         """Cells and records as an expression that has not run yet."""
-        table, records = self.table, self.table.count()
+        table = self.table if self.first is None else self._ranked(self.first)
+        records = table.count()
         lacking = [is_missing(table[name]) for name in self.keys]
         unusable = None
         if self.weight is not None:
@@ -289,7 +307,11 @@ class CellQuery:
             refused += strays
             weights = ibis_module().array(list(self.arrival_weights))
             # Rows that are refused have no epoch, and no engine may stumble over them.
-            records = weights[epoch.fill_null(0).cast("int64")].sum().cast("int64")
+            counted = weights[epoch.fill_null(0).cast("int64")]
+            if self.first is not None:
+                # Others are seen, so that what is refused of them is refused.
+                counted = table.blowfish_counts.ifelse(counted, 0)
+            records = counted.sum().cast("int64")
         last = -1 - len(KINDS) * len(self._placed)
         if unusable is not None:
             refused.append((unusable, last))
@@ -298,6 +320,38 @@ class CellQuery:
         if refused:
             number = ibis_module().cases(*refused, else_=number)
         return table.group_by(cell=number.cast("int64")).aggregate(records=records)
+
+    def _ranked(self, first: FirstEpochs) -> Any:
+        """Return the table with a mark on the records of a person that count.
+
+        ::
+
+            person  epoch  arrived  cell    number of the epoch   place in it
+            ann     W45    Mon      2       0                     0
+            ann     W45    Tue      0       0                     1
+            ann     W47    Mon      1       1                     0
+
+        Arrivals outside of the epochs have the last cell, so they come behind all
+        others and use up none of a person's first epochs.
+        """
+        assert self.arrivals is not None
+        table, ibis = self.table, ibis_module()
+        places = {
+            f"blowfish_cell{axis}": one.cell(table, axis)[0]
+            for axis, one in enumerate(self.columns)
+        }
+        epoch = self.arrivals.cell(table, len(self.columns))[0]
+        table = table.mutate(blowfish_epoch=epoch, **places)
+        person = table[first.person]
+        in_epoch = ibis.window(
+            group_by=[person, table.blowfish_epoch],
+            order_by=[table[self.arrivals.name], *(table[name] for name in places)],
+        )
+        counts = ibis.row_number().over(in_epoch) < first.at_most
+        if first.epochs_at_most is not None:
+            epochs = ibis.window(group_by=person, order_by=table.blowfish_epoch)
+            counts &= ibis.dense_rank().over(epochs) < first.epochs_at_most
+        return table.mutate(blowfish_counts=counts)
 
     def _groups_values(self) -> bool:
         """Return whether DuckDB groups such values at a tenth of the price of cells."""

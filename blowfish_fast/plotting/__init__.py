@@ -14,6 +14,7 @@ from .histograms import histogram
 from .maps import density, grid_map, measured_tables, table_errors
 from .policy_graphs import policy_graph
 from .query_answers import answers, groups
+from .series_bands import series
 from .wide import buckets, listed_cells
 
 __all__ = [
@@ -29,6 +30,7 @@ __all__ = [
     "measured_tables",
     "palette",
     "policy_graph",
+    "series",
     "table_errors",
     "tradeoff_over_theta",
 ]

@@ -110,6 +110,28 @@ class CombinedRelease(Tabular):
         return all(part.private for part in self.parts)
 
     @property
+    def mechanism(self) -> str:
+        """The mechanism of all parts, or "several"."""
+        names = {str(part.mechanism) for part in self.parts}
+        return names.pop() if len(names) == 1 else "several"
+
+    @property
+    def version(self) -> str:
+        """The version of the package that made the last part."""
+        return str(self.parts[-1].version)
+
+    @property
+    def details(self) -> Mapping[str, Any]:
+        """What the last part says of how it was made."""
+        details: Mapping[str, Any] = self.parts[-1].details
+        return details
+
+    @property
+    def measurements(self) -> tuple[Any, ...]:
+        """What was measured in all parts, one after the other."""
+        return tuple(one for part in self.parts for one in part.measurements)
+
+    @property
     def counts_people(self) -> bool:
         """Whether it counts records: a difference does not."""
         return bool((self.weights >= 0.0).all())
@@ -210,7 +232,12 @@ class CombinedRelease(Tabular):
             np.maximum(bounds, 0.0, out=bounds)
         return with_answers(bounds, self.answer(workload))
 
-    def interval_sentence(self, kind: Scope, confidence: float = 0.95) -> str:
+    def interval_sentence(
+        self,
+        kind: Scope,
+        confidence: float = 0.95,
+        workload: Workload | None = None,
+    ) -> str:
         """Say what intervals of a kind hold, as the part does that knows least.
 
         Parameters
@@ -219,6 +246,8 @@ class CombinedRelease(Tabular):
             What they hold.
         confidence : float, default 0.95
             How surely each interval holds.
+        workload : Workload, optional
+            The queries; certificates of parts say nothing of what is made of them.
 
         Returns
         -------
@@ -281,21 +310,7 @@ class CombinedRelease(Tabular):
 
     def _spread(self, workload: Workload) -> Spread:
         spreads = [item._spread(workload) for item in self.parts]
-
-        def weigh(name: str) -> FloatArray:
-            listed = np.stack([getattr(item, name) for item in spreads])
-            return np.asarray(self.weights**2 @ listed)
-
-        largest = np.stack([item.largest for item in spreads])
-        return Spread(
-            weigh("variance"),
-            weigh("square"),
-            (np.abs(self.weights)[:, None] * largest).max(axis=0),
-            weigh("steps"),
-            np.full(largest.shape[1], np.nan),
-            min(item.least for item in spreads),
-            sum(item.gaussian_rows for item in spreads),
-        )
+        return weighed_spread(self.weights, spreads)
 
     def __add__(self, other: Any) -> CombinedRelease:
         """Add a release; its budget is added, too."""
@@ -308,6 +323,38 @@ class CombinedRelease(Tabular):
             f"CombinedRelease({self.kind}: {len(self.parts)} releases{weighed}, "
             f"{self.guarantee.spent})"
         )
+
+
+def weighed_spread(weights: FloatArray, spreads: Sequence[Spread]) -> Spread:
+    """Return the law of a weighted sum of independent noises.
+
+    Parameters
+    ----------
+    weights : float64 (parts,)
+        The weight of each part.
+    spreads : sequence of Spread
+        The laws of the parts.
+
+    Returns
+    -------
+    Spread
+        The law of their sum, for each query.
+    """
+
+    def weigh(name: str) -> FloatArray:
+        listed = np.stack([getattr(item, name) for item in spreads])
+        return np.asarray(weights**2 @ listed)
+
+    largest = np.stack([item.largest for item in spreads])
+    return Spread(
+        weigh("variance"),
+        weigh("square"),
+        (np.abs(weights)[:, None] * largest).max(axis=0),
+        weigh("steps"),
+        np.full(largest.shape[1], np.nan),
+        min(item.least for item in spreads),
+        sum(item.gaussian_rows for item in spreads),
+    )
 
 
 def add(augend: Part, addend: Any) -> CombinedRelease:

@@ -319,6 +319,11 @@ def _refuse_other_kinds(members: list[str]) -> None:
         raise ReleaseFileError(
             "the file holds a list of cells. Read it with SparseRelease.load"
         )
+    if "series.json" in members:
+        raise ReleaseFileError(
+            "the file holds the releases of a series. Read it with "
+            "bf.series.SavedSeries.load, or ask it: blowfish answer FILE --last 1"
+        )
     if "ranges.json" in members:
         raise ReleaseFileError(
             "the file holds buckets of a wide domain. Read it with RangesRelease.load"

@@ -130,8 +130,33 @@ class SeriesRelease(CombinedRelease):
             np.maximum(bounds, 0.0, out=bounds)
         return with_answers(bounds, self.answer(workload))
 
-    def interval_sentence(self, kind: Scope, confidence: float = 0.95) -> str:
-        """Say what intervals of a kind hold."""
+    @property
+    def counts_people(self) -> bool:
+        """Whether it counts records: always, whatever the shares of rows."""
+        return True
+
+    def interval_sentence(
+        self,
+        kind: Scope,
+        confidence: float = 0.95,
+        workload: Workload | None = None,
+    ) -> str:
+        """Say what intervals of a kind hold.
+
+        Parameters
+        ----------
+        kind : Scope
+            What they hold.
+        confidence : float, default 0.95
+            How surely each interval holds.
+        workload : Workload, optional
+            The queries.
+
+        Returns
+        -------
+        str
+            The sentence.
+        """
         if kind == "noise" and not self.frozen:
             return f"Noise only: {CHANGED}."
         return super().interval_sentence(kind, confidence)

@@ -12,24 +12,24 @@ person who is in several epochs unless that is stated; all are refused or priced
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from fractions import Fraction
-from typing import Any, Literal, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
-from blowfish_fast._support.typing import FloatArray
 from blowfish_fast._support.validation import as_truth, as_whole, quoted
-from blowfish_fast.data.arrivals import Arrivals, first_records
+from blowfish_fast.data.arrivals import Arrivals, FirstEpochs
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.data.histogram import Counting, Histogram
 from blowfish_fast.data.persons import Bound
-from blowfish_fast.errors import InputError, LedgerError, PolicyError
+from blowfish_fast.errors import BudgetError, InputError, LedgerError, PolicyError
 from blowfish_fast.measure.budgets import Budget
 from blowfish_fast.mechanisms import Mechanism
 from blowfish_fast.mechanisms.registry import check_vouched
 from blowfish_fast.release.release import Release
-from blowfish_fast.release.series_release import SeriesRelease
 
 from ..fingerprint import question_digest
 from ..ledger import Ledger
@@ -47,18 +47,43 @@ from .plan import (
     read_wanted,
     scaled,
 )
+from .readings import SINGLE, Promise, SeriesReadings, nothing_upto
+from .saved import SavedSeries
 from .weights import BANDS, DEFAULT_EXPONENT, Weights
 
 Level = Literal["event", "person-epoch", "person"]
-
-SINGLE = Weights((1,))
-"""Every record counts once, in the release of its own epoch."""
 
 UNPLANNED = ("kmeans", "contingency", "chosen_tables", "certifier")
 """Mechanisms whose releases are no histograms, and cannot be added up cell by cell."""
 
 
-class Series:
+class RowTerms(NamedTuple):
+    """How records are weighed and chosen for one row of a series: fields of `Counting`.
+
+    Attributes
+    ----------
+    arrivals : Arrivals
+        What a record counts by the epoch of its arrival.
+    first : FirstEpochs, optional
+        Which records of a person count; None where all do.
+    bound : Bound, optional
+        How many records of a person count in one epoch; None where all do.
+    """
+
+    arrivals: Arrivals
+    first: FirstEpochs | None = None
+    bound: Bound | None = None
+
+
+class ArrivalSource(ABC):
+    """Records that a series does not hold itself, such as a file: it counts them."""
+
+    @abstractmethod
+    def count_weighed(self, terms: RowTerms) -> Histogram:
+        """Count the records of a row by these terms, over the mechanism's cells."""
+
+
+class Series(SeriesReadings):
     """Releases of one epoch after the other; a ledger pays the dearest one, once.
 
     Parameters
@@ -340,6 +365,9 @@ class Series:
         first = self._first(when)
         if isinstance(self.scheme, EpochBlocks):
             half = mechanism.at(mechanism.budget / 2)
+            lacking = self._lacks_for_blocks(when, half)
+            if lacking:
+                raise BudgetError(f"{lacking}. Nothing was charged")
             release = self._draw(
                 when, half, data, first, SINGLE, self.name, request, rng
             )
@@ -441,6 +469,27 @@ class Series:
             found[f"{sums}/{when.name}"] = part
         return found
 
+    def _lacks_for_blocks(self, when: Epoch, half: Mechanism) -> str:
+        """Say that too little remains for an epoch and its block; "" if it is enough.
+
+        Blocks are charged when the first of them is finished. Without room for it now,
+        epochs would be paid at half of the price for totals that never come.
+        """
+        price = self.ledger.currency.charged(self.ledger._price(half))
+        due = 0
+        for name, epoch in ((self.name, when.name), (self._sums, "")):
+            spent = self._units(name)
+            dearest = max(spent.values(), default=0)
+            due += max(spent.get(epoch, 0) + price, dearest) - dearest
+        standing, words = self.ledger._journal.standing(), self.ledger.currency.words
+        left = standing.total - standing.spent
+        if due <= left or self.ledger.entry(self.request(when.name)) is not None:
+            return ""
+        return (
+            f"an epoch and its block of epochs cost {words(due)} together, and "
+            f"{words(left)} remains"
+        )
+
     def _check_kind(self, mechanism: Mechanism) -> None:
         if self.scheme == SINGLE:
             return
@@ -502,6 +551,8 @@ class Series:
         unit = mechanism.at(mechanism.budget / (2 if blocks else times))
         reason, _ = self.ledger._weigh(unit)
         reason = reason or self._closed_reason(when)
+        if blocks and not reason:
+            reason = self._lacks_for_blocks(when, unit)
         price = 0
         if not reason:
             # Rounded up once, after the product, as the charge is.
@@ -542,19 +593,58 @@ class Series:
     ) -> Any:
         """Return what a row is drawn from: counts, each record by its weight."""
         domain = mechanism.domain
-        steps = min(weights.band, when.number - first + 1)
+        epochs = when.number - first + 1
+        if isinstance(data, ArrivalSource):
+            return data.count_weighed(self._terms(when, mechanism, epochs, weights))
         if isinstance(data, Histogram) or not _is_table(data):
-            return self._weighed_counts(data, domain, when.number - first + 1, weights)
-        if self.level != "event":
-            return self._first_records(when, mechanism, data, first, weights)
-        values = weights.values[:steps][::-1]
-        starts = [when.before(age).start for age in range(steps - 1, -1, -1)]
-        arrivals = Arrivals.of(self.column, [*starts, when.stop], values)
-        counting = Counting.read(domain)._replace(arrivals=arrivals)
+            return self._weighed_counts(data, domain, epochs, weights)
+        terms = self._terms(when, mechanism, epochs, weights)
+        counting = Counting.read(domain)._replace(**terms._asdict())
         if hasattr(data, "get_backend"):
             counts = counting.query(data).counts()
-            return Histogram._own(domain, counts.reshape(domain.shape))
+            return Histogram._own(domain, counts.reshape(domain.shape), terms.bound)
         return Histogram._counted(counting, data)
+
+    def _terms(
+        self, when: Epoch, mechanism: Mechanism, epochs: int, weights: Weights
+    ) -> RowTerms:
+        """Return how records are weighed and chosen for a row; no data is read."""
+        steps = min(weights.band, epochs)
+        if self.level == "event":
+            values = weights.values[:steps][::-1]
+            starts = [when.before(age).start for age in range(steps - 1, -1, -1)]
+            return RowTerms(Arrivals.of(self.column, [*starts, when.stop], values))
+        policy: Any = mechanism.policy
+        rule = policy.person_rule
+        if getattr(policy, "count", "records") != "records":
+            raise InputError(
+                "a release about persons takes a Histogram whose records of a person "
+                "were bounded, Histogram.from_records(..., person=, at_most=), or a "
+                "table of which records are counted",
+                received='count="persons"',
+            )
+        if self._adds_up or not self.frozen:
+            raise InputError(
+                "a person's first records of an epoch are chosen once and for all",
+                received="a table in a series whose closed epochs may change",
+                way_out="State frozen=True for the series, or hand over a Histogram "
+                "whose records of a person were bounded: "
+                "Histogram.from_records(..., person=, at_most=)",
+            )
+        person = str(rule.person).removesuffix(
+            f"-{self.every}" if self.level == "person-epoch" else ""
+        )
+        # Epochs that are too old to count still use up a person's first ones.
+        old = [0] * (epochs - steps)
+        starts = [when.before(age).start for age in range(epochs - 1, -1, -1)]
+        arrivals = Arrivals.of(
+            self.column, [*starts, when.stop], [*old, *weights.values[:steps][::-1]]
+        )
+        return RowTerms(
+            arrivals,
+            FirstEpochs(person, policy.at_most, self.epochs_at_most),
+            Bound.stated(policy.at_most, "records", rule.person),
+        )
 
     def _weighed_counts(
         self, data: Any, domain: Domain, epochs: int, weights: Weights
@@ -587,196 +677,53 @@ class Series:
         ]
         return Histogram._own(domain, weights.weigh(arrays), bounds.pop())
 
-    def _first_records(
-        self,
-        when: Epoch,
-        mechanism: Mechanism,
-        table: Any,
-        first: int,
-        weights: Weights,
-    ) -> Histogram:
-        """Count a person's first records of an epoch, in her first epochs."""
-        policy: Any = mechanism.policy
-        rule = policy.person_rule
-        if hasattr(table, "get_backend") or getattr(policy, "count", "records") != (
-            "records"
-        ):
-            raise InputError(
-                "a release about persons takes a Histogram whose records of a person "
-                "were bounded, Histogram.from_records(..., person=, at_most=), or a "
-                "table in memory of which records are counted"
-            )
-        if self._adds_up or not self.frozen:
-            raise InputError(
-                "a person's first records of an epoch are chosen once and for all",
-                received="a table in a series whose closed epochs may change",
-                way_out="State frozen=True for the series, or hand over a Histogram "
-                "whose records of a person were bounded: "
-                "Histogram.from_records(..., person=, at_most=)",
-            )
-        person = str(rule.person).removesuffix(
-            f"-{self.every}" if self.level == "person-epoch" else ""
-        )
-        epochs = when.number - first + 1
-        values = [0] * max(epochs - weights.band, 0)
-        values += weights.values[: min(weights.band, epochs)][::-1]
-        starts = [when.before(age).start for age in range(epochs - 1, -1, -1)]
-        arrivals = Arrivals.of(self.column, [*starts, when.stop], values)
-        counting = Counting.read(mechanism.domain)
-        cells, counted = first_records(
-            mechanism.domain,
-            counting.rules,
-            table,
-            arrivals,
-            person,
-            at_most=policy.at_most,
-            epochs_at_most=self.epochs_at_most,
-        )
-        counts = np.zeros(mechanism.domain.size, dtype=np.int64)
-        np.add.at(counts, cells, counted)
-        bound = Bound.stated(policy.at_most, "records", rule.person)
-        shape = mechanism.domain.shape
-        return Histogram._own(mechanism.domain, counts.reshape(shape), bound)
-
     def epochs(self) -> list[str]:
         """Return the epochs that were released, in their order."""
         return sorted(
             self._units(), key=lambda name: read_epoch(self.every, name).start
         )
 
-    def total(self, upto: str) -> SeriesRelease:
-        """Return the running total up to and including an epoch. Free.
-
-        Parameters
-        ----------
-        upto : str
-            The last epoch that is counted.
-
-        Returns
-        -------
-        SeriesRelease
-            With answers, standard errors and intervals for any workload.
-        """
-        names = self._names_upto(upto)
-        return self._combined(names, len(names))
-
-    def window(self, upto: str, last: int) -> SeriesRelease:
-        """Return the last so many epochs together, up to and including one. Free.
-
-        Parameters
-        ----------
-        upto : str
-            The last epoch that is counted.
-        last : int
-            How many epochs are counted.
-
-        Returns
-        -------
-        SeriesRelease
-            With answers, standard errors and intervals for any workload.
-
-        Raises
-        ------
-        InputError
-            If fewer epochs were released up to then.
-        LedgerError
-            If an epoch that is needed was not released.
-        """
-        names = self._names_upto(upto)
-        number = as_whole(last, "last", 1)
-        if number > len(names):
-            raise InputError(
-                f"up to {upto!r} there are {len(names)} released epochs",
-                received=quoted(last),
-            )
-        return self._combined(names, number)
-
-    def epoch(self, name: str) -> SeriesRelease:
-        """Return one epoch by itself, from all rows that know of it. Free.
-
-        Parameters
-        ----------
-        name : str
-            The epoch, such as "2026-W46".
-
-        Returns
-        -------
-        SeriesRelease
-            With answers, standard errors and intervals for any workload.
-
-        Raises
-        ------
-        LedgerError
-            If the epoch was not released.
-        """
-        names = self._names_upto(name)
-        if names[-1] != name:
-            raise LedgerError(f"the epoch {name!r} was not released")
-        return self._combined(names, 1)
-
-    def _names_upto(self, upto: str) -> list[str]:
-        """Return the released epochs up to one; refuse a gap where totals need all."""
-        last = read_epoch(self.every, upto)
-        names = [
-            name
-            for name in self.epochs()
-            if read_epoch(self.every, name).number <= last.number
-        ]
-        numbers = [read_epoch(self.every, name).number for name in names]
-        gap = bool(names) and numbers != list(range(numbers[0], numbers[-1] + 1))
-        if not names or (gap and self.scheme != SINGLE):
-            raise LedgerError(
-                f"there is nothing to add up to {upto!r}: every epoch needs a stored "
-                "release without a request name"
-            )
-        return names
-
-    def _row(self, name: str, epoch: str) -> Release:
-        row = self.ledger.replay(f"{name}/{epoch}")
+    def _row(self, epoch: str, *, of_block: bool = False) -> Release:
+        row = self.ledger.replay(f"{self._sums if of_block else self.name}/{epoch}")
         if row is None:
-            raise LedgerError(
-                f"there is nothing to add up to {epoch!r}: every epoch needs a stored "
-                "release without a request name"
-            )
+            raise nothing_upto(epoch)
         return row
 
-    def _combined(self, names: list[str], last: int) -> SeriesRelease:
-        """Weigh the rows of `names` so that they count the last so many epochs."""
-        count = len(names)
-        rows = [self._row(self.name, name) for name in names]
-        if isinstance(self.scheme, EpochBlocks):
-            of_epochs, of_blocks = self.scheme.window_shares(count, last)
-            ends = range(self.scheme.size - 1, count, self.scheme.size)
-            rows += [self._row(self._sums, names[end]) for end in ends]
-            shares = np.concatenate([of_epochs, of_blocks])
-        elif self.scheme == SINGLE:
-            shares = (np.arange(count) >= count - last).astype(np.float64)
-        else:
-            shares = self.scheme.window_shares(count, last)[::-1]
-        return self._of_rows(rows, shares, names[count - last :])
-
-    def _of_rows(
-        self, rows: Sequence[Release], shares: FloatArray, epochs: list[str]
-    ) -> SeriesRelease:
-        domain = rows[0].domain
-        if any(row.domain != domain for row in rows):
-            raise InputError("the epochs were released over different domains")
-        needed = np.flatnonzero(shares)
+    def _promise(self) -> Promise:
         spent = self._units().values()
         units = sum(spent) if self._adds_up else max(spent, default=0)
         if isinstance(self.scheme, EpochBlocks):
             units += max(self._units(self._sums).values(), default=0)
         currency = self.ledger.currency
-        # Epochs that are drawn once from their own arrivals are never read again.
-        frozen = self.frozen or self.scheme == SINGLE
-        return SeriesRelease(
-            [rows[at] for at in needed.tolist()],
-            shares[needed].tolist(),
-            epochs=epochs,
-            budget=Budget(currency.amount(units), currency.power),
-            frozen=frozen,
-            note=f"Of a series of releases {self.sentence()}.",
+        return Promise(
+            Budget(currency.amount(units), currency.power),
+            f"Of a series of releases {self.sentence()}.",
         )
+
+    def saved(self) -> SavedSeries:
+        """Return all rows so far, to be read without the ledger. Free."""
+        names = self.epochs()
+        if not names:
+            raise LedgerError("the series has no release yet; there is nothing to save")
+        rows = self._rows(self._names_upto(names[-1]))
+        size = self.scheme.size if isinstance(self.scheme, EpochBlocks) else 1
+        blocks = names[size - 1 :: size] if size > 1 else []
+        return SavedSeries(
+            dict(zip(names, rows, strict=False)),
+            dict(zip(blocks, rows[len(names) :], strict=True)),
+            column=self.column,
+            every=self.every,
+            scheme=self.scheme,
+            frozen=self.frozen,
+            promise=self._promise(),
+        )
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write all rows so far into one file, for whoever reads totals off them.
+
+        ``bf.series.SavedSeries.load`` and ``blowfish answer`` read it. Free.
+        """
+        self.saved().save(path)
 
     def plan(
         self,

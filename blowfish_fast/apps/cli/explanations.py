@@ -26,6 +26,7 @@ from blowfish_fast.policies import Policy
 from blowfish_fast.release.chosen_release import ChosenTablesRelease
 from blowfish_fast.release.guarantee import recipe_name
 from blowfish_fast.release.release import Release
+from blowfish_fast.release.series_release import SeriesRelease
 from blowfish_fast.release.table_errors import TableErrors
 from blowfish_fast.release.tables_release import TablesRelease
 from blowfish_fast.release.wide.ranges_release import RangesRelease
@@ -269,6 +270,10 @@ def explain_release(
         if isinstance(release, RangesRelease)
         else f"An estimate of the counts of {release.domain.size:,} cells"
     )
+    asked: Any = release
+    if isinstance(asked, SeriesRelease):
+        span = " to ".join(dict.fromkeys([asked.epochs[0], asked.epochs[-1]]))
+        what = f"{what} of {span}, from {len(asked.parts)} releases of a series"
     name = recipe_name(release)
     strategy = name != release.mechanism
     by = f"{name} (a strategy of {release.mechanism})" if strategy else name

@@ -32,7 +32,9 @@ from .exit_codes import (
 )
 
 PANELS = {
-    "Releasing": ("demo", "release", "explain", "answer", "certify", "draw", "report"),
+    "Releasing": (
+        *("demo", "release", "next", "explain", "answer", "certify", "draw", "report"),
+    ),
     "Choosing": ("recommend", "compare", "policy", "persons"),
     "Budget": ("ledger",),
     "Trust": ("audit", "experiment"),

@@ -77,6 +77,8 @@ class MechanismChoice(NamedTuple):
     """Predicted, whatever the data; typical of generated data; or unknown."""
     plan: TableErrors | None = None
     """Where tables are released: which are measured, and the error of each."""
+    told: str = ""
+    """The error in words, where it is not that of a release by itself."""
 
     @property
     def error_sentence(self) -> str:
@@ -85,6 +87,8 @@ class MechanismChoice(NamedTuple):
             return "a listed count has an interval of the truth; others are below it"
         if self.error is None:
             return "depends on the data, and is not known beforehand"
+        if self.told:
+            return self.told
         kind = (
             "predicted from the noise, whatever the data"
             if self.error_kind == "predicted"

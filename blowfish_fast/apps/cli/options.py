@@ -242,6 +242,31 @@ class Question(Selected):
         return bool(chosen) or any(measured)
 
 
+@dataclass(frozen=True)
+class Together:
+    """Which epochs of a series are asked, or which releases together."""
+
+    upto: str | None = option(
+        "EPOCH", "Of a series: the last epoch that is counted (the latest)."
+    )
+    last: int | None = option(
+        "NUMBER",
+        "Of a series: count so many epochs, 1 for one; else the running total.",
+        min=1,
+    )
+    others: list[Path] = option(
+        "RELEASE",
+        "Ask this release together with the first; may be repeated.",
+        "--with",
+        default=[],
+    )
+    how: str | None = option(
+        "WORD",
+        "With --with: average (the same people, both releases of them), sum, disjoint "
+        "(a sum of different people), or difference.",
+    )
+
+
 def with_options(command: Callable[..., None]) -> Callable[..., None]:
     """Return a command whose dataclass parameters are spread into their fields."""
     hints = get_type_hints(command, include_extras=True)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 import numpy as np
 
@@ -22,13 +22,12 @@ from blowfish_fast._support.validation import as_share
 from blowfish_fast.accounting.ledger import Ledger
 from blowfish_fast.accounting.recipients import read_public_key
 from blowfish_fast.accounting.request import as_label, say_version
-from blowfish_fast.accounting.series.epochs import FORMS, read_epoch
-from blowfish_fast.accounting.series.releases import Series
+from blowfish_fast.accounting.series.saved import SavedSeries
 from blowfish_fast.accounting.statements import Entry, Preview
 from blowfish_fast.data.csv_files import TextForm
-from blowfish_fast.data.domain import Domain, WideDomain
+from blowfish_fast.data.domain import WideDomain
 from blowfish_fast.data.histogram import Counting, Histogram
-from blowfish_fast.data.records import Rule, domain_with_rules
+from blowfish_fast.data.records import domain_with_rules
 from blowfish_fast.errors import (
     BudgetError,
     CountsError,
@@ -57,6 +56,7 @@ from .parsing.policy import (
 )
 from .parsing.workload import asks_tables, parse_tables, parse_workload
 from .printing import counter, spinner
+from .series_job import JobRows, SeriesError, parse_series, with_arrivals
 
 PARTS = 100
 """Steps of the bar that shows how much of the data is read."""
@@ -208,51 +208,6 @@ def _not_among(table: Any, domain: Any) -> InputError:
     )
 
 
-class EpochWords(NamedTuple):
-    """A column of arrivals, how long its epochs are, and one of them."""
-
-    column: str
-    every: str
-    epoch: str
-
-    def series(self, ledger: Ledger) -> Series:
-        """Return the series: persons lose the sum over epochs, records the dearest."""
-        level = "event" if ledger.policy.person_rule is None else "person"
-        return Series(ledger, column=self.column, every=self.every, level=level)
-
-
-def parse_series(job: Job) -> EpochWords | None:
-    """Read which epoch a job releases; None where it names none."""
-    if job.series is None:
-        return None
-    parts = job.series.rsplit(":", 2)
-    if len(parts) != 3 or parts[1] not in FORMS or not parts[0]:
-        raise InputError(
-            "a series is stated as the column of arrivals, the length of an epoch and "
-            f"an epoch, received:week:2026-W46; lengths are {', '.join(FORMS)}",
-            received=repr(job.series),
-        )
-    words = EpochWords(*parts)
-    read_epoch(words.every, words.epoch)
-    if job.workload is not None and job.workload.startswith("tables"):
-        raise InputError("a series releases one domain; ask for no tables:WAYS")
-    return words
-
-
-def _with_arrivals(job: Job, counting: Counting[Any]) -> Counting[Any]:
-    """Return one more column, if a series is stated: inside the epoch, or outside."""
-    words = parse_series(job)
-    if words is None:
-        return counting
-    when = read_epoch(words.every, words.epoch)
-    cells = Domain.from_dates([when.start, when.stop], name=words.column)
-    inside = cells.with_extra_cells(outside=True)
-    rules = [*counting.rules, Rule("cell", "refuse")]
-    return counting._replace(
-        domain=Domain.product(counting.domain, inside), rules=rules
-    )
-
-
 def open_data(job: Job, facts: Facts) -> DataSource:
     """Open the data that a job names; check its columns, and read no value."""
     source = open_source(
@@ -261,7 +216,7 @@ def open_data(job: Job, facts: Facts) -> DataSource:
         named=any(facts.domain.names),
         form=TextForm(job.encoding, job.decimal, job.dates, tuple(job.blanks or ())),
     )
-    source.check(_with_arrivals(job, facts.counting))
+    source.check(with_arrivals(job, facts.counting))
     return source
 
 
@@ -269,7 +224,19 @@ def count_records(
     job: Job, facts: Facts, source: DataSource, tables: TableAxes | None = None
 ) -> Any:
     """Count every cell, of one epoch if one is named, or some tables of all columns."""
-    counting = _with_arrivals(job, facts.counting)
+    counting = with_arrivals(job, facts.counting)
+    counted = _read(source, counting, tables)
+    if job.series is None or tables is not None:
+        return counted
+    # Records of a person were chosen before, from all epochs.
+    inside = np.ascontiguousarray(counted.counts[..., 0])
+    return Histogram._own(facts.domain, inside, counted.bound)
+
+
+def _read(
+    source: DataSource, counting: Counting[Any], tables: TableAxes | None = None
+) -> Any:
+    """Count what a source holds, under a bar that shows how much is read."""
     with counter("reading") as count:
 
         def done(part: float) -> None:
@@ -279,15 +246,10 @@ def count_records(
         try:
             if tables is not None:
                 return source.tables(counting, tables, done)
-            counted = source.histogram(counting, done)
+            return source.histogram(counting, done)
         except CountsError as problem:
             problem.add_note("Nothing was charged")
             raise
-    if job.series is None:
-        return counted
-    # Records of a person were chosen before, from all epochs.
-    inside = np.ascontiguousarray(counted.counts[..., 0])
-    return Histogram._own(facts.domain, inside, counted.bound)
 
 
 def check_ledger(job: Job, seed: int | None) -> None:
@@ -374,6 +336,28 @@ def preview_charge(
         return _standing(job, ledger, after, replayed=replayed)
 
 
+def series_error(job: Job, facts: Facts, error: float | None) -> SeriesError | None:
+    """Return how far totals of a series will be off; None where none are kept.
+
+    Parameters
+    ----------
+    job, facts : Job and Facts
+        What is released.
+    error : float or None
+        Root mean square error of such a release by itself, where it is known.
+
+    Returns
+    -------
+    SeriesError or None
+        The error of the running total, and both errors in words.
+    """
+    words = parse_series(job)
+    if words is None or not words.totals or job.ledger is None or error is None:
+        return None
+    with _open_ledger(job, facts, in_memory=True) as ledger:
+        return words.errors(words.series(ledger), error)
+
+
 def preview_question(
     job: Job, facts: Facts, ask: Callable[..., Any], request: str | None
 ) -> dict[str, Any] | None:
@@ -442,13 +426,22 @@ def _check_request(entry: Entry | None, weighed: Preview) -> None:
 
 def charge_and_release(
     job: Job, facts: Facts, source: DataSource, mechanism: Mechanism, seed: int | None
-) -> tuple[Release, str | None, float | None]:
-    """Count, charge, draw; return the release, its name in the ledger, what remains."""
+) -> tuple[Release | SavedSeries, str | None, float | None]:
+    """Count, charge, draw; return the release, its name in the ledger, what remains.
+
+    Of a series with totals all releases so far are returned, of which one is new.
+    """
     words = parse_series(job)
     tables = getattr(mechanism, "measured_tables", None)
-    data = count_records(job, facts, source, tables)
+    totals = words is not None and words.totals
+    data: Any
+    if totals:
+        data = JobRows(facts.counting, partial(_read, source))
+    else:
+        data = count_records(job, facts, source, tables)
     bought = certificate_budget(job, facts, mechanism)
     terms: dict[str, Any] = {"epsilon": bought}
+    made: Any
     if job.ledger is None:
         with spinner("releasing") as report:
             made = mechanism.release(data, seed, progress=report)
@@ -476,6 +469,8 @@ def charge_and_release(
                 if words is None:
                     steps |= {"progress": report, "snapshot": label}
                 made = release(mechanism, data, **steps)
+                if totals:
+                    made = series.saved()
                 if bought is not None:
                     terms["request"] = f"{request}, certified"
                     terms["snapshot"] = label

@@ -15,6 +15,7 @@ from blowfish_fast.apps.cli.options import (
     Overwrite,
     Question,
     ReleaseFile,
+    Together,
     with_options,
 )
 from blowfish_fast.apps.cli.printing import (
@@ -38,6 +39,7 @@ SHORT_FILE, SHORT_LIST = 2**15, 20
 def run_answer(
     path: ReleaseFile,
     asked: Question,
+    chosen: Together,
     confidence: Confidence = 0.95,
     rounded: Annotated[
         bool,
@@ -53,6 +55,8 @@ def run_answer(
     """Ask a saved release, with intervals. Free.
 
     Example: blowfish answer ages.blowfish --where age=20:40 --mean age
+
+    Of a series: blowfish answer weekly.blowfish --last 4 --by age
     """
     from blowfish_fast._support.validation import as_confidence
     from blowfish_fast.apps.cli import release_questions as questions
@@ -66,10 +70,13 @@ def run_answer(
         COMPILER.wanted = path.stat().st_size > SHORT_FILE
     outputs.check_file("table", out, overwrite=overwrite)
     with spinner(f"reading {path.name}") as step:
-        loaded = outputs.read_release(path)
+        loaded = outputs.read_release(path, upto=chosen.upto, last=chosen.last)
+        if chosen.others or chosen.how is not None:
+            beside = [outputs.read_release(other) for other in chosen.others]
+            loaded = outputs.combined([loaded, *beside], chosen.how)
         release = questions.asked_table(loaded, asked)
         if rounded:
-            release = release.rounded()
+            release = outputs.rounded(release)
         step("answering")
         found = questions.answer_question(release, asked)
         columns, about = questions.add_intervals(release, found, checked)

@@ -14,6 +14,7 @@ from blowfish_fast.apps.cli.options import Confidence, Json, Overwrite, ReleaseF
 from blowfish_fast.apps.cli.printing import show, spinner
 
 if TYPE_CHECKING:
+    from blowfish_fast.accounting.series.saved import SavedSeries
     from blowfish_fast.release.release import Release
 
 
@@ -27,14 +28,23 @@ def run_draw(
         list[str] | None,
         typer.Option(metavar="COLUMN", help="Draw counts by this; at most two."),
     ] = None,
+    last: Annotated[
+        int | None,
+        typer.Option(
+            metavar="NUMBER",
+            min=1,
+            help="Of a series: so many epochs together, in place of running totals.",
+        ),
+    ] = None,
     confidence: Confidence = 0.95,
     overwrite: Overwrite = False,
     as_json: Json = False,
 ) -> None:
-    """Draw a saved release, or the errors of many tables. Free.
+    """Draw a saved release, the errors of many tables, or a series. Free.
 
     Of more than two columns the first is drawn, with a line for each value of another
-    that has few; --by names others.
+    that has few; --by names others. A series is drawn over time, its running totals
+    with their bands.
 
     Example: blowfish draw ages.blowfish --out ages.svg
     """
@@ -42,9 +52,10 @@ def run_draw(
 
     outputs.check_file("picture", out, overwrite=overwrite)
     with _saved_release(path, out, confidence) as release:
-        drawn = partial(outputs.release_axes, release, confidence, by or ())
+        drawn = partial(outputs.release_axes, release, confidence, by or (), last)
         outputs.write_picture(drawn, out)
-    about = {"mechanism": release.mechanism, "cells": release.domain.size}
+    shown = outputs.asked_release(release)
+    about = {"mechanism": shown.mechanism, "cells": shown.domain.size}
     show({"picture": str(out), **about} if as_json else f"written: {out}")
 
 
@@ -71,13 +82,15 @@ def run_report(
 
 
 @contextmanager
-def _saved_release(path: Path, out: Path, confidence: float) -> Iterator[Release]:
+def _saved_release(
+    path: Path, out: Path, confidence: float
+) -> Iterator[Release | SavedSeries]:
     """Yield a release for which `out` is written, under a spinner."""
     from blowfish_fast._support.validation import as_confidence
-    from blowfish_fast.apps.cli.files.outputs import read_release
+    from blowfish_fast.apps.cli.files.outputs import read_release, read_series
 
     as_confidence(confidence)
     with spinner(f"reading {path.name}") as step:
-        release = read_release(path)
+        release = read_series(path) or read_release(path)
         step(f"writing {out.name}")
         yield release

@@ -76,22 +76,39 @@ def run_release(
         job = Job.stated(job_file, typed)
         if tables is not None:
             job = replace(job, workload=f"tables:{tables}")
-        _release(job, seed, overwrite=overwrite, dry_run=dry_run, as_json=as_json)
+        release_stated(job, seed, overwrite=overwrite, dry_run=dry_run, as_json=as_json)
 
 
-def _release(
+def release_stated(
     job: Job, seed: int | None, *, overwrite: bool, dry_run: bool, as_json: bool
 ) -> None:
+    """Release what a job states, write its outputs, and say what was done.
+
+    Parameters
+    ----------
+    job : Job
+        What is released.
+    seed : int or None
+        The same noise again, for experiments.
+    overwrite : bool
+        Whether files are replaced.
+    dry_run : bool
+        Whether to end where the data would be read.
+    as_json : bool
+        Whether plain JSON is printed.
+    """
     from blowfish_fast._support.machine import BASE_BYTES, check_memory
     from blowfish_fast._support.validation import as_share
     from blowfish_fast.apps.cli import mechanism_choice, release_job
-    from blowfish_fast.apps.cli.files.outputs import Outputs
+    from blowfish_fast.apps.cli.files.outputs import Outputs, asked_release
     from blowfish_fast.apps.cli.parsing.policy import listed_orders
+    from blowfish_fast.apps.cli.series_job import with_epoch_named
     from blowfish_fast.mechanisms.certifier import predict_extra
     from blowfish_fast.release.guarantee import Guarantee
     from blowfish_fast.release.second_look import look_again
     from blowfish_fast.release.tables_release import TablesRelease
 
+    job = with_epoch_named(job)
     release_job.check_complete(job)
     facts = release_job.read_facts(job)
     source = release_job.open_data(job, facts)
@@ -99,6 +116,9 @@ def _release(
     outputs.check(facts.workload)
     release_job.check_ledger(job, seed)
     choice = mechanism_choice.choose_with_progress(facts, job, dry=dry_run)
+    in_totals = release_job.series_error(job, facts, choice.error)
+    if in_totals is not None:
+        choice = choice._replace(error=in_totals.total, told=in_totals.sentence)
     mechanism = choice.mechanism
     if job.certify is not None:
         share = as_share(job.certify, "--certify")
@@ -153,10 +173,11 @@ def _release(
         }
         show(report) if as_json else _show(report, choice)
         return
-    made, request, remaining = release_job.charge_and_release(
+    stored, request, remaining = release_job.charge_and_release(
         job, facts, source, mechanism, seed
     )
-    written = outputs.write(made)
+    written = outputs.write(stored)
+    made = asked_release(stored)
     if isinstance(made, TablesRelease):
         # The total is known by now: mean counts stand beside the errors.
         choice = choice._replace(plan=(errors := made.errors()))

@@ -14,14 +14,17 @@ import tempfile
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import reduce
 from html import escape
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, cast
 
 from blowfish_fast._support.optional import check_installed
 from blowfish_fast._support.validation import as_confidence
+from blowfish_fast.accounting.series.saved import SavedSeries
 from blowfish_fast.apps.cli.options import refuse_existing
+from blowfish_fast.apps.cli.parsing.domain import find_column
 from blowfish_fast.apps.cli.parsing.job import Job
 from blowfish_fast.apps.cli.parsing.workload import asks_tables
 from blowfish_fast.apps.cli.printing import as_texts, plain, plural, reads_as_number
@@ -29,7 +32,15 @@ from blowfish_fast.data.domain import is_wide
 from blowfish_fast.data.frames import Table, check_rows, write_csv
 from blowfish_fast.errors import InputError, IntervalError, ReleaseFileError
 from blowfish_fast.release.chosen_release import ChosenTablesRelease, read_tables
+from blowfish_fast.release.combination import (
+    CombinedRelease,
+    add,
+    add_disjoint,
+    combine,
+    subtract,
+)
 from blowfish_fast.release.file import write_bytes
+from blowfish_fast.release.grants import BOUND_NAMES
 from blowfish_fast.release.guarantee import recipe_name
 from blowfish_fast.release.release import Release
 from blowfish_fast.release.second_look import look_again
@@ -62,13 +73,51 @@ CONFIDENCE = 0.95
 MOST_ROWS = 50
 FIRST_TABLES, FIRST_ROWS = 12, 15
 """What a page shows of many tables."""
+COMBINATIONS: dict[str, Callable[[Any], Any]] = {
+    "average": combine,
+    "sum": lambda releases: reduce(add, releases[1:], releases[0]),
+    "disjoint": add_disjoint,
+    "difference": lambda releases: subtract(*releases),
+}
+"""What ``blowfish answer --how`` makes of several releases."""
 FEW = 7
 """Values of a column up to which each has a line of its own."""
 STYLE = Path(__file__).with_name("page.css").read_text()
 
 
-def read_release(path: Path) -> Release:
-    """Return a saved release: of all cells, of many tables, or a list of cells."""
+def read_series(path: Path) -> SavedSeries | None:
+    """Return the releases of a series; None where a file holds something else."""
+    begin = path.read_bytes()[:64] if path.is_file() else b""
+    return SavedSeries.load(path) if SavedSeries.is_file(begin) else None
+
+
+def read_release(
+    path: Path, *, upto: str | None = None, last: int | None = None
+) -> Release:
+    """Return a saved release: of all cells, of many tables, or a list of cells.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    upto : str, optional
+        Of a series: the last epoch that is counted; left out, the latest.
+    last : int, optional
+        Of a series: how many epochs are counted; left out, all of them.
+
+    Returns
+    -------
+    Release
+        What can be asked; of a series the running total, or what was chosen of it.
+    """
+    series = read_series(path)
+    if series is not None:
+        return series_release(series, upto, last)
+    if upto is not None or last is not None:
+        raise InputError(
+            "--upto and --last choose epochs of a series, and "
+            f"{path} holds a release by itself; leave them out"
+        )
     begin = path.read_bytes()[:64] if path.is_file() else b""
     for kind in (SparseRelease, RangesRelease):
         if kind.is_file(begin):
@@ -79,6 +128,63 @@ def read_release(path: Path) -> Release:
         return read_tables(path.read_bytes())
     except ReleaseFileError as problem:
         raise ReleaseFileError(f"{path}: {problem}") from None
+
+
+def asked_release(release: Release | SavedSeries) -> Release:
+    """Return what can be asked: of a series its running total up to the latest."""
+    return series_release(release) if isinstance(release, SavedSeries) else release
+
+
+def series_release(
+    series: SavedSeries, upto: str | None = None, last: int | None = None
+) -> Release:
+    """Return what is asked of a series: a running total, or the last epochs of it."""
+    latest = series.latest if upto is None else upto
+    # It answers as a release does, without being one.
+    if last is None:
+        return cast("Release", series.total(latest))
+    return cast("Release", series.window(latest, last))
+
+
+def combined(releases: Sequence[Release], how: str | None) -> Release:
+    """Return releases asked together; they differ in noise, or in people.
+
+    Parameters
+    ----------
+    releases : sequence of Release
+        At least two.
+    how : {"average", "sum", "disjoint", "difference"} or None
+        What is made of them; it has no default, since only the curator knows whose
+        records they hold.
+
+    Returns
+    -------
+    Release
+        Something that answers as a release does.
+    """
+    if how not in COMBINATIONS:
+        raise InputError(
+            "releases are asked together as --how average (the same people), sum, "
+            "disjoint (a sum of different people) or difference",
+            received="nothing" if how is None else repr(how),
+        )
+    if len(releases) < 2 or (how == "difference" and len(releases) > 2):
+        raise InputError(
+            f"--how {how} is about {'two' if how == 'difference' else 'several'} "
+            f"releases; received {len(releases)}. Name the others, --with RELEASE"
+        )
+    return cast("Release", COMBINATIONS[how](releases))
+
+
+def rounded(release: Release) -> Release:
+    """Return whole counts of a release; what is made of several has none."""
+    asked: Any = release
+    if isinstance(asked, CombinedRelease):
+        raise InputError(
+            "whole counts are made of one release; leave --round out, and round what "
+            "is published"
+        )
+    return release.rounded()
 
 
 class Written(NamedTuple):
@@ -134,7 +240,7 @@ class Outputs:
                 shapes = [(1,)] if wide and not self.many else shapes
                 check_rows(path.name, max(map(math.prod, shapes)))
 
-    def write(self, release: Release) -> Written:
+    def write(self, release: Release | SavedSeries) -> Written:
         """Write the release, then what is made from it."""
         files = {"release": self._save(release)}
         problems, sure = [], self.confidence
@@ -156,7 +262,11 @@ class Outputs:
                 )
         return Written(files, problems)
 
-    def _write_table(self, release: Release, path: Path) -> None:
+    def _write_table(self, release: Release | SavedSeries, path: Path) -> None:
+        if isinstance(release, SavedSeries):
+            table = series_table(release, self.confidence)
+            write_table(table, path, str(series_release(release).guarantee))
+            return
         if isinstance(release, TablesRelease):
             terms: Any = {"confidence": self.confidence, "overwrite": self.overwrite}
             release.save_tables(path, fitted=True, whole=self.whole, **terms)
@@ -164,7 +274,7 @@ class Outputs:
         table = cell_table(release, self.confidence, whole=self.whole)
         write_table(table, path, str(release.guarantee))
 
-    def _save(self, release: Release) -> str:
+    def _save(self, release: Release | SavedSeries) -> str:
         """Save the release; where its place has gone, save it in another."""
         content = release.to_bytes()
         try:
@@ -235,6 +345,21 @@ def cell_table(release: Release, confidence: float, *, whole: bool) -> Table:
     return table
 
 
+def series_table(series: SavedSeries, confidence: float) -> Table:
+    """Return a line per cell: the latest epoch, and the running total up to it."""
+    latest = series.latest
+    total = series.total(latest).to_table(confidence)
+    alone = series.epoch(latest).to_table(confidence)
+    ends = ("estimate", *(end for pair in BOUND_NAMES.values() for end in pair))
+    named = {name: column for name, column in total.columns.items() if name not in ends}
+    for word, table in ((series.every, alone), ("total", total)):
+        for name in ends:
+            if name in table.columns:
+                label = word if name == "estimate" else f"{word}_{name}"
+                named[label] = table.columns[name]
+    return Table(named, experiment=not series.private)
+
+
 def write_table(table: Table, path: Path, promise: str) -> None:
     """Write a table by the ending of its name; a workbook holds the promise, too."""
     suffix = path.suffix.lower()
@@ -268,11 +393,35 @@ def write_picture(draw: Callable[[], Axes], out: Path | BinaryIO) -> str:
 
 
 def release_axes(
-    release: Release, confidence: float, by: Sequence[str | int] = ()
+    release: Release | SavedSeries,
+    confidence: float,
+    by: Sequence[str | int] = (),
+    last: int | None = None,
 ) -> Axes:
-    """Draw counts, or the errors of many tables; intervals where they are known."""
+    """Draw counts, or the errors of many tables; intervals where they are known.
+
+    Parameters
+    ----------
+    release : Release or SavedSeries
+        What was published.
+    confidence : float
+        Of the intervals.
+    by : sequence of str or int
+        Columns that counts are broken down by.
+    last : int, optional
+        Of a series: draw so many epochs together instead of running totals.
+
+    Returns
+    -------
+    matplotlib Axes
+        The axes.
+    """
     from blowfish_fast import plotting
 
+    if isinstance(release, SavedSeries):
+        return _series_axes(release, confidence, by, last)
+    if last is not None:
+        raise InputError("--last draws epochs of a series; leave it out")
     if isinstance(release, ChosenTablesRelease) and not by:
         return plotting.measured_tables(release)
     if isinstance(release, TablesRelease) and not by:
@@ -303,17 +452,64 @@ def release_axes(
         return plotting.histogram(replace(release, interval_scope="nothing"))
 
 
+def _series_axes(
+    series: SavedSeries,
+    confidence: float,
+    by: Sequence[str | int],
+    last: int | None,
+) -> Axes:
+    """Draw a series over time; by the first column of few values if none is named."""
+    from blowfish_fast import plotting
+
+    if len(by) > 1:
+        raise InputError(
+            "a series is drawn by one column",
+            received=f"{len(by)} columns",
+            way_out="Name one of them, --by",
+        )
+    domain = series.rows[series.latest].domain
+    if by:
+        chosen: str | int | None = find_column(str(by[0]), domain)
+    else:
+        small = (at for at, cells in enumerate(domain.shape) if cells <= FEW)
+        chosen = next(small, None)
+    return plotting.series(series, by=chosen, last=last, confidence=confidence)
+
+
 def write_report(
-    release: Release, path: Path, confidence: float, *, name: str, whole: bool
+    release: Release | SavedSeries,
+    path: Path,
+    confidence: float,
+    *,
+    name: str,
+    whole: bool,
 ) -> None:
-    """Write the page of a release, which it calls by `name`."""
+    """Write the page of a release, which it calls by `name`.
+
+    Parameters
+    ----------
+    release : Release or SavedSeries
+        What was published.
+    path : Path
+        The file of the page.
+    confidence : float
+        Of the intervals.
+    name : str
+        What the page calls the file of the release.
+    whole : bool
+        Whether whole counts are shown, too.
+    """
     # Here, since a page needs every mechanism's words, and other commands do not.
     from blowfish_fast.apps.cli.explanations import explain_release
 
+    drawn, series = release, release if isinstance(release, SavedSeries) else None
+    release = asked_release(release)
     _, sections = explain_release(release, name)
     *names, last = release.domain.column_names
     title = " and ".join([*filter(None, [", ".join(names)]), last])
     title = f"Counts by {title}"
+    if series is not None:
+        title = f"{title} up to {series.latest}"
     if isinstance(release, TablesRelease):
         title = f"{len(release.asked):,} tables of {release.domain.ndim} columns"
     parts = [f"<h1>{escape(title)}</h1>", f"<p>{escape(str(release.guarantee))}</p>"]
@@ -326,15 +522,18 @@ def write_report(
         f'<p class="warning">Look again: {escape(one)}</p>'
         for one in look_again(release)
     ]
-    parts.append(_figure(release, confidence, title))
+    parts.append(_figure(drawn, confidence, title))
     parts += [_section(one) for one in sections]
     if isinstance(release, TablesRelease):
         parts += _first_tables(release, confidence, whole=whole)
     else:
         parts.append("<h2>The numbers</h2>")
-        table = cell_table(release, confidence, whole=whole)
+        if series is None:
+            table = cell_table(release, confidence, whole=whole)
+        else:
+            table = series_table(series, confidence)
         parts.append(_numbers(table, "The numbers", MOST_ROWS))
-    parts += ["<h2>How to cite it</h2>", *_citation(release, title, name)]
+    parts += ["<h2>How to cite it</h2>", *_citation(release, drawn, title, name)]
     head = (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
@@ -344,7 +543,7 @@ def write_report(
     path.write_text(page, encoding="utf-8")
 
 
-def _figure(release: Release, confidence: float, title: str) -> str:
+def _figure(release: Release | SavedSeries, confidence: float, title: str) -> str:
     """Return the picture as part of the page; nothing where none can be drawn."""
     if find_spec("matplotlib") is None:
         return ""
@@ -424,8 +623,11 @@ def _table(names: list[str], rows: list[list[str]], label: str) -> str:
     )
 
 
-def _citation(release: Release, title: str, name: str) -> list[str]:
-    digest = hashlib.sha256(release.to_bytes()).hexdigest()
+def _citation(
+    release: Release, stored: Release | SavedSeries, title: str, name: str
+) -> list[str]:
+    """Return how a release is cited; its file holds what was `stored`."""
+    digest = hashlib.sha256(stored.to_bytes()).hexdigest()
     cited = (
         f"{title}. Released by {recipe_name(release)} at {release.guarantee.spent} "
         f"with blowfish_fast {release.version}; file {Path(name).name}, SHA-256 "

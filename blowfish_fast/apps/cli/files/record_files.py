@@ -418,6 +418,8 @@ def needed_columns(counting: Counting[Any]) -> list[Needed]:
     needed = [_needed_column(one) for one in counting.domain.attributes]
     if counting.weight is not None:
         needed.append(Needed(counting.weight, "number"))
+    if counting.arrivals is not None:
+        needed.append(_needed_column(counting.arrivals.attribute))
     keys = [one for one in counting.keys if one is not None]
     return needed + [Needed(one, "category") for one in keys]
 

@@ -132,6 +132,36 @@ class Job:
         "Only what arrived in one epoch, as in received:week:2026-W46; a ledger "
         "charges the dearest epoch, once.",
     )
+    totals: bool | None = _in(
+        "data",
+        None,
+        "Of a series: keep running totals accurate; a record counts in later releases, "
+        "too, by its age.",
+        "--totals",
+    )
+    exponent: str | None = _in(
+        "data",
+        "FRACTION",
+        "With --totals in rho: from 0, best for single epochs, to 1/2, best for "
+        "totals (3/8).",
+    )
+    band: int | None = _in(
+        "data",
+        "NUMBER",
+        "With --totals: after how many epochs a record counts no more.",
+    )
+    frozen: bool | None = _in(
+        "data",
+        None,
+        "Your word that records of closed epochs never change: intervals of totals "
+        "then hold true counts.",
+        "--frozen",
+    )
+    epochs_at_most: int | None = _in(
+        "data",
+        "NUMBER",
+        "With --totals and --person: in how many epochs a person counts, her first.",
+    )
     domain: list[str] | None = _in(
         "domain",
         "CELLS",
