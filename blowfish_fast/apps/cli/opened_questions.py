@@ -23,6 +23,7 @@ from blowfish_fast.mechanisms.certifier import Certifier
 
 from . import mechanism_choice, release_job
 from .parsing.job import Job
+from .series_job import parse_series
 
 
 def questions_of_job(ledger: Ledger, path: Path) -> dict[str, Any]:
@@ -55,15 +56,15 @@ def questions_of_job(ledger: Ledger, path: Path) -> dict[str, Any]:
         mechanism = mechanism.at(
             mechanism.budget * (1 - as_share(job.certify, "--certify"))
         )
-    tables = getattr(mechanism, "measured_tables", None)
-    data = release_job.count_records(job, facts, source, tables)
-    words = release_job.parse_series(job)
+    data = release_job.data_for(job, facts, source, mechanism)
+    words = parse_series(job)
     if words is not None:
         series = words.series(ledger)
         found: dict[str, Any] = dict(
             series.questions(words.epoch, mechanism, data, request=job.request)
         )
-        (request,) = found
+        # The row of the epoch comes first, the block that it closes after it.
+        request = next(iter(found))
     else:
         request = job.request or _request_of(ledger, mechanism, path)
         found = {request: (mechanism, data)}

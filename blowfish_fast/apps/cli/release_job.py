@@ -233,6 +233,30 @@ def count_records(
     return Histogram._own(facts.domain, inside, counted.bound)
 
 
+def data_for(job: Job, facts: Facts, source: DataSource, mechanism: Mechanism) -> Any:
+    """Return what a mechanism is run on: counts, or with totals what counts by age.
+
+    Parameters
+    ----------
+    job, facts : Job and Facts
+        What is released.
+    source : DataSource
+        The data.
+    mechanism : Mechanism
+        What is run.
+
+    Returns
+    -------
+    Histogram, TableCounts or JobRows
+        What `Ledger.release` or `Series.release` takes.
+    """
+    words = parse_series(job)
+    if words is not None and words.totals:
+        return JobRows(facts.counting, partial(_read, source))
+    tables = getattr(mechanism, "measured_tables", None)
+    return count_records(job, facts, source, tables)
+
+
 def _read(
     source: DataSource, counting: Counting[Any], tables: TableAxes | None = None
 ) -> Any:
@@ -432,13 +456,8 @@ def charge_and_release(
     Of a series with totals all releases so far are returned, of which one is new.
     """
     words = parse_series(job)
-    tables = getattr(mechanism, "measured_tables", None)
     totals = words is not None and words.totals
-    data: Any
-    if totals:
-        data = JobRows(facts.counting, partial(_read, source))
-    else:
-        data = count_records(job, facts, source, tables)
+    data = data_for(job, facts, source, mechanism)
     bought = certificate_budget(job, facts, mechanism)
     terms: dict[str, Any] = {"epsilon": bought}
     made: Any
