@@ -8,6 +8,7 @@ A page names a figure, and the comments stay where they are:
     in <!-- figure maps.dawa_first -->57 of 75<!-- end --> settings
 
     docs/data/papers/*.csv, verdicts.json ------+
+    docs/data/coverage/*.csv -------------------+
     asv_benchmarks/recorded/ARCHITECTURE/ ------+--> every page that names them
 
 So a figure stands in one place, in the data, and no page contradicts another.
@@ -27,6 +28,7 @@ from typing import Any
 
 HERE = Path(__file__).resolve().parent
 PAPERS = HERE / "data" / "papers"
+COVERAGE = HERE / "data" / "coverage"
 PLACE = re.compile(r"(<!-- figure ([\w.]+) -->)(.*?)(<!-- end -->)", re.DOTALL)
 MECHANISMS = {
     "DAWA": "`Dawa`",
@@ -57,6 +59,7 @@ def figures() -> dict[str, str]:
         **_histogram_figures(),
         **_map_figures(),
         **_speed_figures(),
+        **_coverage_figures(),
     }
 
 
@@ -90,7 +93,11 @@ def pages() -> list[Path]:
 
 def read_table(name: str) -> list[Row]:
     """Return the table of an experiment, as it was recorded."""
-    with (PAPERS / f"{name}.csv").open(newline="") as file:
+    return _rows(PAPERS / f"{name}.csv")
+
+
+def _rows(path: Path) -> list[Row]:
+    with path.open(newline="") as file:
         return list(csv.DictReader(file))
 
 
@@ -217,6 +224,49 @@ def _grid_best(
         tried = {method: error for method, error in errors.items() if error is not None}
         best.append(min(tried, key=lambda method: tried[method]) == "AdaptiveGrid")
     return f"{sum(best)} of {len(maps)}"
+
+
+def _coverage_figures() -> dict[str, str]:
+    """Return, for each mechanism, the worst of all its rows."""
+    intervals: dict[str, list[Row]] = {}
+    answers: dict[str, list[Row]] = {}
+    for row in _rows(COVERAGE / "intervals.csv"):
+        intervals.setdefault(row["mechanism"], []).append(row)
+    for row in _rows(COVERAGE / "answers.csv"):
+        answers.setdefault(row["mechanism"], []).append(row)
+    lines = [
+        (
+            name,
+            ", ".join(dict.fromkeys(row["said"] for row in rows)),
+            _worst(rows, "noise"),
+            _worst(rows, "truth"),
+            _span(rows, "width"),
+            _worst(rows, "certified"),
+        )
+        for name, rows in intervals.items()
+    ]
+    groups = [
+        (name, _span(rows, "said"), _worst(rows, "held"), _worst(rows, "bought"))
+        for name, rows in answers.items()
+    ]
+    heads = ("mechanism", "said", "noise", "truth", "width", "certified")
+    return {
+        "coverage.intervals": _table(heads, lines),
+        "coverage.answers": _table(("mechanism", "said", "held", "bought"), groups),
+    }
+
+
+def _worst(rows: list[Row], column: str) -> str:
+    """Return the least share of a column; nothing where no row has one."""
+    shown = [row[column] for row in rows if row[column]]
+    return min(shown, key=float) if shown else ""
+
+
+def _span(rows: list[Row], column: str) -> str:
+    """Return the least and the largest number of a column."""
+    numbers = sorted({float(row[column]) for row in rows if row[column]})
+    ends = [f"{number:.2f}" for number in (numbers[0], numbers[-1])]
+    return " to ".join(dict.fromkeys(ends))
 
 
 def _speed_figures() -> dict[str, str]:

@@ -3,7 +3,7 @@
 python -m experiments dawa-table2 --data FOLDER     one of them
 python -m experiments all --quick                   all, in their short form
 python -m experiments page --out FOLDER             a page from finished runs
-python -m experiments coverage                      the table of docs/coverage.md
+python -m experiments coverage                      docs/data/coverage/intervals.csv
 python -m experiments answers                       its table of means and quantiles
 python -m experiments certificates --trials 10000   shares of false certificates
 python -m experiments survey --trials 3             all tables of surveys
@@ -87,11 +87,11 @@ def reproduce(
         return
     if name == COVERAGE:
         rows = write_coverage(trials=trials or 100)
-        show(f"written: docs/coverage.md, {len(rows)} lines")
+        show(f"written: docs/data/coverage/intervals.csv, {len(rows)} lines")
         return
     if name == ANSWERS:
         found = write_answers(trials=trials or 40)
-        show(f"written: docs/coverage.md, {len(found)} lines of answers")
+        show(f"written: docs/data/coverage/answers.csv, {len(found)} lines")
         return
     if name == CERTIFICATES:
         for kind, share, allowed in certificate_report(trials or 10_000):

@@ -1,6 +1,6 @@
 """Answers of selections and groups against records: counts, sums, means, quantiles.
 
-    python -m experiments answers           the table of docs/coverage.md, written anew
+    python -m experiments answers           docs/data/coverage/answers.csv, anew
 
 Records are made up, by group: many, a heavy tail, one alone, none at all, and values
 below 0. Values lie anywhere in their cells, many of them on an edge.
@@ -23,8 +23,9 @@ from blowfish_fast.errors import BlowfishError, NoiseOnlyWarning
 from blowfish_fast.mechanisms.certifier import Certifier
 from blowfish_fast.mechanisms.registry import MECHANISMS
 
-PAGE = Path("docs/coverage.md")
-BEGIN, END = "<!-- answers -->", "<!-- end of answers -->"
+from .interval_coverage import write_table
+
+DATA = Path("docs/data/coverage/answers.csv")
 EDGES = (-50, -20, -5, 0, 1, 2, 5, 10, 15, 20, 30, 40, 60, 80, 120, 200, 400, 1000)
 GROUPS = ("many", "tail", "one", "none", "below")
 DOMAIN = bf.Domain.product(
@@ -151,20 +152,23 @@ def _row(
     )
 
 
-def write_answers(page: Path = PAGE, trials: int = 40) -> list[AnswerRow]:
-    """Write the table into its page, between its marks; return its rows."""
+def write_answers(path: Path = DATA, trials: int = 40) -> list[AnswerRow]:
+    """Write what was found as CSV; return it.
+
+    Parameters
+    ----------
+    path : Path
+        The file; ``docs/fill_figures.py`` sums it up for ``docs/coverage.md``.
+    trials : int
+        Releases of each mechanism.
+
+    Returns
+    -------
+    list of AnswerRow
+        The rows, not rounded.
+    """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NoiseOnlyWarning)
         rows = list(answer_coverage(trials))
-    lines = ["| mechanism | measure | said | held | ± | width | bought |"]
-    lines.append("|---|---|---|---|---|---|---|")
-    for one in rows:
-        cells = [f"{number:.3f}" for number in one[2:5]]
-        cells += [f"{one.width:.4g}", f"{one.bought:.3f}"]
-        shown = [cell.replace("nan", "") for cell in cells]
-        lines.append(f"| {one.mechanism} | {one.measure} | {' | '.join(shown)} |")
-    before, _, rest = page.read_text(encoding="utf-8").partition(BEGIN)
-    after = rest.partition(END)[2]
-    table = "\n".join(lines)
-    page.write_text(f"{before}{BEGIN}\n\n{table}\n\n{END}{after}", encoding="utf-8")
+    write_table(path, rows)
     return rows

@@ -1,6 +1,6 @@
 """Every interval against the truth, and every kind of certificate against its promise.
 
-    python -m experiments coverage          the table of docs/coverage.md, written anew
+    python -m experiments coverage          docs/data/coverage/intervals.csv, anew
     python -m experiments certificates      shares of false claims over 10,000 of each
 
 Data are made up: one dense cell among empty ones, a smooth hill, and sparse cells.
@@ -8,10 +8,11 @@ Data are made up: one dense cell among empty ones, a smooth hill, and sparse cel
 
 from __future__ import annotations
 
+import csv
 import math
 import warnings
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -26,8 +27,7 @@ from blowfish_fast.release.certificates import KINDS, Kind
 
 CELLS = 128
 CONFIDENCE = 0.95
-PAGE = Path("docs/coverage.md")
-BEGIN = "<!-- table -->"
+DATA = Path("docs/data/coverage/intervals.csv")
 DRAWS = 400
 """Draws of the noise from which its exact half-widths are read off."""
 LAWS = 5
@@ -171,24 +171,51 @@ def _noise_widths(release: bf.Release, asked: Any) -> FloatArray:
     return np.quantile(drawn, CONFIDENCE, axis=0)
 
 
-def write_coverage(page: Path = PAGE, trials: int = 100) -> list[CoverageRow]:
-    """Write the table into its page, below the mark; return its rows."""
+def write_coverage(path: Path = DATA, trials: int = 100) -> list[CoverageRow]:
+    """Write what was found as CSV; return it.
+
+    Parameters
+    ----------
+    path : Path
+        The file; ``docs/fill_figures.py`` sums it up for ``docs/coverage.md``.
+    trials : int
+        Releases of each mechanism, workload and data set.
+
+    Returns
+    -------
+    list of CoverageRow
+        The rows, not rounded.
+    """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NoiseOnlyWarning)
         rows = list(coverage(trials))
-    head = (
-        "| mechanism | queries | data | said | noise | truth | ± | width | certified |"
-    )
-    lines = [head, "|---|---|---|---|---|---|---|---|---|"]
-    lines += [
-        f"| {one.mechanism} | {one.workload} | {one.data} | {one.said} | "
-        f"{one.noise:.3f} | {one.truth:.3f} | {one.error:.3f} | {one.width:.2f} | "
-        f"{one.certified:.3f} |"
-        for one in rows
-    ]
-    before = page.read_text(encoding="utf-8").partition(BEGIN)[0]
-    page.write_text(f"{before}{BEGIN}\n\n" + "\n".join(lines) + "\n", encoding="utf-8")
+    write_table(path, rows)
     return rows
+
+
+def write_table(path: Path, rows: Sequence[Any]) -> None:
+    """Write named tuples as CSV, three digits after the point; nothing for nan.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    rows : sequence of named tuples
+        All of one kind, at least one.
+    """
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(rows[0]._fields)
+        for row in rows:
+            writer.writerow([_shown(value) for value in row])
+
+
+def _shown(value: str | float) -> str:
+    if isinstance(value, str):
+        return value
+    if math.isnan(value):
+        return ""
+    return f"{value:.3f}" if value < 10 else f"{value:.4g}"
 
 
 def false_claims(kind: Kind, certificates: int, miss: float = 0.05) -> float:

@@ -8,8 +8,6 @@ import numpy as np
 
 from experiments import answer_coverage
 from experiments.answer_coverage import (
-    BEGIN,
-    END,
     MEASURES,
     counted,
     made_up_records,
@@ -30,15 +28,12 @@ def test_the_table_says_what_is_held_of_groups_and_what_is_bought(
 ):
     chosen = {name: answer_coverage.MECHANISMS[name] for name in ("laplace", "dawa")}
     monkeypatch.setattr(answer_coverage, "MECHANISMS", chosen)
-    page = tmp_path / "coverage.md"
-    page.write_text(f"Before\n\n{BEGIN}\n\nold\n\n{END}\n\nAfter\n")
-    rows = write_answers(page, trials=3)
+    path = tmp_path / "answers.csv"
+    rows = write_answers(path, trials=3)
     assert len(rows) == 2 * len(MEASURES)
-    text = page.read_text()
-    assert text.startswith("Before")
-    assert text.endswith("After\n")
-    assert "old" not in text
-    assert "| laplace | mean | 1.000 |" in text
+    text = path.read_text()
+    assert text.startswith("mechanism,measure,said,held,error,width,bought\n")
+    assert "\nlaplace,mean,1.000," in text
     for one in rows:
         if one.mechanism == "laplace":
             assert (one.said, math.isnan(one.bought)) == (1.0, True)

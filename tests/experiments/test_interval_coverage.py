@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+
 import numpy as np
 import pytest
 
@@ -14,21 +16,19 @@ from experiments.interval_coverage import (
 )
 
 
-def test_the_table_is_written_below_its_mark_and_holds_what_it_says(
-    tmp_path, monkeypatch
-):
+def test_the_table_is_written_as_data_and_holds_what_it_says(tmp_path, monkeypatch):
     from blowfish_fast.mechanisms.registry import MECHANISMS
 
     chosen = {name: MECHANISMS[name] for name in ("laplace", "structure_first")}
     monkeypatch.setattr(interval_coverage, "MECHANISMS", chosen)
     monkeypatch.setattr(interval_coverage, "DRAWS", 60)
-    page = tmp_path / "coverage.md"
-    page.write_text("# Head\n\n<!-- table -->\nold\n")
-    rows = write_coverage(page, trials=1)
-    written = page.read_text()
-    assert written.startswith("# Head")
-    assert "old" not in written
-    assert written.count("\n| laplace") == 9
+    path = tmp_path / "intervals.csv"
+    rows = write_coverage(path, trials=1)
+    written = list(csv.DictReader(path.read_text().splitlines()))
+    assert sum(one["mechanism"] == "laplace" for one in written) == 9
+    assert [float(one["truth"]) for one in written] == pytest.approx(
+        [one.truth for one in rows], abs=5e-4
+    )
     for one in rows:
         assert isinstance(one, CoverageRow)
         if one.said == "truth":
