@@ -30,7 +30,7 @@ from blowfish_fast._support.validation import (
     quoted,
 )
 from blowfish_fast.data.frames import Table
-from blowfish_fast.errors import FailedDrawError, InputError, LedgerError, PolicyError
+from blowfish_fast.errors import InputError, LedgerError, PolicyError
 from blowfish_fast.measure.budgets import (
     Budget,
     HasBudget,
@@ -855,8 +855,9 @@ class Ledger(HasBudget):
 
         try:
             return run_unseen(draw, secure=rng is None)
-        except FailedDrawError:
-            return DrawnAnswers(None, [FAILED_DRAW] * len(parts))
+        except Exception as problem:
+            shown = None if rng is None else problem
+            return DrawnAnswers(None, [FAILED_DRAW] * len(parts), shown)
 
     def _keep(
         self,

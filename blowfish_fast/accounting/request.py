@@ -108,11 +108,13 @@ class DrawnAnswers(NamedTuple):
 
     answers: list[Release] | None
     files: list[bytes]
+    shown: Exception | None = None
+    """What went wrong in a seeded draw, which protects nobody; else it is dropped."""
 
     def published(self) -> list[Release]:
         """Return the answers; the failure, in fixed words, where there are none."""
         if self.answers is None:
-            raise FailedDrawError
+            raise FailedDrawError if self.shown is None else self.shown
         return list(self.answers)
 
 

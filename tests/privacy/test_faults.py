@@ -1,16 +1,19 @@
 """Failures, interruptions and kills between charge and store, for all that is there.
 
 Whatever happens there, the outcome of a charge is one answer of one draw that anybody
-saw anything of. The long form, more budgets and sizes and a kill for every mechanism:
+saw anything of. The long form, more budgets and sizes and a kill at every call:
 
     BLOWFISH_FAULTS=long python -m pytest tests/privacy/test_faults.py
 """
 
 from __future__ import annotations
 
+import inspect
 import os
+import re
 import signal
 import traceback
+from contextlib import nullcontext
 from unittest.mock import patch
 
 import numpy as np
@@ -19,11 +22,15 @@ import pytest
 import blowfish_fast as bf
 from blowfish_fast.accounting.journal import Journal
 from blowfish_fast.apps.cli.main import application
+from blowfish_fast.apps.server.keys import CURATOR
+from blowfish_fast.audit.choices import instances, selector_names
 from blowfish_fast.errors import BlowfishError, FailedDrawError
 from blowfish_fast.measure.budgets import Budget
 from blowfish_fast.measure.handle import Handle
-from blowfish_fast.mechanisms.base import made_up
+from blowfish_fast.measure.randomness import Randomness
+from blowfish_fast.mechanisms.base import Mechanism, Outcome, made_up
 from blowfish_fast.mechanisms.registry import MECHANISMS, OWN
+from blowfish_fast.release.release import Release
 from tests.apps.cli.asking import RUN
 from tests.apps.server.serving import AGES, serving
 
@@ -31,7 +38,7 @@ LONG = os.environ.get("BLOWFISH_FAULTS") == "long"
 NAMES = sorted(OWN)
 SECRET = "which branch was taken"
 STEPS = ["checking", "charged", "drawing", "stored"]
-KINDS = ("select", "measure", "list_above")
+KINDS = ("select", "measure", "measure_roughly", "refine", "list_above")
 
 posix = pytest.mark.skipif(os.name != "posix", reason="kills a forked process")
 
@@ -69,11 +76,13 @@ def failing_at(number, problem, seen):
     """Let call `number` of the handle fail after it has drawn; count the calls."""
 
     def failing(right):
-        def call(self, asked, *, budget):
-            result = right(self, asked, budget=budget)
+        def call(self, *arguments, **options):
+            result = right(self, *arguments, **options)
             if not self.dry_run:
-                seen.append(asked)
+                seen.append(number)
                 if len(seen) == number:
+                    if problem is die:
+                        die()
                     raise problem
             return result
 
@@ -86,15 +95,6 @@ def failing_at(number, problem, seen):
 
 def die(*_arguments, **_options):
     os.kill(os.getpid(), signal.SIGKILL)
-
-
-def dying(right):
-    """Let a call of the handle kill the process once there are counts to look at."""
-
-    def call(self, asked, *, budget):
-        return right(self, asked, budget=budget) if self.dry_run else die()
-
-    return call
 
 
 def same(one, other):
@@ -179,35 +179,189 @@ def test_progress_is_told_the_same_words_and_may_break_off(name, tmp_path):
         assert len(ledger.history()) == len(STEPS)
 
 
-@posix
-@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
-@pytest.mark.parametrize("name", NAMES if LONG else ["dawa", "kmeans", "laplace"])
-@pytest.mark.parametrize("place", ["first call", "pack", "store"])
-def test_a_kill_between_charge_and_store_leaves_one_answer(name, place, tmp_path):
-    mechanism, data = admitted(name)
-    path = tmp_path / "ledger"
-    opened(path, mechanism).close()
+def killed(path, mechanism, data, request, dying):
+    """Release in a forked process that dies on the way; return whether it did."""
     child = os.fork()
     if child == 0:
         try:
-            if place == "first call":
-                for kind in KINDS:
-                    setattr(Handle, kind, dying(getattr(Handle, kind)))
-            elif place == "pack":
-                type(mechanism)._published = die
-            else:
-                Journal.store = die
-            with bf.Ledger(path) as ledger:
-                ledger.release(mechanism, data, "question")
+            with dying(), bf.Ledger(path) as ledger:
+                ledger.release(mechanism, data, request, vouched=True)
         finally:
-            os._exit(1)
+            os._exit(0)
     _, status = os.waitpid(child, 0)
-    assert os.WIFSIGNALED(status)
-    with bf.Ledger(path) as ledger:
-        assert [one.state for one in ledger.history()] == ["reserved"]
-        answer = ledger.release(mechanism, data, "question")
-        assert same(ledger.release(mechanism, data, "question"), answer)
-        assert len(ledger.history()) == 1
+    return os.WIFSIGNALED(status)
+
+
+def dying_at_call(number):
+    """Let call `number` of the handle kill the process after it has drawn."""
+    return lambda: failing_at(number, die, [])
+
+
+def dying_in(owner, name, *, after=False):
+    """Let a function kill the process, or do its work first."""
+    right = getattr(owner, name)
+
+    def call(*arguments, **options):
+        if after:
+            right(*arguments, **options)
+        die()
+
+    return lambda: patch.object(owner, name, call)
+
+
+def kills(mechanism):
+    """Yield every step between charge and store, and how to die there."""
+    yield "charged", dying_in(bf.Ledger, "_draw")
+    for number in range(1, 40 if LONG else 3):
+        yield f"call {number}", dying_at_call(number)
+    yield "pack", dying_in(type(mechanism), "_published")
+    yield "packed", dying_in(type(mechanism), "_published", after=True)
+    yield "store", dying_in(Journal, "store")
+    yield "stored", dying_in(Journal, "store", after=True)
+
+
+def check_kills(mechanism, data, path):
+    """Kill a release at every step; what a retry returns is the one answer."""
+    with opened(path, mechanism) as ledger:
+        # What is compiled is loaded here, once, and not by every child.
+        ledger.release(mechanism, data, vouched=True)
+        for step, dying in kills(mechanism):
+            if not killed(path, mechanism, data, step, dying):
+                # The recipe has no such call, and has answered.
+                assert step.startswith("call ")
+                assert step != "call 1"
+                continue
+            before = ledger.replay(step)
+            state = ledger.entry(step).state
+            assert state == ("stored" if step == "stored" else "reserved")
+            spent = ledger.spent
+            answer = ledger.release(mechanism, data, step, vouched=True)
+            assert before is None or same(before, answer)
+            assert same(ledger.replay(step), answer)
+            assert ledger.spent == spent
+        ledger.verify()
+
+
+@posix
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+@pytest.mark.parametrize("name", NAMES)
+def test_a_kill_between_charge_and_store_leaves_one_answer(name, tmp_path):
+    check_kills(*admitted(name), tmp_path / "ledger")
+
+
+class Choosing(Mechanism):
+    """Makes one private choice, and tells nothing of it."""
+
+    name = "choosing"
+
+    def __init__(self, policy, selector):
+        super().__init__(policy, bf.workloads.Identity(policy.domain), epsilon=1)
+        self.selector = selector
+
+    def _run(self, private):
+        private.select(self.selector, budget=self.budget)
+        return Outcome(np.zeros(self.domain.size), [])
+
+
+def choices(name):
+    """Yield recipes of a single choice, on a line and on a square."""
+    for shape in (4, (2, 2)):
+        policy = bf.policies.AddRemove(bf.Domain(shape))
+        for selector in instances(name, policy)[: None if LONG else 1]:
+            mechanism = Choosing(policy, selector)
+            try:
+                mechanism.check_feasible()
+                mechanism.release(np.ones(shape, dtype=np.int64), rng=1)
+            except BlowfishError:
+                continue
+            yield mechanism, np.arange(4).reshape(policy.domain.shape)
+
+
+def failing_stream(number, problem, seen):
+    """Let the n-th stream of noise that is opened fail: inside a choice."""
+    right = Randomness.stream
+
+    def stream(self):
+        seen.append(number)
+        if len(seen) == number:
+            raise problem
+        return right(self)
+
+    return patch.object(Randomness, "stream", stream)
+
+
+def failure_of(ledger, mechanism, data, asked):
+    """Return all that is shown of a failed release; None if it was answered."""
+    try:
+        ledger.release(mechanism, data, asked, vouched=True)
+    except FailedDrawError as problem:
+        return "".join(traceback.format_exception(problem))
+    return None
+
+
+@pytest.mark.parametrize("name", selector_names())
+def test_a_failure_in_any_choice_is_the_outcome_of_its_charge(name, tmp_path):
+    tried = 0
+    for place, (mechanism, data) in enumerate(choices(name)):
+        with opened(tmp_path / f"{place}", mechanism) as ledger:
+            for number, breaking in enumerate([failing_at, *[failing_stream] * 3]):
+                asked, calls = f"{number}", []
+                with breaking(max(number, 1), BranchError(SECRET), calls):
+                    told = failure_of(ledger, mechanism, data, asked)
+                    if told is None:
+                        # It opens fewer streams.
+                        assert number > 1
+                        continue
+                    assert SECRET not in told
+                    tried, drawn = tried + 1, len(calls)
+                    with pytest.raises(FailedDrawError):
+                        ledger.release(mechanism, data, asked, vouched=True)
+                    assert len(calls) == drawn
+                assert ledger.entry(asked).state == "stored"
+            with (
+                failing_stream(1, KeyboardInterrupt(), []),
+                pytest.raises(KeyboardInterrupt) as caught,
+            ):
+                ledger.release(mechanism, data, "stopped", vouched=True)
+            shown = "".join(traceback.format_exception(caught.value))
+            assert "selectors" not in shown
+            assert ledger.entry("stopped").state == "reserved"
+            assert ledger.release(mechanism, data, "stopped", vouched=True).private
+    assert tried > 1
+
+
+@posix
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+@pytest.mark.parametrize("name", selector_names())
+def test_a_kill_in_any_choice_leaves_one_answer(name, tmp_path):
+    mechanism, data = next(choices(name))
+    check_kills(mechanism, data, tmp_path / "ledger")
+
+
+def test_every_way_to_draw_is_among_those_that_fail_here():
+    public = {name for name in vars(Handle) if not name.startswith("_")}
+    drawing = {name for name in public if "budget" in _parameters(Handle, name)}
+    assert drawing == set(KINDS)
+
+
+def _parameters(owner, name):
+    method = getattr(owner, name)
+    return inspect.signature(method).parameters if callable(method) else ()
+
+
+def test_a_failed_experiment_is_the_outcome_of_its_charge_with_its_words():
+    # A seed is taken in memory only, and protects nobody: what failed may be shown.
+    mechanism, data = admitted("laplace")
+    with opened(None, mechanism) as ledger:
+        calls = []
+        with failing_at(1, BranchError(SECRET), calls):
+            for _ in range(2):
+                with pytest.raises(BranchError, match=SECRET):
+                    ledger.release(mechanism, data, "question", rng=1)
+        assert len(calls) == 1
+        assert ledger.entry("question").state == "stored"
+        with pytest.raises(BranchError, match=SECRET):
+            ledger.replay("question")
 
 
 def test_the_command_line_returns_a_failure_again_in_fixed_words(tmp_path, monkeypatch):
@@ -229,16 +383,110 @@ def test_the_command_line_returns_a_failure_again_in_fixed_words(tmp_path, monke
         assert [float(one.epsilon) for one in ledger.history()] == [0.5]
 
 
-def test_the_explorer_returns_a_failure_again_over_http(tmp_path):
+def broken(owner, name):
+    """Let a function fail after it has done its work."""
+    right = getattr(owner, name)
+
+    def call(*arguments, **options):
+        right(*arguments, **options)
+        raise BranchError(SECRET)
+
+    return patch.object(owner, name, call)
+
+
+HTTP_FAULTS = {
+    "draw": lambda: failing_at(1, BranchError(SECRET), []),
+    "noise": lambda: failing_stream(1, BranchError(SECRET), []),
+    "pack": lambda: broken(Mechanism, "_published"),
+    "bytes": lambda: broken(Release, "to_bytes"),
+}
+"""Steps between charge and store; what fails there is the outcome of the charge."""
+
+DURATIONS = re.compile(
+    r'"(time|ms)": ("[^"]*"|[0-9.]+)|blowfish_request_seconds_sum .*|"[0-9T:.+-]{20,}"'
+)
+
+
+def seen_by_others(served):
+    """Return all that analysts, monitors and curators see of a question of ann's."""
+    name = "watcher"
+    served.secrets[name] = served.workspace.keys.make("monitor", name)
+    seen = {}
+    with served.client(name) as client:
+        seen["metrics"] = client.get("/metrics").text
+    for who in ("bob", CURATOR):
+        with served.client(who) as client:
+            seen[f"{who}: tables"] = client.get("/api/tables").text
+            seen[f"{who}: explain"] = client.post(
+                "/api/explain", json={"question": PAID}
+            ).text
+            seen[f"{who}: history"] = client.get(
+                "/api/history", params={"table": "people"}
+            ).text
+    for path in sorted((served.workspace.folder / "logs").iterdir()):
+        # Ports differ from run to run; so do times.
+        seen[path.name] = re.sub(r'"origin": "[^"]*", ', "", path.read_text())
+    return {place: DURATIONS.sub("", text) for place, text in seen.items()}
+
+
+PAID = {**AGES, "cost": {"epsilon": 0.25}}
+
+
+@pytest.fixture(scope="module")
+def answered(tmp_path_factory):
+    """What others see where a question was answered, and answered again."""
+    with serving(tmp_path_factory.mktemp("right")) as served:
+        with served.client("ann") as ann:
+            for _ in range(2):
+                assert ann.post("/api/ask", json={"question": PAID}).status_code == 200
+        return seen_by_others(served)
+
+
+@pytest.mark.parametrize("step", sorted(HTTP_FAULTS))
+def test_over_http_a_failure_is_one_answer_that_others_take_for_any_other(
+    step, tmp_path, answered
+):
+    # Counted as "refused" and logged as a failure, though it was charged.
+    with serving(tmp_path) as served:
+        with served.client("ann") as ann:
+            with HTTP_FAULTS[step]():
+                first = ann.post("/api/ask", json={"question": PAID})
+            second = ann.post("/api/ask", json={"question": PAID})
+            assert first.status_code == second.status_code == 400
+            assert first.json() == second.json()
+            assert first.json()["error"]["kind"] == "FailedDrawError"
+            assert SECRET not in first.text
+        seen = seen_by_others(served)
+    for place, text in answered.items():
+        assert seen[place] == text, place
+
+
+def test_over_http_a_certificate_that_failed_is_logged_like_any_other(tmp_path):
+    logged = []
+    for fails in (False, True):
+        folder = tmp_path / f"{fails}"
+        folder.mkdir()
+        with serving(folder) as served, served.client("ann") as ann:
+            asked = ann.post("/api/ask", json={"question": PAID}).json()
+            terms = {"table": "people", "request": asked["request"], "epsilon": 0.5}
+            with HTTP_FAULTS["draw"]() if fails else nullcontext():
+                bought = ann.post("/api/certify", json=terms)
+            assert bought.status_code == (400 if fails else 200), bought.text
+            path = served.workspace.folder / "logs" / "audit.log"
+            logged.append(DURATIONS.sub("", path.read_text()))
+    assert logged[0] == logged[1]
+
+
+def test_over_http_a_store_that_breaks_off_is_finished_under_its_charge(tmp_path):
     with serving(tmp_path) as served, served.client("ann") as ann:
-        asked = {"question": AGES, "request": "mine"}
-        with failing_at(1, BranchError(SECRET), []):
-            first = ann.post("/api/ask", json=asked)
-        second = ann.post("/api/ask", json=asked)
-        assert first.status_code == second.status_code
-        assert first.json() == second.json()
-        assert SECRET not in first.text
-        assert len(served.workspace.explorer("people").ledger.history()) == 1
+        with patch.object(Journal, "store", side_effect=BranchError(SECRET)):
+            first = ann.post("/api/ask", json={"question": PAID})
+        assert (first.status_code, SECRET in first.text) == (500, False)
+        second = ann.post("/api/ask", json={"question": PAID})
+        third = ann.post("/api/ask", json={"question": PAID})
+        assert second.json()["values"] == third.json()["values"]
+        (charge,) = served.workspace.explorer("people").ledger.history()
+        assert float(charge.epsilon) == 0.25
 
 
 BUDGETS = ["1e-9", "0.01"] if not LONG else ["1e-9", "1e-6", "0.001", "0.5", "1e9"]

@@ -18,7 +18,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -31,9 +31,11 @@ from blowfish_fast.errors import (
     BudgetError,
     CatalogError,
     EngineError,
+    FailedDrawError,
     LedgerError,
     QuestionError,
 )
+from blowfish_fast.measure.budgets import Budget
 from blowfish_fast.mechanisms.base import Mechanism
 from blowfish_fast.mechanisms.certifier import Certifier
 from blowfish_fast.mechanisms.registry import MechanismName, find_mechanism
@@ -46,6 +48,24 @@ from .engines import Database
 from .layout import Layout
 from .planning import SAMPLES, Plan, Planner, Shape, gain_words
 from .questions import Accuracy, Spending, read_question, read_spending
+
+
+class FailedAnswer(NamedTuple):
+    """A charge whose draw failed, as the log shows it.
+
+    Attributes
+    ----------
+    request : str
+        The name of the question in the ledger.
+    budget : Budget
+        What was charged, once.
+    replayed : bool
+        Whether it had been charged before.
+    """
+
+    request: str
+    budget: Budget
+    replayed: bool
 
 
 class Explorer:
@@ -213,19 +233,21 @@ class Explorer:
         """
         plan = self.plan(question)
         remaining = self.remaining(analyst)
-        earlier = self.ledger.replay(request_of(plan.layout))
-        cost = Fraction(0) if earlier is not None else plan.cost
+        earlier = self.ledger.entry(request_of(plan.layout))
+        # By the log alone: it does not say whether the stored outcome is a failure.
+        stored = earlier is not None and earlier.state == "stored"
+        cost = Fraction(0) if stored else plan.cost
         without = self.planner.without_policies(self.table, plan.layout.question)
         return {
             "mechanism": plan.mechanism.name,
             "currency": self.ledger.currency.name,
             "cost": float(cost),
             "free": plan.free,
-            "answered_before": earlier is not None,
+            "answered_before": stored,
             "remaining": float(remaining),
             "remaining_after": float(remaining - cost) if cost <= remaining else None,
             "affordable": cost <= remaining,
-            "why": self._why(plan, earlier is not None),
+            "why": self._why(plan, stored),
             "without_policy": None if without is None else float(without),
             "gain": gain_words(plan, without),
             "candidates": plan.candidates,
@@ -303,6 +325,34 @@ class Explorer:
         LedgerError
             If the name belongs to another question, or the table is closed or
             changed.
+        FailedDrawError
+            If the draw failed: that is what the charge has come to.
+        """
+        outcome = self.outcome(question, analyst=analyst, request=request)
+        if isinstance(outcome, FailedAnswer):
+            raise FailedDrawError
+        return outcome
+
+    def outcome(
+        self, question: Any, *, analyst: str | None = None, request: str | None = None
+    ) -> Answer | FailedAnswer:
+        """Return what `ask` does; a failed draw is returned as well, with its charge.
+
+        Whoever keeps count of questions cannot tell the two apart by it.
+
+        Parameters
+        ----------
+        question : mapping or Question
+            What `read_question` takes.
+        analyst : str, optional
+            Whose allotment pays.
+        request : str, optional
+            A name of the caller's choice.
+
+        Returns
+        -------
+        Answer or FailedAnswer
+            What the charge has come to.
         """
         plan = self.plan(question)
         layout = plan.layout
@@ -315,11 +365,16 @@ class Explorer:
                 "charged. Choose another name"
             )
         replayed = entry is not None and entry.state == "stored"
-        release = self.ledger.replay(name) if replayed else None
-        if release is None:
-            if entry is None and not self.closed:
-                self._check_affordable(name, plan.cost, analyst)
-            release = self._release(plan, plan.mechanism, name, analyst, note)
+        try:
+            release = self.ledger.replay(name) if replayed else None
+            if release is None:
+                if entry is None and not self.closed:
+                    self._check_affordable(name, plan.cost, analyst)
+                release = self._release(plan, plan.mechanism, name, analyst, note)
+        except FailedDrawError:
+            charged = entry or self.ledger.entry(name)
+            assert charged is not None, "a failed draw without a charge"
+            return FailedAnswer(name, charged.budget, replayed)
         charged = entry or self.ledger._entry_of(release) or self.ledger.entry(name)
         return answer_from(plan, release, name, charged, replayed=replayed)
 

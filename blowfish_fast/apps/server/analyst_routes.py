@@ -17,9 +17,9 @@ from blowfish_fast.apps.explorer.catalog import (
     PolicySpec,
     TableSpec,
 )
-from blowfish_fast.apps.explorer.exploration import Explorer
+from blowfish_fast.apps.explorer.exploration import Explorer, FailedAnswer
 from blowfish_fast.apps.explorer.questions import Part, Question, StatedBudget
-from blowfish_fast.errors import BlowfishError
+from blowfish_fast.errors import BlowfishError, FailedDrawError
 
 from .access import Person, Visit
 from .policy_pictures import policy_picture
@@ -172,7 +172,7 @@ def ask(asking: Asking, visit: Person) -> Response:
     noted = {"who": visit.who.name, "what": "ask", "table": asking.question.table}
     counted, audit = visit.gate.metrics, visit.gate.audit
     try:
-        answer = explorer.ask(asking.question, analyst=visit.payer, request=own)
+        answer = explorer.outcome(asking.question, analyst=visit.payer, request=own)
     except BlowfishError as problem:
         counted.add("blowfish_questions_total", outcome="refused")
         audit.write(**noted, refused=type(problem).__name__)
@@ -185,6 +185,9 @@ def ask(asking: Asking, visit: Person) -> Response:
         cost=0.0 if answer.replayed else float(answer.budget),
         currency=answer.budget.currency,
     )
+    if isinstance(answer, FailedAnswer):
+        # Told to whoever asked; counted and logged like any other answer.
+        raise FailedDrawError
     left = float(explorer.remaining(visit.payer))
     return _as_json({**answer.to_dict(), "remaining": left})
 
@@ -212,15 +215,21 @@ class Certifying(StatedBudget):
 def certify(asked: Certifying, visit: Person) -> dict[str, Any]:
     """Buy a certificate of how far one's answer is off the truth."""
     explorer = _with_own_answer(asked.table, asked.request, visit)
-    certificate = explorer.certify(
-        asked.request,
-        analyst=visit.payer,
-        fraction=asked.fraction,
-        confidence=asked.confidence,
-        **asked.terms,
-    )
     noted = asked.model_dump(include={"table", "request", "epsilon", "rho", "delta"})
-    visit.gate.audit.write(who=visit.who.name, what="certify", **noted)
+    noted |= {"who": visit.who.name, "what": "certify"}
+    try:
+        certificate = explorer.certify(
+            asked.request,
+            analyst=visit.payer,
+            fraction=asked.fraction,
+            confidence=asked.confidence,
+            **asked.terms,
+        )
+    except FailedDrawError:
+        # It was charged: the log says so as it says of others.
+        visit.gate.audit.write(**noted)
+        raise
+    visit.gate.audit.write(**noted)
     return {
         "kind": certificate.kind,
         "words": str(certificate),

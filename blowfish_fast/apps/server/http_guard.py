@@ -27,6 +27,7 @@ from blowfish_fast.errors import (
     BudgetError,
     CatalogError,
     EngineError,
+    FailedDrawError,
     InputError,
     LedgerError,
     QuestionError,
@@ -127,7 +128,8 @@ class HttpGuard:
                 started = True
                 # Before anything is sent: whoever has an answer finds it in the log.
                 seconds = time.perf_counter() - since
-                self._note(request, path, int(message["status"]), seconds)
+                status = int(getattr(request.state, "noted_as", message["status"]))
+                self._note(request, path, status, seconds)
                 own = SENT if path.startswith(CACHED) else [*SENT, NOT_KEPT]
                 message["headers"] = [*message["headers"], *own]
             await send(message)
@@ -277,7 +279,10 @@ def word_errors(app: FastAPI, folder: str) -> None:
     """
 
     @app.exception_handler(BlowfishError)
-    def answer_deliberate(_: Request, problem: BlowfishError) -> JSONResponse:
+    def answer_deliberate(request: Request, problem: BlowfishError) -> JSONResponse:
+        if isinstance(problem, FailedDrawError):
+            # What a charge has come to: only whoever asked is told that it failed.
+            request.state.noted_as = 200
         if isinstance(problem.__cause__, sqlite3.Error):
             log.error("a ledger failed: %s", type(problem.__cause__).__name__)
             unusable = LedgerError("the ledger cannot be used now; tell the curator")
