@@ -128,8 +128,8 @@ class HttpGuard:
                 started = True
                 # Before anything is sent: whoever has an answer finds it in the log.
                 seconds = time.perf_counter() - since
-                status = int(getattr(request.state, "noted_as", message["status"]))
-                self._note(request, path, status, seconds)
+                status: Any = getattr(request.state, "noted_as", message["status"])
+                self._note(request, path, int(status), seconds)
                 own = SENT if path.startswith(CACHED) else [*SENT, NOT_KEPT]
                 message["headers"] = [*message["headers"], *own]
             await send(message)
