@@ -25,9 +25,7 @@ PACKAGE = ROOT / "blowfish_fast"
 CLEAN = (
     "blowfish_fast/accounting",
     "blowfish_fast/advice",
-    "blowfish_fast/apps/explorer",
-    "blowfish_fast/apps/interop",
-    "blowfish_fast/apps/server",
+    "blowfish_fast/apps",
     "blowfish_fast/audit",
     "blowfish_fast/data",
     "blowfish_fast/kernels",

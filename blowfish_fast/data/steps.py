@@ -215,7 +215,20 @@ def read_steps(start: Any, step: Any) -> Steps:
 
 
 def check_steps(rule: Steps, cells: int) -> None:
-    """Refuse a rule whose cells 64 bits do not number, or whose ticks do not fit."""
+    """Refuse a rule whose cells 64 bits do not number, or whose ticks do not fit.
+
+    Parameters
+    ----------
+    rule : Steps
+        Start, step and unit of the axis.
+    cells : int
+        How many cells it has.
+
+    Raises
+    ------
+    DomainError
+        If there are more than 2^62 cells, or a tick needs more than 64 bits.
+    """
     if not 1 <= cells <= MOST_STEPS:
         raise DomainError(
             "an axis by a rule has from 1 to 2^62 cells",

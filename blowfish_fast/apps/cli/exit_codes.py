@@ -41,7 +41,20 @@ TRACEBACK = "BLOWFISH_TRACEBACK"
 
 
 def report_error(problem: Exception, *, as_json: bool) -> int:
-    """Print what went wrong on the error output; return the exit code for it."""
+    """Print what went wrong on the error output; return the exit code for it.
+
+    Parameters
+    ----------
+    problem : Exception
+        What ended the command.
+    as_json : bool
+        Whether it is printed as one line of JSON.
+
+    Returns
+    -------
+    int
+        The exit code, from the list at the top of this file.
+    """
     if os.environ.get(TRACEBACK):
         traceback.print_exception(problem)
     word, code, fields = _verdict(problem)
@@ -65,7 +78,9 @@ def report_interruption(stop: KeyboardInterrupt) -> None:
 
 def _sentences(parts: list[str]) -> str:
     """Join a message and what was noted on its way up; the last keeps its end."""
-    ended = [one if one.endswith((".", "?", "!")) else f"{one}." for one in parts[:-1]]
+    ended = [
+        part if part.endswith((".", "?", "!")) else f"{part}." for part in parts[:-1]
+    ]
     return " ".join([*ended, parts[-1]])
 
 
@@ -116,6 +131,6 @@ def _as_typed(value: Any) -> str:
     if isinstance(value, BlowfishError):
         return f"\n  {reword(value)['message']}"
     if isinstance(value, list | tuple):
-        errors = any(isinstance(one, BlowfishError) for one in value)
-        return ("" if errors else ",").join(_as_typed(one) for one in value)
+        errors = any(isinstance(item, BlowfishError) for item in value)
+        return ("" if errors else ",").join(_as_typed(item) for item in value)
     return f"{value:.15g}" if isinstance(value, float) else str(value)

@@ -87,11 +87,25 @@ class Certainty(NamedTuple):
 
 
 def certainties(policy: Policy, budget: Budget) -> list[Certainty]:
-    """Return how far a release can shift three beliefs about one person."""
+    """Return how far a release can shift three beliefs about one person.
+
+    Parameters
+    ----------
+    policy : Policy
+        What stays indistinguishable.
+    budget : Budget
+        What the release spends. In rho, beliefs hold but for the probability that
+        `left_out` states.
+
+    Returns
+    -------
+    list of Certainty
+        One for each belief beforehand: 1 %, 10 % and 50 %.
+    """
     terms: dict[str, Any] = {budget.currency: budget.amount}
     if budget.power == 2:
         terms["delta"] = left_out(budget)
-    found = []
+    certainty = []
     for prior in PRIORS:
         near = float(risk(prior, steps=1, **terms))
         far = steps = None
@@ -99,12 +113,25 @@ def certainties(policy: Policy, budget: Budget) -> list[Certainty]:
         with suppress(BlowfishError):
             any_two = risk(prior, policy=policy, **terms)
             far, steps = float(any_two), float(most_steps(policy))
-        found.append(Certainty(float(prior), near, far, steps))
-    return found
+        certainty.append(Certainty(float(prior), near, far, steps))
+    return certainty
 
 
 def secret_section(policy: Policy, budget: Budget) -> Section:
-    """Say what the policy keeps indistinguishable."""
+    """Say what the policy keeps indistinguishable.
+
+    Parameters
+    ----------
+    policy : Policy
+        What stays indistinguishable.
+    budget : Budget
+        Its currency chooses the words.
+
+    Returns
+    -------
+    Section
+        Two sentences.
+    """
     return Section(
         "What stays secret",
         [
@@ -114,10 +141,27 @@ def secret_section(policy: Policy, budget: Budget) -> Section:
     )
 
 
-def attack_section(policy: Policy, budget: Budget, found: list[Certainty]) -> Section:
-    """Say how sure someone can become of one person's value."""
+def attack_section(
+    policy: Policy, budget: Budget, certainty: list[Certainty]
+) -> Section:
+    """Say how sure someone can become of one person's value.
+
+    Parameters
+    ----------
+    policy : Policy
+        What stays indistinguishable.
+    budget : Budget
+        What the release spends.
+    certainty : list of Certainty
+        What `certainties` returned; empty if nothing was spent.
+
+    Returns
+    -------
+    Section
+        Sentences, and a table from beliefs before to beliefs after.
+    """
     heading = "What an attacker can learn"
-    if not found:
+    if not certainty:
         return Section(
             heading, ["Nothing about any one person: all that was released is public."]
         )
@@ -131,7 +175,7 @@ def attack_section(policy: Policy, budget: Budget, found: list[Certainty]) -> Se
             else f", but for a probability of {float(left_out(budget)):g}:"
         )
     ]
-    steps = found[0].steps
+    steps = certainty[0].steps
     several = steps is not None and steps != 1
     near = "whether they are there" if policy.has_bottom else "values one step apart"
     names = ["before", f"after: {near}" if several else "after"]
@@ -142,10 +186,10 @@ def attack_section(policy: Policy, budget: Budget, found: list[Certainty]) -> Se
             else f"after: values up to {steps:,.0f} steps apart"
         )
     rows = [tuple(names)]
-    for one in found:
-        row = [f"{one.before:.0%}", _percent(one.one_step)]
-        if several and one.any_value is not None:
-            row.append(_percent(one.any_value))
+    for belief in certainty:
+        row = [f"{belief.before:.0%}", _percent(belief.one_step)]
+        if several and belief.any_value is not None:
+            row.append(_percent(belief.any_value))
         rows.append(tuple(row))
     if steps == math.inf:
         sentences.append(
@@ -162,10 +206,23 @@ def attack_section(policy: Policy, budget: Budget, found: list[Certainty]) -> Se
 
 
 def limits_section(policy: Policy, budget: Budget) -> Section:
-    """Say what is not promised."""
+    """Say what is not promised.
+
+    Parameters
+    ----------
+    policy : Policy
+        What stays indistinguishable.
+    budget : Budget
+        Its currency chooses the words about groups.
+
+    Returns
+    -------
+    Section
+        A sentence for each thing that is not promised.
+    """
     group = "e^(k * eps)" if budget.power == 1 else "k^2 rho"
-    one = policy.person_rule is None
-    whoever = "Whoever contributed k records" if one else "A group of k people"
+    by_record = policy.person_rule is None
+    whoever = "Whoever contributed k records" if by_record else "A group of k people"
     parts = policy.components()
     sentences = []
     if not policy.has_bottom:
@@ -222,9 +279,22 @@ def exactness_section(release: Release) -> Section:
 def explain_attack(
     policy: Policy, budget: Budget
 ) -> tuple[Section, list[dict[str, Any]]]:
-    """Return what an attacker can learn, in sentences and as data."""
+    """Return what an attacker can learn, in sentences and as data.
+
+    Parameters
+    ----------
+    policy : Policy
+        What stays indistinguishable.
+    budget : Budget
+        What the release spends.
+
+    Returns
+    -------
+    tuple of Section and list of dict
+        The section, and its numbers for JSON.
+    """
     sure = certainties(policy, budget) if budget.amount else []
-    return attack_section(policy, budget, sure), [one._asdict() for one in sure]
+    return attack_section(policy, budget, sure), [belief._asdict() for belief in sure]
 
 
 def _list_section(release: SparseRelease) -> Section:
@@ -257,7 +327,20 @@ def _buckets_section(release: RangesRelease) -> Section:
 def explain_release(
     release: Release, file: str
 ) -> tuple[dict[str, Any], list[Section]]:
-    """Return what a release is, promises and holds, as data and in sentences."""
+    """Return what a release is, promises and holds, as data and in sentences.
+
+    Parameters
+    ----------
+    release : Release
+        A release of any kind.
+    file : str
+        What the first heading calls it.
+
+    Returns
+    -------
+    tuple of dict and list of Section
+        The facts for JSON, and the sections in reading order.
+    """
     promise = release.guarantee
     policy = policies.from_dict(promise.policy)
     many = isinstance(release, TablesRelease)
@@ -277,14 +360,14 @@ def explain_release(
     name = recipe_name(release)
     strategy = name != release.mechanism
     by = f"{name} (a strategy of {release.mechanism})" if strategy else name
-    made = [
+    origin = [
         f"{what}, made by {by} at {promise.spent} (blowfish_fast {release.version})."
         + (" They were made together, and agree with each other." if many else ""),
         SECURE if release.private else SEEDED,
         *promise.notes,
     ]
     if release.mechanism not in OWN:
-        made.append(f"{OUTSIDE}: whoever released it vouched for it.")
+        origin.append(f"{OUTSIDE}: whoever released it vouched for it.")
     about: dict[str, Any] = {
         "kind": "tables" if many else "release",
         "mechanism": name,
@@ -293,7 +376,7 @@ def explain_release(
         "promise": str(promise),
         **promise.budget.to_dict(),
     }
-    sections = [Section(f"The release {file}", made)]
+    sections = [Section(f"The release {file}", origin)]
     sections.append(secret_section(policy, promise.budget))
     if isinstance(release, ChosenTablesRelease):
         about["tables"] = len(release.asked)
@@ -340,7 +423,9 @@ def _tables_section(errors: TableErrors) -> Section:
     table = errors.by_ways()
     names = ("columns", "tables", "cells", "error", "mean count", "by cell")
     rows = [
-        tuple(f"{one:,}" if isinstance(one, int) else f"{one:,.4g}" for one in row)
+        tuple(
+            f"{value:,}" if isinstance(value, int) else f"{value:,.4g}" for value in row
+        )
         for row in zip(*(table[name].tolist() for name in table), strict=True)
     ]
     accurate = (
@@ -364,7 +449,7 @@ def docstring_labels(kind: type[Mechanism]) -> dict[str, str]:
     """Return the summary and the six labels of a mechanism, as plain text."""
     text = inspect.getdoc(kind) or kind.__name__
     notes = re.search(r"^Notes\n-+\n(.*?)(?=\n\n\w+\n-+\n|\Z)", text, re.S | re.M)
-    found = {"Summary": text.splitlines()[0]}
+    labels = {"Summary": text.splitlines()[0]}
     body = "" if notes is None else notes[1]
     for label in LABELS:
         entry = re.search(
@@ -372,11 +457,11 @@ def docstring_labels(kind: type[Mechanism]) -> dict[str, str]:
         )
         if entry is not None:
             plain = entry[1].replace("`", "").replace("[1]_", "[1]")
-            found[label] = " ".join(plain.split())
+            labels[label] = " ".join(plain.split())
     reference = re.search(r"\.\. \[1\] (.*?)(?=\n\n|\n\.\. |\Z)", text, re.S)
     if reference is not None:
-        found["Paper"] = " ".join(reference[1].split())
-    return found
+        labels["Paper"] = " ".join(reference[1].split())
+    return labels
 
 
 def explain_mechanism(name: str) -> tuple[dict[str, Any], list[Section]]:
@@ -388,21 +473,21 @@ def explain_mechanism(name: str) -> tuple[dict[str, Any], list[Section]]:
     name = OTHER_NAMES.get(name, name)
     if name in OWN or is_outside(name):
         kind = find_mechanism(name)
-        found = facts["labels"] = docstring_labels(kind)
-        sections = [Section(kind.name, [found["Summary"]])]
+        labels = facts["labels"] = docstring_labels(kind)
+        sections = [Section(kind.name, [labels["Summary"]])]
         sections += [
-            Section(title, [_sentence(found[label])])
+            Section(title, [_sentence(labels[label])])
             for label, title in LABELS.items()
-            if label in found
+            if label in labels
         ]
         if name not in OWN:
             sections[0].sentences.append(f"{OUTSIDE}.")
             return facts, sections
         if kind.name not in RHO_MECHANISMS:
             sections[1].sentences.append(MEANING)
-        if "Paper" in found:
-            sections[-1].sentences.append(f"[1] {found['Paper']}")
-        if "docs/proofs" not in found.get("Source", ""):
+        if "Paper" in labels:
+            sections[-1].sentences.append(f"[1] {labels['Paper']}")
+        if "docs/proofs" not in labels.get("Source", ""):
             sections[-1].sentences.append(f"Proof: docs/proofs/{name}.md.")
         return facts, sections
     if name in strategies:
@@ -417,10 +502,10 @@ def explain_mechanism(name: str) -> tuple[dict[str, Any], list[Section]]:
             ),
             *explain_mechanism("transformed")[1][1:],
         ]
-    known = [*OWN, *strategies]
+    names = [*OWN, *strategies]
     raise InputError(
         "explain takes a job file (.toml), the file of a release, or the name of a "
-        f"mechanism; received {name!r}{nearest(name, known)}. Mechanisms are "
+        f"mechanism; received {name!r}{nearest(name, names)}. Mechanisms are "
         f"{', '.join(OWN)}"
     )
 

@@ -58,8 +58,8 @@ def sentence_of(name: str) -> str:
     spoken = (
         rf'def run_{name}\((?:.*\n)*?    """(.+?)("""|\n)|^{name} = .*\n +help="(.+)"'
     )
-    found = re.search(spoken, path.read_text(encoding="utf-8"), re.MULTILINE)
-    return "" if found is None else found[1] or found[3]
+    match = re.search(spoken, path.read_text(encoding="utf-8"), re.MULTILINE)
+    return "" if match is None else match[1] or match[3]
 
 
 def load_command(name: str) -> Any:
@@ -68,12 +68,12 @@ def load_command(name: str) -> Any:
     Whoever followed typer's ``--dry-run <bool>`` would name a job file "true".
     """
     home = import_module(f"{__package__}.commands.{HOMES.get(name, name)}")
-    found = getattr(home, f"run_{name}", None)
+    function = getattr(home, f"run_{name}", None)
     application = typer.Typer(add_completion=False)
-    if found is None:
+    if function is None:
         application = getattr(home, name)
     else:
-        application.command(name)(found)
+        application.command(name)(function)
     command = get_command(application)
     _switch_plainly(command)
     return command
@@ -88,7 +88,20 @@ class PlainWords(NamedTuple):
     option: Any
 
     def coerce(self, value: Any, **more: Any) -> Any:
-        """Return the value of the option; typer reads numbers, and whatever else."""
+        """Return the value of the option; typer reads numbers, and whatever else.
+
+        Parameters
+        ----------
+        value : object
+            What was typed.
+        **more : object
+            What typer passes on to its own reader.
+
+        Returns
+        -------
+        object
+            The value for the command.
+        """
         kind = self.option.type_descriptor.annotation
         if value is None:
             return () if self.option.multiple else None
@@ -121,22 +134,59 @@ class Commands(TyperGroup):
     """All commands, panel by panel; the first page is plain, and there at once."""
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        """Write the names and sentences of the commands."""
+        """Write the names and sentences of the commands.
+
+        Parameters
+        ----------
+        ctx : Context
+            Typer's context; not used.
+        formatter : HelpFormatter
+            It takes a section for each panel.
+        """
         for panel, commands in PANELS.items():
             with formatter.section(panel):
-                formatter.write_dl([(one, self.commands[one].help) for one in commands])
+                formatter.write_dl(
+                    [(name, self.commands[name].help) for name in commands]
+                )
 
     def get_params(self, ctx: Any) -> list[Any]:
         """Return the options of the first help page."""
         return _plain_switches(super().get_params(ctx))
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Return the command that is typed, loaded."""
+        """Return the command that is typed, loaded.
+
+        Parameters
+        ----------
+        ctx : Context
+            Typer's context.
+        args : list of str
+            The words that were typed.
+
+        Returns
+        -------
+        tuple
+            The name of the command, the command (None if there is none), and the
+            other words.
+        """
         name, command, rest = super().resolve_command(ctx, args)
         return name, None if command is None else load_command(str(name)), rest
 
     def make_context(self, *words: Any, **more: Any) -> Any:
-        """Read the words; help pages are printed here."""
+        """Read the words; help pages are printed here.
+
+        Parameters
+        ----------
+        *words : object
+            What typer passes; it goes on unchanged.
+        **more : object
+            The same, by name.
+
+        Returns
+        -------
+        Context
+            Typer's context.
+        """
         with _end_plainly():
             return super().make_context(*words, **more)
 

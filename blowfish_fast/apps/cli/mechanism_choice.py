@@ -52,11 +52,14 @@ from .printing import counter, spinner
 from .release_job import BUDGET_FORMS, Facts
 
 EVERY = {**MECHANISMS, **RHO_MECHANISMS}
-FEW, SOME = (2**8, 2**7), (2**10, 2**9)
-"""Cells and ranges predicted without the compiler; some if it begins from nothing."""
+FEW = (2**8, 2**7)
+"""Cells and ranges up to which a prediction does without kernels that are compiled."""
+SOME = (2**10, 2**9)
+"""The same where the kernels would have to be compiled first, which takes longer."""
 MANY_CELLS = 2**12
 """Beyond this, what takes long to predict and seldom wins is left out."""
 MOST_KEPT = 64
+"""Predictions that are remembered for later commands."""
 MOST_QUERIES = 2**16
 """More are not spelled out for a key."""
 
@@ -100,7 +103,28 @@ class MechanismChoice(NamedTuple):
 def choose_mechanism(
     facts: Facts, job: Job, step: Step | None = None
 ) -> MechanismChoice:
-    """Return the mechanism of a job at the budget that it spends."""
+    """Return the mechanism of a job at the budget that it spends.
+
+    Parameters
+    ----------
+    facts : Facts
+        The public facts of the job.
+    job : Job
+        It names a mechanism or "best", and states a budget, a risk or an accuracy.
+    step : callable, optional
+        Takes steps done, steps in all, and the name of the next.
+
+    Returns
+    -------
+    MechanismChoice
+        A mechanism at its budget, and why it is used.
+
+    Raises
+    ------
+    InputError
+        If the job states no budget, or more than one; or the mechanism cannot be
+        used here.
+    """
     _check_accuracy(job)
     name = job.mechanism or BEST
     budget = job.budget
@@ -129,28 +153,28 @@ def _predicted(facts: Facts, name: str, budget: Budget) -> MechanismChoice:
     """Return a mechanism with its predicted error, by memory where it was predicted."""
     own = name in (BEST, ON_QUERIES, *NAMES, *EVERY)
     key = key_of(facts.policy, facts.workload, budget, name) if own else None
-    kept = recall(key)
-    if kept is not None:
+    remembered = recall(key)
+    if remembered is not None:
         # A strategy may have the name of a mechanism.
-        strategy = kept.pop("recipe") == Transformed.name != kept["name"]
+        strategy = remembered.pop("recipe") == Transformed.name != remembered["name"]
         make = _make_strategy if strategy else _make_mechanism
-        kept["because"] = tuple(kept["because"])
-        return MechanismChoice(make(facts, kept["name"], budget), **kept)
+        remembered["because"] = tuple(remembered["because"])
+        return MechanismChoice(make(facts, remembered["name"], budget), **remembered)
     if name == BEST:
         choice = _least_predicted_error(facts, budget)
     else:
         mechanism = _make_mechanism(facts, name, budget)
         own_name = mechanism.name if is_outside(name) else name
         choice = _with_prediction(mechanism, own_name, (f"{name} was asked for.",))
-    found = choice._asdict() | {"recipe": choice.mechanism.name}
-    del found["mechanism"], found["plan"]
-    remember(key, found)
+    prediction = choice._asdict() | {"recipe": choice.mechanism.name}
+    del prediction["mechanism"], prediction["plan"]
+    remember(key, prediction)
     return choice
 
 
 def _epsilon_at_risk(words: str, policy: Policy) -> tuple[Budget, str]:
     """Return the largest epsilon that keeps a belief below a bound, and say so."""
-    before, apart, after = (one.strip() for one in words.partition(":"))
+    before, apart, after = (part.strip() for part in words.partition(":"))
     if not apart or not (is_number(before) and is_number(after)):
         raise InputError(
             "a risk is BEFORE:AFTER, two probabilities: how sure somebody is of a "
@@ -222,9 +246,22 @@ def _of_wide_domain(facts: Facts, name: str, job: Job) -> MechanismChoice:
 def choose_with_progress(
     facts: Facts, job: Job, *, dry: bool = False
 ) -> MechanismChoice:
-    """Return `choose_mechanism`, with its progress on the terminal.
+    """Return what `choose_mechanism` does, with its progress on the terminal.
 
-    In a `dry` run no noise is drawn: a small prediction does without the compiler.
+    Parameters
+    ----------
+    facts : Facts
+        The public facts of the job.
+    job : Job
+        It names a mechanism or "best".
+    dry : bool
+        Whether no noise will be drawn. A small prediction then does without the
+        compiler.
+
+    Returns
+    -------
+    MechanismChoice
+        A mechanism at its budget, and why it is used.
     """
     if dry and COMPILER.alone and job.budget is not None and job.records is None:
         cells, ranges = FEW if compiled_before("weight_sweeps") else SOME
@@ -240,13 +277,13 @@ def choose_with_progress(
 
 def _check_accuracy(job: Job) -> None:
     names = ("epsilon", "rho", "delta", "risk", "alpha", "beta")
-    given = {name: getattr(job, name) for name in names if getattr(job, name)}
-    accuracy = {"alpha", "beta"} <= set(given)
-    named = set(given) - {"delta"} if accuracy else set(given)
+    terms = {name: getattr(job, name) for name in names if getattr(job, name)}
+    accuracy = {"alpha", "beta"} <= set(terms)
+    named = set(terms) - {"delta"} if accuracy else set(terms)
     ways = [{"epsilon", "rho", "delta"}, {"risk"}, {"alpha", "beta"}]
     stated = [way & named for way in ways if way & named]
     if len(stated) != 1 or stated[0] in ({"alpha"}, {"beta"}, {"delta"}):
-        said = ", ".join(f"{name} {one}" for name, one in given.items())
+        said = ", ".join(f"{name} {value}" for name, value in terms.items())
         raise InputError(f"state {BUDGET_FORMS}; received {said or 'neither'}")
 
 
@@ -261,8 +298,8 @@ def _make_mechanism(facts: Facts, name: str, budget: Budget) -> Mechanism:
             f"Others are {', '.join(_release_names())}"
         )
     if kind is not None:
-        made: Mechanism = kind(facts.policy, facts.workload, epsilon=budget)
-        return made
+        mechanism: Mechanism = kind(facts.policy, facts.workload, epsilon=budget)
+        return mechanism
     if name == ON_QUERIES:
         on_queries = Laplace if budget.power == 1 else Gaussian
         return on_queries(
@@ -306,7 +343,10 @@ def _least_predicted_error(facts: Facts, budget: Budget) -> MechanismChoice:
     if isinstance(facts.workload, Identity) and not facts.policy.has_constraints:
         # Noise on every cell that is asked for is noise on the cells: weighed once.
         left_out = COVERED if facts.domain.ndim > 1 else (*COVERED, *ON_MAPS)
-        asked = [*NAMES, *(one for one in MECHANISMS if one not in left_out)]
+        asked = [
+            *NAMES,
+            *(mechanism for mechanism in MECHANISMS if mechanism not in left_out),
+        ]
     terms: Any = {"epsilon": budget, "hurried": hurried, "mechanisms": asked}
     table = compare(facts.policy, facts.workload, **terms)
     best = table.best
@@ -315,10 +355,12 @@ def _least_predicted_error(facts: Facts, budget: Budget) -> MechanismChoice:
             "no mechanism has a predicted error under this policy; name one with "
             "--mechanism, or state --records to weigh those that adapt to the data"
         )
-    rivals = [one for one in table if one.admissible and one.mean > 1.001 * best.mean]
+    rivals = [
+        line for line in table if line.admissible and line.mean > 1.001 * best.mean
+    ]
     because = [
         f"{best.name} has the least predicted error of "
-        f"{sum(one.admissible for one in table)} mechanisms that the policy admits"
+        f"{sum(line.admissible for line in table)} mechanisms that the policy admits"
         + (
             f"; {rivals[0].name} comes next, "
             f"{math.sqrt(rivals[0].mean / best.mean):,.3g} times as far off."
@@ -326,7 +368,7 @@ def _least_predicted_error(facts: Facts, budget: Budget) -> MechanismChoice:
             else "."
         )
     ]
-    if any(one.data_dependent and one.mechanism is not None for one in table):
+    if any(line.data_dependent and line.mechanism is not None for line in table):
         because.append(
             "Mechanisms that adapt to the data were not weighed: state a rough number "
             "of records, --records, to try them on generated data."
@@ -351,37 +393,41 @@ def _least_typical_error(
             f"no mechanism can be used under this policy; {best.name}: {best.reason}"
         )
     # The advice for Python users has no place here.
-    because = tuple(one for one in advice.because if "`" not in one)
-    known = best.kind if math.isfinite(best.error) else "unknown"
-    error = best.error if known != "unknown" else None
-    return MechanismChoice(best.mechanism, best.name, because, error, known)
+    because = tuple(sentence for sentence in advice.because if "`" not in sentence)
+    error_kind = best.kind if math.isfinite(best.error) else "unknown"
+    error = best.error if error_kind != "unknown" else None
+    return MechanismChoice(best.mechanism, best.name, because, error, error_kind)
 
 
 def _least_epsilon(facts: Facts, name: str, job: Job) -> MechanismChoice:
     from blowfish_fast.advice.accuracy import translate
 
     stated = {"alpha": job.alpha or "", "beta": job.beta or ""}
-    for one, text in stated.items():
+    for word, text in stated.items():
         if not is_number(text):
-            raise InputError(f"{one} must be a number; received {text!r}")
+            raise InputError(f"{word} must be a number; received {text!r}")
     alpha, beta = map(float, stated.values())
     wanted_in: Any = "epsilon" if job.delta is None else "rho"
-    found = translate(
+    translation = translate(
         facts.policy, facts.workload, alpha=alpha, beta=beta, currency=wanted_in
     )
     wanted = f"all answers within {alpha:g}, but for a probability of {beta:g}"
-    if found.free:
+    if translation.free:
         raise InputError(
             "no edge of the policy changes what is asked: the answers are public, and "
             "need no mechanism. Ask something else, or state --epsilon"
         )
-    promising = {one.name: one for one in found if one.amount is not None}
+    promising = {
+        candidate.name: candidate
+        for candidate in translation
+        if candidate.amount is not None
+    }
     if name not in (BEST, *promising):
         raise InputError(
             f"{name!r} promises no such accuracy{nearest(name, promising)}; these do: "
             f"{', '.join(promising) or 'none'}"
         )
-    best = found.best if name == BEST else promising[name]
+    best = translation.best if name == BEST else promising[name]
     assert best.mechanism is not None
     assert best.budget is not None
     implied = best.budget.in_short()
@@ -389,7 +435,9 @@ def _least_epsilon(facts: Facts, name: str, job: Job) -> MechanismChoice:
         epsilon = epsilon_of(best.budget.amount, job.delta)
         implied += f", which is eps = {float(epsilon):.6g} at delta = {job.delta}"
     because = [f"{best.name} promises {wanted}, at {implied}."]
-    others = [one for one in promising.values() if one.name != best.name]
+    others = [
+        candidate for candidate in promising.values() if candidate.name != best.name
+    ]
     if name == BEST and others:
         because.append(
             f"It is the cheapest of {len(promising)}; {others[0].name} would need "
@@ -399,7 +447,20 @@ def _least_epsilon(facts: Facts, name: str, job: Job) -> MechanismChoice:
 
 
 def drawn_error(release: Any, workload: Workload) -> float | None:
-    """Return the root mean square of the noise that was drawn; None if unknown."""
+    """Return the root mean square of the noise that was drawn; None if unknown.
+
+    Parameters
+    ----------
+    release : Release
+        A release whose noise is known.
+    workload : Workload
+        The queries.
+
+    Returns
+    -------
+    float or None
+        The error per query, in records.
+    """
     try:
         errors = release.standard_errors(workload)
     except BlowfishError:
@@ -414,7 +475,26 @@ def memory_file() -> Path:
 
 
 def key_of(policy: Policy, workload: Workload, budget: Budget, name: str) -> str | None:
-    """Return what stands for all public facts; None where they are too many."""
+    """Return a hash of all public facts that a prediction depends on.
+
+    Parameters
+    ----------
+    policy : Policy
+        What stays indistinguishable.
+    workload : Workload
+        The queries.
+    budget : Budget
+        What the release spends.
+    name : str
+        The mechanism that was asked for.
+
+    Returns
+    -------
+    str or None
+        None if there are more than 2^16 queries, which are not spelled out. The
+        sources of the package are part of the hash, so an edit of them forgets
+        every prediction.
+    """
     if workload.queries > MOST_QUERIES:
         return None
     facts = [policy.to_dict(), workload.to_dict(), workload.declared, budget.to_dict()]
@@ -423,35 +503,54 @@ def key_of(policy: Policy, workload: Workload, budget: Budget, name: str) -> str
 
 
 def recall(key: str | None) -> dict[str, Any] | None:
-    """Return what was kept under a key."""
-    found = _read().get(key or "")
-    return found if isinstance(found, dict) else None
+    """Return what was kept under a key.
+
+    Parameters
+    ----------
+    key : str or None
+        What `key_of` returned.
+
+    Returns
+    -------
+    dict or None
+        The prediction that `remember` stored.
+    """
+    prediction = _read().get(key or "")
+    return prediction if isinstance(prediction, dict) else None
 
 
-def remember(key: str | None, found: dict[str, Any]) -> None:
-    """Keep what was found, and the latest of what was kept before."""
+def remember(key: str | None, prediction: dict[str, Any]) -> None:
+    """Store a prediction, beside the latest of those that were stored before.
+
+    Parameters
+    ----------
+    key : str or None
+        What `key_of` returned; None stores nothing.
+    prediction : dict
+        Plain data: the name, the reasons and the error of a mechanism.
+    """
     if key is None:
         return
-    kept = dict(list(_read().items())[-MOST_KEPT + 1 :]) | {key: found}
+    memory = dict(list(_read().items())[-MOST_KEPT + 1 :]) | {key: prediction}
     with contextlib.suppress(OSError, RuntimeError):
         path = memory_file()
         path.parent.mkdir(parents=True, exist_ok=True)
         fresh = path.with_suffix(f".{os.getpid()}")
-        fresh.write_text(json.dumps(kept), encoding="utf-8")
+        fresh.write_text(json.dumps(memory), encoding="utf-8")
         fresh.replace(path)
 
 
 def _read() -> dict[str, Any]:
     try:
-        kept = json.loads(memory_file().read_text(encoding="utf-8"))
+        memory = json.loads(memory_file().read_text(encoding="utf-8"))
     except (OSError, ValueError, RuntimeError):
         return {}
-    return kept if isinstance(kept, dict) else {}
+    return memory if isinstance(memory, dict) else {}
 
 
 def _sources() -> tuple[int, ...]:
     """Return what changes with any edit of the package."""
     folder = Path(blowfish_fast.__file__).parent
-    found = [one.stat() for one in folder.rglob("*.py")]
-    latest = max(one.st_mtime_ns for one in found)
-    return len(found), sum(one.st_size for one in found), latest
+    states = [path.stat() for path in folder.rglob("*.py")]
+    latest = max(state.st_mtime_ns for state in states)
+    return len(states), sum(state.st_size for state in states), latest

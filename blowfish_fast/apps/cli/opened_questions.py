@@ -60,22 +60,22 @@ def questions_of_job(ledger: Ledger, path: Path) -> dict[str, Any]:
     words = parse_series(job)
     if words is not None:
         series = words.series(ledger)
-        found: dict[str, Any] = dict(
+        terms: dict[str, Any] = dict(
             series.questions(words.epoch, mechanism, data, request=job.request)
         )
         # The row of the epoch comes first, the block that it closes after it.
-        request = next(iter(found))
+        request = next(iter(terms))
     else:
         request = job.request or _request_of(ledger, mechanism, path)
-        found = {request: (mechanism, data)}
+        terms = {request: (mechanism, data)}
     bought = release_job.certificate_budget(job, facts, mechanism)
     certified = ledger.entry(f"{request}, certified")
     if bought is not None and certified is not None:
         release: Any = ledger.replay(request)
         label = certified.snapshot
         certifier = Certifier(release, facts.workload, snapshot=label, epsilon=bought)
-        found[certified.request] = (certifier, data)
-    return found
+        terms[certified.request] = (certifier, data)
+    return terms
 
 
 def _request_of(ledger: Ledger, mechanism: Mechanism, path: Path) -> str:
@@ -124,9 +124,9 @@ def questions_of_tables(ledger: Ledger, database: str) -> dict[str, Any]:
     explorer = Explorer(None, database, ledger=ledger.path)
     try:
         asked = {
-            one.request: explorer.drawn_again(one.request)
-            for one in ledger.history()
-            if one.state == "stored"
+            entry.request: explorer.drawn_again(entry.request)
+            for entry in ledger.history()
+            if entry.state == "stored"
         }
     finally:
         explorer.ledger.close()

@@ -67,14 +67,14 @@ LISTS_OF_CELLS = "sparse.py"
 def offer_mechanisms(incomplete: str) -> Offers:
     """Return the mechanisms that begin so; read from texts, which loads nothing."""
     folder = Path(blowfish_fast.__file__).parent / "mechanisms"
-    files = (one for one in folder.rglob("*.py") if one.name != LISTS_OF_CELLS)
-    texts = [one.read_text(encoding="utf-8") for one in files]
+    files = (path for path in folder.rglob("*.py") if path.name != LISTS_OF_CELLS)
+    texts = [path.read_text(encoding="utf-8") for path in files]
     names = re.findall(r'^    name = "(\w+)"$', "\n".join(texts), re.MULTILINE)
-    return _offers_that_begin([(one, "") for one in sorted(names)], incomplete)
+    return _offers_that_begin([(name, "") for name in sorted(names)], incomplete)
 
 
 def _offers_that_begin(offers: Iterable[tuple[str, str]], incomplete: str) -> Offers:
-    return [one for one in offers if one[0].startswith(incomplete)]
+    return [offer for offer in offers if offer[0].startswith(incomplete)]
 
 
 Json = Annotated[bool, typer.Option("--json", help="Print plain JSON.")]
@@ -164,8 +164,29 @@ def option(
 ) -> Any:
     """Return a field of a dataclass that is an option of a command.
 
-    `default` is [] where it may be repeated, `typed` what is typed where the field may
-    hold more; `table` and `called` say where a job file states it.
+    Parameters
+    ----------
+    metavar : str or None
+        What ``--help`` calls the value; None for a switch.
+    help_text : str
+        What ``--help`` says.
+    *names : str
+        How the option is typed, where that is not the field's name.
+    default : object
+        [] if the option may be repeated.
+    typed : type, optional
+        What is typed, where the field may hold more than that.
+    table : str, optional
+        The table of a job file that states it.
+    called : str, optional
+        Its name there, where that is not the field's.
+    **more : object
+        Further arguments of ``typer.Option``, whose words they are.
+
+    Returns
+    -------
+    dataclass field
+        It carries the option in its metadata; `with_options` reads it there.
     """
     typer_option = typer.Option(*names, metavar=metavar, help=help_text, **more)
     about = {"option": typer_option, "typed": typed, "metavar": metavar}
@@ -268,41 +289,68 @@ class Together:
 
 
 def with_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Return a command whose dataclass parameters are spread into their fields."""
+    """Return a command whose dataclass parameters are spread into their fields.
+
+    Parameters
+    ----------
+    command : callable
+        A function, some of whose parameters are dataclasses of options.
+
+    Returns
+    -------
+    callable
+        The same function for typer, which sees each field as a parameter of its
+        own.
+    """
     hints = get_type_hints(command, include_extras=True)
     parameters: list[inspect.Parameter] = []
     spread: dict[str, Any] = {}
-    for name, one in inspect.signature(command).parameters.items():
+    for name, parameter in inspect.signature(command).parameters.items():
         if is_dataclass(hints[name]):
             spread[name] = hints[name]
             parameters += _parameters(hints[name])
         else:
             kind = inspect.Parameter.KEYWORD_ONLY
-            parameters.append(one.replace(kind=kind, annotation=hints[name]))
+            parameters.append(parameter.replace(kind=kind, annotation=hints[name]))
 
     @functools.wraps(command)
     def spread_command(**values: Any) -> None:
         for name, kind in spread.items():
-            own = {one.name: values.pop(one.name, None) for one in fields(kind)}
+            own = {entry.name: values.pop(entry.name, None) for entry in fields(kind)}
             # What was not typed keeps the default of the dataclass.
             typed = {field: value for field, value in own.items() if value is not None}
             values[name] = kind(**typed)
         command(**values)
 
     spread_command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    spread_command.__annotations__ = {one.name: one.annotation for one in parameters}
+    spread_command.__annotations__ = {
+        parameter.name: parameter.annotation for parameter in parameters
+    }
     return spread_command
 
 
 def look_here_for(mechanisms: list[str] | None) -> None:
     """Let ``package:Class`` name a module of the folder in which a command runs."""
     here = str(Path.cwd())
-    if any(":" in one for one in mechanisms or ()) and here not in sys.path:
+    if any(":" in name for name in mechanisms or ()) and here not in sys.path:
         sys.path.insert(0, here)
 
 
 def refuse_existing(*paths: Path | None, overwrite: bool) -> None:
-    """Refuse to write over files that are there, unless that is allowed."""
+    """Refuse to write over files that are there, unless that is allowed.
+
+    Parameters
+    ----------
+    *paths : Path or None
+        The files that would be written.
+    overwrite : bool
+        Whether that is allowed.
+
+    Raises
+    ------
+    InputError
+        If one of them exists and it is not allowed.
+    """
     for path in paths:
         if path is not None and path.exists() and not overwrite:
             raise InputError(
@@ -312,18 +360,18 @@ def refuse_existing(*paths: Path | None, overwrite: bool) -> None:
 
 def _parameters(kind: Any) -> list[inspect.Parameter]:
     hints = get_type_hints(kind, include_extras=True)
-    found = []
-    for one in fields(kind):
-        hint, default = hints[one.name], one.default
-        if "option" in one.metadata:
-            typed = one.metadata["typed"] or hint
-            hint = Annotated[typed, one.metadata["option"]]
-        if one.default_factory is not MISSING:
+    parameters = []
+    for entry in fields(kind):
+        hint, default = hints[entry.name], entry.default
+        if "option" in entry.metadata:
+            typed = entry.metadata["typed"] or hint
+            hint = Annotated[typed, entry.metadata["option"]]
+        if entry.default_factory is not MISSING:
             default = None
         elif default is MISSING:
             default = inspect.Parameter.empty
         where = inspect.Parameter.KEYWORD_ONLY
-        found.append(
-            inspect.Parameter(one.name, where, default=default, annotation=hint)
+        parameters.append(
+            inspect.Parameter(entry.name, where, default=default, annotation=hint)
         )
-    return found
+    return parameters

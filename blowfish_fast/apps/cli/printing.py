@@ -57,7 +57,15 @@ def show(value: Any) -> None:
 
 
 def remark(text: str, *, word: str = "") -> None:
-    """Print a sentence beside the result, on the error output; `word` stands out."""
+    """Print a sentence beside the result, on the error output; `word` stands out.
+
+    Parameters
+    ----------
+    text : str
+        The sentence.
+    word : str
+        A word that stands before it and stands out, such as "refused".
+    """
     _print(remarks, text, word)
 
 
@@ -67,7 +75,8 @@ def escape_control(text: str) -> str:
     Names in files may be anybody's, and could rewrite what a curator reads.
     """
     return "".join(
-        one if one.isprintable() or one == "\n" else repr(one)[1:-1] for one in text
+        letter if letter.isprintable() or letter == "\n" else repr(letter)[1:-1]
+        for letter in text
     )
 
 
@@ -80,28 +89,43 @@ def _print(to: Console, text: str, word: str = "") -> None:
 
 
 def json_text(value: Any, margin: str = "") -> str:
-    """Return JSON for programs and eyes: lists of plain values stay on one line."""
+    """Return JSON for programs and eyes: lists of plain values stay on one line.
+
+    Parameters
+    ----------
+    value : object
+        What `plain` returned.
+    margin : str
+        Blanks before every line but the first.
+
+    Returns
+    -------
+    str
+        JSON; a list of plain values stays on one line.
+    """
     inner = margin + "  "
     if isinstance(value, dict) and value:
         items = [
             f"{json_text(name)}: {json_text(value[name], inner)}" for name in value
         ]
         ends = "{}"
-    elif isinstance(value, list) and any(isinstance(one, dict | list) for one in value):
-        items = [json_text(one, inner) for one in value]
+    elif isinstance(value, list) and any(
+        isinstance(item, dict | list) for item in value
+    ):
+        items = [json_text(item, inner) for item in value]
         ends = "[]"
     else:
         return json.dumps(value, allow_nan=False, ensure_ascii=False)
-    listed = ",\n".join(inner + one for one in items)
+    listed = ",\n".join(inner + item for item in items)
     return f"{ends[0]}\n{listed}\n{margin}{ends[1]}"
 
 
 def plain(value: Any) -> Any:
     """Return what JSON can hold; numbers that are not finite become null."""
     if isinstance(value, Mapping):
-        return {str(name): plain(one) for name, one in value.items()}
+        return {str(name): plain(content) for name, content in value.items()}
     if isinstance(value, list | tuple):
-        return [plain(one) for one in value]
+        return [plain(item) for item in value]
     if hasattr(value, "tolist"):
         return plain(value.tolist())
     if isinstance(value, float):
@@ -114,7 +138,15 @@ def plain(value: Any) -> Any:
 
 
 def show_pairs(title: str, pairs: list[tuple[str, str]]) -> None:
-    """Print two columns: what, and how much."""
+    """Print two columns: what, and how much.
+
+    Parameters
+    ----------
+    title : str
+        The line above.
+    pairs : list of pairs of str
+        A name and its value, for each line.
+    """
     heading = Text(escape_control(title))
     table = Table(title=heading, show_header=False, title_justify="left", box=None)
     table.add_column(style="bold", no_wrap=True)
@@ -131,18 +163,30 @@ def show_table(
     title: str | None = None,
     styles: list[str] | None = None,
 ) -> None:
-    """Print rows under their names; numbers end at the right and are never cut."""
+    """Print rows under their names; numbers end at the right and are never cut.
+
+    Parameters
+    ----------
+    names : list of str
+        Names of the columns.
+    rows : list of lists of str
+        A text for each column.
+    title : str, optional
+        The line above.
+    styles : list of str, optional
+        A style of rich for each row.
+    """
     heading = None if title is None else Text(escape_control(title))
-    names = [escape_control(one) for one in names]
-    rows = [[escape_control(one) for one in row] for row in rows]
+    names = [escape_control(name) for name in names]
+    rows = [[escape_control(text) for text in row] for row in rows]
     table = Table(title=heading, title_justify="left", box=None, header_style="bold")
     columns = [[row[at] for row in rows] for at in range(len(names))]
     wide = [
-        max(len(one) for one in (name, *texts)) + 2
+        max(len(text) for text in (name, *texts)) + 2
         for name, texts in zip(names, columns, strict=True)
     ]
     for name, texts in zip(names, columns, strict=True):
-        numbers = bool(texts) and all(reads_as_number(one) for one in texts)
+        numbers = bool(texts) and all(reads_as_number(text) for text in texts)
         # On a narrow screen names are broken between words, so that numbers are not.
         broken = name if sum(wide) <= console.width else name.replace(" ", "\n")
         table.add_column(
@@ -202,7 +246,20 @@ def counter(name: str) -> Iterator[Count]:
 
 
 def plural(number: int, thing: str) -> str:
-    """Return "1 charge" or "2 charges"."""
+    """Return "1 charge" or "2 charges".
+
+    Parameters
+    ----------
+    number : int
+        How many.
+    thing : str
+        What one of them is called; an "s" makes it many.
+
+    Returns
+    -------
+    str
+        Such as "1 charge" or "2 charges".
+    """
     return f"{number:,} {thing}" if number == 1 else f"{number:,} {thing}s"
 
 
@@ -214,20 +271,33 @@ def four_digits(value: float) -> str:
 
 def column_texts(column: list[Any]) -> list[str]:
     """Return a column with one number of decimals."""
-    numbers = [one for one in column if isinstance(one, float)]
-    largest = max((abs(one) for one in numbers), default=0.0)
-    whole = all(one == int(one) for one in numbers)
+    numbers = [value for value in column if isinstance(value, float)]
+    largest = max((abs(number) for number in numbers), default=0.0)
+    whole = all(number == int(number) for number in numbers)
     decimals = 0 if whole else 1 if largest >= 100 else 2 if largest >= 1 else 4
     return [
-        f"{one:,.{decimals}f}"
-        if isinstance(one, float)
-        else ("" if one is None else str(one))
-        for one in column
+        f"{value:,.{decimals}f}"
+        if isinstance(value, float)
+        else ("" if value is None else str(value))
+        for value in column
     ]
 
 
 def as_texts(columns: Mapping[str, Any], most: int) -> tuple[list[str], list[Any]]:
-    """Return the names of columns, and their first rows, as tables show them."""
+    """Return the names of columns, and their first rows, as tables show them.
+
+    Parameters
+    ----------
+    columns : mapping of arrays
+        The columns of a table, by name.
+    most : int
+        How many rows are taken.
+
+    Returns
+    -------
+    tuple of list of str and list of lists
+        The names, without underscores, and the rows as texts.
+    """
     texts = [column_texts(plain(column[:most])) for column in columns.values()]
     names = [name.replace("_", " ") for name in columns]
     return names, [list(row) for row in zip(*texts, strict=True)]

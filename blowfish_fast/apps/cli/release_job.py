@@ -86,46 +86,96 @@ class Facts:
     def extra_cells(self) -> list[str]:
         """Which cells were added for stray values, in words."""
         return [
-            f"{kind} of {one.name}"
-            for one in self.domain.attributes
-            for kind in one.extras
+            f"{kind} of {attribute.name}"
+            for attribute in self.domain.attributes
+            for kind in attribute.extras
         ]
 
 
 def check_complete(job: Job, *, with_data: bool = True) -> None:
-    """Refuse a job with parts missing, and name all of them."""
-    known_ledger = job.ledger is not None and Path(job.ledger).exists()
-    spends = [job.epsilon, job.rho, job.risk, job.alpha, job.beta]
-    lacking = {
-        "state the data: --data people.csv (or .parquet, .npy, .duckdb, an address), "
-        "or --data demo for made-up people": with_data and job.data is None,
-        "state the domain, which is never read off the data: --domain age=0:101:1, or "
-        "[domain] in a job file": not job.domain,
-        "state the policy, which has no default: it says what must stay "
-        f"indistinguishable. --policy takes {POLICY_FORMS}": job.policy is None
-        and not known_ledger,
-        f"state the workload, what will be asked: --workload takes {WORKLOAD_FORMS}": (
-            job.workload is None
-        ),
-        f"state {BUDGET_FORMS}": not any(spends),
-    }
-    told = [sentence for sentence, lacks in lacking.items() if lacks]
-    if len(told) == 1:
-        raise InputError(told[0])
-    if told:
-        raise InputError("\n  ".join([f"{len(told)} parts are missing:", *told]))
+    """Refuse a job with parts missing, and name all of them.
+
+    Parameters
+    ----------
+    job : Job
+        What was stated.
+    with_data : bool
+        Whether the data must be named, too.
+
+    Raises
+    ------
+    InputError
+        If a part is missing; the message lists all of them.
+    """
+    lacking = []
+    if with_data and job.data is None:
+        lacking.append(
+            "state the data: --data people.csv (or .parquet, .npy, .duckdb, an "
+            "address), or --data demo for made-up people"
+        )
+    if not job.domain:
+        lacking.append(
+            "state the domain, which is never read off the data: --domain age=0:101:1, "
+            "or [domain] in a job file"
+        )
+    # A ledger that exists brings its policy.
+    has_ledger = job.ledger is not None and Path(job.ledger).exists()
+    if job.policy is None and not has_ledger:
+        lacking.append(
+            "state the policy, which has no default: it says what must stay "
+            f"indistinguishable. --policy takes {POLICY_FORMS}"
+        )
+    if job.workload is None:
+        lacking.append(
+            f"state the workload, what will be asked: --workload takes {WORKLOAD_FORMS}"
+        )
+    if not any([job.epsilon, job.rho, job.risk, job.alpha, job.beta]):
+        lacking.append(f"state {BUDGET_FORMS}")
+    if len(lacking) == 1:
+        raise InputError(lacking[0])
+    if lacking:
+        raise InputError("\n  ".join([f"{len(lacking)} parts are missing:", *lacking]))
 
 
 def parse_treatments(words: str | Mapping[str, str] | None) -> Any:
-    """Read ``cell``, or ``age=cell,income=clamp`` for some columns."""
+    """Read ``cell``, or ``age=cell,income=clamp`` for some columns.
+
+    Parameters
+    ----------
+    words : str, mapping or None
+        The rule for all columns, or one for each of some.
+
+    Returns
+    -------
+    str, dict or None
+        What `Counting.read` takes.
+    """
     if words is None or isinstance(words, Mapping) or "=" not in words:
         return words
-    pairs = [one.partition("=") for one in words.split(",")]
+    pairs = [pair.partition("=") for pair in words.split(",")]
     return {name.strip(): word.strip() for name, _, word in pairs}
 
 
 def read_counting(job: Job, domain: Any) -> Counting[Any]:
-    """Read what happens to stray values of a domain, and whose records there are."""
+    """Read what happens to stray values of a domain, and whose records there are.
+
+    Parameters
+    ----------
+    job : Job
+        Its rules for missing values, values outside, and persons.
+    domain : Domain or WideDomain
+        The stated cells.
+
+    Returns
+    -------
+    Counting
+        The domain with its extra cells, and how records are counted into it.
+
+    Raises
+    ------
+    InputError
+        If a column of counts is stated beside persons or tables.
+    """
     if job.count_column and (job.person is not None or asks_tables(job.workload)):
         raise InputError(
             "persons and tables are counted from records, one per line; received "
@@ -209,7 +259,20 @@ def _not_among(table: Any, domain: Any) -> InputError:
 
 
 def open_data(job: Job, facts: Facts) -> DataSource:
-    """Open the data that a job names; check its columns, and read no value."""
+    """Open the data that a job names; check its columns, and read no value.
+
+    Parameters
+    ----------
+    job : Job
+        It names the data, and how a CSV file is written.
+    facts : Facts
+        Its domain says which columns are needed.
+
+    Returns
+    -------
+    DataSource
+        The source, whose columns fit.
+    """
     source = open_source(
         job.data or "",
         table=job.data_table,
@@ -223,7 +286,24 @@ def open_data(job: Job, facts: Facts) -> DataSource:
 def count_records(
     job: Job, facts: Facts, source: DataSource, tables: TableAxes | None = None
 ) -> Any:
-    """Count every cell, of one epoch if one is named, or some tables of all columns."""
+    """Count every cell, of one epoch if one is named, or some tables of all columns.
+
+    Parameters
+    ----------
+    job : Job
+        It may name an epoch of a series.
+    facts : Facts
+        What is counted, and how.
+    source : DataSource
+        What `open_data` returned.
+    tables : tuple of tuples of int, optional
+        The columns of each table that is counted, instead of every cell.
+
+    Returns
+    -------
+    Histogram or TableCounts
+        The true counts. They go to a mechanism, and nowhere else.
+    """
     counting = with_arrivals(job, facts.counting)
     counted = _read(source, counting, tables)
     if job.series is None or tables is not None:
@@ -277,10 +357,25 @@ def _read(
 
 
 def check_ledger(job: Job, seed: int | None) -> None:
-    """Refuse what a ledger would refuse by its terms alone."""
+    """Refuse what a ledger would refuse by its terms alone.
+
+    Parameters
+    ----------
+    job : Job
+        It may name a ledger, a budget, a request and a series.
+    seed : int or None
+        A seed that was stated; no ledger pays for one.
+
+    Raises
+    ------
+    InputError
+        If terms of a ledger are stated without one, or a seed beside it.
+    LedgerError
+        If the ledger is not there, and no budget to make it.
+    """
     if job.ledger is None:
         stated = (job.total, job.request, job.series, job.auditor)
-        if any(one is not None for one in stated):
+        if any(term is not None for term in stated):
             raise InputError(
                 "a budget, a request, a series and an auditor belong to a ledger; name "
                 "its file, --ledger"
@@ -320,14 +415,50 @@ def _open_ledger(job: Job, facts: Facts, *, in_memory: bool = False) -> Ledger:
 
 
 def payer(job: Job, facts: Facts) -> AbstractContextManager[Ledger | None]:
-    """Return the ledger that pays for a job, to be opened and closed; None without."""
+    """Return the ledger that pays for a job, to be opened and closed; None without.
+
+    Parameters
+    ----------
+    job : Job
+        It may name a ledger.
+    facts : Facts
+        A new ledger takes its policy from them.
+
+    Returns
+    -------
+    context manager
+        It yields the ledger, or None.
+    """
     return nullcontext() if job.ledger is None else _open_ledger(job, facts)
 
 
 def preview_charge(
     job: Job, facts: Facts, mechanism: Mechanism
 ) -> dict[str, Any] | None:
-    """Return what the ledger would say; refuse what it would refuse."""
+    """Return what the ledger would say; refuse what it would refuse.
+
+    Parameters
+    ----------
+    job : Job
+        It may name a ledger.
+    facts : Facts
+        The public facts of the job.
+    mechanism : Mechanism
+        What would be charged.
+
+    Returns
+    -------
+    dict or None
+        The ledger's file and currency, and what it holds before and after; None
+        without one.
+
+    Raises
+    ------
+    BudgetError
+        If the budget does not suffice.
+    PolicyError
+        If the mechanism protects less than the ledger's policy.
+    """
     if job.ledger is None:
         return None
     check_vouched([mechanism], vouched=bool(job.vouched))
@@ -385,7 +516,25 @@ def series_error(job: Job, facts: Facts, error: float | None) -> SeriesError | N
 def preview_question(
     job: Job, facts: Facts, ask: Callable[..., Any], request: str | None
 ) -> dict[str, Any] | None:
-    """Return `preview_charge` of a question that is asked about nobody, in memory."""
+    """Return `preview_charge` of a question that is asked about nobody, in memory.
+
+    Parameters
+    ----------
+    job : Job
+        It may name a ledger.
+    facts : Facts
+        The public facts of the job.
+    ask : callable
+        Asks the question; it takes records and a ledger. It is called without any
+        records, on a ledger in memory, to learn the price.
+    request : str or None
+        The name of the question; a stored answer costs nothing.
+
+    Returns
+    -------
+    dict or None
+        As `preview_charge` returns it.
+    """
     if job.ledger is None:
         return None
     with _open_ledger(job, facts, in_memory=True) as ledger:
@@ -454,24 +603,47 @@ def charge_and_release(
     """Count, charge, draw; return the release, its name in the ledger, what remains.
 
     Of a series with totals all releases so far are returned, of which one is new.
+
+    Parameters
+    ----------
+    job : Job
+        It may name a ledger, a request, a series and a certificate.
+    facts : Facts
+        The public facts of the job.
+    source : DataSource
+        What `open_data` returned.
+    mechanism : Mechanism
+        What releases the counts.
+    seed : int or None
+        A seed for an experiment; None draws secure noise.
+
+    Returns
+    -------
+    tuple of Release or SavedSeries, str or None, and float or None
+        The release, its name in the ledger, and what remains; the last two are None
+        without a ledger.
     """
     words = parse_series(job)
     totals = words is not None and words.totals
     data = data_for(job, facts, source, mechanism)
     bought = certificate_budget(job, facts, mechanism)
     terms: dict[str, Any] = {"epsilon": bought}
-    made: Any
+    published: Any
     if job.ledger is None:
         with spinner("releasing") as report:
-            made = mechanism.release(data, seed, progress=report)
+            published = mechanism.release(data, seed, progress=report)
             if bought is not None:
                 label = as_label(None)
-                say_version(made, label)
-                certifier = Certifier(made, facts.workload, snapshot=label, **terms)
+                say_version(published, label)
+                certifier = Certifier(
+                    published, facts.workload, snapshot=label, **terms
+                )
                 # Other noise than that of the release, also in experiments.
                 again = None if seed is None else seed + 1
-                made = made.certified(cast("Any", certifier.release(data, again)))
-            return made, None, None
+                published = published.certified(
+                    cast("Any", certifier.release(data, again))
+                )
+            return published, None, None
     # Of this run: a release that was stored before says another, and is of other data.
     label = as_label(None)
     request = job.request or f"release-{uuid.uuid4().hex[:12]}"
@@ -487,14 +659,16 @@ def charge_and_release(
                 steps: Any = {"vouched": bool(job.vouched)}
                 if words is None:
                     steps |= {"progress": report, "snapshot": label}
-                made = release(mechanism, data, **steps)
+                published = release(mechanism, data, **steps)
                 if totals:
-                    made = series.saved()
+                    published = series.saved()
                 if bought is not None:
                     terms["request"] = f"{request}, certified"
                     terms["snapshot"] = label
-                    found = ledger.certify(made, data, facts.workload, **terms)
-                    made = made.certified(found)
+                    certificate = ledger.certify(
+                        published, data, facts.workload, **terms
+                    )
+                    published = published.certified(certificate)
         except BaseException as problem:
             # A name that was known and is refused belongs to another question.
             refused = before is not None and isinstance(problem, LedgerError)
@@ -505,11 +679,31 @@ def charge_and_release(
                 )
             raise
         remaining = float(ledger.remaining)
-    return made, request, remaining
+    return published, request, remaining
 
 
 def certificate_budget(job: Job, facts: Facts, mechanism: Mechanism) -> Budget | None:
-    """Return what the certificate may cost beside a release by `mechanism`."""
+    """Return what the certificate may cost beside a release by `mechanism`.
+
+    Parameters
+    ----------
+    job : Job
+        It may state which part of the whole a certificate gets.
+    facts : Facts
+        The certificate is about its workload.
+    mechanism : Mechanism
+        Its budget is the other part.
+
+    Returns
+    -------
+    Budget or None
+        None if no certificate is wanted.
+
+    Raises
+    ------
+    InputError
+        If there are too many answers to check.
+    """
     if job.certify is None:
         return None
     if facts.workload.queries > MOST_LISTED:

@@ -74,13 +74,31 @@ class AnswerTable:
 
 
 def answer_question(release: Release, asked: Question) -> AnswerTable:
-    """Answer what is asked; without any words, count all records."""
+    """Answer what is asked; without any words, count all records.
+
+    Parameters
+    ----------
+    release : Release
+        A release of all cells.
+    asked : Question
+        The options of ``blowfish answer``.
+
+    Returns
+    -------
+    AnswerTable
+        The estimates, and how their intervals are found.
+
+    Raises
+    ------
+    InputError
+        If several kinds of questions are asked at once.
+    """
     kinds = {
         "--range or --ranges": bool(asked.ranges or asked.file),
         "--workload": asked.workload is not None,
         "--where, --by, --count, --sum, --mean, --std or --quantile": asked.selects,
     }
-    chosen = [name for name, given in kinds.items() if given]
+    chosen = [name for name, is_asked in kinds.items() if is_asked]
     if len(chosen) > 1:
         raise InputError(
             f"ask one kind of question at a time; received {' and '.join(chosen)}"
@@ -115,12 +133,15 @@ def _answer_list(release: SparseRelease, asked: Question) -> AnswerTable:
             received=" ".join(asked.where),
             way_out=f"Columns are {', '.join(domain.column_names)}",
         )
-    if any(isinstance(one, slice | list) for one in named.values()):
+    if any(isinstance(condition, slice | list) for condition in named.values()):
         raise InputError(
             "a list of heavy cells misses nearly all of a range; name one value of "
             "each column"
         )
-    cells = [_values_of(one, domain.attributes[axis]) for axis, one in named.items()]
+    cells = [
+        _values_of(condition, domain.attributes[axis])
+        for axis, condition in named.items()
+    ]
     places = dict(
         zip((domain.column_names[axis] for axis in named), cells, strict=True)
     )
@@ -163,12 +184,12 @@ def _answer_wide_ranges(release: RangesRelease, asked: Question) -> AnswerTable:
     words = list(asked.ranges)
     if asked.file is not None:
         rows = rows_of(asked.file, "query")
-        if rows and not any(one[:1].isdigit() or one[:1] == "-" for one in rows[0]):
+        if rows and not any(text[:1].isdigit() or text[:1] == "-" for text in rows[0]):
             rows = rows[1:]
         words += ["..".join(row) for row in rows]
     if not words:
         words = [" and ".join(asked.where) or "all records"]
-        conditions = [parse_condition(one, domain) for one in asked.where]
+        conditions = [parse_condition(text, domain) for text in asked.where]
         chosen = [release.where(dict(conditions))]
         if len(conditions) > 1:
             raise InputError(
@@ -176,15 +197,15 @@ def _answer_wide_ranges(release: RangesRelease, asked: Question) -> AnswerTable:
             )
     else:
         called = domain.column_names[0]
-        parsed = [parse_condition(f"{called}={one}", domain) for one in words]
-        chosen = [release.where({axis: one}) for axis, one in parsed]
+        parsed = [parse_condition(f"{called}={text}", domain) for text in words]
+        chosen = [release.where({axis: condition}) for axis, condition in parsed]
     return AnswerTable(
         {
             attribute.name or "range": np.array(words, dtype=object),
-            "count": np.array([one.count() for one in chosen]),
+            "count": np.array([selection.count() for selection in chosen]),
         },
         lambda confidence, of: np.array(
-            [one.interval(confidence, of=of) for one in chosen]
+            [answer.interval(confidence, of=of) for answer in chosen]
         ),
         lambda _: "truth",
         lambda kind, confidence: release.interval_sentence(kind, confidence),
@@ -204,7 +225,20 @@ def _refuse_others(asked: Question, holds: str, takes: str) -> None:
 
 
 def asked_table(release: Release, asked: Question) -> Release:
-    """Return, of many tables, the one over the columns that a question names."""
+    """Return, of many tables, the one over the columns that a question names.
+
+    Parameters
+    ----------
+    release : Release
+        A release of any kind.
+    asked : Question
+        The options of ``blowfish answer``.
+
+    Returns
+    -------
+    Release
+        Of many tables, the one that the question needs; any other release as it is.
+    """
     if not isinstance(release, TablesRelease):
         return release
     # Where the data chose, tables that were not measured come from the model.
@@ -213,28 +247,44 @@ def asked_table(release: Release, asked: Question) -> Release:
     if asked.ranges or asked.file or asked.workload:
         return take(tuple(range(release.domain.ndim)))
     measured = [asked.sum_of, asked.mean_of, asked.std_of, asked.quantile_of]
-    words = [one for one in (*asked.where, *asked.by, *measured) if one]
-    axes = {find_column(split_name(one)[0], release.domain) for one in words}
+    words = [word for word in (*asked.where, *asked.by, *measured) if word]
+    axes = {find_column(split_name(word)[0], release.domain) for word in words}
     return take(sorted(axes) or release.asked[0])
 
 
 def measures_answers(release: Release) -> bool:
     """Return whether noise was put on the queries themselves, and on nothing else."""
-    kinds = [one.strategy.kind for one in release.measurements]
+    kinds = [measurement.strategy.kind for measurement in release.measurements]
     return release.interval_scope == "noise" and Answers.kind in kinds
 
 
 def add_intervals(
-    release: Release, found: AnswerTable, confidence: float
+    release: Release, table: AnswerTable, confidence: float
 ) -> tuple[dict[str, AnyArray], str]:
-    """Add the columns of intervals; say what they hold, or why there are none."""
-    columns = dict(found.columns)
+    """Add the columns of intervals; say what they hold, or why there are none.
+
+    Parameters
+    ----------
+    release : Release
+        What the answers are read off.
+    table : AnswerTable
+        What `answer_question` returned.
+    confidence : float
+        Of the intervals.
+
+    Returns
+    -------
+    tuple of dict and str
+        The columns of the table, with two more for the ends of intervals, and a
+        sentence about them.
+    """
+    columns = dict(table.columns)
     try:
-        kind = found.kind(confidence)
+        kind = table.kind(confidence)
         low, high = BOUND_NAMES[kind]
-        bounds = found.bounds(confidence, of=kind)
-        if kind != "noise" and found.counts is not None:
-            name, rows = found.counts
+        bounds = table.bounds(confidence, of=kind)
+        if kind != "noise" and table.counts is not None:
+            name, rows = table.counts
             shown = shown_counts(columns[name][rows], bounds[rows])
             columns[name], bounds = columns[name].copy(), bounds.copy()
             columns[name][rows], bounds[rows] = shown
@@ -243,8 +293,8 @@ def add_intervals(
         if measures_answers(release):
             return columns, UNMEASURED
         return columns, f"No intervals: {reword(problem)['message']}."
-    said = found.sentence(kind, confidence)
-    return columns, f"{said} {PARTS}" if found.cuts_cells and kind == "noise" else said
+    said = table.sentence(kind, confidence)
+    return columns, f"{said} {PARTS}" if table.cuts_cells and kind == "noise" else said
 
 
 def _answer_ranges(release: Release, asked: Question) -> AnswerTable:
@@ -256,14 +306,14 @@ def _answer_ranges(release: Release, asked: Question) -> AnswerTable:
     else:
         boxes = parse_queries(asked.ranges, domain)
         columns = {",".join(domain.column_names): np.array(asked.ranges, dtype=object)}
-    found = _answer_workload(release, boxes, columns)
+    table = _answer_workload(release, boxes, columns)
     if boxes.whole_cells:
-        return found
+        return table
     return replace(
-        found,
+        table,
         bounds=partial(_cut_bounds, release, boxes),
         kind=lambda _: _truth_if(
-            all(release.holds_truth(one).all() for one in _cut_boxes(boxes))
+            all(release.holds_truth(box).all() for box in _cut_boxes(boxes))
         ),
         sentence=release.interval_sentence,
     )
@@ -349,10 +399,10 @@ def _answer_quantiles(release: Release, asked: Question) -> AnswerTable:
         one_by_one = [selection.quantile(axis, part) for part in parts]
         everyone = f"all with a value of {name}" if attribute.extras else "all records"
         beside = {"where": _words(" and ".join(asked.where) or everyone, parts)}
-        numbers = np.array([float(one) for one in one_by_one])
+        numbers = np.array([float(answer) for answer in one_by_one])
         values = in_values(numbers, attribute.unit)
         columns = {**beside, "quantile": np.array(parts), name: values}
-        return _line_by_line(columns, [one._answers for one in one_by_one], cut)
+        return _line_by_line(columns, [answer._answers for answer in one_by_one], cut)
     groups = grouped(selection)
     answers = [groups.quantile(axis, part) for part in parts]
     columns = _group_columns(answers)
@@ -368,13 +418,19 @@ def _line_by_line(
     return AnswerTable(
         columns,
         lambda confidence, of: np.concatenate(
-            [in_values(one.intervals(confidence, of=of), one.unit) for one in answers]
+            [
+                in_values(answer.intervals(confidence, of=of), answer.unit)
+                for answer in answers
+            ]
         ),
         lambda confidence: max(
-            (one.interval_kind(confidence) for one in answers), key=[*BOUND_NAMES].index
+            (answer.interval_kind(confidence) for answer in answers),
+            key=[*BOUND_NAMES].index,
         ),
         lambda kind, confidence: " ".join(
-            dict.fromkeys(one.interval_sentence(kind, confidence) for one in answers)
+            dict.fromkeys(
+                answer.interval_sentence(kind, confidence) for answer in answers
+            )
         ),
         tuple(answers),
         cuts_cells=cuts_cells,
@@ -388,7 +444,7 @@ def _counting_rows(
     """Return the column that counts records and the rows in which it does."""
     name = "count" if "count" in columns else "estimate"
     rows = np.repeat(
-        [one.measure == "count" for one in answers], list(map(len, answers))
+        [answer.measure == "count" for answer in answers], list(map(len, answers))
     )
     return (name, rows) if rows.any() else None
 
@@ -403,7 +459,7 @@ def _say_together(release: Release, kind: Scope, confidence: float) -> str:
 
 
 def _group_columns(answers: list[GroupedAnswers]) -> dict[str, AnyArray]:
-    tables = [one.to_table(None).columns for one in answers]
+    tables = [answer.to_table(None).columns for answer in answers]
     return {
         name: np.concatenate([_join_pairs(table[name]) for table in tables])
         for name in tables[0]
@@ -448,10 +504,10 @@ def _select(
         selection = selection.where({axis: condition})
     names, bins = _groups(asked.by, domain)
     ends = [
-        (axis, slice(None, one))
+        (axis, slice(None, edge))
         for axis, edges in bins.items()
         if domain.attributes[axis].levels is None
-        for one in edges
+        for edge in edges
     ]
     cut = any(
         end != int(end)
@@ -476,26 +532,28 @@ def _answer_selection(release: Release, asked: Question) -> AnswerTable:
         columns = {
             "where": _words(" and ".join(asked.where) or "all records", answers),
             "measure": np.array([name for name, _ in measures], dtype=object),
-            "estimate": np.array([float(one) for one in answers]),
+            "estimate": np.array([float(answer) for answer in answers]),
         }
-        return _line_by_line(columns, [one._answers for one in answers], cut)
+        return _line_by_line(columns, [answer._answers for answer in answers], cut)
     if len(measures) > 1:
         raise InputError("with --by, ask for one of --count, --sum, --mean and --std")
     groups = grouped(selection)
     (name, column) = measures[0]
-    found = groups.count() if column is None else getattr(groups, name)(column)
-    return _line_by_line(_group_columns([found]), [found], cut)
+    answers_by_group = (
+        groups.count() if column is None else getattr(groups, name)(column)
+    )
+    return _line_by_line(_group_columns([answers_by_group]), [answers_by_group], cut)
 
 
 def _measures(asked: Question, domain: Domain) -> list[tuple[str, int | None]]:
     """Return the names of what is measured, each with its attribute."""
     named = (("sum", asked.sum_of), ("mean", asked.mean_of), ("std", asked.std_of))
-    found: list[tuple[str, int | None]] = [
+    measures: list[tuple[str, int | None]] = [
         (measure, find_column(column, domain))
         for measure, column in named
         if column is not None
     ]
-    return [("count", None), *found] if asked.count or not found else found
+    return [("count", None), *measures] if asked.count or not measures else measures
 
 
 def _groups(by: list[str], domain: Domain) -> tuple[list[int], dict[int, list[Any]]]:
@@ -521,5 +579,7 @@ def _join_pairs(column: AnyArray) -> AnyArray:
     """Write pairs of edges, which stand beside single names, as one text."""
     if column.dtype != object:
         return column
-    words = [f"{one[0]}..{one[1]}" if isinstance(one, tuple) else one for one in column]
+    words = [
+        f"{name[0]}..{name[1]}" if isinstance(name, tuple) else name for name in column
+    ]
     return np.array(words, dtype=object)

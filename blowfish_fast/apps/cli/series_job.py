@@ -185,7 +185,21 @@ def _check_totals(job: Job) -> None:
 
 
 def with_arrivals(job: Job, counting: Counting[Any]) -> Counting[Any]:
-    """Return one more column, if a series is stated: inside the epoch, or outside."""
+    """Return one more column, if a series is stated: inside the epoch, or outside.
+
+    Parameters
+    ----------
+    job : Job
+        It may state a series and one of its epochs.
+    counting : Counting
+        How records are counted into the cells of the release.
+
+    Returns
+    -------
+    Counting
+        The same without a series; otherwise over one more column, of the moments of
+        arrival.
+    """
     words = parse_series(job)
     if words is None:
         return counting
@@ -225,12 +239,12 @@ def with_epoch_named(job: Job) -> Job:
 
 
 def _named(job: Job, epoch: str) -> Job:
-    given = {
+    settings = {
         name: value.replace(PLACE, epoch)
         for name in ("data", *OUTPUTS)
         if (value := getattr(job, name)) is not None and PLACE in value
     }
-    return replace(job, **given)
+    return replace(job, **settings)
 
 
 def next_job(

@@ -78,8 +78,8 @@ def run_answer(
         if rounded:
             release = outputs.rounded(release)
         step("answering")
-        found = questions.answer_question(release, asked)
-        columns, about = questions.add_intervals(release, found, checked)
+        answered = questions.answer_question(release, asked)
+        columns, about = questions.add_intervals(release, answered, checked)
     table = Table(columns, experiment=not release.private)
     if out is not None:
         outputs.write_table(table, out, str(release.guarantee))
@@ -90,7 +90,7 @@ def run_answer(
         return
     _show(release, table, about)
     if not asked.anything:
-        held = "; ".join(extent(one) for one in loaded.domain.attributes)
+        held = "; ".join(extent(attribute) for attribute in loaded.domain.attributes)
         show(f"What can be asked: {held}.")
     if out is not None:
         remark(f"written: {out}")

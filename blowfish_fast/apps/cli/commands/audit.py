@@ -133,12 +133,14 @@ def run_audit(
             "--record": record,
             "--table": table,
         }
-        _refuse_beside("--subject", [name for name, given in others.items() if given])
+        _refuse_beside(
+            "--subject", [name for name, is_stated in others.items() if is_stated]
+        )
         _audit_subject(asked, samples, as_json=as_json)
         return
     _refuse_without_subject(asked.stated)
     if out is not None:
-        refuse_existing(*(out / one for one in FILES), overwrite=overwrite)
+        refuse_existing(*(out / name for name in FILES), overwrite=overwrite)
     look_here_for(mechanism)
     plan = choose_plan(quick, samples)
     report, written = _run(plan, mechanism, out, workers, quick=quick)
@@ -158,25 +160,25 @@ def run_audit(
             highlight=False,
         )
     if written:
-        remark(f"written: {', '.join(str(one) for one in written)}")
+        remark(f"written: {', '.join(str(path) for path in written)}")
     if not report.passed:
         raise typer.Exit(FOUND)
 
 
-def _refuse_beside(name: str, given: list[str]) -> None:
-    if given:
+def _refuse_beside(name: str, flags: list[str]) -> None:
+    if flags:
         raise InputError(
             f"{name} audits one callable, alone",
-            received=", ".join(given),
+            received=", ".join(flags),
             way_out="Leave them out; --samples and --json go with it",
         )
 
 
-def _refuse_without_subject(given: list[str]) -> None:
-    if given:
+def _refuse_without_subject(flags: list[str]) -> None:
+    if flags:
         raise InputError(
             "our mechanisms are audited at epsilons, policies and domains of the audit",
-            received=", ".join(given),
+            received=", ".join(flags),
             way_out="They go with --subject package:callable",
         )
 
@@ -222,7 +224,25 @@ def _audit_subject(asked: AskedSubject, samples: int | None, *, as_json: bool) -
 
 
 def choose_plan(quick: bool, samples: int | None) -> AuditPlan:
-    """Return the plan that the words ask for; `samples` scales all of its numbers."""
+    """Return the plan that the words ask for; `samples` scales all of its numbers.
+
+    Parameters
+    ----------
+    quick : bool
+        Whether the short plan is meant.
+    samples : int or None
+        How many samples a batch has; the other numbers of the plan follow from it.
+
+    Returns
+    -------
+    AuditPlan
+        The plan.
+
+    Raises
+    ------
+    InputError
+        If there are too few samples to prove anything.
+    """
     from blowfish_fast.audit.plan import LONG, QUICK
 
     plan = QUICK if quick else LONG

@@ -90,17 +90,21 @@ def run_certify(
     source = release_job.open_data(job, facts)
     data = release_job.count_records(job, facts, source)
     with spinner("certifying"), release_job.payer(job, facts) as ledger:
-        found: Any = (
+        certificate: Any = (
             certifier.release(data, seed)
             if ledger is None
             else ledger.certify(release, data, answers, job.request, **terms)
         )
-    release.certified(found).save(path)
-    report |= {"claim": str(found), "extra": found.extra, "private": found.private}
+    release.certified(certificate).save(path)
+    report |= {
+        "claim": str(certificate),
+        "extra": certificate.extra,
+        "private": certificate.private,
+    }
     if as_json:
         show(report)
         return
-    show(str(found))
+    show(str(certificate))
     remark(f"written into {path}: blowfish answer says it of these queries")
 
 
@@ -111,10 +115,10 @@ def _answers(job: Job, release: Release, asked: Selected) -> Any:
 
     question = Question(**vars(asked))
     if question.anything:
-        found = answer_question(release, question).asked
-        if len(found) > 1:
+        workloads = answer_question(release, question).asked
+        if len(workloads) > 1:
             raise InputError("a certificate is about one measure at a time")
-        return found[0]
+        return workloads[0]
     if job.workload is None:
         raise InputError("state whose answers are checked: --workload identity, --by")
     return parse_workload(job.workload, release.domain)

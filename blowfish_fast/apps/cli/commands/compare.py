@@ -63,13 +63,14 @@ class Budgets:
         """Read them; with delta, epsilon alone and the rho of both."""
         from blowfish_fast.measure.budgets import Budget
 
-        found = [Budget.stated(epsilon=one) for one in self.epsilon]
+        budgets = [Budget.stated(epsilon=epsilon) for epsilon in self.epsilon]
         if self.delta is not None:
-            found += [
-                Budget.stated(epsilon=one, delta=self.delta) for one in self.epsilon
+            budgets += [
+                Budget.stated(epsilon=epsilon, delta=self.delta)
+                for epsilon in self.epsilon
             ]
-        found += [Budget.stated(rho=one) for one in self.rho]
-        return found or [Budget.stated(delta=self.delta)]
+        budgets += [Budget.stated(rho=rho) for rho in self.rho]
+        return budgets or [Budget.stated(delta=self.delta)]
 
 
 @with_options
@@ -108,16 +109,21 @@ def run_compare(
     stated, asked = _read_facts(cells, policy, workload, mechanism)
     with spinner("predicting") as step:
         tables: list[Comparison] = []
-        for one in stated:
+        for policy_stated in stated:
             for spent in budgets:
-                step(f"{spent.in_short()} under {type(one).__name__}")
+                step(f"{spent.in_short()} under {type(policy_stated).__name__}")
                 tables.append(
-                    bf.compare(one, asked, epsilon=spent, mechanisms=mechanism or None)
+                    bf.compare(
+                        policy_stated,
+                        asked,
+                        epsilon=spent,
+                        mechanisms=mechanism or None,
+                    )
                 )
         if picture is not None:
             step("drawing")
-            known = [one.name for one in tables[0] if one.admissible]
-            shown = known if mechanism else None
+            admitted = [line.name for line in tables[0] if line.admissible]
+            shown = admitted if mechanism else None
             write_picture(lambda: _draw(stated, asked, budgets, shown), picture)
     if as_json:
         show(_as_plain(tables, stated, budgets, asked, picture))
@@ -126,13 +132,13 @@ def run_compare(
         names = ["mechanism", "error per query", "mean squared error", "x best"]
         _show_errors(tables, tables[0].heading, names, top)
     else:
-        by = policy if len(policy) > 1 else [one.in_short() for one in budgets]
-        given = budgets[0].in_short() if len(policy) > 1 else f"under {stated[0]!r}"
-        _show_errors(tables, f"{asked!r}, {given}", ["error per query", *by], top)
+        by = policy if len(policy) > 1 else [budget.in_short() for budget in budgets]
+        heading = budgets[0].in_short() if len(policy) > 1 else f"under {stated[0]!r}"
+        _show_errors(tables, f"{asked!r}, {heading}", ["error per query", *by], top)
         best = [
-            f"{one.best.name} ({at})"
-            for one, at in zip(tables, by, strict=True)
-            if one.best.admissible
+            f"{table.best.name} ({at})"
+            for table, at in zip(tables, by, strict=True)
+            if table.best.admissible
         ]
         if best:
             show(f"Best: {', '.join(best)}.")
@@ -146,16 +152,18 @@ def _show_errors(
     """Print root mean square errors, a column per policy or epsilon; of one all."""
     times = [{row["name"]: row["times_best"] for row in table.rows} for table in tables]
     best_rank = {
-        one.name: min(known[one.name] or math.inf for known in times)
-        for one in tables[0]
+        line.name: min(times_best[line.name] or math.inf for times_best in times)
+        for line in tables[0]
     }
     listed = sorted(best_rank, key=lambda name: best_rank[name])
     rows = [
         [
             name,
             *(
-                "" if known[name] is None else four_digits(math.sqrt(table[name].mean))
-                for table, known in zip(tables, times, strict=True)
+                ""
+                if times_best[name] is None
+                else four_digits(math.sqrt(table[name].mean))
+                for table, times_best in zip(tables, times, strict=True)
             ),
         ]
         for name in listed[:top]
@@ -173,15 +181,15 @@ def _show_errors(
     else:
         show(f"{heading}: no error is known before data are read.")
     # Of which mechanisms no number is known, and why.
-    depends = [one.name for one in tables[0] if one.data_dependent]
+    depends = [line.name for line in tables[0] if line.data_dependent]
     if depends:
         show(
             f"The error of these depends on the data: {', '.join(depends)}. `blowfish "
             "recommend`, with --records, tries them on generated data, `blowfish "
             "experiment` on public data of your own."
         )
-    unknown = [one for one in tables[0] if not one.admissible]
-    refused = [one.name for one in unknown if not one.data_dependent]
+    unknown = [line for line in tables[0] if not line.admissible]
+    refused = [line.name for line in unknown if not line.data_dependent]
     if refused:
         show(f"Not possible under this policy: {', '.join(refused)}; --json says why.")
 
@@ -216,7 +224,7 @@ def _draw(
     budgets: list[Budget],
     mechanisms: list[str] | None,
 ) -> Any:
-    epsilons = [one.amount for one in budgets if one.power == 1]
+    epsilons = [budget.amount for budget in budgets if budget.power == 1]
     if len(epsilons) < len(budgets):
         raise InputError("errors are drawn along epsilon; leave rho and delta out")
     if mechanisms == []:
@@ -228,8 +236,10 @@ def _draw(
         return bf.plotting.error_against_epsilon(
             policies[0], workload, several, mechanisms
         )
-    thresholds = [one for one in policies if isinstance(one, bf.policies.Threshold)]
-    units = {one.unit for one in thresholds}
+    thresholds = [
+        stated for stated in policies if isinstance(stated, bf.policies.Threshold)
+    ]
+    units = {threshold.unit for threshold in thresholds}
     if len(thresholds) < len(policies) or len(units) > 1:
         raise InputError(
             "several policies are drawn when all are thresholds of one unit, such as "
@@ -238,7 +248,7 @@ def _draw(
     return bf.plotting.tradeoff_over_theta(
         policies[0].domain,
         workload,
-        [float(one.theta) for one in thresholds],
+        [float(threshold.theta) for threshold in thresholds],
         epsilon=epsilons[0],
         unit="cells" if units == {"cells"} else "value",
     )
@@ -301,17 +311,17 @@ def run_recommend(
 def _show_advice(advice: Recommendation, top: int) -> None:
     rows = [
         [
-            one.name,
-            f"{one.error:,.4g}" if math.isfinite(one.error) else "-",
-            one.kind,
-            ", ".join(f"{name} {error:,.3g}" for name, error in one.by_shape.items()),
+            line.name,
+            f"{line.error:,.4g}" if math.isfinite(line.error) else "-",
+            line.kind,
+            ", ".join(f"{name} {error:,.3g}" for name, error in line.by_shape.items()),
         ]
-        for one in advice.lines[:top]
-        if one.kind != "refused"
+        for line in advice.lines[:top]
+        if line.kind != "refused"
     ]
     names = ["mechanism", "error", "how known", "on generated data"]
     show_table(names, rows, title=advice.heading)
-    hidden = [one.name for one in advice if one.kind == "refused"]
+    hidden = [line.name for line in advice if line.kind == "refused"]
     if hidden:
         show(f"Not possible under this policy: {', '.join(hidden)}.")
     for sentence in advice.because:

@@ -42,7 +42,7 @@ def run_demo(
     from blowfish_fast.apps.cli.files.outputs import write_picture
     from blowfish_fast.measure.budgets import Budget
 
-    named = any(one is not None for one in vars(stated).values())
+    named = any(term is not None for term in vars(stated).values())
     spent = Budget.stated(**(vars(stated) if named else {"epsilon": "0.1"}))
     by_cell = bf.Laplace if spent.power == 1 else bf.Gaussian
     if not 2 <= side <= 2**13:
@@ -56,19 +56,21 @@ def run_demo(
     truth = rectangles.answer(counts)
     data = bf.Histogram(grid, counts)
     with spinner("demo") as step:
-        (made, seconds), (plainly_made, _) = (
+        (releases, seconds), (plainly_made, _) = (
             _release_often(recipe(policy, rectangles, epsilon=spent), data, draws, step)
             for recipe in (bf.Dawa, by_cell)
         )
         step("drawing")
-        release, picture = made[-1], None
+        release, picture = releases[-1], None
         if find_spec("matplotlib") is not None:
-            picture = write_picture(lambda: _maps(counts, made[-1]), out)
+            picture = write_picture(lambda: _maps(counts, releases[-1]), out)
     (error, spread), (plain, plain_spread) = (
-        _mean_and_spread([abs(one.answer(rectangles) - truth).mean() for one in some])
-        for some in (made, plainly_made)
+        _mean_and_spread(
+            [abs(release.answer(rectangles) - truth).mean() for release in some]
+        )
+        for some in (releases, plainly_made)
     )
-    found = {
+    facts = {
         "cells": grid.size,
         "records": int(counts.sum()),
         "queries": queries,
@@ -84,15 +86,15 @@ def run_demo(
         "picture": picture,
     }
     if as_json:
-        show(found)
+        show(facts)
         return
     show_pairs(
         f"A private map of {grid.size:,} cells (generated city, "
-        f"{found['records']:,} records)",
+        f"{facts['records']:,} records)",
         [
             ("cost", f"{spent.in_short()} for one release"),
             ("time", f"{seconds:.2f} s for one release, once its kernels are compiled"),
-            ("buckets", f"{found['buckets']:,} chosen privately"),
+            ("buckets", f"{facts['buckets']:,} chosen privately"),
             (
                 "error",
                 f"{error:,.1f} records per rectangle on average (standard deviation "
@@ -114,14 +116,14 @@ def _release_often(
     mechanism: Any, data: bf.Histogram, draws: int, step: Report
 ) -> tuple[list[bf.Release], float]:
     """Return some releases, and the median of their seconds without the compiler."""
-    found, spent = [], []
+    releases, spent = [], []
     for number in range(1, draws + 1):
         step(f"{mechanism.name}, release {number} of {draws}")
         start, compiling = time.perf_counter(), COMPILER.seconds
-        found.append(mechanism.release(data))
+        releases.append(mechanism.release(data))
         waited = COMPILER.seconds - compiling
         spent.append(time.perf_counter() - start - waited)
-    return found, statistics.median(spent)
+    return releases, statistics.median(spent)
 
 
 def _mean_and_spread(errors: list[float]) -> tuple[float, float]:
@@ -129,7 +131,20 @@ def _mean_and_spread(errors: list[float]) -> tuple[float, float]:
 
 
 def generated_city(side: int, *, seed: int = 2014) -> IntArray:
-    """Return counts of a made-up city: districts, streets and empty land."""
+    """Return counts of a made-up city: districts, streets and empty land.
+
+    Parameters
+    ----------
+    side : int
+        Cells of each side of the map.
+    seed : int
+        Another seed makes another city.
+
+    Returns
+    -------
+    (side, side) int64
+        Records in each cell.
+    """
     import numpy as np
 
     generator = np.random.default_rng(seed)

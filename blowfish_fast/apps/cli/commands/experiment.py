@@ -82,7 +82,7 @@ def run_experiment(
     from blowfish_fast.apps.cli.parsing.workload import parse_workload
     from blowfish_fast.mechanisms.registry import MECHANISMS, RHO_MECHANISMS
 
-    in_rho = [one.amount for one in spending.stated() if one.power == 2]
+    in_rho = [budget.amount for budget in spending.stated() if budget.power == 2]
     every = MECHANISMS | RHO_MECHANISMS if in_rho else MECHANISMS
     look_here_for(asked.mechanism)
     check_data(asked.data, asked.sets or ())
@@ -92,7 +92,7 @@ def run_experiment(
     comparison = MechanismGrid(
         asked.mechanism or list(every),
         sets,
-        [*spending.epsilon, *(f"rho={float(one):.12g}" for one in in_rho)],
+        [*spending.epsilon, *(f"rho={float(rho):.12g}" for rho in in_rho)],
         partial(parse_policy, asked.policy),
         partial(parse_workload, asked.workload),
         asked.max_cells,
@@ -129,20 +129,22 @@ def run_experiments(
     from blowfish_fast.advice.experiments.runner import run_experiment, settings_for
 
     # A folder that is wrong is refused before the first of many hours.
-    check_data(data, sorted({need for one in chosen for need in one.needs}))
+    check_data(
+        data, sorted({need for experiment in chosen for need in experiment.needs})
+    )
     asked = [
         settings_for(
-            one, out, trials=trials, seed=seed, data=data, quick=quick, anew=anew
+            experiment, out, trials=trials, seed=seed, data=data, quick=quick, anew=anew
         )
-        for one in chosen
+        for experiment in chosen
     ]
     with_figure = find_spec("matplotlib") is not None
     results = []
-    for one, settings in zip(chosen, asked, strict=True):
+    for experiment, settings in zip(chosen, asked, strict=True):
         try:
-            with counter(one.name) as step:
+            with counter(experiment.name) as step:
                 finished = run_experiment(
-                    one,
+                    experiment,
                     settings,
                     out,
                     processes=processes,
@@ -152,15 +154,15 @@ def run_experiments(
                 )
         except KeyboardInterrupt:
             remark(
-                f"interrupted; finished tasks are kept in {out / one.name}.csv. Run "
-                "the same command to continue"
+                f"interrupted; finished tasks are kept in "
+                f"{out / experiment.name}.csv. Run the same command to continue"
             )
             sys.exit(INTERRUPTED)
         results.append(finished)
         if not as_json:
             _show_result(finished)
     if as_json:
-        show({"results": [_plain(one) for one in results]})
+        show({"results": [_plain(result) for result in results]})
     elif not with_figure:
         remark("no figures: install blowfish_fast[plot] to get them")
 
@@ -180,7 +182,7 @@ def _show_result(finished: Finished) -> None:
         # Wider than the screen, a line runs over its edge rather than lose digits.
         console.print("  ".join(cells), highlight=False, soft_wrap=True, markup=False)
     verdict = written.verdict_line(summary, finished.settings)
-    files = ", ".join(str(one) for one in finished.files)
+    files = ", ".join(str(file) for file in finished.files)
     told = list(summary.notes)
     if verdict:
         told += [f"The paper: {finished.experiment.claim}", f"Here: {verdict}"]
@@ -211,6 +213,6 @@ def _plain(finished: Finished) -> dict[str, Any]:
             dict(zip(summary.columns, line, strict=True)) for line in summary.lines
         ],
         "notes": list(summary.notes),
-        "files": [str(one) for one in finished.files],
+        "files": [str(file) for file in finished.files],
         **verdict,
     }

@@ -50,7 +50,7 @@ def run_explain(
         look_here_for([subject])
         facts, sections = explanations.explain_mechanism(subject)
     if as_json:
-        show({**facts, "sections": [one.to_dict() for one in sections]})
+        show({**facts, "sections": [section.to_dict() for section in sections]})
         return
     for section in sections:
         _show(section)

@@ -145,7 +145,8 @@ def history(
     if as_json:
         drawn = {} if picture is None else {"picture": str(picture)}
         charges = [
-            one.to_dict() | {one.budget.currency: float(one.budget)} for one in entries
+            entry.to_dict() | {entry.budget.currency: float(entry.budget)}
+            for entry in entries
         ]
         show({"charges": charges, **drawn})
         return
@@ -211,7 +212,7 @@ def verify(
     concerns = []
     try:
         with open_ledger(path) as book:
-            found: dict[str, Any] = {
+            report: dict[str, Any] = {
                 "intact": True,
                 "head": book.verify(head),
                 book.currency.name: float(book.budget),
@@ -226,23 +227,23 @@ def verify(
             of = f"{float(book.spent):g} of {float(book.budget):g} spent"
             if holes:
                 concerns = find_concerns(book)
-                found["holes"] = [one._asdict() for one in concerns]
+                report["holes"] = [concern._asdict() for concern in concerns]
     except LedgerError as problem:
         show({"intact": False, "problem": str(problem)} if as_json else str(problem))
         raise typer.Exit(FOUND) from None
-    fits = all(one.passed for one in answers)
+    fits = all(check.passed for check in answers)
     if as_json:
         if opened is not None:
-            found["opened"] = [one._asdict() for one in answers]
-        show(found)
+            report["opened"] = [check._asdict() for check in answers]
+        show(report)
     else:
-        show(f"intact: {plural(found['charges'], 'charge')}, {short} = {of}")
-        show(f"head {found['head']}")
+        show(f"intact: {plural(report['charges'], 'charge')}, {short} = {of}")
+        show(f"head {report['head']}")
         if holes:
             _show_concerns(concerns)
-        for one in answers:
-            said = "; ".join(one.problems) or f"as promised, by its {one.checked}"
-            show(f"{one.request} ({one.mechanism}): {said}")
+        for check in answers:
+            said = "; ".join(check.problems) or f"as promised, by its {check.checked}"
+            show(f"{check.request} ({check.mechanism}): {said}")
         if opened is not None:
             show(f"opened: {plural(len(answers), 'answer')}")
     if concerns or not fits:
@@ -255,17 +256,17 @@ def _questions(
     """Return what is drawn again, by its request."""
     from blowfish_fast.apps.cli import opened_questions
 
-    found: dict[str, Any] = {}
+    questions: dict[str, Any] = {}
     if database is not None:
-        found |= opened_questions.questions_of_tables(book, database)
+        questions |= opened_questions.questions_of_tables(book, database)
     for path in jobs:
-        found |= opened_questions.questions_of_job(book, path)
-    return found
+        questions |= opened_questions.questions_of_job(book, path)
+    return questions
 
 
 def _show_concerns(concerns: list[Concern]) -> None:
     if concerns:
-        rows = [[str(one) for one in concern] for concern in concerns]
+        rows = [[str(text) for text in concern] for concern in concerns]
         show_table(["number", "request", "hole", "what it may have told"], rows)
     else:
         show("no entry was made while the holes were open")
@@ -302,7 +303,7 @@ def open_ledger(path: Path) -> bf.Ledger:
 def _show_status(path: Path, *, as_json: bool) -> None:
     with open_ledger(path) as book:
         shares, currency = book.allotments(), book.currency
-        found: dict[str, Any] = {
+        facts: dict[str, Any] = {
             "ledger": str(path),
             currency.name: float(book.budget),
             "spent": float(book.spent),
@@ -311,11 +312,11 @@ def _show_status(path: Path, *, as_json: bool) -> None:
             "frozen": book.frozen,
             "allotments": {
                 analyst: {
-                    currency.name: float(one.granted),
-                    "spent": float(one.spent),
-                    "remaining": float(one.remaining),
+                    currency.name: float(share.granted),
+                    "spent": float(share.spent),
+                    "remaining": float(share.remaining),
                 }
-                for analyst, one in shares.items()
+                for analyst, share in shares.items()
             },
             "domain": repr(book.policy.domain),
             "promise": book.policy.describe(currency),
@@ -324,38 +325,46 @@ def _show_status(path: Path, *, as_json: bool) -> None:
             "auditor": book.auditor,
         }
     if as_json:
-        show(found)
+        show(facts)
         return
-    frozen = "fixed, since something was charged" if found["frozen"] else "may change"
+    frozen = "fixed, since something was charged" if facts["frozen"] else "may change"
     show_pairs(
         str(path),
         [
-            ("budget", f"{currency.short} = {found[currency.name]:g}"),
-            ("spent", f"{found['spent']:g}, in {plural(found['charges'], 'charge')}"),
-            ("remaining", f"{found['remaining']:g}"),
-            ("domain", found["domain"]),
-            ("policy", found["promise"]),
+            ("budget", f"{currency.short} = {facts[currency.name]:g}"),
+            ("spent", f"{facts['spent']:g}, in {plural(facts['charges'], 'charge')}"),
+            ("remaining", f"{facts['remaining']:g}"),
+            ("domain", facts["domain"]),
+            ("policy", facts["promise"]),
             ("terms", f"policy and budget: {frozen}"),
-            *([] if found["auditor"] is None else [("auditor", found["auditor"])]),
+            *([] if facts["auditor"] is None else [("auditor", facts["auditor"])]),
         ],
     )
     if shares:
         rows = [
-            [name, *(f"{float(x):g}" for x in (one.granted, one.spent, one.remaining))]
-            for name, one in shares.items()
+            [
+                name,
+                *(
+                    f"{float(x):g}"
+                    for x in (share.granted, share.spent, share.remaining)
+                ),
+            ]
+            for name, share in shares.items()
         ]
         show_table(["analyst", "may spend", "spent", "remaining"], rows)
 
 
 def _show_charges(entries: list[Entry]) -> None:
     columns: dict[str, list[str]] = {
-        "number": [str(one.number) for one in entries],
-        "time (UTC)": [f"{one.time.astimezone(UTC):%Y-%m-%d %H:%M}" for one in entries],
-        "analyst": [one.analyst or "" for one in entries],
-        "mechanism": [one.mechanism for one in entries],
-        entries[0].budget.currency: [f"{float(one.budget):g}" for one in entries],
-        "state": [one.state for one in entries],
-        "request": [one.request for one in entries],
+        "number": [str(entry.number) for entry in entries],
+        "time (UTC)": [
+            f"{entry.time.astimezone(UTC):%Y-%m-%d %H:%M}" for entry in entries
+        ],
+        "analyst": [entry.analyst or "" for entry in entries],
+        "mechanism": [entry.mechanism for entry in entries],
+        entries[0].budget.currency: [f"{float(entry.budget):g}" for entry in entries],
+        "state": [entry.state for entry in entries],
+        "request": [entry.request for entry in entries],
     }
     if not any(columns["analyst"]):
         del columns["analyst"]

@@ -65,10 +65,10 @@ def run_persons(
             "the choice is weighed against the noise of the release that follows; "
             "state what that may cost, --epsilon or --rho"
         )
-    kept = [job.at_most or 1, *(also or ())]
+    bounds = [job.at_most or 1, *(also or ())]
     priced: Any = {name: price, "delta": job.delta}
     spent = Budget.stated(**priced)
-    paid = Job(workload=job.workload or "identity", at_most=kept[0], **priced)
+    paid = Job(workload=job.workload or "identity", at_most=bounds[0], **priced)
     job = job.overridden(paid)
     facts = release_job.read_facts(job)
     source = release_job.open_data(job, facts)
@@ -80,14 +80,14 @@ def run_persons(
         terms: dict[str, Any] = {"policy": facts.ledger_policy, "rng": seed}
         terms |= priced | payer
         if up_to is not None:
-            terms |= {"at_most": kept, "confidence": job.confidence or 0.95}
+            terms |= {"at_most": bounds, "confidence": job.confidence or 0.95}
             lost = contributions.truncation_loss(held, up_to=up_to, **terms)
-            found = [one._asdict() | {"sentence": one.sentence} for one in lost]
+            rows = [answer._asdict() | {"sentence": answer.sentence} for answer in lost]
         else:
             k = contributions.choose_at_most(held, cells=cells, then=then, **terms)
             use = f"{k.sentence}. State --at-most {k}"
-            found = [{"at_most": int(k), "budget": k.budget, "sentence": use}]
-        return [one | {spent.currency: one.pop("budget").amount} for one in found]
+            rows = [{"at_most": int(k), "budget": k.budget, "sentence": use}]
+        return [row | {spent.currency: row.pop("budget").amount} for row in rows]
 
     # Asked about nobody first, which refuses what is wrong.
     free = ask([])[0][spent.currency] == 0
@@ -108,8 +108,8 @@ def run_persons(
     if as_json:
         show(report)
         return
-    for one in report["answers"]:
-        show(f"{one['sentence'][0].upper()}{one['sentence'][1:]}.")
+    for answer in report["answers"]:
+        show(f"{answer['sentence'][0].upper()}{answer['sentence'][1:]}.")
     if dry_run:
         show("Dry run: nothing was read, charged or written.")
     if free:

@@ -177,26 +177,26 @@ def release_stated(
         job, facts, source, mechanism, seed
     )
     written = outputs.write(stored)
-    made = asked_release(stored)
-    if isinstance(made, TablesRelease):
+    release = asked_release(stored)
+    if isinstance(release, TablesRelease):
         # The total is known by now: mean counts stand beside the errors.
-        choice = choice._replace(plan=(errors := made.errors()))
+        choice = choice._replace(plan=(errors := release.errors()))
         report["errors"] = errors.by_ways().to_dict()
     report |= {
-        "drawn_error": mechanism_choice.drawn_error(made, facts.workload),
+        "drawn_error": mechanism_choice.drawn_error(release, facts.workload),
         "request": request,
         "remaining": remaining,
         "files": written.files,
         "problems": written.problems,
-        "intervals": _interval_sentence(made, facts),
-        "remarks": look_again(made),
+        "intervals": _interval_sentence(release, facts),
+        "remarks": look_again(release),
     }
     if as_json:
         show(report)
     else:
         _show(report, choice, _question(facts, job, choice))
-    for one in report["remarks"]:
-        remark(f"look again, for free: {one}")
+    for text in report["remarks"]:
+        remark(f"look again, for free: {text}")
     for problem in written.problems:
         remark(f"warning: {problem}")
     if written.problems:
@@ -210,7 +210,7 @@ def _show(report: dict[str, Any], choice: MechanismChoice, question: str = "") -
     pairs = _mechanism_pairs(report)
     if dry:
         title = "Dry run: nothing was read, charged or written"
-        cells = ", ".join(f"{one} {n:,}" for one, n in report["columns"].items())
+        cells = ", ".join(f"{name} {n:,}" for name, n in report["columns"].items())
         pairs[:0] = [
             ("data", f"{report['data']}; its columns fit, no value was read"),
             ("cells", cells),
@@ -225,7 +225,9 @@ def _show(report: dict[str, Any], choice: MechanismChoice, question: str = "") -
         room = f"{report['certificate_room']:,.4g} records beside noise and bias"
         bought = f"for {report['certificate']}; intervals get {room}"
         pairs.append(("certificate", bought))
-    pairs += [(one, report[one]) for one in ("memory", "intervals") if report.get(one)]
+    pairs += [
+        (name, report[name]) for name in ("memory", "intervals") if report.get(name)
+    ]
     pairs += [(f"{kind} file" if dry else kind, path) for kind, path in files.items()]
     show_pairs(title, pairs)
     if choice.plan is not None:
@@ -238,18 +240,18 @@ def _show(report: dict[str, Any], choice: MechanismChoice, question: str = "") -
         remark(ledger_reminder(report))
 
 
-def _interval_sentence(made: Any, facts: Facts) -> str:
+def _interval_sentence(release: Any, facts: Facts) -> str:
     """Say what the intervals of the stated queries hold; "" where there are none."""
     from blowfish_fast.data.domain import is_wide
 
-    if facts.workload.queries > MOST_CHECKED or made.interval_scope != "noise":
+    if facts.workload.queries > MOST_CHECKED or release.interval_scope != "noise":
         return ""
-    if is_wide(made.domain):
+    if is_wide(release.domain):
         return "They hold the true answers."
-    if not hasattr(made, "interval_kind") or made.domain != facts.workload.domain:
+    if not hasattr(release, "interval_kind") or release.domain != facts.workload.domain:
         return ""
-    kind = made.interval_kind(facts.workload)
-    return str(made.interval_sentence(kind, workload=facts.workload))
+    kind = release.interval_kind(facts.workload)
+    return str(release.interval_sentence(kind, workload=facts.workload))
 
 
 def _mechanism_pairs(report: dict[str, Any]) -> list[tuple[str, str]]:
@@ -326,10 +328,10 @@ def cost_sentence(report: dict[str, Any]) -> str:
         )
     after = report.get("remaining", book["after"])
     stays = "would remain" if report["dry_run"] else "remains"
-    made = ", a new ledger" if book["new"] else ""
+    novelty = ", a new ledger" if book["new"] else ""
     request = f", request {report['request']}" if report.get("request") else ""
     return (
-        f"{amount}; {after:g} of {book['total']:g} {stays} ({book['file']}{made}"
+        f"{amount}; {after:g} of {book['total']:g} {stays} ({book['file']}{novelty}"
         f"{request})"
     )
 

@@ -147,34 +147,34 @@ def _by_name(addresses: list[str]) -> dict[str, str]:
     """Read NAME=ADDRESS; a single address needs no name."""
     from blowfish_fast.apps.server.workspace import MAIN, PLAIN_NAME
 
-    found: dict[str, str] = {}
-    for one in addresses:
-        name, equals, address = one.partition("=")
+    by_name: dict[str, str] = {}
+    for words in addresses:
+        name, equals, address = words.partition("=")
         if not equals or not PLAIN_NAME.fullmatch(name):
-            name, address = MAIN, one
-        if name in found:
+            name, address = MAIN, words
+        if name in by_name:
             raise InputError(
                 "several databases have names: --database NAME=ADDRESS for each",
                 received=f"{name!r} twice" if equals else "two without a name",
             )
-        found[name] = address
-    return found
+        by_name[name] = address
+    return by_name
 
 
 def _trusted_proxies() -> list[str]:
     from ipaddress import ip_network
 
-    found = os.environ.get("BLOWFISH_TRUSTED_PROXIES", "").replace(",", " ").split()
-    for one in found:
+    proxies = os.environ.get("BLOWFISH_TRUSTED_PROXIES", "").replace(",", " ").split()
+    for proxy in proxies:
         try:
-            ip_network(one, strict=False)
+            ip_network(proxy, strict=False)
         except ValueError:
             raise InputError(
                 "BLOWFISH_TRUSTED_PROXIES lists addresses or networks: 10.0.0.5, "
                 "10.0.0.0/8",
-                received=repr(one),
+                received=repr(proxy),
             ) from None
-    return found
+    return proxies
 
 
 def open_workspace(
@@ -187,7 +187,35 @@ def open_workspace(
     new_secret: bool = False,
     auditor: Path | None = None,
 ) -> tuple[Any, dict[str, str]]:
-    """Return a workspace, all of it checked, and the secrets made just now."""
+    """Return a workspace, all of it checked, and the secrets made just now.
+
+    Parameters
+    ----------
+    folder : Path or None
+        The server's folder; None makes a temporary one, for a demo alone.
+    demo : bool
+        Whether the made-up table is added, and the analyst ann.
+    database : path, address, backend or mapping of these
+        Where records are; a mapping names several.
+    tables : Path or None
+        A JSON file with descriptions of tables.
+    budget : mapping
+        The budget of each new table: epsilon, rho, delta.
+    new_secret : bool
+        Whether the curator gets a new secret; she gets one in a new folder anyway.
+    auditor : Path, optional
+        A file with an auditor's public key; see `Workspace`.
+
+    Returns
+    -------
+    tuple of Workspace and dict
+        The workspace, and the new secrets by whose they are.
+
+    Raises
+    ------
+    InputError
+        If the folder, an address or a description is wrong.
+    """
     import tempfile
 
     from blowfish_fast.apps.explorer.sources import read_address
@@ -208,10 +236,12 @@ def open_workspace(
     granted = optional_budget(**budget) or Budget.stated(epsilon=2)
     described = [] if tables is None else _read_tables(tables)
     sources = database if isinstance(database, dict) else {MAIN: database}
-    sources = {name: one for name, one in sources.items() if one is not None}
-    for one in sources.values():
-        if isinstance(one, str | Path):
-            read_address(one)
+    sources = {
+        name: address for name, address in sources.items() if address is not None
+    }
+    for address in sources.values():
+        if isinstance(address, str | Path):
+            read_address(address)
     if demo:
         source = folder / "demo.duckdb"
         if not source.exists():
@@ -224,19 +254,19 @@ def open_workspace(
     workspace = Workspace(folder, database=sources, auditor=auditor)
     try:
         workspace.check_databases()
-        new = [one for one in described if one["name"] not in workspace.tables]
-        for one in new:
-            workspace.check_table(one)
+        new = [table for table in described if table["name"] not in workspace.tables]
+        for table in new:
+            workspace.check_table(table)
         secrets = {}
         fresh = not (folder / "keys.json").exists()
         if fresh or new_secret:
             secrets["the curator"] = workspace.keys.make("curator", CURATOR)
             if fresh and demo:
                 secrets["the analyst ann"] = workspace.keys.make("analyst", "ann")
-        for one in new:
+        for table in new:
             # Who joins a population shares the budget that it has.
-            shared = one.get("population") in workspace.populations
-            explorer = workspace.add_table(one, epsilon=None if shared else granted)
+            shared = table.get("population") in workspace.populations
+            explorer = workspace.add_table(table, epsilon=None if shared else granted)
             if demo:
                 explorer.ledger.allot("ann", explorer.ledger.budget.amount / 2)
     except BaseException:
@@ -257,8 +287,8 @@ def _read_tables(path: Path) -> list[Any]:
         ) from None
     if not isinstance(listed, list):
         raise InputError(f"{path.name} must hold a list of table descriptions")
-    for one in listed:
-        as_table(one)
+    for table in listed:
+        as_table(table)
     return listed
 
 
@@ -266,12 +296,12 @@ def run_backup(folder: Folder, backup: Backup, as_json: Json = False) -> None:
     """Copy a server's folder, ledgers and all, while the server runs."""
     from blowfish_fast.apps.server.backups import back_up
 
-    made = back_up(folder, backup)
+    manifest = back_up(folder, backup)
     if as_json:
-        show({"backup": str(backup), **made})
+        show({"backup": str(backup), **manifest})
         return
-    show(f"copied {plural(len(made['heads']), 'ledger')} to {backup}")
-    for name, head in made["heads"].items():
+    show(f"copied {plural(len(manifest['heads']), 'ledger')} to {backup}")
+    for name, head in manifest["heads"].items():
         remark(f"{name}: head {head}")
 
 
@@ -291,11 +321,11 @@ def run_restore(
     """Make a server's folder from a backup, after checking all of it."""
     from blowfish_fast.apps.server.backups import restore
 
-    made = restore(backup, folder, nothing_since=nothing_since)
+    manifest = restore(backup, folder, nothing_since=nothing_since)
     if as_json:
-        show({"folder": str(folder), "closed": not nothing_since, **made})
+        show({"folder": str(folder), "closed": not nothing_since, **manifest})
         return
-    show(f"restored {plural(len(made['heads']), 'ledger')} of {made['time']}")
+    show(f"restored {plural(len(manifest['heads']), 'ledger')} of {manifest['time']}")
     if not nothing_since:
         remark(
             "tables are closed: what was charged after the backup is not in it. Open "

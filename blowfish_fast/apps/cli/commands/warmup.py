@@ -65,13 +65,13 @@ def _release_example(kind: Any, policy: bf.policies.Policy) -> None:
 
 def run_version(json: Json = False) -> None:
     """Print the version; with --json all that a report needs."""
-    found = _version_of("blowfish_fast")
+    version = _version_of("blowfish_fast")
     if not json:
-        show(found)
+        show(version)
         return
     show(
         {
-            "version": found,
+            "version": version,
             "python": platform.python_version(),
             "platform": platform.platform(),
             "packages": {name: _version_of(name) for name in PACKAGES},

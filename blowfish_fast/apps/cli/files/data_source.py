@@ -66,7 +66,27 @@ def open_source(
 ) -> DataSource:
     """Return the source that words stand for; nothing is counted yet.
 
-    A CSV file holds records where the domain is `named`, and counts otherwise.
+    Parameters
+    ----------
+    words : str
+        The name of a file, the address of a database, or "demo".
+    table : str, optional
+        A table of the database.
+    named : bool
+        Whether the columns of the domain have names. A CSV file then holds records,
+        and counts otherwise.
+    form : TextForm
+        How a CSV file writes numbers, dates and missing values.
+
+    Returns
+    -------
+    DataSource
+        The source.
+
+    Raises
+    ------
+    InputError
+        If the words name no data, or there is no such file.
     """
     path = Path(words)
     suffix = path.suffix.lower()
@@ -135,7 +155,7 @@ class CountsFile(RecordSource):
             raise InputError(
                 f"{self.path} holds counts already; --count-column is for records"
             )
-        if any(one != Rule("refuse", "refuse") for one in counting.rules):
+        if any(rule != Rule("refuse", "refuse") for rule in counting.rules):
             raise InputError(
                 "counts hold neither missing values nor values outside; leave "
                 "--missing and --outside out"
@@ -220,5 +240,7 @@ def write_demo_people(path: Path) -> None:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(columns)
-    writer.writerows(zip(*(one.tolist() for one in columns.values()), strict=True))
+    writer.writerows(
+        zip(*(column.tolist() for column in columns.values()), strict=True)
+    )
     path.write_text(text.getvalue(), encoding="utf-8")

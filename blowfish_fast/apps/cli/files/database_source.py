@@ -36,7 +36,15 @@ OWN = ("duckdb", "sqlite", "postgres", "postgresql")
 
 
 class DatabaseTable(DataSource):
-    """A table of a database."""
+    """A table of a database.
+
+    Parameters
+    ----------
+    address : str
+        A file or an address, such as "postgres://user@host/database".
+    table : str, optional
+        Which table; it may be left out where there is only one.
+    """
 
     def __init__(self, address: str, table: str | None = None) -> None:
         require("ibis", extra="sql", purpose="reading a database")
@@ -110,13 +118,16 @@ class DatabaseTable(DataSource):
             texts=[name for name, kind in columns.items() if kind.is_string()],
             truths=[name for name, kind in columns.items() if kind.is_boolean()],
         )
-        found = [type_problem(one, columns[one.name]) for one in stored.attributes]
+        problems = [
+            type_problem(attribute, columns[attribute.name])
+            for attribute in stored.attributes
+        ]
         raise_together(
             InputError(
                 f"{problem}; state cells of that kind, name a view that converts the "
                 "column, or export the table as CSV"
             )
-            for problem in found
+            for problem in problems
             if problem is not None
         )
         return counting._replace(domain=stored)

@@ -66,13 +66,19 @@ PACKAGES = {
 }
 """What is needed to write a file of some ending, and the extra that brings it."""
 DOTS = 150
+"""Dots per inch of a picture."""
 RELEASE = "release.blowfish"
+"""The file of the release, if nothing else is said."""
 FOLDER = "tables"
 """Where many tables are written, if nothing else is said."""
 CONFIDENCE = 0.95
+"""Of the intervals, if nothing else is said."""
 MOST_ROWS = 50
-FIRST_TABLES, FIRST_ROWS = 12, 15
-"""What a page shows of many tables."""
+"""Lines of the table on a page."""
+FIRST_TABLES = 12
+"""Of many tables, how many a page shows."""
+FIRST_ROWS = 15
+"""Lines of each of them."""
 COMBINATIONS: dict[str, Callable[[Any], Any]] = {
     "average": combine,
     "sum": lambda releases: reduce(add, releases[1:], releases[0]),
@@ -138,7 +144,22 @@ def asked_release(release: Release | SavedSeries) -> Release:
 def series_release(
     series: SavedSeries, upto: str | None = None, last: int | None = None
 ) -> Release:
-    """Return what is asked of a series: a running total, or the last epochs of it."""
+    """Return what is asked of a series: a running total, or the last epochs of it.
+
+    Parameters
+    ----------
+    series : SavedSeries
+        A series with running totals.
+    upto : str, optional
+        The last epoch that counts; the latest by default.
+    last : int, optional
+        How many epochs count, of those up to there; all by default.
+
+    Returns
+    -------
+    Release
+        Something that is asked as a release is.
+    """
     latest = series.latest if upto is None else upto
     # It answers as a release does, without being one.
     if last is None:
@@ -195,7 +216,17 @@ class Written(NamedTuple):
 
 
 class Outputs:
-    """The files of one release, as a job names them; the release has a default."""
+    """The files of one release, as a job names them.
+
+    The release itself has a default name; the other files are written only if named.
+
+    Parameters
+    ----------
+    job : Job
+        It names the files of the release, of a table, a picture and a report.
+    overwrite : bool
+        Whether files that exist may be replaced.
+    """
 
     def __init__(self, job: Job, *, overwrite: bool) -> None:
         self.many = asks_tables(job.workload)
@@ -209,9 +240,9 @@ class Outputs:
         self.confidence = CONFIDENCE if job.confidence is None else job.confidence
         self.overwrite = overwrite
         self.reads = [
-            Path(one)
-            for one in (job.data, job.ledger)
-            if one is not None and "://" not in one
+            Path(name)
+            for name in (job.data, job.ledger)
+            if name is not None and "://" not in name
         ]
 
     def check(self, workload: Any) -> None:
@@ -294,8 +325,8 @@ class Outputs:
                 f"there is no folder {path.parent} to write the {kind} to; make it "
                 "first. Nothing was charged"
             )
-        read = [one for one in self.reads if path.exists() and one.exists()]
-        if any(path.samefile(one) for one in read):
+        read = [place for place in self.reads if path.exists() and place.exists()]
+        if any(path.samefile(place) for place in read):
             raise InputError(
                 f"the {kind} would be written over {path}, which is read; choose "
                 "another name"
@@ -315,7 +346,24 @@ class Outputs:
 
 
 def check_file(kind: str, path: Path | None, *, overwrite: bool = True) -> None:
-    """Refuse, before any work is done, a file that could not be written."""
+    """Refuse, before any work is done, a file that could not be written.
+
+    Parameters
+    ----------
+    kind : {"table", "tables", "picture", "report"}
+        What would be written.
+    path : Path or None
+        Where; None is always allowed.
+    overwrite : bool
+        Whether a file that exists may be replaced.
+
+    Raises
+    ------
+    InputError
+        If the ending, the folder or the file does not fit.
+    MissingExtraError
+        If a package that writes such files is not installed.
+    """
     if path is None:
         return
     suffix, endings = path.suffix.lower(), ENDINGS[kind]
@@ -333,7 +381,22 @@ def check_file(kind: str, path: Path | None, *, overwrite: bool = True) -> None:
 
 
 def cell_table(release: Release, confidence: float, *, whole: bool) -> Table:
-    """Return a line per cell; `whole` adds the counts to publish."""
+    """Return a table with a line for each cell.
+
+    Parameters
+    ----------
+    release : Release
+        A release of all cells.
+    confidence : float
+        Of the intervals, which are left out where single cells have none.
+    whole : bool
+        Whether a column of whole counts is added, for publication.
+
+    Returns
+    -------
+    Table
+        Names of cells, estimates and intervals.
+    """
     try:
         table = release.to_table(confidence)
     except IntervalError:
@@ -346,7 +409,21 @@ def cell_table(release: Release, confidence: float, *, whole: bool) -> Table:
 
 
 def series_table(series: SavedSeries, confidence: float) -> Table:
-    """Return a line per cell: the latest epoch, and the running total up to it."""
+    """Return a line per cell: the latest epoch, and the running total up to it.
+
+    Parameters
+    ----------
+    series : SavedSeries
+        A series with running totals.
+    confidence : float
+        Of the intervals.
+
+    Returns
+    -------
+    Table
+        Names of cells, and estimates with intervals of the latest epoch and of the
+        total.
+    """
     latest = series.latest
     total = series.total(latest).to_table(confidence)
     alone = series.epoch(latest).to_table(confidence)
@@ -361,7 +438,17 @@ def series_table(series: SavedSeries, confidence: float) -> Table:
 
 
 def write_table(table: Table, path: Path, promise: str) -> None:
-    """Write a table by the ending of its name; a workbook holds the promise, too."""
+    """Write a table by the ending of its name; a workbook holds the promise, too.
+
+    Parameters
+    ----------
+    table : Table
+        What is written.
+    path : Path
+        Its ending chooses the form.
+    promise : str
+        The guarantee, which a workbook holds on a sheet of its own.
+    """
     suffix = path.suffix.lower()
     if suffix == ".csv":
         write_csv(table, path)
@@ -374,7 +461,20 @@ def write_table(table: Table, path: Path, promise: str) -> None:
 
 
 def write_picture(draw: Callable[[], Axes], out: Path | BinaryIO) -> str:
-    """Draw, write, and return the name of the file; into a stream as SVG."""
+    """Draw, write, and return the name of the file; into a stream as SVG.
+
+    Parameters
+    ----------
+    draw : callable
+        Returns the axes.
+    out : Path or binary file
+        A file by its ending, or a stream, which gets SVG.
+
+    Returns
+    -------
+    str
+        The name of the file.
+    """
     if isinstance(out, Path):
         check_file("picture", out)
     import matplotlib
@@ -519,11 +619,11 @@ def write_report(
             "nobody. Do not publish it as a private release.</p>"
         )
     parts += [
-        f'<p class="warning">Look again: {escape(one)}</p>'
-        for one in look_again(release)
+        f'<p class="warning">Look again: {escape(text)}</p>'
+        for text in look_again(release)
     ]
     parts.append(_figure(drawn, confidence, title))
-    parts += [_section(one) for one in sections]
+    parts += [_section(section) for section in sections]
     if isinstance(release, TablesRelease):
         parts += _first_tables(release, confidence, whole=whole)
     else:
@@ -558,7 +658,7 @@ def _figure(release: Release | SavedSeries, confidence: float, title: str) -> st
 
 def _section(section: Section) -> str:
     lines = [f"<h2>{escape(section.heading)}</h2>"]
-    lines += [f"<p>{escape(one)}</p>" for one in section.sentences]
+    lines += [f"<p>{escape(sentence)}</p>" for sentence in section.sentences]
     if section.rows:
         names, *rows = section.rows
         lines.append(_table(list(names), [list(row) for row in rows], section.heading))
@@ -609,8 +709,8 @@ def _table(names: list[str], rows: list[list[str]], label: str) -> str:
 
     def line(tag: str, texts: list[str]) -> str:
         cells = [
-            f'<{tag} class="{kind}">{escape(one)}</{tag[:2]}>'
-            for one, kind in zip(texts, kinds, strict=True)
+            f'<{tag} class="{kind}">{escape(text)}</{tag[:2]}>'
+            for text, kind in zip(texts, kinds, strict=True)
         ]
         return f"<tr>{''.join(cells)}</tr>"
 

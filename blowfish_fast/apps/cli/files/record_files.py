@@ -39,6 +39,7 @@ from blowfish_fast.errors import InputError, nearest
 CSV = (".csv", ".tsv", ".txt")
 PARQUET = (".parquet", ".pq")
 ROWS = 2**18
+"""Rows of a chunk: with ten columns of numbers it holds 20 MiB."""
 
 NAMES = ("category", "code")
 """Kinds of values that are texts, whatever they read; codes are written as numbers."""
@@ -47,6 +48,7 @@ DATES = ("date", "nanosecond")
 """Kinds of values that are moments."""
 
 PLAIN = TextForm()
+"""How a CSV file is written if nobody says otherwise."""
 
 Part = Callable[[float], None]
 """Takes the part of the file that has been read, from 0 to 1."""
@@ -77,17 +79,58 @@ class DataSource(ABC):
     def histogram(
         self, counting: Counting[Any], done: Part
     ) -> Histogram | SparseHistogram:
-        """Count the records of every cell, or of the filled ones of a wide domain."""
+        """Count the records of every cell, or of the filled ones of a wide domain.
+
+        Parameters
+        ----------
+        counting : Counting
+            The domain, what happens to stray values, and whose records there are.
+        done : callable
+            Takes the part that was read, from 0 to 1.
+
+        Returns
+        -------
+        Histogram or SparseHistogram
+            The true counts; sparse where the domain is wide.
+        """
 
     @abstractmethod
     def tables(
         self, counting: Counting[Any], tables: TableAxes, done: Part
     ) -> TableCounts:
-        """Count the records of some tables of a domain of any width."""
+        """Count the records of some tables of a domain of any width.
+
+        Parameters
+        ----------
+        counting : Counting
+            The domain, what happens to stray values, and whose records there are.
+        tables : tuple of tuples of int
+            The columns of each table.
+        done : callable
+            Takes the part that was read, from 0 to 1.
+
+        Returns
+        -------
+        TableCounts
+            The true counts of each table.
+        """
 
     @abstractmethod
     def held(self, counting: Counting[Any], done: Part) -> IntArray:
-        """Count the records of each person."""
+        """Count the records of each person.
+
+        Parameters
+        ----------
+        counting : Counting
+            Which column says whose record it is.
+        done : callable
+            Takes the part that was read, from 0 to 1.
+
+        Returns
+        -------
+        (persons,) int64
+            How many records each person has, in no order.
+        """
 
 
 class RecordSource(DataSource):
@@ -95,7 +138,21 @@ class RecordSource(DataSource):
 
     @abstractmethod
     def open(self, counting: Counting[Any], done: Part) -> tuple[Any, Chunks]:
-        """Return the domain as the source spells it, and the needed columns."""
+        """Return the domain as the source spells it, and the needed columns.
+
+        Parameters
+        ----------
+        counting : Counting
+            The domain, and whose records there are.
+        done : callable
+            Takes the part that was read, from 0 to 1.
+
+        Returns
+        -------
+        tuple of domain and iterator of dict
+            The domain whose levels are spelled as in the source, and columns of
+            records, some rows at a time.
+        """
 
     def histogram(
         self, counting: Counting[Any], done: Part
@@ -108,8 +165,8 @@ class RecordSource(DataSource):
             return SparseHistogram._own(
                 counting.domain, listed.counts, listed.bound, **more
             )
-        found = Histogram._counted(counting._replace(domain=stored), chunks)
-        return Histogram._own(counting.domain, found.counts, found.bound)
+        counted = Histogram._counted(counting._replace(domain=stored), chunks)
+        return Histogram._own(counting.domain, counted.counts, counted.bound)
 
     def tables(
         self, counting: Counting[Any], tables: TableAxes, done: Part
@@ -125,7 +182,15 @@ class RecordSource(DataSource):
 
 
 class RecordsFile(RecordSource):
-    """A CSV or Parquet file with a line, or row, for each record."""
+    """A CSV or Parquet file with a line, or row, for each record.
+
+    Parameters
+    ----------
+    path : Path
+        The file; its ending says which kind it is.
+    form : TextForm
+        How a CSV file writes numbers, dates and missing values.
+    """
 
     def __init__(self, path: Path, form: TextForm = PLAIN) -> None:
         self.path, self.form = path, form
@@ -139,7 +204,7 @@ class RecordsFile(RecordSource):
             _ParquetTable(self.path).check(needed, counting.domain)
         else:
             _domain_in_csv(counting.domain, self.form)
-            read_head(self.path, [one.name for one in needed], self.form)
+            read_head(self.path, [column.name for column in needed], self.form)
 
     def open(self, counting: Counting[Any], done: Part) -> tuple[Any, Chunks]:
         """Return the domain as the file spells it, and the needed columns in chunks."""
@@ -149,17 +214,21 @@ class RecordsFile(RecordSource):
             stored = table.check(needed, counting.domain)
             return stored, self._parquet_chunks(table, needed, done)
         stored = _domain_in_csv(counting.domain, self.form)
-        coded = [one.name for one in stored.attributes if _has_codes(one)]
+        coded = [
+            attribute.name for attribute in stored.attributes if _has_codes(attribute)
+        ]
         needed = [
-            one._replace(kind="code") if one.name in coded else one for one in needed
+            column._replace(kind="code") if column.name in coded else column
+            for column in needed
         ]
         return stored, self._csv_chunks(needed, done)
 
     def _csv_chunks(self, needed: list[Needed], done: Part) -> Chunks:
-        head = read_head(self.path, [one.name for one in needed], self.form)
-        places = [head.names.index(one.name) for one in needed]
+        head = read_head(self.path, [column.name for column in needed], self.form)
+        places = [head.names.index(column.name) for column in needed]
         columns = [
-            _Column(f"c{at}", one.kind) for at, one in zip(places, needed, strict=True)
+            _Column(f"c{at}", column.kind)
+            for at, column in zip(places, needed, strict=True)
         ]
         with CsvTable(self.path, head).open() as table:
             batches = _batches(columns, table.source(texts=True), self.form)
@@ -172,7 +241,7 @@ class RecordsFile(RecordSource):
     ) -> Chunks:
         read = 0
         try:
-            columns = [table.column(one) for one in needed]
+            columns = [table.column(column) for column in needed]
             batches = _batches(columns, table.source, PLAIN)
             for chunk in self._columns(batches, needed):
                 yield chunk
@@ -189,16 +258,16 @@ class RecordsFile(RecordSource):
         bad: set[Needed] = set()
         for batch in batches:
             columns = {}
-            for at, one in enumerate(needed):
+            for at, column in enumerate(needed):
                 if np.asarray(batch.column(f"bad{at}")).any():
-                    bad.add(one)
+                    bad.add(column)
                 values = batch.column(f"value{at}")
-                if one.kind not in (*NAMES, "whole"):
+                if column.kind not in (*NAMES, "whole"):
                     values = values.to_numpy(zero_copy_only=False)
-                columns[one.name] = values
+                columns[column.name] = values
             if not bad:
                 yield columns
-        raise_together(self._no_value(one) for one in needed if one in bad)
+        raise_together(self._no_value(column) for column in needed if column in bad)
 
     def _no_value(self, needed: Needed) -> InputError:
         """Say that a value cannot be read, and how others would be."""
@@ -257,21 +326,23 @@ class _ParquetTable:
         check_columns(str(self.path), needed, self.types)
         stored = domain_as_stored(
             domain,
-            texts=[one for one, kind in self.types.items() if _is_text(kind)],
-            truths=[one for one, kind in self.types.items() if kind == "BOOLEAN"],
+            texts=[name for name, kind in self.types.items() if _is_text(kind)],
+            truths=[name for name, kind in self.types.items() if kind == "BOOLEAN"],
         )
         levels = {
-            one.name: None if one.levels is None else one.levels[: one.regular]
-            for one in stored.attributes
+            attribute.name: None
+            if attribute.levels is None
+            else attribute.levels[: attribute.regular]
+            for attribute in stored.attributes
         }
         raise_together(
             InputError(
-                f"the domain says that {one.name!r} is a {one.kind}, and its column in "
-                f"{self.path} is of type {self.types[one.name]}; state cells of that "
-                "kind, or convert the column"
+                f"the domain says that {column.name!r} is a {column.kind}, and its "
+                f"column in {self.path} is of type {self.types[column.name]}; state "
+                "cells of that kind, or convert the column"
             )
-            for one in needed
-            if not _fits(self.types[one.name], one.kind, levels.get(one.name))
+            for column in needed
+            if not _fits(self.types[column.name], column.kind, levels.get(column.name))
         )
         return stored
 
@@ -305,7 +376,7 @@ def _batches(columns: list[_Column], source: str, form: TextForm) -> Iterator[An
     """Yield batches of values, and of whether each is neither that nor missing."""
     require("pyarrow", extra="files", purpose="reading files of records")
     query = source
-    selected = [_steps(*one, at, form) for at, one in enumerate(columns)]
+    selected = [_steps(*column, at, form) for at, column in enumerate(columns)]
     for step in zip(*selected, strict=True):
         query = f"(SELECT {', '.join(step)} FROM {query})"
     with duckdb_module().connect() as connection:
@@ -326,7 +397,7 @@ def _steps(expression: str, kind: str | None, at: int, form: TextForm) -> list[s
         passed_on = [f"{expression} AS {value}", value, value]
         return [*passed_on, f"{value} AS value{at}, false AS bad{at}"]
     rest = f"CASE WHEN {usual} IS NULL THEN"
-    found = f"COALESCE({usual}, {value})"
+    read = f"COALESCE({usual}, {value})"
     bad = (
         "false" if kind in ("category", "code") else f"NOT {form.is_blank(text, kind)}"
     )
@@ -334,7 +405,7 @@ def _steps(expression: str, kind: str | None, at: int, form: TextForm) -> list[s
         f"{expression} AS {text}, {form.usual_value(expression, kind)} AS {usual}",
         f"{usual}, {rest} {trim_spaces(text)} END AS {text}",
         f"{usual}, {text}, {rest} {form.value(text, kind)} END AS {value}",
-        f"{found} AS value{at}, {found} IS NULL AND {bad} AS bad{at}",
+        f"{read} AS value{at}, {read} IS NULL AND {bad} AS bad{at}",
     ]
 
 
@@ -346,52 +417,72 @@ def _has_codes(attribute: Axis) -> bool:
 
 def _domain_in_csv(domain: Any, form: TextForm) -> Any:
     """Return the domain with categories as they are read from a CSV file."""
-    names = [one.name for one in domain.attributes]
+    names = [attribute.name for attribute in domain.attributes]
     stored = domain_as_stored(domain, texts=names, truths=[])
     attributes = []
-    for one in stored.attributes:
-        levels, regular = one.levels, one.regular
+    for attribute in stored.attributes:
+        levels, regular = attribute.levels, attribute.regular
         if levels is not None:
-            kind = "code" if _has_codes(one) else "category"
+            kind = "code" if _has_codes(attribute) else "category"
             read = [read_from_csv(level) for level in levels[:regular]]
             lost = [level for level in read if level in form.blank_words(kind)]
             if lost:
                 raise InputError(
                     f"{lost[0]!r} stands for a missing value in a CSV file, and "
-                    f"{one.name!r} has a category of that name",
+                    f"{attribute.name!r} has a category of that name",
                     way_out='Leave the category out and state missing = "cell" under '
                     "[data], or --missing cell",
                 )
             if len(set(read)) < len(read):
                 raise InputError(
-                    f"categories of {one.name!r} must differ in more than blanks at "
-                    "their ends and kinds of line breaks, which a CSV file does not "
+                    f"categories of {attribute.name!r} must differ in more than blanks "
+                    "at their ends and kinds of line breaks, which a CSV file does not "
                     "keep",
                     way_out="Leave one out, or use a Parquet file",
                 )
             levels = (*read, *levels[regular:])
-        attributes.append(replace(one, levels=levels))
+        attributes.append(replace(attribute, levels=levels))
     return type(domain)._of(attributes)
 
 
 def domain_as_stored(domain: Any, *, texts: list[str], truths: list[str]) -> Any:
-    """Return the domain with categories as columns of texts or truths spell them."""
+    """Return the domain with categories as columns of texts or truths spell them.
+
+    Parameters
+    ----------
+    domain : Domain or WideDomain
+        The stated cells.
+    texts : list of str
+        Columns that hold texts.
+    truths : list of str
+        Columns that hold true or false.
+
+    Returns
+    -------
+    Domain or WideDomain
+        The same cells, with levels of the columns' types.
+
+    Raises
+    ------
+    InputError
+        If two levels become the same text.
+    """
     attributes = []
-    for one in domain.attributes:
-        levels, regular = one.levels, one.regular
-        if levels is not None and one.name in texts:
+    for attribute in domain.attributes:
+        levels, regular = attribute.levels, attribute.regular
+        if levels is not None and attribute.name in texts:
             levels = tuple(str(level) for level in levels)
             if len(set(levels)) < len(levels):
                 raise InputError(
-                    f"categories of {one.name!r} must differ as texts, since its "
+                    f"categories of {attribute.name!r} must differ as texts, since its "
                     "column holds texts",
                     way_out='State one of 1 and "1"',
                 )
-        elif levels is not None and one.name in truths:
+        elif levels is not None and attribute.name in truths:
             spelt = [str(level).lower() for level in levels[:regular]]
             if set(spelt) <= {"true", "false"}:
                 levels = (*(level == "true" for level in spelt), *levels[regular:])
-        attributes.append(replace(one, levels=levels))
+        attributes.append(replace(attribute, levels=levels))
     return type(domain)._of(attributes)
 
 
@@ -402,26 +493,41 @@ def refuse_absent(path: Path) -> None:
 
 
 def check_columns(where: str, needed: list[Needed], columns: Collection[str]) -> None:
-    """Refuse a table that lacks some of the needed columns."""
+    """Refuse a table that lacks some of the needed columns.
+
+    Parameters
+    ----------
+    where : str
+        What messages call the table.
+    needed : list of Needed
+        The columns that are needed.
+    columns : collection of str
+        The columns that there are.
+
+    Raises
+    ------
+    InputError
+        If some are lacking; the message names all of them.
+    """
     raise_together(
         InputError(
-            f"{where} has no column {one.name!r}{nearest(one.name, columns)}; its "
-            f"columns are {', '.join(columns)}"
+            f"{where} has no column {column.name!r}{nearest(column.name, columns)}; "
+            f"its columns are {', '.join(columns)}"
         )
-        for one in needed
-        if one.name not in columns
+        for column in needed
+        if column.name not in columns
     )
 
 
 def needed_columns(counting: Counting[Any]) -> list[Needed]:
     """Return the columns that are needed, by name."""
-    needed = [_needed_column(one) for one in counting.domain.attributes]
+    needed = [_needed_column(attribute) for attribute in counting.domain.attributes]
     if counting.weight is not None:
         needed.append(Needed(counting.weight, "number"))
     if counting.arrivals is not None:
         needed.append(_needed_column(counting.arrivals.attribute))
-    keys = [one for one in counting.keys if one is not None]
-    return needed + [Needed(one, "category") for one in keys]
+    keys = [key for key in counting.keys if key is not None]
+    return needed + [Needed(key, "category") for key in keys]
 
 
 def _needed_column(attribute: Axis) -> Needed:
@@ -462,4 +568,4 @@ def _fits(kind: str, stated: str, levels: tuple[Any, ...] | None) -> bool:
         return True
     if numbered_levels(levels or ()) is not None:
         return whole or kind.startswith(("FLOAT", "DOUBLE", "DECIMAL"))
-    return whole and all(isinstance(one, int) for one in levels or ())
+    return whole and all(isinstance(level, int) for level in levels or ())

@@ -71,11 +71,11 @@ def parse_table(words: str | Sequence[str]) -> Domain | WideDomain:
 
 def _parse_parts(words: str | Sequence[str]) -> list[Domain | WideDomain]:
     listed = [words] if isinstance(words, str) else list(words)
-    if not any(one.strip() for one in listed):
+    if not any(text.strip() for text in listed):
         raise InputError(f"a domain needs at least one column: {FORMS}")
     if len(listed) == 1 and "=" not in listed[0]:
         return [_plain_cells(listed[0].strip())]
-    return [column for one in listed if one.strip() for column in _columns_of(one)]
+    return [column for text in listed if text.strip() for column in _columns_of(text)]
 
 
 def parse_column(words: str) -> Domain | WideDomain:
@@ -159,16 +159,35 @@ def _by_the_clock(
 
 
 def find_column(word: str, domain: Attributes) -> int:
-    """Return the axis of a column by its name, by axis0, or by its number."""
-    name, known = word.strip(), [*domain.column_names]
+    """Return the axis of a column by its name, by axis0, or by its number.
+
+    Parameters
+    ----------
+    word : str
+        The name of a column, "axis0" for the first without a name, or a number from
+        0.
+    domain : Domain or WideDomain
+        Whose columns are meant.
+
+    Returns
+    -------
+    int
+        The axis.
+
+    Raises
+    ------
+    InputError
+        If there is no such column; the message names the nearest.
+    """
+    name, columns = word.strip(), [*domain.column_names]
     numbers = [str(axis) for axis in range(domain.ndim)]
-    for wanted, names in ((word, known), (name, known), (name, numbers)):
+    for wanted, names in ((word, columns), (name, columns), (name, numbers)):
         if wanted in names:
             return names.index(wanted)
     others = f" to {domain.ndim - 1}" if domain.ndim > 1 else ""
     raise InputError(
-        f"there is no column {name!r} here{nearest(name, known)}; columns are "
-        f"{', '.join(known)}, or the numbers 0{others}"
+        f"there is no column {name!r} here{nearest(name, columns)}; columns are "
+        f"{', '.join(columns)}, or the numbers 0{others}"
     )
 
 
@@ -179,8 +198,8 @@ def _plain_cells(words: str) -> Domain:
             "cells are one number or several with x between, 4096 or 64x64, or columns "
             f"by name, {FORMS}; received {words!r}"
         )
-    found = [_number_of_cells(side, words, LARGEST_DOMAIN) for side in sides]
-    return Domain(found[0] if len(found) == 1 else found)
+    sizes = [_number_of_cells(side, words, LARGEST_DOMAIN) for side in sides]
+    return Domain(sizes[0] if len(sizes) == 1 else sizes)
 
 
 def _number_of_cells(text: str, words: str, most: int) -> int:
@@ -211,7 +230,7 @@ def _fraction(text: str) -> Fraction:
 
 def _items(cells: str, start: int, words: str) -> tuple[list[str], str]:
     """Return the items of a list that begins at a place, and the columns behind it."""
-    found = []
+    items = []
     while True:
         item, stop = read_item(cells, start, LIST_ENDS)
         if item == Item("", quoted=False):
@@ -219,28 +238,28 @@ def _items(cells: str, start: int, words: str) -> tuple[list[str], str]:
                 "list every edge or category with commas between, or name a file with "
                 f"one per line, @FILE; received {words.strip()!r}"
             )
-        found.append(item.text)
+        items.append(item.text)
         if cells[stop : stop + 1] != ",":
             end = NEXT_COLUMN.match(cells, stop)
-            return found, "" if end is None else cells[end.end() :]
+            return items, "" if end is None else cells[end.end() :]
         start = stop + 1
 
 
 def _from_edges(items: list[str], name: str) -> Domain:
-    if all(_is_date(one) for one in items):
+    if all(_is_date(item) for item in items):
         return Domain.from_dates(items, name=name)
-    if not all(is_number(one) for one in items):
+    if not all(is_number(item) for item in items):
         raise InputError(
             f"edges of {name!r} must be numbers or dates like 2024-05-31; received "
             f"{', '.join(items[:4])!r}. Names of values are categories:A,B,C"
         )
-    return Domain.from_edges([float(one) for one in items], name=name)
+    return Domain.from_edges([float(item) for item in items], name=name)
 
 
 def _levels(items: list[str]) -> list[str | int]:
     """Read categories; numbers only where no text would be lost, as in 01234 or -0."""
-    if all(re.fullmatch(r"0|-?[1-9][0-9]{0,17}", one) for one in items):
-        return [int(one) for one in items]
+    if all(re.fullmatch(r"0|-?[1-9][0-9]{0,17}", item) for item in items):
+        return [int(item) for item in items]
     return list(items)
 
 
@@ -248,7 +267,7 @@ def _evenly(name: str, stated: tuple[str, str, str], words: str) -> Domain | Wid
     """Return equal cells; fractions keep 0.1 + 0.1 + 0.1 at 0.3."""
     low, high, width = stated
     try:
-        start, stop, step = (_fraction(one) for one in stated)
+        start, stop, step = (_fraction(text) for text in stated)
     except (ValueError, ZeroDivisionError):
         raise InputError(
             "cells of one width are LOW:HIGH:WIDTH, three numbers such as 0:101:1, or "
@@ -261,7 +280,7 @@ def _evenly(name: str, stated: tuple[str, str, str], words: str) -> Domain | Wid
             f"{low} to {high} must be one or more whole cells of width {width}; "
             f"received {words.strip()!r}. Move an end, or choose another width"
         )
-    whole = all(one.denominator == 1 for one in (start, step))
+    whole = all(number.denominator == 1 for number in (start, step))
     if cells > LARGEST_DOMAIN and (not whole or cells > MOST_STEPS):
         raise InputError(
             f"a domain holds at most 2^28 cells, or 2^62 in whole numbers; "
@@ -285,9 +304,9 @@ def _is_date(text: str) -> bool:
 
 def _dates(low: str, high: str, words: str, whole: str) -> list[date]:
     """Return the dates from `low` to `high`; the last step may be a short one."""
-    found = re.fullmatch(r"(\d{0,6})\s*(" + "|".join(STEPS) + r")s?", words)
-    many = int(found[1] or 1) if found else 0
-    if found is None or many < 1:
+    match = re.fullmatch(r"(\d{0,6})\s*(" + "|".join(STEPS) + r")s?", words)
+    many = int(match[1] or 1) if match else 0
+    if match is None or many < 1:
         raise InputError(
             f"time is cut by {', '.join(STEPS)}, or several such as 14days; received "
             f"{words!r} in {whole.strip()!r}"
@@ -297,7 +316,7 @@ def _dates(low: str, high: str, words: str, whole: str) -> list[date]:
     while cuts[-1] < last:
         if len(cuts) > MOST_DATES:
             raise InputError(f"{whole.strip()!r} has too many cells; take longer steps")
-        cuts.append(min(last, _add_steps(first, len(cuts) * many, found[2], last)))
+        cuts.append(min(last, _add_steps(first, len(cuts) * many, match[2], last)))
     if len(cuts) < 2:
         raise InputError(
             f"time must go forward; {whole.strip()!r} goes from {low} to {high}"

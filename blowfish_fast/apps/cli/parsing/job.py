@@ -59,27 +59,57 @@ def _is_number(value: Any) -> bool:
 
 
 def _are_texts(value: Any) -> bool:
-    return isinstance(value, list) and all(isinstance(one, str) for one in value)
+    return isinstance(value, list) and all(isinstance(item, str) for item in value)
 
 
+def _is_whole(value: Any) -> bool:
+    return _is_number(value) and isinstance(value, int)
+
+
+def _is_truth(value: Any) -> bool:
+    return isinstance(value, bool)
+
+
+def _is_several(value: Any) -> bool:
+    return _is_text(value) or (_are_texts(value) and len(value) > 0)
+
+
+def _are_rules(value: Any) -> bool:
+    by_column = isinstance(value, Mapping) and _are_texts([*value.values()])
+    return _is_text(value) or by_column
+
+
+def _is_distance(value: Any) -> bool:
+    return _is_truth(value) or _is_number(value)
+
+
+TEXT = "a text"
+NUMBER = "a number"
+WHOLE = "a whole number"
+TRUTH = "true or false"
+TEXTS = "a list of texts"
+SEVERAL = "a text, or a list of texts"
+RULES = "a text, or a table from columns to texts"
+HOW_FAR = "true, false or a number"
 TAKES: dict[str, Callable[[Any], bool]] = {
-    "a text": _is_text,
-    "a number": _is_number,
-    "a whole number": lambda one: _is_number(one) and isinstance(one, int),
-    "true or false": lambda one: isinstance(one, bool),
-    "a list of texts": _are_texts,
-    "a text, or a list of texts": lambda one: (
-        _is_text(one) or (_are_texts(one) and len(one) > 0)
-    ),
-    "a text, or a table from columns to texts": lambda one: (
-        _is_text(one) or (isinstance(one, Mapping) and _are_texts([*one.values()]))
-    ),
-    "true, false or a number": lambda one: isinstance(one, bool) or _is_number(one),
+    TEXT: _is_text,
+    NUMBER: _is_number,
+    WHOLE: _is_whole,
+    TRUTH: _is_truth,
+    TEXTS: _are_texts,
+    SEVERAL: _is_several,
+    RULES: _are_rules,
+    HOW_FAR: _is_distance,
 }
-"""What a name of a job file takes, and whether a value is that."""
-TEXT, NUMBER, WHOLE, TRUTH, TEXTS, SEVERAL, RULES, HOW_FAR = TAKES
-BY_TYPE = {int: WHOLE, float: NUMBER, list[str]: TEXTS, Mapping[str, str]: RULES}
-BY_TYPE |= {bool: TRUTH}
+"""Whether a value is what a name of a job file takes, by the words of messages."""
+BY_TYPE = {
+    int: WHOLE,
+    float: NUMBER,
+    bool: TRUTH,
+    list[str]: TEXTS,
+    Mapping[str, str]: RULES,
+}
+"""What the file takes for a field of `Job`, by its type; others take a text."""
 
 
 class Place(NamedTuple):
@@ -292,7 +322,20 @@ class Job:
 
     @classmethod
     def stated(cls, path: Path | None, typed: Self) -> Self:
-        """Return what a file states, if there is one, and options override."""
+        """Return what a file states, if there is one, and options override.
+
+        Parameters
+        ----------
+        path : Path or None
+            A job file, if one was named.
+        typed : Job
+            The options that were typed.
+
+        Returns
+        -------
+        Job
+            Both together; options win.
+        """
         return (cls() if path is None else cls.from_file(path)).overridden(typed)
 
     @classmethod
@@ -317,9 +360,27 @@ class Job:
 
     @classmethod
     def from_dict(cls, stated: Mapping[str, Any], folder: Path = Path()) -> Self:
-        """Read what a TOML file states."""
+        """Read what a TOML file states.
+
+        Parameters
+        ----------
+        stated : mapping
+            The tables of the file.
+        folder : Path
+            Where the file is: names in it are looked for there.
+
+        Returns
+        -------
+        Job
+            The job that it states.
+
+        Raises
+        ------
+        InputError
+            If a name or a value is wrong; the message lists all of them.
+        """
         _check_names(stated)
-        found: dict[str, Any] = {
+        terms: dict[str, Any] = {
             name: words(stated.get(name, {}), folder)
             for name, words in IN_WORDS.items()
         }
@@ -330,8 +391,8 @@ class Job:
             elif value is not None and place.takes == NUMBER and field != "confidence":
                 # As text, which keeps 0.1 exact.
                 value = str(value)
-            found[field] = value
-        return cls(**found)
+            terms[field] = value
+        return cls(**terms)
 
     @property
     def budget(self) -> Budget | None:
@@ -350,22 +411,22 @@ class Job:
 
     def overridden(self, typed: Self) -> Self:
         """Return the job with what was typed instead; None leaves it as it is."""
-        given = {
-            one.name: getattr(typed, one.name)
-            for one in fields(typed)
-            if getattr(typed, one.name) not in (None, [])
+        stated = {
+            entry.name: getattr(typed, entry.name)
+            for entry in fields(typed)
+            if getattr(typed, entry.name) not in (None, [])
         }
         changed: dict[str, Any] = {}
         # Epsilon, risk and accuracy are ways to say one thing: the option's way holds.
-        if {"epsilon", "rho", "risk"} & set(given):
+        if {"epsilon", "rho", "risk"} & set(stated):
             changed.update(alpha=None, beta=None)
-        if {"epsilon", "rho", "risk", "alpha", "beta"} & set(given):
+        if {"epsilon", "rho", "risk", "alpha", "beta"} & set(stated):
             changed.update(epsilon=None, rho=None, risk=None)
             if self.alpha is None or "alpha" in changed:
                 changed.update(delta=None)
-        if "data" in given:
+        if "data" in stated:
             changed.update(data_table=None)
-        return replace(self, **changed | given)
+        return replace(self, **changed | stated)
 
     @property
     def shown_data(self) -> str | None:
@@ -376,20 +437,46 @@ class Job:
 
     def to_dict(self) -> dict[str, Any]:
         """Return what was stated, as plain data; no password is among it."""
-        found = {one.name: getattr(self, one.name) for one in fields(self)}
-        found["data"] = self.shown_data
-        return {name: one for name, one in found.items() if one not in (None, [])}
+        terms = {entry.name: getattr(self, entry.name) for entry in fields(self)}
+        terms["data"] = self.shown_data
+        return {name: value for name, value in terms.items() if value not in (None, [])}
 
 
 def beside(folder: Path, name: str) -> str:
-    """Return the path of a file that a job names; addresses stay as they are."""
+    """Return the path of a file that a job names; addresses stay as they are.
+
+    Parameters
+    ----------
+    folder : Path
+        Where the job file is.
+    name : str
+        The name of a file, an address, or "demo".
+
+    Returns
+    -------
+    str
+        A path; addresses and "demo" as they are.
+    """
     if "://" in name or name == "demo" or folder == Path():
         return name
     return str(folder / name)
 
 
 def domain_words(stated: Mapping[str, Any], folder: Path) -> list[str]:
-    """Return the cells of each column as --domain takes them."""
+    """Return the cells of each column as --domain takes them.
+
+    Parameters
+    ----------
+    stated : mapping
+        The table [domain]: the cells of each column, or "cells" alone.
+    folder : Path
+        Where the job file is.
+
+    Returns
+    -------
+    list of str
+        A text for each column, as ``--domain`` takes it.
+    """
     plain = stated.get("cells")
     if len(stated) == 1 and isinstance(plain, int | str) and "=" not in str(plain):
         return [str(plain)]
@@ -402,8 +489,8 @@ def _column(name: str, cells: Any, folder: Path) -> str:
     if isinstance(cells, list) and cells:
         if _are_texts(cells):
             return f"{called}=categories:{','.join(map(written_item, cells))}"
-        if all(_is_number(one) or type(one) is datetime.date for one in cells):
-            return f"{called}=edges:{','.join(str(one) for one in cells)}"
+        if all(_is_number(edge) or type(edge) is datetime.date for edge in cells):
+            return f"{called}=edges:{','.join(str(edge) for edge in cells)}"
     if isinstance(cells, str) and cells:
         file = re.fullmatch(r"(\s*(?:edges|categories)(?:\s*:|\s)\s*@)(.*)", cells)
         if file is not None:
@@ -418,18 +505,44 @@ def _column(name: str, cells: Any, folder: Path) -> str:
 
 
 def policy_words(stated: Mapping[str, Any], folder: Path) -> str | None:
-    """Return a policy as --policy takes it; None where none is stated."""
+    """Return a policy as --policy takes it; None where none is stated.
+
+    Parameters
+    ----------
+    stated : mapping
+        The table [policy].
+    folder : Path
+        Where the job file is.
+
+    Returns
+    -------
+    str or None
+        The text that ``--policy`` takes.
+    """
     if not stated:
         return None
-    words, known = _words(stated, "policy", folder), stated.get("known", ())
-    if known:
-        words = f"{words}{KNOWN_TOTALS}{','.join(known)}"
+    words, public = _words(stated, "policy", folder), stated.get("known", ())
+    if public:
+        words = f"{words}{KNOWN_TOTALS}{','.join(public)}"
     far = stated.get("presence", False)
     return words if far is False else f"{words}{PRESENCE}:{1 if far is True else far}"
 
 
 def workload_words(stated: Mapping[str, Any], folder: Path) -> str | None:
-    """Return a workload as --workload takes it; a list of kinds is asked together."""
+    """Return a workload as --workload takes it; a list of kinds is asked together.
+
+    Parameters
+    ----------
+    stated : mapping
+        The table [workload].
+    folder : Path
+        Where the job file is.
+
+    Returns
+    -------
+    str or None
+        The text that ``--workload`` takes; a list of kinds is joined by "|".
+    """
     if not stated or not isinstance(stated.get("kind"), list):
         return _words(stated, "workload", folder) if stated else None
     if len(stated) > 1:
@@ -438,7 +551,7 @@ def workload_words(stated: Mapping[str, Any], folder: Path) -> str | None:
             '["total", "ranges:50"]; received it beside '
             f"{', '.join(name for name in stated if name != 'kind')}"
         )
-    parts = (_words({"kind": one}, "workload", folder) for one in stated["kind"])
+    parts = (_words({"kind": kind}, "workload", folder) for kind in stated["kind"])
     return " | ".join(parts)
 
 
@@ -458,10 +571,10 @@ def _words(stated: Mapping[str, Any], table: str, folder: Path) -> str:
         value = stated.get(name)
         if isinstance(value, Mapping):
             parts = (
-                (one, _words({"kind": own}, table, folder))
-                for one, own in value.items()
+                (column, _words({"kind": own}, table, folder))
+                for column, own in value.items()
             )
-            words.append(",".join(f"{one}={own}" for one, own in parts))
+            words.append(",".join(f"{column}={own}" for column, own in parts))
         elif isinstance(value, list):
             words.append(",".join(value))
         elif value is not None:
@@ -480,15 +593,15 @@ IN_WORDS = {
 
 def _places() -> dict[str, Place]:
     """Return the fields of a job that stand in the file as they are."""
-    found, hints = {}, get_type_hints(Job)
-    for one in fields(Job):
-        stated, metavar = one.metadata, one.metadata["metavar"]
-        kinds = [kind for kind in get_args(hints[one.name]) if kind in BY_TYPE]
+    places, hints = {}, get_type_hints(Job)
+    for entry in fields(Job):
+        stated, metavar = entry.metadata, entry.metadata["metavar"]
+        kinds = [kind for kind in get_args(hints[entry.name]) if kind in BY_TYPE]
         usual = NUMBER if metavar in ("NUMBER", "PART") else TEXT
         takes = BY_TYPE[kinds[0]] if kinds else usual
-        name = stated["called"] or one.name
-        found[one.name] = Place(stated["table"], name, takes, metavar == "FILE")
-    return {name: one for name, one in found.items() if name not in IN_WORDS}
+        name = stated["called"] or entry.name
+        places[entry.name] = Place(stated["table"], name, takes, metavar == "FILE")
+    return {name: place for name, place in places.items() if name not in IN_WORDS}
 
 
 PLACES = _places()
@@ -524,12 +637,12 @@ def _odd_parts(stated: Mapping[str, Any]) -> Iterator[str]:
         elif not isinstance(content, Mapping):
             yield f"[{table}] of a job file is a table; received {content!r}"
         elif table not in ("domain", "ledger_domain"):
-            known = KNOWN[table]
+            names = KNOWN[table]
             for name, value in content.items():
-                if name not in known:
+                if name not in names:
                     yield (
-                        f"[{table}] has no {name!r}{nearest(name, known)}; it takes "
-                        f"{', '.join(known)}"
+                        f"[{table}] has no {name!r}{nearest(name, names)}; it takes "
+                        f"{', '.join(names)}"
                     )
-                elif not TAKES[known[name]](value):
-                    yield f"{name!r} of [{table}] is {known[name]}; received {value!r}"
+                elif not TAKES[names[name]](value):
+                    yield f"{name!r} of [{table}] is {names[name]}; received {value!r}"

@@ -60,18 +60,36 @@ MEANINGS = ("categor", "cell")
 
 
 def parse_policy(words: str, domain: Domain) -> Policy:
-    """Return the policy of ``full``, ``threshold:10`` or another form."""
+    """Return the policy of ``full``, ``threshold:10`` or another form.
+
+    Parameters
+    ----------
+    words : str
+        One of `POLICY_FORMS`.
+    domain : Domain
+        The cells of the release.
+
+    Returns
+    -------
+    Policy
+        The policy over them.
+
+    Raises
+    ------
+    InputError
+        If the words are none of the forms, or do not fit the domain.
+    """
     words, far = split_presence(words)
     if far is not None:
         return WithAbsent(parse_policy(words, domain), far)
-    words, _, known = words.partition(KNOWN_TOTALS)
-    if known:
-        columns = [find_column(one, domain) for one in known.split(",")]
+    words, _, public = words.partition(KNOWN_TOTALS)
+    if public:
+        columns = [find_column(name, domain) for name in public.split(",")]
         constraints = MarginalConstraints(domain, columns)
         return parse_policy(words, domain).with_constraints(constraints)
     name, _, setting = words.partition(":")
     makers = {"threshold": _threshold, "blocks": _blocks, "graph": _graph}
-    extras = any(one.extras for one in domain.attributes)
+    extras = any(attribute.extras for attribute in domain.attributes)
     if extras and name not in (*WHOLE_RECORDS, "product"):
         return _beside_extra_cells(words, domain)
     if name in makers and setting:
@@ -79,8 +97,8 @@ def parse_policy(words: str, domain: Domain) -> Policy:
     if name in BY_COLUMN and setting:
         return Product(*_factors(words, domain), domain=domain)
     if name in PLAIN_POLICIES and not setting:
-        made: Any = POLICIES[name]
-        policy: Policy = made(domain)
+        kind: Any = POLICIES[name]
+        policy: Policy = kind(domain)
         return policy
     raise InputError(
         f"the policy is one of {POLICY_FORMS}; received {words!r}"
@@ -89,7 +107,18 @@ def parse_policy(words: str, domain: Domain) -> Policy:
 
 
 def split_presence(words: str) -> tuple[str, str | None]:
-    """Part the moves from how many edges away "absent" is; None where nobody said."""
+    """Part the moves from how many edges away "absent" is; None where nobody said.
+
+    Parameters
+    ----------
+    words : str
+        A policy, with "+presence" or "+presence:4" at its end or without.
+
+    Returns
+    -------
+    tuple of str and str or None
+        The policy of the moves, and the number of edges as it was written.
+    """
     moves, said, far = words.strip().partition(PRESENCE)
     if far and not (far[0] == ":" and is_number(far[1:])):
         raise InputError(
@@ -100,7 +129,21 @@ def split_presence(words: str) -> tuple[str, str | None]:
 
 
 def parse_table_policy(words: str, table: Domain | WideDomain) -> Policy:
-    """Return the policy of a ledger: over several columns, one of the whole table."""
+    """Return the policy of a ledger: over several columns, one of the whole table.
+
+    Parameters
+    ----------
+    words : str
+        One of `POLICY_FORMS`; over many cells only those that need no list of
+        cells.
+    table : Domain or WideDomain
+        All columns of the ledger.
+
+    Returns
+    -------
+    Policy
+        The policy of the whole table.
+    """
     moves, far = split_presence(words)
     if isinstance(table, Domain) and (table.ndim == 1 or None in table.names):
         return parse_policy(words, table)
@@ -124,10 +167,29 @@ def parse_table_policy(words: str, table: Domain | WideDomain) -> Policy:
 
 
 def parse_wide_policy(words: str, domain: WideDomain) -> Policy:
-    """Return the policy of a release from a domain whose cells nobody lists."""
+    """Return the policy of a release from a domain whose cells nobody lists.
+
+    Parameters
+    ----------
+    words : str
+        "add_remove" or "full"; over a single column also "line" or
+        "threshold:CELLS". Each may end with "+presence:EDGES".
+    domain : WideDomain
+        The cells of the release.
+
+    Returns
+    -------
+    Policy
+        The policy over them.
+
+    Raises
+    ------
+    InputError
+        If the words are another policy.
+    """
     moves, far = split_presence(words)
     name, _, setting = moves.partition(":")
-    extras = any(one.extras for one in domain.attributes)
+    extras = any(attribute.extras for attribute in domain.attributes)
     cells: Any = domain
     policy: Policy | None = None
     if moves == "add_remove":
@@ -151,9 +213,24 @@ def parse_wide_policy(words: str, domain: WideDomain) -> Policy:
 
 
 def extend_policy(words: str, columns: Domain, table: Domain | WideDomain) -> Policy:
-    """Return the policy of a table; columns not under `words` may take any value.
+    """Return the policy of a table from the words about some of its columns.
 
-    A product has a policy for each of the `columns`, or for each of the table.
+    Columns that the words do not mention may take any value.
+
+    Parameters
+    ----------
+    words : str
+        A policy of the `columns`. A product has a policy for each of these, or for
+        each column of the table.
+    columns : Domain
+        The columns of a release.
+    table : Domain or WideDomain
+        All columns of the ledger.
+
+    Returns
+    -------
+    Policy
+        The policy of the whole table.
     """
     moves, far = split_presence(words)
     name = moves.partition(":")[0]
@@ -175,13 +252,26 @@ def _names_each(moves: str, domain: Attributes) -> bool:
 
 
 def words_by_column(words: str, domain: Attributes) -> list[str]:
-    """Return the words of each column's policy; full for those that nobody names."""
+    """Return the words of each column's policy; full for those that nobody names.
+
+    Parameters
+    ----------
+    words : str
+        A policy of several columns.
+    domain : Domain or WideDomain
+        Whose columns are meant.
+
+    Returns
+    -------
+    list of str
+        A policy in words for each column.
+    """
     moves = split_presence(words)[0].partition(KNOWN_TOTALS)[0].strip()
     name, _, setting = moves.partition(":")
-    parts = [one.strip() for one in setting.split(",") if setting]
+    parts = [part.strip() for part in setting.split(",") if setting]
     if name == "attribute":
-        pairs = [one.partition("=") for one in parts]
-        named = {find_column(one, domain): own.strip() for one, _, own in pairs}
+        pairs = [part.partition("=") for part in parts]
+        named = {find_column(column, domain): own.strip() for column, _, own in pairs}
         if len(named) < len(parts) or not all(named.values()):
             raise InputError(
                 "each column is named once, with its policy: attribute:age=line,"
@@ -199,18 +289,35 @@ def words_by_column(words: str, domain: Attributes) -> list[str]:
 def listed_orders(words: str, domain: Attributes, table: Attributes) -> list[str]:
     """Return the columns whose categories a policy takes in the order of their list.
 
-    The words are about the columns of a release, or about all of its ledger's `table`.
+    Parameters
+    ----------
+    words : str
+        A policy of the columns of a release, or of all of its ledger's.
+    domain : Domain or WideDomain
+        The columns of the release.
+    table : Domain or WideDomain
+        All columns of the ledger.
+
+    Returns
+    -------
+    list of str
+        Names of columns. A list need not be an order, so commands say which they
+        took as one.
     """
     if _names_each(split_presence(words)[0], table):
         domain = table
     pairs = zip(domain.attributes, words_by_column(words, domain), strict=True)
-    ordered = [one for one, own in pairs if own.partition(":")[0] in ORDERED]
-    return [str(one.name) for one in ordered if one.levels is not None]
+    ordered = [
+        attribute for attribute, own in pairs if own.partition(":")[0] in ORDERED
+    ]
+    return [
+        str(attribute.name) for attribute in ordered if attribute.levels is not None
+    ]
 
 
 def _factors(words: str, domain: Attributes) -> list[Policy]:
     """Return the policy of each column."""
-    columns = [Domain._of([one]) for one in domain.attributes]
+    columns = [Domain._of([attribute]) for attribute in domain.attributes]
     return [
         Blocks(column, np.arange(column.size))
         if stated == PUBLIC
@@ -222,7 +329,9 @@ def _factors(words: str, domain: Attributes) -> list[Policy]:
 def _stated(words: str, domain: Attributes) -> dict[str, Policy]:
     """Return the policies of columns by name, without those that may take any value."""
     factors = zip(domain.names, _factors(words, domain), strict=True)
-    return {str(name): one for name, one in factors if not isinstance(one, Full)}
+    return {
+        str(name): policy for name, policy in factors if not isinstance(policy, Full)
+    }
 
 
 def _beside_extra_cells(words: str, domain: Domain) -> Policy:
@@ -240,14 +349,14 @@ def _beside_extra_cells(words: str, domain: Domain) -> Policy:
 def _threshold(setting: str, domain: Domain, words: str) -> Policy:
     number, *choices = setting.split(":")
     chosen: dict[str, Any] = {}
-    for one in choices:
-        kind = "metric" if one in METRICS else "unit"
-        if kind in chosen or one not in (*METRICS, "cells", "value"):
+    for word in choices:
+        kind = "metric" if word in METRICS else "unit"
+        if kind in chosen or word not in (*METRICS, "cells", "value"):
             raise InputError(
                 "a threshold is threshold:THETA, then :cells or :value, and on grids "
                 f":l1, :l2 or :linf; received {words!r}"
             )
-        chosen[kind] = one
+        chosen[kind] = word
     if not is_number(number):
         raise InputError(
             f"a threshold is threshold:THETA with a number, as in threshold:5; "
@@ -264,12 +373,12 @@ def _blocks(setting: str, domain: Domain, words: str) -> Policy:
     if names_a_file(setting):
         return Blocks(domain, labels_from_file(Path(setting), domain))
     sides = setting.lower().split("x")
-    if not all(re.fullmatch("0*[1-9][0-9]{0,17}", one) for one in sides):
+    if not all(re.fullmatch("0*[1-9][0-9]{0,17}", side) for side in sides):
         raise InputError(
             "blocks are blocks:SIZE with a number of cells, blocks:8x8 on a grid, or "
             f"blocks:FILE with a label for each cell; received {words!r}"
         )
-    sizes = [int(one) for one in sides]
+    sizes = [int(side) for side in sides]
     if len(sizes) == 1:
         sizes *= domain.ndim
     if len(sizes) != domain.ndim:
@@ -285,7 +394,7 @@ def _tiles(domain: Domain, sizes: list[int]) -> IntArray:
     labels = np.zeros((1,) * domain.ndim, dtype=np.int64)
     for axis, (cells, size) in enumerate(zip(domain.shape, sizes, strict=True)):
         along = np.arange(cells) // size
-        shape = [cells if one == axis else 1 for one in range(domain.ndim)]
+        shape = [cells if other == axis else 1 for other in range(domain.ndim)]
         labels = labels * (int(along[-1]) + 1) + along.reshape(shape)
     return np.ascontiguousarray(labels)
 
@@ -300,7 +409,25 @@ def _graph(setting: str, domain: Domain, words: str) -> Policy:
 
 
 def labels_from_file(path: Path, domain: Domain) -> AnyArray:
-    """Return the block of each cell of `domain`."""
+    """Return the block of each cell of `domain`.
+
+    Parameters
+    ----------
+    path : Path
+        An array of labels, or lines of CATEGORY,BLOCK.
+    domain : Domain
+        Its cells get the blocks.
+
+    Returns
+    -------
+    ndarray
+        The label of each cell.
+
+    Raises
+    ------
+    InputError
+        If a category is unknown, lacking, or in two blocks.
+    """
     names = _names(domain)
     rows: list[list[str]] = []
     if names is not None and path.suffix.lower() != ".npy":
@@ -310,7 +437,7 @@ def labels_from_file(path: Path, domain: Domain) -> AnyArray:
         return labels if labels.shape == domain.shape else labels.reshape(-1)
     if rows[0][0] not in names:
         rows = rows[1:]
-    found: dict[str, str] = {}
+    blocks: dict[str, str] = {}
     for row in rows:
         if len(row) != 2:
             raise InputError(
@@ -318,22 +445,40 @@ def labels_from_file(path: Path, domain: Domain) -> AnyArray:
             )
         category, block = row
         _check_known(category, names, path)
-        if found.setdefault(category, block) != block:
+        if blocks.setdefault(category, block) != block:
             raise InputError(
-                f"{path} puts {category!r} into two blocks, {found[category]!r} and "
+                f"{path} puts {category!r} into two blocks, {blocks[category]!r} and "
                 f"{block!r}; a category is in one"
             )
-    lacking = [name for name in names if name not in found]
+    lacking = [name for name in names if name not in blocks]
     if lacking:
         raise InputError(
             f"{path} must give each category a block, and has none for "
             f"{', '.join(lacking[:5])}; a block of its own joins it to nothing"
         )
-    return np.unique([found[name] for name in names], return_inverse=True)[1]
+    return np.unique([blocks[name] for name in names], return_inverse=True)[1]
 
 
 def edges_from_file(path: Path, domain: Domain) -> AnyArray:
-    """Return the pairs of cells that a file joins."""
+    """Return the pairs of cells that a file joins.
+
+    Parameters
+    ----------
+    path : Path
+        Pairs of cell numbers, or of categories; "absent" stands for nobody.
+    domain : Domain
+        Its cells are joined.
+
+    Returns
+    -------
+    (edges, 2) ndarray
+        Numbers of cells; -1 for "absent".
+
+    Raises
+    ------
+    InputError
+        If a category is unknown, or it is unclear what a number stands for.
+    """
     names = _names(domain)
     if names is None or path.suffix.lower() == ".npy":
         return numbers_from_file(path, PAIRS)
@@ -341,7 +486,7 @@ def edges_from_file(path: Path, domain: Domain) -> AnyArray:
     # A category of that name is a category.
     place = {ABSENT: -1} | {name: cell for cell, name in enumerate(names)}
     first = rows[0]
-    headed = not any(one in place for one in first) and not _are_numbers([first])
+    headed = not any(name in place for name in first) and not _are_numbers([first])
     pairs = rows[1:] if headed else rows
     if _are_numbers(pairs) and not _means_names(first, names, path):
         return numbers_from_file(path, PAIRS)
@@ -350,16 +495,18 @@ def edges_from_file(path: Path, domain: Domain) -> AnyArray:
             raise InputError(
                 f"each line of {path} is CATEGORY,CATEGORY; received {','.join(pair)!r}"
             )
-        for one in pair:
-            _check_known(one, [*place], path)
+        for category in pair:
+            _check_known(category, [*place], path)
     if not pairs:
         raise InputError(f"{path} holds no {PAIRS}; it is empty")
-    return np.array([[place[one] for one in pair] for pair in pairs], dtype=np.float64)
+    return np.array(
+        [[place[category] for category in pair] for pair in pairs], dtype=np.float64
+    )
 
 
 def _means_names(first: list[str], names: list[str], path: Path) -> bool:
     """Return whether a file of numbers names categories; refuse to guess."""
-    said = [word for word in MEANINGS if all(one.startswith(word) for one in first)]
+    said = [word for word in MEANINGS if all(name.startswith(word) for name in first)]
     if said:
         return said[0] == MEANINGS[0]
     if not any(_are_numbers([[name]]) for name in names):
@@ -376,16 +523,16 @@ def _names(domain: Domain) -> list[str] | None:
     if domain.ndim != 1 or domain.attributes[0].levels is None:
         return None
     (attribute,) = domain.attributes
-    return [str(one) for one in attribute.levels or ()]
+    return [str(level) for level in attribute.levels or ()]
 
 
 def _are_numbers(rows: list[list[str]]) -> bool:
-    return all(re.fullmatch("-?[0-9]+", one) for row in rows for one in row)
+    return all(re.fullmatch("-?[0-9]+", text) for row in rows for text in row)
 
 
-def _check_known(name: str, known: list[str], path: Path) -> None:
-    if name not in known:
+def _check_known(name: str, names: list[str], path: Path) -> None:
+    if name not in names:
         raise InputError(
             f"{path} names {name!r}, which is no category of this domain"
-            f"{nearest(name, known)}; it has {', '.join(known[:20])}"
+            f"{nearest(name, names)}; it has {', '.join(names[:20])}"
         )

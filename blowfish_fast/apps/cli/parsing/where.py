@@ -56,7 +56,21 @@ def wide_ends(attribute: Axis) -> tuple[str, str]:
 
 
 def parse_condition(words: str, domain: Domain) -> tuple[int, Any]:
-    """Return the axis and the condition of ``age=20:40``."""
+    """Return the axis and the condition of ``age=20:40``.
+
+    Parameters
+    ----------
+    words : str
+        COLUMN=LOW:HIGH, COLUMN=VALUE or COLUMN=VALUE,VALUE.
+    domain : Domain
+        Whose columns are meant.
+
+    Returns
+    -------
+    tuple of int and object
+        The axis, and what ``release.where`` takes for it: a slice, a value or a
+        list.
+    """
     name, text = split_name(words)
     if text is None or not text.strip():
         raise InputError(
@@ -78,14 +92,14 @@ def _parse_values(text: str, attribute: Axis) -> Any:
         return whole
     items = split_items(text)
     if whole is not None:
-        if all(_level(one.text, attribute) is not None for one in items):
+        if all(_level(item.text, attribute) is not None for item in items):
             raise InputError(
                 f"{text!r} is one level here, and its parts are levels, too",
                 way_out=f"Write {written_item(text)} for the one, and quotation marks "
                 "around each part for several",
             )
         return whole
-    values = [_item_value(one, attribute) for one in items]
+    values = [_item_value(item, attribute) for item in items]
     return values if len(values) > 1 else values[0]
 
 
@@ -97,22 +111,48 @@ def _item_value(item: Item, attribute: Axis) -> Any:
 
 
 def parse_edges(text: str, attribute: Axis) -> list[Any]:
-    """Return edges of groups, ``0,18,65``, or the levels that are wanted."""
+    """Return edges of groups, ``0,18,65``, or the levels that are wanted.
+
+    Parameters
+    ----------
+    text : str
+        Values with commas between them.
+    attribute : Axis
+        The attribute that is broken down.
+
+    Returns
+    -------
+    list
+        Numbers or dates for an ordered attribute, levels for a category.
+    """
     if attribute.levels is not None:
         values = _parse_values(text, attribute)
         return values if isinstance(values, list) else [values]
-    return [_value(one.text, attribute) for one in split_items(text)]
+    return [_value(item.text, attribute) for item in split_items(text)]
 
 
 def parse_queries(listed: Sequence[str], domain: Domain) -> Rectangles:
-    """Return the boxes of ``20:40``, or of ``20:40,f`` on two attributes."""
+    """Return the boxes of ``20:40``, or of ``20:40,f`` on two attributes.
+
+    Parameters
+    ----------
+    listed : sequence of str
+        A query each; with several attributes, a part for each and commas between.
+    domain : Domain
+        The cells of the release.
+
+    Returns
+    -------
+    Rectangles
+        A box for each query, in cells and parts of them.
+    """
     rows = []
     for words in listed:
         parts = [words] if domain.ndim == 1 else _written_parts(words)
         if len(parts) != domain.ndim:
-            known = ", ".join(domain.column_names)
+            columns = ", ".join(domain.column_names)
             raise InputError(
-                f"this release has {domain.ndim} columns, {known}; a range gives one "
+                f"this release has {domain.ndim} columns, {columns}; a range gives one "
                 f"part for each with commas between, and received {words!r}. --where "
                 "names columns instead"
             )
@@ -123,12 +163,26 @@ def parse_queries(listed: Sequence[str], domain: Domain) -> Rectangles:
 def _written_parts(words: str) -> list[str]:
     """Part words at their commas; what stands in quotation marks stays as written."""
     return [
-        written_item(one.text) if one.quoted else one.text for one in split_items(words)
+        written_item(item.text) if item.quoted else item.text
+        for item in split_items(words)
     ]
 
 
 def read_queries(path: Path, domain: Domain) -> tuple[Rectangles, dict[str, AnyArray]]:
-    """Return the boxes of a CSV file, and its columns to stand beside the answers."""
+    """Return the boxes of a CSV file, and its columns to stand beside the answers.
+
+    Parameters
+    ----------
+    path : Path
+        A CSV file with a query per line.
+    domain : Domain
+        The cells of the release.
+
+    Returns
+    -------
+    tuple of Rectangles and dict of arrays
+        The boxes, and the columns of the file.
+    """
     rows = rows_of(path, "query")
     names = _column_names(rows[0], domain)
     if names is None:
@@ -157,15 +211,15 @@ def _pairs(domain: Domain) -> list[tuple[str, str]]:
 def _column_names(row: list[str], domain: Domain) -> list[str] | None:
     """Return the names of the columns; None where the file begins with numbers."""
     pairs = [*_pairs(domain), *(ENDS if domain.ndim == 1 else ())]
-    known = [*domain.column_names, *(name for pair in pairs for name in pair)]
-    unknown = [name for name in row if name not in known]
+    names = [*domain.column_names, *(name for pair in pairs for name in pair)]
+    unknown = [name for name in row if name not in names]
     if not unknown:
         return row
-    if len(row) == 2 * domain.ndim and all(one[:1] in "-+.0123456789" for one in row):
+    if len(row) == 2 * domain.ndim and all(text[:1] in "-+.0123456789" for text in row):
         return None
     raise InputError(
-        f"a file of queries names its columns {', '.join(known)}; received "
-        f"{unknown[0]!r}{nearest(unknown[0], known)}"
+        f"a file of queries names its columns {', '.join(names)}; received "
+        f"{unknown[0]!r}{nearest(unknown[0], names)}"
     )
 
 
@@ -208,7 +262,7 @@ def _boxes(rows: list[list[str]], domain: Domain) -> Rectangles:
 
 def _column(texts: list[str]) -> AnyArray:
     """Return numbers where all texts are, else the texts."""
-    numbers = all(is_number(one) for one in texts)
+    numbers = all(is_number(text) for text in texts)
     return np.array(texts, dtype=np.float64 if numbers else object)
 
 
@@ -240,9 +294,9 @@ def _level(text: str, attribute: Axis, *, blanks: bool = False) -> Any:
     Blanks around the text are no part of it, unless `blanks` says that they are.
     """
     wanted = text if blanks else text.strip()
-    for one in (*(attribute.levels or ()), *attribute.extras):
-        if str(one) == wanted:
-            return one
+    for level in (*(attribute.levels or ()), *attribute.extras):
+        if str(level) == wanted:
+            return level
     plain = (attribute.levels or ())[: attribute.regular]
     numbered = numbered_levels(plain) if plain else None
     cell = -1 if numbered is None else numbered.cell(wanted)
@@ -256,9 +310,9 @@ def _value(text: str, attribute: Axis) -> Any:
     if attribute.unit is not None:
         return text
     if attribute.levels is not None:
-        known = [str(one) for one in attribute.levels]
+        levels = [str(level) for level in attribute.levels]
         raise InputError(
-            f"{text!r} is not known here{nearest(text, known)}; {extent(attribute)}"
+            f"{text!r} is not known here{nearest(text, levels)}; {extent(attribute)}"
         )
     if not is_number(text):
         raise InputError(

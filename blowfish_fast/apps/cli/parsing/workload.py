@@ -31,8 +31,11 @@ from .domain import find_column
 from .job import names_a_file
 
 SEED_OF_QUERIES = 1
+"""Random queries are the same every time, so that predictions can be compared."""
 QUERIES = 2000
+"""How many random queries there are, if nobody says."""
 MOST_QUERIES = 10**7
+"""How many there may be."""
 PLAIN_WORKLOADS: dict[str, type[Workload]] = {
     "all_ranges": AllRanges,
     "identity": Identity,
@@ -42,13 +45,31 @@ PLAIN_WORKLOADS: dict[str, type[Workload]] = {
 
 
 def parse_workload(words: str, domain: Any) -> Workload:
-    """Return the workload of ``identity``, ``ranges:2000`` or another form."""
+    """Return the workload of ``identity``, ``ranges:2000`` or another form.
+
+    Parameters
+    ----------
+    words : str
+        One of `WORKLOAD_FORMS`; several with "|" between.
+    domain : Domain or WideDomain
+        The cells of the release.
+
+    Returns
+    -------
+    Workload
+        The queries.
+
+    Raises
+    ------
+    InputError
+        If the words are none of the forms.
+    """
     if asks_tables(words):
         return parse_tables(words, domain)
     if isinstance(domain, WideDomain):
         return _of_wide_domain(words, domain)
     if "|" in words:
-        return Union(*(parse_workload(one, domain) for one in words.split("|")))
+        return Union(*(parse_workload(part, domain) for part in words.split("|")))
     name, _, setting = words.strip().partition(":")
     if name in ("ranges", "rectangles") and re.fullmatch("[0-9]*", setting):
         kind = Ranges if name == "ranges" else Rectangles
@@ -64,16 +85,16 @@ def parse_workload(words: str, domain: Any) -> Workload:
     if names_a_file(words):
         return _queries_in(Path(words.strip()), domain, boxes=domain.ndim > 1)
     if name == "marginals" and setting:
-        columns = [find_column(one, domain) for one in setting.split(",")]
+        columns = [find_column(column, domain) for column in setting.split(",")]
         return Marginals(domain, columns)
     if name in PLAIN_WORKLOADS and not setting:
-        made: Any = PLAIN_WORKLOADS[name]
-        workload: Workload = made(domain)
+        plain: Any = PLAIN_WORKLOADS[name]
+        workload: Workload = plain(domain)
         return workload
-    known = [*PLAIN_WORKLOADS, "ranges", "rectangles", "marginals", "tables"]
+    names = [*PLAIN_WORKLOADS, "ranges", "rectangles", "marginals", "tables"]
     raise InputError(
         f"the workload is one of {WORKLOAD_FORMS}; received {words!r}"
-        f"{nearest(name, known)}"
+        f"{nearest(name, names)}"
     )
 
 
@@ -102,20 +123,38 @@ def _ranges_in(path: Path, domain: WideDomain) -> Ranges:
     rows = rows_of(path, "ranges, where each starts and where it ends")
     (attribute,) = domain.attributes
     rule = attribute.rule
-    if rows and not any(one[:1].isdigit() or one[:1] == "-" for one in rows[0]):
+    if rows and not any(text[:1].isdigit() or text[:1] == "-" for text in rows[0]):
         rows = rows[1:]
     if not rows or any(len(row) != 2 for row in rows):
         raise InputError(
             f"each line of {path} needs two values of {attribute.name}, where a range "
             "starts and where it ends (exclusive)"
         )
-    values = [[read_tick(one, rule) for one in row] for row in rows]
+    values = [[read_tick(text, rule) for text in row] for row in rows]
     starts, ends = zip(*values, strict=True)
     return Ranges.between(domain, starts, ends)
 
 
 def read_tick(text: str, rule: Steps) -> Any:
-    """Return a value of an axis by a rule: a whole number, or a moment as written."""
+    """Return a value of an axis by a rule: a whole number, or a moment as written.
+
+    Parameters
+    ----------
+    text : str
+        A value as it was typed.
+    rule : Steps
+        The rule of the axis; with a unit its values are moments.
+
+    Returns
+    -------
+    int or str
+        A whole number, or the text of a moment.
+
+    Raises
+    ------
+    InputError
+        If the text is no whole number where one is meant.
+    """
     if rule.unit is not None:
         return text.strip()
     if not re.fullmatch(r"\s*-?[0-9]{1,25}\s*", text):
@@ -128,19 +167,36 @@ def read_tick(text: str, rule: Steps) -> Any:
 def asks_tables(words: str | None) -> bool:
     """Return whether a workload is contingency tables alone."""
     parts = (words or "").split("|")
-    return all(one.strip().partition(":")[0] == "tables" for one in parts)
+    return all(part.strip().partition(":")[0] == "tables" for part in parts)
 
 
 def parse_tables(words: str, domain: Domain | WideDomain) -> Tables:
-    """Return the tables of ``tables:2`` or ``tables:age,age+sex*4``, with a weight."""
+    """Return the tables of ``tables:2`` or ``tables:age,age+sex*4``.
+
+    Parameters
+    ----------
+    words : str
+        The number of columns of the widest tables, or a list of tables: columns
+        with "+" between, and a weight after "*"; several such texts with "|"
+        between.
+    domain : Domain or WideDomain
+        Whose columns are meant.
+
+    Returns
+    -------
+    Tables
+        The tables with their weights.
+    """
     first, *others = words.split("|")
     if others:
-        return reduce(or_, (parse_tables(one, domain) for one in (first, *others)))
+        return reduce(or_, (parse_tables(part, domain) for part in (first, *others)))
     setting = words.strip().partition(":")[2].strip() or "2"
     if re.fullmatch("[0-9]{1,3}", setting):
         return Tables(domain, ways=int(setting))
-    parts = [one.partition("*") for one in setting.split(",")]
-    named = [[find_column(one, domain) for one in part[0].split("+")] for part in parts]
+    parts = [part.partition("*") for part in setting.split(",")]
+    named = [
+        [find_column(column, domain) for column in part[0].split("+")] for part in parts
+    ]
     return Tables(domain, named, weights=[part[2] if part[1] else 1 for part in parts])
 
 
