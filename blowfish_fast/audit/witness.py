@@ -17,6 +17,7 @@ import numpy as np
 
 from blowfish_fast._support.typing import IntArray
 from blowfish_fast.errors import BlowfishError, PrivacyError
+from blowfish_fast.kernels.sampling.secure_words import WordStream
 from blowfish_fast.measure.budgets import Budget
 from blowfish_fast.measure.handle import (
     Account,
@@ -29,7 +30,7 @@ from blowfish_fast.measure.handle import (
     Selector,
 )
 from blowfish_fast.measure.noise import Scales
-from blowfish_fast.measure.randomness import Randomness, WordStream
+from blowfish_fast.measure.randomness import Randomness
 from blowfish_fast.mechanisms.base import Mechanism, Outcome, made_up
 from blowfish_fast.policies import Policy
 

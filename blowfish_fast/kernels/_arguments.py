@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import inspect
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
@@ -32,6 +32,9 @@ Words: TypeAlias = Callable[[int, int], WordArray]
 RESOLVER_BASE = 1 << 90
 RESOLVER_BITS = 16
 POSITION_LIMIT = 1 << 74
+
+MOST_FURTHER_WORDS = 8
+"""Further words that one draw reads; random ones need more once in 2^400 draws."""
 
 
 def refuse_odd_arguments(kernel: Callable[..., Any]) -> Callable[..., Any]:
@@ -132,6 +135,110 @@ def draw_target(
     if size is not None and size != out.size:
         raise InputError(f"{size} draws need as many places; received {out.size}")
     return out
+
+
+def read_words(words: Words, position: int, count: int) -> WordArray:
+    """Return words of a source; refuse any but as many uint64 as were asked for.
+
+    A cast would read other numbers silently: doubles from 0 to 1 become words of 0, and
+    noise that is the same for every draw.
+
+    Parameters
+    ----------
+    words : callable
+        The source.
+    position : int
+        Place of the first word.
+    count : int
+        How many.
+
+    Returns
+    -------
+    ndarray of uint64, shape (count,)
+        The words; perhaps read-only.
+
+    Raises
+    ------
+    InputError
+        If the source gives anything else.
+    """
+    drawn = words(position, count)
+    if type(drawn) is np.ndarray and drawn.dtype == np.uint64:
+        if drawn.shape == (count,):
+            return drawn
+        received = f"an array of shape {drawn.shape}"
+    else:
+        received = f"{getattr(drawn, 'dtype', type(drawn).__name__)}"
+    raise InputError(
+        f"a source of words gives as many words of uint64 as it is asked for, {count} "
+        "here",
+        received=received,
+        way_out="kernels.secure_words() opens such a source",
+        code="words_of_another_kind",
+    )
+
+
+def check_places(words: Words, start: int, drawn: WordArray) -> None:
+    """Refuse a source whose words do not depend on their place alone.
+
+    A source that goes on from call to call, or that begins anew, gives another word
+    when the last one is asked for again by its place. Noise from it could be repeated,
+    and draws of two threads would not be those of one.
+
+    Parameters
+    ----------
+    words : callable
+        The source.
+    start : int
+        Place of the first word.
+    drawn : ndarray of uint64
+        The words from there on.
+
+    Raises
+    ------
+    InputError
+        If the last of them is another one now.
+    """
+    if drawn.size < 2 or getattr(words, "by_place", False):
+        return
+    last = start + drawn.size - 1
+    if read_words(words, last, 1)[0] != drawn[-1]:
+        raise InputError(
+            "a source of words gives the same word whenever it is asked for the same "
+            f"place; it gave two different ones for place {last}",
+            way_out="kernels.secure_words() opens such a source",
+            code="words_without_place",
+        )
+
+
+def further_words(words: Words, place: int) -> Iterator[int]:
+    """Yield the words that lengthen one uniform number, as many as can be needed.
+
+    Parameters
+    ----------
+    words : callable
+        The source.
+    place : int
+        Place of the first further word.
+
+    Yields
+    ------
+    int
+        A word.
+
+    Raises
+    ------
+    InputError
+        If so many left a draw open that they are not random.
+    """
+    for further in range(MOST_FURTHER_WORDS):
+        yield int(read_words(words, place + further, 1)[0])
+    raise InputError(
+        f"{MOST_FURTHER_WORDS} words in a row left one draw undecided, which random "
+        "words never do: the source repeats itself",
+        way_out="kernels.secure_words() opens a source of random words",
+        code="words_that_repeat",
+    )
 
 
 def check_start(start: int, draws: int) -> None:

@@ -12,74 +12,28 @@ import operator
 import os
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from functools import cache
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
 from blowfish_fast import kernels
 from blowfish_fast._support.machine import usable_cores
-from blowfish_fast._support.typing import IntArray, WordArray
-from blowfish_fast.errors import InputError, RandomnessError
+from blowfish_fast._support.typing import IntArray
+from blowfish_fast.errors import InputError
+from blowfish_fast.kernels.sampling.secure_words import (
+    KEY_BYTES,
+    WordStream,
+    check_process,
+    refuse_copy,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-KEY_BYTES = 32
-WORD_BYTES = 8
-WORDS_PER_CIPHER_BLOCK = 2
-# The cipher turns zeros into its key stream; longer requests take several turns.
-_ZEROS = memoryview(bytes(WORD_BYTES << 16))
 # Below this many draws a second thread costs more than it saves.
 _DRAWS_PER_THREAD = 1 << 16
 _MOST_THREADS = 8
 _DRAWS_PER_CHUNK = 1 << 15
-
-
-class WordStream:
-    """An endless sequence of random words, each found from its place alone.
-
-    Threads may share it; a secure stream works only in the process that opened it.
-
-    Parameters
-    ----------
-    key : bytes
-        32 bytes of key.
-    secure : bool
-        Whether it is refused in a forked process.
-    """
-
-    __slots__ = ("_key", "_process")
-
-    def __init__(self, key: bytes, *, secure: bool) -> None:
-        self._key = _cipher_parts()[1](key)
-        self._process = os.getpid() if secure else None
-
-    def __call__(self, position: int, count: int) -> WordArray:
-        """Return `count` words, the first of them at `position`."""
-        _check_process(self._process)
-        if position < 0 or count < 0:
-            raise InputError(
-                "position and count of words are not negative; "
-                f"received {position} and {count}"
-            )
-        if count == 0:
-            return np.empty(0, dtype=np.uint64)
-        block, skipped = divmod(position, WORDS_PER_CIPHER_BLOCK)
-        cipher, _, counter = _cipher_parts()
-        encryptor = cipher(self._key, counter(block.to_bytes(16, "big"))).encryptor()
-        words = np.empty(count + skipped, dtype="<u8")
-        target = words.data.cast("B")
-        for start in range(0, len(target), len(_ZEROS)):
-            piece = target[start : start + len(_ZEROS)]
-            encryptor.update_into(_ZEROS[: len(piece)], piece)
-        return words[skipped:].astype(np.uint64, copy=False)
-
-    def __repr__(self) -> str:
-        return f"WordStream(secure={self._process is not None})"
-
-    def __reduce_ex__(self, protocol: Any) -> NoReturn:
-        _refuse_copy(self)
 
 
 class DrawKey:
@@ -106,7 +60,7 @@ class DrawKey:
         return "DrawKey()"
 
     def __reduce_ex__(self, protocol: Any) -> NoReturn:
-        _refuse_copy(self)
+        refuse_copy(self)
 
 
 class Randomness:
@@ -136,7 +90,7 @@ class Randomness:
 
     def stream(self) -> WordStream:
         """Open the next stream of words; no two are alike: Lemma EN8."""
-        _check_process(self._process)
+        check_process(self._process)
         with self._lock:
             number = self._opened
             self._opened += 1
@@ -281,7 +235,7 @@ class Randomness:
         return f"Randomness(secure={self.secure}, streams_opened={self._opened})"
 
     def __reduce_ex__(self, protocol: Any) -> NoReturn:
-        _refuse_copy(self)
+        refuse_copy(self)
 
 
 def _key_from(seed: int | np.random.Generator | DrawKey | None) -> bytes:
@@ -305,33 +259,6 @@ def _key_from(seed: int | np.random.Generator | DrawKey | None) -> bytes:
     return hashlib.blake2b(
         digits, digest_size=KEY_BYTES, person=b"blowfish seed"
     ).digest()
-
-
-@cache
-def _cipher_parts() -> tuple[Any, Any, Any]:
-    """Load AES-256 in counter mode when it is first needed."""
-    from cryptography.hazmat.primitives.ciphers import Cipher
-    from cryptography.hazmat.primitives.ciphers.algorithms import AES
-    from cryptography.hazmat.primitives.ciphers.modes import CTR
-
-    return Cipher, AES, CTR
-
-
-def _check_process(process: int | None) -> None:
-    """Refuse a secure key that a fork has put into two processes."""
-    if process is not None and process != os.getpid():
-        raise RandomnessError(
-            "secure randomness works only in the process that made it, because a fork "
-            f"would repeat its noise: made in process {process}, used in "
-            f"{os.getpid()}. Make a new Randomness() in each process"
-        )
-
-
-def _refuse_copy(secret: object) -> NoReturn:
-    raise RandomnessError(
-        f"a {type(secret).__name__} cannot be copied or pickled, because a copy would "
-        "repeat its noise. Make a new Randomness() instead"
-    )
 
 
 def _part(values: int | IntArray, start: int, end: int) -> int | IntArray:

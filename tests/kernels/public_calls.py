@@ -224,6 +224,7 @@ def calls() -> dict[str, Call]:
             _whole(3, 9, 4, 8), window=2, grid=0, price=5, returns=ints
         ),
         "window_pinball_costs": _call(CELLS, 4, 3, 4, returns=ints),
+        "secure_words": _call(returns="WordStream"),
         "subtract_children": _call(_whole(1, 10, 7, 4), PARENTS, returns=ints),
     }
 

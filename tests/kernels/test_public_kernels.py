@@ -27,6 +27,8 @@ pytestmark = pytest.mark.kernel
 HERE = Path(__file__).parent
 CALLS = calls()
 NAMES = sorted(CALLS)
+REPEATABLE = sorted(set(NAMES) - {"secure_words"})
+"""All but the source of words, which is another one every time."""
 
 IN_PLACE = {"subtract_geometric": 0}
 """Kernels that say they change an argument, and its place."""
@@ -117,12 +119,12 @@ def test_results_are_fresh_contiguous_and_of_the_stated_kinds(name):
     assert all(unchanged)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", REPEATABLE)
 def test_the_same_words_give_the_same_result(name):
     assert _same(_run(name), _run(name))
 
 
-@pytest.mark.parametrize("name", sorted(set(NAMES) - set(IN_PLACE)))
+@pytest.mark.parametrize("name", sorted(set(REPEATABLE) - set(IN_PLACE)))
 def test_read_only_and_strided_arrays_are_accepted(name):
     def read_only(array):
         array.flags.writeable = False
@@ -137,7 +139,7 @@ def test_read_only_and_strided_arrays_are_accepted(name):
         assert _same(_run(name, _varied(name, change)), _run(name))
 
 
-@pytest.mark.parametrize("name", sorted(set(NAMES) - set(IN_PLACE)))
+@pytest.mark.parametrize("name", sorted(set(REPEATABLE) - set(IN_PLACE)))
 def test_lists_and_other_dtypes_are_accepted(name):
     def narrow(array):
         small = {"int64": np.int32, "float64": np.float32}
@@ -199,8 +201,8 @@ def test_wrong_shapes_and_places_are_refused_or_harmless(name):
 
 
 def test_kernels_may_run_in_several_threads_at_once():
-    expected = {name: _run(name) for name in NAMES}
-    jobs = [name for name in NAMES for _ in range(4)]
+    expected = {name: _run(name) for name in REPEATABLE}
+    jobs = [name for name in REPEATABLE for _ in range(4)]
     with ThreadPoolExecutor(4) as pool:
         for name, result in zip(jobs, pool.map(_run, jobs), strict=True):
             assert _same(result, expected[name]), name

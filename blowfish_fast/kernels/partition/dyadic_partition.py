@@ -34,7 +34,7 @@ import numpy as np
 
 from blowfish_fast._support.typing import ByteArray, IntArray, WordArray
 from blowfish_fast.errors import InputError
-from blowfish_fast.kernels._arguments import Words, as_input
+from blowfish_fast.kernels._arguments import Words, as_input, check_places, read_words
 from blowfish_fast.kernels._jit import kernel
 from blowfish_fast.kernels.sampling.exponential_choice import (
     choose,
@@ -242,9 +242,10 @@ def _read_once(words: Words, count: int) -> Words:
     def read(position: int, number: int) -> WordArray:
         end = position + number
         if end > count:
-            return words(position, number)
+            return read_words(words, position, number)
         if not near:
-            near.append(words(0, count))
+            near.append(read_words(words, 0, count))
+            check_places(words, 0, near[0])
         return near[0][position:end]
 
     return read

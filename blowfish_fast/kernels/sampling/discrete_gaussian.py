@@ -37,8 +37,11 @@ from blowfish_fast.kernels._arguments import (
     Ratio,
     Ratios,
     Words,
+    check_places,
     check_start,
     draw_target,
+    further_words,
+    read_words,
 )
 from blowfish_fast.kernels._jit import kernel
 
@@ -69,6 +72,8 @@ _MARGIN = 2.0**-40
 _LOOKS = 1 << 92
 _FRACTIONS = 1 << 100
 _CHUNK_BITS, _ROUND_BITS = 47, 17
+# Each look settles most of the points: random words never need so many.
+_MOST_LOOKS = 1000
 
 _X = np.array([float(end) for end in ENDS])
 _F = np.array([float(height) for height in HEIGHTS])
@@ -301,7 +306,9 @@ def gaussian(
     lists = np.empty((2, most), dtype=np.int64)
     for first in range(0, out.size, CHUNK):
         part = out[first : first + CHUNK]
-        drawn = words(start + first, part.size)
+        drawn = read_words(words, start + first, part.size)
+        if first == 0:
+            check_places(words, start, drawn)
         doubles = variances.doubles(first, first + part.size)
 
         def exact(draw: int, first: int = first) -> Fraction:
@@ -319,7 +326,9 @@ def gaussian(
             for j in lists[0, :open_draws].tolist():
                 word = int(drawn[j])
                 place = RESOLVER_BASE + ((start + first + j) << RESOLVER_BITS)
-                size = _resolve_inversion(word >> 1, exact(j), _more(words, place))
+                size = _resolve_inversion(
+                    word >> 1, exact(j), further_words(words, place)
+                )
                 part[j] = -size if word & 1 else size
     return out
 
@@ -356,7 +365,14 @@ def _look_again(
     turn = 0
     while todo.size:
         place = stretch_of_words + (turn << _ROUND_BITS)
-        fresh = words(_LOOKS + place, 3 * todo.size).reshape(-1, 3)
+        if turn == _MOST_LOOKS:
+            raise InputError(
+                f"{turn} looks left a draw undecided, which random words never do: the "
+                "source repeats itself",
+                way_out="kernels.secure_words() opens a source of random words",
+                code="words_that_repeat",
+            )
+        fresh = read_words(words, _LOOKS + place, 3 * todo.size).reshape(-1, 3)
         if turn == 0:
             fresh = fresh.copy()
             fresh[:, 0] = drawn[todo]
@@ -368,7 +384,7 @@ def _look_again(
                 (int(fresh[t, 0]), int(fresh[t, 1]), int(fresh[t, 2])),
                 float(laws[0, 0 if laws.shape[1] == 1 else draw]),
                 exact(draw),
-                _more(words, _FRACTIONS + ((place + t) << RESOLVER_BITS)),
+                further_words(words, _FRACTIONS + ((place + t) << RESOLVER_BITS)),
             )
             if point is None:
                 again.append(draw)
@@ -378,12 +394,6 @@ def _look_again(
         if again:
             todo = np.sort(np.append(todo, again))
         turn += 1
-
-
-def _more(words: Words, place: int) -> Iterator[int]:
-    while True:
-        yield int(words(place, 1)[0])
-        place += 1
 
 
 @lru_cache(maxsize=64)

@@ -17,7 +17,6 @@ precision decides. So each draw is the exact function of the words, on any machi
 
 from __future__ import annotations
 
-import itertools
 import math
 from decimal import MAX_EMAX, MIN_EMIN, ROUND_HALF_EVEN, Context, Decimal
 from fractions import Fraction
@@ -33,8 +32,11 @@ from blowfish_fast.kernels._arguments import (
     Ratio,
     Ratios,
     Words,
+    check_places,
     check_start,
     draw_target,
+    further_words,
+    read_words,
 )
 from blowfish_fast.kernels._jit import exact_kernel, helper
 
@@ -389,14 +391,11 @@ def _fill(
     for first in range(0, out.size, CHUNK):
         last = min(first + CHUNK, out.size)
         part = out[first:last]
-        drawn = words(start + first, part.size)
-        if drawn.dtype != np.uint64 or not drawn.flags.carray:
+        drawn = read_words(words, start + first, part.size)
+        if first == 0:
+            check_places(words, start, drawn)
+        if not drawn.flags.carray:
             drawn = np.require(drawn, np.uint64, ["C", "W"])
-        if drawn.shape != part.shape:
-            raise InputError(
-                f"a source of words must give as many as asked: {part.size}; "
-                f"received an array of shape {drawn.shape}"
-            )
         if first == 0 or not ratios.shared:
             scales = ratios.doubles(first, last)
             offsets = np.full(scales.size, -0.5)
@@ -445,16 +444,16 @@ def resolve(
         The draw.
     """
     first_bits, bits = word >> 1, 63
-    for place in itertools.count(RESOLVER_BASE + (position << RESOLVER_BITS)):
+    further = further_words(words, RESOLVER_BASE + (position << RESOLVER_BITS))
+    while True:
         if first_bits > 0:
             least, most = _size_between(
                 first_bits, bits, numerator, denominator, signed
             )
             if least == most:
                 return -least if signed and word & 1 else least
-        first_bits = (first_bits << 64) | int(words(place, 1)[0])
+        first_bits = (first_bits << 64) | next(further)
         bits += 64
-    raise AssertionError("the count of words has no end")
 
 
 def _size_between(

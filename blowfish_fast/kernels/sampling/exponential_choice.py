@@ -30,7 +30,14 @@ import numpy as np
 
 from blowfish_fast._support.typing import FloatArray, IntArray, WordArray
 from blowfish_fast.errors import InputError
-from blowfish_fast.kernels._arguments import RESOLVER_BASE, RESOLVER_BITS, Words
+from blowfish_fast.kernels._arguments import (
+    RESOLVER_BASE,
+    RESOLVER_BITS,
+    Words,
+    check_places,
+    further_words,
+    read_words,
+)
 from blowfish_fast.kernels._jit import kernel
 
 from .decimal_bounds import exponential_bounds
@@ -204,9 +211,9 @@ def resolve_choice(
     """
     present = [i for i, weight in enumerate(log_weights) if weight != ABSENT]
     best = max(log_weights[i] for i in present)
-    uniform = int(words(position, 1)[0])
+    uniform = int(read_words(words, position, 1)[0])
     bits = 64
-    further = RESOLVER_BASE + (position << RESOLVER_BITS)
+    further = further_words(words, RESOLVER_BASE + (position << RESOLVER_BITS))
     while True:
         gaps = [Fraction(best - log_weights[i], 1 << fraction_bits) for i in present]
         bounds = [exponential_bounds(gap, bits // 3 + 8) for gap in gaps]
@@ -221,9 +228,8 @@ def resolve_choice(
                 return candidate
             if at_least < high_border:
                 break
-        uniform = (uniform << 64) | int(words(further, 1)[0])
+        uniform = (uniform << 64) | next(further)
         bits += 64
-        further += 1
 
 
 def choose(
@@ -304,8 +310,9 @@ def weigh_block(
     """
     rows = log_weights.shape[0]
     choices, totals, doubtful = np.empty((3, rows), dtype=np.int64)
-    # A copy: the source may hand out a read-only view, or the wrong number of words.
-    leading = np.array(words(start, rows), dtype=np.uint64).reshape(rows)
+    # A copy: the source may hand out a read-only view.
+    leading = read_words(words, start, rows).copy()
+    check_places(words, start, leading)
     doubts = weigh_rows(log_weights, leading, fraction_bits, choices, totals, doubtful)
     for row in doubtful[:doubts].tolist():
         choices[row] = resolve_choice(

@@ -22,7 +22,13 @@ import numpy as np
 
 from blowfish_fast._support.typing import IntArray, WordArray
 from blowfish_fast.errors import InputError
-from blowfish_fast.kernels._arguments import RESOLVER_BASE, RESOLVER_BITS, Words
+from blowfish_fast.kernels._arguments import (
+    RESOLVER_BASE,
+    RESOLVER_BITS,
+    Words,
+    further_words,
+    read_words,
+)
 
 from .tail_bounds import Enclosure
 
@@ -125,16 +131,15 @@ class GapDigits:
         bool
             Whether the digit is 1.
         """
-        word, bits = int(words(position, 1)[0]), WORD_BITS
-        further = RESOLVER_BASE + (position << RESOLVER_BITS)
+        word, bits = int(read_words(words, position, 1)[0]), WORD_BITS
+        further = further_words(words, RESOLVER_BASE + (position << RESOLVER_BITS))
         while True:
             low, high = self.enclose(digit, bits)
             if word < low:
                 return True
             if word > high:
                 return False
-            word, bits = word << WORD_BITS | int(words(further, 1)[0]), bits + WORD_BITS
-            further += 1
+            word, bits = word << WORD_BITS | next(further), bits + WORD_BITS
 
 
 def lifted_places(words: Words, cells: int, law: GapDigits, most: int) -> IntArray:
@@ -175,7 +180,7 @@ def lifted_places(words: Words, cells: int, law: GapDigits, most: int) -> IntArr
     places: list[WordArray] = []
     drawn, begin, last = 0, 0, np.uint64(0)
     while drawn < most:
-        block = words(begin, batch * width).reshape(batch, width)
+        block = read_words(words, begin, batch * width).reshape(batch, width)
         digits = block < law.low
         for row, digit in np.argwhere(~digits & (block <= law.high)).tolist():
             position = begin + row * width + digit

@@ -338,7 +338,7 @@ def test_refuses_what_it_cannot_draw(arguments, message):
 
 
 def test_refuses_a_source_that_gives_too_little():
-    with pytest.raises(InputError, match="as many as asked"):
+    with pytest.raises(InputError, match="as many words of uint64"):
         laplace(lambda position, count: np.zeros(3, dtype=np.uint64), 0, 1, 1, 5)
 
 
