@@ -33,8 +33,8 @@ RESOLVER_BASE = 1 << 90
 RESOLVER_BITS = 16
 POSITION_LIMIT = 1 << 74
 
-MOST_FURTHER_WORDS = 8
-"""Further words that one draw reads; random ones need more once in 2^400 draws."""
+MOST_FURTHER_WORDS = 64
+"""Further words that one draw reads; random ones need more once in 2^4000 draws."""
 
 
 def refuse_odd_arguments(kernel: Callable[..., Any]) -> Callable[..., Any]:
@@ -211,7 +211,9 @@ def check_places(words: Words, start: int, drawn: WordArray) -> None:
         )
 
 
-def further_words(words: Words, place: int) -> Iterator[int]:
+def further_words(
+    words: Words, place: int, most: int = MOST_FURTHER_WORDS
+) -> Iterator[int]:
     """Yield the words that lengthen one uniform number, as many as can be needed.
 
     Parameters
@@ -220,6 +222,8 @@ def further_words(words: Words, place: int) -> Iterator[int]:
         The source.
     place : int
         Place of the first further word.
+    most : int, default 64
+        How many there are.
 
     Yields
     ------
@@ -231,10 +235,10 @@ def further_words(words: Words, place: int) -> Iterator[int]:
     InputError
         If so many left a draw open that they are not random.
     """
-    for further in range(MOST_FURTHER_WORDS):
+    for further in range(most):
         yield int(read_words(words, place + further, 1)[0])
     raise InputError(
-        f"{MOST_FURTHER_WORDS} words in a row left one draw undecided, which random "
+        f"{most} words in a row left one draw undecided, which random "
         "words never do: the source repeats itself",
         way_out="kernels.secure_words() opens a source of random words",
         code="words_that_repeat",

@@ -74,6 +74,8 @@ _FRACTIONS = 1 << 100
 _CHUNK_BITS, _ROUND_BITS = 47, 17
 # Each look settles most of the points: random words never need so many.
 _MOST_LOOKS = 1000
+# As many as random draws need once in 2^400; with more, words of 0 take minutes.
+_MOST_WORDS = 8
 
 _X = np.array([float(end) for end in ENDS])
 _F = np.array([float(height) for height in HEIGHTS])
@@ -327,7 +329,7 @@ def gaussian(
                 word = int(drawn[j])
                 place = RESOLVER_BASE + ((start + first + j) << RESOLVER_BITS)
                 size = _resolve_inversion(
-                    word >> 1, exact(j), further_words(words, place)
+                    word >> 1, exact(j), further_words(words, place, _MOST_WORDS)
                 )
                 part[j] = -size if word & 1 else size
     return out
@@ -384,7 +386,9 @@ def _look_again(
                 (int(fresh[t, 0]), int(fresh[t, 1]), int(fresh[t, 2])),
                 float(laws[0, 0 if laws.shape[1] == 1 else draw]),
                 exact(draw),
-                further_words(words, _FRACTIONS + ((place + t) << RESOLVER_BITS)),
+                further_words(
+                    words, _FRACTIONS + ((place + t) << RESOLVER_BITS), _MOST_WORDS
+                ),
             )
             if point is None:
                 again.append(draw)

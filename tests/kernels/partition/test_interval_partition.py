@@ -171,6 +171,7 @@ def test_the_noise_of_a_bucket_takes_its_own_word_and_no_other():
         asked.extend(range(position, position + count))
         return source(position, count)
 
+    words.by_place = True  # Its places are not read a second time to make sure.
     scales = np.full(5, 2.0)
     least_cost_partition(
         np.arange(cells), scales, scales, words, step=2.0**-8, quantile=(3, 4)

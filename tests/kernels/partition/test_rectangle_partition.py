@@ -220,6 +220,7 @@ def test_every_decision_reads_a_word_of_its_own(monkeypatch):
         read.extend(range(position, position + count))
         return table[position : position + count]
 
+    words.by_place = True  # Its places are not read a second time to make sure.
     counts = 50 * (np.random.default_rng(4).random((16, 16)) < 0.1).astype(np.int64)
     in_blocks = sample_rectangles(counts, words, rate=1, penalty=1)
     assert read == list(range(len(read)))

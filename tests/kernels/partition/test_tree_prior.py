@@ -196,6 +196,7 @@ def test_no_word_is_read_twice():
             read.extend(range(position, position + count))
             return drawn_words(seed)(position, count)
 
+        words.by_place = True  # Its places are not read a second time to make sure.
         sample_dyadic_partition(x, words, rate=0.1, penalty=1, outliers=True)
         assert len(read) == len(set(read))
         assert set(read) <= set(range(64 + cells))

@@ -95,6 +95,7 @@ def test_many_candidates_follow_their_weights():
     def words(position, count):
         return generator.integers(0, 2**64, size=count, dtype=np.uint64)
 
+    words.by_place = True  # Each place is read once.
     drawn = costs[choose_by_cost(words, 0, rows, Fraction(1, 4))]
     weights = np.exp(-costs / 4)
     expected = np.array([weights[costs == c].sum() for c in range(12)])

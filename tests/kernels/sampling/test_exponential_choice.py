@@ -259,5 +259,5 @@ def test_refuses_a_source_that_gives_too_few_words():
     def words(position, count):
         return np.zeros(1, dtype=np.uint64)
 
-    with pytest.raises(ValueError, match="reshape"):
+    with pytest.raises(InputError, match="as many words of uint64"):
         choose(words, 0, np.zeros((3, 2), dtype=np.int64), 8)
