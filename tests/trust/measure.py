@@ -1,4 +1,4 @@
-"""Measure what the table of the README promises, and note it in docs/trust.json.
+"""Measure what the table of docs/trust.md promises, and note it in docs/trust.json.
 
 python -m tests.trust.measure                      everything here, about an hour
 python -m tests.trust.measure kills coverage       these alone

@@ -1,10 +1,10 @@
-"""The README's table of everything that was measured, from a file of figures.
+"""The table of everything that was measured, from a file of figures.
 
     python -m tests.trust.table          print the table
-    python -m tests.trust.table --write  put it into the README
+    python -m tests.trust.table --write  into docs/trust.md, and five rows into README
 
-Each measurement writes its own key into one JSON file; nothing else is kept. The table
-is made from that file alone, and a test holds the two equal. The exit code is 1 where a
+Each measurement writes its own key into one JSON file; nothing else is kept. The tables
+are made from that file alone, and a test holds them equal. The exit code is 1 where a
 goal was missed.
 
     docs/trust.json   {"audit": {"measured": ..., "goal": ..., "passed": ...}, ...}
@@ -23,7 +23,9 @@ from blowfish_fast.errors import InputError
 ROOT = Path(__file__).parents[2]
 FIGURES = ROOT / "docs" / "trust.json"
 README = ROOT / "README.md"
+PAGE = ROOT / "docs" / "trust.md"
 
+LINK = "docs/trust.md"
 BEGIN = "<!-- trust table: begin -->"
 END = "<!-- trust table: end -->"
 
@@ -50,6 +52,9 @@ ROWS = {
 }
 """Keys of the file in the order of the table, and what they are called there."""
 
+FIRST = ("audit", "mutants", "truth", "kills", "fuzz")
+"""What the README shows."""
+
 COLUMNS = ("test", "goal", "measured", "result")
 
 
@@ -75,6 +80,30 @@ def figures_table(figures: dict[str, dict[str, Any]]) -> str:
     return "\n".join(lines)
 
 
+def short_table(figures: dict[str, dict[str, Any]]) -> str:
+    """Return the rows for the README, without goals, and how many goals are met.
+
+    Examples
+    --------
+    >>> entry = {"goal": "none lost", "measured": "0 of 1,000", "passed": True}
+    >>> print(short_table({"kills": entry, "memory": entry}))
+    | test | measured |
+    |---|---|
+    | ledger, kill -9 | 0 of 1,000 |
+    <BLANKLINE>
+    2 of 2 goals are met: [all of them](docs/trust.md).
+    """
+    lines = ["| test | measured |", "|---|---|"]
+    lines += [
+        f"| {ROWS[key]} | {figures[key]['measured']} |"
+        for key in FIRST
+        if key in figures
+    ]
+    met = sum(bool(entry["passed"]) for entry in figures.values())
+    lines += ["", f"{met} of {len(figures)} goals are met: [all of them]({LINK})."]
+    return "\n".join(lines)
+
+
 def with_table(text: str, table: str) -> str:
     """Return a document with the table between its two marks."""
     if BEGIN not in text or END not in text:
@@ -88,17 +117,21 @@ def main(words: list[str] | None = None) -> int:
     """Print the table or write it into a document; 1 where a goal was missed."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--figures", type=Path, default=FIGURES)
-    parser.add_argument("--write", type=Path, nargs="?", const=README)
+    parser.add_argument("--write", type=Path, nargs="?", const=PAGE)
     asked = parser.parse_args(words)
-    found = read_figures(asked.figures)
-    table = figures_table(found)
+    figures = read_figures(asked.figures)
     if asked.write is None:
-        sys.stdout.write(table + "\n")
+        sys.stdout.write(figures_table(figures) + "\n")
     else:
-        asked.write.write_text(
-            with_table(asked.write.read_text(encoding="utf-8"), table), encoding="utf-8"
-        )
-    return 0 if all(entry["passed"] for entry in found.values()) else 1
+        _write(asked.write, figures_table(figures))
+    if asked.write == PAGE:
+        _write(README, short_table(figures))
+    return 0 if all(entry["passed"] for entry in figures.values()) else 1
+
+
+def _write(document: Path, table: str) -> None:
+    text = document.read_text(encoding="utf-8")
+    document.write_text(with_table(text, table), encoding="utf-8")
 
 
 if __name__ == "__main__":

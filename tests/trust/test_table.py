@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 import blowfish_fast as bf
@@ -13,16 +11,30 @@ from blowfish_fast.audit.report import note_figures, read_figures
 from blowfish_fast.audit.verdicts import Verdict
 from blowfish_fast.audit.walk import ProgressFile, audit_everything
 
-from .table import BEGIN, END, FIGURES, ROWS, figures_table, main, with_table
+from .table import (
+    BEGIN,
+    END,
+    FIGURES,
+    FIRST,
+    PAGE,
+    README,
+    ROWS,
+    figures_table,
+    main,
+    short_table,
+    with_table,
+)
 
-ROOT = Path(__file__).parents[2]
 GOOD = {"goal": "none", "measured": "0", "passed": True}
 BAD = {"goal": "none", "measured": "3", "passed": False}
 
 
-def test_the_readme_shows_the_figures_that_were_measured():
-    readme = (ROOT / "README.md").read_text()
-    assert with_table(readme, figures_table(read_figures(FIGURES))) == readme
+def test_page_and_readme_show_the_figures_that_were_measured():
+    figures = read_figures(FIGURES)
+    page, readme = PAGE.read_text(), README.read_text()
+    assert with_table(page, figures_table(figures)) == page
+    assert with_table(readme, short_table(figures)) == readme
+    assert set(FIRST) <= figures.keys()
 
 
 def test_every_promise_has_its_figure():
