@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import inspect
 import math
-import re
 from contextlib import suppress
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -446,22 +446,72 @@ def half_width(release: Release) -> float | None:
 
 
 def docstring_labels(kind: type[Mechanism]) -> dict[str, str]:
-    """Return the summary and the six labels of a mechanism, as plain text."""
-    text = inspect.getdoc(kind) or kind.__name__
-    notes = re.search(r"^Notes\n-+\n(.*?)(?=\n\n\w+\n-+\n|\Z)", text, re.S | re.M)
-    labels = {"Summary": text.splitlines()[0]}
-    body = "" if notes is None else notes[1]
-    for label in LABELS:
-        entry = re.search(
-            rf"^{label}: (.*?)(?=^\w+: |^\S+\n|\n\n|\Z)", body, re.S | re.M
-        )
-        if entry is not None:
-            plain = entry[1].replace("`", "").replace("[1]_", "[1]")
-            labels[label] = " ".join(plain.split())
-    reference = re.search(r"\.\. \[1\] (.*?)(?=\n\n|\n\.\. |\Z)", text, re.S)
-    if reference is not None:
-        labels["Paper"] = " ".join(reference[1].split())
-    return labels
+    """Return the summary and the six labels of a mechanism, as plain text.
+
+    The docstring of a mechanism has a fixed form, which tests see to: under ``Notes``
+    stand lines that begin with a label, and under ``References`` the paper as [1].
+
+        Guarantee: epsilon-Blowfish privacy for any policy, because
+            the noise covers every edge.
+        Neighbours: those of the policy.
+
+    Parameters
+    ----------
+    kind : type[Mechanism]
+        The class.
+
+    Returns
+    -------
+    dict[str, str]
+        The "Summary", each label that is there, and the "Paper" if one is cited.
+    """
+    lines = (inspect.getdoc(kind) or kind.__name__).splitlines()
+    labels = {"Summary": lines[0]}
+    label = ""
+    for line in _section_lines(lines, "Notes"):
+        word, colon, rest = line.partition(": ")
+        if colon and word in LABELS:
+            label = word
+            labels[label] = rest
+        elif not line or (colon and word.isidentifier()):
+            # A blank line, or a word that is no label, ends the entry.
+            label = ""
+        elif label:
+            labels[label] += f" {line}"
+    for name, text in labels.items():
+        if name != "Summary":
+            plain = text.replace("`", "").replace("[1]_", "[1]")
+            labels[name] = " ".join(plain.split())
+    paper = _first_reference(lines)
+    return labels | ({"Paper": paper} if paper else {})
+
+
+def _section_lines(lines: list[str], heading: str) -> list[str]:
+    """Return the lines below a heading that is underlined, up to the next one."""
+    underlined = [
+        number
+        for number, (line, below) in enumerate(pairwise(lines))
+        if line and below and set(below) == {"-"}
+    ]
+    for number in underlined:
+        if lines[number] == heading:
+            later = [other for other in underlined if other > number]
+            return lines[number + 2 : later[0] if later else len(lines)]
+    return []
+
+
+def _first_reference(lines: list[str]) -> str:
+    """Return the text of ``.. [1]``; it ends at a blank line or the next reference."""
+    mark = ".. [1] "
+    for number, line in enumerate(lines):
+        if line.startswith(mark):
+            parts = [line.removeprefix(mark)]
+            for following in lines[number + 1 :]:
+                if not following or following.startswith(".. "):
+                    break
+                parts.append(following)
+            return " ".join(" ".join(parts).split())
+    return ""
 
 
 def explain_mechanism(name: str) -> tuple[dict[str, Any], list[Section]]:
