@@ -174,7 +174,17 @@ def with_guide(docname: str, text: str) -> str:
         f"*When to use it, its signature and an example:* [{registry[name].__name__}]"
     )
     title, below = text.split("\n", 1)
-    return f"{title}\n\n{line}(/mechanisms/{name}.md).\n{below}"
+    return f"{title}\n\n{line}({guide_place(name)}).\n{below}"
+
+
+def guide_place(name: str) -> str:
+    """Return where the guide to a mechanism stands: a page, or a part of one."""
+    asked = f"<!-- guide of {name} -->"
+    (page,) = [
+        path for path in DOCS.glob("mechanisms/*.md") if asked in path.read_text()
+    ]
+    part = "" if page.stem == name else f"#{_registry()[name].__name__.lower()}"
+    return f"/mechanisms/{page.name}{part}"
 
 
 def _table(what: str) -> str:
@@ -183,7 +193,7 @@ def _table(what: str) -> str:
     for name, mechanism in sorted(registry.items()):
         says = first_sentence(mechanism)
         rows.append(
-            f"| [`{mechanism.__name__}`](/mechanisms/{name}.md) | {says} "
+            f"| [`{mechanism.__name__}`]({guide_place(name)}) | {says} "
             f"| [proof](/proofs/{name}.md) |"
         )
     return "\n".join(["| mechanism | what it does | proof |", "|---|---|---|", *rows])
