@@ -10,6 +10,7 @@ python -m experiments survey --trials 3             all tables of surveys
 python -m experiments rivals --data FOLDER          the same tables by other packages
 python -m experiments widths --data FOLDER          half-widths of certified intervals
 python -m experiments sharpness                     half-widths of noise over exact ones
+python -m experiments siblings --data FOLDER        the default beside its own siblings
 """
 
 from __future__ import annotations
@@ -30,12 +31,13 @@ from .collection import ALL, all_experiments, experiment_named
 from .interval_coverage import certificate_report, write_coverage
 from .results_page import write_page
 from .sharp_widths import sharpness_report
+from .siblings import sibling_report
 from .survey_rivals import rival_report
 from .survey_tables import survey_report
 
 PAGE, COVERAGE, CERTIFICATES, ANSWERS = "page", "coverage", "certificates", "answers"
 SURVEY, RIVALS, WIDTHS = "survey", "rivals", "widths"
-SHARPNESS = "sharpness"
+SHARPNESS, SIBLINGS = "sharpness", "siblings"
 REFUSED = 2
 
 application = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
@@ -48,7 +50,7 @@ def reproduce(
         typer.Argument(
             help='A table or figure such as dawa-table2; "all" of them; "page", which '
             'writes a page from the results in --out; or "coverage", "answers", '
-            '"certificates", "survey", "rivals", "widths", "sharpness".',
+            '"certificates", "survey", "rivals", "widths", "sharpness", "siblings".',
             show_default=False,
         ),
     ],
@@ -110,6 +112,10 @@ def reproduce(
         return
     if name == SHARPNESS:
         for line in sharpness_report(trials):
+            show(line)
+        return
+    if name == SIBLINGS:
+        for line in sibling_report(data, trials):
             show(line)
         return
     run_experiments(

@@ -22,7 +22,7 @@ from blowfish_fast.errors import BlowfishError, DataDependentError, InputError
 from blowfish_fast.measure.budgets import Budget
 from blowfish_fast.mechanisms.base import Mechanism
 from blowfish_fast.mechanisms.contingency import Contingency
-from blowfish_fast.mechanisms.dawa import Dawa
+from blowfish_fast.mechanisms.dawa import Dawa, asks_stretches
 from blowfish_fast.mechanisms.hierarchy import Hierarchy
 from blowfish_fast.mechanisms.laplace import Gaussian, Laplace
 from blowfish_fast.mechanisms.ordered import Ordered, OrderedHierarchical
@@ -431,6 +431,12 @@ def _noise_beside_counts(mechanism: Mechanism, records: int) -> Iterator[str]:
             f"A cell holds {held:,.3g} records on average, well above the noise on it "
             f"({noise:,.3g}): merging cells gains little unless they are alike."
         )
+        if isinstance(mechanism, Dawa) and asks_stretches(mechanism.workload):
+            yield (
+                'Where they are not, Hierarchy(strategy="greedy") saves the part of '
+                "the budget that finds buckets: it had three quarters of the error on "
+                "the densest sets that were tried."
+            )
 
 
 def _noise_alone(first: TableEntry, budget: Budget) -> float:

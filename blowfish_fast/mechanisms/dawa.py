@@ -46,6 +46,7 @@ from blowfish_fast.release.release import Release
 from blowfish_fast.release.wide.ranges_release import RangesRelease
 from blowfish_fast.workloads import (
     Identity,
+    Ranges,
     Rectangles,
     Union,
     Workload,
@@ -69,6 +70,9 @@ Fit = Literal["best", "non_negative", "shrink"]
 
 # Beyond, rectangles by default would take a gigabyte and many seconds.
 MOST_RECTANGLE_CELLS = 2**22
+
+LONGEST = Fraction(1, 16)
+"""Part of a line that a bucket covers at most, where ranges are asked."""
 
 # The constants below were chosen on four maps, thinned and blurred; none was chosen on
 # the fresh maps by which ``docs/explanation/how_the_defaults_were_chosen.md`` judges.
@@ -121,13 +125,14 @@ class Dawa(Mechanism):
     partition : "best", None or Partition
         How buckets are chosen; "best", fixed on the benchmark data, is
         `DyadicRectangles` on two attributes of at most 2^22 cells, and `DyadicTree`
-        otherwise, along a Hilbert curve where there are several; on a `WideDomain`
-        of one attribute it is `Descent`, which alone serves there. Where rectangles of
-        a map are asked, it first spends 1 to 7 % of epsilon, 12 % where there are few
-        records, on a private test whether the data are scattered, and releases an
-        `AdaptiveGrid` if they are (``details["chosen"]``). Where epsilon is too small
-        for the sampler, which public values tell, a map is released by the grid
-        without a test, and other domains cell by cell. None keeps every cell.
+        otherwise, along a Hilbert curve where there are several, and with no bucket
+        above a sixteenth of the line where ranges of one attribute are asked; on a
+        `WideDomain` of one attribute it is `Descent`, which alone serves there. Where
+        rectangles of a map are asked, it first spends 1 to 7 % of epsilon, 12 % where
+        there are few records, on a private test whether the data are scattered, and
+        releases an `AdaptiveGrid` if they are (``details["chosen"]``). Where epsilon is
+        too small for the sampler, which public values tell, a map is released by the
+        grid without a test, and other domains cell by cell. None keeps every cell.
     strategy : {"greedy", "uniform", "geometric", "cells"}
         Weights of the tree: scaled to the workload (with the fan-out of least
         predicted error), equal by level, growing towards the leaves, or no tree.
@@ -207,7 +212,11 @@ class Dawa(Mechanism):
                 partition = DyadicRectangles(query_cells=typical)
             else:
                 dimensions = self.domain.ndim
-                partition = DyadicTree(query_cells=typical, dimensions=dimensions)
+                partition = DyadicTree(
+                    query_cells=typical,
+                    dimensions=dimensions,
+                    longest=LONGEST if asks_stretches(workload) else None,
+                )
             # The rectangles are one of two ways to divide a map; a test chooses.
             on_map = isinstance(partition, DyadicRectangles) and asks_boxes(workload)
             self.tests_scatter = on_map and (policy.has_bottom or policy.has_moves)
@@ -398,6 +407,17 @@ class MapChoice(NamedTuple):
     records: float
     fewest_parts: int
     bought: list[Measurement]
+
+
+def asks_stretches(workload: Workload) -> bool:
+    """Return whether ranges or prefixes of a line are asked, not cells alone."""
+    if workload.domain.ndim != 1:
+        return False
+    if isinstance(workload, Union):
+        return all(asks_stretches(part) for part in workload.parts)
+    if isinstance(workload, Ranges):
+        return workload.mean_cells() > 1
+    return workload.closed_form in ("all_ranges", "prefixes")
 
 
 def asks_boxes(workload: Workload) -> bool:

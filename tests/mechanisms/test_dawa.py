@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 
@@ -181,3 +183,26 @@ def test_bad_settings_are_refused(settings, kind, words):
     arguments = {"epsilon": 1, **settings}
     with pytest.raises(kind, match=words):
         bf.Dawa(bf.policies.Full(LINE), RANGES, **arguments)
+
+
+def test_buckets_are_cut_where_ranges_of_a_line_are_asked():
+    line, asked_by = bf.Domain(4096), bf.workloads
+    policy = bf.policies.AddRemove(line)
+    cells = asked_by.Identity(line)
+    single = asked_by.Ranges(line, [3, 9], [4, 10])
+    some = asked_by.Ranges(line, [3, 9], [400, 10])
+    for asked, longest in (
+        (some, Fraction(1, 16)),
+        (asked_by.Prefixes(line), Fraction(1, 16)),
+        (asked_by.AllRanges(line), Fraction(1, 16)),
+        (asked_by.Union(some, asked_by.Prefixes(line)), Fraction(1, 16)),
+        (asked_by.Union(some, cells), None),
+        (single, None),
+        (cells, None),
+        (asked_by.Total(line), None),
+    ):
+        dawa = bf.Dawa(policy, asked, epsilon=1)
+        assert dawa.partition.longest == longest
+        assert dawa.share == Fraction(1, 5)
+    release = bf.Dawa(policy, some, epsilon="0.01").release([0] * 4096, rng=1)
+    assert np.diff(release.details["edges"]).max() <= 256

@@ -14,6 +14,7 @@ import blowfish_fast as bf
 import blowfish_fast.measure.selectors.partitions.dyadic as dyadic_tree
 from blowfish_fast.audit import audit_release
 from blowfish_fast.audit.choice_twins import Case, cheapest_choices
+from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.kernels.partition import dyadic_partition, tree_prior
 from blowfish_fast.kernels.partition.tree_prior import Outliers
 from blowfish_fast.measure.randomness import Randomness
@@ -247,3 +248,40 @@ def test_runs_that_charge_the_whole_rate_for_a_record_are_caught(monkeypatch):
         tree_prior.fixed_point_tree.cache_clear()
     monkeypatch.setattr(tree_prior, "outlier_weights", genuine)
     assert runs_ratio(pair, ADD_REMOVE, 0.5) <= 4
+
+
+def cut_laws(pair, policy):
+    """Return the exact laws of buckets of at most two of four cells on a pair."""
+    case = {"policy": policy, "epsilon": Fraction(4)}
+    tree = DyadicTree(longest="1/2").priced(2.0)
+    return [exact_law(tree, counts, **case) for counts in pair]
+
+
+@pytest.mark.parametrize(
+    ("policy", "pair"), [(ADD_REMOVE, SPARSE), (ADD_REMOVE, SPIKES), (FULL, MOVED)]
+)
+def test_long_buckets_are_cut_at_no_cost(policy, pair, monkeypatch):
+    monkeypatch.setattr(dyadic_tree, "SHORTEST_LIMIT", 1)
+    first, second = cut_laws(pair, policy)
+    assert first.keys() == second.keys()
+    assert sum(first.values()) == pytest.approx(1.0)
+    # No choice has a bucket across the middle.
+    assert len(first) < len(
+        exact_law(DyadicTree().priced(2.0), pair[0], policy=policy, epsilon=Fraction(4))
+    )
+    assert max(abs(math.log(first[one] / second[one])) for one in first) <= 4
+
+
+def test_buckets_that_are_cut_where_the_records_are_are_caught(monkeypatch):
+    plain = DyadicTree._choose
+
+    def at_the_fullest(self, counts, policy, epsilon, rng):
+        edges = plain(self, counts, policy, epsilon, rng).edges
+        return Buckets(np.union1d(edges, counts.argmax()))
+
+    monkeypatch.setattr(DyadicTree, "_choose", at_the_fullest)
+    pair = np.array([0, 3, 3, 0]), np.array([0, 3, 4, 0])
+    first, second = cut_laws(pair, ADD_REMOVE)
+    shared = first.keys() & second.keys()
+    ratios = [abs(math.log(first[one] / second[one])) for one in shared]
+    assert first.keys() != second.keys() or max(ratios) > 4

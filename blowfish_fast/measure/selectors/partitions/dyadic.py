@@ -10,10 +10,17 @@ from fractions import Fraction
 from math import sqrt
 from typing import Any
 
+import numpy as np
+
 from blowfish_fast import kernels
 from blowfish_fast._support.machine import threads_for
 from blowfish_fast._support.typing import IntArray
-from blowfish_fast._support.validation import as_number, as_positive, as_whole
+from blowfish_fast._support.validation import (
+    as_fraction,
+    as_number,
+    as_positive,
+    as_whole,
+)
 from blowfish_fast.data.buckets import Buckets, cell_order
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.errors import EpsilonError, InputError
@@ -31,6 +38,8 @@ REACH = 6.0
 # sets of the benchmark.
 CELL_PRICE, LARGE_PRICE = 0.5, 0.2
 SIDE_REACH = 8 / 3
+SHORTEST_LIMIT = 64
+"""Buckets of so many cells are never cut, however short the line is."""
 
 
 class DyadicTree(Partition):
@@ -50,6 +59,11 @@ class DyadicTree(Partition):
     dimensions : int, default 1
         Where cells lie along a curve through several dimensions, the border of a query
         grows with the root of its cells.
+    longest : number in (0, 1], optional
+        The part of the line that a bucket covers at most, 64 cells at least: longer
+        ones are cut at public places. None leaves them as they are drawn. One long
+        bucket takes half of the line as even where little is known of it; ranges
+        suffer from that more than from a few more buckets.
 
     Notes
     -----
@@ -75,11 +89,17 @@ class DyadicTree(Partition):
     loss_range = 1
 
     def __init__(
-        self, *, price: float = 0.5, query_cells: float = 1.0, dimensions: int = 1
+        self,
+        *,
+        price: float = 0.5,
+        query_cells: float = 1.0,
+        dimensions: int = 1,
+        longest: Any = None,
     ) -> None:
         self.price = _as_price(price)
         self.query_cells = as_number(query_cells, "query_cells", 1)
         self.dimensions = as_whole(dimensions, "dimensions", 1)
+        self.longest = None if longest is None else _as_part(longest)
 
     @property
     def default_share(self) -> Fraction:
@@ -102,7 +122,23 @@ class DyadicTree(Partition):
             outliers=True,
             threads=threads_for(counts.size),
         )
-        return Buckets(edges)
+        return Buckets(self._cut_long(edges))
+
+    def _cut_long(self, edges: IntArray) -> IntArray:
+        """Cut buckets above the longest length at its multiples: Lemma DT19."""
+        cells = int(edges[-1])
+        most = self.most_cells(cells)
+        places = np.arange(most, cells, most)
+        bucket = np.searchsorted(edges, places, side="right") - 1
+        places = places[np.diff(edges)[bucket] > most]
+        return np.union1d(edges, places) if places.size else edges
+
+    def most_cells(self, cells: int) -> int:
+        """Return how many cells a bucket has at most, a power of two, on so many."""
+        if self.longest is None:
+            return cells
+        wanted = max(int(self.longest * cells), SHORTEST_LIMIT)
+        return min(cells, 1 << (wanted.bit_length() - 1))
 
     def length_weights(self, cells: int) -> list[float]:
         """Return how much the cost of a bucket of 2^level cells counts.
@@ -274,6 +310,18 @@ def _as_price(price: Any) -> float:
     if as_positive(price, "price") > 2**10:
         raise InputError("price must be at most 1024", received=repr(price))
     return float(price)
+
+
+def _as_part(longest: Any) -> Fraction:
+    part = as_fraction(longest, "longest")
+    if not 0 < part <= 1:
+        raise InputError(
+            "longest is the part of the line that a bucket covers at most, above 0 and "
+            "up to 1",
+            received=repr(longest),
+            way_out="State longest=1/16, or None for buckets of any length",
+        )
+    return part
 
 
 def _less_slack(epsilon: Fraction, slack: Fraction, cells: str) -> Fraction:

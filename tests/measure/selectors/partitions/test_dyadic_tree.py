@@ -68,3 +68,31 @@ def test_bad_settings_are_refused():
         DyadicTree(query_cells=0)
     with pytest.raises(InputError, match="at least 1"):
         DyadicTree(dimensions=0)
+
+
+@pytest.mark.parametrize("cells", [100, 1000, 1024, 4096, 5000])
+def test_long_buckets_are_cut_at_public_multiples(cells):
+    tree = DyadicTree(longest="1/16").priced(1e6)
+    most = tree.most_cells(cells)
+    assert most == {100: 64, 1000: 64, 1024: 64, 4096: 256, 5000: 256}[cells]
+    drawn = chosen(DyadicTree().priced(1e6), np.zeros(cells, int)).edges
+    cut = chosen(tree, np.zeros(cells, int)).edges
+    assert np.diff(cut).max() <= most
+    added = np.setdiff1d(cut, drawn)
+    assert set(drawn) <= set(cut)
+    assert not (added % most).any()
+
+
+def test_short_buckets_are_left_alone():
+    tree = DyadicTree(longest="1/2")
+    edges = np.array([0, 100, 200, 230, 1024])
+    # Of 1,024 cells a bucket has at most 512; only the last one is longer.
+    assert tree._cut_long(edges).tolist() == [0, 100, 200, 230, 512, 1024]
+    assert DyadicTree()._cut_long(edges) is edges
+    assert tree._cut_long(np.array([0, 50])).tolist() == [0, 50]
+
+
+@pytest.mark.parametrize("longest", [0, -1, "1.01", 2])
+def test_the_longest_bucket_is_a_part_of_the_line(longest):
+    with pytest.raises(InputError, match="part of the line"):
+        DyadicTree(longest=longest)
