@@ -55,7 +55,8 @@ def _hills(cells: int, rng: np.random.Generator) -> FloatArray:
         * np.exp(-0.5 * ((at - rng.uniform(0, cells)) / rng.uniform(40, 600)) ** 2)
         for _ in range(5)
     ]
-    return np.sum(hills, axis=0) + 0.01
+    rates: FloatArray = np.sum(hills, axis=0) + 0.01
+    return rates
 
 
 def _terraces(cells: int, rng: np.random.Generator) -> FloatArray:
@@ -107,7 +108,8 @@ GENERATED = {
 def code_points() -> IntArray:
     """Return how many of each sixteen code points below 65,536 have a name."""
     named = [unicodedata.name(chr(at), "") != "" for at in range(16 * CELLS)]
-    return np.array(named).reshape(CELLS, 16).sum(axis=1)
+    counts: IntArray = np.array(named).reshape(CELLS, 16).sum(axis=1)
+    return counts
 
 
 def library_lines() -> IntArray:

@@ -27,6 +27,7 @@ from blowfish_fast.measure.selectors.partitions import (
     DyadicTree,
     Partition,
 )
+from blowfish_fast.measure.selectors.partitions.dyadic import SHORTEST_LIMIT
 from blowfish_fast.measure.selectors.selections import ScatterTest
 from blowfish_fast.measure.strategies import Cells, LinearStrategy, TreeStrategy
 from blowfish_fast.measure.strategies.cells import mean_noise
@@ -212,10 +213,12 @@ class Dawa(Mechanism):
                 partition = DyadicRectangles(query_cells=typical)
             else:
                 dimensions = self.domain.ndim
+                # Of fewer cells no bucket is cut.
+                cut = self.domain.size > SHORTEST_LIMIT and asks_stretches(workload)
                 partition = DyadicTree(
                     query_cells=typical,
                     dimensions=dimensions,
-                    longest=LONGEST if asks_stretches(workload) else None,
+                    longest=LONGEST if cut else None,
                 )
             # The rectangles are one of two ways to divide a map; a test chooses.
             on_map = isinstance(partition, DyadicRectangles) and asks_boxes(workload)

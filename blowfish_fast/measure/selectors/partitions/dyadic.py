@@ -87,6 +87,7 @@ class DyadicTree(Partition):
 
     name = "dyadic_tree"
     loss_range = 1
+    longest: Fraction | None = None
 
     def __init__(
         self,
@@ -99,7 +100,9 @@ class DyadicTree(Partition):
         self.price = _as_price(price)
         self.query_cells = as_number(query_cells, "query_cells", 1)
         self.dimensions = as_whole(dimensions, "dimensions", 1)
-        self.longest = None if longest is None else _as_part(longest)
+        if longest is not None:
+            # Only then: without it a tree keeps the fingerprint that ledgers know.
+            self.longest = _as_part(longest)
 
     @property
     def default_share(self) -> Fraction:
