@@ -265,6 +265,7 @@ def history(
             "state": entry.state,
             "analyst": entry.analyst,
             "question": (entry.note or {}).get("question"),
+            "epoch": (entry.note or {}).get("epoch"),
         }
         for entry in visit.explorer(table).history(visit.payer)[-last:]
     ]

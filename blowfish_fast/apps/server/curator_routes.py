@@ -12,11 +12,13 @@ from fastapi.responses import StreamingResponse
 from pydantic import Field
 
 from blowfish_fast.accounting.ledger import Ledger
+from blowfish_fast.accounting.series.ledger_rows import stored_series
 from blowfish_fast.accounting.statements import Share
 from blowfish_fast.apps.explorer.all_tables import MOST_WAYS, predict_tables
 from blowfish_fast.apps.explorer.catalog import Model, Name, PolicySpec, TableSpec
 from blowfish_fast.apps.explorer.questions import Amount, Question, StatedBudget
 from blowfish_fast.errors import LedgerError
+from blowfish_fast.workloads import Total
 
 from .access import CURATOR_ONLY, Curator
 from .analyst_routes import describe_table
@@ -326,6 +328,32 @@ def add_table(new: NewTable, visit: Curator) -> dict[str, Any]:
 def verify(table: TablePath, visit: Curator) -> dict[str, str]:
     """Check the chain of the table's ledger; return its head."""
     return {"head": visit.explorer(table).ledger.verify()}
+
+
+@router.get("/tables/{table}/series")
+def series(table: TablePath, visit: Curator) -> list[dict[str, Any]]:
+    """Return the running totals of each series in the table's ledger, with intervals.
+
+    Only stored releases are read, so it is free.
+    """
+    listed = []
+    for name, stored in stored_series(visit.explorer(table).ledger).items():
+        domain = stored.rows[stored.latest].domain
+        history = stored.history(Total(domain))
+        listed.append(
+            {
+                "name": name,
+                "column": stored.column,
+                "every": stored.every,
+                "spent": stored.promise.budget.in_short(),
+                "epochs": list(history.epochs),
+                "totals": history.answers[:, 0].tolist(),
+                "low": history.bounds[:, 0, 0].tolist(),
+                "high": history.bounds[:, 0, 1].tolist(),
+                "holds": history.kind,
+            }
+        )
+    return listed
 
 
 # Last, because the words of other routes would be read as a state.

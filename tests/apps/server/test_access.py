@@ -29,6 +29,7 @@ CURATORS_ROUTES = [
     ("GET", "/api/curator/data-sets", None),
     ("POST", "/api/curator/tables", {"table": {}, "epsilon": 1}),
     ("POST", "/api/curator/tables/people/verify", None),
+    ("GET", "/api/curator/tables/people/series", None),
     ("POST", "/api/curator/tables/people/raise", {"epsilon": 9, "why": "more"}),
     ("POST", "/api/curator/tables/people/close", None),
     ("POST", "/api/curator/tables/people/open", None),

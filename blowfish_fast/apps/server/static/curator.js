@@ -4,7 +4,7 @@ import { QuestionForm, inWords, shared } from "./form.js";
 import { drawGraph } from "./graph.js";
 import { splitLists, writtenItem } from "./items.js";
 import { fillNumbers, numbersBeside, textOf } from "./numbers.js";
-import { draw, drawBudget, drawTradeOff, scaleOf } from "./plots.js";
+import { draw, drawBudget, drawSeries, drawTradeOff, scaleOf } from "./plots.js";
 
 let form;
 // The policy of the attribute as it is in force, and whether another one was chosen since.
@@ -199,9 +199,20 @@ async function refresh() {
   drawBudget(byId("budget-plot"), rows, form.table.budget);
   byId("charges").tBodies[0].replaceChildren(...rows.reverse().map((one) => element("tr", {},
     element("td", {}, new Date(one.time).toLocaleString()), element("td", {}, one.analyst ?? "curator"),
-    element("td", { class: "words" }, inWords(one.question)), element("td", {}, one.mechanism),
+    element("td", { class: "words" }, one.epoch ? `${one.epoch} of a series` : inWords(one.question)), element("td", {}, one.mechanism),
     element("td", { "data-head": money() }, number(one.cost)))));
   byId("charges-empty").hidden = rows.length > 0;
+  await series();
+}
+
+// Running totals of a table that grows: one picture for each series of its ledger.
+async function series() {
+  const listed = await get(path("series"));
+  byId("series-card").hidden = listed.length === 0;
+  const boxes = listed.map((one) => [one, element("div", { class: "plot" })]);
+  byId("series").replaceChildren(...boxes.flatMap(([one, box]) => [
+    element("p", { class: "quiet" }, `${one.name}: ${number(one.totals.at(-1))} records since ${one.epochs[0]}, from ${number(one.low.at(-1))} to ${number(one.high.at(-1))} (95 %, ${one.holds === "truth" ? "holds the truth" : "noise only"}), for ${one.spent} in all.`), box]));
+  for (const [one, box] of boxes) drawSeries(box, one);
 }
 
 async function tradeOff() {

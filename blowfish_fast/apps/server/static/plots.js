@@ -173,6 +173,19 @@ export function drawBudget(box, charges, total) {
   `${charges.length} charges; the table below lists them`);
 }
 
+// Running totals of a series after each epoch, and the band of their intervals.
+export function drawSeries(box, one) {
+  const side = (name, y, more) => ({ type: "scatter", mode: "lines", name, x: one.epochs, y, hoverinfo: "skip",
+    showlegend: false, line: { width: 0, color: BLUE }, ...more });
+  put(box, [
+    side("low", one.low, {}), side("high", one.high, { fill: "tonexty", fillcolor: `${BLUE}33` }),
+    { type: "scatter", mode: "lines+markers", name: "running total", x: one.epochs, y: one.totals,
+      line: { color: BLUE, width: 2 }, hovertemplate: "%{x}: %{y:.4g}<extra></extra>" },
+  ], { showlegend: false, xaxis: { type: "category", title: { text: plain(`${one.column}, by ${one.every}`) } },
+    yaxis: { title: { text: "records so far" }, rangemode: "tozero" } },
+  `running total after ${one.epochs.length} epochs: ${number(one.totals.at(-1))}, from ${number(one.low.at(-1))} to ${number(one.high.at(-1))}`);
+}
+
 export function drawTradeOff(box, rows, chosen, picked, currency) {
   const points = rows.filter((one) => one.theta !== null).sort((one, other) => one.theta - other.theta);
   const full = rows.find((one) => one.theta === null);
