@@ -11,6 +11,7 @@ python -m experiments rivals --data FOLDER          the same tables by other pac
 python -m experiments widths --data FOLDER          half-widths of certified intervals
 python -m experiments sharpness                     half-widths of noise over exact ones
 python -m experiments siblings --data FOLDER        the default beside its own siblings
+python -m experiments series --trials 2000          errors of running totals
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from .certified_widths import width_report
 from .collection import ALL, all_experiments, experiment_named
 from .interval_coverage import certificate_report, write_coverage
 from .results_page import write_page
+from .series_variance import series_report
 from .sharp_widths import sharpness_report
 from .siblings import sibling_report
 from .survey_rivals import rival_report
@@ -38,6 +40,7 @@ from .survey_tables import survey_report
 PAGE, COVERAGE, CERTIFICATES, ANSWERS = "page", "coverage", "certificates", "answers"
 SURVEY, RIVALS, WIDTHS = "survey", "rivals", "widths"
 SHARPNESS, SIBLINGS = "sharpness", "siblings"
+SERIES = "series"
 REFUSED = 2
 
 application = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
@@ -50,7 +53,8 @@ def reproduce(
         typer.Argument(
             help='A table or figure such as dawa-table2; "all" of them; "page", which '
             'writes a page from the results in --out; or "coverage", "answers", '
-            '"certificates", "survey", "rivals", "widths", "sharpness", "siblings".',
+            '"certificates", "survey", "rivals", "widths", "sharpness", "siblings", '
+            '"series".',
             show_default=False,
         ),
     ],
@@ -117,6 +121,10 @@ def reproduce(
     if name == SIBLINGS:
         for line in sibling_report(data, trials):
             show(line)
+        return
+    if name == SERIES:
+        for told in series_report(trials or 2_000):
+            show(str(told))
         return
     run_experiments(
         list(all_experiments().values()) if name == ALL else [experiment_named(name)],
