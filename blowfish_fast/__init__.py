@@ -33,7 +33,7 @@ __getattr__, __dir__, __all__ = attach(
         "apps.interop": "",
         "apps.server.client": "connect",
         "audit": "",
-        "data.domain": "Domain WideDomain",
+        "data.domain": "Domain KeyDomain WideDomain",
         "data.histogram": "Histogram",
         "data.sparse": "SparseHistogram",
         "data.table_counts": "TableCounts",

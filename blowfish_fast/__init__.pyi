@@ -24,6 +24,7 @@ from .apps import explorer as explorer
 from .apps import interop as interop
 from .apps.server.client import connect as connect
 from .data.domain import Domain as Domain
+from .data.domain import KeyDomain as KeyDomain
 from .data.domain import WideDomain as WideDomain
 from .data.histogram import Histogram as Histogram
 from .data.sparse import SparseHistogram as SparseHistogram

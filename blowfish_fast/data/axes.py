@@ -22,6 +22,7 @@ import numpy as np
 from blowfish_fast._support.typing import AnyArray, FloatArray, IntArray
 from blowfish_fast.errors import DomainError
 
+from .keys import KeyRule
 from .steps import Steps
 
 OUTSIDE = "(outside)"
@@ -65,6 +66,9 @@ class Axis:
         have no place between the edges.
     steps : Steps, optional
         The rule of cells that nobody lists; only a `WideDomain` has such axes.
+    keys : KeyRule, optional
+        Which words there are, where nobody listed them; only a `KeyDomain` has such an
+        axis.
     """
 
     size: int
@@ -74,6 +78,7 @@ class Axis:
     unit: str | None = None
     extras: tuple[str, ...] = ()
     steps: Steps | None = None
+    keys: KeyRule | None = None
 
     @property
     def edges(self) -> tuple[float, ...] | None:
@@ -88,7 +93,8 @@ class Axis:
     @property
     def by_rule(self) -> bool:
         """Whether nobody lists the cells: they follow a rule, or are too many."""
-        listed = self.cuts is not None or self.levels is not None
+        forms = (self.cuts, self.levels, self.keys)
+        listed = any(one is not None for one in forms)
         many = not listed and self.regular > MOST_LABELS
         return self.steps is not None or many
 
@@ -118,6 +124,8 @@ class Axis:
         """Say what the cells stand for; as long for any number of them."""
         if self.levels is not None:
             words = few_words(map(str, self.levels[: self.regular]))
+        elif self.keys is not None:
+            words = self.keys.words()
         elif self.steps is not None:
             words = self.steps.words(self.regular)
         elif self.cuts is None:
@@ -468,7 +476,8 @@ def merge_cells(attribute: Axis, groups: Any) -> tuple[Axis, IntArray]:
     DomainError
         If an edge or level is not there.
     """
-    if attribute.size > MOST_LABELS or attribute.steps is not None:
+    by_rule = attribute.steps is not None or attribute.keys is not None
+    if attribute.size > MOST_LABELS or by_rule:
         raise DomainError(
             f"the cells of {attribute.name or 'this attribute'} are too many to be "
             "merged one by one",
@@ -569,7 +578,8 @@ def representatives(attribute: Axis) -> FloatArray:
                 column=called,
             )
         return np.array(plain, dtype=np.float64)
-    if attribute.cuts is None and attribute.regular <= MOST_LABELS:
+    few = attribute.keys is None and attribute.regular <= MOST_LABELS
+    if attribute.cuts is None and few:
         return np.arange(attribute.regular, dtype=np.float64)
     if attribute.cuts is None:
         raise DomainError(f"nobody lists the {attribute.regular:,} cells of {called}")

@@ -27,9 +27,10 @@ from .axes import (
     merge_cells,
     with_listed_edges,
 )
+from .keys import MOST_BITS, KeyRule, read_rule
 from .steps import NANOSECONDS, Steps, check_steps, read_steps
 
-__all__ = ["MISSING", "OUTSIDE", "Axis", "Domain", "WideDomain"]
+__all__ = ["MISSING", "OUTSIDE", "Axis", "Domain", "KeyDomain", "WideDomain"]
 
 LARGEST_DOMAIN = 2**28
 MOST_SHOWN = 12
@@ -361,6 +362,11 @@ class Domain(Attributes):
         listed = tuple(attributes)
         if any(one.steps is not None for one in listed):
             listed = tuple(map(with_listed_edges, listed))
+        if any(one.keys is not None for one in listed):
+            raise DomainError(
+                "words nobody listed are a domain by themselves",
+                way_out="List them, Domain.from_levels, or keep the KeyDomain",
+            )
         return super()._of(listed)
 
     @classmethod
@@ -550,6 +556,21 @@ class WideDomain(Attributes):
         self._set(tuple(map(Axis, sizes, _labels(names, len(sizes)))))
 
     @classmethod
+    def _of(cls, attributes: Iterable[Axis]) -> Self:
+        listed = tuple(attributes)
+        words = [one for one in listed if one.keys is not None]
+        if words and len(listed) > 1:
+            raise DomainError(
+                "words nobody listed are one column by themselves",
+                received=f"{len(listed)} attributes",
+                way_out="Release the words alone, or list the categories of the column",
+            )
+        domain: Any = object.__new__(KeyDomain if words else cls)
+        domain._set(listed)
+        own: Self = domain
+        return own
+
+    @classmethod
     @malformed_as(DomainError, "an axis by a rule has a start, a step and an end")
     def from_steps(
         cls,
@@ -630,6 +651,56 @@ class WideDomain(Attributes):
         return narrow(WideDomain._of(kept))
 
 
+class KeyDomain(WideDomain):
+    """Words nobody listed: every word of up to so many public symbols is a cell.
+
+    `SparseLaplace` lists the frequent ones at pure epsilon, by thresholds that grow
+    with their length; a `SparseHistogram` counts them. Words with other symbols, or
+    longer ones, lie outside.
+
+    Parameters
+    ----------
+    symbols : str
+        The characters of words: ``"a-z"``, ``"a-z0-9 -"``. They are public, and never
+        read off the data.
+    longest : int
+        Characters of the longest word.
+    name : str, optional
+        The name of the column.
+    case : bool, default False
+        Whether capitals are letters of their own. Without, case is folded first; then
+        texts are brought to the form NFC of Unicode.
+
+    Examples
+    --------
+    >>> words = KeyDomain("a-z", longest=14, name="word")
+    >>> words.attributes[0].describe()
+    "words of up to 14 of 'abcdefghijklmnopqrstuvwxyz', capitals as small letters"
+    >>> words.size > 2**66
+    True
+    """
+
+    __slots__ = ()
+
+    def __init__(
+        self,
+        symbols: str = "a-z",
+        longest: int = 14,
+        name: str | None = None,
+        *,
+        case: bool = False,
+    ) -> None:
+        rule = read_rule(symbols, longest, case=case)
+        self._set((Axis(rule.cells, name, keys=rule),))
+
+    @property
+    def rule(self) -> KeyRule:
+        """Which words there are, and their numbers."""
+        (attribute,) = self.attributes
+        assert attribute.keys is not None
+        return attribute.keys
+
+
 def is_wide(domain: object) -> bool:
     """Return whether a domain is one whose cells nobody lists."""
     return isinstance(domain, WideDomain)
@@ -685,6 +756,8 @@ def _axis_data(axis: Axis) -> dict[str, Any]:
         plain["extras"] = list(axis.extras)
     if axis.steps is not None:
         plain["steps"] = axis.steps.to_list()
+    if axis.keys is not None:
+        plain["keys"] = axis.keys.to_list()
     return plain
 
 
@@ -698,6 +771,7 @@ def _axis_from(data: Mapping[str, Any]) -> Axis:
         data.get("unit"),
         tuple(data.get("extras", ())),
         _steps_from(data),
+        None if data.get("keys") is None else _keys_from(data["keys"]),
     )
     fits = (
         (found.name is None or isinstance(found.name, str))
@@ -707,6 +781,7 @@ def _axis_from(data: Mapping[str, Any]) -> Axis:
         and (found.cuts is None or len(found.cuts) == found.regular + 1)
         and (found.levels is None or len(found.levels) == found.size)
         and (found.steps is None or (found.cuts, found.levels) == (None, None))
+        and (found.keys is None or found == _of_words(found))
     )
     if not fits:
         raise DomainError(
@@ -729,3 +804,22 @@ def _steps_from(data: Mapping[str, Any]) -> Steps | None:
     if rule.step < 1 or unit not in (None, *NANOSECONDS):
         raise DomainError("an axis by a rule goes forward, in units of time or numbers")
     return rule
+
+
+def _keys_from(data: Any) -> KeyRule:
+    """Rebuild which words there are from plain data."""
+    symbols, longest, case = data
+    stated = KeyRule(str(symbols), int(longest), bool(case))
+    # Symbols are listed one by one in a file: runs would be read otherwise.
+    rules = [read_rule(symbol, stated.longest, case=stated.case) for symbol in symbols]
+    distinct = len(set(symbols)) == len(rules) > 0
+    if not distinct or stated.cells.bit_length() > MOST_BITS:
+        raise DomainError("the symbols of words are different characters")
+    return stated
+
+
+def _of_words(axis: Axis) -> Axis:
+    """Return the axis of words as it is built."""
+    assert axis.keys is not None
+    cells = axis.keys.cells + len(axis.extras)
+    return Axis(cells, axis.name, extras=axis.extras, keys=axis.keys)

@@ -377,16 +377,26 @@ def cell_columns(domain: Attributes, places: list[IntArray]) -> dict[str, AnyArr
             blank = np.array([none] * len(attribute.extras), dtype=cuts.dtype)
             columns[f"{name}_from"] = np.concatenate([cuts[:-1], blank])[place]
             columns[f"{name}_to"] = np.concatenate([cuts[1:], blank])[place]
+        elif attribute.keys is not None:
+            columns[name] = _words(attribute, place)
         elif attribute.steps is not None:
             columns |= _step_columns(name, attribute, place)
         else:
             columns[name] = place
         if attribute.extras and attribute.levels is None:
             words = np.array(["", *attribute.extras], dtype=object)
-            columns[f"{name}_cell"] = words[
-                np.maximum(place - attribute.regular + 1, 0)
-            ]
+            behind = np.maximum(place - attribute.regular + 1, 0).astype(np.int64)
+            columns[f"{name}_cell"] = words[behind]
     return columns
+
+
+def _words(attribute: Axis, place: AnyArray) -> AnyArray:
+    """Return the words of cells that nobody listed; stray cells have none."""
+    rule, regular = attribute.keys, attribute.regular
+    assert rule is not None
+    words = np.empty(len(place), dtype=object)
+    words[:] = [rule.word(int(one)) if one < regular else "" for one in place]
+    return words
 
 
 def _step_columns(name: str, attribute: Axis, place: IntArray) -> dict[str, AnyArray]:

@@ -236,6 +236,8 @@ def extent(attribute: Axis) -> str:
     if attribute.levels is not None:
         shown = few_words(map(repr, attribute.levels[: attribute.regular]))
         return f"{called} has the levels {shown}{extras}"
+    if attribute.keys is not None:
+        return f"{called} has {attribute.keys.words()}{extras}"
     if attribute.steps is not None:
         return f"{called} goes from {attribute.steps.words(attribute.regular)}{extras}"
     if attribute.cuts is None:

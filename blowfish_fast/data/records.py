@@ -91,6 +91,12 @@ def domain_with_rules(
     beyond = _treatments(domain, outside, "outside", OUTSIDE)
     rules = list(map(Rule, beyond, _treatments(domain, missing, "missing", MISSING)))
     for attribute, rule in zip(domain.attributes, rules, strict=True):
+        if attribute.keys is not None and "clamp" in rule:
+            raise InputError(
+                "words have no nearest cell",
+                received='"clamp"',
+                way_out=f'Ask for "cell" or "refuse" for {called(attribute)}',
+            )
         if attribute.levels is not None and "clamp" in rule:
             raise InputError(
                 "levels have no nearest cell; list an 'other' level in the domain, or "
@@ -584,6 +590,15 @@ def refuse_strays(attribute: Axis, rule: Rule, outside: Any, missing: Any) -> No
                 'pass outside="cell" to give other values a cell',
                 code="unknown_levels",
                 column=name,
+            )
+        )
+    elif outside and rule.outside == "refuse" and attribute.keys is not None:
+        problems.append(
+            CountsError(
+                f"records hold values of {name} that are none of its words",
+                way_out='State more symbols or longer words, or pass outside="cell" to '
+                "give all others a cell",
+                code="values_outside",
             )
         )
     elif outside and rule.outside == "refuse":

@@ -11,11 +11,13 @@ from blowfish_fast._support.typing import IntArray
 from blowfish_fast._support.validation import malformed_as, quoted
 from blowfish_fast.errors import DomainError, InputError, SizeError
 
-from .domain import LARGEST_DOMAIN, Attributes, Domain, WideDomain, narrow
+from .domain import LARGEST_DOMAIN, Attributes, Domain, KeyDomain, WideDomain, narrow
 from .histogram import Counting, Histogram, PrivateCounts
+from .keys import as_numbers
 from .persons import Bound
-from .records import Treatments
+from .records import Rule, Treatments
 from .sql import CellCounts
+from .word_codes import WordCodes, coded_chunks, numbers_of
 
 LARGEST_NUMBER = 2**62
 """Cells are numbered in 64 bits."""
@@ -144,6 +146,8 @@ class SparseHistogram(PrivateCounts):
     @classmethod
     def _counted(cls, counting: Counting[Any], records: Any) -> SparseHistogram:
         """Count records by stated terms, chunk by chunk."""
+        if isinstance(counting.domain, KeyDomain):
+            return cls._counted_words(counting, records)
         parts: list[CellCounts] = []
         waiting = 0
         for cells, units in counting.cells(records):
@@ -154,6 +158,25 @@ class SparseHistogram(PrivateCounts):
             if waiting > max(WAITING, parts[0].cells.size):
                 parts, waiting = [_merge(parts)], 0
         return cls._listed(counting.domain, parts, counting.bound)
+
+    @classmethod
+    def _counted_words(cls, counting: Counting[Any], records: Any) -> SparseHistogram:
+        """Count words by codes, which are numbered as they come; then by number."""
+        domain, (rule,) = counting.domain, counting.rules
+        (attribute,) = domain.attributes
+        codes = WordCodes(domain.rule)
+        further = [*counting.keys, counting.weight]
+        chunks = coded_chunks(records, domain, rule, codes, further)
+        coded = counting._replace(
+            domain=WideDomain(LARGEST_NUMBER, names=domain.column_names[0]),
+            rules=[Rule("refuse", "refuse")],
+        )
+        counted = cls._counted(coded, chunks)
+        numbers = numbers_of(codes, counted.keys, attribute)
+        order = sorted(range(len(numbers)), key=numbers.__getitem__)
+        keys = as_numbers((numbers[at] for at in order), domain.size)
+        counts = counted.counts[np.array(order, dtype=np.int64)]
+        return cls._own(domain, counts, counting.bound, keys=keys)
 
     @classmethod
     def _listed(
@@ -212,6 +235,12 @@ class SparseHistogram(PrivateCounts):
             If there are stray values that were to be refused.
         """
         _check_domain(domain)
+        if isinstance(domain, KeyDomain):
+            raise DomainError(
+                "words nobody listed are counted from records, not in a database",
+                way_out="Count them with SparseHistogram.from_records, for instance "
+                "from table.to_pyarrow_batches()",
+            )
         counting = Counting.read(
             domain,
             outside=outside,
@@ -308,7 +337,7 @@ def _check_domain(domain: Any) -> None:
             f"the first argument must be a WideDomain or a Domain; received "
             f"{quoted(domain)}. Write WideDomain.product(ages, towns, ...)"
         )
-    if domain.size > LARGEST_NUMBER:
+    if domain.size > LARGEST_NUMBER and not isinstance(domain, KeyDomain):
         raise DomainError(
             f"a SparseHistogram numbers at most 2^62 = {LARGEST_NUMBER:,} cells",
             received=f"a domain of {domain.size:,}",

@@ -6,17 +6,23 @@ from fractions import Fraction
 from functools import partial
 from typing import Any, ClassVar, Self
 
+import numpy as np
+
 from blowfish_fast._support.validation import as_fraction, as_whole
 from blowfish_fast.data.domain import Domain
+from blowfish_fast.data.frames import Table
 from blowfish_fast.data.histogram import Histogram
+from blowfish_fast.data.keys import KeyClass, KeyRule
 from blowfish_fast.errors import DomainError, EpsilonError, InputError
 from blowfish_fast.measure.budgets import Budget
 from blowfish_fast.measure.handle import Handle
 from blowfish_fast.measure.noise import Scales
 from blowfish_fast.measure.strategies.cells_above import (
+    CellClass,
     CellsAbove,
+    ClassesAbove,
     cell_scales,
-    false_share,
+    false_mean,
     least_threshold,
 )
 from blowfish_fast.policies import Policy
@@ -47,7 +53,8 @@ class SparseLaplace(Mechanism):
     Parameters
     ----------
     policy : Policy
-        Over a `WideDomain` of at most 2^62 cells, or a `Domain`.
+        Over a `WideDomain` of at most 2^62 cells, a `Domain`, or words nobody listed, a
+        `KeyDomain`.
     false_cells : number, optional
         How many empty cells are listed in the mean: 1 if nothing is stated. The
         threshold is the least one that keeps it.
@@ -115,7 +122,7 @@ class SparseLaplace(Mechanism):
         asked: Any = Identity(policy.domain) if isinstance(policy, Policy) else None
         super().__init__(policy, asked, epsilon=epsilon, rho=rho, delta=delta)
         self._check_budget(self.budget)
-        if self.domain.size > MOST_CELLS:
+        if self.domain.size > MOST_CELLS and self._words is None:
             raise DomainError(
                 "lists are drawn from at most 2^62 cells",
                 received=f"a domain of {self.domain.size:,}",
@@ -151,8 +158,9 @@ class SparseLaplace(Mechanism):
     def _check_length(self) -> None:
         """Refuse a threshold so low that empty cells alone would fill the list."""
         if 2 * self.expected_false_cells > self.most_listed < self.domain.size:
-            enough = least_threshold(
-                self._scales, self.domain.size, Fraction(self.most_listed, 2)
+            half = Fraction(self.most_listed, 2 * len(self._parts))
+            enough = max(
+                least_threshold(self._scales, one.cells, half) for one in self._parts
             )
             raise InputError(
                 "a list has room for twice the empty cells that it would hold in the "
@@ -164,18 +172,40 @@ class SparseLaplace(Mechanism):
             )
 
     @property
+    def _words(self) -> KeyRule | None:
+        """Which words there are, where nobody listed them."""
+        return self.domain.attributes[0].keys
+
+    @property
+    def _parts(self) -> list[KeyClass]:
+        """Consecutive cells that share a threshold: all of them, or words by length."""
+        rule = self._words
+        if rule is None:
+            return [KeyClass(0, self.domain.size)]
+        (attribute,) = self.domain.attributes
+        words = rule.classes()
+        strays = range(attribute.regular, attribute.size)
+        return words + [KeyClass(cell, 1) for cell in strays]
+
+    @property
+    def _classes(self) -> list[CellClass]:
+        """The public threshold of each part, in what is counted: Lemma SL10."""
+        parts, units = self._parts, self.policy.units
+        if self.stated_threshold is not None:
+            stated = self.stated_threshold * units
+            return [CellClass(*one, stated) for one in parts]
+        assert self.false_cells is not None
+        # Every part has as many false cells in the mean.
+        mean = self.false_cells / len(parts)
+        return [
+            CellClass(*one, least_threshold(self._scales, one.cells, mean))
+            for one in parts
+        ]
+
+    @property
     def _scales(self) -> Scales:
         each = self.budget.over(self.policy.group_size)
         return cell_scales(self.policy.unconstrained, each)
-
-    @property
-    def _units_threshold(self) -> int:
-        """The threshold in what is counted: records, or parts of a person."""
-        if self.stated_threshold is not None:
-            return self.stated_threshold * self.policy.units
-        mean = self.false_cells
-        assert mean is not None
-        return least_threshold(self._scales, self.domain.size, mean)
 
     def _shown(self, threshold: int) -> int | float:
         units = self.policy.units
@@ -183,16 +213,46 @@ class SparseLaplace(Mechanism):
 
     @property
     def threshold(self) -> int | float:
-        """The least noisy count that is listed; public, and free to ask."""
-        return self._shown(self._units_threshold)
+        """The least noisy count that is listed; public, and free to ask.
+
+        Of words nobody listed, that of the longest ones: `thresholds` has the others.
+        """
+        return self._shown(max(one.threshold for one in self._classes))
+
+    @property
+    def thresholds(self) -> Table:
+        """The threshold of words of each length, and of stray values; public, free.
+
+        Of other domains all cells have one.
+        """
+        classes = self._classes
+        names: list[str] = ["all"] * len(classes)
+        if self._words is not None:
+            (attribute,) = self.domain.attributes
+            lengths = [str(at) for at in range(self._words.longest + 1)]
+            names = lengths + list(attribute.extras)
+        return Table(
+            {
+                "length": np.array(names, dtype=object),
+                "threshold": np.array([self._shown(one.threshold) for one in classes]),
+            },
+            experiment=False,
+        )
 
     @property
     def expected_false_cells(self) -> Fraction:
         """How many cells are listed in the mean if all are empty; public, and free."""
-        return self.domain.size * false_share(self._scales, self._units_threshold)
+        shares = (
+            false_mean(self._scales, one.cells, one.threshold) for one in self._classes
+        )
+        return sum(shares, Fraction(0))
 
     def _run(self, private: Handle) -> Outcome:
-        lister = CellsAbove(self.domain.size, self._units_threshold, self.most_listed)
+        classes = self._classes
+        lister: CellsAbove = ClassesAbove(classes, self.most_listed)
+        if len(classes) == 1:
+            ((_, cells, threshold),) = classes
+            lister = CellsAbove(cells, threshold, self.most_listed)
         listed = private.list_above(lister, budget=private.remaining)
         return Outcome(listed.noisy[:0].astype(float), [], listed=listed)
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from blowfish_fast._support.typing import IntArray
 from blowfish_fast._support.validation import quoted
-from blowfish_fast.data.domain import Domain, is_wide
+from blowfish_fast.data.domain import Domain, KeyDomain, is_wide
 from blowfish_fast.data.sparse import FilledCells, SparseHistogram
 from blowfish_fast.errors import DomainError, InputError, WorkloadError
 from blowfish_fast.measure.selectors.partitions import Descent
@@ -89,6 +89,12 @@ def check_wide(domain: Any, workload: Workload, partition: Any) -> Descent:
     Descent
         The one that was stated, or a plain one.
     """
+    if isinstance(domain, KeyDomain):
+        raise DomainError(
+            "words have no ranges",
+            received=repr(domain),
+            way_out="List the frequent ones with SparseLaplace",
+        )
     if domain.ndim != 1 or domain.size > MOST_CELLS:
         raise DomainError(
             "ranges of a wide domain are those of one attribute, of at most 2^62 cells",

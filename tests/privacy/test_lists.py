@@ -21,7 +21,12 @@ from blowfish_fast.data.sparse import FilledCells
 from blowfish_fast.kernels.sampling.gap_digits import GapDigits
 from blowfish_fast.measure.budgets import Budget
 from blowfish_fast.measure.randomness import Randomness
-from blowfish_fast.measure.strategies.cells_above import CellsAbove, cell_scales
+from blowfish_fast.measure.strategies.cells_above import (
+    CellClass,
+    CellsAbove,
+    ClassesAbove,
+    cell_scales,
+)
 
 LINE = bf.Domain(3)
 PLAN = QUICK._replace(releases=60, noise=2000, pairs=16)
@@ -218,3 +223,65 @@ def test_the_audit_catches_planted_bugs(bug):
     with patch.object(cells_above, name, wrong):
         verdicts = examine(AuditTask("mechanism", "sparse_laplace", 4, "full"), PLAN)
     assert check in {one.check for one in verdicts if not one.passed}
+
+
+CLASSES = (CellClass(0, 1, 2), CellClass(1, 2, 3))
+"""The empty word, listed from 2 on, and two words of one letter, from 3 on."""
+
+
+def by_class(change=None):
+    """Return the law of three words in two classes; `change` plants a bug."""
+
+    def law(counts):
+        each = []
+        for one in CLASSES:
+            own = counts[one.first : one.first + one.cells]
+            cells = [cells_above_law(int(count), one.threshold) for count in own]
+            each += cells if change is None else change(cells, own)
+        return product_of(each)
+
+    return law
+
+
+def only_filled_classes(cells, own):
+    return cells if sum(own) else [[1.0, 0.0, 0.0, 0.0]] * len(cells)
+
+
+def threshold_by_filled_words(cells, own):
+    """List from one higher where more words of a length occur."""
+    if sum(count > 0 for count in own) < 2:
+        return cells
+    return [[one[0] + one[1], 0.0, one[2], one[3]] for one in cells]
+
+
+def test_thresholds_by_class_tell_no_more():
+    assert worst_ratio(by_class()) == pytest.approx(1.0, abs=1e-9)
+
+
+@pytest.mark.parametrize("change", [only_filled_classes, threshold_by_filled_words])
+def test_classes_that_follow_the_data_tell_more(change):
+    assert worst_ratio(by_class(change)) > 1.05
+
+
+def listed_shares(lister, draws=3000):
+    """Return how often each of three words is listed where the first holds 2."""
+    filled = FilledCells.of(np.array([2, 0, 0]))
+    rng = Randomness(5)
+    seen = np.zeros(3)
+    for _ in range(draws):
+        seen[lister.draw(filled, SCALES, rng).keys] += 1
+    return seen / draws
+
+
+def test_draws_by_class_have_their_law_and_a_left_out_class_is_seen():
+    law = [1 - cells_above_law(2, 2)[0]] + [1 - cells_above_law(0, 3)[0]] * 2
+    off = 5 * np.sqrt(np.array(law) / 3000)
+    right_lister = ClassesAbove(CLASSES, 9)
+    assert (np.abs(listed_shares(right_lister) - law) < off).all()
+
+    class OnlyFilled(ClassesAbove):
+        def draw(self, filled, scales, rng):
+            own = [one for one in self.classes if one.first in filled.keys.tolist()]
+            return ClassesAbove(own, self.most).draw(filled, scales, rng)
+
+    assert not (np.abs(listed_shares(OnlyFilled(CLASSES, 9)) - law) < off).all()

@@ -299,9 +299,14 @@ def explain_attack(
 
 def _list_section(release: SparseRelease) -> Section:
     """Say which cells are listed, and what is not known of the others."""
+    reached = f"Cells whose noisy counts reach {release.threshold:,}"
+    if release.listed.classes:
+        reached = (
+            "Words whose noisy counts reach a threshold that grows with their length, "
+            f"up to {release.threshold:,},"
+        )
     told = [
-        f"Cells whose noisy counts reach {release.threshold:,} are listed; lighter "
-        "ones are missed.",
+        f"{reached} are listed; lighter ones are missed.",
         f"In the mean {release.expected_false_cells:.3g} cells are listed though "
         "they are empty: noise goes on every cell.",
     ]

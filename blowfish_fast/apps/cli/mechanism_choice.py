@@ -21,7 +21,7 @@ import blowfish_fast
 from blowfish_fast._support.compiler_watch import COMPILER, compiled_before
 from blowfish_fast.advice.comparison import COVERED, ON_MAPS, compare
 from blowfish_fast.data.csv_files import is_number
-from blowfish_fast.data.domain import WideDomain
+from blowfish_fast.data.domain import KeyDomain, WideDomain
 from blowfish_fast.errors import (
     BlowfishError,
     DataDependentError,
@@ -235,11 +235,20 @@ def _of_wide_domain(facts: Facts, name: str, job: Job) -> MechanismChoice:
         return MechanismChoice(mechanism, own, (why,), None, "unknown")
     mean: Any = 1 if job.false_cells is None else job.false_cells
     heavy = lister(facts.policy, epsilon=budget, false_cells=mean)
+    least, false = heavy.threshold, float(heavy.expected_false_cells)
     because = (
-        f"{own} lists cells of about {heavy.threshold:,} records and more; lighter "
-        f"ones are missed, and {float(heavy.expected_false_cells):.3g} empty ones are "
-        "listed in the mean.",
+        f"{own} lists cells of about {least:,} records and more; lighter ones are "
+        f"missed, and {false:.3g} empty ones are listed in the mean.",
     )
+    if isinstance(facts.domain, KeyDomain):
+        each = heavy.thresholds
+        pairs = zip(each["length"], each["threshold"].tolist(), strict=True)
+        listed = ", ".join(f"{length}: {number:,}" for length, number in pairs)
+        because = (
+            f"{own} lists words of about so many records and more, by their length: "
+            f"{listed}; rarer ones are missed, and {false:.3g} words that nobody wrote "
+            "are listed in the mean.",
+        )
     return MechanismChoice(heavy, own, because, None, "listed")
 
 

@@ -33,7 +33,9 @@ from blowfish_fast.kernels._arguments import (
 from .tail_bounds import Enclosure
 
 WORD_BITS = 64
-MOST_LEVELS = 62
+MOST_LEVELS = 1024
+LEVELS_IN_WORDS = 62
+"""Digits up to which places are held in 64 bits."""
 GAPS_AT_ONCE = 2**14
 """Gaps whose words are held at a time."""
 
@@ -159,7 +161,8 @@ def lifted_places(words: Words, cells: int, law: GapDigits, most: int) -> IntArr
     Returns
     -------
     int64 array
-        Places from 0 to cells - 1.
+        Places from 0 to cells - 1; Python's whole numbers where gaps have more than 62
+        digits.
 
     Examples
     --------
@@ -173,6 +176,8 @@ def lifted_places(words: Words, cells: int, law: GapDigits, most: int) -> IntArr
             f"gaps of {law.levels} digits walk along 1 to {1 << law.levels:,} cells",
             received=f"{cells:,}",
         )
+    if law.levels > LEVELS_IN_WORDS:
+        return _far_places(words, cells, law, most)
     width = law.levels + 1
     expected = cells * float(law.tail(2 * WORD_BITS)[1]) / 4.0**WORD_BITS
     batch = int(min(expected + 5.0 * math.sqrt(expected) + 8.0, GAPS_AT_ONCE))
@@ -200,3 +205,22 @@ def lifted_places(words: Words, cells: int, law: GapDigits, most: int) -> IntArr
             break
         last = reached[-1] + np.uint64(1)
     return np.concatenate(places).astype(np.int64)[:most]
+
+
+def _far_places(words: Words, cells: int, law: GapDigits, most: int) -> IntArray:
+    """Draw places that 64 bits do not hold, gap by gap; these lists are short."""
+    width, begin, place = law.levels + 1, 0, -1
+    places: list[int] = []
+    while len(places) < most:
+        block = words(begin, width)
+        digits = block < law.low
+        for digit in np.flatnonzero(~digits & (block <= law.high)).tolist():
+            digits[digit] = law.decide(digit, words, begin + digit)
+        begin += width
+        place += 1 + sum(1 << at for at in np.flatnonzero(digits[:-1]).tolist())
+        if digits[-1] or place >= cells:
+            break
+        places.append(place)
+    found = np.empty(len(places), dtype=object)
+    found[:] = places
+    return found

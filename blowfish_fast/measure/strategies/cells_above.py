@@ -11,6 +11,8 @@ The list is drawn without visiting the empty cells (``docs/proofs/sparse_laplace
 from __future__ import annotations
 
 import math
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
 from fractions import Fraction
 from functools import lru_cache, partial
 from typing import NamedTuple
@@ -38,15 +40,37 @@ from blowfish_fast.policies import Policy
 FILLED_AT_ONCE = 2**18
 """Filled cells whose noise is held at a time; their number is private."""
 
+SHARE_BITS = 128
+"""Of how likely a cell is lifted, for the number that is told."""
+
 DOUBTFUL = 2.0**-36
 """How close a word may come to a probability in floats before fractions decide."""
+
+
+class CellClass(NamedTuple):
+    """Consecutive cells with one public threshold.
+
+    Attributes
+    ----------
+    first : int
+        The number of the first cell.
+    cells : int
+        How many there are.
+    threshold : int
+        The least noisy count that is listed.
+    """
+
+    first: int
+    cells: int
+    threshold: int
 
 
 class ListedCells(NamedTuple):
     """Cells whose noisy counts reached a threshold, in the order of the domain; public.
 
     `told` is the first cell of which nothing is said: the number of cells, unless the
-    list was cut after as many as were allowed.
+    list was cut after as many as were allowed. `classes` are consecutive cells with
+    thresholds of their own; `threshold` is then the largest of these.
     """
 
     keys: IntArray
@@ -55,11 +79,25 @@ class ListedCells(NamedTuple):
     scales: Scales
     cells: int
     told: int
+    classes: tuple[CellClass, ...] = ()
 
     @property
-    def tail(self) -> Fraction:
-        """Probability that noise alone lifts an empty cell so far, rounded up."""
-        return false_share(self.scales, self.threshold)
+    def false_cells(self) -> Fraction:
+        """How many cells noise alone lifts so far if all are empty, rounded up."""
+        own = self.classes or (CellClass(0, self.cells, self.threshold),)
+        return sum(
+            (false_mean(self.scales, one.cells, one.threshold) for one in own),
+            Fraction(0),
+        )
+
+    def thresholds_of(self, keys: IntArray) -> IntArray:
+        """Return the threshold of each cell, by number."""
+        if not self.classes:
+            return np.full(len(keys), self.threshold, dtype=np.int64)
+        firsts = [one.first for one in self.classes]
+        places = [bisect_right(firsts, int(key)) - 1 for key in keys]
+        thresholds = np.array([one.threshold for one in self.classes], dtype=np.int64)
+        return thresholds[np.array(places, dtype=np.int64)]
 
 
 class CellsAbove:
@@ -208,6 +246,90 @@ class CellsAbove:
         return FilledCells(np.concatenate(keys), np.concatenate(counts))
 
 
+class ClassesAbove(CellsAbove):
+    """The list of cells at or above a threshold that differs from class to class.
+
+    Classes are consecutive cells, public as their thresholds are: words by length,
+    for instance. All cells have the same noise: Lemma SL10.
+
+    Parameters
+    ----------
+    classes : sequence of CellClass
+        In the order of the domain, which they make up.
+    most : int
+        How many cells are listed at most; further ones are cut off, in their order.
+    """
+
+    kind = "cells above, by class"
+
+    def __init__(self, classes: Sequence[CellClass], most: int) -> None:
+        self.classes = tuple(classes)
+        last = self.classes[-1]
+        highest = max(one.threshold for one in self.classes)
+        super().__init__(last.first + last.cells, highest, most)
+        for one in self.classes:
+            CellsAbove(one.cells, one.threshold, most)
+
+    def nothing(self, scales: Scales) -> ListedCells:
+        """Return a list without cells, for a dry run."""
+        return super().nothing(scales)._replace(classes=self.classes)
+
+    def draw(self, filled: FilledCells, scales: Scales, rng: Randomness) -> ListedCells:
+        """Draw the lists of all classes, one after the other: Lemma SL10.
+
+        Once the list is full nothing more is drawn: what follows lies behind the cut.
+
+        Parameters
+        ----------
+        filled : FilledCells
+            The cells that hold records, and their true counts.
+        scales : Scales
+            The noise of one cell.
+        rng : Randomness
+            The source of all noise.
+
+        Returns
+        -------
+        ListedCells
+            The list; public.
+        """
+        keys: list[IntArray] = []
+        noisy: list[IntArray] = []
+        room, told = self.most, self.cells
+        for one in self.classes:
+            if room == 0:
+                told = one.first
+                break
+            lister = CellsAbove(one.cells, one.threshold, room)
+            listed = lister.draw(_within(filled, one), scales, rng)
+            own = listed.keys if self.cells <= 2**62 else listed.keys.astype(object)
+            keys.append(own + one.first)
+            noisy.append(listed.noisy)
+            room -= listed.keys.size
+            if listed.told < one.cells:
+                told = one.first + listed.told
+                break
+        return ListedCells(
+            np.concatenate(keys),
+            np.concatenate(noisy),
+            self.threshold,
+            scales,
+            self.cells,
+            told,
+            self.classes,
+        )
+
+
+def _within(filled: FilledCells, part: CellClass) -> FilledCells:
+    """Return the filled cells of a class, numbered from its first cell on."""
+    start = bisect_left(filled.keys, part.first)
+    stop = bisect_left(filled.keys, part.first + part.cells)
+    keys = filled.keys[start:stop] - part.first
+    if part.cells <= 2**62:
+        keys = keys.astype(np.int64)
+    return FilledCells(keys, filled.counts[start:stop])
+
+
 def moved_cells(policy: Policy) -> int:
     """Return how many cells the worst edge changes by one record: Lemma SL5."""
     if policy.has_moves:
@@ -278,23 +400,27 @@ def _tail(power: int, spread: Fraction, threshold: int, bits: int) -> tuple[int,
     return kind(spread, threshold, bits)
 
 
-def false_share(scales: Scales, threshold: int) -> Fraction:
-    """Return the probability that noise reaches the threshold, rounded up.
+def false_mean(scales: Scales, cells: int, threshold: int) -> Fraction:
+    """Return how many of so many empty cells noise lifts so far, rounded up.
 
     Parameters
     ----------
     scales : Scales
         The noise of one cell.
+    cells : int
+        Number of empty cells.
     threshold : int
         The threshold.
 
     Returns
     -------
     Fraction
-        The probability.
+        The mean.
     """
     spread = _rate(scales) if scales.power == 1 else _variance(scales)
-    return Fraction(_tail(scales.power, spread, threshold, 128)[1], 2**128)
+    # As many bits behind the point of the mean, however many cells there are.
+    bits = SHARE_BITS * (1 + cells.bit_length() // SHARE_BITS)
+    return Fraction(cells * _tail(scales.power, spread, threshold, bits)[1], 2**bits)
 
 
 def _gap_law(scales: Scales, threshold: int, cells: int) -> GapDigits:

@@ -80,7 +80,7 @@ class Bounds(NamedTuple):
 
 
 def beforehand_bounds(
-    noisy: IntArray, listed: BoolArray, threshold: int, half: int
+    noisy: IntArray, listed: BoolArray, threshold: int | IntArray, half: int
 ) -> Bounds:
     """Return intervals of cells named before the list was seen: Lemma SL8.
 
@@ -90,8 +90,8 @@ def beforehand_bounds(
         The noisy count of each cell; read only where it was listed.
     listed : ndarray of bool, shape (cells,)
         Whether it was listed.
-    threshold : int
-        The public threshold.
+    threshold : int, or ndarray of int64, shape (cells,)
+        The public threshold, or that of each cell.
     half : int
         How far noise moves a count but for a small chance.
 

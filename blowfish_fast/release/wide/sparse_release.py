@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from itertools import pairwise
 from types import MappingProxyType
 from typing import Any, NoReturn, Self
 
@@ -11,12 +12,13 @@ import numpy as np
 
 from blowfish_fast._support.typing import AnyArray, IntArray
 from blowfish_fast._support.validation import as_confidence, as_integers, quoted
-from blowfish_fast.data.domain import Attributes, Domain, WideDomain
+from blowfish_fast.data.domain import Attributes, Domain, KeyDomain, WideDomain
 from blowfish_fast.data.frames import Table, cell_columns
+from blowfish_fast.data.keys import as_numbers
 from blowfish_fast.data.persons import MOST_COUNTED_ONCE, units_per_person
 from blowfish_fast.data.records import cell_blocks, domain_with_rules
 from blowfish_fast.errors import DomainError, NoEstimateError, ReleaseFileError
-from blowfish_fast.measure.strategies.cells_above import ListedCells
+from blowfish_fast.measure.strategies.cells_above import CellClass, ListedCells
 from blowfish_fast.release.file import (
     LARGEST_UNITS,
     narrowed,
@@ -137,7 +139,7 @@ class SparseRelease(Release):
     @property
     def expected_false_cells(self) -> float:
         """How many cells would be listed, in the mean, if all were empty."""
-        return float(self.listed.cells * self.listed.tail)
+        return float(self.listed.false_cells)
 
     @property
     def complete(self) -> bool:
@@ -171,12 +173,24 @@ class SparseRelease(Release):
         miss = 1.0 - as_confidence(confidence)
         noisy = self.listed.noisy
         share = miss / max(noisy.size, 1) if together else miss
-        bounds = listed_bounds(noisy, self.listed.threshold, self._tail, share)
+        bounds = self._listed_bounds(share)
         columns = cell_columns(self.domain, self._places(self.listed.keys))
         columns["count"], columns["low"], columns["high"] = (
             self._in_persons(one) for one in (noisy, *bounds)
         )
         return Table(columns, experiment=not self.private)
+
+    def _listed_bounds(self, miss: float) -> tuple[IntArray, IntArray]:
+        """Return the intervals of listed cells, each given its own threshold."""
+        noisy = self.listed.noisy
+        own = self.listed.thresholds_of(self.listed.keys)
+        low, high = np.zeros_like(noisy), np.zeros_like(noisy)
+        for threshold in np.unique(own).tolist():
+            chosen = own == threshold
+            tail = NoiseTail(self.listed.scales, threshold)
+            bounds = listed_bounds(noisy[chosen], threshold, tail, miss)
+            low[chosen], high[chosen] = bounds
+        return low, high
 
     def to_table(self, confidence: float | None = 0.95) -> Table:
         """Return `cells`; without intervals if `confidence` is None."""
@@ -218,12 +232,14 @@ class SparseRelease(Release):
         if listed_keys.size:
             nearest = np.searchsorted(listed_keys, keys)
             nearest = np.minimum(nearest, listed_keys.size - 1)
-            is_listed, counts = listed_keys[nearest] == keys, noisy[nearest]
+            is_listed = np.asarray(listed_keys[nearest] == keys, dtype=np.bool_)
+            counts = noisy[nearest]
         else:
             is_listed = np.zeros(keys.size, dtype=np.bool_)
-            counts = np.zeros_like(keys)
+            counts = np.zeros(keys.size, dtype=np.int64)
         half = self._tail.half_width(share)
-        low, high = beforehand_bounds(counts, is_listed, self.listed.threshold, half)
+        own = self.listed.thresholds_of(keys)
+        low, high = beforehand_bounds(counts, is_listed, own, half)
         columns = cell_columns(self.domain, self._places(keys))
         columns["listed"] = is_listed
         columns["count"] = self._in_persons(np.where(is_listed, counts, 0))
@@ -236,6 +252,8 @@ class SparseRelease(Release):
     def _keys(self, cells: Any) -> IntArray:
         """Return the numbers of cells from values of their attributes."""
         wide: Any = self.domain
+        if isinstance(wide, KeyDomain):
+            return self._word_keys(wide, cells)
         if self.domain.ndim == 1 and not isinstance(cells, Mapping):
             (attribute,) = self.domain.attributes
             if attribute.cuts is attribute.levels is attribute.steps is None:
@@ -249,9 +267,31 @@ class SparseRelease(Release):
         domain, rules = domain_with_rules(wide, None, None)
         return np.concatenate(list(cell_blocks(domain, rules, cells)))
 
+    def _word_keys(self, domain: KeyDomain, cells: Any) -> IntArray:
+        """Return the numbers of words; those of no word are refused."""
+        (name,), (attribute,) = domain.column_names, domain.attributes
+        words = cells[name] if isinstance(cells, Mapping) else cells
+        listed = [words] if isinstance(words, str) else list(words)
+        numbers = [
+            attribute.extra_cell(one)
+            if one in attribute.extras
+            else domain.rule.number(one)
+            if isinstance(one, str)
+            else None
+            for one in listed
+        ]
+        if None in numbers:
+            raise DomainError(
+                f"name words that could occur: {domain.rule.words()}",
+                received=quoted(listed[numbers.index(None)]),
+            )
+        return as_numbers([int(one or 0) for one in numbers], domain.size)
+
     def _places(self, keys: IntArray) -> list[IntArray]:
         places: list[IntArray] = []
         rest = keys
+        if self.domain.ndim == 1:
+            return [keys]
         for size in reversed(self.domain.shape):
             rest, place = np.divmod(rest, np.int64(size))
             places.append(place)
@@ -331,10 +371,14 @@ class SparseRelease(Release):
             "guarantee": self.guarantee.to_dict(),
             "details": self.details,
             "units": self.units,
-            "keys": narrowed(listed.keys),
+            "keys": _stored_keys(listed.keys),
             "noisy": narrowed(listed.noisy),
             "threshold": listed.threshold,
-            "told": listed.told,
+            "told": str(listed.told),
+            "classes": [
+                [str(one.first), str(one.cells), one.threshold]
+                for one in listed.classes
+            ],
             "rates": listed.scales.rates,
             "unit": listed.scales.unit,
             "exact": listed.scales.exact,
@@ -368,21 +412,48 @@ class SparseRelease(Release):
         return panel(repr(self), rows, sentence=str(self.guarantee), warning=seeded)
 
 
+def _stored_keys(keys: IntArray) -> Any:
+    """Return numbers of cells as a file holds them: texts where 64 bits do not."""
+    return [str(one) for one in keys] if keys.dtype == object else narrowed(keys)
+
+
+def _read_keys(stored: Any, cells: int) -> IntArray:
+    if isinstance(stored, list):
+        return as_numbers(map(int, stored), cells)
+    return np.asarray(stored, dtype=np.int64)
+
+
+def _read_classes(stored: Any, domain: Attributes) -> tuple[CellClass, ...]:
+    """Return the classes of a file; refuse those that do not make up the domain."""
+    classes = tuple(CellClass(int(a), int(b), int(t)) for a, b, t in stored)
+    ends = [0, *(one.first + one.cells for one in classes)]
+    fits = [one.first for one in classes] == ends[:-1] and ends[-1] == domain.size
+    if classes and not (fits and min(one.threshold for one in classes) >= 1):
+        raise ReleaseFileError("the classes of a list make up its domain")
+    if not classes and isinstance(domain, KeyDomain):
+        raise ReleaseFileError("words have a threshold for each length")
+    return classes
+
+
 def _rebuild(content: dict[str, Any]) -> dict[str, Any]:
     kind: Any = WideDomain if content["wide"] else Domain
     domain = kind.from_dict(content["domain"])
-    keys = np.asarray(content["keys"], dtype=np.int64)
+    keys = _read_keys(content["keys"], domain.size)
+    classes = _read_classes(content.get("classes", ()), domain)
     noisy = np.asarray(content["noisy"], dtype=np.int64)
     scales, threshold = read_scales(content), int(content["threshold"])
     told, cells = int(content["told"]), domain.size
+    whole = ListedCells(keys, noisy, threshold, scales, cells, told, classes)
     fits = (
         keys.ndim == 1
         and noisy.shape == keys.shape
-        and (np.diff(keys) > 0).all()
+        and all(one < other for one, other in pairwise(keys.tolist()))
         and (not keys.size or (keys[0] >= 0 and keys[-1] < told))
         and threshold >= 1
-        and (noisy >= threshold).all()
-        and 1 <= told <= cells <= 2**62
+        and (not classes or threshold == max(one.threshold for one in classes))
+        and (noisy >= whole.thresholds_of(keys)).all()
+        and 1 <= told <= cells
+        and (cells <= 2**62 or isinstance(domain, KeyDomain))
     )
     unit = LARGEST_UNITS.get(scales.power, 0)
     law = scales.rates.shape == scales.exact.shape == (1,) and scales.rates[0] > 0
@@ -395,7 +466,7 @@ def _rebuild(content: dict[str, Any]) -> dict[str, Any]:
         raise ReleaseFileError("the details have no names")
     return {
         "domain": domain,
-        "listed": ListedCells(keys, noisy, threshold, scales, cells, told),
+        "listed": whole,
         "mechanism": str(content["mechanism"]),
         "guarantee": Guarantee.from_dict(content["guarantee"]),
         "details": content["details"],

@@ -282,3 +282,43 @@ def test_a_table_of_a_database_is_counted_by_a_rule(tmp_path):
         counted(str(path), NANOSECONDS)
     with pytest.raises(InputError, match="stated as a whole number"):
         counted(str(path), "time=4294967296")
+
+
+def test_frequent_words_of_a_text_column_are_listed_without_categories(tmp_path):
+    path, out = tmp_path / "words.csv", str(tmp_path / "words.blowfish")
+    lines = ["Weather"] * 300 + ["news"] * 90 + ["bus times"] * 40 + ["rare", ""]
+    path.write_text("word,n\n" + "".join(f'"{one}",1\n' for one in lines))
+    words = ["--data", str(path), "--domain", "word=letters:12", "--epsilon", "1"]
+    words += ["--policy", "add_remove", "--workload", "identity", "--out", out]
+    words += ["--false-cells", "1e-6", "--missing", "cell"]
+    assert "none of its words" in str(refused("release", *words))
+    words += ["--outside", "cell", "--seed", "2"]
+    assert "by their length: 0:" in run("release", *words, "--dry-run")
+    told("release", *words)
+    answers = told("answer", out)["answers"]
+    assert [one["word"] for one in answers] == ["news", "weather", ""]
+    assert answers[-1]["word_cell"] == "(outside)"
+    (rare,) = told("answer", out, "--where", "word=rare")["answers"]
+    assert (rare["listed"], rare["low"]) == (False, 0)
+    assert "grows with their length" in run("explain", out)
+    parquet = pytest.importorskip("pyarrow.parquet")
+    arrow = pytest.importorskip("pyarrow")
+    file = tmp_path / "words.parquet"
+    parquet.write_table(arrow.table({"word": lines, "n": [1] * len(lines)}), file)
+    keys, counts = counted(str(file), "word=letters+digits:9", outside="cell")
+    assert sorted(counts) == [1, 1, 40, 90, 300]
+    assert len(keys) == 5
+    with pytest.raises(InputError, match="is of type BIGINT"):
+        counted(str(file), "n=digits:9")
+    with pytest.raises(InputError, match="heavy ones are listed"):
+        bf_workload("ranges:5", parse_table("word=letters:4"))
+
+
+def test_words_of_a_database_are_exported_first(tmp_path):
+    duckdb = pytest.importorskip("duckdb")
+    pytest.importorskip("ibis")
+    path = tmp_path / "log.duckdb"
+    with duckdb.connect(str(path)) as database:
+        database.execute("CREATE TABLE log AS SELECT 'a' AS word")
+    with pytest.raises(InputError, match="export the column"):
+        counted(str(path), "word=letters:9")

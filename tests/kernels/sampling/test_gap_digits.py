@@ -13,6 +13,7 @@ from scipy import special
 
 from blowfish_fast.errors import InputError
 from blowfish_fast.kernels._arguments import RESOLVER_BASE
+from blowfish_fast.kernels.sampling import gap_digits
 from blowfish_fast.kernels.sampling.gap_digits import GapDigits, lifted_places
 from blowfish_fast.kernels.sampling.tail_bounds import laplace_tail
 from blowfish_fast.measure.randomness import Randomness
@@ -105,9 +106,9 @@ def test_the_walk_ends_after_as_many_places_as_are_allowed():
     np.testing.assert_array_equal(short, whole[:100])
 
 
-@pytest.mark.parametrize("levels", [0, 63])
+@pytest.mark.parametrize("levels", [0, 1025])
 def test_digits_that_do_not_fit_words_are_refused(levels):
-    with pytest.raises(InputError, match="1 to 62 digits"):
+    with pytest.raises(InputError, match="1 to 1024 digits"):
         GapDigits(partial(known, Fraction(1, 2)), levels)
 
 
@@ -116,3 +117,33 @@ def test_more_cells_than_gaps_reach_are_refused(cells):
     law = GapDigits(partial(known, Fraction(1, 2)), 2)
     with pytest.raises(InputError, match="walk along 1 to 4 cells"):
         lifted_places(Randomness(1).stream(), cells, law, 9)
+
+
+def test_places_of_any_length_are_those_of_64_bits_from_the_same_words(monkeypatch):
+    law = GapDigits(partial(laplace_tail, Fraction(1), 12), 24)
+    near = lifted_places(Randomness(3).stream(), 2**24 - 5, law, 10**6)
+    monkeypatch.setattr(gap_digits, "LEVELS_IN_WORDS", 23)
+    far = lifted_places(Randomness(3).stream(), 2**24 - 5, law, 10**6)
+    assert near.size > 20
+    assert far.tolist() == near.tolist()
+    cut = lifted_places(Randomness(3).stream(), 2**24 - 5, law, 7)
+    assert cut.tolist() == near[:7].tolist()
+
+
+def test_gaps_beyond_64_bits_have_their_mean_and_doubt_is_resolved():
+    levels, mean = 300, 2000
+    law = GapDigits(partial(known, Fraction(mean, 2**levels)), levels)
+    places = lifted_places(Randomness(4).stream(), 2**levels, law, 10**6)
+    assert abs(places.size - mean) < 5 * math.sqrt(mean)
+    assert (np.diff(places) > 0).all()
+    assert 0 <= places[0] <= places[-1] < 2**levels
+    halves = sum(one >= 2 ** (levels - 1) for one in places.tolist())
+    assert abs(halves - mean / 2) < 5 * math.sqrt(mean)
+
+    def doubtful(position, count):
+        if position >= RESOLVER_BASE:
+            return np.zeros(count, dtype=np.uint64)
+        return law.low[:count].copy()
+
+    # Zeros behind equal words lie below the bound or on it: each digit is decided.
+    assert lifted_places(doubtful, 2**levels, law, 3).size <= 3

@@ -13,7 +13,7 @@ import numpy as np
 from blowfish_fast._support.optional import require
 from blowfish_fast._support.typing import IntArray
 from blowfish_fast.apps.explorer.engines import Database
-from blowfish_fast.data.domain import WideDomain
+from blowfish_fast.data.domain import KeyDomain, WideDomain
 from blowfish_fast.data.histogram import Counting, Histogram
 from blowfish_fast.data.persons import refuse_missing_key
 from blowfish_fast.data.records import raise_together
@@ -111,6 +111,11 @@ class DatabaseTable(DataSource):
 
     def _stored(self, counting: Counting[Any]) -> Counting[Any]:
         """Return what is counted, with categories as the table spells them."""
+        if isinstance(counting.domain, KeyDomain):
+            raise InputError(
+                "words nobody listed are counted from a file of records; export the "
+                "column as CSV or Parquet, or list the categories"
+            )
         columns: dict[str, Any] = dict(self.database.schema(self.table).items())
         check_columns(self.description, needed_columns(counting), columns)
         stored = domain_as_stored(

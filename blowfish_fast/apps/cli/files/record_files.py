@@ -537,7 +537,7 @@ def _needed_column(attribute: Axis) -> Needed:
             "--cells age=0:101:1, for instance. Cells without names are for files of "
             "counts (.npy)"
         )
-    if attribute.levels is not None:
+    if attribute.levels is not None or attribute.keys is not None:
         return Needed(attribute.name, "category")
     if attribute.by_rule:
         rule = attribute.rule
@@ -564,8 +564,8 @@ def _fits(kind: str, stated: str, levels: tuple[Any, ...] | None) -> bool:
         return whole
     if stated in ("date", "nanosecond"):
         return _is_text(kind) or kind.startswith(("DATE", "TIMESTAMP"))
-    if _is_text(kind):
-        return True
+    if _is_text(kind) or levels is None:
+        return _is_text(kind)
     if numbered_levels(levels or ()) is not None:
         return whole or kind.startswith(("FLOAT", "DOUBLE", "DECIMAL"))
     return whole and all(isinstance(level, int) for level in levels or ())

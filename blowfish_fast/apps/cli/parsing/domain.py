@@ -8,6 +8,7 @@ subject=categories:art,earth science  one cell per category; @FILE: one per line
 floor=12                              the column holds cell numbers, 0 to 11
 time=2000-01-01:2036-01-01:1ns        clock steps: ns, us, ms, s, min, h
 time=2024-01-01T08:00..2024-01-02:1s  two dots part ends that hold colons
+word=letters:14                       words nobody listed, of up to 14 letters a to z
 address=0:4294967296:1                beyond 2^28 cells: a wide domain, in whole numbers
 
 Categories, and names of columns, are read as `listed_items` says: one with a comma,
@@ -30,6 +31,7 @@ from blowfish_fast.data.domain import (
     LARGEST_DOMAIN,
     Attributes,
     Domain,
+    KeyDomain,
     WideDomain,
     narrow,
 )
@@ -44,6 +46,8 @@ CLOCK_STEP = re.compile(
     rf"[0-9]{{0,18}}\s*({'|'.join(word for word in UNIT_WORDS if word != 'day')})s?"
 )
 """A step of a clock, such as 1ns, 5min or 2hours; ``ms`` and ``s`` have no plural."""
+SYMBOLS = {"letters": "a-z", "digits": "0-9", "letters+digits": "a-z0-9"}
+"""Of words nobody listed; capitals count as small letters."""
 MOST_DATES = 2**20
 LARGEST_EXPONENT = 300
 
@@ -55,7 +59,8 @@ LIST_ENDS = re.compile(f",|{NEXT_COLUMN.pattern}")
 
 FORMS = (
     "NAME=LOW:HIGH:WIDTH, NAME=edges:A,B,C, NAME=FROM:TO:day (week, month, quarter, "
-    "year; h, min, s, ms, us, ns), NAME=categories:A,B,C or NAME=CELLS"
+    "year; h, min, s, ms, us, ns), NAME=categories:A,B,C, NAME=letters:LONGEST or "
+    "NAME=CELLS"
 )
 
 
@@ -121,6 +126,11 @@ def _read_cells(name: str, cells: str, words: str) -> tuple[Domain | WideDomain,
 
 def _evenly_cut(name: str, cells: str, words: str) -> Domain | WideDomain:
     """Read a number of cells, ``LOW:HIGH:WIDTH`` or ``FROM:TO:month``."""
+    words_of = re.fullmatch(
+        r"(letters\+digits|letters|digits)\s*:\s*([0-9]{1,4})", cells
+    )
+    if words_of is not None:
+        return KeyDomain(SYMBOLS[words_of[1]], int(words_of[2]), name)
     if re.fullmatch("[0-9]+", cells):
         number = _number_of_cells(cells, words, MOST_STEPS)
         kind = Domain if number <= LARGEST_DOMAIN else WideDomain

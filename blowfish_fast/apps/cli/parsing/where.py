@@ -305,6 +305,8 @@ def _level(text: str, attribute: Axis, *, blanks: bool = False) -> Any:
 
 def _value(text: str, attribute: Axis) -> Any:
     """Return a date as it is written, and a number as a number."""
+    if attribute.keys is not None:
+        return text
     if attribute.by_rule:
         return read_tick(text, attribute.rule)
     if attribute.unit is not None:

@@ -10,7 +10,7 @@ from typing import Any
 
 from blowfish_fast._support.typing import FloatArray
 from blowfish_fast.apps.cli.options import WORKLOAD_FORMS
-from blowfish_fast.data.domain import Domain, WideDomain
+from blowfish_fast.data.domain import Domain, KeyDomain, WideDomain
 from blowfish_fast.data.frames import numbers_from_file, rows_of
 from blowfish_fast.data.steps import Steps
 from blowfish_fast.errors import InputError, nearest
@@ -105,11 +105,12 @@ def _of_wide_domain(words: str, domain: WideDomain) -> Workload:
     if name == "identity" and not setting:
         return Identity(cells)
     path = setting if name == "ranges" else words.strip()
-    if domain.ndim == 1 and names_a_file(path):
+    ordered = domain.ndim == 1 and not isinstance(domain, KeyDomain)
+    if ordered and names_a_file(path):
         return _ranges_in(Path(path), domain)
-    if domain.ndim == 1 and name == "ranges" and re.fullmatch("[0-9]*", setting):
+    if ordered and name == "ranges" and re.fullmatch("[0-9]*", setting):
         return Ranges.random(cells, int(setting[:7] or QUERIES), rng=SEED_OF_QUERIES)
-    asked = "ranges:NUMBER or ranges:FILE, " if domain.ndim == 1 else ""
+    asked = "ranges:NUMBER or ranges:FILE, " if ordered else ""
     raise InputError(
         f"of {domain.size:,} cells heavy ones are listed, identity; or {asked}tables "
         "are asked, tables:2 or tables:age,age+sex",
