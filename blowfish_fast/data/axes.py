@@ -22,8 +22,8 @@ import numpy as np
 from blowfish_fast._support.typing import AnyArray, FloatArray, IntArray
 from blowfish_fast.errors import DomainError
 
-from .keys import KeyRule
-from .steps import Steps
+from .rules.keys import KeyRule
+from .rules.steps import Steps
 
 OUTSIDE = "(outside)"
 MISSING = "(missing)"

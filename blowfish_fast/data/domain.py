@@ -27,8 +27,8 @@ from .axes import (
     merge_cells,
     with_listed_edges,
 )
-from .keys import MOST_BITS, KeyRule, read_rule
-from .steps import NANOSECONDS, Steps, check_steps, read_steps
+from .rules.keys import MOST_BITS, KeyRule, read_rule
+from .rules.steps import NANOSECONDS, Steps, check_steps, read_steps
 
 __all__ = ["MISSING", "OUTSIDE", "Axis", "Domain", "KeyDomain", "WideDomain"]
 

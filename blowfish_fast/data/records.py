@@ -30,7 +30,7 @@ from .axes import (
 from .columns import Column, encoded_values, level_codes, record_blocks
 from .domain import Attributes
 from .level_numbers import NumberedLevels, numbered_levels
-from .steps import (
+from .rules.steps import (
     EXACT_IN_FLOATS,
     PlacedTicks,
     Steps,

@@ -13,11 +13,11 @@ from blowfish_fast.errors import DomainError, InputError, SizeError
 
 from .domain import LARGEST_DOMAIN, Attributes, Domain, KeyDomain, WideDomain, narrow
 from .histogram import Counting, Histogram, PrivateCounts
-from .keys import as_numbers
 from .persons import Bound
 from .records import Rule, Treatments
+from .rules.keys import as_numbers
+from .rules.word_codes import WordCodes, coded_chunks, numbers_of
 from .sql import CellCounts
-from .word_codes import WordCodes, coded_chunks, numbers_of
 
 LARGEST_NUMBER = 2**62
 """Cells are numbered in 64 bits."""

@@ -24,8 +24,8 @@ from blowfish_fast.errors import InputError, SizeError
 from .axes import MICROSECONDS, MISSING, OUTSIDE, Axis
 from .level_numbers import NUMERAL, NumberedLevels, numbered_levels
 from .records import UNDATED, Rule, called
-from .steps import EXACT_IN_FLOATS
-from .steps import NANOSECONDS as NANOSECONDS_IN
+from .rules.steps import EXACT_IN_FLOATS
+from .rules.steps import NANOSECONDS as NANOSECONDS_IN
 
 WITHOUT_NAN = ("sqlite", "mysql")
 MOST_COMPARED = 2**12

@@ -12,7 +12,7 @@ from blowfish_fast._support.validation import as_fraction, as_whole
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.data.frames import Table
 from blowfish_fast.data.histogram import Histogram
-from blowfish_fast.data.keys import KeyClass, KeyRule
+from blowfish_fast.data.rules.keys import KeyClass, KeyRule
 from blowfish_fast.errors import DomainError, EpsilonError, InputError
 from blowfish_fast.measure.budgets import Budget
 from blowfish_fast.measure.handle import Handle
@@ -189,7 +189,7 @@ class SparseLaplace(Mechanism):
 
     @property
     def _classes(self) -> list[CellClass]:
-        """The public threshold of each part, in what is counted: Lemma SL10."""
+        """The public threshold of each part, in what is counted."""
         parts, units = self._parts, self.policy.units
         if self.stated_threshold is not None:
             stated = self.stated_threshold * units

@@ -14,9 +14,9 @@ from blowfish_fast._support.typing import AnyArray, IntArray
 from blowfish_fast._support.validation import as_confidence, as_integers, quoted
 from blowfish_fast.data.domain import Attributes, Domain, KeyDomain, WideDomain
 from blowfish_fast.data.frames import Table, cell_columns
-from blowfish_fast.data.keys import as_numbers
 from blowfish_fast.data.persons import MOST_COUNTED_ONCE, units_per_person
 from blowfish_fast.data.records import cell_blocks, domain_with_rules
+from blowfish_fast.data.rules.keys import as_numbers
 from blowfish_fast.errors import DomainError, NoEstimateError, ReleaseFileError
 from blowfish_fast.measure.strategies.cells_above import CellClass, ListedCells
 from blowfish_fast.release.file import (

@@ -31,8 +31,8 @@ from blowfish_fast.data.histogram import Counting, Histogram
 from blowfish_fast.data.level_numbers import numbered_levels
 from blowfish_fast.data.persons import records_per_person
 from blowfish_fast.data.records import raise_together
+from blowfish_fast.data.rules.steps import EXACT_IN_FLOATS
 from blowfish_fast.data.sparse import SparseHistogram
-from blowfish_fast.data.steps import EXACT_IN_FLOATS
 from blowfish_fast.data.table_counts import TableCounts
 from blowfish_fast.errors import InputError, nearest
 

@@ -37,7 +37,7 @@ from blowfish_fast.data.domain import (
 )
 from blowfish_fast.data.frames import items_of
 from blowfish_fast.data.listed_items import Item, read_item, split_name
-from blowfish_fast.data.steps import MOST_STEPS, UNIT_WORDS
+from blowfish_fast.data.rules.steps import MOST_STEPS, UNIT_WORDS
 from blowfish_fast.errors import DomainError, InputError, nearest
 
 STEPS = ("day", "week", "month", "quarter", "year")

@@ -12,7 +12,7 @@ from blowfish_fast._support.typing import FloatArray
 from blowfish_fast.apps.cli.options import WORKLOAD_FORMS
 from blowfish_fast.data.domain import Domain, KeyDomain, WideDomain
 from blowfish_fast.data.frames import numbers_from_file, rows_of
-from blowfish_fast.data.steps import Steps
+from blowfish_fast.data.rules.steps import Steps
 from blowfish_fast.errors import InputError, nearest
 from blowfish_fast.workloads import (
     AllRanges,

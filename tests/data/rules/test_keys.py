@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import blowfish_fast as bf
-from blowfish_fast.data.keys import KeyRule, read_rule
+from blowfish_fast.data.rules.keys import KeyRule, read_rule
 from blowfish_fast.errors import DomainError, InputError
 
 WORDS = bf.KeyDomain("a-z", longest=14, name="word")

@@ -11,7 +11,7 @@ import pytest
 import blowfish_fast as bf
 from blowfish_fast.data.axes import Axis
 from blowfish_fast.data.predicates import extent, whole_cover
-from blowfish_fast.data.steps import NANOSECONDS, Steps, place_ticks, read_steps
+from blowfish_fast.data.rules.steps import NANOSECONDS, Steps, place_ticks, read_steps
 from blowfish_fast.errors import DomainError, InputError, WorkloadError
 
 TIME = bf.WideDomain.from_steps(

@@ -1,0 +1,1 @@
+"""Cells that nobody lists, by a rule: steps of numbers and times, and words."""
