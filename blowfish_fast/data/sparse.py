@@ -16,8 +16,8 @@ from .histogram import Counting, Histogram, PrivateCounts
 from .persons import Bound
 from .records import Rule, Treatments
 from .rules.keys import as_numbers
-from .rules.word_codes import WordCodes, coded_chunks, numbers_of
 from .sql import CellCounts
+from .word_codes import WordCodes, coded_chunks, numbers_of
 
 LARGEST_NUMBER = 2**62
 """Cells are numbered in 64 bits."""

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 
 from blowfish_fast._support.typing import AnyArray, IntArray
-from blowfish_fast.data.axes import MISSING, OUTSIDE, Axis, is_blank
-from blowfish_fast.data.columns import Column, as_column, encoded_values, named_column
-from blowfish_fast.data.domain import Attributes
-from blowfish_fast.data.records import Rule, refuse_strays
 from blowfish_fast.errors import InputError
 
-from .keys import KeyRule
+from .axes import MISSING, OUTSIDE, Axis, is_blank
+from .columns import Column, as_column, encoded_values, named_column
+from .domain import Attributes
+from .records import Rule, refuse_strays
+from .rules.keys import KeyRule
 
 
 class WordCodes:
