@@ -12,7 +12,7 @@ import numpy as np
 
 from blowfish_fast._support.typing import IntArray
 from blowfish_fast._support.validation import as_integers, as_truth
-from blowfish_fast.errors import DomainError, PolicyError, SizeError
+from blowfish_fast.errors import DomainError, EpsilonError, PolicyError, SizeError
 from blowfish_fast.measure.budgets import Budget
 from blowfish_fast.policies import ABSENT, Constrained, Full, Policy
 
@@ -47,8 +47,21 @@ class Currency(NamedTuple):
         return math.ceil(amount * self.units)
 
     def granted(self, amount: Fraction) -> int:
-        """Return a budget in whole units, rounded down."""
-        return math.floor(amount * self.units)
+        """Return a budget in whole units, rounded down; refuse what a file cannot hold.
+
+        Raises
+        ------
+        EpsilonError
+            If it is 2^63 units or more.
+        """
+        units = math.floor(amount * self.units)
+        if units >= 2**63:
+            raise EpsilonError(
+                f"a ledger counts less than {2**63 // self.units:,} of {self.name}",
+                received=f"{float(amount):g}",
+                way_out="A budget of that size protects nobody; state a smaller one",
+            )
+        return units
 
     def amount(self, units: int) -> Fraction:
         """Return what whole units stand for."""

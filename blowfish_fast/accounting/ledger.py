@@ -3,8 +3,8 @@
 A request is checked, charged, drawn and stored; from then on it is replayed for free.
 A crash never refunds: nothing leaves before the store, so the next attempt draws under
 the same charge (Lemma CO5). Malformed data and all that public values forbid are
-refused before. Between charge and store nobody is told anything, and a failure there is
-stored as the outcome of the charge (Lemma HA4).
+refused before. From the draw to the store nobody is told anything, and a failure there
+is stored as the outcome of the charge (Lemma HA4).
 """
 
 from __future__ import annotations

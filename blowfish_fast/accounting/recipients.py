@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 from blowfish_fast._support.validation import quoted
 from blowfish_fast.errors import InputError, LedgerError
-from blowfish_fast.measure.randomness import KEY_BYTES
+from blowfish_fast.kernels.sampling.secure_words import KEY_BYTES
 
 TAG = b"blowfish_fast key of a draw"
 ENDING = ".keys"
@@ -232,8 +232,12 @@ class Recipient:
             "sealed": sealed.hex(),
         }
         text = json.dumps(line).encode() + b"\n"
-        handle = os.open(self.file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        handle = os.open(self.file, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
         try:
+            size = os.fstat(handle).st_size
+            if size and os.pread(handle, 1, size - 1) != b"\n":
+                # A full disk cut the last line off, which no draw followed.
+                text = b"\n" + text
             # One write: lines of two processes do not mix.
             if os.write(handle, text) != len(text):
                 raise LedgerError(
@@ -311,10 +315,11 @@ def _read_lines(file: str | os.PathLike[str]) -> Iterator[SealedKey]:
         try:
             line = json.loads(text)
             sealed = SealedKey(**line)
-        except (ValueError, TypeError):
-            if number == len(lines):
-                # A crash may cut the last line off; its draw was never made.
-                return
+        except ValueError:
+            # A crash or a full disk may cut a line off: its draw was never made. Were
+            # one missing that an answer names, that would be told of the answer.
+            continue
+        except TypeError:
             raise InputError(
                 f"line {number} of the recipient's file holds no sealed key",
                 received=quoted(str(file)),

@@ -9,8 +9,12 @@ nothing but its result may leave it (Lemma HA4 of ``docs/proofs/handle.md``):
 
 from __future__ import annotations
 
+import os
+import threading
+import warnings
 from collections.abc import Callable
-from typing import TypeVar
+from contextlib import suppress
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -18,6 +22,22 @@ from blowfish_fast._support.compiler_watch import COMPILER
 from blowfish_fast.errors import FailedDrawError
 
 Result = TypeVar("Result")
+
+_LOCK = threading.Lock()
+_SILENCES: list[warnings.catch_warnings[Any]] = []
+"""One for each draw at work, in any thread: the first silences, the last ends it."""
+
+
+def _forget_other_threads() -> None:
+    """After a fork: threads that drew, and may have held the lock, are not there."""
+    global _LOCK
+    _LOCK = threading.Lock()
+    _SILENCES.clear()
+
+
+with suppress(AttributeError):
+    # Where there are no forks, no thread is lost.
+    os.register_at_fork(after_in_child=_forget_other_threads)
 
 
 def run_unseen(draw: Callable[[], Result], *, secure: bool = True) -> Result:
@@ -59,7 +79,7 @@ def run_unseen(draw: Callable[[], Result], *, secure: bool = True) -> Result:
         # Numbers that overflow would be warned of, depending on the draw, and so would
         # a kernel that is compiled for the branch that was chosen.
         with np.errstate(all="ignore"), COMPILER.in_silence():
-            return draw()
+            return _without_warnings(draw) if secure else draw()
     except Exception:
         if not secure:
             raise
@@ -72,3 +92,26 @@ def run_unseen(draw: Callable[[], Result], *, secure: bool = True) -> Result:
     # would be printed as the context of this one, with its words and its frames.
     stopped.__context__ = stopped.__cause__ = None
     raise stopped.with_traceback(None)
+
+
+def _without_warnings(draw: Callable[[], Result]) -> Result:
+    """Run `draw` while nobody is warned of anything, by no library that it uses.
+
+    Filters of warnings belong to the whole process. Were each draw to put back those
+    that it met, one thread would end the silence of another, or keep it for ever.
+    """
+    with _LOCK:
+        if not _SILENCES:
+            silence = warnings.catch_warnings()
+            silence.__enter__()
+            warnings.simplefilter("ignore")
+        else:
+            silence = _SILENCES[0]
+        _SILENCES.append(silence)
+    try:
+        return draw()
+    finally:
+        with _LOCK:
+            last = _SILENCES.pop()
+            if not _SILENCES:
+                last.__exit__(None, None, None)

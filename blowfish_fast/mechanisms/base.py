@@ -372,7 +372,8 @@ class Mechanism(HasBudget, ABC):
             A seed, or a generator, makes the release reproducible and marks it as an
             experiment; without it secure noise is drawn.
         progress : Progress, optional
-            Called with a short text before each long step.
+            Called with "checking", "drawing" and "drawn", whatever the data are, and
+            never between the last two.
 
         Returns
         -------

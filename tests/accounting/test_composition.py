@@ -16,7 +16,7 @@ from blowfish_fast.accounting.composition import (
     parallel_by_ids,
     parallel_by_regions,
 )
-from blowfish_fast.errors import PolicyError
+from blowfish_fast.errors import EpsilonError, PolicyError
 
 LINE = bf.Domain(6)
 TENTHS = [Fraction(1, 10), Fraction(2, 10), Fraction(3, 10)]
@@ -120,3 +120,11 @@ def test_rounding_never_favours_the_spender(epsilon):
 def test_units_are_written_exactly(units):
     assert Fraction(EPSILON.text(units)) == Fraction(units, 10**9)
     assert "E" not in EPSILON.text(units)
+
+
+def test_a_budget_beyond_what_a_file_holds_is_refused_in_words():
+    # It was taken, and the new ledger called damaged.
+    policy = bf.policies.Full(bf.Domain(2))
+    with pytest.raises(EpsilonError, match="a ledger counts less than 9,223,372 of"):
+        bf.Ledger(policy=policy, rho=10**7)
+    assert bf.Ledger(policy=policy, rho=9 * 10**6).remaining == 9 * 10**6

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import traceback
 import warnings
 
@@ -10,6 +11,7 @@ import pytest
 
 from blowfish_fast._support.compiler_watch import COMPILER
 from blowfish_fast.errors import FailedDrawError
+from blowfish_fast.measure import unseen
 from blowfish_fast.measure.unseen import run_unseen
 
 
@@ -59,6 +61,55 @@ def test_numbers_that_overflow_are_not_warned_of():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert np.isnan(run_unseen(overflow)).all()
+
+
+def test_no_library_warns_of_what_was_drawn():
+    # A warning that a filter turns into an error made some draws fail, others not.
+    def warn():
+        warnings.warn("which branch was taken", RuntimeWarning, stacklevel=1)
+        return run_unseen(lambda: warnings.warn("again", UserWarning, stacklevel=1))
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        run_unseen(warn)
+        with pytest.raises(RuntimeWarning, match="which branch"):
+            run_unseen(warn, secure=False)
+
+
+def test_one_thread_does_not_end_the_silence_of_another():
+    first_in, first_out = threading.Event(), threading.Event()
+
+    def first():
+        first_in.set()
+        assert first_out.wait(60)
+
+    def second():
+        thread.join()
+        warnings.warn("which branch was taken", RuntimeWarning, stacklevel=1)
+        return "drawn"
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        before = list(warnings.filters)
+        thread = threading.Thread(target=run_unseen, args=(first,))
+        thread.start()
+        assert first_in.wait(60)
+        first_out.set()
+        assert run_unseen(second) == "drawn"
+        assert list(warnings.filters) == before
+
+
+def test_a_forked_process_forgets_the_draws_of_other_threads(monkeypatch):
+    monkeypatch.setattr(unseen, "_SILENCES", [warnings.catch_warnings()])
+    monkeypatch.setattr(unseen, "_LOCK", unseen._LOCK)
+    unseen._LOCK.acquire()
+    try:
+        held = unseen._LOCK
+        unseen._forget_other_threads()
+        assert run_unseen(lambda: "drawn") == "drawn"
+        assert unseen._SILENCES == []
+    finally:
+        held.release()
 
 
 def test_nobody_is_told_that_a_kernel_is_compiled_for_a_private_branch(monkeypatch):

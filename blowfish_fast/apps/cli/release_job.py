@@ -31,6 +31,7 @@ from blowfish_fast.data.records import domain_with_rules
 from blowfish_fast.errors import (
     BudgetError,
     CountsError,
+    FailedDrawError,
     InputError,
     LedgerError,
     PolicyError,
@@ -672,6 +673,8 @@ def charge_and_release(
         except BaseException as problem:
             # A name that was known and is refused belongs to another question.
             refused = before is not None and isinstance(problem, LedgerError)
+            # Nor does a failed draw go on: it is what the charge has come to.
+            refused = refused or isinstance(problem, FailedDrawError)
             if ledger.entry(request) is not None and not refused:
                 problem.add_note(
                     f"Run the same command with --request {request}: it continues "

@@ -8,7 +8,7 @@ import pytest
 
 from blowfish_fast.apps.cli.commands.serve import open_workspace
 from blowfish_fast.apps.server.workspace import Workspace
-from blowfish_fast.errors import InputError, LedgerError
+from blowfish_fast.errors import InputError, LedgerError, PolicyError
 
 PERSON = {"person": "patient", "record": "number", "population": "patients"}
 VISITS = {
@@ -50,6 +50,18 @@ def work(tmp_path, database):
     made = Workspace(tmp_path / "state", database=database, samples=0)
     yield made
     made.close()
+
+
+def test_a_column_has_one_policy_whatever_its_attribute_is_called(work):
+    """Hole 3 of issue 32, by the server: a second name for a column of one source."""
+    work.add_table({**VISITS, "policies": {"age": {"kind": "line"}}}, epsilon=1)
+    years = {**VISITS["attributes"][0], "name": "years", "column": "age"}
+    again = {**VISITS, "name": "again", "source": "visits", "attributes": [years]}
+    full = {**again, "policies": {"years": {"kind": "full"}}}
+    for table in (full, {**again, "policies": {"years": {"kind": "line"}}}):
+        with pytest.raises(PolicyError, match="for the columns"):
+            work.add_table(table)
+    assert work.tables == ["visits"]
 
 
 def test_tables_of_the_same_people_share_one_budget_also_after_a_restart(
