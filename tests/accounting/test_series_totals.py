@@ -590,34 +590,3 @@ def test_stated_blocks_and_weights_are_planned_as_stated():
     assert _series(totals=bf.series.Weights((2, 1))).plan(10, band=4).exponent == 0
     with pytest.raises(InputError, match="of a series"):
         _series().plan(10, {3: 1})
-
-
-def test_a_database_chooses_a_persons_first_epochs_as_memory_does():
-    ibis = pytest.importorskip("ibis")
-    weeks = _people_series(
-        epochs_at_most=2, frozen=True, totals=bf.series.Weights((4, 2, 1))
-    )
-    generator = np.random.default_rng(8)
-    table = {
-        "patient": generator.integers(0, 9, 120),
-        "age": generator.integers(0, 3, 120),
-        "received": np.datetime64("2026-11-02T00", "us")
-        + generator.integers(0, 4 * 7 * 24, 120) * np.timedelta64(1, "h"),
-    }
-    rows = ", ".join(
-        f"({who}, {age}, TIMESTAMP '{when}')"
-        for who, age, when in zip(*table.values(), strict=True)
-    )
-    stored = ibis.duckdb.connect().sql(
-        f"SELECT * FROM (VALUES {rows}) AS t(patient, age, received)"
-    )
-    mechanism = _gaussian(policy=PERSONS)
-    read = bf.accounting.series.epochs.read_epoch
-    first = read("week", "2026-W45").number
-    for name in ("2026-W46", "2026-W48"):
-        terms = (read("week", name), mechanism)
-        mine = weeks._counted(*terms, table, first, weeks.scheme)
-        theirs = weeks._counted(*terms, stored, first, weeks.scheme)
-        assert mine.counts.tolist() == theirs.counts.tolist()
-        assert mine.at_most == theirs.at_most == 2
-        assert mine.counts.sum() > 0

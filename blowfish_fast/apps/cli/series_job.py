@@ -91,7 +91,7 @@ class EpochWords:
     def errors(self, series: Series, error: float) -> SeriesError:
         """Return the error of a total and of an epoch from that of a plain release.
 
-        Noise of rows is scaled and added up, so both are multiples of it by Lemma SW6.
+        Noise of rows is scaled and added up, so both are multiples of it.
 
         Parameters
         ----------
