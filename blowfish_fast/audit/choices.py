@@ -64,11 +64,19 @@ ROUNDING = 1e-9
 """Subtracted from exact log-ratios: what adding up probabilities can err by."""
 
 PILOT_BATCH = 20_000
+"""Choices per side with which a pair is tried, where they are made in batches."""
 PILOT_SORTED = 1_000
-MANY, FEW = 10**6, 1_000
+"""The same where each distinct draw of noise is a run of the selector itself."""
+MANY = 10**6
+"""Samples from which on a thorough audit is meant, whose number is not cut down."""
+FEW = 1_000
+"""Samples that are left of a shorter audit, at least."""
 PILOT_RUNS = 40
+"""Choices per side with which a pair is tried, where they are made one by one."""
 PILOT_PAIRS = 10
+"""Pairs that are tried, where trying takes long."""
 EXACT_RUNS = 60
+"""Runs in which a selector has to agree with its plain twin, or with the minimum."""
 FEW_SEEN = 50
 """Events met less often in a pilot say nothing about their log-ratio."""
 
@@ -101,7 +109,7 @@ def audit_selector(
     steps : int, default 0
         How many pairs are tried in search of a worse one, beyond the chosen pairs.
     seed : int, default 0
-        Where chance begins.
+        The seed of every draw.
     confidence : float, default 0.999
         How surely a violation is one.
 
@@ -113,14 +121,14 @@ def audit_selector(
     Examples
     --------
     >>> import blowfish_fast as bf
-    >>> found = audit_selector(
+    >>> findings = audit_selector(
     ...     bf.partitions.LeastCost().priced(2.0),
     ...     bf.policies.AddRemove(bf.Domain(3)),
     ...     epsilon=Fraction(1),
     ...     samples=2000,
     ...     runs=0,
     ... )
-    >>> all(one.passed for one in found)
+    >>> all(finding.passed for finding in findings)
     True
     """
     case = Case(selector, policy, epsilon)
@@ -266,7 +274,7 @@ def tally_both_sides(
     samples : int
         Samples per side, those of the pilots included.
     seed : int
-        Where chance begins.
+        The seed of every draw.
     tally : Tally, optional
         How choices are made; chosen by the selector if None.
 
@@ -347,7 +355,9 @@ def _pilot_law(case: Case, side: IntArray, pilot: int) -> Law:
 
 
 STEPS = 40
+"""Pairs that are tried in search of one that shows the planted excess best."""
 ROUNDS = 8
+"""Steps by the rule of three, at most, until the planted epsilon is met."""
 PILOT = 400_000
 """Draws that find the loss where it has no exact law."""
 
@@ -475,6 +485,7 @@ SELECTIONS: dict[str, Callable[[Policy], Any]] = {
 """Private choices that are not partitions, by name."""
 
 ON_GRIDS = ("scatter",)
+"""Choices that are made on two attributes alone."""
 
 
 def selector_names() -> list[str]:

@@ -33,6 +33,7 @@ from .rules.steps import NANOSECONDS, Steps, check_steps, read_steps
 __all__ = ["MISSING", "OUTSIDE", "Axis", "Domain", "KeyDomain", "WideDomain"]
 
 LARGEST_DOMAIN = 2**28
+"""Cells of a `Domain`: their counts take 2 GiB."""
 MOST_SHOWN = 12
 """Attributes listed in a notebook."""
 
@@ -163,9 +164,20 @@ class Attributes:
         return chosen
 
     def columns_for(self, domain: Attributes) -> list[AxisView] | None:
-        """Return which attribute each one of `domain` is, by name; None if one is not.
+        """Return which attribute here each one of another domain is, by its name.
 
-        Cells of `domain` may be unions of cells.
+        Cells of the other domain may be unions of cells of this one.
+
+        Parameters
+        ----------
+        domain : Domain or WideDomain
+            The other domain, over some of the attributes.
+
+        Returns
+        -------
+        list of AxisView or None
+            One view for each attribute of `domain`; None if an attribute is not
+            here, or its cells are no unions.
 
         Examples
         --------
@@ -174,18 +186,24 @@ class Attributes:
         ...     Domain.from_levels(["F", "M"], name="sex"),
         ... )
         >>> adults = Domain.from_edges([0, 18, 120], name="age")
-        >>> [(one.axis, one.labels.tolist()) for one in people.columns_for(adults)]
+        >>> [(view.axis, view.labels.tolist()) for view in people.columns_for(adults)]
         [(0, [0, 1, 1])]
         """
-        named = {one.name: axis for axis, one in enumerate(self.attributes) if one.name}
-        found: list[AxisView] = []
-        for one in domain.attributes:
-            axis = named.get(one.name or "")
-            labels = None if axis is None else self.attributes[axis].cells_within(one)
+        named = {
+            attribute.name: axis
+            for axis, attribute in enumerate(self.attributes)
+            if attribute.name
+        }
+        views: list[AxisView] = []
+        for wanted in domain.attributes:
+            axis = named.get(wanted.name or "")
+            labels = (
+                None if axis is None else self.attributes[axis].cells_within(wanted)
+            )
             if axis is None or labels is None:
                 return None
-            found.append(AxisView(axis, labels))
-        return found
+            views.append(AxisView(axis, labels))
+        return views
 
     def with_extra_cells(self, *, outside: Any = False, missing: Any = False) -> Self:
         """Give values outside the domain, or missing ones, cells of their own.
@@ -291,7 +309,7 @@ class Attributes:
         >>> Domain.from_dict(Domain(3).to_dict()) == Domain(3)
         True
         """
-        return cls._of(_axis_from(one) for one in data["attributes"])
+        return cls._of(_axis_from(plain) for plain in data["attributes"])
 
     def __eq__(self, other: object) -> bool:
         if type(other) is not type(self):
@@ -314,8 +332,12 @@ class Attributes:
         from blowfish_fast._support.html import panel, table
 
         rows = [
-            (one.name or f"attribute {axis}", f"{one.size:,}", one.describe())
-            for axis, one in enumerate(self.attributes[:MOST_SHOWN])
+            (
+                attribute.name or f"attribute {axis}",
+                f"{attribute.size:,}",
+                attribute.describe(),
+            )
+            for axis, attribute in enumerate(self.attributes[:MOST_SHOWN])
         ]
         if self.ndim > MOST_SHOWN:
             rows.append((f"and {self.ndim - MOST_SHOWN} more", "", ""))
@@ -360,9 +382,9 @@ class Domain(Attributes):
     @classmethod
     def _of(cls, attributes: Iterable[Axis]) -> Self:
         listed = tuple(attributes)
-        if any(one.steps is not None for one in listed):
+        if any(attribute.steps is not None for attribute in listed):
             listed = tuple(map(with_listed_edges, listed))
-        if any(one.keys is not None for one in listed):
+        if any(attribute.keys is not None for attribute in listed):
             raise DomainError(
                 "words nobody listed are a domain by themselves",
                 way_out="List them, Domain.from_levels, or keep the KeyDomain",
@@ -558,7 +580,7 @@ class WideDomain(Attributes):
     @classmethod
     def _of(cls, attributes: Iterable[Axis]) -> Self:
         listed = tuple(attributes)
-        words = [one for one in listed if one.keys is not None]
+        words = [attribute for attribute in listed if attribute.keys is not None]
         if words and len(listed) > 1:
             raise DomainError(
                 "words nobody listed are one column by themselves",
@@ -647,8 +669,8 @@ class WideDomain(Attributes):
 
     def marginal(self, names: Any) -> Domain | WideDomain:
         """Return the domain of some attributes: a `Domain` where it fits."""
-        kept = [self.attributes[axis] for axis in sorted(self.axes(names))]
-        return narrow(WideDomain._of(kept))
+        attributes = [self.attributes[axis] for axis in sorted(self.axes(names))]
+        return narrow(WideDomain._of(attributes))
 
 
 class KeyDomain(WideDomain):
@@ -763,7 +785,7 @@ def _axis_data(axis: Axis) -> dict[str, Any]:
 
 def _axis_from(data: Mapping[str, Any]) -> Axis:
     """Rebuild an attribute from plain data; refuse what does not fit together."""
-    found = Axis(
+    axis = Axis(
         int(data["size"]),
         data.get("name"),
         None if data.get("edges") is None else tuple(data["edges"]),
@@ -774,25 +796,25 @@ def _axis_from(data: Mapping[str, Any]) -> Axis:
         None if data.get("keys") is None else _keys_from(data["keys"]),
     )
     fits = (
-        (found.name is None or isinstance(found.name, str))
-        and found.regular > 0
-        and found.extras in ((), (OUTSIDE,), (MISSING,), (OUTSIDE, MISSING))
-        and found.unit in (None, *MICROSECONDS)
-        and (found.cuts is None or len(found.cuts) == found.regular + 1)
-        and (found.levels is None or len(found.levels) == found.size)
-        and (found.steps is None or (found.cuts, found.levels) == (None, None))
-        and (found.keys is None or found == _of_words(found))
+        (axis.name is None or isinstance(axis.name, str))
+        and axis.regular > 0
+        and axis.extras in ((), (OUTSIDE,), (MISSING,), (OUTSIDE, MISSING))
+        and axis.unit in (None, *MICROSECONDS)
+        and (axis.cuts is None or len(axis.cuts) == axis.regular + 1)
+        and (axis.levels is None or len(axis.levels) == axis.size)
+        and (axis.steps is None or (axis.cuts, axis.levels) == (None, None))
+        and (axis.keys is None or axis == _of_words(axis))
     )
     if not fits:
         raise DomainError(
-            f"the cells of {found.name or 'an attribute'} do not fit its size, "
-            f"{found.size}; n cells have n + 1 edges, or n levels"
+            f"the cells of {axis.name or 'an attribute'} do not fit its size, "
+            f"{axis.size}; n cells have n + 1 edges, or n levels"
         )
-    if found.steps is not None:
-        check_steps(found.steps, found.regular)
-    if found.cuts is not None:
-        check_cuts(np.array(found.cuts, dtype=np.float64))
-    return found
+    if axis.steps is not None:
+        check_steps(axis.steps, axis.regular)
+    if axis.cuts is not None:
+        check_cuts(np.array(axis.cuts, dtype=np.float64))
+    return axis
 
 
 def _steps_from(data: Mapping[str, Any]) -> Steps | None:

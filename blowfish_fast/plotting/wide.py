@@ -180,7 +180,9 @@ def listed_cells(
     columns = dict(release.cells(confidence).columns)
     count, low, high = (columns.pop(name) for name in ("count", "low", "high"))
     heaviest = np.argsort(-count, kind="stable")[:MOST_LISTED][::-1]
-    names = [" ".join(str(one[at]) for one in columns.values()) for at in heaviest]
+    names = [
+        " ".join(str(column[at]) for column in columns.values()) for at in heaviest
+    ]
     drawn = axes_for(axes, (8.0, 1.4 + 0.26 * max(len(names), 1)), "Drawing a list")
     lines = np.arange(len(names))
     drawn.barh(lines, count[heaviest], color=palette.NOISE, height=0.7)

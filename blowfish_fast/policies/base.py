@@ -177,9 +177,9 @@ class Policy(PolicyGraph):
         self, first: Any, second: Any
     ) -> tuple[IntArray, IntArray, tuple[int, ...]]:
         """Return pairs of cells, flat, and the shape in which they were asked for."""
-        given = [read_cells(cells, self.domain) for cells in (first, second)]
+        cells_of_both = [read_cells(cells, self.domain) for cells in (first, second)]
         with malformed_as(PolicyError, "cells are compared one by one, or with one"):
-            first_cells, second_cells = np.broadcast_arrays(*given)
+            first_cells, second_cells = np.broadcast_arrays(*cells_of_both)
         return (
             first_cells.reshape(-1).copy(),
             second_cells.reshape(-1).copy(),
@@ -218,15 +218,31 @@ class Policy(PolicyGraph):
         """
         rule = f"values must be finite numbers, of shape (lines, {self.domain.size})"
         with malformed_as(PolicyError, rule):
-            given: AnyArray = np.asarray(lines)
-        if given.dtype.kind in "iuf" and given.ndim == 2 and given.size:
-            values = given.astype(np.float64, copy=False)
+            array: AnyArray = np.asarray(lines)
+        if array.dtype.kind in "iuf" and array.ndim == 2 and array.size:
+            values = array.astype(np.float64, copy=False)
             if values.shape[1] == self.domain.size and np.isfinite(values).all():
                 return self._largest_change(values)
-        raise PolicyError(rule, received=f"shape {given.shape}, {given.dtype}")
+        raise PolicyError(rule, received=f"shape {array.shape}, {array.dtype}")
 
     def bandwidth(self, order: IntArray | None = None) -> Bandwidth | None:
-        """Return the bandwidth along an order of the cells; None if it has none."""
+        """Return how far edges reach along an order of the cells.
+
+        Parameters
+        ----------
+        order : ndarray of int64, shape (cells,), optional
+            The cells in their order; their numbers by default.
+
+        Returns
+        -------
+        Bandwidth or None
+            None if the policy has no such bound.
+
+        Raises
+        ------
+        PolicyError
+            If the order does not name each cell once.
+        """
         if order is None:
             return self._bandwidth(None)
         along, cells = as_integers(order, "cells", PolicyError), self.domain.size
@@ -281,7 +297,23 @@ class Policy(PolicyGraph):
         return implies(self, other)
 
     def project(self, labels: AnyArray | Buckets) -> Policy:
-        """Return the quotient on bins, joined where some edge joins their cells."""
+        """Return the quotient on bins, joined where some edge joins their cells.
+
+        Parameters
+        ----------
+        labels : Buckets or array-like of int, shape (cells,)
+            The bin of each cell.
+
+        Returns
+        -------
+        Policy
+            The policy over a domain with a cell for each bin.
+
+        Raises
+        ------
+        DomainError
+            If there is not one whole number for each cell.
+        """
         buckets = labels
         if not isinstance(buckets, Buckets):
             with malformed_as(DomainError, "labels must be whole numbers"):
@@ -296,6 +328,11 @@ class Policy(PolicyGraph):
     def _seen_through(
         self, columns: list[AxisView], domain: Domain | WideDomain
     ) -> Policy | None:
+        """Return the policy on some attributes, in coarser cells; None if it has none.
+
+        `columns` says which attribute each one of `domain` is, and how its cells are
+        joined. Attributes that are not among them are left out of the quotient.
+        """
         kind: Any = type(self)
         if self.same_on_bins:
             seen: Policy = kind(domain).derive_from(self)
@@ -304,12 +341,14 @@ class Policy(PolicyGraph):
             return None
         places = np.indices(self.domain.shape, sparse=True)
         labels = np.ravel_multi_index(
-            [one.labels[places[one.axis]] for one in columns], domain.shape
+            [column.labels[places[column.axis]] for column in columns], domain.shape
         )
         whole = np.broadcast_to(labels, self.domain.shape).reshape(-1)
         buckets = Buckets.from_labels(whole)
-        found = self._quotient(buckets, domain)
-        return found.derive_from(self, buckets) if found.domain == domain else None
+        quotient = self._quotient(buckets, domain)
+        return (
+            quotient.derive_from(self, buckets) if quotient.domain == domain else None
+        )
 
     def derive_from(self, parent: Policy, buckets: Buckets | None = None) -> Self:
         """Record which policy this is the quotient of; said once, by its maker.
@@ -358,8 +397,8 @@ class Policy(PolicyGraph):
         """Return this policy towards someone who knows the counts of `constraints`."""
         # Its class is built from other policies, so it is found by name.
         restricted: Any = POLICIES["constrained"]
-        found: Policy = restricted(self, constraints)
-        return found
+        policy: Policy = restricted(self, constraints)
+        return policy
 
     def per_person(
         self,
@@ -397,21 +436,21 @@ class Policy(PolicyGraph):
         one person with all her records is added or removed; at most 5 are counted
         """
         persons: Any = POLICIES["per_person"]
-        found: Policy = persons(self, at_most, person=person, count=count)
-        return found
+        policy: Policy = persons(self, at_most, person=person, count=count)
+        return policy
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data, for JSON."""
         wide = {"wide": True} if is_wide(self.domain) else {}
-        known = {"kind": self.kind, "domain": self.domain.to_dict()}
-        return known | wide | self._parameters()
+        stated = {"kind": self.kind, "domain": self.domain.to_dict()}
+        return stated | wide | self._parameters()
 
     def _parameters(self) -> dict[str, Any]:
         """Return what `to_dict` needs beyond the domain."""
         values = {name: getattr(self, name) for name in self.stated}
         return {
-            name: one.tolist() if isinstance(one, np.ndarray) else one
-            for name, one in values.items()
+            name: value.tolist() if isinstance(value, np.ndarray) else value
+            for name, value in values.items()
         }
 
     @classmethod

@@ -26,6 +26,7 @@ Count = Callable[[int, int, str], None]
 """Takes steps done, steps in all, and the name of the last."""
 
 NUMBER = r"-?[\d,]*\.?\d+(e[-+]?\d+)?%?"
+"""How tables write numbers: -1,234.5, 1e-05 or 12%."""
 LONGEST_NAME = 32
 """Characters of a step's name beside a bar, so that both fit on a screen."""
 
@@ -270,7 +271,7 @@ def four_digits(value: float) -> str:
 
 
 def column_texts(column: list[Any]) -> list[str]:
-    """Return a column with one number of decimals."""
+    """Return the texts of a column, its numbers with equally many decimals."""
     numbers = [value for value in column if isinstance(value, float)]
     largest = max((abs(number) for number in numbers), default=0.0)
     whole = all(number == int(number) for number in numbers)

@@ -1,5 +1,12 @@
 """Measure sums and differences of halves: the Haar transform, on a line or a grid.
 
+    counts          4   0   2   1
+
+    total           4 + 0 + 2 + 1 = 7       row 0
+    left - right   (4 + 0) - (2 + 1) = 1    row 1
+                    4 - 0 = 4               row 2
+                            2 - 1 = 1       row 3
+
 A record is counted by one row per level and by the total; a move changes the row of the
 node where its two cells part by two, those below by one each, and nothing above. On a
 grid the rows of the axes are multiplied, and so are their numbers. Sides that are no
@@ -120,20 +127,22 @@ class Haar(LinearStrategy):
         noise, least = law.tables
         pieces = as_pieces(form)
         if len(self.shape) == 1:
-            kept, starts, ends, values = pieces
+            pointers, starts, ends, values = pieces
             lows, highs = starts[:, None], ends[:, None]
         else:
-            kept, lows, highs, values = kernels.runs_to_boxes(*pieces, self.shape)
+            pointers, lows, highs, values = kernels.runs_to_boxes(*pieces, self.shape)
         limit = 2 * self.cells * len(self.shape)
         transformed: list[int] = []
         if noise.most * values.size > limit:
-            boxes = np.diff(kept)
+            boxes = np.diff(pointers)
             many = boxes * noise.most > limit
             transformed = np.flatnonzero(many).tolist()
             few = np.repeat(~many, boxes)
-            kept = np.append(0, np.cumsum(np.where(many, 0, boxes)))
+            pointers = np.append(0, np.cumsum(np.where(many, 0, boxes)))
             lows, highs, values = lows[few], highs[few], values[few]
-        spread = Spread(*kernels.spread_boxes(noise, kept, lows, highs, values), least)
+        spread = Spread(
+            *kernels.spread_boxes(noise, pointers, lows, highs, values), least
+        )
         variances, widths = noise.rows.T
         for query in transformed:
             self._fill_from_transform(pieces, query, variances, widths, spread)
@@ -244,13 +253,23 @@ def _axis_weights(cells: int) -> FloatArray:
     return weights
 
 
-# Ways of a move along one axis: the sign of each of the first rows, 0 if not in common.
 STAYS_OR_CROSSES = np.array([[1, 1], [1, -1]])
+"""The two ways of a move along one axis, a line each: it stays on its side of the
+middle, or crosses it. The columns are the axis's total and its top difference. The sign
+says whether the row counts both cells alike (1) or with opposite signs (-1).
+"""
 OF_THREE = np.array([[1, -1, 0], [1, -1, 0], [1, 1, 0], [1, 1, 1], [1, 1, -1]])
-# On which side of three cells (first two: 0, last: 1) each of these begins and ends.
+"""The five ways on an axis of three cells, {0, 1} on the left and {2} on the right:
+from left to right, from right to left, to stay on the right, to stay in one cell of the
+left, and to change between cells 0 and 1. The third column is the difference of cells 0
+and 1; it is 0 where that row does not count both cells of the move.
+"""
 BEGINS = np.array([0, 1, 1, 0, 0])
+"""On which side (left: 0, right: 1) each of the five ways begins."""
 ENDS = np.array([1, 0, 1, 0, 0])
+"""On which side each of them ends."""
 MOST_WAYS = 2**20
+"""Combinations of ways over all axes that are looked at one by one."""
 
 
 def worst_grid_move(weights: IntArray, paid: IntArray) -> int:

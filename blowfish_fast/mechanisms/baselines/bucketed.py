@@ -30,14 +30,21 @@ STOP_SHARE = Fraction(1, 4)
 
 
 class BucketCounts(Mechanism):
-    """Buckets are drawn for a share of the budget, and counted with the rest."""
+    """Buckets are drawn for a share of the budget, and counted with the rest.
+
+    counts     5 5 6 | 90 91 | 4 4      buckets, drawn first: edges 0, 3, 5, 7
+    noisy sums    17 |  180  |  9       counted with the rest of the budget
+    estimate   5.7.. | 90 90 | 4.5..    each sum is spread evenly over its cells
+    """
 
     cells_by_default = True
     price: ClassVar[float] = 1.0
-    """Cost of a bucket in mean sizes of its noise."""
+    """What the partition pays for one more bucket, in mean sizes of its noise."""
     told_by: ClassVar[str] = "edges"
+    """How the release's details state the buckets: by "edges", or by "labels"."""
 
     def _draw_first(self, partition: Partition, share: Any) -> None:
+        """Set which partition is drawn first, and which part of the budget it gets."""
         self.partition = partition
         self.share = as_share(share, "share", partition.default_share)
 
@@ -162,7 +169,7 @@ class Php(BucketCounts):
     """
 
     name = "php"
-    # The paper's are a half and 1; on the benchmark data larger buckets served better.
+    # The paper's price is 1. On the benchmark data larger buckets served better.
     price = 1.75
     cell_bytes = 128
     example_case = Example(partial(stepped, steps=2, height=9))
@@ -204,16 +211,17 @@ class StructureFirst(BucketCounts):
         A public number at which counts are cut while the borders are drawn, not in the
         counts of the buckets. It must not be read off the data.
     share : number in (0, 1), optional
-        By default 1/10.
+        Part of the budget spent on the borders; by default 1/10.
 
     Notes
     -----
     Guarantee: epsilon-Blowfish for `policy`; the buckets and their counts share epsilon
         (sequential composition, the second step on the quotient policy).
     Neighbours: one record moves along one edge of `policy`.
-    Sensitivity: squared errors move by at most 2 F - 1, and apart by at most 2 F, when
-        a record is added or removed (a move counts as both), F the largest count;
-        bucket counts as in `Laplace`.
+    Sensitivity: when a record is added or removed, the squared error of a bucket moves
+        by at most 2 F - 1, where F is the largest count, and the errors of two
+        candidates move by amounts that differ by at most 2 F; a move of a record
+        counts as both. Bucket counts are as in `Laplace`.
     Error: the noise of the buckets, and the deviation of the data from their means.
     Complexity: O(n + m^2 k) time for k buckets, m at most 1024 candidate borders.
     Source: J. Xu, Z. Zhang, X. Xiao, Y. Yang, G. Yu, M. Winslett. Differentially
