@@ -232,6 +232,17 @@ class Ledger(HasBudget):
         ----------
         auditor : path
             The file of their public key, as for `Ledger`.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> import blowfish_fast as bf
+        >>> from blowfish_fast.accounting.recipients import make_recipient_keys
+        >>> folder = Path(tempfile.mkdtemp())
+        >>> make_recipient_keys(folder / "private.pem", folder / "public.pem")
+        >>> policy = bf.policies.AddRemove(bf.Domain(4))
+        >>> ledger = bf.Ledger(folder / "march.ledger", policy=policy, epsilon=1)
+        >>> ledger.name_auditor(folder / "public.pem")
         """
         self._name_recipient(_public_key(auditor, self.path))
 
