@@ -234,10 +234,11 @@ class Recipient:
         text = json.dumps(line).encode() + b"\n"
         handle = os.open(self.file, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
         try:
-            size = os.fstat(handle).st_size
-            if size and os.pread(handle, 1, size - 1) != b"\n":
-                # A full disk cut the last line off, which no draw followed.
-                text = b"\n" + text
+            if os.fstat(handle).st_size:
+                os.lseek(handle, -1, os.SEEK_END)
+                if os.read(handle, 1) != b"\n":
+                    # A full disk cut the last line off, which no draw followed.
+                    text = b"\n" + text
             # One write: lines of two processes do not mix.
             if os.write(handle, text) != len(text):
                 raise LedgerError(
