@@ -21,7 +21,7 @@ import numpy as np
 
 from blowfish_fast import Domain, Histogram, policies, workloads
 from blowfish_fast.errors import BlowfishError
-from blowfish_fast.kernels.sampling.secure_words import WordStream
+from blowfish_fast.kernels.sampling.word_sources import WordStream
 from blowfish_fast.measure.randomness import Randomness
 from blowfish_fast.mechanisms import Mechanism
 from blowfish_fast.mechanisms.registry import MECHANISMS

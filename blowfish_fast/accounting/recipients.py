@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 from blowfish_fast._support.validation import quoted
 from blowfish_fast.errors import InputError, LedgerError
-from blowfish_fast.kernels.sampling.secure_words import KEY_BYTES
+from blowfish_fast.kernels.sampling.word_sources import KEY_BYTES
 
 TAG = b"blowfish_fast key of a draw"
 ENDING = ".keys"

@@ -17,7 +17,7 @@ import numpy as np
 
 from blowfish_fast._support.typing import IntArray
 from blowfish_fast.errors import BlowfishError, PrivacyError
-from blowfish_fast.kernels.sampling.secure_words import WordStream
+from blowfish_fast.kernels.sampling.word_sources import WordStream
 from blowfish_fast.measure.budgets import Budget
 from blowfish_fast.measure.handle import (
     Account,

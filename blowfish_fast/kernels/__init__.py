@@ -27,7 +27,7 @@ __getattr__, __dir__, __all__ = attach(
         "sampling.discrete_gaussian": "gaussian",
         "sampling.discrete_laplace": "geometric laplace subtract_geometric",
         "sampling.exponential_choice": "choose choose_by_cost",
-        "sampling.secure_words": "secure_words",
+        "sampling.word_sources": "secure_words",
         "space.box_buckets": "boxes_to_pieces bucket_boxes cells_of_boxes divide_boxes",
         "space.curve_intervals": "rectangle_intervals",
         "space.grid_boxes": "runs_to_boxes",

@@ -74,7 +74,7 @@ from .sampling.half_width_bounds import GAUSSIAN_OFFSETS as GAUSSIAN_OFFSETS
 from .sampling.half_width_bounds import gaussian_half_widths as gaussian_half_widths
 from .sampling.half_width_bounds import interval_bounds as interval_bounds
 from .sampling.half_width_bounds import laplace_half_widths as laplace_half_widths
-from .sampling.secure_words import secure_words as secure_words
+from .sampling.word_sources import secure_words as secure_words
 from .space.box_buckets import boxes_to_pieces as boxes_to_pieces
 from .space.box_buckets import bucket_boxes as bucket_boxes
 from .space.box_buckets import cells_of_boxes as cells_of_boxes

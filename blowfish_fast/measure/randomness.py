@@ -20,7 +20,7 @@ from blowfish_fast import kernels
 from blowfish_fast._support.machine import usable_cores
 from blowfish_fast._support.typing import IntArray
 from blowfish_fast.errors import InputError
-from blowfish_fast.kernels.sampling.secure_words import (
+from blowfish_fast.kernels.sampling.word_sources import (
     KEY_BYTES,
     WordStream,
     check_process,

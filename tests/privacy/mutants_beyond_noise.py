@@ -17,7 +17,7 @@ from blowfish_fast import kernels
 from blowfish_fast.accounting.ledger import Ledger
 from blowfish_fast.accounting.request import draw_parts
 from blowfish_fast.errors import EpsilonError
-from blowfish_fast.kernels.sampling.secure_words import WordStream
+from blowfish_fast.kernels.sampling.word_sources import WordStream
 from blowfish_fast.measure.handle import Account, Call, Handle, Measurement
 from blowfish_fast.measure.randomness import Randomness
 from blowfish_fast.measure.selectors.partitions import (

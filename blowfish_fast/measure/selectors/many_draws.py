@@ -23,7 +23,7 @@ from blowfish_fast import kernels
 from blowfish_fast._support.typing import FloatArray, IntArray, WordArray
 from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.errors import SizeError
-from blowfish_fast.kernels.sampling.secure_words import WordStream
+from blowfish_fast.kernels.sampling.word_sources import WordStream
 from blowfish_fast.measure.randomness import Randomness
 from blowfish_fast.policies import Policy
 

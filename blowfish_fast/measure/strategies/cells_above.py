@@ -25,13 +25,13 @@ from blowfish_fast.errors import PolicyError, PrivacyError
 from blowfish_fast.kernels._arguments import RESOLVER_BASE, RESOLVER_BITS
 from blowfish_fast.kernels.sampling.decimal_bounds import exponential_bounds
 from blowfish_fast.kernels.sampling.gap_digits import GapDigits, lifted_places
-from blowfish_fast.kernels.sampling.secure_words import WordStream
 from blowfish_fast.kernels.sampling.tail_bounds import (
     gaussian_tail,
     laplace_tail,
     least_gaussian_threshold,
     least_laplace_threshold,
 )
+from blowfish_fast.kernels.sampling.word_sources import WordStream
 from blowfish_fast.measure.budgets import Budget
 from blowfish_fast.measure.noise import WEIGHT_BITS, Scales, scales_within
 from blowfish_fast.measure.randomness import Randomness
