@@ -35,6 +35,7 @@ from blowfish_fast.mechanisms.base import Mechanism
 from blowfish_fast.mechanisms.laplace import Gaussian, Laplace
 from blowfish_fast.mechanisms.registry import MECHANISMS, MechanismName, find_mechanism
 from blowfish_fast.mechanisms.transformed import Transformed
+from blowfish_fast.mechanisms.wide_data import refuse_wide_advice
 from blowfish_fast.policies import Line, Policy, refuse_units
 from blowfish_fast.workloads import Form, Implicit, Workload
 
@@ -281,6 +282,7 @@ def compare(
     True
     >>> release = table.best.mechanism.release([3] * 1000)
     """
+    refuse_wide_advice(policy, workload)
     granted = Budget.stated(epsilon=epsilon, rho=rho, delta=delta)
     if granted.delta is not None and granted is not epsilon:
         pure = Budget.stated(epsilon=epsilon)

@@ -28,6 +28,7 @@ from blowfish_fast.mechanisms.laplace import Gaussian, Laplace
 from blowfish_fast.mechanisms.ordered import Ordered, OrderedHierarchical
 from blowfish_fast.mechanisms.registry import MechanismName, find_mechanism
 from blowfish_fast.mechanisms.transformed import Transformed, is_grid
+from blowfish_fast.mechanisms.wide_data import refuse_wide_advice
 from blowfish_fast.policies import Graph, Policy
 from blowfish_fast.workloads import Identity, Tables, Workload
 
@@ -169,6 +170,7 @@ def recommend(
     >>> tried["dawa"].kind, tried["laplace"].kind
     ('typical', 'predicted')
     """
+    refuse_wide_advice(policy, workload)
     granted = Budget.stated(epsilon=epsilon, rho=rho, delta=delta)
     guessed = None if records is None else as_whole(records, "records", 0, 2**53)
     if trials is not None or mechanisms is not None:

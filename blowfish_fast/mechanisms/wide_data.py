@@ -10,7 +10,7 @@ from blowfish_fast.data.domain import Domain, KeyDomain, is_wide
 from blowfish_fast.data.sparse import FilledCells, SparseHistogram
 from blowfish_fast.errors import DomainError, InputError, WorkloadError
 from blowfish_fast.measure.selectors.partitions import Descent
-from blowfish_fast.workloads import Ranges, Workload
+from blowfish_fast.workloads import Identity, Ranges, Workload
 
 from .base import Mechanism
 
@@ -127,3 +127,36 @@ def check_unfitted(fit: Any) -> None:
             received=f"fit={fit!r}",
             way_out="Leave fit out",
         )
+
+
+def refuse_wide_advice(policy: Any, workload: Any) -> None:
+    """Refuse to weigh mechanisms against each other where there is only one.
+
+    Parameters
+    ----------
+    policy : Policy
+        Over any domain; anything else is left to others to refuse.
+    workload : Workload
+        What is asked of it. Tables of a wide domain are weighed as usual.
+
+    Raises
+    ------
+    DomainError
+        If single cells or ranges of a wide domain are asked.
+    """
+    domain = getattr(policy, "domain", None)
+    if not is_wide(domain) or not isinstance(workload, Ranges | Identity):
+        return
+    lists = isinstance(workload, Identity)
+    use = (
+        "SparseLaplace, in rho SparseGaussian; their threshold is free to ask"
+        if lists
+        else "Dawa; how far an answer is off depends on the data, and its intervals "
+        "hold the truth"
+    )
+    raise DomainError(
+        "over a wide domain one mechanism serves what is asked, and none is weighed "
+        "against it",
+        received=repr(domain),
+        way_out=f"Use {use}",
+    )

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 
 import blowfish_fast as bf
+from blowfish_fast.errors import DomainError
 from blowfish_fast.mechanisms.wide_data import filled_cells
 
 LINE = bf.Domain(6, names=["age"])
@@ -26,3 +29,20 @@ def test_data_of_another_domain_and_plain_counts_of_a_wide_one_are_refused():
         filled_cells(lists, other)
     with pytest.raises(bf.errors.InputError, match="SparseHistogram"):
         filled_cells(lists, [1, 2, 3])
+
+
+@pytest.mark.parametrize(
+    "domain", [bf.WideDomain(2**60, names="time"), bf.KeyDomain("a-z", 14, "word")]
+)
+def test_advice_names_the_one_mechanism_of_a_wide_domain(domain):
+    policy, cells = bf.policies.AddRemove(domain), bf.workloads.Identity(domain)
+    for ask in (
+        partial(bf.compare, policy, cells, epsilon=1),
+        partial(bf.recommend, policy, cells, epsilon=1, records=1000),
+        partial(bf.translate, policy, cells, alpha=10, beta=0.05),
+    ):
+        with pytest.raises(DomainError, match="Use SparseLaplace"):
+            ask()
+    ranges = bf.workloads.Ranges(domain, [0], [5])
+    with pytest.raises(DomainError, match="Use Dawa"):
+        bf.recommend(policy, ranges, rho="0.1", records=10)
