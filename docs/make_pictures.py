@@ -342,6 +342,21 @@ def weekly() -> Any:
     return bf.plotting.series(weeks, by="symptom")
 
 
+def connections() -> Any:
+    """Draw a day of generated connections, released to the nanosecond."""
+    terms: Any = {"start": "2000-01-01", "step": "1ns", "cells": 2**60}
+    time = bf.WideDomain.from_steps(**terms, name="time")
+    generator = np.random.default_rng(6)
+    hours = np.concatenate(
+        [generator.normal(9, 1, 30_000), generator.normal(15, 2, 50_000)]
+    )
+    moments = np.datetime64("2024-03-01", "ns") + (hours % 24 * 3.6e12).astype(np.int64)
+    data = bf.SparseHistogram.from_records(time, {"time": moments})
+    asked = bf.workloads.Ranges.between(time, ["2024-03-01"], ["2024-03-02"])
+    dawa = bf.Dawa(bf.policies.AddRemove(time), asked, epsilon="0.1")
+    return bf.plotting.buckets(dawa.release(data, rng=1), part="2024-03-01")
+
+
 PICTURES: dict[str, Callable[[], Any]] = {
     one.__name__: one
     for one in (
@@ -349,7 +364,7 @@ PICTURES: dict[str, Callable[[], Any]] = {
         *(policy_small, policy_absent, policy_large),
         *(error_curves, tradeoff, budget),
         *(tutorial, people, beliefs, known_totals, own_mechanism, seeded),
-        *(noise_only, certified, weekly),
+        *(noise_only, certified, weekly, connections),
     )
 }
 
