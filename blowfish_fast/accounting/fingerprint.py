@@ -45,6 +45,9 @@ FIRST_HOMES = {
 } | {"Sum": "workloads.sums", "Total": "workloads.identity"}
 FIRST_HOMES["WorstQuery"] = "measure.selectors.selections.by_cost"
 
+ADDED_LATER = {"Axis": ("steps", "keys")}
+"""Fields that a class got since: where they are None, ledgers know it without them."""
+
 PLAIN = frozenset([type(None), bool, int, float, complex, str])
 """Whose ``repr`` tells everything, and tells it apart from any other."""
 
@@ -157,10 +160,12 @@ def _attributes(value: Any) -> dict[str, Any] | None:
         names = (slots,) if isinstance(slots, str) else tuple(slots)
         found |= {name: getattr(value, name) for name in names if hasattr(value, name)}
     found |= getattr(value, "__dict__", {})
+    later = ADDED_LATER.get(type(value).__qualname__, ())
     public = {
         name: one
         for name, one in found.items()
         if not name.startswith("_")
+        and not (one is None and name in later)
         and not isinstance(getattr(type(value), name, None), cached_property)
     }
     budget = public.get("budget")

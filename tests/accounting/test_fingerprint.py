@@ -232,3 +232,18 @@ def test_a_mechanism_keeps_its_fingerprint_wherever_its_parts_move(name):
     line = bf.Domain(16)
     asked, _ = MECHANISMS[name].example(line, bf.policies.AddRemove(line), 1)
     assert question_digest(asked)[:8] == PINNED_MECHANISMS[name]
+
+
+class Axis:
+    """Stands for the axis of a domain, which got fields since ledgers know it."""
+
+    def __init__(self, **fields):
+        vars(self).update(fields)
+
+
+def test_fields_that_were_added_later_count_where_they_are_set():
+    before, plain = Axis(size=3), Axis(size=3, steps=None, keys=None)
+    stepped = Axis(size=3, steps=5, keys=None)
+    assert question_digest(plain) == question_digest(before)
+    assert question_digest(stepped) != question_digest(before)
+    assert question_digest(Axis(size=None)) != question_digest(Axis())
