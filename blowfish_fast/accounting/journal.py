@@ -106,6 +106,7 @@ class Journal:
         self._connection: sqlite3.Connection | None = None
         self._reader: sqlite3.Connection | None = None
         self._closed = False
+        self._by_analyst = False
         self._watch: FileWatch | None = None
         self.copied_alone = False
         """Whether the file was copied while in use, without its write-ahead log."""
@@ -512,10 +513,51 @@ class Journal:
             ).fetchall()
         return [file.parse_content(content) for (content,) in rows]
 
-    def history(self) -> list[Charge]:
-        """Return every charge, oldest first."""
+    def history(
+        self,
+        last: int | None = None,
+        before: int | None = None,
+        analyst: str | None = None,
+    ) -> list[Charge]:
+        """Return charges, oldest first: every one, or the last ones.
+
+        Parameters
+        ----------
+        last : int, optional
+            How many; by default all.
+        before : int, optional
+            Only charges whose entries have smaller numbers.
+        analyst : str, optional
+            Only charges that this analyst's allotment paid.
+
+        Returns
+        -------
+        list of Charge
+            The charges. Of the last ones no others are read.
+        """
+        which, values = "", list[str | int]()
+        if analyst is not None:
+            self._index_by_analyst()
+            which += f"AND {file.ANALYST} = ? "
+            values.append(analyst)
+        if before is not None:
+            which += "AND c.number < ? "
+            values.append(before)
+        which += "ORDER BY c.number DESC LIMIT ?"
+        # SQLite takes a negative limit for none.
+        values.append(-1 if last is None else last)
         with self._commits.alone(write=False) as connection:
-            return list(_charges(connection, "ORDER BY c.number"))
+            return list(_charges(connection, which, *values))[::-1]
+
+    def _index_by_analyst(self) -> None:
+        """Index charges by who paid, when that is first asked for."""
+        if not self._by_analyst:
+            # On a full disk all charges are read instead.
+            with suppress(LedgerError):
+                self._commits.run(
+                    lambda connection: connection.execute(file.BY_ANALYST)
+                )
+                self._by_analyst = True
 
     def verify(self, head: str | None = None) -> str:
         """Check everything, and that `head` is in the chain; return the last digest."""
@@ -654,7 +696,7 @@ def _refuse_other_people(connection: sqlite3.Connection, person: str | None) -> 
 
 
 def _charges(
-    connection: sqlite3.Connection, which: str, *values: str
+    connection: sqlite3.Connection, which: str, *values: str | int
 ) -> Generator[Charge]:
     rows = connection.execute(
         "SELECT c.number, c.request, c.cost, c.content, a.content FROM log c "

@@ -38,6 +38,14 @@ FIRST_LINK = hashlib.sha256(b"blowfish_fast ledger").digest()
 
 _TABLES = Path(__file__).with_name("journal.sql").read_text()
 
+ANALYST = "json_extract(c.content, '$.analyst')"
+"""Who paid a charge, of the log as `c`."""
+BY_ANALYST = (
+    "CREATE INDEX IF NOT EXISTS charges_by_analyst "
+    "ON log (json_extract(content, '$.analyst'), number) WHERE kind = 'charge'"
+)
+"""Makes one analyst's last charges quick to find in a ledger of a million."""
+
 RECIPIENT_TABLE = (
     "CREATE TABLE IF NOT EXISTS recipient (number INTEGER PRIMARY KEY, "
     "time TEXT NOT NULL, public BLOB NOT NULL CHECK (length(public) = 32))",

@@ -25,6 +25,7 @@ from blowfish_fast._support.html import panel, spent_bar, table
 from blowfish_fast._support.validation import (
     as_choice,
     as_epsilon,
+    as_whole,
     check_progress,
     malformed_as,
     quoted,
@@ -577,9 +578,51 @@ class Ledger(HasBudget):
             return None
         return self._replay(charge)[0]
 
-    def history(self) -> list[Entry]:
-        """Return every charge, oldest first. O(n)."""
-        return [Entry.of(charge, self.currency) for charge in self._journal.history()]
+    def history(
+        self,
+        *,
+        last: int | None = None,
+        before: int | None = None,
+        analyst: str | None = None,
+    ) -> list[Entry]:
+        """Return charges, oldest first: every one, or a page of the last ones.
+
+        Parameters
+        ----------
+        last : int, optional
+            How many; by default all. The last ones are read without the others.
+        before : int, optional
+            Only entries of smaller numbers: the first of one page ends the page before.
+        analyst : str, optional
+            Only what this analyst's allotment paid.
+
+        Returns
+        -------
+        list of Entry
+            The charges.
+
+        Raises
+        ------
+        InputError
+            If `last` or `before` is no whole number from 1 on.
+
+        Examples
+        --------
+        >>> import blowfish_fast as bf
+        >>> policy = bf.policies.Full(bf.Domain(2))
+        >>> ledger = bf.Ledger(epsilon=1, policy=policy)
+        >>> for name in ("first", "second", "third"):
+        ...     mechanism = bf.Laplace(policy, epsilon=0.1)
+        ...     release = ledger.release(mechanism, [3, 4], request=name)
+        >>> (page,) = ledger.history(last=1)
+        >>> page.request, len(ledger.history(before=page.number))
+        ('third', 2)
+        """
+        for name, number in (("last", last), ("before", before)):
+            if number is not None:
+                as_whole(number, name, least=1)
+        charges = self._journal.history(last, before, analyst)
+        return [Entry.of(charge, self.currency) for charge in charges]
 
     def amend(
         self,

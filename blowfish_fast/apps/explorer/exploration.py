@@ -33,7 +33,6 @@ from blowfish_fast.errors import (
     EngineError,
     FailedDrawError,
     LedgerError,
-    QuestionError,
 )
 from blowfish_fast.measure.budgets import Budget
 from blowfish_fast.mechanisms.base import Mechanism
@@ -47,7 +46,10 @@ from .catalog import TableSpec, as_table
 from .engines import Database
 from .layout import Layout
 from .planning import SAMPLES, Plan, Planner, Shape, gain_words
-from .questions import Accuracy, Spending, read_question, read_spending
+from .questions import Accuracy, read_question, read_spending
+
+MOST_AT_ONCE = 1000
+"""Charges that are read together where several tables share a ledger."""
 
 
 class FailedAnswer(NamedTuple):
@@ -283,17 +285,7 @@ class Explorer:
             currency.
         """
         asked = read_question(question)
-        if not isinstance(asked.cost, Spending):
-            raise QuestionError("what a budget buys needs a budget: cost with epsilon")
-        wanted = Accuracy.model_validate({"alpha": 1, "beta": beta, "scope": scope})
-        shape = self.planner.shape(self.table, asked)
-        if shape.free:
-            return {"alpha": 0.0, "mechanism": "public"}
-        budget, currency = asked.cost.budget, self.ledger.currency
-        if budget.power != currency.power:
-            raise QuestionError(f"the ledger of this table counts {currency.name}")
-        alpha, name = shape.calibration.accuracy(budget, wanted.beta, wanted.scope)
-        return {"alpha": alpha, "mechanism": name}
+        return self.planner.accuracy(self.table, asked, beta=beta, scope=scope)
 
     def ask(
         self, question: Any, *, analyst: str | None = None, request: str | None = None
@@ -466,7 +458,8 @@ class Explorer:
         question = {} if entry is None else (entry.note or {}).get("question", {})
         if entry is None or release is None or question.get("table") != self.table.name:
             return None
-        return self.plan(question), release, entry
+        asked = read_question(question)
+        return self.planner.plan(self.table, asked, limited=False), release, entry
 
     def certify(
         self,
@@ -582,26 +575,45 @@ class Explorer:
         counts = self.engine.counts(plan.layout)
         return mechanism, plan.layout.table.bounded(counts, plan.policy.domain)
 
-    def history(self, analyst: str | None = None) -> list[Entry]:
+    def history(
+        self,
+        analyst: str | None = None,
+        *,
+        last: int | None = None,
+        before: int | None = None,
+    ) -> list[Entry]:
         """Return all charges, or those of one analyst, oldest first.
 
         Parameters
         ----------
         analyst : str, optional
             Whose charges are listed; by default everybody's.
+        last : int, optional
+            How many of the last ones are listed; by default all.
+        before : int, optional
+            Only entries of smaller numbers: the first of one page ends the page before.
 
         Returns
         -------
         list of Entry
             Charges of this table alone, also where several tables share one ledger.
         """
-        own = [self.table.name]
-        return [
-            entry
-            for entry in self.ledger.history()
-            if analyst in (None, entry.analyst)
-            and (self.people is None or (entry.note or {}).get("tables") == own)
-        ]
+        if self.people is None:
+            return self.ledger.history(last=last, before=before, analyst=analyst)
+        own, entries = [self.table.name], list[Entry]()
+        # Charges of the other tables lie between its own: page after page is read.
+        while last is None or len(entries) < last:
+            page = self.ledger.history(
+                last=MOST_AT_ONCE, before=before, analyst=analyst
+            )
+            of_this = [
+                entry for entry in page if (entry.note or {}).get("tables") == own
+            ]
+            entries = of_this + entries
+            if len(page) < MOST_AT_ONCE:
+                break
+            before = page[0].number
+        return entries if last is None else entries[-last:]
 
     def remaining(self, analyst: str | None = None) -> Fraction:
         """Return what may still be spent, by an analyst or in all.

@@ -177,10 +177,11 @@ class Planner:
         self.vouched = dict(vouched or {})
         self._plans: OrderedDict[Hashable, Plan] = OrderedDict()
         self._shapes: OrderedDict[Hashable, Shape] = OrderedDict()
+        self._without: OrderedDict[Hashable, Fraction | None] = OrderedDict()
         self._turns: dict[Hashable, threading.Lock] = {}
         self._lock = threading.Lock()
 
-    def plan(self, table: TableSpec, asked: Question) -> Plan:
+    def plan(self, table: TableSpec, asked: Question, *, limited: bool = True) -> Plan:
         """Return the plan of a question; whoever asks the same waits for one plan.
 
         Parameters
@@ -189,6 +190,9 @@ class Planner:
             The described table with its policies.
         asked : Question
             The question with its cost.
+        limited : bool
+            Whether a question that takes too long is refused. What was answered before
+            is not: a stored answer stays readable.
 
         Returns
         -------
@@ -199,6 +203,8 @@ class Planner:
         ------
         QuestionError
             If the question does not fit the table.
+        SizeError
+            If its price would take too long; a coarser question is named.
         """
         key = (_policies(table), asked.model_dump_json())
         plan = self._plans.get(key)
@@ -208,13 +214,65 @@ class Planner:
             turn = self._turns.setdefault(key, threading.Lock())
         with turn:
             try:
-                plan = self._plans.get(key) or self._planned(table, asked)
+                plan = self._plans.get(key) or self._planned(table, asked, limited)
             finally:
                 self._turns.pop(key, None)
             self._keep(self._plans, key, plan, KEPT_PLANS)
         return plan
 
-    def shape(self, table: TableSpec, asked: Question) -> Shape:
+    def is_large(
+        self, table: TableSpec, asked: Question, *, limited: bool = True
+    ) -> bool:
+        """Return whether a plan is not remembered, and would take long to work out.
+
+        Parameters
+        ----------
+        table : TableSpec
+            The described table with its policies.
+        asked : Question
+            The question with its cost.
+        limited : bool
+            Whether a question that takes too long is refused.
+
+        Returns
+        -------
+        bool
+            Whether others should not wait for it.
+
+        Raises
+        ------
+        QuestionError
+            If the question does not fit the table.
+        SizeError
+            If its price would take too long; a coarser question is named.
+        """
+        if (_policies(table), asked.model_dump_json()) in self._plans:
+            return False
+        return self.shape(table, asked, limited=limited).work.is_large
+
+    def remember(
+        self, table: TableSpec, asked: Question, plan: Plan, without: Fraction | None
+    ) -> None:
+        """Keep a plan that another process worked out.
+
+        Parameters
+        ----------
+        table : TableSpec
+            The described table with its policies.
+        asked : Question
+            The question with its cost.
+        plan : Plan
+            How it would be answered.
+        without : Fraction or None
+            What `without_policies` returned there.
+        """
+        key = (_policies(table), asked.model_dump_json())
+        self._keep(self._plans, key, plan, KEPT_PLANS)
+        self._keep(self._without, key, without, KEPT_PLANS)
+
+    def shape(
+        self, table: TableSpec, asked: Question, *, limited: bool = True
+    ) -> Shape:
         """Return bins, policy and queries of a question, whatever it may cost.
 
         Parameters
@@ -223,6 +281,8 @@ class Planner:
             The described table with its policies.
         asked : Question
             The question; its cost does not matter.
+        limited : bool
+            Whether a question whose price takes too long is refused.
 
         Returns
         -------
@@ -241,13 +301,14 @@ class Planner:
         if shape is None:
             shape = self._shaped(table, asked)
             self._keep(self._shapes, key, shape, KEPT_SHAPES)
+        if limited:
+            refuse_too_much(shape.layout, shape.work)
         return shape
 
     def _shaped(self, table: TableSpec, asked: Question) -> Shape:
         layout = lay_out(table, asked)
         policy = layout.policy(table.policy())
         work = weigh(layout, policy)
-        refuse_too_much(layout, work)
         listed = 0 if work.tried == SINGLE_BINS else work.edges
         relaxed = listed > MOST_LISTED and lists_edges(policy)
         if relaxed:
@@ -264,8 +325,8 @@ class Planner:
             while len(memory) > most:
                 memory.popitem(last=False)
 
-    def _planned(self, table: TableSpec, asked: Question) -> Plan:
-        shape = self.shape(table, asked)
+    def _planned(self, table: TableSpec, asked: Question, limited: bool) -> Plan:
+        shape = self.shape(table, asked, limited=limited)
         layout = replace(shape.layout, question=asked)
         policy, workload, cost = shape.policy, shape.workload, asked.cost
 
@@ -329,8 +390,58 @@ class Planner:
         cost = asked.cost
         if not table.policies or not isinstance(cost, Accuracy):
             return None
-        shape = self.shape(table.with_policies({}), asked)
-        return Fraction(0) if shape.free else self._about(shape, cost, {})
+        key = (_policies(table), asked.model_dump_json())
+        if key not in self._without:
+            shape = self.shape(table.with_policies({}), asked)
+            price = Fraction(0) if shape.free else self._about(shape, cost, {})
+            self._keep(self._without, key, price, KEPT_PLANS)
+            return price
+        return self._without[key]
+
+    def accuracy(
+        self,
+        table: TableSpec,
+        asked: Question,
+        *,
+        beta: float = 0.05,
+        scope: str = "simultaneous",
+    ) -> dict[str, Any]:
+        """Return the least alpha that the budget of a question promises.
+
+        Parameters
+        ----------
+        table : TableSpec
+            The described table with its policies.
+        asked : Question
+            Its `cost` states a budget in the ledger's currency.
+        beta : float
+            The probability with which an error may exceed alpha.
+        scope : {"simultaneous", "per_query"}
+            Whether all answers are within alpha at once, or each by itself.
+
+        Returns
+        -------
+        dict
+            The "alpha" and the name of the "mechanism" that promises it; 0 and
+            "public" where no edge of the policy changes the answers.
+
+        Raises
+        ------
+        QuestionError
+            If the question states an accuracy itself, or a budget in another
+            currency.
+        """
+        if not isinstance(asked.cost, Spending):
+            raise QuestionError("what a budget buys needs a budget: cost with epsilon")
+        wanted = Accuracy.model_validate({"alpha": 1, "beta": beta, "scope": scope})
+        shape = self.shape(table, asked)
+        if shape.free:
+            return {"alpha": 0.0, "mechanism": "public"}
+        budget = asked.cost.budget
+        if budget.power != self.currency.power:
+            raise QuestionError(f"the ledger of this table counts {self.currency.name}")
+        alpha, name = shape.calibration.accuracy(budget, wanted.beta, wanted.scope)
+        return {"alpha": alpha, "mechanism": name}
 
     def _about(
         self, shape: Shape, cost: Accuracy, drawn: dict[Hashable, Fraction]

@@ -60,6 +60,9 @@ MOST_COMPARED = 2**18
 MOST_DRAWN = 2**20
 """Numbers that are worked out from drawn noise in one simulation."""
 
+SMALL = 2**10
+"""Bins and what queries hold, together, up to which a price takes a moment."""
+
 SINGLE_BINS = ("cells",)
 """What is weighed for single bins."""
 WITHOUT_EDGES = (
@@ -118,6 +121,11 @@ class Work(NamedTuple):
     def degree(self) -> float:
         """Neighbours of a bin, on average."""
         return 2.0 * self.edges / self.bins
+
+    @property
+    def is_large(self) -> bool:
+        """Whether a price takes so long that others should not wait for it."""
+        return self.bins + self.covered > SMALL
 
     def samples(self, wanted: int) -> int:
         """Return how often noise may be drawn to sharpen a price, up to `wanted`."""

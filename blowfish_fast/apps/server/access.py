@@ -19,10 +19,14 @@ from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
 from fastapi import Depends, HTTPException, Request
+from starlette.concurrency import run_in_threadpool
 
+from blowfish_fast.apps.explorer.catalog import TableSpec
 from blowfish_fast.apps.explorer.exploration import Explorer
+from blowfish_fast.apps.explorer.questions import Question
 
 from .keys import ROLES, Caller, Login, Logins, RateLimit, Role
+from .price_workers import PriceTask, PriceWorkers, Wanted
 from .workspace import Workspace
 
 COOKIE = "blowfish_session"
@@ -165,6 +169,7 @@ class Gate:
         self.workspace = workspace
         self.sessions = Logins()
         self.metrics = Metrics()
+        self.prices = PriceWorkers()
         self.access = EventLog(workspace.folder / "logs" / "access.log")
         self.audit = EventLog(workspace.folder / "logs" / "audit.log")
         self.requests = requests or RateLimit(capacity=120, per_second=40)
@@ -321,6 +326,47 @@ class Visit(NamedTuple):
     def explorer(self, table: str) -> Explorer:
         """Return a table's explorer."""
         return self.gate.workspace.explorer(table)
+
+    async def beside(
+        self,
+        wanted: Wanted,
+        table: TableSpec,
+        question: Question,
+        request: Request,
+        **options: Any,
+    ) -> Any:
+        """Have what takes long worked out in another process; None if it is small.
+
+        Parameters
+        ----------
+        wanted : {"price", "accuracy", "trade_off"}
+            What is worked out. A price is remembered, and read from there.
+        table : TableSpec
+            The described table with its policies.
+        question : Question
+            The question with its cost.
+        request : Request
+            While its client waits, the work goes on.
+        **options : object
+            What else the planner's method takes.
+
+        Returns
+        -------
+        object
+            The result, or None where the caller may as well work it out.
+        """
+        planner = self.explorer(table.name).planner
+        limited = bool(options.get("limited", True))
+        if not await run_in_threadpool(
+            planner.is_large, table, question, limited=limited
+        ):
+            return None
+        task = PriceTask.of(wanted, planner, table, question, **options)
+        who = f"{self.who.role} {self.who.name}"
+        result = await self.gate.prices.run(task, who, request.is_disconnected)
+        if wanted == "price":
+            planner.remember(table, question, *result)
+        return result
 
 
 def _required(refusal: str, *roles: Role) -> Any:

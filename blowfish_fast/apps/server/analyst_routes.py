@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, HTTPException, Query, Response
+from fastapi import Request as HttpRequest
 from pydantic import Field
 from pydantic_core import to_json
+from starlette.concurrency import run_in_threadpool
 
 from blowfish_fast.accounting.composition import Currency
 from blowfish_fast.apps.explorer.catalog import (
@@ -18,7 +21,12 @@ from blowfish_fast.apps.explorer.catalog import (
     TableSpec,
 )
 from blowfish_fast.apps.explorer.exploration import Explorer, FailedAnswer
-from blowfish_fast.apps.explorer.questions import Part, Question, StatedBudget
+from blowfish_fast.apps.explorer.questions import (
+    Part,
+    Question,
+    StatedBudget,
+    read_question,
+)
 from blowfish_fast.errors import BlowfishError, FailedDrawError
 
 from .access import Person, Visit
@@ -40,6 +48,7 @@ CLONE_NOTES = ("clone_of", "spent_before", "currency_before")
 Request = Annotated[str, Field(min_length=1, max_length=200)]
 TableQuery = Annotated[Name, Query(description="The name of the table.")]
 LAST = "How many charges are listed at most, the latest ones."
+BEFORE = "Only charges of smaller numbers: the page before one that begins with it."
 
 
 class Asking(Model):
@@ -138,10 +147,14 @@ def tables(visit: Person) -> list[dict[str, Any]]:
 
 
 @router.post("/explain")
-def explain(asking: Asking, visit: Person) -> dict[str, Any]:
+async def explain(
+    asking: Asking, visit: Person, connection: HttpRequest
+) -> dict[str, Any]:
     """Say what a question would cost, and which mechanisms could answer it. Free."""
     asked = asking.question
-    return visit.explorer(asked.table).explain(asked, visit.payer)
+    explorer = visit.explorer(asked.table)
+    await visit.beside("price", explorer.table, asked, connection)
+    return await run_in_threadpool(explorer.explain, asked, visit.payer)
 
 
 class Buying(Model):
@@ -156,16 +169,32 @@ class Buying(Model):
 
 
 @router.post("/accuracy")
-def accuracy(buying: Buying, visit: Person) -> dict[str, Any]:
+async def accuracy(
+    buying: Buying, visit: Person, connection: HttpRequest
+) -> dict[str, Any]:
     """Say which largest error a budget buys. Free; no data is read."""
     asked = buying.question
     explorer = visit.explorer(asked.table)
-    return explorer.accuracy(asked, beta=buying.beta, scope=buying.scope)
+    terms: dict[str, Any] = {"beta": buying.beta, "scope": buying.scope}
+    found = await visit.beside("accuracy", explorer.table, asked, connection, **terms)
+    if found is None:
+        found = await run_in_threadpool(explorer.accuracy, asked, **terms)
+    return dict(found)
 
 
 @router.post("/ask", response_model=dict[str, Any])
-def ask(asking: Asking, visit: Person) -> Response:
+async def ask(asking: Asking, visit: Person, connection: HttpRequest) -> Response:
     """Answer a question; charged once, replayed for free ever after."""
+    explorer = visit.explorer(asking.question.table)
+    with suppress(BlowfishError):
+        # What cannot be priced is refused below, where refusals are counted. From
+        # there on the question is answered, whether or not its client still waits.
+        await visit.beside("price", explorer.table, asking.question, connection)
+    return await run_in_threadpool(_ask, asking, visit)
+
+
+def _ask(asking: Asking, visit: Visit) -> Response:
+    """Answer a question whose plan is small, or known."""
     explorer = visit.explorer(asking.question.table)
     # Names that people choose are their own; questions without one are shared.
     own = None if asking.request is None else f"{visit.who.name}/{asking.request}"
@@ -212,8 +241,16 @@ class Certifying(StatedBudget):
 
 
 @router.post("/certify")
-def certify(asked: Certifying, visit: Person) -> dict[str, Any]:
+async def certify(
+    asked: Certifying, visit: Person, connection: HttpRequest
+) -> dict[str, Any]:
     """Buy a certificate of how far one's answer is off the truth."""
+    await _plan_again(asked.table, asked.request, visit, connection)
+    return await run_in_threadpool(_certify, asked, visit)
+
+
+def _certify(asked: Certifying, visit: Visit) -> dict[str, Any]:
+    """Certify an answer whose plan is small, or known."""
     explorer = _with_own_answer(asked.table, asked.request, visit)
     noted = asked.model_dump(include={"table", "request", "epsilon", "rho", "delta"})
     noted |= {"who": visit.who.name, "what": "certify"}
@@ -246,11 +283,24 @@ def _with_own_answer(table: str, request: str, visit: Visit) -> Explorer:
     return explorer
 
 
+async def _plan_again(
+    table: str, request: str, visit: Visit, connection: HttpRequest
+) -> None:
+    """Have the plan of one's large stored answer worked out in another process."""
+    explorer = await run_in_threadpool(_with_own_answer, table, request, visit)
+    entry = await run_in_threadpool(explorer.ledger.entry, request)
+    question = None if entry is None else (entry.note or {}).get("question")
+    if question is not None and question.get("table") == explorer.table.name:
+        asked = read_question(question)
+        await visit.beside("price", explorer.table, asked, connection, limited=False)
+
+
 @router.get("/history")
 def history(
     visit: Person,
     table: TableQuery,
     last: Annotated[int, Query(ge=1, le=10_000, description=LAST)] = 200,
+    before: Annotated[int | None, Query(ge=1, le=2**62, description=BEFORE)] = None,
 ) -> list[dict[str, Any]]:
     """List what was asked last: one's own questions, or all for the curator."""
     return [
@@ -267,17 +317,26 @@ def history(
             "question": (entry.note or {}).get("question"),
             "epoch": (entry.note or {}).get("epoch"),
         }
-        for entry in visit.explorer(table).history(visit.payer)[-last:]
+        for entry in visit.explorer(table).history(
+            visit.payer, last=last, before=before
+        )
     ]
 
 
 @router.get("/answer", response_model=dict[str, Any])
-def answer(
+async def answer(
     visit: Person,
     table: TableQuery,
     request: Annotated[Request, Query(description="The name of the answer.")],
+    connection: HttpRequest,
 ) -> Response:
     """Return an answer of the history again. Free."""
+    await _plan_again(table, request, visit, connection)
+    return await run_in_threadpool(_answer, table, request, visit)
+
+
+def _answer(table: str, request: str, visit: Visit) -> Response:
+    """Return an answer whose plan is small, or known."""
     stored = _with_own_answer(table, request, visit).answered(request)
     if stored is None:
         raise HTTPException(404, "there is no answer under this name")

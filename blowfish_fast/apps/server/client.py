@@ -164,7 +164,9 @@ class Client:
         """
         return self.ask(question, request=uuid.uuid4().hex)
 
-    def history(self, table: str, last: int = 200) -> list[dict[str, Any]]:
+    def history(
+        self, table: str, last: int = 200, before: int | None = None
+    ) -> list[dict[str, Any]]:
         """Return the latest charges, oldest first: one's own, or all for a curator.
 
         Parameters
@@ -173,6 +175,8 @@ class Client:
             The name of the table.
         last : int
             How many charges at most.
+        before : int, optional
+            Only charges of smaller numbers: the first of one page ends the page before.
 
         Returns
         -------
@@ -180,6 +184,8 @@ class Client:
             Number, name, time, mechanism, cost, state and question of each.
         """
         where = f"/api/history?table={_name(table)}&last={last}"
+        if before is not None:
+            where += f"&before={before}"
         return self._read(list, "GET", where)
 
     def answer(self, table: str, request: str) -> ReceivedAnswer:

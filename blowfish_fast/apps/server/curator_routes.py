@@ -7,9 +7,10 @@ import json
 from fractions import Fraction
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, File, Form, HTTPException, Path, UploadFile
+from fastapi import APIRouter, File, Form, HTTPException, Path, Request, UploadFile
 from fastapi.responses import StreamingResponse
 from pydantic import Field
+from starlette.concurrency import run_in_threadpool
 
 from blowfish_fast.accounting.ledger import Ledger
 from blowfish_fast.accounting.series.ledger_rows import stored_series
@@ -120,15 +121,21 @@ def preview(asked: Previewing, visit: Curator) -> dict[str, Any]:
 
 
 @router.post("/trade-off", response_class=StreamingResponse)
-def trade_off(asked: TradingOff, visit: Curator) -> StreamingResponse:
+async def trade_off(
+    asked: TradingOff, visit: Curator, connection: Request
+) -> StreamingResponse:
     """Say what an accuracy costs at each threshold, a line of JSON for each.
 
     No data is read. Whole records come first, as theta null, then the largest.
     """
     explorer = visit.explorer(asked.question.table)
-    rows = explorer.trade_off(asked.question, asked.thetas)
+    question, thetas = asked.question, asked.thetas
+    worked_out = await visit.beside(
+        "trade_off", explorer.table, question, connection, thetas=thetas
+    )
+    rows = iter(worked_out or explorer.trade_off(question, thetas))
     # What does not fit is refused with a status, before a line is sent.
-    first = next(rows)
+    first = await run_in_threadpool(next, rows)
     lines = (json.dumps(row) + "\n" for row in itertools.chain([first], rows))
     return StreamingResponse(lines, media_type="application/x-ndjson")
 

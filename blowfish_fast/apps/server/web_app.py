@@ -88,6 +88,7 @@ def make_app(
         telemetry={"tracing": False, "metrics": False, "logs": False},
     )
     app.state.gate = Gate(workspace, requests, logins, trusted_proxies)
+    app.router.add_event_handler("shutdown", app.state.gate.prices.close)
     app.state.secure_cookies = secure_cookies
     app.include_router(analyst_routes.router)
     app.include_router(curator_routes.router)

@@ -51,7 +51,10 @@ def test_an_analyst_works_without_the_page(ann):
     assert (kept.values == answer.values).all()
     anew = ann.ask_anew(AGES)
     assert (anew.values != answer.values).any()
-    assert [one["epsilon"] for one in ann.history("people")] == [told["cost"]] * 2
+    first, second = ann.history("people")
+    assert first["epsilon"] == second["epsilon"] == told["cost"]
+    assert ann.history("people", last=1) == [second]
+    assert ann.history("people", before=second["number"]) == [first]
 
 
 def test_a_curator_works_without_the_page(curator, tmp_path):

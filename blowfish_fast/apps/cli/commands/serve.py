@@ -91,8 +91,9 @@ def run_serve(
         new_secret=new_secret,
         auditor=terms.auditor,
     )
+    app = make_app(workspace, secure_cookies=https, trusted_proxies=proxies)
     config = uvicorn.Config(
-        make_app(workspace, secure_cookies=https, trusted_proxies=proxies),
+        app,
         host=host,
         port=port,
         log_level="warning",
@@ -116,11 +117,13 @@ def run_serve(
     sys.setswitchinterval(0.001)
     # The first curve would wait for what is compiled to be loaded, some seconds.
     threading.Thread(target=rehearse, daemon=True).start()
+    app.state.gate.prices.start()
     try:
         uvicorn.Server(config).run(sockets=[listening])
     except KeyboardInterrupt:
         pass
     finally:
+        app.state.gate.prices.close()
         workspace.close()
 
 

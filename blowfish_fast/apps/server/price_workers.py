@@ -1,0 +1,311 @@
+"""Prices that take long are worked out in processes beside the one that charges.
+
+    request --> small question: a thread of the server                   at once
+            --> large question: one turn per person --> a free worker    up to WAITING
+                                                            |
+    client hangs up ---------------------------------- the worker is ended
+
+A worker is told the description of a table and a question, which are public, and sends
+back a plan. It knows no ledger, no records and no secrets. Small questions never wait
+for large ones, and neither does what is charged. A person has one large price worked
+out at a time, so that whoever sends many waits for his own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import multiprocessing
+import os
+import sys
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from multiprocessing.connection import Connection
+from typing import Any, Literal, NamedTuple
+
+from fastapi import HTTPException
+
+from blowfish_fast.accounting.composition import EPSILON, RHO, Currency
+from blowfish_fast.apps.explorer.catalog import TableSpec, as_table
+from blowfish_fast.apps.explorer.planning import Planner, rehearse
+from blowfish_fast.apps.explorer.questions import Question, read_question
+from blowfish_fast.errors import BlowfishError
+
+WORKERS = 2
+"""Processes that work out large prices."""
+WAITING = 64
+"""Large prices that may wait; more are refused."""
+SECONDS_BETWEEN_LOOKS = 0.2
+"""How often a waiting request asks whether its client is still there."""
+LOWER_PRIORITY = 10
+"""By how much workers are nicer than the server."""
+PLANNERS = 16
+"""Tables whose shapes a worker remembers."""
+CLIENT_WENT = 499
+"""The status of a request whose client has hung up: nobody receives it."""
+
+Wanted = Literal["price", "accuracy", "trade_off"]
+
+
+class PriceTask(NamedTuple):
+    """What a worker is told; all of it is public.
+
+    Attributes
+    ----------
+    wanted : {"price", "accuracy", "trade_off"}
+        What is worked out.
+    table : dict
+        The description of the table.
+    question : dict
+        The question with its cost.
+    currency : str
+        That of the table's ledger.
+    samples : int
+        Draws that sharpen a price.
+    options : dict
+        What else the method of the planner takes. A price with options is that of a
+        stored answer: nobody compares it with the price without policies.
+    """
+
+    wanted: Wanted
+    table: dict[str, Any]
+    question: dict[str, Any]
+    currency: str
+    samples: int
+    options: dict[str, Any]
+
+    @classmethod
+    def of(
+        cls,
+        wanted: Wanted,
+        planner: Planner,
+        table: TableSpec,
+        asked: Question,
+        **options: Any,
+    ) -> PriceTask:
+        """Return the task of a planner's method, with the options it takes."""
+        plain = asked.model_dump(mode="json")
+        name = planner.currency.name
+        return cls(wanted, table.to_dict(), plain, name, planner.samples, options)
+
+    def result(self, planner: Planner) -> Any:
+        """Work out what is wanted."""
+        table, asked = as_table(self.table), read_question(self.question)
+        if self.wanted == "accuracy":
+            return planner.accuracy(table, asked, **self.options)
+        if self.wanted == "trade_off":
+            return list(planner.trade_off(table, asked, **self.options))
+        plan = planner.plan(table, asked, **self.options)
+        return plan, None if self.options else planner.without_policies(table, asked)
+
+
+def work_on_prices(connection: Connection, rehearsed: bool) -> None:
+    """Answer task after task, until the other end of the connection is closed.
+
+    Parameters
+    ----------
+    connection : Connection
+        Where tasks come from and answers go.
+    rehearsed : bool
+        Whether what is compiled is loaded first, while nobody waits yet.
+    """
+    with suppress(AttributeError, OSError):
+        os.nice(LOWER_PRIORITY)
+    if rehearsed:
+        rehearse()
+    planners: OrderedDict[str, Planner] = OrderedDict()
+    with suppress(EOFError, KeyboardInterrupt):
+        while True:
+            task: PriceTask = connection.recv()
+            connection.send(answer_task(task, planners))
+
+
+def answer_task(
+    task: PriceTask, planners: OrderedDict[str, Planner]
+) -> tuple[bool, Any]:
+    """Return whether a task was done, and its result or the reason why not.
+
+    Parameters
+    ----------
+    task : PriceTask
+        What is wanted.
+    planners : OrderedDict
+        Planners by table, the latest last; a new table is entered.
+
+    Returns
+    -------
+    done : bool
+        Whether it was worked out.
+    result : object
+        The result, or the error that says why there is none.
+    """
+    key = f"{task.currency} {task.samples} {task.table}"
+    try:
+        if key not in planners:
+            currency: Currency = {one.name: one for one in (EPSILON, RHO)}[
+                task.currency
+            ]
+            planners[key] = Planner(currency, task.samples)
+            while len(planners) > PLANNERS:
+                planners.popitem(last=False)
+        return True, task.result(planners[key])
+    except BlowfishError as problem:
+        return False, problem
+    except Exception as problem:
+        # Its words stay here: nobody has read them for what they might tell.
+        return False, RuntimeError(type(problem).__name__)
+
+
+class Worker:
+    """One process, started when it is first needed and again after it was ended."""
+
+    def __init__(self) -> None:
+        self._process: Any = None
+        self._connection: Connection | None = None
+
+    def start(self, *, rehearsed: bool = False) -> None:
+        """Start the process, unless it runs; it may load what it needs beforehand."""
+        if self._connection is not None:
+            return
+        kinds = multiprocessing.get_all_start_methods()
+        # Never a plain fork: it would share ledgers and locks with the server.
+        kind = "forkserver" if "forkserver" in kinds else "spawn"
+        context: Any = multiprocessing.get_context(kind)
+        self._connection, other = context.Pipe()
+        self._process = context.Process(
+            target=work_on_prices, args=(other, rehearsed), daemon=True
+        )
+        self._process.start()
+        other.close()
+
+    def answer(self, task: PriceTask) -> tuple[bool, Any]:
+        """Have a task answered; raise EOFError or OSError if the process has ended."""
+        self.start()
+        connection = self._connection
+        assert connection is not None
+        connection.send(task)
+        done, result = connection.recv()
+        return bool(done), result
+
+    def end(self) -> None:
+        """End the process, whatever it does; the next task starts another."""
+        process, connection = self._process, self._connection
+        self._process = self._connection = None
+        if process is not None:
+            process.kill()
+            process.join()
+        if connection is not None:
+            connection.close()
+
+
+class PriceWorkers:
+    """The workers of one server, and the order in which people get them.
+
+    Parameters
+    ----------
+    workers : int
+        How many processes there are at most; they start when they are needed.
+    """
+
+    def __init__(self, workers: int = WORKERS) -> None:
+        self._workers = [Worker() for _ in range(workers)]
+        self._threads = ThreadPoolExecutor(workers, "prices")
+        self._free: asyncio.LifoQueue[Worker] | None = None
+        self._turns: dict[str, asyncio.Lock] = {}
+        self._waiting = 0
+
+    def start(self) -> None:
+        """Start all workers now, so that the first large price need not wait."""
+        for worker in self._workers:
+            worker.start(rehearsed=True)
+
+    async def run(
+        self, task: PriceTask, who: str, gone: Callable[[], Awaitable[bool]]
+    ) -> Any:
+        """Return the result of a task, worked out in a process of its own.
+
+        Parameters
+        ----------
+        task : PriceTask
+            What is wanted.
+        who : str
+            For whom; a person has one task worked out at a time.
+        gone : callable
+            Tells whether the client has hung up.
+
+        Returns
+        -------
+        object
+            What the task gives.
+
+        Raises
+        ------
+        HTTPException
+            If too many tasks wait, or the client has gone.
+        BlowfishError
+            If the question cannot be priced.
+        """
+        if self._waiting >= WAITING:
+            raise HTTPException(
+                503, "many prices are being worked out; ask again in a moment"
+            )
+        if self._free is None:
+            # Made here, inside the loop that serves requests. Who worked last works
+            # next: what it has loaded stays at hand.
+            self._free = asyncio.LifoQueue()
+            for worker in self._workers:
+                self._free.put_nowait(worker)
+        self._waiting += 1
+        turn = self._turns.setdefault(who, asyncio.Lock())
+        try:
+            async with turn:
+                done, result = await self._answered(self._free, task, gone)
+        finally:
+            self._waiting -= 1
+            if not turn.locked():
+                self._turns.pop(who, None)
+        if not done:
+            raise result
+        return result
+
+    async def _answered(
+        self,
+        free: asyncio.LifoQueue[Worker],
+        task: PriceTask,
+        gone: Callable[[], Awaitable[bool]],
+    ) -> tuple[bool, Any]:
+        worker = await free.get()
+        try:
+            if await gone():
+                raise HTTPException(CLIENT_WENT, "the client has hung up")
+            loop = asyncio.get_running_loop()
+            reply = loop.run_in_executor(self._threads, worker.answer, task)
+            try:
+                while not (await asyncio.wait({reply}, timeout=SECONDS_BETWEEN_LOOKS))[
+                    0
+                ]:
+                    if await gone():
+                        raise HTTPException(CLIENT_WENT, "the client has hung up")
+                return reply.result()
+            except BaseException:
+                worker.end()
+                # Its thread sees the end of the connection, and is free again.
+                await asyncio.wait({reply})
+                with suppress(EOFError, OSError, TypeError):
+                    reply.result()
+                raise
+        finally:
+            free.put_nowait(worker)
+
+    def close(self) -> None:
+        """End all workers."""
+        for worker in self._workers:
+            worker.end()
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+
+if sys.platform != "win32":  # pragma: no branch
+    with suppress(ValueError):
+        # The parent of workers loads this once, and every worker starts with it.
+        multiprocessing.get_context("forkserver").set_forkserver_preload([__name__])

@@ -1,0 +1,237 @@
+"""Prices that take long: beside the server, one per person, ended with their client."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections import OrderedDict
+
+import pytest
+from fastapi import HTTPException
+
+from blowfish_fast.accounting.composition import EPSILON
+from blowfish_fast.apps.explorer import planning, planning_work
+from blowfish_fast.apps.explorer.catalog import as_table
+from blowfish_fast.apps.explorer.planning import Planner
+from blowfish_fast.apps.explorer.questions import read_question
+from blowfish_fast.apps.server import price_workers
+from blowfish_fast.apps.server.keys import CURATOR
+from blowfish_fast.apps.server.price_workers import (
+    CLIENT_WENT,
+    PriceTask,
+    PriceWorkers,
+    Worker,
+    answer_task,
+)
+
+from .serving import AGES, TABLE, TOTALS
+
+PLANNER = Planner(EPSILON, 50)
+TASK = PriceTask.of("price", PLANNER, as_table(TABLE), read_question(AGES))
+
+
+class SlowWorker(Worker):
+    """A worker that answers when it is told to, or is ended before."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.begun, self.told = threading.Event(), threading.Event()
+        self.ended = 0
+
+    def answer(self, task):
+        self.begun.set()
+        assert self.told.wait(20)
+        if self.ended:
+            raise EOFError
+        return True, task
+
+    def end(self) -> None:
+        self.ended += 1
+        self.told.set()
+
+
+def slow_workers(number=1):
+    workers = PriceWorkers(number)
+    workers._workers = [SlowWorker() for _ in range(number)]
+    return workers
+
+
+async def stays() -> bool:
+    return False
+
+
+def test_the_work_ends_when_the_client_goes(monkeypatch):
+    monkeypatch.setattr(price_workers, "SECONDS_BETWEEN_LOOKS", 0.01)
+    workers = slow_workers()
+    (slow,) = workers._workers
+
+    async def went() -> bool:
+        return slow.begun.is_set()
+
+    async def ask() -> None:
+        with pytest.raises(HTTPException) as gone:
+            await workers.run(TASK, "ann", went)
+        assert gone.value.status_code == CLIENT_WENT
+        assert slow.ended == 1
+        # The worker is there for the next one.
+        slow.ended = 0
+        assert await workers.run(TASK, "bob", stays) == TASK
+
+    asyncio.run(ask())
+    workers.close()
+
+
+def test_whoever_went_while_waiting_costs_no_work():
+    workers = slow_workers()
+    (slow,) = workers._workers
+
+    async def gone() -> bool:
+        return True
+
+    async def ask() -> None:
+        with pytest.raises(HTTPException):
+            await workers.run(TASK, "ann", gone)
+
+    asyncio.run(ask())
+    assert not slow.begun.is_set()
+    workers.close()
+
+
+def test_one_person_has_one_price_worked_out_and_others_pass():
+    workers = slow_workers(2)
+
+    async def ask() -> None:
+        by_ann = [asyncio.create_task(workers.run(TASK, "ann", stays)) for _ in "abc"]
+        await asyncio.sleep(0.05)
+        assert sum(slow.begun.is_set() for slow in workers._workers) == 1
+        by_bob = asyncio.create_task(workers.run(TASK, "bob", stays))
+        await asyncio.sleep(0.05)
+        assert all(slow.begun.is_set() for slow in workers._workers)
+        for slow in workers._workers:
+            slow.told.set()
+        assert await asyncio.gather(*by_ann, by_bob) == [TASK] * 4
+
+    asyncio.run(ask())
+    assert not workers._turns
+    workers.close()
+
+
+def test_more_than_may_wait_are_refused(monkeypatch):
+    monkeypatch.setattr(price_workers, "WAITING", 1)
+    workers = slow_workers()
+
+    async def ask() -> None:
+        first = asyncio.create_task(workers.run(TASK, "ann", stays))
+        await asyncio.sleep(0.05)
+        with pytest.raises(HTTPException, match="ask again in a moment"):
+            await workers.run(TASK, "bob", stays)
+        workers._workers[0].told.set()
+        await first
+
+    asyncio.run(ask())
+    workers.close()
+
+
+def test_a_task_gives_what_the_planner_gives():
+    planners: OrderedDict[str, Planner] = OrderedDict()
+    done, (plan, without) = answer_task(TASK, planners)
+    assert done
+    assert plan.cost == PLANNER.plan(as_table(TABLE), read_question(AGES)).cost
+    assert without is None
+    (planner,) = planners.values()
+    assert answer_task(TASK, planners)[1][0] is plan
+    curve = TASK._replace(wanted="trade_off", options={"thetas": [4]})
+    assert [row["theta"] for row in answer_task(curve, planners)[1]] == [None, 4]
+    bought = {**AGES, "cost": {"epsilon": 0.5}}
+    asked = TASK._replace(wanted="accuracy", question=bought, options={"beta": 0.1})
+    told = planner.accuracy(as_table(TABLE), read_question(bought), beta=0.1)
+    assert answer_task(asked, planners) == (True, told)
+
+
+def test_reasons_travel_and_words_of_unforeseen_errors_do_not(monkeypatch):
+    strange = TASK._replace(question={**AGES, "attribute": "height"})
+    done, problem = answer_task(strange, OrderedDict())
+    assert not done
+    with pytest.raises(Exception, match="height"):
+        raise problem
+
+    def fail(*_, **__):
+        raise ValueError("a record")
+
+    monkeypatch.setattr(Planner, "plan", fail)
+    done, problem = answer_task(TASK, OrderedDict())
+    assert not done
+    assert str(problem) == "ValueError"
+
+
+def test_a_worker_remembers_few_tables(monkeypatch):
+    monkeypatch.setattr(price_workers, "PLANNERS", 1)
+    monkeypatch.setattr(PriceTask, "result", lambda *_: None)
+    planners: OrderedDict[str, Planner] = OrderedDict()
+    for samples in (10, 20):
+        answer_task(TASK._replace(samples=samples), planners)
+    (planner,) = planners.values()
+    assert planner.samples == 20
+
+
+def test_large_prices_are_worked_out_in_another_process(own_server, monkeypatch):
+    monkeypatch.setattr(planning_work, "SMALL", 0)
+
+    def refuse(*_):
+        raise AssertionError("planned beside what is charged")
+
+    monkeypatch.setattr(planning.Planner, "_planned", refuse)
+    used: set[Worker] = set()
+    answer_of = Worker.answer
+
+    def note(worker, task):
+        used.add(worker)
+        return answer_of(worker, task)
+
+    monkeypatch.setattr(Worker, "answer", note)
+    bought = {"question": {**TOTALS, "cost": {"epsilon": 0.5}}}
+    curve = {"question": TOTALS, "thetas": [2]}
+    with own_server.client("ann") as ann, own_server.client(CURATOR) as curator:
+        told = ann.post("/api/explain", json={"question": TOTALS}).json()
+        answer = ann.post("/api/ask", json={"question": TOTALS}).json()
+        assert answer["epsilon"] == told["cost"] > 0
+        assert ann.post("/api/accuracy", json=bought).json()["alpha"] > 0
+        lines = curator.post("/api/curator/trade-off", json=curve).text.splitlines()
+        assert len(lines) == 2
+        # A worker that was ended is started again.
+        for worker in used:
+            worker.end()
+        wider = {"question": {**TOTALS, "width": 2}}
+        assert ann.post("/api/explain", json=wider).json()["cost"] > 0
+
+
+def test_small_prices_meet_no_worker(own_server, monkeypatch):
+    def refuse(*_):
+        raise AssertionError("sent to a worker")
+
+    monkeypatch.setattr(PriceWorkers, "run", refuse)
+    with own_server.client("ann") as ann:
+        assert ann.post("/api/explain", json={"question": AGES}).status_code == 200
+
+
+def test_what_was_answered_stays_readable_when_it_would_be_refused(
+    own_server, monkeypatch
+):
+    with own_server.client("ann") as ann:
+        given = ann.post("/api/ask", json={"question": AGES}).json()
+        explorer = own_server.workspace.explorer("people")
+        explorer.planner = Planner(EPSILON, 50)
+        monkeypatch.setattr(planning_work, "MOST_SINGLE_BINS", 3)
+        refused = ann.post("/api/explain", json={"question": AGES})
+        assert refused.json()["error"]["code"] == "price_takes_too_long"
+        asked = {"table": "people", "request": given["request"]}
+        again = ann.get("/api/answer", params=asked).json()
+    assert again["values"] == given["values"]
+
+
+def test_all_workers_start_and_end_with_their_server(monkeypatch):
+    workers, begun = PriceWorkers(2), []
+    monkeypatch.setattr(Worker, "start", lambda worker, **_: begun.append(worker))
+    workers.start()
+    assert begun == workers._workers
+    workers.close()
