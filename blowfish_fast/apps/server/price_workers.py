@@ -84,7 +84,26 @@ class PriceTask(NamedTuple):
         asked: Question,
         **options: Any,
     ) -> PriceTask:
-        """Return the task of a planner's method, with the options it takes."""
+        """Return the task of one method of a planner.
+
+        Parameters
+        ----------
+        wanted : {"price", "accuracy", "trade_off"}
+            The method.
+        planner : Planner
+            Its currency and its samples are taken over.
+        table : TableSpec
+            The described table with its policies.
+        asked : Question
+            The question with its cost.
+        **options : object
+            What else the method takes.
+
+        Returns
+        -------
+        PriceTask
+            The task, in plain data.
+        """
         plain = asked.model_dump(mode="json")
         name = planner.currency.name
         return cls(wanted, table.to_dict(), plain, name, planner.samples, options)
