@@ -46,7 +46,7 @@ from .catalog import TableSpec, as_table
 from .engines import Database
 from .layout import Layout
 from .planning import SAMPLES, Plan, Planner, Shape, gain_words
-from .questions import Accuracy, read_question, read_spending
+from .questions import Accuracy, Question, read_question, read_spending
 
 MOST_AT_ONCE = 1000
 """Charges that are read together where several tables share a ledger."""
@@ -346,9 +346,12 @@ class Explorer:
         Answer or FailedAnswer
             What the charge has come to.
         """
-        plan = self.plan(question)
+        asked = read_question(question)
+        name = request_name(asked) if request is None else f"r-{request}"
+        # What was charged is answered, also where it would take too long today.
+        limited = self.ledger.entry(name) is None
+        plan = self.planner.plan(self.table, asked, limited=limited)
         layout = plan.layout
-        name = request_of(layout) if request is None else f"r-{request}"
         note = self._note({"question": layout.plain})
         entry = self.ledger.entry(name)
         if entry is not None and entry.note != note:
@@ -835,5 +838,11 @@ def request_of(layout: Layout) -> str:
     str
         "q-" and the first 40 digits of a hash of the question as plain data.
     """
-    text = json.dumps(layout.plain, sort_keys=True, default=str)
+    return request_name(layout.question)
+
+
+def request_name(question: Question) -> str:
+    """Return the name that a question shares with identical ones."""
+    plain = question.model_dump(mode="json")
+    text = json.dumps(plain, sort_keys=True, default=str)
     return "q-" + hashlib.sha256(text.encode()).hexdigest()[:40]

@@ -192,17 +192,18 @@ def test_large_prices_are_worked_out_in_another_process(own_server, monkeypatch)
     bought = {"question": {**TOTALS, "cost": {"epsilon": 0.5}}}
     curve = {"question": TOTALS, "thetas": [2]}
     with own_server.client("ann") as ann, own_server.client(CURATOR) as curator:
+        # A new process loads what it needs, which takes long on a busy machine.
+        ann.timeout = curator.timeout = 400
         told = ann.post("/api/explain", json={"question": TOTALS}).json()
         answer = ann.post("/api/ask", json={"question": TOTALS}).json()
         assert answer["epsilon"] == told["cost"] > 0
         assert ann.post("/api/accuracy", json=bought).json()["alpha"] > 0
         lines = curator.post("/api/curator/trade-off", json=curve).text.splitlines()
         assert len(lines) == 2
-        # A worker that was ended is started again.
-        for worker in used:
-            worker.end()
-        wider = {"question": {**TOTALS, "width": 2}}
-        assert ann.post("/api/explain", json=wider).json()["cost"] > 0
+    # Who worked last worked again, and can be ended at any time.
+    (worker,) = used
+    worker.end()
+    assert worker._process is None
 
 
 def test_small_prices_meet_no_worker(own_server, monkeypatch):
@@ -226,7 +227,8 @@ def test_what_was_answered_stays_readable_when_it_would_be_refused(
         assert refused.json()["error"]["code"] == "price_takes_too_long"
         asked = {"table": "people", "request": given["request"]}
         again = ann.get("/api/answer", params=asked).json()
-    assert again["values"] == given["values"]
+        replayed = ann.post("/api/ask", json={"question": AGES}).json()
+    assert again["values"] == replayed["values"] == given["values"]
 
 
 def test_all_workers_start_and_end_with_their_server(monkeypatch):
