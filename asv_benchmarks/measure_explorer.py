@@ -34,7 +34,7 @@ from blowfish_fast.accounting.journal import Journal
 from blowfish_fast.apps.explorer import Database, Explorer, exploration
 from blowfish_fast.apps.server.keys import CURATOR
 from blowfish_fast.apps.server.workspace import Workspace
-from blowfish_fast.release.release import Release
+from blowfish_fast.release.file import Release
 
 RECORDS = 100_000
 ANALYSTS = 32

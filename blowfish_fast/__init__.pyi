@@ -48,8 +48,10 @@ from .mechanisms.ordered import Ordered as Ordered
 from .mechanisms.sparse import SparseGaussian as SparseGaussian
 from .mechanisms.sparse import SparseLaplace as SparseLaplace
 from .mechanisms.transformed import Transformed as Transformed
+from .release.centres import Centres as Centres
 from .release.chosen_release import ChosenTablesRelease as ChosenTablesRelease
-from .release.release import Release as Release
+from .release.file import Release as Release
+from .release.release import HistogramRelease as HistogramRelease
 from .release.tables_release import TablesRelease as TablesRelease
 from .release.wide.ranges_release import RangesRelease as RangesRelease
 from .release.wide.sparse_release import SparseRelease as SparseRelease

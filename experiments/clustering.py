@@ -17,8 +17,9 @@ import numpy as np
 from blowfish_fast._support.typing import AnyArray, FloatArray, IntArray
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.mechanisms.dawa import Dawa
-from blowfish_fast.mechanisms.kmeans import KMeans, KMeansRelease
+from blowfish_fast.mechanisms.kmeans import KMeans
 from blowfish_fast.policies import Full, Policy
+from blowfish_fast.release.centres import Centres
 from blowfish_fast.workloads import Rectangles
 
 from .contenders import seeded_release
@@ -79,7 +80,7 @@ def safe_centers(
     """Return the centres of a private release."""
     mechanism = KMeans(policy, CLUSTERS, epsilon=epsilon, rounds=ROUNDS, start=start)
     release = seeded_release(mechanism, known.points, seed)
-    assert isinstance(release, KMeansRelease)
+    assert isinstance(release, Centres)
     return release.centers
 
 

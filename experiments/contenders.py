@@ -15,7 +15,7 @@ from blowfish_fast.advice.experiments.mechanism_grid import read_budget, release
 from blowfish_fast.mechanisms.base import Mechanism
 from blowfish_fast.mechanisms.registry import find_mechanism
 from blowfish_fast.policies import Policy
-from blowfish_fast.release.release import Release
+from blowfish_fast.release.file import Release
 from blowfish_fast.workloads import Workload
 
 Measure = Literal["absolute", "squared"]

@@ -24,7 +24,7 @@ from blowfish_fast.measure.selectors.selections import FirstBelow
 from blowfish_fast.mechanisms import Gaussian, Laplace, Mechanism
 from blowfish_fast.mechanisms.base import Outcome, made_up, stepped
 from blowfish_fast.policies import AddRemove, Policy
-from blowfish_fast.release.release import Release
+from blowfish_fast.release.file import Release
 from blowfish_fast.workloads import Identity, Ranges
 
 from .ledger import Ledger

@@ -31,6 +31,7 @@ from blowfish_fast.measure.budgets import Budget
 from blowfish_fast.measure.tails import gaussian_draw_half_widths
 from blowfish_fast.mechanisms.laplace import Gaussian, Laplace
 from blowfish_fast.policies import PerPerson, refuse_units
+from blowfish_fast.release.file import Release
 from blowfish_fast.release.group_answers import Claim, Estimate, GroupedAnswers
 from blowfish_fast.release.olap import join_conditions
 from blowfish_fast.release.query_grid import (
@@ -39,7 +40,6 @@ from blowfish_fast.release.query_grid import (
     product_rows,
     refuse_extras,
 )
-from blowfish_fast.release.release import Release
 
 from .ledger import Ledger
 from .request import RandomLike

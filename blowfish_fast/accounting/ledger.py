@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, Literal, Self, cast
+from typing import Any, Literal, Self
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -45,8 +45,8 @@ from blowfish_fast.mechanisms.certifier import Certifier
 from blowfish_fast.mechanisms.registry import check_vouched
 from blowfish_fast.policies import Policy
 from blowfish_fast.release.certificates import Certificate, Kind
+from blowfish_fast.release.file import Release
 from blowfish_fast.release.group_answers import Estimate, GroupedAnswers
-from blowfish_fast.release.release import Release
 from blowfish_fast.workloads import Workload
 
 from .composition import Region, check_regions, currency_of, parallel_by_ids
@@ -437,7 +437,7 @@ class Ledger(HasBudget):
             rho=rho,
             delta=delta,
         )
-        certificate: Any = self.release(
+        certificate = self.release(
             certifier,
             data,
             request,
@@ -446,7 +446,8 @@ class Ledger(HasBudget):
             vouched=vouched,
             snapshot=snapshot,
         )
-        return cast("Certificate", certificate)
+        assert isinstance(certificate, Certificate)
+        return certificate
 
     def release_disjoint(
         self,

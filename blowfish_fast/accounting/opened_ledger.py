@@ -27,7 +27,8 @@ from blowfish_fast.measure import handle
 from blowfish_fast.measure.handle import Measurement
 from blowfish_fast.measure.randomness import DrawKey, Randomness
 from blowfish_fast.mechanisms import Mechanism
-from blowfish_fast.release.release import Release
+from blowfish_fast.release.certificates import Certificate
+from blowfish_fast.release.file import Release
 
 from .journal import Charge
 from .recipients import DrawSecret, OpenedKeys, commitment_of
@@ -173,7 +174,7 @@ def verify_opened(
                 if not alone or stored == FAILED_DRAW:
                     continue
                 answer = read_release(stored)
-                if isinstance(answer, Release):
+                if not isinstance(answer, Certificate):
                     told = _against_noise(answer, secret.part(number))
                     if told is not None:
                         checked = "rows"

@@ -20,7 +20,7 @@ from blowfish_fast.errors import InputError, LedgerError, PolicyError
 from blowfish_fast.mechanisms import Mechanism
 from blowfish_fast.mechanisms.registry import check_vouched
 from blowfish_fast.policies import Full, PerPerson, Policy, WithAbsent, from_dict
-from blowfish_fast.release.release import Release
+from blowfish_fast.release.file import Release
 
 from .journal_file import held_folder, terms_beside
 from .ledger import Ledger

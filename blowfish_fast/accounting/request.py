@@ -44,15 +44,10 @@ from blowfish_fast.measure.handle import (
 from blowfish_fast.measure.randomness import DrawKey, Randomness
 from blowfish_fast.measure.strategies import LinearStrategy
 from blowfish_fast.mechanisms import Mechanism
-from blowfish_fast.mechanisms.kmeans import KMeansRelease
 from blowfish_fast.mechanisms.registry import outside_parts
 from blowfish_fast.policies import Policy
-from blowfish_fast.release.certificates import Certificate
-from blowfish_fast.release.chosen_release import read_tables
-from blowfish_fast.release.release import Release
-from blowfish_fast.release.tables_release import TablesRelease
-from blowfish_fast.release.wide.ranges_release import RangesRelease
-from blowfish_fast.release.wide.sparse_release import SparseRelease
+from blowfish_fast.release.file import Release
+from blowfish_fast.release.release import HistogramRelease
 
 from .composition import Currency
 from .fingerprint import facts_of, question_digest
@@ -381,6 +376,7 @@ def _stated_in_full(answer: Release, part: RequestPart) -> Release:
     """
     if part.times == 1 and part.weighed is None:
         return answer
+    assert isinstance(answer, HistogramRelease), "rows of a series are histograms"
     promise = answer.guarantee
     full = replace(promise, budget=promise.budget * part.times)
     details = {**answer.details, **(part.weighed or {})}
@@ -642,12 +638,4 @@ def read_release(answer: bytes) -> Any:
     """
     if answer == FAILED_DRAW:
         raise FailedDrawError
-    if TablesRelease.is_file(answer):
-        return read_tables(answer)
-    for kind_of_file in (SparseRelease, RangesRelease):
-        if kind_of_file.is_file(answer):
-            return kind_of_file.from_bytes(answer)
-    if Certificate.is_file(answer):
-        return Certificate.from_bytes(answer)
-    kind = Release if answer.startswith(ZIP) else KMeansRelease
-    return kind.from_bytes(answer)
+    return Release.from_bytes(answer)

@@ -30,7 +30,7 @@ from blowfish_fast.measure.strategies.cells_above import ListedCells
 from blowfish_fast.mechanisms.base import Mechanism
 from blowfish_fast.policies import ABSENT, Policy
 from blowfish_fast.release.chosen_release import ChosenTablesRelease
-from blowfish_fast.release.release import Release
+from blowfish_fast.release.file import Release
 from blowfish_fast.release.tables_release import TablesRelease
 from blowfish_fast.release.wide.sparse_release import SparseRelease
 

@@ -15,7 +15,7 @@ from blowfish_fast.data.sparse import FilledCells
 from blowfish_fast.errors import BlowfishError
 from blowfish_fast.measure.handle import Call, Measurement, choice_epsilon
 from blowfish_fast.mechanisms.base import Mechanism, Outcome
-from blowfish_fast.release.release import Release
+from blowfish_fast.release.file import Release
 
 from .grey_box import RowPrices
 from .lists import undeclared_noise

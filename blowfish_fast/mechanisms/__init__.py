@@ -22,7 +22,7 @@ from .chosen_tables import ChosenTables
 from .contingency import Contingency
 from .dawa import Dawa
 from .hierarchy import Hierarchy, Privelet
-from .kmeans import KMeans, KMeansRelease
+from .kmeans import KMeans
 from .laplace import Gaussian, Laplace
 from .ordered import Ordered, OrderedHierarchical
 from .sparse import SparseGaussian, SparseLaplace
@@ -40,7 +40,6 @@ __all__ = [
     "Hierarchy",
     "HybridTree",
     "KMeans",
-    "KMeansRelease",
     "KdTree",
     "Laplace",
     "Matching",

@@ -45,8 +45,9 @@ from blowfish_fast.measure.selectors.partitions.base import Partition
 from blowfish_fast.measure.strategies.cells_above import ListedCells
 from blowfish_fast.measure.unseen import run_unseen
 from blowfish_fast.policies import PerPerson, Policy
+from blowfish_fast.release.file import Release
 from blowfish_fast.release.guarantee import Guarantee, new_identity
-from blowfish_fast.release.release import IntervalScope, Release
+from blowfish_fast.release.release import HistogramRelease, IntervalScope
 from blowfish_fast.workloads import Identity, Workload, random_boxes
 
 if TYPE_CHECKING:
@@ -453,7 +454,7 @@ class Mechanism(HasBudget, ABC):
     def _published(self, outcome: Outcome, guarantee: Guarantee) -> Release:
         """Pack what the recipe handed back, in whole persons where these count once."""
         units, shape, unfitted = self.policy.units, self.domain.shape, outcome.unfitted
-        return Release(
+        return HistogramRelease(
             domain=self.domain,
             estimate=outcome.estimate.reshape(shape) / units,
             mechanism=self.name,

@@ -45,10 +45,11 @@ from blowfish_fast.release.certificates import (
     whole_boxes,
     workload_digest,
 )
+from blowfish_fast.release.file import Release
 from blowfish_fast.release.group_answers import Estimate, GroupedAnswers
 from blowfish_fast.release.guarantee import Guarantee
 from blowfish_fast.release.olap import Questions
-from blowfish_fast.release.release import Release
+from blowfish_fast.release.release import HistogramRelease
 from blowfish_fast.workloads import AllRanges, Identity, Ranges, Workload
 from blowfish_fast.workloads.base import as_pieces
 
@@ -127,9 +128,7 @@ class Certifier(Mechanism):
         snapshot: str | None = None,
         policy: Policy | None = None,
     ) -> None:
-        if not isinstance(release, Release) or not isinstance(
-            getattr(release, "estimate", None), np.ndarray
-        ):
+        if not isinstance(release, HistogramRelease):
             raise InputError(
                 "a certificate is about a release of a histogram",
                 received=type(release).__name__,
@@ -310,7 +309,7 @@ class Certifier(Mechanism):
         measurement = private.measure(statistic, budget=private.remaining)
         return Outcome(np.zeros(0), [measurement])
 
-    def _published(self, outcome: Outcome, guarantee: Guarantee) -> Any:
+    def _published(self, outcome: Outcome, guarantee: Guarantee) -> Certificate:
         (measurement,) = outcome.measurements
         noisy, scales = measurement.noisy, measurement.scales
         rows, half = [], np.zeros(0, dtype=np.int64)

@@ -42,8 +42,8 @@ from blowfish_fast.measure.strategies.trees.tree_weights import (
     tuned_tree,
 )
 from blowfish_fast.policies import AddRemove, Policy
+from blowfish_fast.release.file import Release
 from blowfish_fast.release.guarantee import Guarantee, new_identity
-from blowfish_fast.release.release import Release
 from blowfish_fast.release.wide.ranges_release import RangesRelease
 from blowfish_fast.workloads import (
     Identity,

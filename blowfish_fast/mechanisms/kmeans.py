@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
 from fractions import Fraction
-from types import MappingProxyType
-from typing import Any, Literal, NoReturn, Self, get_args
+from typing import Any, Literal, Self, get_args
 
 import numpy as np
 
@@ -16,24 +13,20 @@ from blowfish_fast._support.validation import (
     as_choice,
     as_share,
     as_whole,
-    malformed_as,
 )
 from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.data.histogram import Histogram
 from blowfish_fast.errors import (
     CountsError,
-    DomainError,
     InputError,
-    NoEstimateError,
     PolicyError,
-    ReleaseFileError,
 )
 from blowfish_fast.measure.handle import Handle
 from blowfish_fast.measure.strategies.cluster_sums import CellGrid, ClusterSums
 from blowfish_fast.policies import Blocks, PerPerson, Policy
+from blowfish_fast.release.centres import Centres, as_points
 from blowfish_fast.release.guarantee import Guarantee
-from blowfish_fast.release.release import Release
 
 from .base import Mechanism, Outcome, _version
 
@@ -41,106 +34,6 @@ Assignment = Literal["best", "points", "parts"]
 
 CELLS_KEPT_APART = 2**22
 """Larger domains are not listed cell by cell: points are measured, not cells."""
-
-
-class KMeansRelease(Release):
-    """Private cluster centres. There is no estimate of counts, and no intervals.
-
-    ``details["history"]`` holds the centres of every round, ``details["sizes"]`` the
-    noisy sizes of the last.
-
-    Parameters
-    ----------
-    domain : Domain
-        The cells.
-    centers : ndarray of float64, shape (clusters, axes)
-        The centres.
-    guarantee : Guarantee
-        What is promised.
-    details : Mapping[str, object]
-        Public by-products.
-    version : str
-        The version of the package that made it.
-
-    Examples
-    --------
-    >>> import blowfish_fast as bf
-    >>> kmeans = bf.KMeans(bf.policies.Full(bf.Domain(11)), clusters=2, epsilon=10)
-    >>> release = kmeans.release(np.array([1.0] * 500 + [9.0] * 500), rng=1)
-    >>> release.centers.shape, release.interval_scope
-    ((2, 1), 'nothing')
-    """
-
-    centers: FloatArray
-
-    def __init__(
-        self,
-        domain: Domain,
-        centers: FloatArray,
-        guarantee: Guarantee,
-        details: Mapping[str, Any],
-        version: str,
-    ) -> None:
-        centers.flags.writeable = False
-        for name, value in {
-            "domain": domain,
-            "centers": centers,
-            "mechanism": KMeans.name,
-            "guarantee": guarantee,
-            "measurements": (),
-            "details": MappingProxyType(dict(details)),
-            "interval_scope": "nothing",
-            "version": version,
-        }.items():
-            object.__setattr__(self, name, value)
-
-    @property
-    def estimate(self) -> NoReturn:
-        """Refuse: clusters do not determine the cells."""
-        raise NoEstimateError(
-            "k-means publishes release.centers and no estimate of counts; choose a "
-            "histogram mechanism for counts"
-        )
-
-    def objective(self, points: Any) -> float:
-        """Return the squared distances to the nearest centres, summed; not private."""
-        return kernels.squared_distance_total(
-            _as_points(points, self.domain), self.centers
-        )
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain data: domain, centres, guarantee, details."""
-        return {
-            **self._facts(),
-            "centers": self.centers.tolist(),
-            "details": {
-                name: value.tolist() if isinstance(value, np.ndarray) else value
-                for name, value in self.details.items()
-            },
-        }
-
-    def to_bytes(self) -> bytes:
-        """Return the release as JSON."""
-        return json.dumps(self.to_dict()).encode()
-
-    @classmethod
-    def from_bytes(cls, content: bytes) -> Self:
-        """Read a release from `to_bytes`."""
-        with malformed_as(ReleaseFileError, "no k-means release; get a fresh copy"):
-            data = json.loads(content)
-            domain = Domain.from_dict(data["domain"])
-            centers = np.asarray(data["centers"], dtype=np.float64)
-            details = {
-                name: np.asarray(value) if isinstance(value, list) else value
-                for name, value in data["details"].items()
-            }
-            if data["mechanism"] != KMeans.name or centers.shape[1:] != (domain.ndim,):
-                raise ReleaseFileError("its centres do not fit its domain")
-            guarantee = Guarantee.from_dict(data["guarantee"])
-            return cls(domain, centers, guarantee, details, str(data["version"]))
-
-    def __repr__(self) -> str:
-        return f"KMeansRelease({len(self.centers)} centers, {self._in_short()})"
 
 
 class KMeans(Mechanism):
@@ -269,8 +162,8 @@ class KMeans(Mechanism):
         }
         return Outcome(centers, measurements, details, interval_scope="nothing")
 
-    def _published(self, outcome: Outcome, guarantee: Guarantee) -> Release:
-        return KMeansRelease(
+    def _published(self, outcome: Outcome, guarantee: Guarantee) -> Centres:
+        return Centres(
             self.domain, outcome.estimate, guarantee, outcome.details, _version()
         )
 
@@ -288,7 +181,7 @@ class KMeans(Mechanism):
         if isinstance(data, Histogram):
             return super()._counts(data)
         self.policy._check_bound(None)
-        points = _as_points(data, self.domain)
+        points = as_points(data, self.domain)
         places, outside = kernels.cell_positions(
             points, self.grid.edges, self.grid.offsets
         )
@@ -339,23 +232,3 @@ def evenly_spread(count: int, axes: int) -> FloatArray:
     steps = ratio ** -np.arange(1.0, axes + 1)
     spread: FloatArray = (0.5 + np.arange(1, count + 1)[:, None] * steps) % 1.0
     return spread
-
-
-def _as_points(data: Any, domain: Domain) -> FloatArray:
-    """Read points, one row each; on a single attribute a flat array will do."""
-    with malformed_as(InputError, "points must be an array of numbers"):
-        points = np.asarray(data)
-    if points.dtype.kind not in "iuf":
-        raise InputError(
-            f"points must be numbers; received dtype {points.dtype}. Counts go into a "
-            "Histogram"
-        )
-    if domain.ndim == 1 and points.ndim == 1:
-        points = points[:, None]
-    if points.ndim != 2 or points.shape[1] != domain.ndim:
-        raise DomainError(
-            f"points must have shape (n, {domain.ndim}), one column per attribute; "
-            f"received {points.shape}. Counts go into a Histogram"
-        )
-    kept = points.dtype.kind == "f" and points.dtype != np.longdouble
-    return points if kept else points.astype(np.float64)

@@ -13,8 +13,9 @@ from blowfish_fast.data.histogram import Histogram
 from blowfish_fast.data.sparse import SparseHistogram
 from blowfish_fast.errors import DomainError, InputError
 from blowfish_fast.policies.drawing import cell_labels
+from blowfish_fast.release.file import Release
 from blowfish_fast.release.guarantee import recipe_name
-from blowfish_fast.release.release import Release
+from blowfish_fast.release.release import HistogramRelease
 from blowfish_fast.workloads import Workload
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ def reference_answers(
 
     Parameters
     ----------
-    reference : Release or array-like
+    reference : HistogramRelease or array-like
         What is compared with; None for nothing.
     name : str or None
         The public source of an array.
@@ -90,7 +91,7 @@ def reference_answers(
     if reference is None:
         return None
     refuse_true_counts(reference, "compare with another release, or with")
-    if isinstance(reference, Release):
+    if isinstance(reference, HistogramRelease):
         values = reference.estimate
         label = name or f"{recipe_name(reference)}, a release"
     elif isinstance(name, str) and name.strip():

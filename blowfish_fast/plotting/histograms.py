@@ -9,8 +9,9 @@ import numpy as np
 from blowfish_fast._support import palette
 from blowfish_fast._support.typing import AnyArray, FloatArray, IntArray
 from blowfish_fast.errors import InputError
+from blowfish_fast.release.file import Release
 from blowfish_fast.release.grants import interval_label, shown_counts
-from blowfish_fast.release.release import Release
+from blowfish_fast.release.release import HistogramRelease
 from blowfish_fast.workloads import Ranges
 
 from .canvas import (
@@ -54,7 +55,7 @@ def histogram(
         What was published, over one attribute.
     confidence : float, default 0.95
         How surely the intervals hold.
-    reference : Release or array-like, optional
+    reference : HistogramRelease or array-like, optional
         Something public to compare with, such as last year's release.
     reference_name : str, optional
         The source of an array, which needs one because true counts are no reference.
@@ -86,8 +87,10 @@ def histogram(
     >>> axes.get_title(), axes.get_xlabel(), axes.get_ylabel()
     ('laplace, eps = 1', 'age', 'records')
     """
-    if not isinstance(release, Release):
-        raise InputError(f"histogram draws a Release; received {release!r}")
+    if not isinstance(release, HistogramRelease):
+        raise InputError(
+            f"histogram draws a release of a histogram; received {release!r}"
+        )
     if release.domain.ndim != 1:
         raise InputError(
             f"histogram draws one attribute; this release has {release.domain.ndim}. "
@@ -181,7 +184,7 @@ def _draw(
         axes.stairs(high, edges, baseline=low, fill=True, **style)
 
 
-def bucket_starts(release: Release) -> IntArray:
+def bucket_starts(release: HistogramRelease) -> IntArray:
     """Return the cells at which another bucket begins; none where cells stand alone."""
     details = release.details
     if isinstance(details.get("edges"), np.ndarray):
@@ -196,7 +199,7 @@ def bucket_starts(release: Release) -> IntArray:
     return starts[:0] if alone else starts
 
 
-def _mark_buckets(axes: Axes, release: Release, places: Places) -> None:
+def _mark_buckets(axes: Axes, release: HistogramRelease, places: Places) -> None:
     starts = bucket_starts(release)
     if not starts.size:
         return

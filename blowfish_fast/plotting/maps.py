@@ -13,7 +13,8 @@ from blowfish_fast._support.typing import AnyArray, FloatArray
 from blowfish_fast._support.validation import as_choice, malformed_as
 from blowfish_fast.errors import InputError, IntervalError
 from blowfish_fast.release.chosen_release import ChosenTablesRelease
-from blowfish_fast.release.release import Release
+from blowfish_fast.release.file import Release
+from blowfish_fast.release.release import HistogramRelease
 from blowfish_fast.release.table_errors import TableErrors
 from blowfish_fast.workloads import Identity
 from blowfish_fast.workloads.tables import table_names
@@ -84,8 +85,10 @@ def grid_map(
     >>> axes.get_xlabel(), axes.get_ylabel(), axes.images[0].get_array().shape
     ('east', 'north', (8, 8))
     """
-    if not isinstance(release, Release):
-        raise InputError(f"grid_map draws a Release; received {release!r}")
+    if not isinstance(release, HistogramRelease):
+        raise InputError(
+            f"grid_map draws a release of a histogram; received {release!r}"
+        )
     if release.domain.ndim != 2:
         raise InputError(
             f"grid_map draws two attributes; this release has {release.domain.ndim}. "
@@ -177,7 +180,7 @@ def density(
     [[0.0, 2.3], [4.6, 6.9]]
     """
     refuse_true_counts(values, "draw a release, or")
-    if isinstance(values, Release):
+    if isinstance(values, HistogramRelease):
         raise InputError("density draws arrays; a release has plotting.grid_map")
     with malformed_as(InputError, "density draws an array of numbers"):
         array = np.asarray(values, dtype=np.float64)
@@ -229,7 +232,7 @@ def _ratio(shape: tuple[int, ...]) -> float:
     return min(max(shape[0] / shape[1], NARROWEST), WIDEST)
 
 
-def bucket_boxes_of(release: Release) -> AnyArray | None:
+def bucket_boxes_of(release: HistogramRelease) -> AnyArray | None:
     """Return corners of rectangular buckets, shape (buckets, 2, 2), or None."""
     details = release.details
     lows, highs = details.get("lows"), details.get("highs")
@@ -240,7 +243,7 @@ def bucket_boxes_of(release: Release) -> AnyArray | None:
 
 
 def _outline_buckets(
-    axes: Axes, release: Release, rows: FloatArray, columns: FloatArray
+    axes: Axes, release: HistogramRelease, rows: FloatArray, columns: FloatArray
 ) -> None:
     collections = require("matplotlib.collections", extra="plot", purpose="Outlines")
     boxes = bucket_boxes_of(release)

@@ -16,9 +16,9 @@ from blowfish_fast._support.validation import as_confidence, quoted
 from blowfish_fast.data.axes import Axis, as_dates
 from blowfish_fast.errors import InputError, IntervalError
 from blowfish_fast.policies.drawing import cell_labels, shorten
+from blowfish_fast.release.file import Release
 from blowfish_fast.release.grants import counts_records, interval_label, shown_counts
 from blowfish_fast.release.group_answers import GroupedAnswers
-from blowfish_fast.release.release import Release
 from blowfish_fast.workloads import Identity, Ranges, Rectangles, Total, Workload
 
 from .canvas import (
@@ -69,7 +69,7 @@ def answers(
         A name for each; ranges and rectangles are named by their values by default.
     confidence : float, default 0.95
         How surely the intervals hold.
-    reference : Release or array-like, optional
+    reference : HistogramRelease or array-like, optional
         Something public to compare with, as in `histogram`.
     reference_name : str, optional
         The public source of an array.
@@ -98,8 +98,10 @@ def answers(
     >>> [text.get_text() for text in axes.get_yticklabels()]
     ['age 0 to 20', 'age 20 to 70']
     """
-    if not isinstance(release, Release):
-        raise InputError(f"answers draws a Release; received {release!r}")
+    if not isinstance(release, Release) or not hasattr(release, "answer"):
+        raise InputError(
+            f"answers draws a release that answers queries; received {release!r}"
+        )
     if not isinstance(workload, Workload) or not 0 < workload.queries <= MOST_ANSWERS:
         raise InputError(
             f"answers draws a workload of 1 to {MOST_ANSWERS} queries; received "

@@ -30,7 +30,7 @@ from blowfish_fast.measure.tails import noise_half_widths
 from blowfish_fast.workloads import Identity, Ranges, Rectangles, Workload
 from blowfish_fast.workloads.base import Fractions
 
-from .file import read_archive, read_scales, write_archive
+from .file import Release, read_archive, read_scales, write_archive
 from .guarantee import Guarantee
 
 Kind = Literal["quantile", "curve", "all", "shape"]
@@ -39,7 +39,7 @@ MEMBER = "certificate.json"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Certificate:
+class Certificate(Release):
     """What was found out about the errors of one release; ``str()`` says it.
 
     The proof is in ``docs/proofs/certificates.md``.
@@ -100,11 +100,6 @@ class Certificate:
     def extra(self) -> float:
         """By how much more than their noise answers may be off, at most."""
         return max((float(row["extra"]) for row in self.rows), default=0.0)
-
-    @property
-    def private(self) -> bool:
-        """Whether the noise was secure."""
-        return self.guarantee.secure
 
     @property
     def per_query(self) -> bool:
@@ -246,11 +241,6 @@ class Certificate:
     def from_bytes(cls, content: bytes) -> Self:
         """Read a certificate from `to_bytes`."""
         return read_archive(content, MEMBER, lambda one: cls.unpack(one["certificate"]))
-
-    @staticmethod
-    def is_file(content: bytes) -> bool:
-        """Return whether bytes begin like the file of a certificate."""
-        return MEMBER.encode() in content[:64]
 
 
 def spread_with(spread: Spread, squares: IntArray, scales: Scales) -> Spread:

@@ -33,7 +33,7 @@ from blowfish_fast.workloads.tables import table_names
 from .file import narrowed, read_archive, read_scales, write_archive
 from .grants import Scope
 from .guarantee import Guarantee
-from .release import Release
+from .release import HistogramRelease
 from .synthetic import FittedTables, coins_of, record_count
 from .tables_release import MEMBER, Kinds, TablesRelease, rebuild_planned
 
@@ -255,7 +255,7 @@ class ChosenTablesRelease(TablesRelease):
         shown = (one for one in self._measured if one.step == "screen")
         return {one.table.axes: one for one in shown}
 
-    def table(self, *names: Any) -> Release:
+    def table(self, *names: Any) -> HistogramRelease:
         """Return one measured table as a release of its own, with intervals.
 
         Its estimate spreads each merged cell evenly; intervals hold the truth of all
@@ -274,7 +274,7 @@ class ChosenTablesRelease(TablesRelease):
             )
         return self._measured_release(self._firsts[axes], None)
 
-    def screen(self, *names: Any) -> Release:
+    def screen(self, *names: Any) -> HistogramRelease:
         """Return a pair as it was screened, where all pairs were: a few cells a side.
 
         Raises
@@ -296,7 +296,7 @@ class ChosenTablesRelease(TablesRelease):
             "truth is known for it; release.measured lists the tables that have one"
         )
 
-    def fitted(self, *names: Any, whole: bool = False) -> Release:
+    def fitted(self, *names: Any, whole: bool = False) -> HistogramRelease:
         """Return one table of the model: without negative counts, and biased.
 
         Where the table was measured it has that measurement's intervals; elsewhere
@@ -311,12 +311,14 @@ class ChosenTablesRelease(TablesRelease):
             return self._fitted.count(self._whole_cells, axes)
         return self._fitted.table(axes)
 
-    def _release_of(self, axes: AxisSet, fitted: FloatArray | None = None) -> Release:
+    def _release_of(
+        self, axes: AxisSet, fitted: FloatArray | None = None
+    ) -> HistogramRelease:
         """Return the model's table, with intervals where it was measured."""
         estimate = self._fitted.table(axes) if fitted is None else fitted
         if axes in self._firsts:
             return self._measured_release(self._firsts[axes], estimate)
-        return Release(
+        return HistogramRelease(
             domain=self._domain_of(axes),
             estimate=estimate.copy(),
             mechanism=self.mechanism,
@@ -336,7 +338,7 @@ class ChosenTablesRelease(TablesRelease):
 
     def _measured_release(
         self, measured: MeasuredTable, fitted: FloatArray | None
-    ) -> Release:
+    ) -> HistogramRelease:
         domain, table = self._domain_of(measured.table.axes), measured.table
         buckets = _buckets(table)
         scales = measured.scales
@@ -347,7 +349,7 @@ class ChosenTablesRelease(TablesRelease):
         flat = np.append(measured.noisy.reshape(-1), 0)
         made = Measurement(Cells(table.cells).with_noise(own), flat, buckets)
         linear = made.estimate().reshape(domain.shape)
-        return Release(
+        return HistogramRelease(
             domain=domain,
             estimate=linear if fitted is None else fitted.copy(),
             mechanism=self.mechanism,
@@ -529,13 +531,13 @@ def _buckets(table: MergedTable) -> Buckets:
     return Buckets(edges, order)
 
 
-def _truth_of_cells(release: Release) -> BoolArray:
+def _truth_of_cells(release: HistogramRelease) -> BoolArray:
     from blowfish_fast.workloads import Identity
 
     return release.holds_truth(Identity(release.domain))
 
 
-def _errors_of_cells(release: Release) -> FloatArray:
+def _errors_of_cells(release: HistogramRelease) -> FloatArray:
     from blowfish_fast.workloads import Identity
 
     return release.standard_errors(Identity(release.domain))

@@ -192,7 +192,7 @@ class CombinedRelease(Tabular):
         of: Scope | None = None,
         together: bool = False,
     ) -> FloatArray:
-        """Return intervals that hold the answers too, as `Release.intervals` does.
+        """Return intervals that hold the answers too, as those of a release do.
 
         Parameters
         ----------
@@ -262,7 +262,7 @@ class CombinedRelease(Tabular):
     def where(
         self, conditions: Mapping[Any, Any] | None = None, /, **named: Any
     ) -> Selection:
-        """Select records of sums and averages, as `Release.where` does.
+        """Select records of sums and averages, as `HistogramRelease.where` does.
 
         Parameters
         ----------

@@ -1,4 +1,8 @@
-"""Releases on disk: one zip of JSON, which names its arrays, and ``.npy`` members."""
+"""What every release has, a promise and a file, and how its file is read and written.
+
+A file is one zip of JSON, which names its arrays, and of ``.npy`` members; centres of
+clusters are plain JSON. The first member says which kind of release a file holds.
+"""
 
 from __future__ import annotations
 
@@ -7,24 +11,37 @@ import json
 import os
 import secrets
 import struct
+import warnings
 import zipfile
 import zlib
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import FrozenInstanceError
 from functools import lru_cache, partial
+from importlib import import_module
+from operator import attrgetter
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 
 from blowfish_fast._support.machine import memory_room
 from blowfish_fast._support.typing import AnyArray
+from blowfish_fast._support.validation import quoted
 from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.data.persons import MOST_COUNTED_ONCE, units_per_person
-from blowfish_fast.errors import BlowfishError, ReleaseFileError
+from blowfish_fast.errors import (
+    BlowfishError,
+    DomainError,
+    NoEstimateError,
+    ReleaseFileError,
+    SeededWarning,
+)
 from blowfish_fast.measure.handle import Measurement
 from blowfish_fast.measure.noise import Scales
 from blowfish_fast.measure.strategies import STRATEGIES
+from blowfish_fast.workloads import Workload
 
 from .guarantee import Guarantee
 
@@ -38,10 +55,161 @@ MOST_STORED = 2**20
 LARGEST_UNITS = {1: 2**62, 2: 2**200}
 """Rates are whole parts of a unit of epsilon, or of rho, which grows with squares."""
 
+ZIP = b"PK"
+"""How the file of every release begins that holds arrays."""
 EIGHT_BYTES = (np.dtype(np.int64).str, np.dtype(np.float64).str)
 NARROW = [(np.dtype(f"i{size}"), 2.0 ** (8 * size - 1)) for size in (1, 2, 4)]
 
 Found = TypeVar("Found")
+
+KINDS_OF_FILES = {
+    b"release.json": "release.release:HistogramRelease.from_bytes",
+    b"tables.json": "release.chosen_release:read_tables",
+    b"cells.json": "release.wide.sparse_release:SparseRelease.from_bytes",
+    b"ranges.json": "release.wide.ranges_release:RangesRelease.from_bytes",
+    b"certificate.json": "release.certificates:Certificate.from_bytes",
+}
+"""Who reads a file, by the name of its first member."""
+
+
+class Release(ABC):
+    """What is published: public values, the promise that was kept, and a file.
+
+    Every kind of release has these and no more; what else it answers is its own:
+    `HistogramRelease` cells, `TablesRelease` tables, `SparseRelease` heavy cells,
+    `RangesRelease` ranges, `Centres` the centres of clusters, `Certificate` a
+    statement about the errors of another release. None can be changed.
+
+    Attributes
+    ----------
+    guarantee : Guarantee
+        What is promised; ``str()`` of it is a sentence.
+    mechanism : str
+        The name of the mechanism that made it.
+    details : mapping
+        Public by-products of the mechanism.
+    version : str
+        The version of the package that made it.
+
+    Examples
+    --------
+    >>> import blowfish_fast as bf
+    >>> laplace = bf.Laplace(bf.policies.AddRemove(bf.Domain(3)), epsilon=1)
+    >>> release = laplace.release([5, 0, 2], rng=1)
+    >>> isinstance(release, bf.Release), release.private, release.mechanism
+    (True, False, 'laplace')
+    >>> print(release.explain())
+    HistogramRelease(laplace, Domain(3 cells), eps = 1, seeded: an experiment)
+    An experiment that protects nobody: its noise was seeded...
+    >>> bf.Release.from_bytes(release.to_bytes())
+    HistogramRelease(laplace, Domain(3 cells), eps = 1, seeded: an experiment)
+    """
+
+    domain: Any
+    guarantee: Guarantee
+    mechanism: str
+    details: Mapping[str, Any]
+    version: str
+
+    lacks: ClassVar[str] = "a release answers what its kind answers"
+    """Why there is no estimate of every cell, where there is none."""
+    instead: ClassVar[str] = "See the attributes of its class"
+    """What to ask in its place."""
+
+    def _fill(self, fields: Mapping[str, Any]) -> None:
+        """Set the fields once, when the release is made."""
+        for name, value in fields.items():
+            object.__setattr__(self, name, value)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise FrozenInstanceError(f"cannot assign to field {name!r}")
+
+    def __delattr__(self, name: str) -> None:
+        raise FrozenInstanceError(f"cannot delete field {name!r}")
+
+    def __getattr__(self, name: str) -> Any:
+        """Say what this kind of release has in place of what it has not."""
+        if name[:1] == "_" or hasattr(type(self), name):
+            raise AttributeError(f"{type(self).__name__} has no {name!r}")
+        raise NoEstimateError(
+            self.lacks, received=f"release.{name}", way_out=self.instead
+        )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copy and pickle by way of the file format, which holds public values only."""
+        return type(self).from_bytes, (self.to_bytes(),)
+
+    @property
+    def private(self) -> bool:
+        """Whether the noise was secure; seeded releases are experiments."""
+        return self.guarantee.secure
+
+    def explain(self) -> str:
+        """Say what was published, and what is promised about it."""
+        return f"{self!r}\n{self.guarantee}"
+
+    @abstractmethod
+    def to_bytes(self) -> bytes:
+        """Return the release as the bytes of its file."""
+
+    @classmethod
+    def from_bytes(cls, content: bytes) -> Any:
+        """Read a release of any kind from `to_bytes`."""
+        known = [name for name in KINDS_OF_FILES if name in content[:64]]
+        reader = "release.centres:Centres.from_bytes"
+        if content.startswith(ZIP):
+            reader = KINDS_OF_FILES[known[0] if known else b"release.json"]
+        module, _, path = reader.partition(":")
+        home = import_module(f"{__name__.partition('.')[0]}.{module}")
+        return attrgetter(path)(home)(content)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write one file; warns if the noise was seeded."""
+        if not self.private:
+            warnings.warn(
+                f"the noise was seeded: {path} holds an experiment that protects "
+                "nobody. Release without rng what people get to see",
+                SeededWarning,
+                stacklevel=2,
+            )
+        write_bytes(self.to_bytes(), path)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Read a release that `save` wrote; answers and intervals work as before."""
+        content = read_bytes(path)
+        try:
+            release: Self = cls.from_bytes(content)
+        except ReleaseFileError as problem:
+            raise ReleaseFileError(f"{path}: {problem}") from None
+        return release
+
+    def _in_short(self) -> str:
+        seeded = "" if self.private else ", seeded: an experiment"
+        return f"{self.domain!r}, {self.guarantee.spent}{seeded}"
+
+    def _facts(self) -> dict[str, Any]:
+        return {
+            "mechanism": self.mechanism,
+            "version": self.version,
+            "domain": self.domain.to_dict(),
+            "guarantee": self.guarantee.to_dict(),
+            "promise": str(self.guarantee),
+            "interval_scope": self.interval_scope,
+        }
+
+    def _check(self, workload: Workload) -> None:
+        if not isinstance(workload, Workload):
+            raise DomainError(
+                "ask a workload, such as workloads.Ranges(domain, starts, ends), or "
+                "ask in values: release.where(age=slice(20, 40)).count(); received "
+                f"{quoted(workload)}"
+            )
+        if workload.domain != self.domain:
+            raise DomainError(
+                f"the workload is over {workload.domain!r} and the release over "
+                f"{self.domain!r}; build the workload over release.domain"
+            )
 
 
 def release_bytes(parts: Mapping[str, Any]) -> bytes:

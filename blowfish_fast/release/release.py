@@ -18,11 +18,8 @@ from blowfish_fast._support.typing import AnyArray, BoolArray, FloatArray
 from blowfish_fast._support.validation import as_confidence, quoted
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.errors import (
-    DomainError,
     InputError,
     IntervalError,
-    ReleaseFileError,
-    SeededWarning,
     ShrunkCellsWarning,
 )
 from blowfish_fast.measure.handle import Measurement
@@ -32,7 +29,7 @@ from blowfish_fast.workloads import Prefixes, Workload
 
 from .certificates import Certificate, release_digest
 from .combination import CombinedRelease, add, add_disjoint, combine, subtract
-from .file import read_bytes, release_bytes, release_parts, write_bytes
+from .file import Release, release_bytes, release_parts
 from .grants import (
     BOUND_NAMES,
     Bias,
@@ -60,7 +57,6 @@ from .quantiles import (
 )
 
 if TYPE_CHECKING:
-    import os
     from typing import Self
 
     from blowfish_fast.data.frames import Table
@@ -71,7 +67,7 @@ IntervalScope = Literal["noise", "nothing"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Release(Tabular):
+class HistogramRelease(Tabular, Release):
     """A private estimate of a histogram.
 
     Attributes
@@ -158,15 +154,6 @@ class Release(Tabular):
         for one in self.measurements:
             one.noisy.flags.writeable = False
         object.__setattr__(self, "details", MappingProxyType(dict(self.details)))
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Copy and pickle by way of the file format, which holds public values only."""
-        return type(self).from_bytes, (self.to_bytes(),)
-
-    @property
-    def private(self) -> bool:
-        """Whether the noise was secure; seeded releases are experiments."""
-        return self.guarantee.secure
 
     def answer(self, workload: Workload) -> AnyArray:
         """Return one estimated answer per query. Free: it reads the estimate only."""
@@ -643,7 +630,7 @@ class Release(Tabular):
 
     def combine(
         self,
-        *others: Release,
+        *others: HistogramRelease,
         workload: Workload | None = None,
         disjoint: bool = False,
     ) -> CombinedRelease:
@@ -651,7 +638,7 @@ class Release(Tabular):
 
         Parameters
         ----------
-        *others : Release
+        *others : HistogramRelease
             The other releases.
         workload : Workload, optional
             The queries whose variance is least; all cells by default.
@@ -742,32 +729,9 @@ class Release(Tabular):
         (measurement,) = self.measurements
         return measurement
 
-    def _check(self, workload: Workload) -> None:
-        if not isinstance(workload, Workload):
-            raise DomainError(
-                "ask a workload, such as workloads.Ranges(domain, starts, ends), or "
-                "ask in values: release.where(age=slice(20, 40)).count(); received "
-                f"{quoted(workload)}"
-            )
-        if workload.domain != self.domain:
-            raise DomainError(
-                f"the workload is over {workload.domain!r} and the release over "
-                f"{self.domain!r}; build the workload over release.domain"
-            )
-
     def to_dict(self) -> dict[str, Any]:
         """Return plain data: domain, estimate, guarantee, mechanism, version."""
         return {**self._facts(), "estimate": self.estimate.tolist()}
-
-    def _facts(self) -> dict[str, Any]:
-        return {
-            "mechanism": self.mechanism,
-            "version": self.version,
-            "domain": self.domain.to_dict(),
-            "guarantee": self.guarantee.to_dict(),
-            "promise": str(self.guarantee),
-            "interval_scope": self.interval_scope,
-        }
 
     def to_bytes(self) -> bytes:
         """Return the release as the bytes of its file."""
@@ -778,38 +742,13 @@ class Release(Tabular):
         """Read a release from `to_bytes`."""
         return cls(**release_parts(content, Certificate.unpack))
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write one file, a zip of JSON and arrays; warns if the noise was seeded."""
-        if not self.private:
-            warnings.warn(
-                f"the noise was seeded: {path} holds an experiment that protects "
-                "nobody. Release without rng what people get to see",
-                SeededWarning,
-                stacklevel=2,
-            )
-        write_bytes(self.to_bytes(), path)
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Read a release that `save` wrote; answers and intervals work as before."""
-        content = read_bytes(path)
-        try:
-            return cls.from_bytes(content)
-        except ReleaseFileError as problem:
-            raise ReleaseFileError(f"{path}: {problem}") from None
-
     def __repr__(self) -> str:
-        return f"Release({self.mechanism}, {self._in_short()})"
-
-    def _in_short(self) -> str:
-        seeded = "" if self.private else ", seeded: an experiment"
-        return f"{self.domain!r}, {self.guarantee.spent}{seeded}"
+        return f"HistogramRelease({self.mechanism}, {self._in_short()})"
 
     def _repr_html_(self) -> str:
         from blowfish_fast._support.html import panel, sparkline, tiny_map
 
-        # Cluster centres are a release without an estimate.
-        estimate = getattr(self, "estimate", np.zeros(()))
+        estimate = self.estimate
         drawing = ""
         if estimate.ndim == 1:
             drawing = sparkline(estimate)

@@ -24,7 +24,7 @@ from blowfish_fast.data.axes import MISSING, OUTSIDE, Axis
 from blowfish_fast.data.predicates import cell_name
 from blowfish_fast.errors import BlowfishError
 
-from .release import Release
+from .release import HistogramRelease
 from .tables_release import TablesRelease
 
 SURE = 0.99
@@ -87,7 +87,7 @@ def look_again(release: Any) -> list[str]:
 
     Parameters
     ----------
-    release : Release or TablesRelease
+    release : HistogramRelease or TablesRelease
         What was published. Columns of more than 256 cells are not looked at, nor are
         releases whose intervals are unknown.
 
@@ -108,7 +108,7 @@ def look_again(release: Any) -> list[str]:
     >>> look_again(laplace.release(data, rng=1))[0][:62]
     'about 96 % of `contract` lies outside your categories: are the'
     """
-    if not isinstance(release, Release | TablesRelease):
+    if not isinstance(release, HistogramRelease | TablesRelease):
         return []
     names = [one.name for one in release.domain.attributes]
     axes = [
@@ -133,7 +133,7 @@ def _column(release: Any, axis: int) -> ColumnCounts | None:
         with warnings.catch_warnings():
             # Intervals of the noise alone are as good here: nothing is promised.
             warnings.simplefilter("ignore")
-            one: Release = release
+            one: HistogramRelease = release
             if isinstance(release, TablesRelease):
                 one, axis = release.table(axis), 0
             groups = one.group_by(axis).count()

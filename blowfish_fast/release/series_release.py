@@ -89,7 +89,7 @@ class SeriesRelease(CombinedRelease):
         of: Scope | None = None,
         together: bool = False,
     ) -> FloatArray:
-        """Return intervals that hold the answers too, as ``Release.intervals`` does.
+        """Return intervals that hold the answers too, as those of a release do.
 
         Parameters
         ----------
@@ -164,7 +164,7 @@ class SeriesRelease(CombinedRelease):
     def where(
         self, conditions: Mapping[Any, Any] | None = None, /, **named: Any
     ) -> Selection:
-        """Select records of these epochs, as ``Release.where`` does."""
+        """Select records of these epochs, as ``HistogramRelease.where`` does."""
         from .olap import Selection, join_conditions
 
         return Selection.of(self, join_conditions(conditions, named))

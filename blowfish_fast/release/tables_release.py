@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NoReturn, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from blowfish_fast.data.axes import as_array
 from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.data.domain import Domain, WideDomain
 from blowfish_fast.data.frames import LONGEST_TITLE, Table, write_csv, write_workbook
-from blowfish_fast.errors import InputError, NoEstimateError, ReleaseFileError
+from blowfish_fast.errors import InputError, ReleaseFileError
 from blowfish_fast.measure.handle import Measurement
 from blowfish_fast.measure.noise import Scales, without_rounding
 from blowfish_fast.measure.strategies.tables.residuals import (
@@ -31,6 +31,7 @@ from blowfish_fast.measure.strategies.tables.residuals import (
 )
 from blowfish_fast.measure.strategies.tables.table_strategy import TableStrategy
 from blowfish_fast.release.file import (
+    Release,
     pack_measurement,
     read_archive,
     read_measurement,
@@ -38,7 +39,7 @@ from blowfish_fast.release.file import (
 )
 from blowfish_fast.release.grants import Scope
 from blowfish_fast.release.guarantee import Guarantee
-from blowfish_fast.release.release import Release
+from blowfish_fast.release.release import HistogramRelease
 from blowfish_fast.release.synthetic import FittedTables, coins_of
 from blowfish_fast.workloads import Identity, Tables, Workload
 from blowfish_fast.workloads.tables import places_of, table_names
@@ -96,8 +97,8 @@ class TablesRelease(Release):
     >>> people["region"] = ["north"] * 500 + ["south"] * 300
     >>> out = mech.release(bf.TableCounts.from_records(mech, people), rng=1)
     >>> out.table("sex", "region")
-    Release(contingency, Domain(sex: 2 cells x region: 2 cells), eps = 1, seeded: an
-    experiment)
+    HistogramRelease(contingency, Domain(sex: 2 cells x region: 2 cells), eps = 1,
+    seeded: an experiment)
     >>> sex = out.table("sex").estimate
     >>> bool(np.allclose(out.table("sex", "age").estimate.sum(axis=1), sex))
     True
@@ -118,29 +119,24 @@ class TablesRelease(Release):
         identity: str = "",
     ) -> None:
         measurement.noisy.flags.writeable = False
-        for name, value in {
-            "domain": domain,
-            "mechanism": "contingency",
-            "guarantee": guarantee,
-            "measurements": (measurement,),
-            "details": MappingProxyType(dict(details)),
-            "version": version,
-            "identity": identity,
-            "fresh": True,
-            "asked": tuple(table_names(domain, one) for one in asked),
-            "_asked": asked,
-        }.items():
-            object.__setattr__(self, name, value)
+        self._fill(
+            {
+                "domain": domain,
+                "mechanism": "contingency",
+                "guarantee": guarantee,
+                "measurements": (measurement,),
+                "details": MappingProxyType(dict(details)),
+                "version": version,
+                "identity": identity,
+                "asked": tuple(table_names(domain, one) for one in asked),
+                "_asked": asked,
+            }
+        )
 
     _asked: tuple[AxisSet, ...]
-
-    @property
-    def estimate(self) -> NoReturn:
-        """Refuse: there is one estimate per table."""
-        raise NoEstimateError(
-            "this release holds many tables and no single estimate; take one: "
-            f"release.table{self.asked[0]}"
-        )
+    interval_scope = "noise"
+    lacks = "this release holds many tables and no single estimate"
+    instead = 'Take one table: release.table("age", "sex"); release.asked lists them'
 
     @cached_property
     def _fit(self) -> ResidualFit:
@@ -161,11 +157,13 @@ class TablesRelease(Release):
         several = len(names) == 1 and not isinstance(names[0], str)
         return tuple(sorted(self.domain.axes(names[0] if several else names)))
 
-    def table(self, *names: Any) -> Release:
+    def table(self, *names: Any) -> HistogramRelease:
         """Return one table as a release of its own, with axes in the domain's order."""
         return self._release_of(self._axes(names))
 
-    def _release_of(self, axes: AxisSet, fitted: FloatArray | None = None) -> Release:
+    def _release_of(
+        self, axes: AxisSet, fitted: FloatArray | None = None
+    ) -> HistogramRelease:
         linear = self._linear_table(axes)
         noise = TableNoise.of(self._fit.measured, axes, self._gaussian_draws)
         none = np.zeros(0, dtype=np.int64)
@@ -175,7 +173,7 @@ class TablesRelease(Release):
             none,
             Buckets.single_cells(domain.size),
         )
-        return Release(
+        return HistogramRelease(
             domain=domain,
             estimate=linear if fitted is None else fitted,
             mechanism=self.mechanism,
@@ -195,7 +193,7 @@ class TablesRelease(Release):
             return without_rounding(estimate, none, estimate)
         return estimate
 
-    def fitted(self, *names: Any, whole: bool = False) -> Release:
+    def fitted(self, *names: Any, whole: bool = False) -> HistogramRelease:
         """Return one table without negative counts; biased, with the same intervals.
 
         Parameters
@@ -209,7 +207,7 @@ class TablesRelease(Release):
 
         Returns
         -------
-        Release
+        HistogramRelease
             The table.
         """
         axes = self._axes(names)
@@ -241,6 +239,18 @@ class TablesRelease(Release):
         only as far as it follows from them: attributes that no table holds are drawn
         evenly from their cells. `misplaced` measures how closely the asked tables are
         followed; ``examples/survey_tables.py`` what is lost of others, on public data.
+
+        Parameters
+        ----------
+        n : int, optional
+            How many; the fitted number of records by default.
+        rng : int or numpy.random.Generator, optional
+            A seed or a generator.
+
+        Returns
+        -------
+        Table
+            The records.
         """
         return self._fitted.records(n, as_generator(rng))
 
@@ -376,7 +386,24 @@ class TablesRelease(Release):
         of: Scope | None = None,
         together: bool = False,
     ) -> FloatArray:
-        """Return intervals for all cells of tables, or queries over one table."""
+        """Return intervals for all cells of tables, or queries over one table.
+
+        Parameters
+        ----------
+        workload : Workload
+            Tables, or queries over the attributes of one table.
+        confidence : float, default 0.95
+            How surely each interval holds, over the noise.
+        of : {"truth", "noise"}, optional
+            What they have to hold; the truth by default.
+        together : bool, default False
+            Whether all intervals hold at once.
+
+        Returns
+        -------
+        ndarray of float64, shape (queries, 2)
+            The lower and the upper end of each.
+        """
         if isinstance(workload, Tables):
             asked = as_confidence(confidence)
             if together:
@@ -409,7 +436,7 @@ class TablesRelease(Release):
             return np.repeat([self._deviation(table) for table in tables], cells)
         return self._over(workload).standard_errors(workload)
 
-    def _over(self, workload: Workload) -> Release:
+    def _over(self, workload: Workload) -> HistogramRelease:
         return self._release_of(places_of(workload, self.domain))
 
     def _asked_of(self, workload: Tables) -> list[AxisSet]:
@@ -419,12 +446,38 @@ class TablesRelease(Release):
     def where(
         self, conditions: Mapping[Any, Any] | None = None, /, **named: Any
     ) -> Selection:
-        """Select records by conditions, in the table of the attributes named."""
+        """Select records by conditions, in the table of the attributes named.
+
+        Parameters
+        ----------
+        conditions : Mapping[object, object], optional
+            Conditions by attribute name or number.
+        **named : object
+            The same, by the attribute's name.
+
+        Returns
+        -------
+        Selection
+            The selection, as `HistogramRelease.where` returns it.
+        """
         names = (*(conditions or {}), *named)
         return self.table(*names).where(conditions, **named)
 
     def group_by(self, *names: Any, **bins: Any) -> Groups:
-        """Break all records down by attributes, in the table of these attributes."""
+        """Break all records down by attributes, in the table of these attributes.
+
+        Parameters
+        ----------
+        *names : str, int or sequence of these
+            Attributes that are broken down cell by cell.
+        **bins : object
+            Attributes with edges, levels, or a mapping from names to conditions.
+
+        Returns
+        -------
+        Groups
+            The groups.
+        """
         return self.table(*names, *bins).group_by(*names, **bins)
 
     def to_dict(self) -> dict[str, Any]:
@@ -455,11 +508,6 @@ class TablesRelease(Release):
     def from_bytes(cls, content: bytes) -> Self:
         """Read a release from `to_bytes`."""
         return cls(*read_archive(content, MEMBER, rebuild_planned))
-
-    @staticmethod
-    def is_file(content: bytes) -> bool:
-        """Return whether bytes begin like the file of a release of tables."""
-        return MEMBER.encode() in content[:64]
 
     def __repr__(self) -> str:
         return f"TablesRelease({len(self.asked):,} tables, {self._in_short()})"

@@ -23,7 +23,7 @@ from blowfish_fast.accounting.series import EpochBlocks
 from blowfish_fast.errors import InputError, LedgerError, RandomnessError
 from blowfish_fast.measure.randomness import DrawKey, Randomness
 from blowfish_fast.mechanisms.registry import MECHANISMS, find_mechanism
-from blowfish_fast.release.release import Release
+from blowfish_fast.release.release import HistogramRelease
 from tests.apps.cli.asking import run, told
 
 LINE = bf.Domain(8)
@@ -59,8 +59,10 @@ class Desk:
 
 def alter_stored(monkeypatch, change):
     """Let whatever is stored from now on be changed before."""
-    plain = Release.to_bytes
-    monkeypatch.setattr(Release, "to_bytes", lambda release: plain(change(release)))
+    plain = HistogramRelease.to_bytes
+    monkeypatch.setattr(
+        HistogramRelease, "to_bytes", lambda release: plain(change(release))
+    )
 
 
 def with_row(release, row, by):
@@ -68,7 +70,7 @@ def with_row(release, row, by):
     noisy = measured.noisy.copy()
     noisy[row] += by
     fields = vars(release) | {"measurements": (measured._replace(noisy=noisy),)}
-    return Release(**fields)
+    return HistogramRelease(**fields)
 
 
 def test_answers_that_are_as_promised_pass(desk):
@@ -97,7 +99,7 @@ def test_each_single_altered_estimate_is_noticed_with_the_data(desk, monkeypatch
     def change(release):
         estimate = release.estimate.copy()
         estimate[number] += 0.25
-        return Release(**(vars(release) | {"estimate": estimate}))
+        return HistogramRelease(**(vars(release) | {"estimate": estimate}))
 
     for number in range(8):
         alter_stored(monkeypatch, change)
@@ -137,7 +139,7 @@ def test_an_altered_scale_is_noticed(desk, monkeypatch):
         (measured,) = release.measurements
         scales = measured.scales._replace(rates=measured.scales.rates // 2)
         fields = {"measurements": (measured.with_scales(scales),)}
-        return Release(**(vars(release) | fields))
+        return HistogramRelease(**(vars(release) | fields))
 
     alter_stored(monkeypatch, change)
     desk.ledger.release(TREE, COUNTS, request="tree")

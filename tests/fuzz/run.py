@@ -55,11 +55,11 @@ def use(value):
     if isinstance(value, bf.policies.Policy):
         value.describe()
         assert value.edge_count >= 0
-    if isinstance(value, bf.Release) and domain.size <= MOST_CELLS:
+    if isinstance(value, bf.Release) and domain and domain.size <= MOST_CELLS:
         cells = bf.workloads.Identity(domain)
-        for ask in (value.answer, value.intervals, value.standard_errors):
+        for ask in ("answer", "intervals", "standard_errors"):
             with contextlib.suppress(bf.BlowfishError):
-                ask(cells)
+                getattr(value, ask)(cells)
     if hasattr(value, "to_bytes"):
         value.to_bytes()
 

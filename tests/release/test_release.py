@@ -281,7 +281,7 @@ def test_a_release_that_covers_nothing_has_a_table_without_intervals():
 def test_notebooks_show_the_promise(release):
     shown = release._repr_html_()
     assert "eps = 0.7" in shown
-    assert "<b>Release(dawa" in shown
+    assert "<b>HistogramRelease(dawa" in shown
 
 
 def test_loaded_releases_are_asked_and_sampled_as_before(release, saved):

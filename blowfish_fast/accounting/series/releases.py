@@ -29,7 +29,7 @@ from blowfish_fast.errors import BudgetError, InputError, LedgerError, PolicyErr
 from blowfish_fast.measure.budgets import Budget
 from blowfish_fast.mechanisms import Mechanism
 from blowfish_fast.mechanisms.registry import check_vouched
-from blowfish_fast.release.release import Release
+from blowfish_fast.release.file import Release
 
 from ..fingerprint import question_digest
 from ..ledger import Ledger

@@ -24,8 +24,8 @@ from blowfish_fast.mechanisms.registry import (
 )
 from blowfish_fast.policies import Policy
 from blowfish_fast.release.chosen_release import ChosenTablesRelease
+from blowfish_fast.release.file import Release
 from blowfish_fast.release.guarantee import recipe_name
-from blowfish_fast.release.release import Release
 from blowfish_fast.release.series_release import SeriesRelease
 from blowfish_fast.release.table_errors import TableErrors
 from blowfish_fast.release.tables_release import TablesRelease

@@ -41,7 +41,7 @@ from blowfish_fast.mechanisms.base import Mechanism
 from blowfish_fast.mechanisms.certifier import MOST_LISTED, Certifier
 from blowfish_fast.mechanisms.registry import check_vouched
 from blowfish_fast.policies import PerPerson, Policy
-from blowfish_fast.release.release import Release
+from blowfish_fast.release.file import Release
 from blowfish_fast.workloads import Workload
 
 from .files.data_source import open_source

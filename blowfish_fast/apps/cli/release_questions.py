@@ -28,6 +28,7 @@ from blowfish_fast.data.predicates import attribute_cover
 from blowfish_fast.errors import InputError, IntervalError
 from blowfish_fast.measure.strategies.answers import Answers
 from blowfish_fast.release.chosen_release import ChosenTablesRelease
+from blowfish_fast.release.file import Release
 from blowfish_fast.release.grants import (
     BOUND_NAMES,
     Scope,
@@ -37,7 +38,6 @@ from blowfish_fast.release.grants import (
 from blowfish_fast.release.group_answers import GroupedAnswers
 from blowfish_fast.release.olap import Groups, Selection
 from blowfish_fast.release.quantiles import in_values
-from blowfish_fast.release.release import Release
 from blowfish_fast.release.tables_release import TablesRelease
 from blowfish_fast.release.wide.ranges_release import RangesRelease
 from blowfish_fast.release.wide.sparse_release import SparseRelease
@@ -337,7 +337,8 @@ def _cut_bounds(
 ) -> FloatArray:
     """Return intervals of boxes that cut cells: between the cells inside and around."""
     if of == "noise":
-        return release.intervals(boxes, confidence, of="noise")
+        noise: FloatArray = release.intervals(boxes, confidence, of="noise")
+        return noise
     inner, outer = _cut_boxes(boxes)
     low = release.intervals(inner, confidence, of="truth")[:, 0]
     high = release.intervals(outer, confidence, of="truth")[:, 1]
@@ -451,7 +452,8 @@ def _counting_rows(
 
 def _say_together(release: Release, kind: Scope, confidence: float) -> str:
     if kind == "noise":
-        return release.interval_sentence(kind)
+        sentence: str = release.interval_sentence(kind)
+        return sentence
     return (
         "All intervals together hold the true values with probability at least "
         f"{confidence:.15g}."

@@ -13,9 +13,9 @@ from blowfish_fast.accounting.statements import Entry
 from blowfish_fast.data.predicates import cell_name
 from blowfish_fast.errors import IntervalError
 from blowfish_fast.measure.budgets import Budget, HasBudget
+from blowfish_fast.release.file import Release
 from blowfish_fast.release.grants import Scope, shown_counts, with_answers
 from blowfish_fast.release.guarantee import odds_sentence
-from blowfish_fast.release.release import Release
 from blowfish_fast.release.second_look import MOST_CELLS, SURE, ColumnCounts
 from blowfish_fast.workloads import Identity, Total, Workload
 

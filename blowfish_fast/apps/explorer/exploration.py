@@ -39,7 +39,7 @@ from blowfish_fast.mechanisms.base import Mechanism
 from blowfish_fast.mechanisms.certifier import Certifier
 from blowfish_fast.mechanisms.registry import MechanismName, find_mechanism
 from blowfish_fast.release.certificates import Certificate
-from blowfish_fast.release.release import Release
+from blowfish_fast.release.file import Release
 
 from .answers_given import Answer, answer_from
 from .catalog import TableSpec, as_table

@@ -29,7 +29,7 @@ from blowfish_fast.errors import (
 )
 from blowfish_fast.mechanisms.base import Mechanism
 from blowfish_fast.policies import POLICIES, Policy
-from blowfish_fast.release.release import Release
+from blowfish_fast.release.file import Release
 
 if TYPE_CHECKING:
     from blowfish_fast.accounting.ledger import Ledger

@@ -37,7 +37,7 @@ from blowfish_fast.errors import (
 from blowfish_fast.mechanisms.base import Mechanism
 from blowfish_fast.mechanisms.registry import MechanismName, find_mechanism
 from blowfish_fast.policies import AddRemove, Full
-from blowfish_fast.release.release import Release
+from blowfish_fast.release.file import Release
 from blowfish_fast.workloads import Identity, Linear, Ranges, Rectangles, Workload
 from blowfish_fast.workloads.base import form_matrix
 
@@ -429,7 +429,7 @@ class Engine:
                 "k-means finds centres and estimates no counts, so it cannot Run; "
                 "engine.release(Q, x, epsilon, seed).centers has them"
             )
-        estimate = self.release(Q, x, epsilon, seed).estimate
+        estimate: FloatArray = self.release(Q, x, epsilon, seed).estimate
         return estimate.reshape(np.shape(x)).copy()
 
     def release(

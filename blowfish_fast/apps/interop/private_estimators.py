@@ -12,8 +12,9 @@ from blowfish_fast.data.domain import Domain
 from blowfish_fast.data.histogram import Histogram
 from blowfish_fast.data.records import cell_blocks, domain_with_rules
 from blowfish_fast.errors import InputError
-from blowfish_fast.mechanisms.kmeans import KMeans, KMeansRelease
+from blowfish_fast.mechanisms.kmeans import KMeans
 from blowfish_fast.mechanisms.registry import MECHANISMS
+from blowfish_fast.release.centres import Centres
 from blowfish_fast.workloads import AllRanges, Identity, Workload
 
 from .estimator import Estimator
@@ -330,7 +331,7 @@ class PrivateKMeans(Estimator):
         )
         if self.outside == "clamp":
             points = np.clip(points, mechanism.grid.low, mechanism.grid.high)
-        release = cast(KMeansRelease, self._pay(mechanism, points))
+        release = cast(Centres, self._pay(mechanism, points))
         self.policy_ = policy
         self.n_features_in_ = points.shape[1]
         self.n_iter_ = self.rounds

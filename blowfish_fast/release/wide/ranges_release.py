@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any, NoReturn, Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -26,24 +26,29 @@ from blowfish_fast.data.domain import WideDomain
 from blowfish_fast.data.frames import Table
 from blowfish_fast.data.persons import MOST_COUNTED_ONCE, units_per_person
 from blowfish_fast.data.predicates import whole_cover
-from blowfish_fast.errors import InputError, NoEstimateError, ReleaseFileError
+from blowfish_fast.errors import InputError, ReleaseFileError
 from blowfish_fast.measure.handle import Measurement
 from blowfish_fast.release.file import (
+    Release,
     pack_measurement,
     read_archive,
     read_measurement,
     write_archive,
 )
-from blowfish_fast.release.grants import Scope, check_scope, with_answers
+from blowfish_fast.release.grants import (
+    Scope,
+    Tabular,
+    check_scope,
+    with_answers,
+)
 from blowfish_fast.release.guarantee import Guarantee
-from blowfish_fast.release.release import Release
 from blowfish_fast.workloads import Ranges, Workload
 
 MEMBER = "ranges.json"
 """The part of the file that says what it holds."""
 
 
-class RangesRelease(Release):
+class RangesRelease(Tabular, Release):
     """Private totals of the buckets of a wide domain, and answers to any range.
 
     Parameters
@@ -100,31 +105,30 @@ class RangesRelease(Release):
         identity: str = "",
     ) -> None:
         measurement.noisy.flags.writeable = False
-        for name, value in {
-            "domain": domain,
-            "mechanism": mechanism,
-            "guarantee": guarantee,
-            "measurements": (measurement,),
-            "details": MappingProxyType(dict(details)),
-            "version": version,
-            "units": units,
-            "identity": identity,
-            "certificates": (),
-            "interval_scope": "noise",
-            "unfitted": None,
-            "fresh": True,
-        }.items():
-            object.__setattr__(self, name, value)
-
-    @property
-    def estimate(self) -> NoReturn:
-        """Refuse: nobody could list the estimates of all cells."""
-        raise NoEstimateError(
-            "this release holds totals of buckets of a wide domain, and no estimate of "
-            "every cell",
-            way_out="Ask release.answer(ranges), release.where(name=slice(...)), or "
-            "release.buckets()",
+        self._fill(
+            {
+                "domain": domain,
+                "mechanism": mechanism,
+                "guarantee": guarantee,
+                "measurements": (measurement,),
+                "details": MappingProxyType(dict(details)),
+                "version": version,
+                "units": units,
+                "identity": identity,
+                "interval_scope": "noise",
+            }
         )
+
+    measurements: tuple[Measurement, ...]
+    units: int
+    lacks = (
+        "this release holds totals of buckets of a wide domain, and no estimate of "
+        "every cell"
+    )
+    instead = (
+        "Ask release.answer(ranges), release.where(name=slice(...)), or "
+        "release.buckets()"
+    )
 
     @property
     def edges(self) -> IntArray:
@@ -265,8 +269,9 @@ class RangesRelease(Release):
 
     def standard_errors(self, workload: Workload) -> FloatArray:
         """Return the exact standard deviation of the noise in each answer."""
-        self._check_ranges(workload)
-        return np.sqrt(self._spread(workload).variance)
+        asked, measurement = self._check_ranges(workload), self.measurements[0]
+        form = asked.explicit_form(measurement.buckets)
+        return np.sqrt(measurement.law.spread(form).variance) / self.units
 
     def where(
         self, conditions: Mapping[Any, Any] | None = None, /, **named: Any
@@ -349,11 +354,6 @@ class RangesRelease(Release):
     def from_bytes(cls, content: bytes) -> Self:
         """Read a release from `to_bytes`."""
         return cls(**read_archive(content, MEMBER, _rebuild))
-
-    @staticmethod
-    def is_file(content: bytes) -> bool:
-        """Return whether bytes begin like the file of buckets of a wide domain."""
-        return MEMBER.encode() in content[:64]
 
     def __repr__(self) -> str:
         return f"RangesRelease({self.totals.size:,} buckets, {self._in_short()})"

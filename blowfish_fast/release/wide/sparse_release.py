@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from itertools import pairwise
 from types import MappingProxyType
-from typing import Any, NoReturn, Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -17,17 +17,18 @@ from blowfish_fast.data.frames import Table, cell_columns
 from blowfish_fast.data.persons import MOST_COUNTED_ONCE, units_per_person
 from blowfish_fast.data.records import cell_blocks, domain_with_rules
 from blowfish_fast.data.rules.keys import as_numbers
-from blowfish_fast.errors import DomainError, NoEstimateError, ReleaseFileError
+from blowfish_fast.errors import DomainError, ReleaseFileError
 from blowfish_fast.measure.strategies.cells_above import CellClass, ListedCells
 from blowfish_fast.release.file import (
     LARGEST_UNITS,
+    Release,
     narrowed,
     read_archive,
     read_scales,
     write_archive,
 )
+from blowfish_fast.release.grants import Tabular
 from blowfish_fast.release.guarantee import Guarantee
-from blowfish_fast.release.release import Release
 
 from .listed_intervals import NoiseTail, beforehand_bounds, listed_bounds
 
@@ -35,7 +36,7 @@ MEMBER = "cells.json"
 """The part of the file that says what it holds."""
 
 
-class SparseRelease(Release):
+class SparseRelease(Tabular, Release):
     """A list of cells whose noisy counts reached a public threshold.
 
     Parameters
@@ -105,30 +106,29 @@ class SparseRelease(Release):
     ) -> None:
         for one in (listed.keys, listed.noisy):
             one.flags.writeable = False
-        for name, value in {
-            "domain": domain,
-            "listed": listed,
-            "mechanism": mechanism,
-            "guarantee": guarantee,
-            "measurements": (),
-            "details": MappingProxyType(dict(details)),
-            "version": version,
-            "units": units,
-            "identity": identity,
-            "certificates": (),
-            "interval_scope": "nothing",
-            "fresh": True,
-        }.items():
-            object.__setattr__(self, name, value)
-
-    @property
-    def estimate(self) -> NoReturn:
-        """Refuse: cells that were not listed have no estimate."""
-        raise NoEstimateError(
-            "this release lists heavy cells and holds no estimate of the others",
-            way_out="Ask release.cells() for the list, or release.at(cells) for cells "
-            "that you name; ranges are released with Dawa",
+        self._fill(
+            {
+                "domain": domain,
+                "listed": listed,
+                "mechanism": mechanism,
+                "guarantee": guarantee,
+                "measurements": (),
+                "details": MappingProxyType(dict(details)),
+                "version": version,
+                "units": units,
+                "identity": identity,
+                "interval_scope": "nothing",
+            }
         )
+
+    lacks = (
+        "this release lists heavy cells and holds no estimate of the others; a range "
+        "also holds light ones, which it misses"
+    )
+    instead = (
+        "Ask release.cells() for the list, or release.at(cells) for cells that you "
+        "name; ranges are released with Dawa"
+    )
 
     @property
     def threshold(self) -> int | float:
@@ -300,54 +300,6 @@ class SparseRelease(Release):
     def _in_persons(self, units: AnyArray) -> AnyArray:
         return units if self.units == 1 else units / self.units
 
-    def answer(self, workload: Any) -> NoReturn:
-        """Refuse: a list of heavy cells misses nearly all of a range."""
-        self._refuse_queries()
-
-    def intervals(self, workload: Any, *_: Any, **__: Any) -> NoReturn:
-        """Refuse: ask `cells`, or `at`.
-
-        Parameters
-        ----------
-        workload : Workload
-            What was asked; it is not read.
-        *_ : object
-            Whatever else `Release.intervals` takes; it is not read.
-        **__ : object
-            The same by name.
-
-        Raises
-        ------
-        NoEstimateError
-            Always: a range also holds cells that are not in the list.
-        """
-        self._refuse_queries()
-
-    def where(self, *_: Any, **__: Any) -> NoReturn:
-        """Refuse: ask `cells`, or `at`.
-
-        Parameters
-        ----------
-        *_ : object
-            Whatever `Release.where` takes; it is not read.
-        **__ : object
-            The same by name.
-
-        Raises
-        ------
-        NoEstimateError
-            Always: a selection also holds cells that are not in the list.
-        """
-        self._refuse_queries()
-
-    def _refuse_queries(self) -> NoReturn:
-        raise NoEstimateError(
-            "this release lists heavy cells; a range also holds light ones, which it "
-            "misses",
-            way_out="Ask release.cells() or release.at(cells); release ranges with "
-            "Dawa",
-        )
-
     def to_dict(self) -> dict[str, Any]:
         """Return plain data: domain, threshold, listed cells, guarantee."""
         return {
@@ -390,11 +342,6 @@ class SparseRelease(Release):
     def from_bytes(cls, content: bytes) -> Self:
         """Read a release from `to_bytes`."""
         return cls(**read_archive(content, MEMBER, _rebuild))
-
-    @staticmethod
-    def is_file(content: bytes) -> bool:
-        """Return whether bytes begin like the file of a list of cells."""
-        return MEMBER.encode() in content[:64]
 
     def __repr__(self) -> str:
         return f"SparseRelease({len(self):,} cells listed, {self._in_short()})"

@@ -24,7 +24,7 @@ from blowfish_fast.errors import InputError
 if TYPE_CHECKING:
     from blowfish_fast.apps.cli.release_job import Facts
     from blowfish_fast.mechanisms.certifier import Certifier
-    from blowfish_fast.release.release import Release
+    from blowfish_fast.release.file import Release
     from blowfish_fast.workloads import Workload
 
 

@@ -15,7 +15,7 @@ from blowfish_fast.apps.cli.printing import show, spinner
 
 if TYPE_CHECKING:
     from blowfish_fast.accounting.series.saved import SavedSeries
-    from blowfish_fast.release.release import Release
+    from blowfish_fast.release.file import Release
 
 
 def run_draw(

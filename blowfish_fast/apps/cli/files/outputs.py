@@ -31,7 +31,7 @@ from blowfish_fast.apps.cli.printing import as_texts, plain, plural, reads_as_nu
 from blowfish_fast.data.domain import is_wide
 from blowfish_fast.data.frames import Table, check_rows, write_csv
 from blowfish_fast.errors import InputError, IntervalError, ReleaseFileError
-from blowfish_fast.release.chosen_release import ChosenTablesRelease, read_tables
+from blowfish_fast.release.chosen_release import ChosenTablesRelease
 from blowfish_fast.release.combination import (
     CombinedRelease,
     add,
@@ -39,14 +39,12 @@ from blowfish_fast.release.combination import (
     combine,
     subtract,
 )
-from blowfish_fast.release.file import write_bytes
+from blowfish_fast.release.file import Release, write_bytes
 from blowfish_fast.release.grants import BOUND_NAMES
 from blowfish_fast.release.guarantee import recipe_name
-from blowfish_fast.release.release import Release
+from blowfish_fast.release.release import HistogramRelease
 from blowfish_fast.release.second_look import look_again
 from blowfish_fast.release.tables_release import TablesRelease, refuse_former
-from blowfish_fast.release.wide.ranges_release import RangesRelease
-from blowfish_fast.release.wide.sparse_release import SparseRelease
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -124,16 +122,7 @@ def read_release(
             "--upto and --last choose epochs of a series, and "
             f"{path} holds a release by itself; leave them out"
         )
-    begin = path.read_bytes()[:64] if path.is_file() else b""
-    for kind in (SparseRelease, RangesRelease):
-        if kind.is_file(begin):
-            return kind.load(path)
-    if not TablesRelease.is_file(begin):
-        return Release.load(path)
-    try:
-        return read_tables(path.read_bytes())
-    except ReleaseFileError as problem:
-        raise ReleaseFileError(f"{path}: {problem}") from None
+    return Release.load(path)
 
 
 def asked_release(release: Release | SavedSeries) -> Release:
@@ -398,7 +387,7 @@ def cell_table(release: Release, confidence: float, *, whole: bool) -> Table:
         Names of cells, estimates and intervals.
     """
     try:
-        table = release.to_table(confidence)
+        table: Table = release.to_table(confidence)
     except IntervalError:
         # Noise on stated queries: single cells have estimates, and no intervals.
         table = release.to_table(None)
@@ -549,6 +538,7 @@ def release_axes(
     try:
         return plotting.histogram(release, confidence=confidence)
     except IntervalError:
+        assert isinstance(release, HistogramRelease)
         return plotting.histogram(replace(release, interval_scope="nothing"))
 
 
