@@ -30,7 +30,7 @@ from blowfish_fast.measure.handle import Handle
 from blowfish_fast.measure.randomness import Randomness
 from blowfish_fast.mechanisms.base import Mechanism, Outcome, made_up
 from blowfish_fast.mechanisms.registry import MECHANISMS, OWN
-from blowfish_fast.release.release import Release
+from blowfish_fast.release.file import Release
 from tests.apps.cli.asking import RUN
 from tests.apps.server.serving import AGES, serving
 

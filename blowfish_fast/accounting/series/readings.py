@@ -19,8 +19,8 @@ from blowfish_fast.errors import InputError, LedgerError
 from blowfish_fast.measure.budgets import Budget
 from blowfish_fast.measure.tails import noise_half_widths
 from blowfish_fast.release.combination import weighed_spread
+from blowfish_fast.release.file import Release
 from blowfish_fast.release.grants import Scope, counts_records, with_answers
-from blowfish_fast.release.release import Release
 from blowfish_fast.release.series_release import SeriesRelease
 from blowfish_fast.workloads import Workload
 

@@ -18,12 +18,12 @@ from blowfish_fast.errors import LedgerError, ReleaseFileError
 from blowfish_fast.measure.budgets import Budget
 from blowfish_fast.release.file import (
     FORMAT,
+    Release,
     read_archive,
     read_bytes,
     write_archive,
     write_bytes,
 )
-from blowfish_fast.release.release import Release
 
 from .blocks import EpochBlocks
 from .epochs import FORMS, read_epoch

@@ -45,6 +45,8 @@ from blowfish_fast.release.guarantee import recipe_name
 from blowfish_fast.release.release import HistogramRelease
 from blowfish_fast.release.second_look import look_again
 from blowfish_fast.release.tables_release import TablesRelease, refuse_former
+from blowfish_fast.release.wide.ranges_release import RangesRelease
+from blowfish_fast.release.wide.sparse_release import SparseRelease
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -194,7 +196,8 @@ def rounded(release: Release) -> Release:
             "whole counts are made of one release; leave --round out, and round what "
             "is published"
         )
-    return release.rounded()
+    whole: Release = release.rounded()
+    return whole
 
 
 class Written(NamedTuple):
