@@ -281,6 +281,61 @@ def interval_label(kind: Scope, confidence: float) -> str:
     return f"{held[kind]}, {100 * confidence:.15g} %"
 
 
+def truth_sentence(confidence: float) -> str:
+    """Say that intervals hold true counts, and how surely."""
+    return (
+        "Each interval holds the true count with probability at least "
+        f"{confidence:.15g}."
+    )
+
+
+class Truthful:
+    """A release without certificates that says what its intervals hold."""
+
+    def interval_kind(self: Any, workload: Workload, confidence: float = 0.95) -> Scope:
+        """Return what `intervals` hold by default.
+
+        Parameters
+        ----------
+        workload : Workload
+            The queries.
+        confidence : float, default 0.95
+            How surely an interval has to hold; the answer does not depend on it.
+
+        Returns
+        -------
+        "truth" or "noise"
+            What they hold.
+        """
+        return "truth" if self.holds_truth(workload).all() else "noise"
+
+    def interval_sentence(
+        self, kind: Scope, confidence: float = 0.95, workload: Workload | None = None
+    ) -> str:
+        """Say in words what intervals of a kind hold.
+
+        Parameters
+        ----------
+        kind : Scope
+            What they hold.
+        confidence : float, default 0.95
+            How surely.
+        workload : Workload, optional
+            The queries; the sentence is the same for all.
+
+        Returns
+        -------
+        str
+            The sentence.
+        """
+        if kind == "truth":
+            return truth_sentence(confidence)
+        return (
+            "Noise only: records are taken as even inside buckets, and what that is "
+            "off by is not covered."
+        )
+
+
 class Tabular:
     """Cells or groups with estimates, as a table and as a frame of any library."""
 

@@ -40,6 +40,7 @@ from .grants import (
     holds_truth,
     noise_only_reason,
     say_noise_only,
+    truth_sentence,
     with_answers,
 )
 from .guarantee import Guarantee
@@ -338,10 +339,7 @@ class HistogramRelease(Tabular, Release):
                 way_out="Say which: interval_sentence(kind, confidence, workload)",
             )
         if kind == "truth":
-            return (
-                "Each interval holds the true count with probability at least "
-                f"{confidence:.15g}."
-            )
+            return truth_sentence(confidence)
         reason = noise_only_reason(self.mechanism, self._linear(), self.fresh)
         return f"Noise only: {reason}, and what that is off by is not covered."
 

@@ -37,7 +37,7 @@ from blowfish_fast.release.file import (
     read_measurement,
     write_archive,
 )
-from blowfish_fast.release.grants import Scope
+from blowfish_fast.release.grants import Scope, Truthful
 from blowfish_fast.release.guarantee import Guarantee
 from blowfish_fast.release.release import HistogramRelease
 from blowfish_fast.release.synthetic import FittedTables, coins_of
@@ -60,7 +60,7 @@ Kinds = dict[str, bool]
 """Columns beside the estimates, and whether their counts are whole."""
 
 
-class TablesRelease(Release):
+class TablesRelease(Truthful, Release):
     """Private contingency tables that agree with each other.
 
     Tables beyond the asked ones are answered where a measured table holds their

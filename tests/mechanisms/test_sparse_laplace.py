@@ -260,7 +260,7 @@ def test_errors_of_a_list_are_not_predicted_and_queries_not_answered():
         lambda: release.intervals(bf.workloads.Total(LINE)),
         lambda: release.where({0: 3}),
         lambda: release.estimate,
-        release.sample,
+        lambda: release.sample(),
     ):
         with pytest.raises(NoEstimateError, match="heavy cells"):
             ask()

@@ -209,7 +209,7 @@ def test_given_axes_are_drawn_on_and_no_figure_is_opened(plain):
 def test_other_things_are_refused(plain):
     with pytest.raises(InputError, match="one attribute"):
         bf.plotting.histogram(plain(bf.Domain((2, 2))))
-    with pytest.raises(InputError, match="draws a Release"):
+    with pytest.raises(InputError, match="draws a release of a histogram"):
         bf.plotting.histogram(bf.Histogram(AGES, np.zeros(20)))
 
 

@@ -165,7 +165,7 @@ def test_true_counts_and_other_shapes_are_refused(plain):
         bf.plotting.density(histogram)
     with pytest.raises(InputError, match="rows and columns"):
         bf.plotting.density([1, 2])
-    with pytest.raises(InputError, match="draws a Release"):
+    with pytest.raises(InputError, match="draws a release of a histogram"):
         bf.plotting.grid_map(histogram)
     with pytest.raises(InputError, match="two attributes"):
         bf.plotting.grid_map(plain(bf.Domain(4)))

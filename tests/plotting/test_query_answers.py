@@ -104,5 +104,5 @@ def test_other_things_are_refused(plain):
         bf.plotting.answers(
             release, ASKED, reference=np.zeros(9), reference_name="census"
         )
-    with pytest.raises(InputError, match="draws a Release"):
+    with pytest.raises(InputError, match="draws a release that answers"):
         bf.plotting.answers(AGES, ASKED)

@@ -38,6 +38,7 @@ from blowfish_fast.release.file import (
 from blowfish_fast.release.grants import (
     Scope,
     Tabular,
+    Truthful,
     check_scope,
     with_answers,
 )
@@ -48,7 +49,7 @@ MEMBER = "ranges.json"
 """The part of the file that says what it holds."""
 
 
-class RangesRelease(Tabular, Release):
+class RangesRelease(Tabular, Truthful, Release):
     """Private totals of the buckets of a wide domain, and answers to any range.
 
     Parameters

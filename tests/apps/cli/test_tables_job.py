@@ -446,7 +446,7 @@ def test_whoever_reads_many_tables_as_one_release_is_told_what_they_are(folder):
     words = ("--data", "people.csv", "--workload", "identity", "--epsilon", "0.1")
     said = str(refused("certify", "release.blowfish", *words))
     with pytest.raises(ReleaseFileError) as problem:
-        bf.Release.load("release.blowfish")
+        bf.HistogramRelease.load("release.blowfish")
     for message in (said, str(problem.value)):
         assert "holds many tables" in message
         assert "blowfish answer FILE --by COLUMN" in message

@@ -112,7 +112,7 @@ def test_a_list_is_saved_and_loaded(tmp_path):
     assert repr(loaded).startswith("SparseRelease(")
     assert loaded.to_dict()["cells"] == loaded.listed.keys.tolist()
     with pytest.raises(ReleaseFileError, match=r"SparseRelease\.load"):
-        bf.Release.load(tmp_path / "heavy.blowfish")
+        bf.HistogramRelease.load(tmp_path / "heavy.blowfish")
 
 
 def test_frames_say_that_a_seeded_list_is_an_experiment():
