@@ -15,6 +15,7 @@ from blowfish_fast.errors import (
     DomainError,
     EpsilonError,
     InputError,
+    NoEstimateError,
     PolicyError,
     ReleaseFileError,
 )
