@@ -188,6 +188,12 @@ class Release(ABC):
         seeded = "" if self.private else ", seeded: an experiment"
         return f"{self.domain!r}, {self.guarantee.spent}{seeded}"
 
+    def _repr_html_(self) -> str:
+        from blowfish_fast._support.html import panel
+
+        seeded = "" if self.private else "Seeded: an experiment that protects nobody."
+        return panel(repr(self), [], sentence=str(self.guarantee), warning=seeded)
+
     def _facts(self) -> dict[str, Any]:
         return {
             "mechanism": self.mechanism,

@@ -66,7 +66,7 @@ def prepare(point, drawn):
     elif point == "between reserve and draw":
         bf.Laplace._drawn = die
     elif point == "between draw and store":
-        bf.Release.to_bytes = die
+        bf.HistogramRelease.to_bytes = die
     elif point == "inside the store":
         journal_file.append_entry = dying_after(
             append_entry, lambda _c, kind, *_rest: kind == "answer"

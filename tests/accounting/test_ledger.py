@@ -292,7 +292,9 @@ def test_a_failed_store_hands_nothing_out(path, monkeypatch):
     with bf.Ledger(path, epsilon=1, policy=FULL) as ledger:
         ledger.release(laplace(0.1), COUNTS)
         connection = ledger._journal._connection
-        monkeypatch.setattr(bf.Release, "to_bytes", lambda _release: bytes(10**6))
+        monkeypatch.setattr(
+            bf.HistogramRelease, "to_bytes", lambda _release: bytes(10**6)
+        )
         pages = connection.execute("PRAGMA page_count").fetchone()[0]
         connection.execute(f"PRAGMA max_page_count = {pages + 4}")
         with pytest.raises(LedgerError, match="disk is full") as caught:

@@ -30,7 +30,7 @@ from blowfish_fast.measure.handle import Handle
 from blowfish_fast.measure.randomness import Randomness
 from blowfish_fast.mechanisms.base import Mechanism, Outcome, made_up
 from blowfish_fast.mechanisms.registry import MECHANISMS, OWN
-from blowfish_fast.release.file import Release
+from blowfish_fast.release.release import HistogramRelease
 from tests.apps.cli.asking import RUN
 from tests.apps.server.serving import AGES, serving
 
@@ -399,7 +399,7 @@ HTTP_FAULTS = {
     "draw": lambda: failing_at(1, BranchError(SECRET), []),
     "noise": lambda: failing_stream(1, BranchError(SECRET), []),
     "pack": lambda: broken(Mechanism, "_published"),
-    "bytes": lambda: broken(Release, "to_bytes"),
+    "bytes": lambda: broken(HistogramRelease, "to_bytes"),
 }
 """Steps between charge and store; what fails there is the outcome of the charge."""
 

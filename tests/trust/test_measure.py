@@ -45,12 +45,12 @@ def test_intervals_miss_as_rarely_as_they_say():
 
 
 def test_intervals_that_are_too_short_are_seen():
-    right = bf.Release.intervals
+    right = bf.HistogramRelease.intervals
 
     def short(self, workload, confidence=0.95, *, of):
         return right(self, workload, confidence=0.7, of=of)
 
-    with patch.object(bf.Release, "intervals", short):
+    with patch.object(bf.HistogramRelease, "intervals", short):
         misses = coverage.missed(LAPLACE, np.arange(16), 200)
     assert misses.max() > coverage.allowed(200)
 
@@ -65,12 +65,12 @@ def test_the_truth_is_missed_as_rarely_as_is_said():
 
 
 def test_intervals_that_say_truth_and_are_too_short_are_seen():
-    right = bf.Release.intervals
+    right = bf.HistogramRelease.intervals
 
     def short(self, workload, confidence=0.95, *, of):
         return right(self, workload, confidence=0.5, of=of)
 
-    with patch.object(bf.Release, "intervals", short):
+    with patch.object(bf.HistogramRelease, "intervals", short):
         entry = measure.measure_truth(8, names=["laplace"])
     assert not entry["passed"]
 
@@ -79,12 +79,12 @@ def test_misses_of_means_and_medians_of_groups_are_counted():
     entry = measure.measure_groups(6, names=["laplace", "dawa"])
     assert entry["passed"]
     assert "mean, laplace" in entry["misses"]
-    right = bf.Release.intervals
+    right = bf.HistogramRelease.intervals
 
     def short(self, workload, confidence=0.95, **how):
         return right(self, workload, confidence=0.1, **how)
 
-    with patch.object(bf.Release, "intervals", short):
+    with patch.object(bf.HistogramRelease, "intervals", short):
         entry = measure.measure_groups(12, names=["laplace"])
     assert not entry["passed"]
     assert entry["misses"]["count, laplace"] > 0.5
