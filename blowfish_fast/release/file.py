@@ -55,8 +55,6 @@ MOST_STORED = 2**20
 LARGEST_UNITS = {1: 2**62, 2: 2**200}
 """Rates are whole parts of a unit of epsilon, or of rho, which grows with squares."""
 
-ZIP = b"PK"
-"""How the file of every release begins that holds arrays."""
 EIGHT_BYTES = (np.dtype(np.int64).str, np.dtype(np.float64).str)
 NARROW = [(np.dtype(f"i{size}"), 2.0 ** (8 * size - 1)) for size in (1, 2, 4)]
 
@@ -156,9 +154,9 @@ class Release(ABC):
     def from_bytes(cls, content: bytes) -> Any:
         """Read a release of any kind from `to_bytes`."""
         known = [name for name in KINDS_OF_FILES if name in content[:64]]
-        reader = "release.centres:Centres.from_bytes"
-        if content.startswith(ZIP):
-            reader = KINDS_OF_FILES[known[0] if known else b"release.json"]
+        reader = KINDS_OF_FILES[known[0] if known else b"release.json"]
+        if content.startswith(b"{"):
+            reader = "release.centres:Centres.from_bytes"
         module, _, path = reader.partition(":")
         home = import_module(f"{__name__.partition('.')[0]}.{module}")
         return attrgetter(path)(home)(content)

@@ -16,7 +16,7 @@ from typing import Any
 
 from blowfish_fast.errors import BlowfishError
 from blowfish_fast.measure.budgets import Budget
-from blowfish_fast.release.release import Release
+from blowfish_fast.release.file import Release
 
 from ..ledger import Ledger
 from .blocks import EpochBlocks
