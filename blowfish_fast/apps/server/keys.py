@@ -174,6 +174,13 @@ def write_privately(path: Path, plain: Any) -> None:
         file.flush()
         os.fsync(file.fileno())
     os.replace(draft, path)
+    if os.name == "posix":
+        # The name, too: a secret that was revoked is not back after a loss of power.
+        folder = os.open(path.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import socket
 import stat
 
@@ -304,3 +305,21 @@ def test_sessions_end_by_themselves(monkeypatch):
     assert sessions.find(cookie) is None
     sessions.open(Caller("analyst", "bob"))
     assert len(sessions._sessions) == 1
+
+
+def test_a_revoked_secret_is_gone_from_the_disk_before_it_is_confirmed(
+    tmp_path, monkeypatch
+):
+    keys = Keys(tmp_path / "keys.json")
+    keys.make("analyst", "ann")
+    flushed = []
+    flush = os.fsync
+
+    def note(number):
+        flushed.append(stat.S_ISDIR(os.fstat(number).st_mode))
+        flush(number)
+
+    monkeypatch.setattr(os, "fsync", note)
+    keys.revoke("analyst", "ann")
+    # First the file, then the folder that names it.
+    assert flushed == [False, True]
