@@ -95,8 +95,9 @@ def _certified(
     def drawn(at: int) -> bf.Release:
         release = mechanism.release(counts, rng=at)
         certifier = Certifier(release, asked, epsilon=epsilon * share, kind=kind)
-        found: Any = certifier.release(counts, rng=1000 + at)
-        return release.certified(found)
+        certificate: Any = certifier.release(counts, rng=1000 + at)
+        certified: bf.Release = release.certified(certificate)
+        return certified
 
     return _means(counts, asked, "truth", drawn, trials)
 

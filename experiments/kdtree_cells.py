@@ -54,7 +54,8 @@ def _released(over: Problem, settings: Settings, trial: int) -> FloatArray:
     asked = over.asked(settings, trial)
     cells = KdTree(over.policy, asked, epsilon=ALPHA, rule=None)
     seed = seed_of(settings, "cells", trial)
-    return seeded_release(cells, over.counts, seed).estimate
+    estimate: FloatArray = seeded_release(cells, over.counts, seed).estimate
+    return estimate
 
 
 class IncomeFigure(Experiment):
