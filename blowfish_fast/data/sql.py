@@ -307,7 +307,8 @@ class CellQuery:
             refused += strays
             weights = ibis_module().array(list(self.arrival_weights))
             # Rows that are refused have no epoch, and no engine may stumble over them.
-            counted = weights[epoch.fill_null(0).cast("int64")]
+            # Spark takes places in a list as 32-bit integers alone.
+            counted = weights[epoch.fill_null(0).cast("int32")]
             if self.first is not None:
                 # Others are seen, so that what is refused of them is refused.
                 counted = table.blowfish_counts.ifelse(counted, 0)

@@ -13,6 +13,9 @@ from blowfish_fast.data.histogram import Counting
 
 from .engines_at_hand import rows
 
+# Drivers of databases warn of newer packages beside them, which is not ours.
+pytestmark = pytest.mark.filterwarnings("ignore")
+
 ROOMS = bf.Domain.from_levels(["f", "m"], name="sex")
 
 
