@@ -70,9 +70,6 @@ NOT_RUN_HERE: dict[str, str] = {
     "python examples/scale_simulation.py --quick": (
         "minutes of measuring; tests/test_scale_simulation.py runs the quick form"
     ),
-    "python -m experiments space --data FOLDER --out results": (
-        "needs data that are not ours to pass on; tests/experiments makes some up"
-    ),
 }
 """The first command of each `sh` block, and where it runs or why it cannot."""
 

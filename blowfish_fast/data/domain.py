@@ -698,7 +698,7 @@ class KeyDomain(WideDomain):
     >>> words = KeyDomain("a-z", longest=14, name="word")
     >>> words.attributes[0].describe()
     "words of up to 14 of 'abcdefghijklmnopqrstuvwxyz', capitals as small letters"
-    >>> words.size > 2**66
+    >>> words.size > 2**65
     True
     """
 

@@ -495,7 +495,7 @@ class StrategyNoise:
     >>> law.spread(form).variance.round(3).tolist()
     [1.841, 1.841, 1.841, 0.0]
     >>> law.half_widths(form, 0.1).tolist(), round(law.total_variance(form), 3)
-    ([3.0, 3.0, 3.0, 0.0], 5.524)
+    ([2.0, 2.0, 2.0, 0.0], 5.524)
     """
 
     strategy: LinearStrategy

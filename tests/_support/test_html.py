@@ -168,7 +168,9 @@ def test_a_release_draws_its_estimate_and_marks_seeds(things):
 def test_centres_without_an_estimate_are_shown_too():
     grid = bf.Domain((4, 4))
     mechanism, data = bf.KMeans.example(grid, bf.policies.AddRemove(grid), 1)
-    assert "intervals" in read(mechanism.release(data, rng=1)).words
+    shown = read(mechanism.release(data, rng=1))
+    assert any("2 centers" in words for words in shown.words)
+    assert any("the centre of its cell" in words for words in shown.words)
 
 
 def test_a_ledger_shows_budget_charges_and_shares(things):

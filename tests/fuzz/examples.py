@@ -178,8 +178,31 @@ def plain_data(owner):
 
 
 @functools.cache
+def saved_series():
+    """Return a series of two weeks, as `Series.save` writes it."""
+    policy = bf.policies.AddRemove(domains()[0])
+    weeks = bf.Series(
+        bf.Ledger(None, policy=policy, rho=3),
+        column="received",
+        every="week",
+        totals=True,
+        frozen=True,
+    )
+    mechanism = bf.Gaussian(policy, rho=1)
+    counts = [np.arange(8), np.arange(8) * 2]
+    for number in (1, 2):
+        weeks.release(f"2026-W0{number}", mechanism, counts[:number], rng=number)
+    with tempfile.TemporaryDirectory() as folder:
+        place = os.path.join(folder, "weeks.blowfish")
+        weeks.save(place)
+        return bf.series.SavedSeries.load(place)
+
+
+@functools.cache
 def files(owner):
     """Return the bytes of all examples of a class that has any."""
+    if owner is bf.series.SavedSeries:
+        return [saved_series().to_bytes()]
     own = [one for one in releases() if owner is None or type(one) is owner]
     return [one.to_bytes() for one in own or releases()]
 

@@ -166,9 +166,12 @@ def test_the_noise_that_a_tree_keeps_for_intervals_is_counted():
     cells = 2**15
     line = bf.Domain(cells)
     asked = bf.workloads.Ranges(line, [0, 5], [9, cells])
-    made = bf.Hierarchy(bf.policies.AddRemove(line), asked, epsilon=1, fan_out=2)
+    policy = bf.policies.AddRemove(line)
+    made = bf.Hierarchy(policy, asked, epsilon=1, fan_out=2)
     counts = np.arange(cells) % 50
     made.release(counts, rng=1).intervals(asked)
+    # Releases of one mechanism share what they were prepared with.
+    made = bf.Hierarchy(policy, asked, epsilon=1, fan_out=2)
     tracemalloc.start()
     release = made.release(counts, rng=1)
     before = tracemalloc.get_traced_memory()[0]

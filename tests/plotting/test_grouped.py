@@ -50,7 +50,7 @@ def test_dates_stand_along_an_axis_of_dates(plain, texts):
 
 def test_what_cannot_be_drawn_is_refused_with_a_way_out(plain):
     release = plain(PEOPLE)
-    with pytest.raises(InputError, match="received a Release"):
+    with pytest.raises(InputError, match="received a HistogramRelease"):
         bf.plotting.groups(release)
     with pytest.raises(InputError, match=r"release\.where"):
         bf.plotting.groups(release.group_by("age", "town", "day").count())

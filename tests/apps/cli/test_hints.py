@@ -145,6 +145,14 @@ def test_examples_of_help_pages_can_be_typed(empty_folder, example):
         '[policy]\nkind = "add_remove"\n[workload]\nkind = "all_ranges"\n'
         '[mechanism]\nname = "dawa"\n[budget]\nepsilon = 1\n'
     )
+    (empty_folder / "arrivals.csv").write_text("age,received\n3,2025-11-03\n")
+    (empty_folder / "weekly.toml").write_text(
+        '[data]\nsource = "arrivals.csv"\nseries = "received:week:2025-W45"\n'
+        '[domain]\nage = "0:9:3"\n[policy]\nkind = "add_remove"\n'
+        '[mechanism]\nname = "laplace"\n[workload]\nkind = "identity"\n'
+        '[budget]\nepsilon = 0.5\nledger = "book"\ntotal = 1\n'
+        '[output]\nrelease = "weekly.blowfish"\n'
+    )
     typed("blowfish release ages.toml --out ages.blowfish")
     assert typed(example).strip()
 

@@ -65,7 +65,7 @@ def run_certify(
         raise InputError("state what the certificate may cost: --epsilon or --rho")
     if job.data is None and not dry_run:
         raise InputError("state the data that the release was drawn from: --data FILE")
-    release = bf.Release.load(path)
+    release = bf.HistogramRelease.load(path)
     answers = _answers(job, release, asked)
     release_job.check_ledger(job, seed)
     terms: Any = {

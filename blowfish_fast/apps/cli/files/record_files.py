@@ -342,7 +342,10 @@ class _ParquetTable:
                 "cells of that kind, or convert the column"
             )
             for column in needed
-            if not _fits(self.types[column.name], column.kind, levels.get(column.name))
+            # A person's column is none of the domain, and may be of any type.
+            if not _fits(
+                self.types[column.name], column.kind, levels.get(column.name, ())
+            )
         )
         return stored
 
