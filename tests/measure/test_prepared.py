@@ -92,3 +92,9 @@ def test_rehearsal_dry_run_and_every_draw_use_the_same_one(kind):
     other = mechanism.at_epsilon(2).release(range(6), rng=1)
     assert other.measurements[0].law.budget == 2
     assert mechanism.release(range(6), rng=1).measurements[0].law is planned
+
+
+def test_a_strategy_without_tables_reads_the_scales_themselves():
+    strategy = bf.strategies.Explicit(np.tril(np.ones((6, 6)))).under(POLICY)
+    scales = strategy.scales(POLICY, ONE)
+    assert strategy.noise_tables(scales) is None
