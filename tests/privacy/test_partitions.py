@@ -89,7 +89,7 @@ def test_a_singleton_without_noise_is_caught(monkeypatch):
         noise = original(self, cells, epsilon)
         scales = noise.scales.copy()
         scales[0] = noise.step / 64
-        return noise.with_scales(scales)
+        return noise._replace(scales=scales)
 
     # A teeth-shaped histogram at a price where splitting all of it just pays: without
     # noise of their own the single cells win only if no other candidate is lucky.
