@@ -54,7 +54,7 @@ def unnoised_singleton():
         noise = right(self, cells, epsilon)
         scales = noise.scales.copy()
         scales[0] = noise.step / 64
-        return noise.with_scales(scales)
+        return noise._replace(scales=scales)
 
     with patch.object(LeastCost, "noise", bare):
         yield
