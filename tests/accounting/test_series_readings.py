@@ -57,6 +57,13 @@ def test_a_history_is_what_totals_and_windows_say_one_by_one(totals):
             np.testing.assert_allclose(history.bounds[at], expected, atol=1e-9)
 
 
+def test_nothing_is_taken_as_frozen_that_was_not_said_to_be():
+    terms = {"column": "received", "every": "week", "totals": True}
+    weeks = bf.Series(bf.Ledger(None, policy=POLICY, rho=3), **terms)
+    weeks.release(_week(1), bf.Gaussian(POLICY, CELLS, rho=1), [COUNTS[0]], rng=1)
+    assert weeks.history(bf.workloads.Total(AGES)).kind == "noise"
+
+
 def test_a_history_of_what_may_change_holds_the_noise():
     history = _series(True, frozen=False).history(bf.workloads.Total(AGES))
     assert history.kind == "noise"
