@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 import sys
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -137,6 +138,20 @@ def test_every_row_of_a_table_has_the_cells_of_its_head(page):
         found = len(re.findall(r"(?<!\\)\|", line)) if is_row else 0
         assert not (cells and found) or found == cells, line
         cells = found
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(DOCS)))
+def test_every_column_of_a_table_has_a_name(page):
+    # Screen readers read the head of a column before each of its cells; axe, which runs
+    # in a browser and on a few pages only, calls an empty one a violation.
+    lines = page.read_text().splitlines()
+    heads = [
+        above
+        for above, below in pairwise(lines)
+        if re.fullmatch(r"\|(\s*:?-+:?\s*\|)+", below)
+    ]
+    for head in heads:
+        assert not re.search(r"(?<!\\)\|\s*\|", head), head
 
 
 def test_every_page_has_one_title():
