@@ -197,6 +197,8 @@ def test_every_public_name_has_an_entry():
 
 
 def test_every_mechanism_has_its_guide():
+    from public_names import proof_place
+
     every = {**MECHANISMS, **TABLE_MECHANISMS, **LIST_MECHANISMS}
     guides = {}
     for page in DOCS.glob("mechanisms/*.md"):
@@ -211,7 +213,7 @@ def test_every_mechanism_has_its_guide():
     for name, text in guides.items():
         assert "**Use it**" in text
         assert "**Use instead**" in text
-        assert f"(../proofs/{name}.md)" in text
+        assert f"(..{proof_place(name)})" in text
 
 
 def test_guides_and_proofs_of_mechanisms_lead_to_each_other():
@@ -222,8 +224,9 @@ def test_guides_and_proofs_of_mechanisms_lead_to_each_other():
     assert "](/howto/choose_a_mechanism.md)" in guide
     proof = with_guide("proofs/ordered", "# Ordered\n\n**Statement.**\n")
     assert proof.startswith("# Ordered\n\n*When to use it")
-    of_a_map = with_guide("proofs/quad_tree", "# QuadTree\n\n**Statement.**\n")
-    assert "[QuadTree](/mechanisms/for_maps.md#quadtree)" in of_a_map
+    of_maps = with_guide("proofs/for_maps", "# Maps\n\n## QuadTree\n\n**Statement.**\n")
+    assert of_maps.startswith("# Maps\n\n## QuadTree\n\n*When to use it")
+    assert "[QuadTree](/mechanisms/for_maps.md#quadtree)" in of_maps
     assert "[Ordered](/mechanisms/ordered.md)" in proof
     assert with_guide("proofs/handle", "# The handle\n") == "# The handle\n"
 

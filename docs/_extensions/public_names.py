@@ -165,16 +165,36 @@ def _title(text: str) -> str:
 
 
 def with_guide(docname: str, text: str) -> str:
-    """Return the proof of a mechanism with a line that leads to its guide."""
-    registry = _registry()
-    folder, _, name = docname.rpartition("/")
-    if folder != "proofs" or name not in registry:
+    """Return a page of proofs with lines that lead to the guides of its mechanisms.
+
+    The line stands below the title of the page, or below the heading of the part, that
+    is the mechanism's name.
+    """
+    if not docname.startswith("proofs/"):
         return text
-    line = (
-        f"*When to use it, its signature and an example:* [{registry[name].__name__}]"
+    for name, mechanism in _registry().items():
+        kind = mechanism.__name__
+        line = f"*When to use it, its signature and an example:* [{kind}]"
+        told = f"{line}({guide_place(name)})."
+        text = re.sub(
+            rf"^(##? {kind})$", rf"\1\n\n{told}", text, count=1, flags=re.MULTILINE
+        )
+    return text
+
+
+def proof_place(name: str) -> str:
+    """Return where a mechanism is proved: a page of its name, or a part of one."""
+    kind = _registry()[name].__name__
+    for page in sorted(DOCS.glob("proofs/*.md")):
+        title, *parts = re.findall(r"^##? (.+)$", page.read_text(), re.MULTILINE)
+        if title == kind:
+            return f"/proofs/{page.name}"
+        if kind in parts:
+            return f"/proofs/{page.name}#{kind.lower()}"
+    raise LookupError(
+        f"no page of docs/proofs has {kind} for its title or for one of its headings; "
+        "write the proof under that heading"
     )
-    title, below = text.split("\n", 1)
-    return f"{title}\n\n{line}({guide_place(name)}).\n{below}"
 
 
 def guide_place(name: str) -> str:
@@ -194,7 +214,7 @@ def _table(what: str) -> str:
         says = first_sentence(mechanism)
         rows.append(
             f"| [`{mechanism.__name__}`]({guide_place(name)}) | {says} "
-            f"| [proof](/proofs/{name}.md) |"
+            f"| [proof]({proof_place(name)}) |"
         )
     return "\n".join(["| mechanism | what it does | proof |", "|---|---|---|", *rows])
 

@@ -542,8 +542,6 @@ def explain_mechanism(name: str) -> tuple[dict[str, Any], list[Section]]:
             sections[1].sentences.append(MEANING)
         if "Paper" in labels:
             sections[-1].sentences.append(f"[1] {labels['Paper']}")
-        if "docs/proofs" not in labels.get("Source", ""):
-            sections[-1].sentences.append(f"Proof: docs/proofs/{name}.md.")
         return facts, sections
     if name in strategies:
         return facts, [

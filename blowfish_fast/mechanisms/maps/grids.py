@@ -77,7 +77,7 @@ class UniformGrid(Mechanism):
     Complexity: O(n) time and memory.
     Source: the paper of `AdaptiveGrid`, m = sqrt(records * epsilon / constant) parts
         per axis of a map and the power 2 / (d + 2) for d attributes, with the number of
-        records bought where it is private; proof in ``docs/proofs/uniform_grid.md``.
+        records bought where it is private; proof in ``docs/proofs/for_maps.md``.
 
     Examples
     --------
@@ -159,7 +159,7 @@ class AdaptiveGrid(Mechanism):
         data. ICDE 2013; with the number of records bought where the paper reads it,
         exact least squares over both levels, and constants (20, 5/2 and a share of 2/5
         in place of 10, 5 and 1/2) that served better on four maps; proof in
-        ``docs/proofs/adaptive_grid.md``.
+        ``docs/proofs/for_maps.md``.
 
     Examples
     --------

@@ -86,7 +86,7 @@ class KdTree(Mechanism):
     Source: Y. Xiao, L. Xiong, C. Yuan. Differentially private data release through
         multidimensional partitioning. Secure Data Management, 2010; section 4.3, with
         the termination it lacks, thresholds that read noisy values only, and estimates
-        combined; "gain" is our own. Proof in ``docs/proofs/kd_tree.md``.
+        combined; "gain" is our own. Proof in ``docs/proofs/for_maps.md``.
 
     Examples
     --------
@@ -216,7 +216,7 @@ class HierarchicalKdTree(Mechanism):
     Complexity: O(n) per level, n cells.
     Source: the paper of `KdTree`, section 4.3, after A. Inan, M. Kantarcioglu, G.
         Ghinita, E. Bertino. Private record matching using differential privacy. EDBT
-        2010; proof in ``docs/proofs/hierarchical_kd_tree.md``.
+        2010; proof in ``docs/proofs/for_maps.md``.
 
     Examples
     --------
@@ -343,7 +343,7 @@ class QuadTree(Mechanism):
     Source: G. Cormode, C. Procopiuc, D. Srivastava, E. Shen, T. Yu. Differentially
         private spatial decompositions. ICDE 2012; with exact least squares in place of
         its averages, any shape in place of a square of a power of two, noise on the
-        integers, and pruning by noise scales; proof in ``docs/proofs/quad_tree.md``.
+        integers, and pruning by noise scales; proof in ``docs/proofs/for_maps.md``.
 
     Examples
     --------
@@ -427,7 +427,7 @@ class HybridTree(QuadTree):
     Complexity: O(n) time and memory, and O(2^levels * side) for the medians.
     Source: the paper of `QuadTree`, with medians by the exponential mechanism on whole
         numbers, exact least squares, any shape, and budgets that follow the depth of
-        each branch; proof in ``docs/proofs/hybrid_tree.md``.
+        each branch; proof in ``docs/proofs/for_maps.md``.
 
     Examples
     --------
