@@ -247,8 +247,8 @@ def test_mechanisms_state_the_six_labels_and_have_a_proof(name):
 
 
 PAGES = (
-    *("handle", "exact_noise", "exponential_choice", "strategies", "intervals"),
-    *("policies", "sensitivity", "constraints", "conversions", "composition"),
+    *("handle", "exact_noise", "exponential_choice", "intervals"),
+    *("policies", "sensitivity", "constraints", "composition"),
 )
 """What every mechanism stands on, and every change of a guarantee into another."""
 

@@ -1,7 +1,8 @@
 """Questions one at a time, each paid from a ledger: noisy counts, sums, partitions.
 
 Conditions select whole cells and values are rounded to a public step, so every question
-is a matrix of whole numbers, and its noise is discrete (``docs/proofs/session.md``).
+is a matrix of whole numbers, and its noise is discrete. Proof:
+``docs/proofs/composition.md``.
 """
 
 from __future__ import annotations

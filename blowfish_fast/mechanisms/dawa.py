@@ -154,7 +154,7 @@ class Dawa(Mechanism):
     -----
     Guarantee: epsilon-Blowfish for `policy`; the partition and the measurement share
         epsilon (sequential composition, the second step on the quotient policy), on
-        maps with the number of records and the test (``docs/proofs/scatter.md``).
+        maps with the number of records and the test (``docs/proofs/dawa.md``).
     Neighbours: one record moves along one edge of `policy`.
     Sensitivity: that of the partition, and one root-to-leaf path of the tree (two
         where records move), exactly for every policy; nodes that no edge crosses, the

@@ -194,7 +194,7 @@ class Privelet(Mechanism):
     Source: X. Xiao, G. Wang, J. Gehrke. Differential privacy via wavelet transforms.
         ICDE 2010; with differences of sums in place of weighted averages, which leaves
         the noise on the integers, and a tree of nearly equal halves in place of empty
-        cells up to a power of two; proof in ``docs/proofs/privelet.md``.
+        cells up to a power of two; proof in ``docs/proofs/hierarchy.md``.
 
     Examples
     --------

@@ -147,7 +147,7 @@ class OrderedHierarchical(Mechanism):
     Source: the paper of `Ordered`, section 7.2, with the same noise in the first block
         as in all others (as printed, a move across its end costs up to 1.25 epsilon),
         exact least squares and noise on the integers; proof in
-        ``docs/proofs/ordered_hierarchical.md``.
+        ``docs/proofs/ordered.md``.
 
     Examples
     --------

@@ -489,7 +489,7 @@ class Matching(Mechanism):
         counts, and near-linear in the edges of the policy for its quotient.
     Source: A. Anuarbek. Data-dependent Blowfish private algorithm for histogram
         queries; sections 4 and 5.2, with half of epsilon under moves and exact discrete
-        noise; proof in ``docs/proofs/matching.md``.
+        noise; proof in ``docs/proofs/buckets_of_equals.md``.
 
     Examples
     --------

@@ -90,7 +90,7 @@ EXTRAS: dict[Joined, ExtraCells] = {
         "number of missing values is exact and free.",
     ),
 }
-"""Proved in docs/proofs/missing_values.md, with the graphs drawn."""
+"""Proved in docs/proofs/policies.md, with the graphs drawn."""
 
 
 class Model(BaseModel):

@@ -2,7 +2,7 @@
 
 The part of a node that a query covers is the mean of the parts of its children, and the
 row of the node enters the answer with half the difference of the two (Lemma PR9,
-``docs/proofs/privelet.md``):
+``docs/proofs/hierarchy.md``):
 
              3/8              the range [1, 4) of 8 cells: the children of nodes 1, 2
          3/4     0            and 4 are covered unevenly, so these rows take part, and

@@ -14,7 +14,7 @@ The three children above have variances 2, 1 and 1: 0.6 is (2 * 1 + 1 * 0.4 + 1 
 
 Along the chain the borders form a Markov sequence: the covariance of two of them is the
 variance of the right one times the product of the shares in between (Lemma OH10,
-``docs/proofs/ordered_hierarchical.md``).
+``docs/proofs/ordered.md``).
 """
 
 from __future__ import annotations

@@ -430,7 +430,7 @@ class ScatterTest(NoisyComparison):
         is added or removed, 1 when it moves; in whole numbers, with Laplace noise on
         the integers.
     Complexity: O(n log(rows) log(columns)) time, O(n) memory.
-    Source: this project; proof in ``docs/proofs/scatter.md``.
+    Source: this project; proof in ``docs/proofs/dawa.md``.
 
     Examples
     --------

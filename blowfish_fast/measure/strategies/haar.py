@@ -10,7 +10,7 @@
 A record is counted by one row per level and by the total; a move changes the row of the
 node where its two cells part by two, those below by one each, and nothing above. On a
 grid the rows of the axes are multiplied, and so are their numbers. Sides that are no
-power of two have leaves of two depths: see Lemma PR7, ``docs/proofs/privelet.md``.
+power of two have leaves of two depths: see Lemma PR7, ``docs/proofs/hierarchy.md``.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 Everything here reads the policy and the number of cells only, so choosing is free. With
 a share a of the budget on the borders, random ranges have the squared error c1 / a^2 +
 c2 / (1 - a)^2, paid in rho c1 / a + c2 / (1 - a), before what least squares gains
-(Lemma OH12, ``docs/proofs/ordered_hierarchical.md``). Between a few fan-outs the exact
+(Lemma OH12, ``docs/proofs/ordered.md``). Between a few fan-outs the exact
 error of a few blocks decides, where that takes no time. `HTheta` is Haney's fixed
 split for thresholds on a line.
 """

@@ -92,7 +92,7 @@ class Ahp(BucketCounts):
     Complexity: O(n log n) time, O(n) memory.
     Source: X. Zhang, R. Chen, J. Xu, X. Meng, Y. Xie. Towards accurate histogram
         publication under differential privacy. SDM 2014; with clusters of least
-        expected squared error; proof in ``docs/proofs/ahp.md``.
+        expected squared error; proof in ``docs/proofs/buckets_of_equals.md``.
 
     Examples
     --------
@@ -155,7 +155,7 @@ class Php(BucketCounts):
     Complexity: O(n log^2 n) time, O(n) memory.
     Source: G. Acs, C. Castelluccia, R. Chen. Differentially private histogram
         publishing through lossy compression. ICDM 2012; section 5; proof in
-        ``docs/proofs/php.md``.
+        ``docs/proofs/buckets_of_neighbours.md``.
 
     Examples
     --------
@@ -227,7 +227,7 @@ class StructureFirst(BucketCounts):
     Source: J. Xu, Z. Zhang, X. Xiao, Y. Yang, G. Yu, M. Winslett. Differentially
         private histogram publication. The VLDB Journal 22(6), 2013; section 5, with a
         public F, evenly spaced candidates on long domains, and all partitions equally
-        likely beforehand; proof in ``docs/proofs/structure_first.md``.
+        likely beforehand; proof in ``docs/proofs/buckets_of_neighbours.md``.
 
     Examples
     --------
@@ -299,7 +299,8 @@ class NoiseFirst(Mechanism):
         range; intervals are built around that answer.
     Complexity: O(n) time and memory in practice, O(n^2) time at worst.
     Source: the paper of `StructureFirst`, section 4, with an exact merge by pruning
-        instead of the quadratic programme; proof in ``docs/proofs/noise_first.md``.
+        instead of the quadratic programme; proof in
+        ``docs/proofs/buckets_of_neighbours.md``.
 
     Examples
     --------

@@ -51,7 +51,8 @@ class Bisection(Partition):
         of its splits, and of each number of cuts, by at most 2. Costs are whole numbers
         on a public grid, so the draws are exact.
     Complexity: O(n log^2 n) time, O(n) memory.
-    Source: the paper of `Php`, section 5; proof in ``docs/proofs/php.md``.
+    Source: the paper of `Php`, section 5; proof in
+        ``docs/proofs/buckets_of_neighbours.md``.
 
     Examples
     --------
@@ -212,7 +213,7 @@ class KBuckets(Partition):
         the k - 1 draws share epsilon.
     Complexity: O(n + m^2 k) time, m at most 1024 borders; O(n + m (m + k)) memory.
     Source: the paper of `StructureFirst`, section 5; proof in
-        ``docs/proofs/structure_first.md``.
+        ``docs/proofs/buckets_of_neighbours.md``.
 
     Examples
     --------

@@ -59,7 +59,7 @@ class Descent(Partition):
     Complexity: O(k log(filled cells)) time for k buckets.
     Source: J. Zhang, X. Xiao, X. Xie. PrivTree: a differentially private algorithm for
         hierarchical decompositions. SIGMOD 2016; with discrete noise, an exact price
-        and moves; proof in ``docs/proofs/descent.md``.
+        and moves; proof in ``docs/proofs/dawa.md``.
 
     Examples
     --------

@@ -73,7 +73,7 @@ class DyadicTree(Partition):
         lowers it by at most 1/4, so the range over all partitions is 1 and the rate is
         epsilon, less the numerical slack of the sampler.
     Complexity: O(n log n) time, O(n) memory.
-    Source: this project; proof in ``docs/proofs/dyadic_tree.md``.
+    Source: this project; proof in ``docs/proofs/dyadic_partitions.md``.
 
     Examples
     --------
@@ -206,7 +206,7 @@ class DyadicRectangles(Partition):
     Sensitivity: as for `DyadicTree`, the range over all partitions is 1 and the rate
         is epsilon, less the numerical slack of the sampler.
     Complexity: O(n log(rows) log(columns)) time, O(n) memory.
-    Source: this project; proof in ``docs/proofs/dyadic_rectangles.md``.
+    Source: this project; proof in ``docs/proofs/dyadic_partitions.md``.
 
     Examples
     --------

@@ -59,7 +59,7 @@ class LeastCost(Partition):
         (Theorem 1 of the paper of `Dawa`).
     Complexity: O(n log^2 n) time for powers of two, O(n) memory.
     Source: the paper of `Dawa`, section 3; public implementations use half the noise,
-        none on singletons, and clamp; proof in ``docs/proofs/least_cost.md``.
+        none on singletons, and clamp; proof in ``docs/proofs/dawa.md``.
 
     Examples
     --------

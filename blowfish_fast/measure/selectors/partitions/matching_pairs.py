@@ -67,7 +67,7 @@ class MatchingPairs(Partition):
         n 2^(w - 1) bytes.
     Source: the paper of `Matching`, section 5.2, with noise on the integers, half of
         epsilon under moves and no constant from the data; proof in
-        ``docs/proofs/matching_pairs.md``.
+        ``docs/proofs/buckets_of_equals.md``.
 
     Examples
     --------

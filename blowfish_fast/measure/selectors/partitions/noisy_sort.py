@@ -95,7 +95,7 @@ class NoisySort(SortedCounts):
         every edge instead. Sorting and grouping read noisy counts only.
     Complexity: O(n log n) time, O(n) memory.
     Source: this project, after the paper of `Matching`, section 5.2; proof in
-        ``docs/proofs/noisy_sort.md``.
+        ``docs/proofs/buckets_of_equals.md``.
 
     Examples
     --------
@@ -141,7 +141,7 @@ class ThresholdedSort(SortedCounts):
         clusters read noisy counts only.
     Complexity: O(n log n) time, O(n) memory.
     Source: the paper of `Ahp`, with clusters of least cost instead of a greedy scan;
-        proof in ``docs/proofs/ahp.md``.
+        proof in ``docs/proofs/buckets_of_equals.md``.
 
     Examples
     --------
