@@ -32,6 +32,7 @@ from blowfish_fast.policies import Policy
 from blowfish_fast.release.chosen_release import ChosenTablesRelease
 from blowfish_fast.release.entropy.entropy_model import MODEL_CELLS, EntropyModel
 from blowfish_fast.release.guarantee import Guarantee, new_identity
+from blowfish_fast.release.table_errors import TableErrors
 from blowfish_fast.release.tables_release import TablesRelease
 from blowfish_fast.workloads import Tables, Workload
 
@@ -202,8 +203,12 @@ class ChosenTables(Mechanism):
         )
 
     @property
-    def _decided(self) -> Literal["data", "plan"] | None:
-        """What will be done, where public numbers say it already."""
+    def decided(self) -> Literal["data", "plan"] | None:
+        """What will be done, where public numbers say it already; free.
+
+        None with ``choose="best"`` and no stated `records`: a noisy number of records,
+        or an exact one where that is public, decides in the release.
+        """
         if not edge_kinds(self.policy.unconstrained):
             # Nothing moves: all tables are published as they are.
             return "plan"
@@ -241,10 +246,27 @@ class ChosenTables(Mechanism):
         sizes = MEAN_SIZES[self.budget.power] * np.sqrt(errors.variances)
         return float((errors.cells * sizes).mean()) / (2.0 * max(records, 1.0))
 
+    def plan(self, records: int | None = None) -> TableErrors:
+        """Return the plan of `Contingency` at the whole budget: errors, free.
+
+        It is what will be measured where `decided` is "plan".
+
+        Parameters
+        ----------
+        records : int, optional
+            A public number of records; errors then stand beside mean counts.
+
+        Returns
+        -------
+        TableErrors
+            Which tables it measures, and the error of each asked one.
+        """
+        return self._planned.plan(records)
+
     @property
     def measured_tables(self) -> tuple[AxisSet, ...]:
         """The attributes of each table that is counted, by number."""
-        decided = self._decided
+        decided = self.decided
         planned = [] if decided == "data" else [*self._planned.measured_tables]
         if decided == "plan":
             return tuple(planned)
@@ -269,7 +291,7 @@ class ChosenTables(Mechanism):
             self.policy.group_size,
         )
         run = TablesRun(plan, private)
-        decided = self._decided
+        decided = self.decided
         if decided == "plan":
             return self._follow_plan(run)
         run.buy_total()
@@ -347,7 +369,7 @@ class ChosenTables(Mechanism):
         return self._planned.expected_total_error(workload)
 
     def _refuse_prediction(self) -> None:
-        if self._decided != "plan":
+        if self.decided != "plan":
             refuse_prediction()
 
     @classmethod

@@ -242,8 +242,8 @@ def test_plans_and_the_better_of_both(cells):
     assert (planned.expected_error() == contingency.expected_error()).all()
     few, many = chosen(choose="best", records=100), chosen(choose="best", records=10**6)
     assert few.planned_misplaced(100) > 0.3 > few.planned_misplaced(10**6)
-    assert few._decided == "data"
-    assert many._decided == "plan"
+    assert few.decided == "data"
+    assert many.decided == "plan"
     assert many.expected_total_error() == pytest.approx(
         contingency.expected_total_error()
     )

@@ -15,10 +15,11 @@ import os
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 
 import blowfish_fast
 from blowfish_fast._support.compiler_watch import COMPILER, compiled_before
+from blowfish_fast._support.validation import as_choice
 from blowfish_fast.advice.comparison import COVERED, ON_MAPS, compare
 from blowfish_fast.data.csv_files import is_number
 from blowfish_fast.data.domain import KeyDomain, WideDomain
@@ -31,6 +32,7 @@ from blowfish_fast.errors import (
 from blowfish_fast.measure.budgets import Budget, epsilon_of
 from blowfish_fast.measure.strategies.strategy_choice import NAMES
 from blowfish_fast.mechanisms.base import Mechanism
+from blowfish_fast.mechanisms.chosen_tables import Chooser, ChosenTables
 from blowfish_fast.mechanisms.contingency import Contingency
 from blowfish_fast.mechanisms.dawa import Dawa
 from blowfish_fast.mechanisms.laplace import Gaussian, Laplace
@@ -135,6 +137,12 @@ def choose_mechanism(
         return choice._replace(because=(why, *choice.because))
     if isinstance(facts.workload, Tables):
         return _tables_together(facts.policy, facts.workload, name, job)
+    if job.choose is not None:
+        raise InputError(
+            "choose says which tables are measured",
+            received=f"{job.choose!r} beside another workload",
+            way_out="Ask for tables, --tables 2, or leave --choose out",
+        )
     if isinstance(facts.domain, WideDomain):
         return _of_wide_domain(facts, name, job)
     if job.false_cells is not None:
@@ -193,13 +201,26 @@ def _epsilon_at_risk(words: str, policy: Policy) -> tuple[Budget, str]:
 def _tables_together(
     policy: Policy, tables: Tables, name: str, job: Job
 ) -> MechanismChoice:
+    """Return what releases tables: by plan, or as `choose` says."""
     certified = job.certify is not None
-    if job.budget is None or certified or name not in (BEST, Contingency.name):
+    named = (BEST, Contingency.name, ChosenTables.name)
+    if job.budget is None or certified or name not in named:
         raise InputError(
-            f"tables are released together by {Contingency.name}, at --epsilon, --rho "
-            "or --risk, and their intervals hold the truth without a certificate; "
-            "leave --mechanism, --alpha, --beta and --certify out"
+            f"tables are released together by {Contingency.name} or "
+            f"{ChosenTables.name}, at --epsilon, --rho or --risk, and their intervals "
+            "hold the truth without a certificate; leave --mechanism, --alpha, --beta "
+            "and --certify out"
         )
+    usual = BEST if name == ChosenTables.name else "plan"
+    choose: Any = as_choice(job.choose or usual, "choose", get_args(Chooser))
+    if choose != "plan":
+        if name == Contingency.name:
+            raise InputError(
+                f"{name} measures what public sizes say",
+                received=f"--choose {choose}",
+                way_out="Leave --mechanism or --choose out",
+            )
+        return _chosen_tables(policy, tables, choose, job)
     mechanism = Contingency(policy, tables, epsilon=job.budget)
     plan = mechanism.plan(job.records)
     because = (
@@ -209,6 +230,37 @@ def _tables_together(
     return MechanismChoice(
         mechanism, mechanism.name, because, plan.rms, "predicted", plan
     )
+
+
+def _chosen_tables(
+    policy: Policy, tables: Tables, choose: Chooser, job: Job
+) -> MechanismChoice:
+    """Return the mechanism that chooses tables, and what is known beforehand."""
+    mechanism = ChosenTables(
+        policy, tables, choose=choose, records=job.records, epsilon=job.budget
+    )
+    because = []
+    if job.records is not None:
+        share = mechanism.planned_misplaced(job.records)
+        because.append(
+            f"Measured by public sizes, about {share:.2g} of {job.records:,} records "
+            "would be put into a wrong cell of a table."
+        )
+    decided = mechanism.decided
+    if decided == "plan":
+        because.append("So the plan of public sizes is followed.")
+        plan = mechanism.plan(job.records)
+        return MechanismChoice(
+            mechanism, mechanism.name, tuple(because), plan.rms, "predicted", plan
+        )
+    because.append(
+        "The data choose, privately, which pairs of columns are measured and how "
+        "finely; a model answers the rest."
+        if decided == "data"
+        else "A noisy number of records decides whether the plan of public sizes is "
+        "followed or the data choose; --records says it beforehand."
+    )
+    return MechanismChoice(mechanism, mechanism.name, tuple(because), None, "unknown")
 
 
 def _of_wide_domain(facts: Facts, name: str, job: Job) -> MechanismChoice:

@@ -58,6 +58,18 @@ def offer_workloads(incomplete: str) -> Offers:
     return _offers_that_begin(WORKLOADS, incomplete)
 
 
+CHOOSERS = (
+    ("plan", "by public sizes: every error is known beforehand"),
+    ("data", "a private choice, and a model of the rest"),
+    ("best", "whichever public numbers favour"),
+)
+
+
+def offer_choosers(incomplete: str) -> Offers:
+    """Return the ways to choose tables that begin so."""
+    return _offers_that_begin(CHOOSERS, incomplete)
+
+
 MECHANISM_NAMES = (
     "adaptive_grid",
     "ahp",

@@ -451,3 +451,67 @@ def test_whoever_reads_many_tables_as_one_release_is_told_what_they_are(folder):
         assert "holds many tables" in message
         assert "blowfish answer FILE --by COLUMN" in message
         assert "damaged" not in message
+
+
+def test_three_commands_lead_to_tables_that_the_data_chose(folder):
+    (folder / "job.toml").write_text(
+        JOB.replace('"tables:2"', '"tables:2"\nchoose = "data"')
+    )
+    before = told("release", "job.toml", "--dry-run")
+    assert before["mechanism"] == "chosen_tables"
+    assert "of 300 records would be put into a wrong cell" in before["because"][0]
+    assert before["expected_error"] is None
+    assert not (folder / "survey.ledger").exists()
+    words = ("--picture", "map.png", "--report", "a.html", "--synthetic", "made.csv")
+    done = told("release", "job.toml", *words)
+    assert done["tables"] == 6
+    assert done["problems"] == []
+    with open("made.csv", newline="") as file:
+        assert {"age", "sex", "region"} == set(next(csv.DictReader(file)))
+    assert done["measured"]["table"][:3] == ["age", "sex", "region"]
+    assert done["remaining"] == 0.5
+    out = bf.ChosenTablesRelease.load("release.blowfish")
+    assert len(out.sample(10, rng=1)) == 10
+    assert "What was measured" in (folder / "a.html").read_text()
+    shown = RUN.invoke(
+        application, ["release", "job.toml", "--overwrite", "--request", "again"]
+    ).stdout
+    assert "tables of several columns were measured, of 6" in " ".join(shown.split())
+
+
+@pytest.mark.parametrize(
+    ("records", "decided", "sentence"),
+    [
+        ("100000", "contingency", "the plan of public sizes is followed"),
+        ("20", "data", "The data choose, privately"),
+        (None, None, "A noisy number of records decides"),
+    ],
+)
+def test_the_best_way_to_choose_follows_public_numbers(
+    folder, records, decided, sentence
+):
+    (folder / "job.toml").write_text(JOB.replace("records = 300", ""))
+    words = ["release", "job.toml", "--dry-run", "--choose", "best"]
+    before = told(*words, *([] if records is None else ["--records", records]))
+    assert before["mechanism"] == "chosen_tables"
+    assert sentence in before["because"][-1]
+    assert ("errors" in before) == (decided == "contingency")
+
+
+def test_choices_of_tables_are_refused_where_they_say_nothing():
+    assert "Leave --mechanism or --choose out" in str(
+        refused(
+            *("release", "job.toml", "--mechanism", "contingency"),
+            *("--choose", "data"),
+        )
+    )
+    assert 'choose must be "best"' in str(
+        refused("release", "job.toml", "--choose", "coin")
+    )
+    assert "Ask for tables" in str(
+        refused("release", "job.toml", "--workload", "identity", "--choose", "data")
+    )
+    made = ("release", "job.toml", "--synthetic", "made.csv")
+    assert "Ask for tables" in str(refused(*made, "--workload", "identity"))
+    by_name = told("release", "job.toml", "--mechanism", "chosen_tables", "--dry-run")
+    assert by_name["mechanism"] == "chosen_tables"

@@ -104,6 +104,7 @@ def release_stated(
     from blowfish_fast.apps.cli.parsing.policy import listed_orders
     from blowfish_fast.apps.cli.series_job import with_epoch_named
     from blowfish_fast.mechanisms.certifier import predict_extra
+    from blowfish_fast.release.chosen_release import ChosenTablesRelease
     from blowfish_fast.release.guarantee import Guarantee
     from blowfish_fast.release.second_look import look_again
     from blowfish_fast.release.tables_release import TablesRelease
@@ -178,7 +179,10 @@ def release_stated(
     )
     written = outputs.write(stored)
     release = asked_release(stored)
-    if isinstance(release, TablesRelease):
+    if isinstance(release, ChosenTablesRelease):
+        measured = release.measured
+        report |= {"tables": len(release.asked), "measured": measured.to_dict()}
+    elif isinstance(release, TablesRelease):
         # The total is known by now: mean counts stand beside the errors.
         choice = choice._replace(plan=(errors := release.errors()))
         report["errors"] = errors.by_ways().to_dict()
@@ -232,6 +236,8 @@ def _show(report: dict[str, Any], choice: MechanismChoice, question: str = "") -
     show_pairs(title, pairs)
     if choice.plan is not None:
         show(f"\n{choice.plan}")
+    if not dry and isinstance(report.get("measured"), dict):
+        show(f"\n{_measured_sentence(report)}")
     if not dry:
         asked = f"Ask it, for free:  blowfish answer {files['release']} {question}\n"
         asked = "" if choice.plan is not None else asked.replace(" \n", "\n")
@@ -240,11 +246,27 @@ def _show(report: dict[str, Any], choice: MechanismChoice, question: str = "") -
         remark(ledger_reminder(report))
 
 
+def _measured_sentence(report: dict[str, Any]) -> str:
+    """Say how many tables the data chose, and where the list of them is."""
+    measured = report["measured"]
+    pairs = {title for title in measured["table"] if " x " in title}
+    return (
+        f"{len(pairs):,} tables of several columns were measured, of "
+        f"{report['tables']:,} that were asked; these have intervals of the truth. "
+        "All others come from a model, and how far it is off is not known. "
+        "`blowfish explain` lists what was measured."
+    )
+
+
 def _interval_sentence(release: Any, facts: Facts) -> str:
     """Say what the intervals of the stated queries hold; "" where there are none."""
     from blowfish_fast.data.domain import is_wide
+    from blowfish_fast.release.chosen_release import ChosenTablesRelease
 
     if facts.workload.queries > MOST_CHECKED or release.interval_scope != "noise":
+        return ""
+    if isinstance(release, ChosenTablesRelease):
+        # Only measured tables have intervals, which is said elsewhere.
         return ""
     if is_wide(release.domain):
         return "They hold the true answers."

@@ -58,6 +58,7 @@ ENDINGS = {
     "tables": ("", ".xlsx"),
     "picture": (".png", ".svg", ".pdf"),
     "report": (".html", ".htm"),
+    "synthetic": (".csv", ".xlsx", ".parquet", ".pq", ".json"),
 }
 PACKAGES = {
     ".xlsx": ("openpyxl", "excel"),
@@ -215,7 +216,8 @@ class Outputs:
     Parameters
     ----------
     job : Job
-        It names the files of the release, of a table, a picture and a report.
+        It names the files of the release, of a table, a picture, a report and
+        made-up records.
     overwrite : bool
         Whether files that exist may be replaced.
     """
@@ -224,6 +226,7 @@ class Outputs:
         self.many = asks_tables(job.workload)
         table = job.table or (FOLDER if self.many else None)
         asked = {"table": table, "picture": job.picture, "report": job.report}
+        asked["synthetic"] = job.synthetic
         self.whole = bool(job.round)
         self.release = Path(job.release or RELEASE)
         self.named = {"release": self.release} | {
@@ -244,6 +247,13 @@ class Outputs:
             raise InputError(
                 "whole counts that add up are made of all cells, and nobody lists "
                 f"{workload.domain.size:,}; leave --round out"
+            )
+        if "synthetic" in self.named and not self.many:
+            raise InputError(
+                "made-up records follow tables of many columns",
+                received=f"--synthetic {self.named['synthetic']} without tables",
+                way_out="Ask for tables, --tables 2; in Python release.sample() draws "
+                "records of any histogram",
             )
         paths = [path.absolute() for path in self.named.values()]
         if len(set(paths)) < len(paths):
@@ -273,6 +283,9 @@ class Outputs:
                     self._write_table(release, path)
                 elif kind == "picture":
                     write_picture(lambda: release_axes(release, sure), path)
+                elif kind == "synthetic":
+                    assert isinstance(release, TablesRelease), "checked before"
+                    write_table(release.sample(), path, str(release.guarantee))
                 else:
                     shown: Any = {"name": files["release"], "whole": self.whole}
                     write_report(release, path, self.confidence, **shown)
@@ -342,7 +355,7 @@ def check_file(kind: str, path: Path | None, *, overwrite: bool = True) -> None:
 
     Parameters
     ----------
-    kind : {"table", "tables", "picture", "report"}
+    kind : {"table", "tables", "picture", "report", "synthetic"}
         What would be written.
     path : Path or None
         Where; None is always allowed.

@@ -19,6 +19,7 @@ from blowfish_fast.apps.cli.options import (
     POLICY,
     PRIVACY,
     WORKLOAD,
+    offer_choosers,
     offer_mechanisms,
     option,
 )
@@ -234,6 +235,13 @@ class Job:
     )
     policy: str | None = _in("policy", **POLICY)
     workload: str | None = _in("workload", **WORKLOAD)
+    choose: str | None = _in(
+        "workload",
+        "RULE",
+        "Which tables are measured: plan (default), by public sizes; data, a private "
+        "choice; best, whichever public numbers favour (--records).",
+        autocompletion=offer_choosers,
+    )
     epsilon: str | None = _in("budget", "NUMBER", "What may be spent.")
     rho: str | None = _in("budget", "NUMBER", "Or in rho: Gaussian noise (zCDP).")
     delta: str | None = _in(
@@ -318,6 +326,11 @@ class Job:
     )
     picture: str | None = _in("output", "FILE", "A picture: .png, .svg or .pdf.")
     report: str | None = _in("output", "FILE", "One page that tells all: .html.")
+    synthetic: str | None = _in(
+        "output",
+        "FILE",
+        "Made-up records that follow released tables: .csv, .xlsx, .parquet, .json.",
+    )
     confidence: float | None = _in("output", "PART", "Of the intervals (0.95).")
 
     @classmethod
@@ -543,6 +556,8 @@ def workload_words(stated: Mapping[str, Any], folder: Path) -> str | None:
     str or None
         The text that ``--workload`` takes; a list of kinds is joined by "|".
     """
+    # Which tables are measured is an option by itself, and no part of the words.
+    stated = {name: value for name, value in stated.items() if name != "choose"}
     if not stated or not isinstance(stated.get("kind"), list):
         return _words(stated, "workload", folder) if stated else None
     if len(stated) > 1:
