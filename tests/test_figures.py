@@ -28,7 +28,7 @@ WORKED_OUT = {
     ("relation_to_other_definitions.md", "4.4 of"): "a distance in an example",
     ("chosen_tables.md", "0.3 of"): "the bound in the code, PLAN_BOUND",
     ("contingency.md", "0.089 of"): "of the table above it",
-    ("dpbench.md", "0.92 of"): "the variance of a law",
+    ("come_from_other_libraries.md", "0.92 of"): "the variance of a law",
 }
 """Figures that are no measurements, or stand beside their table, with the reason."""
 

@@ -1,6 +1,6 @@
-"""The foreign lines of the migration pages, run against the packages they are about.
+"""What the page for users of other libraries shows of them, run in those packages.
 
-A page shows how something is done elsewhere in blocks that begin with the package's
+The page shows how something is done elsewhere in blocks that begin with the package's
 name, and states results as comments; our own lines are doctests of the page:
 
     # OpenDP
@@ -16,15 +16,16 @@ from typing import Any
 
 import pytest
 
-PAGES = Path(__file__).parent.parent / "docs" / "migration"
+HOWTO = Path(__file__).parent.parent / "docs" / "howto"
+PAGE = HOWTO / "come_from_other_libraries.md"
 FOREIGN = {"opendp": "# OpenDP", "diffprivlib": "# diffprivlib"}
 
 
 def blocks(package: str) -> list[str]:
-    """Return the blocks of a page that begin with the package's name."""
-    text = (PAGES / f"{package}.md").read_text()
-    found = re.findall(r"^```text\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
-    return [block for block in found if block.startswith(FOREIGN[package])]
+    """Return the blocks of the page that begin with the package's name."""
+    fenced = r"^```text\n(.*?)^```$"
+    texts = re.findall(fenced, PAGE.read_text(), re.DOTALL | re.MULTILINE)
+    return [block for block in texts if block.startswith(FOREIGN[package])]
 
 
 def stated(line: str) -> tuple[str, Any] | None:
@@ -60,9 +61,13 @@ def test_foreign_lines_give_what_their_comments_say(package: str) -> None:
 
 
 @pytest.mark.parametrize("package", sorted(FOREIGN))
-def test_every_page_shows_foreign_and_own_lines(package: str) -> None:
+def test_every_part_shows_foreign_and_own_lines(package: str) -> None:
     assert len(blocks(package)) >= 3
-    assert "```python\n>>> " in (PAGES / f"{package}.md").read_text()
+    own = package.replace("opendp", "OpenDP")
+    (part,) = re.findall(
+        rf"^## {own}\n(.*?)(?=^## |\Z)", PAGE.read_text(), re.DOTALL | re.MULTILINE
+    )
+    assert "```python\n>>> " in part
 
 
 def test_a_wrong_comment_is_noticed() -> None:

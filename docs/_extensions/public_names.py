@@ -27,7 +27,7 @@ from typing import Any
 
 ROOT = "blowfish_fast"
 DOCS = Path(__file__).parent.parent
-EXAMPLES = ("tutorial.md", "howto/*.md", "migration/*.md", "notebooks/*.md")
+EXAMPLES = ("tutorial.md", "howto/*.md", "notebooks/*.md")
 MEASURED = ("accuracy.md", "explanation/how_the_defaults_were_chosen.md", "scale.md")
 REQUEST = re.compile(r"^<!-- (public names|guide|table) of ([\w.]+) -->$", re.MULTILINE)
 
