@@ -111,9 +111,14 @@ class Attributes:
         """
         if not domains:
             raise DomainError("a product needs at least one domain", received="none")
-        return cls._of(
-            attribute for domain in domains for attribute in domain.attributes
-        )
+        attributes = [one for domain in domains for one in domain.attributes]
+        if len(attributes) > 1 and any(one.keys is not None for one in attributes):
+            raise DomainError(
+                "words nobody listed are one column by themselves",
+                received=f"{len(attributes)} attributes",
+                way_out="Release the words alone, or list the categories of the column",
+            )
+        return cls._of(attributes)
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -581,13 +586,8 @@ class WideDomain(Attributes):
     def _of(cls, attributes: Iterable[Axis]) -> Self:
         listed = tuple(attributes)
         words = [attribute for attribute in listed if attribute.keys is not None]
-        if words and len(listed) > 1:
-            raise DomainError(
-                "words nobody listed are one column by themselves",
-                received=f"{len(listed)} attributes",
-                way_out="Release the words alone, or list the categories of the column",
-            )
-        domain: Any = object.__new__(KeyDomain if words else cls)
+        alone = bool(words) and len(listed) == 1
+        domain: Any = object.__new__(KeyDomain if alone else cls)
         domain._set(listed)
         own: Self = domain
         return own

@@ -13,10 +13,11 @@ from blowfish_fast.errors import DomainError, InputError, SizeError
 
 from .domain import LARGEST_DOMAIN, Attributes, Domain, KeyDomain, WideDomain, narrow
 from .histogram import Counting, Histogram, PrivateCounts
-from .persons import Bound
+from .persons import Bound, RecordKeys
 from .records import Rule, Treatments
 from .rules.keys import as_numbers
-from .sql import CellCounts
+from .sql import WEIGHT, CellCounts
+from .sql_words import counted_words
 from .word_codes import WordCodes, coded_chunks, numbers_of
 
 LARGEST_NUMBER = 2**62
@@ -162,6 +163,13 @@ class SparseHistogram(PrivateCounts):
     @classmethod
     def _counted_words(cls, counting: Counting[Any], records: Any) -> SparseHistogram:
         """Count words by codes, which are numbered as they come; then by number."""
+        if counting.arrivals is not None:
+            raise InputError(
+                "records of a series are counted by their arrival, and words nobody "
+                "listed are not",
+                way_out="List the categories of the column, or release the words of "
+                "each epoch by themselves",
+            )
         domain, (rule,) = counting.domain, counting.rules
         (attribute,) = domain.attributes
         codes = WordCodes(domain.rule)
@@ -177,6 +185,23 @@ class SparseHistogram(PrivateCounts):
         keys = as_numbers((numbers[at] for at in order), domain.size)
         counts = counted.counts[np.array(order, dtype=np.int64)]
         return cls._own(domain, counts, counting.bound, keys=keys)
+
+    @classmethod
+    def _words_in(
+        cls, counting: Counting[Any], table: Any, columns: Mapping[Any, str] | None
+    ) -> SparseHistogram:
+        """Count the words of a database: texts there, numbers here."""
+        chunks = counted_words(
+            table,
+            counting.domain,
+            columns=columns,
+            keys=counting.keys,
+            bound=counting.bound,
+            key=counting.key,
+        )
+        texts = counting._replace(keys=RecordKeys(None), bound=None, weight=WEIGHT)
+        words = cls._counted_words(texts, chunks)
+        return cls._own(words.domain, words.counts, counting.bound, keys=words.keys)
 
     @classmethod
     def _listed(
@@ -203,6 +228,7 @@ class SparseHistogram(PrivateCounts):
         """Count the records of a table where it is, as `Histogram.from_ibis` does.
 
         Memory: 16 bytes per cell that holds records, at most 64 while they are sorted.
+        Of a `KeyDomain` the different texts travel, and are numbered here.
 
         Parameters
         ----------
@@ -235,12 +261,6 @@ class SparseHistogram(PrivateCounts):
             If there are stray values that were to be refused.
         """
         _check_domain(domain)
-        if isinstance(domain, KeyDomain):
-            raise DomainError(
-                "words nobody listed are counted from records, not in a database",
-                way_out="Count them with SparseHistogram.from_records, for instance "
-                "from table.to_pyarrow_batches()",
-            )
         counting = Counting.read(
             domain,
             outside=outside,
@@ -251,6 +271,8 @@ class SparseHistogram(PrivateCounts):
             count=count,
             key=key,
         )
+        if isinstance(counting.domain, KeyDomain):
+            return cls._words_in(counting, table, columns)
         parts = list(counting.query(table, columns).batches())
         return cls._listed(counting.domain, parts, counting.bound)
 
@@ -337,7 +359,14 @@ def _check_domain(domain: Any) -> None:
             f"the first argument must be a WideDomain or a Domain; received "
             f"{quoted(domain)}. Write WideDomain.product(ages, towns, ...)"
         )
-    if domain.size > LARGEST_NUMBER and not isinstance(domain, KeyDomain):
+    words = any(one.keys is not None for one in domain.attributes)
+    if words and domain.ndim > 1:
+        raise DomainError(
+            "words nobody listed are counted by themselves",
+            received=f"{domain.ndim} attributes",
+            way_out="Count the column of words alone, or list its categories",
+        )
+    if domain.size > LARGEST_NUMBER and not words:
         raise DomainError(
             f"a SparseHistogram numbers at most 2^62 = {LARGEST_NUMBER:,} cells",
             received=f"a domain of {domain.size:,}",

@@ -375,7 +375,7 @@ class CellQuery:
 
     def batches(self) -> Iterator[CellCounts]:
         """Yield the cells that hold records, each once; refused strays raise first."""
-        with _without_quotes():
+        with without_quotes():
             problems: list[InputError] = []
             for cells, records in self._arrow():
                 problems += self._problems(cells)
@@ -398,7 +398,7 @@ class CellQuery:
             found[f"cell{axis}"] = number.cast("int16" if small else "int32")
         lacking = {f"lacks{at}": table[k].isnull() for at, k in enumerate(self.keys)}
         problems: list[InputError] = []
-        with _without_quotes():
+        with without_quotes():
             selected = table.select(**found, **lacking)
             for batch in selected.to_pyarrow_batches(chunk_size=ROWS_AT_ONCE):
                 for at, column in enumerate(lacking):
@@ -446,7 +446,7 @@ class CellQuery:
 
 
 @contextmanager
-def _without_quotes() -> Iterator[None]:
+def without_quotes() -> Iterator[None]:
     """Say that a database failed without its own words, which could quote records."""
     try:
         yield
@@ -505,6 +505,14 @@ def _md5() -> Any:
         """Hash a text into 32 hexadecimal digits."""
 
     return md5
+
+
+def same_bytes(text: Any) -> Any:
+    """Return what is equal for texts that are equal byte by byte, and for no others."""
+    # SQLite has no md5, and compares bytes as they are.
+    if _backend(text) == "sqlite":
+        return text.cast("binary")
+    return _md5()(text)
 
 
 def bounded_table(

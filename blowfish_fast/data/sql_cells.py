@@ -135,6 +135,8 @@ def type_problem(attribute: Axis, kind: Any) -> str | None:
             fits = numbers or kind.is_string()
         else:
             fits = kind.is_string() if texts == {True} else numbers and texts == {False}
+    elif attribute.keys is not None:
+        stated, fits = "word", kind.is_string()
     elif attribute.by_rule:
         stated, fits = _fits_rule(attribute, kind)
     elif attribute.unit is not None:

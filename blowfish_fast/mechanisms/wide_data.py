@@ -91,9 +91,11 @@ def check_wide(domain: Any, workload: Workload, partition: Any) -> Descent:
     """
     if isinstance(domain, KeyDomain):
         raise DomainError(
-            "words have no ranges",
+            "Dawa answers ranges, and words have none: they are numbered by their "
+            "length and symbols, and neighbours are not alike",
             received=repr(domain),
-            way_out="List the frequent ones with SparseLaplace",
+            way_out="List the frequent words with SparseLaplace; where codes are "
+            "numbers or times state them so, WideDomain.from_steps",
         )
     if domain.ndim != 1 or domain.size > MOST_CELLS:
         raise DomainError(

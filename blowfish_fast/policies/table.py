@@ -15,6 +15,7 @@ from typing import Any, NoReturn, Self
 import numpy as np
 
 from blowfish_fast._support.validation import malformed_as
+from blowfish_fast.data.axes import Axis
 from blowfish_fast.data.domain import AxisView, Domain, WideDomain
 from blowfish_fast.errors import PolicyError
 
@@ -80,7 +81,7 @@ class TablePolicy(Policy):
                 received=repr(domain),
             )
         # Nothing below lists cells, so a wide domain serves every table.
-        wide: Any = WideDomain.product(domain)
+        wide: Any = WideDomain._of(domain.attributes)
         self.domain = wide
         self.parent = None
         self.buckets = None
@@ -115,9 +116,25 @@ class TablePolicy(Policy):
     def through(self, names: Sequence[str]) -> Policy:
         """Return the policy seen through some attributes, in the table's order."""
         axes = sorted(self.domain.axes(names))
+        if any(self.domain.attributes[axis].keys is not None for axis in axes):
+            return self._through_words(axes)
         domain = Domain._of(self.domain.attributes[axis] for axis in axes)
         columns = [AxisView(axis, np.arange(self.domain.shape[axis])) for axis in axes]
         return self._seen_through(columns, domain)
+
+    def _through_words(self, axes: list[int]) -> Policy:
+        """Return the policy seen through a column of words, any two of them joined."""
+        if len(axes) > 1:
+            raise PolicyError(
+                "a column of words nobody listed is seen by itself",
+                received=f"{len(axes)} attributes",
+            )
+        words: Any = WideDomain._of([self.domain.attributes[axes[0]]])
+        if self.presence == "only":
+            return AddRemove(words).derive_from(self)
+        if self.absent_length is None:
+            return Full(words).derive_from(self)
+        return WithAbsent(Full(words), self.absent_length).derive_from(self)
 
     def filtered(self, *names: str) -> TablePolicy:
         """Return the policy of the rows that pass a filter on some attributes.
@@ -176,7 +193,7 @@ class TablePolicy(Policy):
         """The policy of each attribute: the stated one, or any value to any other."""
         stated: Mapping[Any, Policy] = self._stated or {}
         return [
-            copy.copy(stated.get(one.name) or Full(Domain._of([one])))
+            copy.copy(stated.get(one.name) or _any_value(one))
             for one in self.domain.attributes
         ]
 
@@ -297,6 +314,12 @@ class TablePolicy(Policy):
     _largest_change = _unlisted("sensitivities")
     _distance = _unlisted("distances")
     _quotient = _unlisted("a quotient")
+
+
+def _any_value(attribute: Axis) -> Policy:
+    """Return the policy of an attribute that may take any value."""
+    kind: Any = Domain if attribute.keys is None else WideDomain
+    return Full(kind._of([attribute]))
 
 
 def _as_presence(presence: Any) -> Any:

@@ -385,6 +385,14 @@ def on_a_line(domain: Domain, name: str) -> None:
     WorkloadError
         If there are several attributes.
     """
+    if domain.attributes[0].keys is not None:
+        raise WorkloadError(
+            f"{name} need an order in which neighbours are alike, and words are "
+            "numbered by their length and symbols",
+            received=repr(domain),
+            way_out="List the frequent words with SparseLaplace; where codes are "
+            "numbers or times state them so, WideDomain.from_steps, and ask ranges",
+        )
     if domain.ndim != 1:
         raise WorkloadError(
             f"{name} asks for one ordered attribute",

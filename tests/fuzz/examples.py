@@ -130,6 +130,7 @@ def questions():
         {"kind": "quantiles", **one, "q": [0.5]},
         {"kind": "ranges", **one, "ranges": [[0, 9]]},
         {"kind": "histogram2d", **two, "granularity": [2, 1]},
+        {"kind": "frequent", **one, "cost": {"epsilon": 0.5}},
         {"kind": "marginal", **two, "filters": [{"attribute": "x", "values": ["a"]}]},
         {"kind": "rectangles", **two, "rectangles": [box]},
     ]

@@ -70,6 +70,7 @@ def predict_tables(
     >>> prediction["tables"][-1]["columns"]
     ['b', 'c']
     """
+    table = table.without_words()
     every = [attribute.name for attribute in table.attributes]
     names = every if columns is None else columns
     chosen = [table.attribute(name).name for name in names]

@@ -17,8 +17,10 @@ from blowfish_fast.release.file import Release
 from blowfish_fast.release.grants import Scope, shown_counts, with_answers
 from blowfish_fast.release.guarantee import odds_sentence
 from blowfish_fast.release.second_look import MOST_CELLS, SURE, ColumnCounts
+from blowfish_fast.release.wide.sparse_release import SparseRelease
 from blowfish_fast.workloads import Identity, Total, Workload
 
+from .frequent import described_list, list_remarks, listed_numbers
 from .layout import Layout
 from .planning import Plan
 from .questions import Accuracy, QuantilesQuestion, Spending
@@ -113,6 +115,8 @@ def answer_from(
     Answer
         Numbers in the question's shape, with intervals, promise and remarks.
     """
+    if isinstance(release, SparseRelease):
+        return _list_answer(plan, release, request, paid, replayed=replayed)
     layout, workload, exact = plan.layout, plan.workload, plan.free
     stated = Budget(plan.cost, plan.mechanism.budget.power)
     budget = stated if paid is None else paid.budget
@@ -152,6 +156,36 @@ def answer_from(
         replayed=replayed,
         as_of="" if paid is None else paid.time.isoformat(),
         remarks=() if exact else _remarks(layout, release),
+    )
+
+
+def _list_answer(
+    plan: Plan,
+    release: SparseRelease,
+    request: str,
+    paid: Entry | None,
+    *,
+    replayed: bool,
+) -> Answer:
+    """Read listed values off a release; its intervals hold the truth given the list."""
+    layout = plan.layout
+    stated = Budget(plan.cost, plan.mechanism.budget.power)
+    budget = stated if paid is None else paid.budget
+    values, intervals = listed_numbers(release, CONFIDENCE)
+    return Answer(
+        question=layout.plain,
+        axes=[described_list(release, layout.question.axes[0])],
+        values=values,
+        intervals=intervals,
+        intervals_hold="truth",
+        confidence=CONFIDENCE,
+        budget=budget,
+        mechanism=release.mechanism,
+        promise=_promise(budget, layout, exact=False),
+        request=request,
+        replayed=replayed,
+        as_of="" if paid is None else paid.time.isoformat(),
+        remarks=list_remarks(release),
     )
 
 

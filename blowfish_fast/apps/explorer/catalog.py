@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal, NamedTuple, Self
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from blowfish_fast.data.domain import Domain, WideDomain
+from blowfish_fast.data.domain import Domain, KeyDomain, WideDomain
 from blowfish_fast.data.histogram import Histogram
 from blowfish_fast.errors import CatalogError, PolicyError
 from blowfish_fast.policies import (
@@ -143,11 +143,22 @@ class EqualCells(Model):
         return [self.start + at * self.width for at in range(cells + 1)]
 
 
+class WordCells(Model):
+    """Words that nobody listed: all of up to so many symbols; see `KeyDomain`."""
+
+    symbols: Annotated[str, Field(min_length=1, max_length=256)] = "a-z"
+    """The characters of words, such as a-z0-9 and a hyphen at the end."""
+    longest: int = Field(default=14, ge=1, le=512)
+    """Characters of the longest word; longer ones lie outside."""
+    case: bool = False
+    """Whether capitals are letters of their own."""
+
+
 class AttributeSpec(Model):
     """What is public about a column.
 
-    Its cells are stated in exactly one of four ways: `cells`, `edges`, `dates` or
-    `levels`. Every field is described below it, and in the JSON schema that
+    Its cells are stated in exactly one of five ways: `cells`, `edges`, `dates`,
+    `levels` or `words`. Every field is described below it, and in the JSON schema that
     ``AttributeSpec.model_json_schema()`` returns.
 
     Examples
@@ -162,16 +173,20 @@ class AttributeSpec(Model):
     column: Name | None = None
     """The column of the table, if it has another name."""
     cells: EqualCells | None = None
-    """Cells of equal width; one of four ways to state the cells."""
+    """Cells of equal width; one of five ways to state the cells."""
     edges: list[float] | None = None
-    """The edges of the cells, rising; one of four ways to state the cells."""
+    """The edges of the cells, rising; one of five ways to state the cells."""
     dates: list[datetime | date] | None = None
-    """The dates at which time is cut, rising; one of four ways to state the cells."""
+    """The dates at which time is cut, rising; one of five ways to state the cells."""
     levels: list[str | int | float] | None = None
-    """The levels of a category; one of four ways to state the cells."""
+    """The levels of a category; one of five ways to state the cells."""
+    words: WordCells | None = None
+    """Texts that nobody listed; one of five ways to state the cells. They are asked by
+    the question which of them are frequent.
+    """
     outside: Literal["clamp", "cell"] | None = None
     """Where values outside the cells go: into the end cells (clamp), or into a cell of
-    their own (cell). Levels always have such a cell.
+    their own (cell). Levels and words always have such a cell.
     """
     missing: Literal["cell", "none"] = "cell"
     """A cell for NULL, or the promise of the schema that there is none."""
@@ -184,18 +199,20 @@ class AttributeSpec(Model):
 
     @model_validator(mode="after")
     def _exactly_one_domain(self) -> Self:
-        stated = [self.cells, self.edges, self.dates, self.levels]
+        stated = [self.cells, self.edges, self.dates, self.levels, self.words]
         if sum(form is not None for form in stated) != 1:
             raise ValueError(
                 f"state the domain of {self.name!r} by exactly one of cells, edges, "
-                "dates or levels"
+                "dates, levels or words"
             )
         if any(
             getattr(moment, "tzinfo", None) is not None for moment in self.dates or ()
         ):
             raise ValueError(f"dates of {self.name!r} are stated without a time zone")
-        if self.levels is not None and self.outside == "clamp":
-            raise ValueError(f"{self.name!r} has levels: values outside need a cell")
+        listless = self.levels is not None or self.words is not None
+        if listless and self.outside == "clamp":
+            what = "levels" if self.words is None else "words"
+            raise ValueError(f"{self.name!r} has {what}: values outside need a cell")
         try:
             self.domain()
         except ValueError as problem:
@@ -208,8 +225,10 @@ class AttributeSpec(Model):
         return self.column or self.name
 
     @property
-    def kind(self) -> Literal["number", "date", "category"]:
+    def kind(self) -> Literal["number", "date", "category", "words"]:
         """What its values are."""
+        if self.words is not None:
+            return "words"
         if self.levels is not None:
             return "category"
         return "date" if self.dates is not None else "number"
@@ -217,10 +236,15 @@ class AttributeSpec(Model):
     @property
     def clamped(self) -> bool:
         """Whether values outside go to the end cells."""
-        return self.levels is None and self.outside != "cell"
+        listed = self.levels is None and self.words is None
+        return listed and self.outside != "cell"
 
-    def domain(self) -> Domain:
+    def domain(self) -> Domain | KeyDomain:
         """Return the public cells, those for values outside and missing included."""
+        if self.words is not None:
+            rule = self.words
+            words = KeyDomain(rule.symbols, rule.longest, self.name, case=rule.case)
+            return words.with_extra_cells(outside=True, missing=self.missing == "cell")
         if self.levels is not None:
             plain = Domain.from_levels(self.levels, name=self.name)
         elif self.dates is not None:
@@ -449,6 +473,12 @@ class TableSpec(Model):
         unknown = sorted(set(self.policies) - set(names))
         if unknown:
             raise ValueError(f"policies name unknown attributes: {unknown}")
+        words = {one.name for one in self.attributes if one.words is not None}
+        if words & {*self.policies}:
+            raise ValueError(
+                f"{min(words & {*self.policies})!r} holds words, any two of which are "
+                "joined; leave its policy out"
+            )
         columns = [attribute.source for attribute in self.attributes]
         twice = sorted({column for column in columns if columns.count(column) > 1})
         if self.policies and twice:
@@ -502,9 +532,9 @@ class TableSpec(Model):
 
     def domain(self) -> WideDomain:
         """Return the product of all attributes; its cells are never listed."""
-        return WideDomain.product(
-            *(attribute.domain() for attribute in self.attributes)
-        )
+        # Words may stand beside other attributes here, where nobody counts cells.
+        each = (attribute.domain().attributes for attribute in self.attributes)
+        return WideDomain._of(axis for axes in each for axis in axes)
 
     def policy(self) -> TablePolicy | PerPerson:
         """Return what must stay indistinguishable, for a record or a person."""
@@ -539,6 +569,17 @@ class TableSpec(Model):
                 f"in {name}, {moves}", f"in {name}, {policy.words(spec)}"
             )
         return told
+
+    def without_words(self) -> TableSpec:
+        """Return the table without its columns of words, which no cells list."""
+        listed = [one for one in self.attributes if one.words is None]
+        if len(listed) == len(self.attributes):
+            return self
+        if not listed:
+            raise CatalogError(
+                f"{self.name!r} has columns of words alone; ask which are frequent"
+            )
+        return self.model_copy(update={"attributes": listed})
 
     def versions(self) -> str:
         """Say whether the records may change, and what that costs."""

@@ -21,6 +21,7 @@ import numpy as np
 from blowfish_fast._support.typing import IntArray
 from blowfish_fast.data.persons import Bound, RecordKeys
 from blowfish_fast.data.records import Rule
+from blowfish_fast.data.sparse import SparseHistogram
 from blowfish_fast.data.sql import CellColumn, CellCounts, CellQuery, bounded_table
 from blowfish_fast.data.sql_cells import Bins, ibis_module, type_problem
 from blowfish_fast.errors import BlowfishError, CatalogError, EngineError
@@ -235,6 +236,42 @@ class Database:
         bins = np.zeros(layout.bins, dtype=np.int64)
         np.add.at(bins, layout.labels, counts)
         return bins
+
+    def words(self, layout: Layout) -> SparseHistogram:
+        """Count the words of a question by text; see `SparseHistogram.from_ibis`.
+
+        Parameters
+        ----------
+        layout : Layout
+            Of a question for frequent values.
+
+        Returns
+        -------
+        SparseHistogram
+            How many records hold each word that occurs.
+
+        Raises
+        ------
+        EngineError
+            If the database fails; the message never quotes its words.
+        """
+        spec, (name,) = layout.table, layout.question.axes
+        attribute = spec.attribute(name)
+        plain = attribute.domain().without_extra_cells()
+
+        def count(backend: Any) -> SparseHistogram:
+            return SparseHistogram.from_ibis(
+                plain,
+                _table(backend, spec.source or spec.name),
+                columns={name: attribute.source},
+                outside="cell",
+                missing="cell" if attribute.missing == "cell" else None,
+                person=spec.person,
+                record=spec.record,
+                at_most=spec.at_most,
+            )
+
+        return self._use("the question could not be counted", count)
 
     def close(self) -> None:
         """Close the connections."""

@@ -33,6 +33,7 @@ from blowfish_fast.errors import (
     EngineError,
     FailedDrawError,
     LedgerError,
+    QuestionError,
 )
 from blowfish_fast.measure.budgets import Budget
 from blowfish_fast.mechanisms.base import Mechanism
@@ -44,9 +45,16 @@ from blowfish_fast.release.file import Release
 from .answers_given import Answer, answer_from
 from .catalog import TableSpec, as_table
 from .engines import Database
+from .frequent import threshold_words
 from .layout import Layout
 from .planning import SAMPLES, Plan, Planner, Shape, gain_words
-from .questions import Accuracy, Question, read_question, read_spending
+from .questions import (
+    Accuracy,
+    FrequentQuestion,
+    Question,
+    read_question,
+    read_spending,
+)
 
 MOST_AT_ONCE = 1000
 """Charges that are read together where several tables share a ledger."""
@@ -239,6 +247,7 @@ class Explorer:
         # By the log alone: it does not say whether the stored outcome is a failure.
         stored = earlier is not None and earlier.state == "stored"
         cost = Fraction(0) if stored else plan.cost
+        lists = isinstance(plan.layout.question, FrequentQuestion)
         without = self.planner.without_policies(self.table, plan.layout.question)
         return {
             "mechanism": plan.mechanism.name,
@@ -254,7 +263,7 @@ class Explorer:
             "gain": gain_words(plan, without),
             "candidates": plan.candidates,
             "axes": plan.layout.described,
-            "queries": plan.workload.queries,
+            "queries": 1 if lists else plan.workload.queries,
             "policy": plan.layout.policy_words,
         }
 
@@ -402,8 +411,7 @@ class Explorer:
                 "clone the table without a snapshot"
             )
         self._check_columns(table)
-        counts = self.engine.counts(plan.layout)
-        data = table.bounded(counts, plan.policy.domain)
+        data = self._counted(plan)
         of: dict[str, Any] = {
             "request": name,
             "analyst": analyst,
@@ -414,6 +422,13 @@ class Explorer:
         if self.people is not None:
             return self.people.release(table.name, mechanism, data, **of)
         return self.ledger.release(mechanism, data, **of)
+
+    def _counted(self, plan: Plan) -> Any:
+        """Return the true counts of a plan: of its bins, or of the words that occur."""
+        if isinstance(plan.layout.question, FrequentQuestion):
+            return self.engine.words(plan.layout)
+        counts = self.engine.counts(plan.layout)
+        return plan.layout.table.bounded(counts, plan.policy.domain)
 
     def _check_affordable(self, name: str, cost: Fraction, analyst: str | None) -> None:
         """Refuse what cannot be paid, before the database is asked.
@@ -512,6 +527,11 @@ class Explorer:
         if stored is None:
             raise CatalogError("there is no answer under this name to certify")
         plan, release, _ = stored
+        if isinstance(plan.layout.question, FrequentQuestion):
+            raise QuestionError(
+                "the intervals of listed values hold the truth already; there is "
+                "nothing to certify"
+            )
         certifier = _certifier(
             plan,
             release,
@@ -575,8 +595,7 @@ class Explorer:
             mechanism = plan.mechanism
         else:
             return None
-        counts = self.engine.counts(plan.layout)
-        return mechanism, plan.layout.table.bounded(counts, plan.policy.domain)
+        return mechanism, self._counted(plan)
 
     def history(
         self,
@@ -707,6 +726,11 @@ class Explorer:
         asked = read_question(question)
         spent = read_spending({self.ledger.currency.name: epsilon})
         asked = asked.model_copy(update={"cost": spent})
+        if isinstance(asked, FrequentQuestion):
+            raise QuestionError(
+                "a list of frequent values has no truth of the same shape to stand "
+                "beside; ask explain for its threshold"
+            )
         tables = [self._under(other) for other in (policies, *compared)]
         plans = [self.planner.plan(table, asked) for table in tables]
         # Bins follow from attributes, not from policies.
@@ -777,6 +801,8 @@ class Explorer:
                 "no edge of the policy changes these numbers, so they are public: "
                 "exact, and free"
             )
+        if isinstance(plan.layout.question, FrequentQuestion):
+            return threshold_words(plan.mechanism)
         name = plan.mechanism.name
         if not isinstance(plan.layout.question.cost, Accuracy):
             return f"{name} spends the budget that was stated"

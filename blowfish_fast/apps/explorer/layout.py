@@ -309,6 +309,12 @@ def lay_out(table: TableSpec, question: Question) -> Layout:
         If there would be more than 2^22 coarse cells.
     """
     filters = {stated.attribute: stated for stated in question.filters}
+    for name in (*question.axes, *filters):
+        if table.attribute(name).words is not None:
+            raise QuestionError(
+                f"{name!r} holds words that nobody listed; ask which are frequent: "
+                f'{{"kind": "frequent", "attribute": {name!r}}}, with a budget'
+            )
     axes = [
         _asked_axis(table.attribute(name), width, filters.pop(name, None))
         for name, width in zip(question.axes, question.widths, strict=True)

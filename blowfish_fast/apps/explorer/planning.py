@@ -26,6 +26,7 @@ from blowfish_fast.policies import Policy, refuse_units
 from blowfish_fast.workloads import Workload
 
 from .catalog import PolicySpec, TableSpec, as_table
+from .frequent import lay_out_words, lister
 from .layout import Layout, lay_out
 from .planning_work import (
     MOST_LISTED,
@@ -35,7 +36,13 @@ from .planning_work import (
     refuse_too_much,
     weigh,
 )
-from .questions import Accuracy, Question, Spending, read_question
+from .questions import (
+    Accuracy,
+    FrequentQuestion,
+    Question,
+    Spending,
+    read_question,
+)
 
 LEAST_EPSILON = Fraction(1, 10**9)
 """Stated by mechanisms whose answers are exact; nothing is charged."""
@@ -248,6 +255,8 @@ class Planner:
         """
         if (_policies(table), asked.model_dump_json()) in self._plans:
             return False
+        if isinstance(asked, FrequentQuestion):
+            return False
         return self.shape(table, asked, limited=limited).work.is_large
 
     def remember(
@@ -296,6 +305,11 @@ class Planner:
         SizeError
             If its price would take too long; a coarser question is named.
         """
+        if isinstance(asked, FrequentQuestion):
+            raise QuestionError(
+                "a list of frequent values has a threshold, which its plan tells, and "
+                "no bins or accuracy"
+            )
         key = (_policies(table), asked.model_dump_json(exclude={"cost"}))
         shape = self._shapes.get(key)
         if shape is None:
@@ -325,7 +339,21 @@ class Planner:
             while len(memory) > most:
                 memory.popitem(last=False)
 
+    def _list(self, table: TableSpec, asked: FrequentQuestion) -> Plan:
+        """Plan a list of frequent words: one mechanism serves, and its threshold."""
+        layout = lay_out_words(table, asked)
+        policy = table.policy().through([asked.attribute])
+        mechanism = lister(policy, asked)
+        price = price_in(mechanism, self.currency)
+        row = {"name": mechanism.name, self.currency.name: float(price)}
+        work = Work(bins=1, queries=1, covered=1, edges=1, single=True)
+        return Plan(
+            layout, policy, mechanism.workload, mechanism, price, False, [row], work
+        )
+
     def _planned(self, table: TableSpec, asked: Question, limited: bool) -> Plan:
+        if isinstance(asked, FrequentQuestion):
+            return self._list(table, asked)
         shape = self.shape(table, asked, limited=limited)
         layout = replace(shape.layout, question=asked)
         policy, workload, cost = shape.policy, shape.workload, asked.cost

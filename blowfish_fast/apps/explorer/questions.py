@@ -240,12 +240,47 @@ class RectanglesQuestion(MarginalQuestion):
         return self
 
 
+class FrequentQuestion(_Question):
+    """Which values of a column of words are frequent, with counts and intervals."""
+
+    kind: Literal["frequent"] = "frequent"
+    """Always frequent."""
+    attribute: Name
+    """The column of words, whose values nobody listed."""
+    false_values: Annotated[float, Field(gt=0, le=1000)] = 1.0
+    """How many values without a record are listed in the mean; fewer of them mean
+    higher thresholds.
+    """
+
+    @property
+    def axes(self) -> list[str]:
+        """The attribute whose values are listed."""
+        return [self.attribute]
+
+    @property
+    def widths(self) -> list[int]:
+        """Each value by itself."""
+        return [1]
+
+    @model_validator(mode="after")
+    def _states_a_budget(self) -> Self:
+        if not isinstance(self.cost, Spending):
+            raise ValueError(
+                "a list has a threshold in place of an accuracy; state a budget, "
+                "epsilon or rho"
+            )
+        if self.filters:
+            raise ValueError("frequent values are those of all records: no filters")
+        return self
+
+
 Question = Annotated[
     HistogramQuestion
     | QuantilesQuestion
     | RangesQuestion
     | MarginalQuestion
-    | RectanglesQuestion,
+    | RectanglesQuestion
+    | FrequentQuestion,
     Field(discriminator="kind"),
 ]
 

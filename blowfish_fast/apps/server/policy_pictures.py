@@ -16,6 +16,7 @@ from blowfish_fast._support.typing import IntArray
 from blowfish_fast.apps.explorer.catalog import AttributeSpec, PolicySpec, TableSpec
 from blowfish_fast.apps.explorer.layout import Layout
 from blowfish_fast.data.domain import Domain
+from blowfish_fast.errors import CatalogError
 from blowfish_fast.policies import Full, Policy
 
 MOST_DRAWN = 24
@@ -48,6 +49,11 @@ def policy_picture(
         may be absent.
     """
     spec = table.attribute(attribute)
+    if spec.words is not None:
+        raise CatalogError(
+            f"{attribute!r} holds words, any two of which are joined; they have no "
+            "picture"
+        )
     chosen = stated if stated is not None else table.policies.get(attribute)
     policy: Policy = Full(spec.domain()) if chosen is None else chosen.over(spec)
     cells = np.arange(min(policy.domain.size, MOST_DRAWN))

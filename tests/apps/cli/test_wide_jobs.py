@@ -314,11 +314,14 @@ def test_frequent_words_of_a_text_column_are_listed_without_categories(tmp_path)
         bf_workload("ranges:5", parse_table("word=letters:4"))
 
 
-def test_words_of_a_database_are_exported_first(tmp_path):
+def test_words_of_a_database_are_counted_there(tmp_path):
     duckdb = pytest.importorskip("duckdb")
     pytest.importorskip("ibis")
     path = tmp_path / "log.duckdb"
     with duckdb.connect(str(path)) as database:
-        database.execute("CREATE TABLE log AS SELECT 'a' AS word")
-    with pytest.raises(InputError, match="export the column"):
-        counted(str(path), "word=letters:9")
+        rows = "VALUES ('a', 1), ('A', 2), ('news', 3), ('x y', 4)"
+        database.execute(f"CREATE TABLE log AS SELECT * FROM ({rows}) AS t(word, n)")
+    keys, counts = counted(str(path), "word=letters:9", outside="cell")
+    assert (len(keys), counts) == (3, [2, 1, 1])
+    with pytest.raises(InputError, match="stated as a word"):
+        counted(str(path), "n=letters:9")

@@ -51,6 +51,28 @@ def test_counts_are_those_of_the_records_at_hand(engine, count, monkeypatch):
     np.testing.assert_array_equal(sparse.dense().counts, expected.counts)
 
 
+def test_words_are_those_of_the_records_at_hand(engine, monkeypatch):
+    monkeypatch.setattr("blowfish_fast.data.sql.new_key", lambda: "a1")
+    words, table = bf.KeyDomain("p0-8|é", 5, "name"), engine.backend.table("visits")
+    for options in (
+        {},
+        {"person": "patient", "record": "visit", "at_most": 5},
+        {"person": "patient", "record": "visit", "at_most": 3, "count": "persons"},
+    ):
+        found = bf.SparseHistogram.from_ibis(words, table, outside="cell", **options)
+        expected = bf.SparseHistogram.from_records(
+            words, COLUMNS, outside="cell", key="a1" if options else None, **options
+        )
+        assert found.keys.tolist() == expected.keys.tolist()
+        np.testing.assert_array_equal(found.counts, expected.counts)
+        assert (found.at_most, found.count) == (expected.at_most, expected.count)
+    unknown = table.mutate(patient=ibis.null("int64"))
+    with pytest.raises(InputError, match="missing"):
+        bf.SparseHistogram.from_ibis(
+            words, unknown, outside="cell", person="patient", at_most=2
+        )
+
+
 def test_without_record_keys_nobody_has_more_than_stated(engine):
     table = engine.backend.table("visits")
     bound = Bound.stated(2, "records", "patient")

@@ -130,8 +130,7 @@ def test_a_domain_of_words_stands_alone_and_survives_files():
     for build in (
         lambda: bf.WideDomain.product(WORDS, bf.Domain(3)),
         lambda: bf.Domain.product(WORDS),
-        lambda: bf.SparseHistogram.from_ibis(WORDS, None),
-        lambda: bf.Dawa(policy, bf.workloads.Ranges(WORDS, [0], [5]), epsilon=1),
+        lambda: bf.Dawa(policy, bf.workloads.Identity(WORDS), epsilon=1),
         lambda: WORDS.coarsened(word=[0, 5]),
     ):
         with pytest.raises(DomainError, match=r"word|merged"):
@@ -144,6 +143,44 @@ def test_a_domain_of_words_stands_alone_and_survives_files():
     plain["attributes"][0]["keys"] = ["abc", 3, False]
     with pytest.raises(DomainError, match="do not fit its size"):
         bf.WideDomain.from_dict(plain)
+
+
+def test_ranges_of_words_are_refused_with_what_lists_them():
+    for build in (
+        lambda: bf.workloads.Ranges(WORDS, [0], [5]),
+        lambda: bf.workloads.Ranges.between(WORDS, ["a"], ["b"]),
+    ):
+        with pytest.raises(InputError, match=r"length and symbols.*SparseLaplace"):
+            build()
+
+
+def test_words_of_a_series_are_refused():
+    from blowfish_fast.data.histogram import Counting
+
+    counting = Counting.read(WORDS)._replace(arrivals=())
+    with pytest.raises(InputError, match="counted by their arrival"):
+        bf.SparseHistogram._counted(counting, ["a"])
+
+
+def test_texts_that_a_collation_calls_equal_are_told_apart_in_a_database():
+    ibis = pytest.importorskip("ibis")
+    database = ibis.duckdb.connect()
+    database.raw_sql("create table log (word varchar collate nocase, n integer)")
+    database.raw_sql("insert into log values ('A', 1), ('a', 2), ('a', 3), (null, 4)")
+    own = bf.KeyDomain("a-zA-Z", 3, "word", case=True)
+    table = database.table("log")
+    data = bf.SparseHistogram.from_ibis(own, table, missing="cell")
+    plain = bf.SparseHistogram.from_records(
+        own, {"word": ["A", "a", "a", None]}, missing="cell"
+    )
+    assert data.keys.tolist() == plain.keys.tolist()
+    assert data.counts.tolist() == plain.counts.tolist() == [2, 1, 1]
+    folded = bf.SparseHistogram.from_ibis(WORDS, table.filter(table.n < 4))
+    assert folded.counts.tolist() == [3]
+    with pytest.raises(InputError, match="missing values of word"):
+        bf.SparseHistogram.from_ibis(WORDS, table)
+    with pytest.raises(InputError, match="stated as a word"):
+        bf.SparseHistogram.from_ibis(WORDS, table, columns={"word": "n"})
 
 
 def released(rng=1, **terms):

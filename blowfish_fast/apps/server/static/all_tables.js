@@ -10,7 +10,7 @@ let tables = [];
 // A box for each column of the table that the page is about.
 function offer() {
   const chosen = tables.find((one) => one.name === byId("table").value) ?? tables[0];
-  byId("all-tables-columns").replaceChildren(...(chosen?.attributes ?? []).map((one) =>
+  byId("all-tables-columns").replaceChildren(...(chosen?.attributes ?? []).filter((one) => one.kind !== "words").map((one) =>
     element("label", {}, element("input", { type: "checkbox", value: one.name, checked: true }), ` ${one.name}`)));
 }
 

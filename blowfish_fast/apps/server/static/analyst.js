@@ -17,10 +17,13 @@ let wanted = "alpha";
 const FOUND = { bound: "a proved bound", simulation: "a proved bound, sharpened by draws without data", scaling: "scaled from its noise: not the cheapest" };
 
 const money = () => form.table.currency;
+const lists = () => byId("kind").value === "frequent";
 const spending = () => ({ [money()]: Number(byId("spend").value) });
 
 function cost() {
   const mechanism = byId("mechanism").value;
+  // A list has a threshold in place of an error.
+  if (lists()) return spending();
   if (mechanism) return { ...spending(), ...(mechanism === "any" ? {} : { mechanism }) };
   return { alpha: Number(byId("alpha").value), beta: Number(byId("beta").value), scope: byId("scope").value };
 }
@@ -49,7 +52,7 @@ async function errorFor() {
 }
 
 async function price() {
-  const any = byId("mechanism").value !== "";
+  const any = lists() || byId("mechanism").value !== "";
   byId("alpha").disabled = any;
   byId("ask").disabled = true;
   working("working out the price …");
@@ -61,7 +64,7 @@ async function price() {
     told(plan.affordable ? `costs ${paid}; ${number(plan.remaining_after)} would remain`
       : `costs ${paid}, and only ${number(plan.remaining)} remains`, !plan.affordable);
     if (wanted === "alpha" && !any && !plan.answered_before) byId("spend").value = Number(plan.cost.toPrecision(4));
-    byId("why").textContent = sentence(plan.why) + (any ? " No error is promised: intervals are of the noise alone." : "");
+    byId("why").textContent = sentence(plan.why) + (any && !lists() ? " No error is promised: intervals are of the noise alone." : "");
     byId("gain").hidden = !plan.gain;
     byId("gain").textContent = plan.gain ? sentence(plan.gain) : "";
     byId("ask").disabled = !plan.affordable || (form.table.closed && !plan.answered_before);
@@ -82,6 +85,7 @@ async function price() {
 
 function values(one) {
   if (one.levels) return one.levels.join(", ");
+  if (one.words) return `words of up to ${one.words.longest} of ${one.words.symbols}`;
   const unit = one.unit ? ` ${one.unit}` : "", cuts = one.dates?.map(day) ?? one.edges;
   return one.cells ? `${one.cells.start} to ${one.cells.stop}${unit}, by ${one.cells.width}` : `${cuts[0]} to ${cuts.at(-1)}${unit}`;
 }

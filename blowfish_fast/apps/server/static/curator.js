@@ -18,7 +18,7 @@ const POLICIES = {
 
 const theta = () => Number(byId("theta").value);
 const asked = () => form.question({ alpha: Number(byId("alpha").value), beta: Number(byId("beta").value) });
-const ordered = () => form.attribute?.kind !== "category";
+const ordered = () => !["category", "words"].includes(form.attribute?.kind);
 const money = () => form.table.currency;
 const path = (rest) => `/api/curator/tables/${encodeURIComponent(form.table.name)}/${rest}`;
 

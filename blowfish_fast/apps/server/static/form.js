@@ -7,6 +7,9 @@ const SEVERAL = ["histogram2d", "rectangles"];
 const ORDERED = ["cumulative", "quantiles", "ranges", "rectangles"];
 const MOST_FILTERS = 16;
 
+// Words that nobody listed are asked by the question which are frequent, and by no other.
+const listed = (one) => one.kind !== "words";
+
 const pairs = (list) => options(list.map((one) => [one.name, one.name]));
 
 function refill(select, list, keep) {
@@ -38,7 +41,7 @@ class FilterRow {
   get chosen() { return this.form.find(this.attribute.value); }
 
   refill() {
-    refill(this.attribute, this.form.table.attributes, [element("option", { value: "" }, "(all records)")]);
+    refill(this.attribute, this.form.table.attributes.filter(listed), [element("option", { value: "" }, "(all records)")]);
     const levels = this.chosen?.levels;
     if (levels) refill(this.level, levels.map((one) => ({ name: String(one) })));
     this.fields[0].hidden = !levels;
@@ -89,10 +92,11 @@ export class QuestionForm {
     const table = this.table;
     if (!table) return;
     const kind = byId("kind").value;
-    const usable = table.attributes.filter((one) => !ORDERED.includes(kind) || one.kind !== "category");
+    const lists = kind === "frequent";
+    const usable = table.attributes.filter((one) => listed(one) !== lists && (!ORDERED.includes(kind) || one.kind !== "category"));
     refill(byId("attribute"), usable);
     const first = this.attribute;
-    refill(byId("second"), (kind === "rectangles" ? usable : table.attributes).filter((one) => one !== first));
+    refill(byId("second"), (kind === "rectangles" ? usable : table.attributes.filter(listed)).filter((one) => one !== first));
     for (const row of this.rows) row.refill();
     byId("second-field").hidden = byId("second-width-field").hidden = !SEVERAL.includes(kind);
     const second = this.find(byId("second").value);
@@ -103,9 +107,11 @@ export class QuestionForm {
     byId("stretches-field").hidden = kind !== "ranges" && kind !== "rectangles";
     byId("stretches").placeholder = kind === "rectangles" ? "20 to 40 by 0 to 64; ..." : "20 to 40; 40 to 80";
     byId("attribute-field").hidden = byId("width-field").hidden = kind === "marginal";
+    if (lists) byId("width-field").hidden = true;
+    byId("filters").hidden = byId("add-filter").hidden = lists;
     byId("several-field").hidden = kind !== "marginal";
     if (kind === "marginal" && byId("several").dataset.table !== table.name) this.offerSeveral(table);
-    byId("width").disabled = first?.kind === "category";
+    byId("width").disabled = lists || first?.kind === "category";
     byId("width").max = first?.regular ?? 1;
     for (const [id, one] of [["width", first], ["second-width", second]]) {
       // Some 32 bins are proposed where another attribute is chosen.
@@ -118,7 +124,7 @@ export class QuestionForm {
 
   offerSeveral(table) {
     byId("several").dataset.table = table.name;
-    byId("several").replaceChildren(...table.attributes.map((one, at) => {
+    byId("several").replaceChildren(...table.attributes.filter(listed).map((one, at) => {
       const chosen = element("input", { type: "checkbox", value: one.name, checked: at < 2, onchange: () => this.changed("several") });
       const cells = element("input", { type: "number", min: 1, max: one.regular, value: one.kind === "category" ? 1 : Math.max(1, Math.round(one.regular / 8)),
         disabled: one.kind === "category", "aria-label": `cells per bin of ${one.name}`, oninput: () => this.changed("several") });
@@ -134,7 +140,7 @@ export class QuestionForm {
       const wide = one.cells ? `each bin covers ${number(many * one.cells.width)}` : `${Math.ceil(one.regular / many)} bins`;
       return `${titleOf({ ...one, attribute: one.name })} from ${low} to ${high}; ${wide}. `;
     };
-    const shown = kind === "marginal" ? [] : [[this.attribute, "width"], [second, "second-width"]];
+    const shown = kind === "marginal" || kind === "frequent" ? [] : [[this.attribute, "width"], [second, "second-width"]];
     byId("bins-words").textContent = shown.filter(([one]) => one && one.kind !== "category").map(said).join("");
   }
 
@@ -147,7 +153,10 @@ export class QuestionForm {
     const kind = byId("kind").value, first = this.attribute;
     if (!first) throw new Error("this table has no attribute for such a question");
     const asked = { kind, table: this.table.name, cost, filters: this.rows.map((one) => one.filter()).filter(Boolean) };
-    if (kind === "marginal") {
+    if (kind === "frequent") {
+      asked.attribute = first.name;
+      asked.filters = [];
+    } else if (kind === "marginal") {
       const picks = [...document.querySelectorAll("#several .pick")].filter((one) => one.querySelector("[type=checkbox]").checked);
       if (!picks.length) throw new Error("pick at least one attribute");
       asked.attributes = picks.map((one) => one.querySelector("[type=checkbox]").value);
@@ -204,7 +213,7 @@ export function inWords(question) {
   const { alpha, beta, scope, epsilon, rho, mechanism } = question.cost;
   const cost = alpha !== undefined ? `±${alpha}, beta ${beta}${scope === "per_query" ? " for each" : ""}`
     : (epsilon === undefined ? `rho ${rho}` : `epsilon ${epsilon}`) + (mechanism ? `, ${mechanism}` : "");
-  const kind = { histogram2d: "histogram", marginal: "table" }[question.kind] ?? question.kind;
+  const kind = { histogram2d: "histogram", marginal: "table", frequent: "frequent values" }[question.kind] ?? question.kind;
   const widths = question.granularity ?? [question.width ?? 1];
   const details = [...(widths.some((one) => one > 1) ? [`by ${widths.join(" and ")} cells`] : []),
     ...(question.q ? [`at ${question.q.join(", ")}`] : []), ...(question.ranges ?? []).map((one) => one.join(" to ")), ...filters];
