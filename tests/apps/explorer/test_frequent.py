@@ -119,11 +119,12 @@ def test_lists_that_cannot_be_asked_are_refused(database, change, why):
 
 def test_what_needs_cells_is_refused_of_words(database):
     explorer = explorer_of(database)
-    histogram = {"kind": "histogram", "table": "searches", "cost": {"epsilon": 1}}
+    histogram = {**ASKED, "kind": "histogram"}
+    del histogram["false_values"]
     for problem, ask in (
         (
             "which are frequent",
-            lambda: explorer.ask({**histogram, "attribute": "word"}),
+            lambda: explorer.ask(histogram),
         ),
         ("no bins or accuracy", lambda: explorer.shape(ASKED)),
         ("has no truth", lambda: explorer.preview(ASKED, epsilon=1)),
