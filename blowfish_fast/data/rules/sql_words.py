@@ -15,10 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from .domain import Attributes
-from .persons import Bound, RecordKeys, refuse_missing_key
-from .records import Rule
-from .sql import (
+from blowfish_fast.data.domain import Attributes
+from blowfish_fast.data.persons import Bound, RecordKeys, refuse_missing_key
+from blowfish_fast.data.records import Rule
+from blowfish_fast.data.sql import (
     ROWS_AT_ONCE,
     WEIGHT,
     CellQuery,
