@@ -16,8 +16,8 @@ from .histogram import Counting, Histogram, PrivateCounts
 from .persons import Bound, RecordKeys
 from .records import Rule, Treatments
 from .rules.keys import as_numbers
-from .rules.sql_words import counted_words
 from .sql import WEIGHT, CellCounts
+from .wide.sql_words import counted_words
 from .word_codes import WordCodes, coded_chunks, numbers_of
 
 LARGEST_NUMBER = 2**62

@@ -1,0 +1,1 @@
+"""Cells that nobody lists, where they are counted: words in databases, maps."""
