@@ -25,7 +25,7 @@ RECORDS = (
 """Records of measurements themselves, each with its command, and what is not prose."""
 
 WORKED_OUT = {
-    ("relation_to_other_definitions.md", "4.4 of"): "a distance in an example",
+    ("what_a_policy_means.md", "4.4 of"): "a distance in an example",
     ("chosen_tables.md", "0.3 of"): "the bound in the code, PLAN_BOUND",
     ("contingency.md", "0.089 of"): "of the table above it",
     ("come_from_other_libraries.md", "0.92 of"): "the variance of a law",

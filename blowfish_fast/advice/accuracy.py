@@ -2,7 +2,7 @@
 
 An analyst says "off by at most alpha, but for a probability of beta"; every admissible
 mechanism is asked what that would cost, and the cheapest wins. Nothing here reads data.
-Bounds and simulations are proved in docs/proofs/translation.md.
+Bounds and simulations are proved in docs/proofs/choosing_epsilon.md.
 """
 
 from __future__ import annotations

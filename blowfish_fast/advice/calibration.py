@@ -1,7 +1,8 @@
 """What one policy and one workload cost at any accuracy: worked out once, then scaled.
 
 Noise is nearly in proportion to 1 / epsilon, so one law says where the least epsilon of
-every alpha lies; the law at that very epsilon decides (docs/proofs/translation.md).
+every alpha lies; the law at that very epsilon decides. Proof:
+``docs/proofs/choosing_epsilon.md``.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The least epsilon at which a law of noise keeps within alpha, but for beta.
 
 The law itself is asked at every epsilon that is tried; scaling only says where to
-start. Draws of the noise may show that less will do (docs/proofs/translation.md).
+start. Draws of the noise may show that less will do (docs/proofs/choosing_epsilon.md).
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@
     after answers of eps_total in all         at most p / (p + (1 - p) e^(-eps_total))
 
 The attacker may know everybody else's record. Proof, that the bound cannot be improved,
-and where the printed theorem differs: ``docs/proofs/posterior_belief.md``. Beliefs are
+and where the printed theorem differs: ``docs/proofs/choosing_epsilon.md``. Beliefs are
 rounded up and epsilons down, so that rounding never favours the attacker.
 """
 

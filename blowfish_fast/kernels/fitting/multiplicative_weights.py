@@ -2,8 +2,8 @@
 
 A histogram that starts uniform and is only ever multiplied on runs of cells stays
 constant between the ends of these runs, so a few pieces hold all of it (Lemma MW6,
-``docs/proofs/mwem.md``). An update multiplies the pieces of one query by one factor and
-all pieces by another, which keeps the total:
+``docs/proofs/fits_of_the_literature.md``). An update multiplies the pieces of one query
+by one factor and all pieces by another, which keeps the total:
 
     masses    5  5      the query counts the first piece, target 8, total 10, step 1/2
     factor              exp(0.5 * (8 - 5) / 10) = 1.162

@@ -85,7 +85,7 @@ class Mwem(Mechanism):
         between the ends of queries asked, in each round.
     Source: M. Hardt, K. Ligett, F. McSherry. A simple and practical algorithm for
         differentially private data release. NIPS 2012; with departures stated beside
-        the proof in ``docs/proofs/mwem.md``.
+        the proof in ``docs/proofs/fits_of_the_literature.md``.
 
     Examples
     --------
@@ -349,7 +349,7 @@ class Efpa(Mechanism):
         products, which bounds k on more than 2^15 cells.
     Source: the paper of `Php`, section 4, with a real transform of unit length and
         noise on all that is published; public code released phases exactly. Proof in
-        ``docs/proofs/efpa.md``.
+        ``docs/proofs/fits_of_the_literature.md``.
 
     Examples
     --------
