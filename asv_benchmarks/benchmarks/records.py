@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import date, timedelta
 from typing import Any, ClassVar
 
 import numpy as np
@@ -108,6 +109,34 @@ class FromDuckDb(Timed):
         people = {"person": "patient", "record": "visit", "at_most": 5}
         options: Any = people if about == "persons" else {}
         return lambda: Histogram.from_ibis(ages, visits, **options)
+
+
+class SeriesInDuckDb(Timed):
+    """10^5 cells in one pass: plain, and weighed by 365 days of arrival."""
+
+    cells = 100_000
+    params: ClassVar[list[Any]] = [sizes(22, smallest=16), ["counted", "weighed"]]
+
+    def prepare(self, records: int, about: str) -> Call:
+        import ibis
+
+        from blowfish_fast.data.arrivals import Arrivals
+        from blowfish_fast.data.histogram import Counting
+
+        start = date(2026, 1, 1)
+        days = f"DATE '{start}' + CAST(hash(i + 7) % 365 AS INTEGER) AS received"
+        cells = f"CAST(hash(i) % {self.cells} AS BIGINT) AS town"
+        database = ibis.duckdb.connect()
+        rows = f"SELECT {cells}, {days} FROM range({records}) AS t(i)"
+        database.raw_sql(f"CREATE TABLE visits AS {rows}")
+        visits = database.table("visits")
+        counting = Counting.read(Domain(self.cells, names=["town"]))
+        if about == "weighed":
+            edges = [start + timedelta(days=day) for day in range(366)]
+            weights = series.Weights.falling("3/8", 4096).values[:365]
+            arrivals = Arrivals.of("received", edges, weights[::-1])
+            counting = counting._replace(arrivals=arrivals)
+        return lambda: counting.query(visits).counts()
 
 
 class TablesOfSurvey(Timed):

@@ -1,7 +1,8 @@
 """The cell of a column's values as an expression of a database.
 
     value      12.7                      dates: seconds since 1970, rounded down
-    near       floor((12.7 - 0) / 5)     equal widths: corrected by the edges beside it
+    near       floor((12.7 - 0) / 5)     equal widths: corrected by the edges beside it,
+                                         where values need not be whole
     cell       ((v < e2) ? (v < e1) ? 0 : 1 : ...)       other edges: log2 comparisons
 
 No value may make a query fail: that it fails would tell, free of charge, that some
@@ -38,6 +39,9 @@ MOST_DIGITS = 300
 """Digits before and behind the point of a decimal that fits into a double."""
 
 EPOCH = datetime(1970, 1, 1)
+
+MOST_SECONDS = 2**40
+"""Whole seconds up to here, some 35,000 years, have 12 bits to spare in a double."""
 
 NANOSECONDS = 9
 """Digits of a second that the finest timestamps carry."""
@@ -208,6 +212,8 @@ def as_number(column: Any, attribute: Axis) -> Any:
     if kind.is_timestamp() and kind.timezone and _engine(column) == "duckdb":
         # ibis would cast to local time first; DuckDB's own function takes the instant.
         return _instant_in_seconds()(column).floor().cast("float64")
+    if kind.is_date():
+        return column.cast("timestamp").epoch_seconds().cast("float64")
     moment = column if kind.is_timestamp() else column.cast("timestamp")
     # Truncated first: engines round a part of a second up, down, or not at all.
     return moment.truncate("s").epoch_seconds().cast("float64")
@@ -267,7 +273,9 @@ def _as_literal(moment: datetime, kind: Any) -> Any:
     return ibis_module().literal(moment, "timestamp")
 
 
-def clamped_cell(value: Any, cuts: FloatArray, name: str | None) -> Any:
+def clamped_cell(
+    value: Any, cuts: FloatArray, name: str | None, *, whole: bool = False
+) -> Any:
     """Return the cell of each number, values outside in the cells at the ends.
 
     Parameters
@@ -278,6 +286,8 @@ def clamped_cell(value: Any, cuts: FloatArray, name: str | None) -> Any:
         The edges.
     name : str or None
         The name of the attribute, for the message.
+    whole : bool, default False
+        Whether all values are whole numbers, as the seconds of dates are.
 
     Returns
     -------
@@ -295,7 +305,16 @@ def clamped_cell(value: Any, cuts: FloatArray, name: str | None) -> Any:
     start = float(cuts[0])
     if (start + np.arange(cuts.size) * width == cuts).all():
         # Clamped before it becomes an integer: values may be infinite.
-        scaled = (value - double(start)) / double(width)
+        offset = value - double(start)
+        if whole and width.is_integer() and np.abs(cuts).max() < MOST_SECONDS:
+            # Half a second later no value lies within 1 / (2 width) of an edge, more
+            # than any engine's rounding of this quotient: nothing is to be corrected.
+            quotient = (offset + double(0.5)) / double(width)
+            least, most = double(0.0), double(cells - 1)
+            return (
+                ibis.least(ibis.greatest(quotient, least), most).floor().cast("int64")
+            )
+        scaled = offset / double(width)
         near = ibis.least(ibis.greatest(scaled, double(-1.0)), double(cells))
         near = near.floor().cast("float64")
         late = value >= (near + double(1.0)) * double(width) + double(start)
@@ -424,7 +443,8 @@ def _cell_between_edges(
         top = double(attribute.regular - 1)
         number = ibis.least(ibis.greatest(safe, first), top).floor().cast("int64")
     else:
-        number = clamped_cell(safe, edges, attribute.name)
+        dates = attribute.unit is not None
+        number = clamped_cell(safe, edges, attribute.name, whole=dates)
     if bins is not None:
         number = _merge_cells(number, bins.stretch, attribute.regular)
     branches = []
