@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from blowfish_fast import kernels
+from blowfish_fast.kernels.window_costs.node_unevenness import raise_scores
 from blowfish_fast.kernels.window_costs.rectangle_costs import (
     dyadic_quantile_costs,
 )
@@ -160,6 +161,17 @@ class DyadicQuantileCosts(Timed):
     def prepare(self, cells: int) -> Call:
         x = counts("dense", cells)
         return lambda: dyadic_quantile_costs(x, 3, 4)
+
+
+class NodeUnevenness(Timed):
+    """One level of a tree over filled cells far apart."""
+
+    def prepare(self, cells: int) -> Call:
+        generator = np.random.default_rng(1)
+        keys = np.unique(generator.integers(0, 2**60, cells))
+        held = np.ones(keys.size, dtype=np.int64)
+        raised = np.zeros(keys.size, dtype=np.int64)
+        return lambda: raise_scores(keys, held, raised, 44)
 
 
 class SampleDyadicPartition(Timed):
