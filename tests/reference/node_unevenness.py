@@ -1,4 +1,4 @@
-"""How uneven a node of a tree is, from the definition: windows, quantiles, descendants."""
+"""How uneven a node of a tree is, from the definition."""
 
 from __future__ import annotations
 
