@@ -1,13 +1,14 @@
 """A fingerprint of a question: mechanism, parameters, policy, never data.
 
-Attributes with an underscore and cached properties are by-products, and left out.
+It holds registered names, never paths of files (`registered_names`), so that a question
+that was paid for is found again wherever its classes stand by then. Attributes with an
+underscore and cached properties are by-products, and left out.
 """
 
 from __future__ import annotations
 
 import enum
 import hashlib
-import re
 import types
 from collections.abc import Mapping
 from functools import cached_property, lru_cache
@@ -17,9 +18,15 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from blowfish_fast.errors import LedgerError
-from blowfish_fast.measure.budgets import Budget
 from blowfish_fast.mechanisms import Mechanism
 from blowfish_fast.policies import Policy
+
+from .registered_names import REGISTERED_NAMES
+
+PACKAGE = "blowfish_fast"
+
+Named = type | types.FunctionType | types.BuiltinFunctionType
+"""What is described by its name alone."""
 
 DEEPEST = 40
 """Objects within objects, at most: a cycle would never end."""
@@ -27,26 +34,6 @@ DEEPEST = 40
 
 Facts = dict[str, Any]
 _KNOWN: WeakKeyDictionary[Mechanism, tuple[dict[str, Any], Facts]] = WeakKeyDictionary()
-
-FIRST_ROOMS = {
-    "measure.selectors.partitions": "DyadicRectangles DyadicTree KBuckets "
-    "ThresholdedSort",
-    "mechanisms": "Gaussian Matching OrderedHierarchical Privelet",
-    "mechanisms.baselines": "Ahp Efpa Mwem NoiseFirst Php StructureFirst",
-    "mechanisms.maps": "AdaptiveGrid HierarchicalKdTree HybridTree KdTree QuadTree "
-    "UniformGrid",
-    "workloads": "Identity Marginals Rectangles Union",
-}
-"""Where classes that moved since stood when ledgers first knew them, each in a file."""
-FIRST_HOMES = {
-    name: f"{room}.{re.sub('(?<!^)(?=[A-Z])', '_', name).lower()}"
-    for room, names in FIRST_ROOMS.items()
-    for name in names.split()
-} | {"Sum": "workloads.sums", "Total": "workloads.identity"}
-FIRST_HOMES["WorstQuery"] = "measure.selectors.selections.by_cost"
-
-ADDED_LATER = {"Axis": ("steps", "keys")}
-"""Fields that a class got since: where they are None, ledgers know it without them."""
 
 PLAIN = frozenset([type(None), bool, int, float, complex, str])
 """Whose ``repr`` tells everything, and tells it apart from any other."""
@@ -103,7 +90,7 @@ def _plain_digest(kind: str, text: str) -> bytes:
 def _describe(value: Any, depth: int) -> tuple[str, list[Any]]:
     """Return the kind of a value and its parts: bytes, or values in turn."""
     if isinstance(value, enum.Enum):
-        return f"enum {_class_name(value)}", [value.name.encode()]
+        return f"enum {_lasting_name(type(value))}", [value.name.encode()]
     if value is None or isinstance(value, bool | int | float | complex | str):
         return type(value).__name__, [repr(value).encode()]
     if isinstance(value, bytes | bytearray | memoryview):
@@ -114,6 +101,15 @@ def _describe(value: Any, depth: int) -> tuple[str, list[Any]]:
         if array.dtype.hasobject:
             return "array", [shape, array.reshape(-1).tolist()]
         return "array", [shape, np.ascontiguousarray(array).tobytes()]
+    if hasattr(value, "tocsr") and hasattr(value, "nnz"):
+        # A sparse matrix, whose class stands in a private file of another library.
+        rows = value.tocsr().sorted_indices()
+        return "sparse", [
+            rows.shape,
+            rows.indptr.astype("<i8"),
+            rows.indices.astype("<i8"),
+            rows.data,
+        ]
     if isinstance(value, tuple | list):
         if PLAIN.issuperset(map(type, value)):
             # One text for all: domains list thousands of edges or levels.
@@ -132,8 +128,8 @@ def _describe(value: Any, depth: int) -> tuple[str, list[Any]]:
 
 
 def _describe_object(value: Any) -> tuple[str, list[Any]]:
-    if isinstance(value, type | types.FunctionType | types.BuiltinFunctionType):
-        name = f"{value.__module__}.{value.__qualname__}"
+    if isinstance(value, Named):
+        name = _lasting_name(value)
         if "<" in name:
             raise LedgerError(
                 f"{name} has no name of its own, so the question has no fingerprint; "
@@ -142,14 +138,14 @@ def _describe_object(value: Any) -> tuple[str, list[Any]]:
         return "named", [name.encode()]
     attributes = _attributes(value)
     if attributes is not None:
-        return f"object {_class_name(value)}", [attributes]
+        return f"object {_lasting_name(type(value))}", [attributes]
     text = repr(value)
     if " at 0x" in text:
         raise LedgerError(
-            f"the question holds a {_class_name(value)}, which does not say what it "
-            "is, so it has no fingerprint; leave it out of the mechanism"
+            f"the question holds a {_lasting_name(type(value))}, which does not say "
+            "what it is, so it has no fingerprint; leave it out of the mechanism"
         )
-    return f"object {_class_name(value)}", [text.encode()]
+    return f"object {_lasting_name(type(value))}", [text.encode()]
 
 
 def _attributes(value: Any) -> dict[str, Any] | None:
@@ -160,28 +156,22 @@ def _attributes(value: Any) -> dict[str, Any] | None:
         names = (slots,) if isinstance(slots, str) else tuple(slots)
         found |= {name: getattr(value, name) for name in names if hasattr(value, name)}
     found |= getattr(value, "__dict__", {})
-    later = ADDED_LATER.get(type(value).__qualname__, ())
     public = {
-        name: one
-        for name, one in found.items()
+        name: content
+        for name, content in found.items()
         if not name.startswith("_")
-        and not (one is None and name in later)
         and not isinstance(getattr(type(value), name, None), cached_property)
     }
-    budget = public.get("budget")
-    if (
-        isinstance(value, Mechanism)
-        and isinstance(budget, Budget)
-        and budget.power == 1
-    ):
-        # Ledgers written before there was rho know a mechanism by its epsilon.
-        del public["budget"]
-        public["epsilon"] = value.budget.amount
     return public if public or hasattr(value, "__dict__") else None
 
 
-def _class_name(value: Any) -> str:
-    name, home = type(value).__qualname__, type(value).__module__
-    if home.startswith("blowfish_fast.") and name in FIRST_HOMES:
-        home = f"blowfish_fast.{FIRST_HOMES[name]}"
-    return f"{home}.{name}"
+def _lasting_name(kind: Named) -> str:
+    """Return the registered name of a class, or the module and name of a stranger's.
+
+    No registered name has a dot and every other one has, so none is taken for another.
+    What the package defines and nobody registered goes by its own name, without a file.
+    """
+    module, name = kind.__module__, kind.__qualname__
+    if module.partition(".")[0] != PACKAGE:
+        return f"{module}.{name}"
+    return REGISTERED_NAMES.get(name, f"{PACKAGE}.{name}")

@@ -23,14 +23,11 @@ from blowfish_fast.errors import LedgerError
 APPLICATION = 0x626C6F77
 """Marks our files among SQLite files: "blow"."""
 
-FORMAT = 4
-"""Raised whenever the tables change; a ledger in epsilon."""
+FORMAT = 6
+"""A ledger in epsilon. Raised whenever the tables or the fingerprints change."""
 
-FORMAT_IN_RHO = 5
-"""The same tables in trillionths of rho, which older versions must not open."""
-
-OLDER_FORMATS = {2: FORMAT, 3: FORMAT_IN_RHO}
-"""What a ledger without a record of raised budgets becomes when it is opened."""
+FORMAT_IN_RHO = 7
+"""The same tables in trillionths of rho, which must not be taken for epsilon."""
 
 BUSY_SECONDS = 60.0
 
@@ -106,58 +103,17 @@ def open_file(path: Path) -> sqlite3.Connection:
             raise LedgerError(
                 f"{path} is an SQLite file and no ledger; choose another path"
             )
-        if version not in (FORMAT, FORMAT_IN_RHO, *OLDER_FORMATS):
+        if version not in (FORMAT, FORMAT_IN_RHO):
             raise LedgerError(
                 f"{path} is a ledger of format {version}, and this version reads "
-                f"formats {min(OLDER_FORMATS)} to {FORMAT_IN_RHO}. Use the version "
-                "of blowfish_fast that wrote it"
+                f"formats {FORMAT} and {FORMAT_IN_RHO}. Use the version of "
+                "blowfish_fast that wrote it"
             )
         _make_durable(connection)
-        if version in OLDER_FORMATS:
-            _upgrade(connection)
     except BaseException:
         connection.close()
         raise
     return connection
-
-
-def _upgrade(connection: sqlite3.Connection) -> None:
-    """Give an older ledger today's tables, in one step; every entry stays as it was."""
-    connection.execute("BEGIN EXCLUSIVE")
-    try:
-        (version,) = connection.execute("PRAGMA user_version").fetchone()
-        # Another process may have been first.
-        if version in OLDER_FORMATS:
-            objects = connection.execute(
-                "SELECT type, name FROM sqlite_master "
-                "WHERE type IN ('index', 'trigger') AND sql IS NOT NULL"
-            ).fetchall()
-            for kind, name in objects:
-                connection.execute(f"DROP {kind} {name}")
-            tables = ("budget", "allotment", "log", "answer")
-            for name in tables:
-                connection.execute(f"ALTER TABLE {name} RENAME TO older_{name}")
-            for statement in _statements(_TABLES):
-                connection.execute(statement)
-            for name in tables:
-                connection.execute(f"INSERT INTO {name} SELECT * FROM older_{name}")
-            for name in reversed(tables):
-                connection.execute(f"DROP TABLE older_{name}")
-            connection.execute(f"PRAGMA user_version = {OLDER_FORMATS[version]}")
-        connection.execute("COMMIT")
-    except BaseException:
-        connection.execute("ROLLBACK")
-        raise
-
-
-def _statements(script: str) -> Iterator[str]:
-    """Yield the statements of a script; one never ends within a line."""
-    statement = ""
-    for line in script.splitlines():
-        statement += line + "\n"
-        if sqlite3.complete_statement(statement):
-            yield statement
-            statement = ""
 
 
 def counts_rho(connection: sqlite3.Connection) -> bool:

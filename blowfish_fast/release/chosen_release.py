@@ -610,5 +610,5 @@ def rebuild_chosen(content: dict[str, Any]) -> tuple[Any, ...]:
         Guarantee.from_dict(content["guarantee"]),
         details,
         str(content["version"]),
-        str(content.get("identity", "")),
+        str(content["identity"]),
     )

@@ -497,7 +497,7 @@ def _check_parts(parts: Sequence[Part]) -> None:
 def _same_noise(one: Part, other: Part) -> bool:
     if one is other or (one.identity and other.identity):
         return bool(one.identity == other.identity)
-    # Seeded experiments and older files have none: equal numbers are the same noise.
+    # Seeded experiments have none: equal numbers are the same noise.
     pairs = list(zip(one.measurements, other.measurements, strict=False))
     return bool(pairs) and all(
         np.array_equal(mine.noisy, theirs.noisy)

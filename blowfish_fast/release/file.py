@@ -572,11 +572,11 @@ def _rebuild(content: dict[str, Any]) -> dict[str, Any]:
         "measurements": tuple(measurements),
         "details": content["details"],
         "interval_scope": scope,
-        "fresh": content.get("fresh") is True,
+        "fresh": content["fresh"] is True,
         "unfitted": unfitted,
         "version": str(content["version"]),
         "units": units,
-        "identity": str(content.get("identity", "")),
+        "identity": str(content["identity"]),
     }
 
 

@@ -541,7 +541,7 @@ def rebuild_planned(content: dict[str, Any]) -> tuple[Any, ...]:
         Guarantee.from_dict(content["guarantee"]),
         content["details"],
         str(content["version"]),
-        str(content.get("identity", "")),
+        str(content["identity"]),
     )
 
 

@@ -18,7 +18,6 @@ from blowfish_fast.accounting.journal_file import (
     _make_durable,
     append_entry,
     connect,
-    counts_rho,
     create_file,
     create_tables,
     entry_digest,
@@ -85,63 +84,6 @@ def test_other_databases_and_formats_are_refused(path):
     connection.close()
     with pytest.raises(LedgerError, match="Use the version"):
         open_file(path)
-
-
-def older_tables(rho):
-    """Return what versions before raised budgets wrote."""
-    script = journal_file._TABLES.replace("'raise', ", "")
-    script = script.replace("NEW.total < OLD.total OR", "NEW.total <> OLD.total OR")
-    start = script.index("CREATE TRIGGER raises_are_logged")
-    return script[:start] + f"PRAGMA user_version = {3 if rho else 2};"
-
-
-@pytest.mark.parametrize("rho", [False, True])
-def test_an_older_ledger_is_carried_over_with_every_entry(path, rho):
-    older = connect(str(path))
-    _make_durable(older)
-    older.execute(f"PRAGMA application_id = {APPLICATION}")
-    older.executescript(older_tables(rho))
-    number = append_entry(older, "open", None, 0, {"total": 100, "terms": {}})
-    older.execute("INSERT INTO budget VALUES (1, 100, 0, ?)", (number,))
-    older.execute("INSERT INTO allotment VALUES ('ada', 50, 7)")
-    charge = append_entry(older, "charge", "a", 7, {"x": 1})
-    older.execute("UPDATE budget SET spent = 7")
-    older.execute("INSERT INTO answer VALUES (?, 0, 0, x'0102')", (charge,))
-    names = ("budget", "allotment", "log", "answer")
-    before = [older.execute(f"SELECT * FROM {name}").fetchall() for name in names]
-    older.close()
-    opened = open_file(path)
-    after = [opened.execute(f"SELECT * FROM {name}").fetchall() for name in names]
-    assert after == before
-    assert counts_rho(opened) is rho
-    fresh = connect(":memory:")
-    create_tables(fresh, 100, {})
-    schema = "SELECT type, name, sql FROM sqlite_master ORDER BY type, name"
-    assert opened.execute(schema).fetchall() == fresh.execute(schema).fetchall()
-    with pytest.raises(sqlite3.IntegrityError, match="raised with a record"):
-        opened.execute("UPDATE budget SET total = 200")
-    fresh.close()
-    opened.close()
-    again = open_file(path)
-    assert again.execute("SELECT * FROM log").fetchall() == before[2]
-    again.close()
-
-
-def test_an_older_ledger_that_cannot_be_carried_over_stays_as_it_was(path):
-    older = connect(str(path))
-    _make_durable(older)
-    older.execute(f"PRAGMA application_id = {APPLICATION}")
-    older.executescript(older_tables(rho=False))
-    # An entry of a kind that no version knows.
-    older.execute("PRAGMA ignore_check_constraints = ON")
-    append_entry(older, "refund", None, 0, {})
-    older.close()
-    with pytest.raises(sqlite3.IntegrityError, match="CHECK"):
-        open_file(path)
-    left = connect(str(path))
-    assert left.execute("PRAGMA user_version").fetchone() == (2,)
-    assert left.execute("SELECT kind FROM log").fetchall() == [("refund",)]
-    left.close()
 
 
 def test_no_file_is_made_by_opening(path):
@@ -251,17 +193,6 @@ def test_a_place_without_a_write_ahead_log_is_refused():
     connection = connect(":memory:")
     with pytest.raises(LedgerError, match="answers 'memory'"):
         _make_durable(connection)
-    connection.close()
-
-
-def test_a_ledger_that_another_process_carried_over_stays_as_it_is(path):
-    create_file(path, 100, {"policy": "none"})
-    connection = open_file(path)
-    schema = "SELECT type, name, rootpage FROM sqlite_master ORDER BY name"
-    before = connection.execute(schema).fetchall()
-    journal_file._upgrade(connection)
-    assert connection.execute(schema).fetchall() == before
-    assert not connection.in_transaction
     connection.close()
 
 

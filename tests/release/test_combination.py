@@ -146,7 +146,7 @@ def test_releases_whose_noise_coincides_are_told_apart():
     for again in (bf.Release.from_bytes(a.to_bytes()), a.rounded()):
         with pytest.raises(InputError, match="noise is independent"):
             again + a
-    # An older file says nothing of its noise but the numbers.
+    # A seeded release says nothing of its noise but the numbers.
     with pytest.raises(InputError, match="noise is independent"):
         replace(a, identity="") + b
     survey = bf.workloads.Tables(LINE, ways=1)

@@ -419,5 +419,5 @@ def _rebuild(content: dict[str, Any]) -> dict[str, Any]:
         "details": content["details"],
         "version": str(content["version"]),
         "units": units,
-        "identity": str(content.get("identity", "")),
+        "identity": str(content["identity"]),
     }
