@@ -239,12 +239,20 @@ class AttributeSpec(Model):
         listed = self.levels is None and self.words is None
         return listed and self.outside != "cell"
 
-    def domain(self) -> Domain | KeyDomain:
-        """Return the public cells, those for values outside and missing included."""
+    def domain(self) -> Domain:
+        """Return the public cells, those for values outside and missing included.
+
+        Of words it is a `KeyDomain`, which questions for bins never see.
+        """
         if self.words is not None:
             rule = self.words
-            words = KeyDomain(rule.symbols, rule.longest, self.name, case=rule.case)
-            return words.with_extra_cells(outside=True, missing=self.missing == "cell")
+            words: Any = KeyDomain(
+                rule.symbols, rule.longest, self.name, case=rule.case
+            )
+            extended: Domain = words.with_extra_cells(
+                outside=True, missing=self.missing == "cell"
+            )
+            return extended
         if self.levels is not None:
             plain = Domain.from_levels(self.levels, name=self.name)
         elif self.dates is not None:

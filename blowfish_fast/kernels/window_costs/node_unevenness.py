@@ -45,7 +45,7 @@ def _cost(totals: IntArray, filled: int, windows: int) -> int:
     for at in range(filled):
         off = held[at] - quantile
         cost += 3 * off if off > 0 else -off
-    return cost + empty * quantile
+    return int(cost + empty * quantile)
 
 
 @kernel
