@@ -1,12 +1,12 @@
 """Check by numpydoc's rules that everything public says what it takes and returns.
 
-    python .ci/docstrings.py                    the rooms of CLEAN
-    python .ci/docstrings.py blowfish_fast/data  files and folders, whether clean or not
+    python .ci/docstrings.py                     the whole package
+    python .ci/docstrings.py blowfish_fast/data  some files and folders
 
 A name is public if no part of it begins with an underscore: neither a folder nor a
 file, a class, or the name itself. From two parameters on, a public function lists its
-`Parameters` and `Returns`; a class lists what its `__init__` takes. A method that
-overrides another one of the package, with the same parameters, is described there.
+`Parameters` and `Returns`, also where it overrides another one; a class lists what its
+`__init__` takes. Nothing is exempt but commands and routes, see `FACES`.
 """
 
 from __future__ import annotations
@@ -22,22 +22,6 @@ from numpydoc.validate import validate
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "blowfish_fast"
-CLEAN = (
-    "blowfish_fast/accounting",
-    "blowfish_fast/advice",
-    "blowfish_fast/apps",
-    "blowfish_fast/audit",
-    "blowfish_fast/data",
-    "blowfish_fast/kernels",
-    "blowfish_fast/measure",
-    "blowfish_fast/mechanisms",
-    "blowfish_fast/plotting",
-    "blowfish_fast/policies",
-    "blowfish_fast/release",
-    "blowfish_fast/workloads",
-    "blowfish_fast/errors.py",
-)
-"""Rooms in which nothing is left to say. It grows until it holds them all."""
 FACES = ("command", "callback", "get", "post", "put", "delete")
 """Decorators that show a function to people: as a command of `typer`, or as a route of
 `fastapi`. Their parameters are described where people see them, in `--help` and in the
@@ -66,48 +50,15 @@ FROM_TWO_PARAMETERS_ON = ("PR01", "RT01", "YD01")
 
 
 def main(words: list[str]) -> int:
-    """Print the faults of the named files, or of the clean rooms; 1 if any."""
-    bases = Bases(PACKAGE.rglob("*.py"))
+    """Print the faults of the named files, or of the package; 1 if any."""
     faults = 0
-    for word in words or CLEAN:
+    for word in words or [PACKAGE.name]:
         place = ROOT / word
         for path in sorted(place.rglob("*.py")) if place.is_dir() else [place]:
-            for line in file_faults(path, bases):
+            for line in file_faults(path):
                 print(line)  # noqa: T201
                 faults += 1
     return 1 if faults else 0
-
-
-class Bases:
-    """The classes of the package by name, and which methods they override.
-
-    No two classes have the same name: `tests/test_structure.py` sees to that.
-    """
-
-    def __init__(self, paths: Iterator[Path]) -> None:
-        self._classes = {
-            node.name: node
-            for path in paths
-            for node in ast.walk(ast.parse(path.read_text()))
-            if isinstance(node, ast.ClassDef)
-        }
-
-    def describe(self, owner: ast.ClassDef, method: ast.FunctionDef) -> bool:
-        """Return whether a class above `owner` has the method, with the parameters."""
-        for base in self._above(owner):
-            for node in base.body:
-                if isinstance(node, ast.FunctionDef) and node.name == method.name:
-                    missing = set(_parameters(method)) - set(_parameters(node))
-                    if not missing:
-                        return True
-        return False
-
-    def _above(self, owner: ast.ClassDef) -> Iterator[ast.ClassDef]:
-        for base in owner.bases:
-            name = ast.unparse(base).split("[")[0].split(".")[-1]
-            if name in self._classes and name != owner.name:
-                yield self._classes[name]
-                yield from self._above(self._classes[name])
 
 
 def _parameters(function: ast.FunctionDef | ast.AsyncFunctionDef) -> list[str]:
@@ -118,7 +69,7 @@ def _parameters(function: ast.FunctionDef | ast.AsyncFunctionDef) -> list[str]:
     return [name for name in names if name not in ("self", "cls")]
 
 
-def file_faults(path: Path, bases: Bases) -> Iterator[str]:
+def file_faults(path: Path) -> Iterator[str]:
     """Yield a line for each fault of a file's public names."""
     inside = path.relative_to(ROOT)
     if any(part.startswith("_") and part != "__init__.py" for part in inside.parts):
@@ -130,11 +81,7 @@ def file_faults(path: Path, bases: Bases) -> Iterator[str]:
         report = validate(
             node.name, AstValidator, ast_node=node, filename=path, ancestry=ancestry
         )
-        short = _is_short(node) or (
-            isinstance(ancestry[-1], ast.ClassDef)
-            and isinstance(node, ast.FunctionDef)
-            and bases.describe(ancestry[-1], node)
-        )
+        short = _is_short(node)
         for code, text in report["errors"]:
             if _inherits_init(node) and code in ("PR01", "PR02", "PR03"):
                 # What it takes stands in its fields, or in the class above.

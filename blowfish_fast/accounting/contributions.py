@@ -112,7 +112,24 @@ class ContributionChoice(Mechanism):
 
     @classmethod
     def example(cls, domain: Domain, policy: Policy, epsilon: Any) -> tuple[Self, Any]:
-        """Return a choice on a profile that rises in steps."""
+        """Return a choice on a profile that rises in steps.
+
+        Parameters
+        ----------
+        domain : Domain
+            The cells.
+        policy : Policy
+            What is secret.
+        epsilon : number, str or Fraction
+            The budget.
+
+        Returns
+        -------
+        mechanism : Self
+            The choice.
+        data : Histogram
+            Made-up counts.
+        """
         data = made_up(policy, stepped(domain, 2, height=5))
         return cls(policy, bar=3, epsilon=epsilon), data
 

@@ -192,7 +192,20 @@ class Witness(Handle):
     def select(
         self, selector: Selector[Chosen], *, budget: Budget | Fraction
     ) -> Chosen:
-        """Select as usual, and note it."""
+        """Select as usual, and note it.
+
+        Parameters
+        ----------
+        selector : Selector[Chosen]
+            What chooses.
+        budget : Budget or Fraction
+            The price.
+
+        Returns
+        -------
+        Chosen
+            What was chosen.
+        """
         begin = len(self.diary)
         heard = _Overheard(selector)
         chosen: Chosen = super().select(heard, budget=budget)
@@ -203,7 +216,20 @@ class Witness(Handle):
     def measure(
         self, strategy: Measurable, *, budget: Budget | Fraction
     ) -> Measurement:
-        """Measure as usual, and note it."""
+        """Measure as usual, and note it.
+
+        Parameters
+        ----------
+        strategy : LinearStrategy or PreparedStrategy
+            What is measured.
+        budget : Budget or Fraction
+            The price.
+
+        Returns
+        -------
+        Measurement
+            The noisy rows.
+        """
         begin = len(self.diary)
         measurement = super().measure(strategy, budget=budget)
         self._keep(
@@ -219,7 +245,22 @@ class Witness(Handle):
     def refine(
         self, measurement: Measurement, wanted: Scales, *, budget: Budget | Fraction
     ) -> Measurement:
-        """Lower noise as usual, and note it with what was charged in addition."""
+        """Lower noise as usual, and note it with what was charged in addition.
+
+        Parameters
+        ----------
+        measurement : Measurement
+            What was measured before.
+        wanted : Scales
+            The noise that the rows shall have.
+        budget : Budget or Fraction
+            The price of all noise of these rows, what was paid before included.
+
+        Returns
+        -------
+        Measurement
+            The same rows with less noise.
+        """
         begin = len(self.diary)
         refined = super().refine(measurement, wanted, budget=budget)
         more = self._account.calls[-1].budget
@@ -229,7 +270,20 @@ class Witness(Handle):
     def list_above(
         self, lister: Lister[Chosen], *, budget: Budget | Fraction
     ) -> Chosen:
-        """List as usual, and note it."""
+        """List as usual, and note it.
+
+        Parameters
+        ----------
+        lister : Lister[Chosen]
+            What lists.
+        budget : Budget or Fraction
+            The price.
+
+        Returns
+        -------
+        Chosen
+            What was listed.
+        """
         begin = len(self.diary)
         listed = super().list_above(lister, budget=budget)
         self._keep("list", lister, self._read(budget), None, listed, begin)
@@ -268,21 +322,62 @@ class Replay(Handle):
     def select(
         self, selector: Selector[Chosen], *, budget: Budget | Fraction
     ) -> Chosen:
-        """Return what was chosen."""
+        """Return what was chosen.
+
+        Parameters
+        ----------
+        selector : Selector[Chosen]
+            What the recipe chooses with, by its name alone.
+        budget : Budget or Fraction
+            The price.
+
+        Returns
+        -------
+        Chosen
+            The choice that was noted.
+        """
         chosen: Chosen = self._again("select", selector.name, budget)
         return chosen
 
     def measure(
         self, strategy: Measurable, *, budget: Budget | Fraction
     ) -> Measurement:
-        """Return what was measured."""
+        """Return what was measured.
+
+        Parameters
+        ----------
+        strategy : LinearStrategy or PreparedStrategy
+            What the recipe measures, by its kind alone.
+        budget : Budget or Fraction
+            The price.
+
+        Returns
+        -------
+        Measurement
+            The noisy rows that were noted.
+        """
         measurement: Measurement = self._again("measure", strategy.kind, budget)
         return measurement
 
     def refine(
         self, measurement: Measurement, wanted: Scales, *, budget: Budget | Fraction
     ) -> Measurement:
-        """Return what was measured with less noise."""
+        """Return what was measured with less noise.
+
+        Parameters
+        ----------
+        measurement : Measurement
+            What was measured before.
+        wanted : Scales
+            The noise that the rows shall have.
+        budget : Budget or Fraction
+            The price of all noise of these rows, what was paid before included.
+
+        Returns
+        -------
+        Measurement
+            The rows with less noise that were noted.
+        """
         price, held = self._read(budget), self._last_of_chain(measurement)
         more, kind = price - held.paid, measurement.strategy.kind
         refined: Measurement = self._again("refine", kind, more)
@@ -292,7 +387,20 @@ class Replay(Handle):
     def list_above(
         self, lister: Lister[Chosen], *, budget: Budget | Fraction
     ) -> Chosen:
-        """Return what was listed."""
+        """Return what was listed.
+
+        Parameters
+        ----------
+        lister : Lister[Chosen]
+            What the recipe lists with, by its kind alone.
+        budget : Budget or Fraction
+            The price.
+
+        Returns
+        -------
+        Chosen
+            The list that was noted.
+        """
         listed: Chosen = self._again("list", lister.kind, budget)
         return listed
 

@@ -752,7 +752,20 @@ class Forecast(Handle):
     def measure(
         self, strategy: Measurable, *, budget: Budget | Fraction
     ) -> Measurement:
-        """Charge, and return the scales of the noise that would be drawn."""
+        """Charge, and return the scales of the noise that would be drawn.
+
+        Parameters
+        ----------
+        strategy : LinearStrategy or PreparedStrategy
+            What is measured.
+        budget : Budget or Fraction
+            The price.
+
+        Returns
+        -------
+        Measurement
+            The law of the noise; it holds no row that may be read.
+        """
         prepared = self.prepare(strategy, budget=budget)
         return self._law_alone(prepared, self._read(budget))
 
@@ -766,7 +779,25 @@ class Rehearsal(Handle):
     """
 
     def select(self, selector: Selector[Chosen], *, budget: Budget | Fraction) -> Any:
-        """Check that `selector` could choose, charge, and end the rehearsal."""
+        """Check that `selector` could choose, charge, and end the rehearsal.
+
+        Parameters
+        ----------
+        selector : Selector[Chosen]
+            What chooses.
+        budget : Budget or Fraction
+            The price.
+
+        Returns
+        -------
+        Chosen
+            Nothing is ever returned.
+
+        Raises
+        ------
+        DataDependentError
+            Always, at the end: what follows depends on the choice.
+        """
         price = self._read(budget)
         each = price.over(self._group_size)
         check_selector(selector, self.policy, self._cells, each)
@@ -776,7 +807,20 @@ class Rehearsal(Handle):
     def measure(
         self, strategy: Measurable, *, budget: Budget | Fraction
     ) -> Measurement:
-        """Price the measurement, charge, and return the law of its noise alone."""
+        """Price the measurement, charge, and return the law of its noise alone.
+
+        Parameters
+        ----------
+        strategy : LinearStrategy or PreparedStrategy
+            What is measured.
+        budget : Budget or Fraction
+            The price.
+
+        Returns
+        -------
+        Measurement
+            The law of the noise; it holds no row that may be read.
+        """
         price = self._read(budget)
         return self._law_alone(self._priced(strategy, price), price)
 

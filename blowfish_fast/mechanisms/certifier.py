@@ -373,7 +373,24 @@ class Certifier(Mechanism):
 
     @classmethod
     def example(cls, domain: Any, policy: Policy, epsilon: Any) -> tuple[Self, Any]:
-        """Return a certifier of made-up answers, and data on which audits run it."""
+        """Return a certifier of made-up answers, and data on which audits run it.
+
+        Parameters
+        ----------
+        domain : Domain
+            The cells.
+        policy : Policy
+            What is secret.
+        epsilon : number, str or Fraction
+            The budget.
+
+        Returns
+        -------
+        mechanism : Self
+            The certifier.
+        data : Histogram
+            Made-up counts.
+        """
         from .laplace import Laplace
 
         cells = Identity(domain)

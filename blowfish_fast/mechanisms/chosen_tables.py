@@ -376,7 +376,24 @@ class ChosenTables(Mechanism):
     def example(
         cls, domain: Domain, policy: Policy, epsilon: Any
     ) -> tuple[Self, Histogram]:
-        """Return the mechanism for all tables of up to two attributes."""
+        """Return the mechanism for all tables of up to two attributes.
+
+        Parameters
+        ----------
+        domain : Domain
+            The cells.
+        policy : Policy
+            What is secret.
+        epsilon : number, str or Fraction
+            The budget.
+
+        Returns
+        -------
+        mechanism : Self
+            The mechanism.
+        data : Histogram
+            Made-up counts.
+        """
         asked = Tables(domain, ways=min(2, domain.ndim))
         counts = np.arange(domain.size).reshape(domain.shape) % 7 * 40
         mechanism = cls(policy, asked, choose="data", epsilon=epsilon)

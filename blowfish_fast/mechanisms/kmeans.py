@@ -197,7 +197,24 @@ class KMeans(Mechanism):
     def example(
         cls, domain: Domain, policy: Policy, epsilon: Any
     ) -> tuple[Self, AnyArray]:
-        """Return the mechanism for two clusters, with points in two corners."""
+        """Return the mechanism for two clusters, with points in two corners.
+
+        Parameters
+        ----------
+        domain : Domain
+            The cells.
+        policy : Policy
+            What is secret.
+        epsilon : number, str or Fraction
+            The budget.
+
+        Returns
+        -------
+        mechanism : Self
+            The mechanism.
+        points : ndarray of float64, shape (points, attributes)
+            Made-up points.
+        """
         mechanism = cls(policy, 2, epsilon=epsilon, rounds=3)
         low, high = mechanism.grid.low, mechanism.grid.high
         spread = evenly_spread(60, mechanism.grid.axes) / 4

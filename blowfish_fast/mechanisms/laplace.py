@@ -174,6 +174,23 @@ class Gaussian(Laplace):
     def example(
         cls, domain: Domain, policy: Policy, epsilon: Any
     ) -> tuple[Self, Histogram]:
-        """Return the mechanism for all cells at rho = epsilon^2 / 2."""
+        """Return the mechanism for all cells at rho = epsilon^2 / 2.
+
+        Parameters
+        ----------
+        domain : Domain
+            The cells.
+        policy : Policy
+            What is secret.
+        epsilon : number, str or Fraction
+            The epsilon from which rho follows.
+
+        Returns
+        -------
+        mechanism : Self
+            The mechanism.
+        data : Histogram
+            Made-up counts.
+        """
         rho = Budget.stated(epsilon=epsilon).rho
         return cls(policy, Identity(domain), rho=rho), cls.example_case.data(domain)

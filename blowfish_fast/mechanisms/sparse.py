@@ -280,7 +280,24 @@ class SparseLaplace(Mechanism):
     def example(
         cls, domain: Domain, policy: Policy, epsilon: Any
     ) -> tuple[Self, Histogram]:
-        """Return the mechanism with a low threshold, so that lists are varied."""
+        """Return the mechanism with a low threshold, so that lists are varied.
+
+        Parameters
+        ----------
+        domain : Domain
+            The cells.
+        policy : Policy
+            What is secret.
+        epsilon : number, str or Fraction
+            The budget.
+
+        Returns
+        -------
+        mechanism : Self
+            The mechanism.
+        data : Histogram
+            Made-up counts.
+        """
         data, options, _ = cls.example_case
         given = Budget.stated(epsilon=epsilon)
         term: dict[str, Any] = {"epsilon": given} if cls.power == given.power else {}

@@ -95,7 +95,20 @@ class ModelTables(FittedTables):
         return self._fitted[axes]
 
     def cells(self, count: Any, generator: np.random.Generator) -> CellNumbers:
-        """Return synthetic records as cell numbers, shape (attributes, records)."""
+        """Return synthetic records as cell numbers, shape (attributes, records).
+
+        Parameters
+        ----------
+        count : int, optional
+            How many records; as many as the model holds by default.
+        generator : numpy.random.Generator
+            The source of the draws, which cost no privacy.
+
+        Returns
+        -------
+        CellNumbers
+            The cell of each record, shape (attributes, records).
+        """
         records = record_count(self.total, count)
         return self.model.cells(records, generator)
 
@@ -302,6 +315,18 @@ class ChosenTablesRelease(TablesRelease):
         Where the table was measured it has that measurement's intervals; elsewhere
         intervals are refused, naming `measured`. With `whole`, the table of one set of
         synthetic records, so that all such tables agree exactly.
+
+        Parameters
+        ----------
+        *names : str or int
+            The attributes of the table.
+        whole : bool, default False
+            Whether the counts are those of one set of synthetic records.
+
+        Returns
+        -------
+        HistogramRelease
+            The table.
         """
         axes = self._axes(names)
         return self._release_of(axes, self._table_of(axes, whole=whole))
@@ -425,6 +450,20 @@ class ChosenTablesRelease(TablesRelease):
 
         Cells are those of the domain, which merged cells cut, so that intervals hold
         the noise alone where cells were merged.
+
+        Parameters
+        ----------
+        table : tuple[object, ...]
+            The attributes.
+        kinds : Kinds
+            Columns of fits: their names, and whether they are whole numbers.
+        sure : float
+            How surely the intervals hold.
+
+        Returns
+        -------
+        Table
+            The lines.
         """
         shown = self.fitted(*table)
         columns = dict(shown.to_table(sure))
@@ -447,7 +486,24 @@ class ChosenTablesRelease(TablesRelease):
         of: Scope | None = None,
         together: bool = False,
     ) -> FloatArray:
-        """Return intervals for queries over measured tables; others are refused."""
+        """Return intervals for queries over measured tables; others are refused.
+
+        Parameters
+        ----------
+        workload : Workload
+            Tables, or queries over the attributes of one measured table.
+        confidence : float, default 0.95
+            How surely each interval holds, over the noise.
+        of : {"truth", "noise"}, optional
+            What they have to hold; the truth by default.
+        together : bool, default False
+            Whether all intervals hold at once.
+
+        Returns
+        -------
+        ndarray of float64, shape (queries, 2)
+            The lower and the upper end of each.
+        """
         if isinstance(workload, Tables):
             self._refuse_unmeasured(workload)
         return super().intervals(workload, confidence, of=of, together=together)
@@ -476,12 +532,38 @@ class ChosenTablesRelease(TablesRelease):
     def where(
         self, conditions: Mapping[Any, Any] | None = None, /, **named: Any
     ) -> Any:
-        """Select records by conditions, in the model's table of these attributes."""
+        """Select records by conditions, in the model's table of these attributes.
+
+        Parameters
+        ----------
+        conditions : Mapping[object, object], optional
+            Conditions by attribute name or number.
+        **named : object
+            The same, by the attribute's name.
+
+        Returns
+        -------
+        Selection
+            The selection, as `HistogramRelease.where` returns it.
+        """
         names = (*(conditions or {}), *named)
         return self.fitted(*names).where(conditions, **named)
 
     def group_by(self, *names: Any, **bins: Any) -> Any:
-        """Break all records down by attributes, in the model's table of these."""
+        """Break all records down by attributes, in the model's table of these.
+
+        Parameters
+        ----------
+        *names : str, int or sequence of these
+            Attributes that are broken down cell by cell.
+        **bins : object
+            Attributes with edges, levels, or a mapping from names to conditions.
+
+        Returns
+        -------
+        Groups
+            The groups.
+        """
         return self.fitted(*names, *bins).group_by(*names, **bins)
 
     def to_bytes(self) -> bytes:

@@ -164,7 +164,20 @@ class SeriesRelease(CombinedRelease):
     def where(
         self, conditions: Mapping[Any, Any] | None = None, /, **named: Any
     ) -> Selection:
-        """Select records of these epochs, as ``HistogramRelease.where`` does."""
+        """Select records of these epochs, as ``HistogramRelease.where`` does.
+
+        Parameters
+        ----------
+        conditions : Mapping[object, object], optional
+            Conditions by attribute name or number.
+        **named : object
+            The same, by the attribute's name.
+
+        Returns
+        -------
+        Selection
+            The selection.
+        """
         from .olap import Selection, join_conditions
 
         return Selection.of(self, join_conditions(conditions, named))

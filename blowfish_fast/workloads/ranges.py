@@ -135,7 +135,20 @@ class Ranges(Workload):
         return self._between(prefix_sums(counts))
 
     def answer_again(self, counts: FloatArray, sums: dict[str, AnyArray]) -> AnyArray:
-        """Subtract running totals, which are kept in `sums`."""
+        """Subtract running totals, which are kept in `sums`.
+
+        Parameters
+        ----------
+        counts : ndarray of float64
+            Counts, in the domain's shape.
+        sums : dict[str, ndarray]
+            Where running sums of these counts are held from one call to the next.
+
+        Returns
+        -------
+        ndarray, shape (queries,)
+            The answers.
+        """
         if "totals" not in sums:
             sums["totals"] = prefix_sums(counts)
         return self._between(sums["totals"])
@@ -361,7 +374,20 @@ class Rectangles(Workload):
         return self._inside(kernels.summed_area_table(counts))
 
     def answer_again(self, counts: FloatArray, sums: dict[str, AnyArray]) -> AnyArray:
-        """Read the table of running sums, which is kept in `sums`."""
+        """Read the table of running sums, which is kept in `sums`.
+
+        Parameters
+        ----------
+        counts : ndarray of float64
+            Counts, in the domain's shape.
+        sums : dict[str, ndarray]
+            Where running sums of these counts are held from one call to the next.
+
+        Returns
+        -------
+        ndarray, shape (queries,)
+            The answers.
+        """
         if "table" not in sums:
             sums["table"] = kernels.summed_area_table(counts)
         return self._inside(sums["table"])

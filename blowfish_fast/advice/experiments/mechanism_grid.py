@@ -126,7 +126,20 @@ class MechanismGrid(Experiment):
         ]
 
     def run(self, task: Task, settings: Settings) -> list[Row]:
-        """Release every mechanism on one set at one epsilon, once per trial."""
+        """Release every mechanism on one set at one epsilon, once per trial.
+
+        Parameters
+        ----------
+        task : Task
+            The set and the epsilon.
+        settings : Settings
+            Trials, seed and where data are.
+
+        Returns
+        -------
+        list[Row]
+            A row for every mechanism and trial.
+        """
         epsilon = task.arguments["epsilon"]
         data, policy, workload = self._problem(task.arguments["set"], settings)
         return [
@@ -147,7 +160,20 @@ class MechanismGrid(Experiment):
         ]
 
     def summary(self, rows: Sequence[Row], settings: Settings) -> Summary:
-        """Return a line for every set and epsilon, and who has the lowest error."""
+        """Return a line for every set and epsilon, and who has the lowest error.
+
+        Parameters
+        ----------
+        rows : Sequence[Row]
+            What all tasks returned.
+        settings : Settings
+            Trials, seed and where data are.
+
+        Returns
+        -------
+        Summary
+            The lines and the verdict.
+        """
         # A CSV gives epsilons back as numbers.
         mean_errors = {
             (data, str(epsilon), method): error
@@ -167,7 +193,15 @@ class MechanismGrid(Experiment):
         return Summary(columns, lines, notes=skipped_notes(rows))
 
     def draw(self, rows: Sequence[Row], figure: FigureBase) -> None:
-        """Draw bars for every set and mechanism, a panel for each epsilon."""
+        """Draw bars for every set and mechanism, a panel for each epsilon.
+
+        Parameters
+        ----------
+        rows : Sequence[Row]
+            What all tasks returned.
+        figure : FigureBase
+            Where the panels are drawn.
+        """
         mean_errors = means(rows, "epsilon", "set", "method")
         epsilons, sets = distinct(rows, "epsilon"), distinct(rows, "set")
         if not mean_errors:

@@ -547,7 +547,26 @@ class ScatterTest(NoisyComparison):
         draws: int,
         rng: Randomness,
     ) -> Counter[bool]:
-        """Return how often the noisy statistic is above 0, and how often not."""
+        """Return how often the noisy statistic is above 0, and how often not.
+
+        Parameters
+        ----------
+        counts : ndarray of int64, shape (cells,)
+            True counts.
+        policy : Policy
+            The policy, without constraints.
+        epsilon : Fraction
+            What one choice may use.
+        draws : int
+            How many choices.
+        rng : Randomness
+            The source of all noise.
+
+        Returns
+        -------
+        Counter[bool]
+            How many draws were above 0 (True), and how many were not.
+        """
         value = self.statistic(counts, policy.domain.shape)
         if self.sensitivity(policy) == 0:
             return Counter({value > 0: draws})
@@ -611,7 +630,26 @@ class FirstBelow(NoisyComparison):
         draws: int,
         rng: Randomness,
     ) -> Counter[int]:
-        """Return how often each tail is chosen; the last if none is low: Lemma PE6."""
+        """Return how often each tail is chosen; the last if none is low: Lemma PE6.
+
+        Parameters
+        ----------
+        counts : ndarray of int64, shape (cells,)
+            True counts.
+        policy : Policy
+            The policy, without constraints.
+        epsilon : Fraction
+            What one choice may use.
+        draws : int
+            How many choices.
+        rng : Randomness
+            The source of all noise.
+
+        Returns
+        -------
+        Counter[int]
+            How many draws chose each tail, by its number.
+        """
         tails = self.tails(counts)
         noise = np.zeros((draws, tails.size + 1), dtype=np.int64)
         if policy.has_moves or policy.has_bottom:

@@ -135,7 +135,20 @@ class WorstTable(ByCost):
         return max(moved, UNIT / Fraction(length))
 
     def rate(self, policy: Policy, epsilon: Fraction) -> Fraction:
-        """Return how fast weights fall with costs: Lemmas EC2 and DC2."""
+        """Return how fast weights fall with costs: Lemmas EC2 and DC2.
+
+        Parameters
+        ----------
+        policy : Policy
+            The policy, without constraints.
+        epsilon : Fraction
+            What the choice may use.
+
+        Returns
+        -------
+        Fraction
+            The rate.
+        """
         return epsilon / self.interval(policy)
 
     def costs(self, counts: IntArray) -> IntArray:

@@ -163,7 +163,22 @@ class Answers(LinearStrategy):
         return np.full(self.matrix.shape[0], self._reach(policy) == 0)
 
     def worst_edge(self, weights: IntArray, policy: Policy, power: int = 1) -> int:
-        """Return the heaviest answer times the sensitivity of all: Lemma LA11."""
+        """Return the heaviest answer times the sensitivity of all: Lemma LA11.
+
+        Parameters
+        ----------
+        weights : ndarray of int64, shape (queries,)
+            Whole weight of each answer, not negative.
+        policy : Policy
+            The policy, without constraints.
+        power : int, default 1
+            1 for epsilon, 2 for rho.
+
+        Returns
+        -------
+        int
+            The product; a bound above the sum, reached where all weigh the same.
+        """
         if power == 1:
             return int(weights.max(initial=0)) * self._reach(policy)
         ones = np.ones(self.matrix.shape[0], dtype=np.int64)
@@ -177,7 +192,25 @@ class Answers(LinearStrategy):
         return _whole(sensitivity(policy, Linear(policy.domain, self.matrix)))
 
     def scales_at(self, weighed: WeighedRows, budget: Budget) -> Scales:
-        """Return one scale for all answers; refuse a budget that leaves none."""
+        """Return one scale for all answers; refuse a budget that leaves none.
+
+        Parameters
+        ----------
+        weighed : WeighedRows
+            What `weigh` returned, in the currency of the budget.
+        budget : Budget
+            What the measurement may cost on any edge.
+
+        Returns
+        -------
+        Scales
+            The same scale for every answer.
+
+        Raises
+        ------
+        EpsilonError
+            If the budget leaves nothing for a draw.
+        """
         epsilon, reach = budget.amount, self._reach(weighed.policy)
         if reach < 2**24 or budget.power == 2:
             found = super().scales_at(weighed, budget)
@@ -198,7 +231,20 @@ class Answers(LinearStrategy):
         return found
 
     def infer(self, noisy: IntArray, scales: Scales) -> FloatArray:
-        """Return the least-squares histogram of least norm."""
+        """Return the least-squares histogram of least norm.
+
+        Parameters
+        ----------
+        noisy : ndarray of int64, shape (queries,)
+            The measured answers.
+        scales : Scales
+            The noise of each row.
+
+        Returns
+        -------
+        ndarray of float64, shape (cells,)
+            The estimate of each cell.
+        """
         from scipy.sparse.linalg import lsqr
 
         solution: FloatArray = lsqr(

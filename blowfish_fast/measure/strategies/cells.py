@@ -150,6 +150,20 @@ class Cells(PartTotals):
         """Return the heaviest cell with its total, or the two heaviest: Lemma LA4.
 
         A sparser policy than all pairs may reach less, and only if weights differ.
+
+        Parameters
+        ----------
+        weights : ndarray of int64, shape (rows,)
+            Whole weight of each cell, and of the totals of connected parts behind them.
+        policy : Policy
+            The policy, without constraints.
+        power : int, default 1
+            1 for epsilon, 2 for rho.
+
+        Returns
+        -------
+        int
+            The sum, or a bound above it.
         """
         cells, totals = weights[: self.cells], weights[self.cells :]
         worst = int(cells.max()) + int(totals.max()) if policy.has_bottom else 0
@@ -161,7 +175,20 @@ class Cells(PartTotals):
         return worst
 
     def infer(self, noisy: IntArray, scales: Scales) -> FloatArray:
-        """Return the noisy cells, shifted to the totals that are known. O(cells)."""
+        """Return the noisy cells, shifted to the totals that are known. O(cells).
+
+        Parameters
+        ----------
+        noisy : ndarray of int64, shape (rows,)
+            The measured cells, and the totals of connected parts behind them.
+        scales : Scales
+            The noise of each row.
+
+        Returns
+        -------
+        ndarray of float64, shape (cells,)
+            The estimate of each cell.
+        """
         cells = noisy[: self.cells].astype(np.float64)
         public_totals = scales.exact[self.cells :]
         if not public_totals.any():

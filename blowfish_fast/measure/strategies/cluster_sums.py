@@ -277,6 +277,21 @@ class ClusterSums(LinearStrategy):
         """Return the largest weighted change along an edge: Lemma KM4.
 
         Exact for few edges; else a bound by any two cells, or by the longest edge.
+
+        Parameters
+        ----------
+        weights : ndarray of int64, shape (rows,)
+            Whole weight of each row: the size of every cluster, and its sum along each
+            axis.
+        policy : Policy
+            The policy, without constraints.
+        power : int, default 1
+            1 for epsilon, 2 for rho.
+
+        Returns
+        -------
+        int
+            The sum, or a bound above it.
         """
         size, total = self._heaviest(weights)
         if policy.edges_up_to(LISTED_EDGES) is not None:
@@ -362,7 +377,25 @@ class ClusterSums(LinearStrategy):
         return np.clip(centers, self.grid.low, self.grid.high)
 
     def infer(self, noisy: IntArray, scales: Scales) -> FloatArray:
-        """Refuse: clusters do not determine the cells."""
+        """Refuse: clusters do not determine the cells.
+
+        Parameters
+        ----------
+        noisy : ndarray of int64, shape (rows,)
+            Not read.
+        scales : Scales
+            Not read.
+
+        Returns
+        -------
+        ndarray of float64
+            Nothing is ever returned.
+
+        Raises
+        ------
+        IntervalError
+            Always.
+        """
         raise IntervalError(self.no_answers)
 
     def pack(self) -> dict[str, Any]:

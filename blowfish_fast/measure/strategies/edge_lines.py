@@ -151,6 +151,20 @@ class EdgeLines(LinearStrategy):
         """Return the largest sum of weights over the draws of one edge: Lemma ST3.
 
         Exact where the policy joins all neighbouring cells; otherwise a bound above.
+
+        Parameters
+        ----------
+        weights : ndarray of int64, shape (draws,)
+            Whole weight of the draw of each edge of the lines.
+        policy : Policy
+            The policy, without constraints.
+        power : int, default 1
+            1 for epsilon, 2 for rho.
+
+        Returns
+        -------
+        int
+            The sum, or a bound above it.
         """
         grid_shape(policy)
         worst = 0
@@ -160,7 +174,25 @@ class EdgeLines(LinearStrategy):
         return worst
 
     def scales_at(self, weighed: WeighedRows, budget: Budget) -> Scales:
-        """Return scales whose worst policy edge costs at most `budget`."""
+        """Return scales whose worst policy edge costs at most `budget`.
+
+        Parameters
+        ----------
+        weighed : WeighedRows
+            What `weigh` returned, in the currency of the budget.
+        budget : Budget
+            What the measurement may cost on any edge.
+
+        Returns
+        -------
+        Scales
+            A scale for the draw of each edge of the lines.
+
+        Raises
+        ------
+        EpsilonError
+            If the budget leaves nothing for a draw.
+        """
         found = super().scales_at(weighed, budget)
         # A draw without noise would publish its level as it is.
         loudest = float(found.widths.max(initial=0.0))
@@ -172,7 +204,27 @@ class EdgeLines(LinearStrategy):
         return found
 
     def published(self, rows: IntArray, noise: IntArray, scales: Scales) -> IntArray:
-        """Add the noise of its edges to each cell: whole numbers, then remainders."""
+        """Add the noise of its edges to each cell: whole numbers, then remainders.
+
+        Parameters
+        ----------
+        rows : ndarray of int64, shape (cells,)
+            True cells.
+        noise : ndarray of int64, shape (draws,)
+            A draw for each edge of the lines.
+        scales : Scales
+            Which draws were made.
+
+        Returns
+        -------
+        ndarray of int64, shape (2 cells,)
+            What leaves the handle: the whole number of each cell, then its remainder.
+
+        Raises
+        ------
+        PrivacyError
+            If a draw is missing.
+        """
         if not scales.measured.all():
             raise PrivacyError("every level of an edge needs its draw")
         fine = max(self.tops)
@@ -190,7 +242,20 @@ class EdgeLines(LinearStrategy):
         return np.concatenate([rows + (moved >> fine), moved & (2**fine - 1)])
 
     def infer(self, noisy: IntArray, scales: Scales) -> FloatArray:
-        """Return the noisy cells."""
+        """Return the noisy cells.
+
+        Parameters
+        ----------
+        noisy : ndarray of int64, shape (2 cells,)
+            Whole numbers of the cells, then their remainders, as `published` has them.
+        scales : Scales
+            The noise of each row.
+
+        Returns
+        -------
+        ndarray of float64, shape (cells,)
+            The estimate of each cell.
+        """
         whole, rest = noisy[: self.cells], noisy[self.cells :]
         estimate: FloatArray = whole + rest / float(2 ** max(self.tops))
         return estimate

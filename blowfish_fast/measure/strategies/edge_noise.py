@@ -101,7 +101,22 @@ class EdgeNoise(EdgeDraws):
         return np.zeros(self.heads.size, dtype=bool)
 
     def worst_edge(self, weights: IntArray, policy: Policy, power: int = 1) -> int:
-        """Return the heaviest edge, each paid by its own draw: Lemma LA10."""
+        """Return the heaviest edge, each paid by its own draw: Lemma LA10.
+
+        Parameters
+        ----------
+        weights : ndarray of int64, shape (edges,)
+            Whole weight of the draw of each edge of the policy.
+        policy : Policy
+            The policy, without constraints.
+        power : int, default 1
+            1 for epsilon, 2 for rho.
+
+        Returns
+        -------
+        int
+            The largest weight; a unit move is undone by one draw, so it is exact.
+        """
         self._check_edges(policy)
         return int(weights.max()) if weights.size else 0
 
@@ -120,7 +135,25 @@ class EdgeNoise(EdgeDraws):
         self._made_for = policy
 
     def scales_at(self, weighed: WeighedRows, budget: Budget) -> Scales:
-        """Return one scale for all edges; without a draw, cells would be published."""
+        """Return one scale for all edges; without a draw, cells would be published.
+
+        Parameters
+        ----------
+        weighed : WeighedRows
+            What `weigh` returned, in the currency of the budget.
+        budget : Budget
+            What the measurement may cost on any edge.
+
+        Returns
+        -------
+        Scales
+            The same scale for the draw of every edge.
+
+        Raises
+        ------
+        EpsilonError
+            If the budget leaves nothing for a draw.
+        """
         scales = super().scales_at(weighed, budget)
         if not scales.measured.all():
             raise EpsilonError(
@@ -131,7 +164,27 @@ class EdgeNoise(EdgeDraws):
         return scales
 
     def published(self, rows: IntArray, noise: IntArray, scales: Scales) -> IntArray:
-        """Add each edge's draw to its head and take it from its tail."""
+        """Add each edge's draw to its head and take it from its tail.
+
+        Parameters
+        ----------
+        rows : ndarray of int64, shape (cells,)
+            True cells.
+        noise : ndarray of int64, shape (edges,)
+            A draw for each edge of the policy.
+        scales : Scales
+            Which draws were made.
+
+        Returns
+        -------
+        ndarray of int64, shape (cells,)
+            What leaves the handle.
+
+        Raises
+        ------
+        PrivacyError
+            If a draw is missing.
+        """
         if not scales.measured.all():
             raise PrivacyError("an edge without noise would publish its cells exactly")
         cells = rows.copy()
@@ -141,7 +194,20 @@ class EdgeNoise(EdgeDraws):
         return cells
 
     def infer(self, noisy: IntArray, scales: Scales) -> FloatArray:
-        """Return the noisy cells."""
+        """Return the noisy cells.
+
+        Parameters
+        ----------
+        noisy : ndarray of int64, shape (cells,)
+            The noisy cells.
+        scales : Scales
+            The noise of each row.
+
+        Returns
+        -------
+        ndarray of float64, shape (cells,)
+            The estimate of each cell.
+        """
         return noisy.astype(np.float64)
 
     def pack(self) -> dict[str, Any]:
@@ -240,7 +306,22 @@ class SpanningTree(EdgeDraws):
         return exact
 
     def worst_edge(self, weights: IntArray, policy: Policy, power: int = 1) -> int:
-        """Return the largest sum of weights over the path of an edge: Lemma ST2."""
+        """Return the largest sum of weights over the path of an edge: Lemma ST2.
+
+        Parameters
+        ----------
+        weights : ndarray of int64, shape (subtrees,)
+            Whole weight of each subtree's total.
+        policy : Policy
+            The policy, without constraints.
+        power : int, default 1
+            1 for epsilon, 2 for rho.
+
+        Returns
+        -------
+        int
+            The sum over the subtrees that hold one end of the edge alone.
+        """
         _, heads, tails, tops = self._detours(policy)
         return self._longest(weights, heads, tails, tops)
 
@@ -287,7 +368,25 @@ class SpanningTree(EdgeDraws):
         return self._known
 
     def scales_at(self, weighed: WeighedRows, budget: Budget) -> Scales:
-        """Return scales whose worst policy edge costs at most `budget`."""
+        """Return scales whose worst policy edge costs at most `budget`.
+
+        Parameters
+        ----------
+        weighed : WeighedRows
+            What `weigh` returned, in the currency of the budget.
+        budget : Budget
+            What the measurement may cost on any edge.
+
+        Returns
+        -------
+        Scales
+            A scale for each subtree's total.
+
+        Raises
+        ------
+        EpsilonError
+            If the budget leaves nothing for a draw.
+        """
         found = super().scales_at(weighed, budget)
         if not (found.measured | found.exact).all():
             detour = self.stretch(weighed.policy)
@@ -299,7 +398,20 @@ class SpanningTree(EdgeDraws):
         return found
 
     def infer(self, noisy: IntArray, scales: Scales) -> FloatArray:
-        """Return each subtree's total less those of the subtrees right below it."""
+        """Return each subtree's total less those of the subtrees right below it.
+
+        Parameters
+        ----------
+        noisy : ndarray of int64, shape (subtrees,)
+            The measured totals of subtrees.
+        scales : Scales
+            The noise of each row.
+
+        Returns
+        -------
+        ndarray of float64, shape (cells,)
+            The estimate of each cell.
+        """
         return kernels.subtract_children(noisy, self.parents).astype(np.float64)
 
 

@@ -118,7 +118,28 @@ class Explicit(PartTotals):
         return exact
 
     def worst_edge(self, weights: IntArray, policy: Policy, power: int = 1) -> int:
-        """Return the largest weighted change of the rows along one edge: Lemma ST5."""
+        """Return the largest weighted change of the rows along one edge: Lemma ST5.
+
+        Parameters
+        ----------
+        weights : ndarray of int64, shape (rows,)
+            Whole weight of each row of the matrix, then 0 for the total of each
+            connected part.
+        policy : Policy
+            The policy, without constraints.
+        power : int, default 1
+            1 for epsilon, 2 for rho.
+
+        Returns
+        -------
+        int
+            The sum, or a bound above it.
+
+        Raises
+        ------
+        InputError
+            If the total of a part has a weight.
+        """
         if weights[self.measured_rows :].any():
             raise InputError("totals of parts are published exactly or not at all")
         rows = weights[: self.measured_rows]
@@ -148,7 +169,20 @@ class Explicit(PartTotals):
         return inverse
 
     def infer(self, noisy: IntArray, scales: Scales) -> FloatArray:
-        """Return the least-squares estimate of least norm."""
+        """Return the least-squares estimate of least norm.
+
+        Parameters
+        ----------
+        noisy : ndarray of int64, shape (rows,)
+            The measured rows of the matrix.
+        scales : Scales
+            The noise of each row.
+
+        Returns
+        -------
+        ndarray of float64, shape (cells,)
+            The estimate of each cell.
+        """
         estimate: FloatArray = self._inverse(scales) @ noisy
         return estimate
 

@@ -102,6 +102,21 @@ class Fourier(LinearStrategy):
         """Return the heaviest cell, or a bound on the heaviest move: Lemma EF4.
 
         Exact when a record is added or removed and all waves weigh the same.
+
+        Parameters
+        ----------
+        weights : ndarray of int64, shape (rows,)
+            Whole weight of each row: the total, then a cosine and a sine of each
+            frequency.
+        policy : Policy
+            The policy, without constraints.
+        power : int, default 1
+            1 for epsilon, 2 for rho.
+
+        Returns
+        -------
+        int
+            The sum, or a bound above it.
         """
         if power == 2:
             return self._worst_square(weights, policy)
@@ -151,7 +166,20 @@ class Fourier(LinearStrategy):
         return False
 
     def infer(self, noisy: IntArray, scales: Scales) -> FloatArray:
-        """Return the inverse transform. O(cells log cells)."""
+        """Return the inverse transform. O(cells log cells).
+
+        Parameters
+        ----------
+        noisy : ndarray of int64, shape (rows,)
+            The measured rows: the total, then a cosine and a sine of each frequency.
+        scales : Scales
+            The noise of each row.
+
+        Returns
+        -------
+        ndarray of float64, shape (cells,)
+            The estimate of each cell.
+        """
         spectrum = np.zeros(self.cells // 2 + 1, dtype=np.complex128)
         spectrum[0] = noisy[0]
         waves = noisy[1 : 1 + 2 * self._waves].reshape(-1, 2)

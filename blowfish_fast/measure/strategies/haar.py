@@ -77,6 +77,20 @@ class Haar(LinearStrategy):
 
         Exact under `AddRemove`, and under `Full` on a line; on a grid under `Full` see
         `worst_grid_move` and `_worst_square`. It is a bound above for sparser policies.
+
+        Parameters
+        ----------
+        weights : ndarray of int64, shape (coefficients,)
+            Whole weight of each coefficient.
+        policy : Policy
+            The policy, without constraints.
+        power : int, default 1
+            1 for epsilon, 2 for rho.
+
+        Returns
+        -------
+        int
+            The sum, or a bound above it.
         """
         paid = kernels.haar_path_sums(weights.reshape(self.shape))
         worst = int(paid.max()) if policy.has_bottom else 0
@@ -116,7 +130,20 @@ class Haar(LinearStrategy):
         return -(-times * 2 * (paid + floored) >> bits)
 
     def infer(self, noisy: IntArray, scales: Scales) -> FloatArray:
-        """Return the only cells that have these rows: least squares. O(cells)."""
+        """Return the only cells that have these rows: least squares. O(cells).
+
+        Parameters
+        ----------
+        noisy : ndarray of int64, shape (coefficients,)
+            The measured coefficients.
+        scales : Scales
+            The noise of each row.
+
+        Returns
+        -------
+        ndarray of float64, shape (cells,)
+            The estimate of each cell.
+        """
         return kernels.haar_cells(noisy.reshape(self.shape)).reshape(-1)
 
     def _spread(self, form: Fractions | Pieces, law: StrategyNoise) -> Spread:

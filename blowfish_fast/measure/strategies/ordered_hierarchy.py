@@ -134,6 +134,20 @@ class OrderedHierarchy(LinearStrategy):
         Exact for policies that join each cell to all cells up to a furthest one
         (`Line`, `Threshold`, `Full`, contiguous `Blocks`); for others the price of the
         least such policy that holds all their edges.
+
+        Parameters
+        ----------
+        weights : ndarray of int64, shape (rows,)
+            Whole weight of each row: running totals of blocks, and nodes inside blocks.
+        policy : Policy
+            The policy, without constraints.
+        power : int, default 1
+            1 for epsilon, 2 for rho.
+
+        Returns
+        -------
+        int
+            The sum, or a bound above it.
         """
         if self.as_totals is not None:
             return self.as_totals.worst_edge(weights, policy, power)
@@ -151,7 +165,20 @@ class OrderedHierarchy(LinearStrategy):
         return totals, variances, self.trees.tree
 
     def infer(self, noisy: IntArray, scales: Scales) -> FloatArray:
-        """Return the least-squares estimate of the cells. O(cells)."""
+        """Return the least-squares estimate of the cells. O(cells).
+
+        Parameters
+        ----------
+        noisy : ndarray of int64, shape (rows,)
+            The measured running totals of blocks and nodes inside them.
+        scales : Scales
+            The noise of each row.
+
+        Returns
+        -------
+        ndarray of float64, shape (cells,)
+            The estimate of each cell.
+        """
         fit = kernels.tree_fit(*self._measured(noisy, scales))
         return fit[self.trees.tree.leaf_nodes]
 

@@ -294,6 +294,20 @@ class PrefixSums(LinearStrategy):
 
         With equal weights it is their number: the length of the longest edge, or for
         "absent" the cells from its first neighbour to the end of the line.
+
+        Parameters
+        ----------
+        weights : ndarray of int64, shape (cells,)
+            Whole weight of each running total.
+        policy : Policy
+            The policy, without constraints.
+        power : int, default 1
+            1 for epsilon, 2 for rho.
+
+        Returns
+        -------
+        int
+            The sum over the totals between the two ends.
         """
         reach = LineReach(policy)
         before = np.zeros(self.cells + 1, dtype=np.int64)
@@ -330,7 +344,20 @@ class PrefixSums(LinearStrategy):
         return np.interp(np.arange(1, self.cells + 1), ends, values)
 
     def infer(self, noisy: IntArray, scales: Scales) -> FloatArray:
-        """Return the differences of the running totals."""
+        """Return the differences of the running totals.
+
+        Parameters
+        ----------
+        noisy : ndarray of int64, shape (cells,)
+            The measured running totals.
+        scales : Scales
+            The noise of each row.
+
+        Returns
+        -------
+        ndarray of float64, shape (cells,)
+            The estimate of each cell.
+        """
         return np.diff(self._values(noisy, scales), prepend=0.0)
 
     def noise_tables(self, scales: Scales) -> BorderNoise:

@@ -129,7 +129,22 @@ class StackedBuckets(LinearStrategy):
         return self.whole.exact_rows(policy)
 
     def worst_edge(self, weights: IntArray, policy: Policy, power: int = 1) -> int:
-        """Return the largest sum over the rows that one edge moves: Lemma KD7."""
+        """Return the largest sum over the rows that one edge moves: Lemma KD7.
+
+        Parameters
+        ----------
+        weights : ndarray of int64, shape (nodes,)
+            Whole weight of each node: parts, buckets below them, cells below these.
+        policy : Policy
+            The policy, without constraints.
+        power : int, default 1
+            1 for epsilon, 2 for rho.
+
+        Returns
+        -------
+        int
+            The sum; exact, as for any tree.
+        """
         return self.whole.worst_edge(weights, policy, power)
 
     def combined(self, scales: Scales) -> Combined:
@@ -166,7 +181,20 @@ class StackedBuckets(LinearStrategy):
         )
 
     def infer(self, noisy: IntArray, scales: Scales) -> FloatArray:
-        """Return the estimate of every cell. O(cells)."""
+        """Return the estimate of every cell. O(cells).
+
+        Parameters
+        ----------
+        noisy : ndarray of int64, shape (nodes,)
+            The measured nodes.
+        scales : Scales
+            The noise of each row.
+
+        Returns
+        -------
+        ndarray of float64, shape (cells,)
+            The estimate of each cell.
+        """
         sizes, share = self.sizes, (combined := self.combined(scales)).share
         cells = noisy[: self.cells].astype(np.float64)
         sums = np.add.reduceat(cells, self.edges[:-1])

@@ -169,14 +169,50 @@ class CountsFile(RecordSource):
             self._check_shape(self._array(), counting.domain)
 
     def histogram(self, counting: Counting[Any], done: Part) -> Histogram:
-        """Return the counts; stray values have no meaning here."""
+        """Return the counts; stray values have no meaning here.
+
+        Parameters
+        ----------
+        counting : Counting[Domain]
+            The domain, and what becomes of missing and stray values.
+        done : Part
+            Told how much is done, from 0 to 1.
+
+        Returns
+        -------
+        Histogram
+            The counts.
+
+        Raises
+        ------
+        InputError
+            If the file's shape is not that of the domain.
+        """
         array, domain = self._array(), counting.domain
         self._check_shape(array, domain)
         done(1.0)
         return Histogram(domain, np.asarray(array).reshape(domain.shape))
 
     def open(self, counting: Counting[Any], done: Part) -> tuple[Any, Chunks]:
-        """Refuse: there are no records."""
+        """Refuse: there are no records.
+
+        Parameters
+        ----------
+        counting : Counting[Domain]
+            Not read.
+        done : Part
+            Not called.
+
+        Returns
+        -------
+        tuple[Domain, Chunks]
+            Nothing is ever returned.
+
+        Raises
+        ------
+        InputError
+            Always: a file of counts holds no records.
+        """
         raise InputError(
             f"tables are counted from records; {self.path} holds counts. Name a .csv "
             "or .parquet file, or a database"
@@ -210,7 +246,22 @@ class MadeUp(RecordSource):
         check_columns(self.description, needed_columns(counting), made_up_people())
 
     def open(self, counting: Counting[Any], done: Part) -> tuple[Any, Chunks]:
-        """Return the made-up people, all at once."""
+        """Return the made-up people, all at once.
+
+        Parameters
+        ----------
+        counting : Counting[Domain]
+            The domain, and what becomes of missing and stray values.
+        done : Part
+            Told how much is done, from 0 to 1.
+
+        Returns
+        -------
+        domain : Domain
+            The domain, as the columns spell it.
+        chunks : Chunks
+            One chunk with all people.
+        """
         done(1.0)
         stored = domain_as_stored(counting.domain, texts=["district"], truths=[])
         return stored, iter([made_up_people()])

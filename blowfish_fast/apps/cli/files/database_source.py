@@ -59,7 +59,20 @@ class DatabaseTable(DataSource):
     def histogram(
         self, counting: Counting[Any], done: Part
     ) -> Histogram | SparseHistogram:
-        """Count the records of every cell, or of the filled ones of a wide domain."""
+        """Count the records of every cell, or of the filled ones of a wide domain.
+
+        Parameters
+        ----------
+        counting : Counting[Domain]
+            The domain, and what becomes of missing and stray values.
+        done : Part
+            Told how much is done, from 0 to 1.
+
+        Returns
+        -------
+        Histogram or SparseHistogram
+            The counts.
+        """
         stored = self._stored(counting)
         with _quiet_drivers():
             table = self.database.table(self.table)
@@ -80,7 +93,22 @@ class DatabaseTable(DataSource):
     def tables(
         self, counting: Counting[Any], tables: TableAxes, done: Part
     ) -> TableCounts:
-        """Count the records of some tables of a domain, from one statement."""
+        """Count the records of some tables of a domain, from one statement.
+
+        Parameters
+        ----------
+        counting : Counting[Domain]
+            The domain, and what becomes of missing and stray values.
+        tables : TableAxes
+            The attributes of each table.
+        done : Part
+            Told how much is done, from 0 to 1.
+
+        Returns
+        -------
+        TableCounts
+            The counts of every table.
+        """
         stored = self._stored(counting)
         with _quiet_drivers():
             batches = stored.query(self.database.table(self.table)).places()
@@ -90,7 +118,20 @@ class DatabaseTable(DataSource):
         return counted
 
     def held(self, counting: Counting[Any], done: Part) -> IntArray:
-        """Count the records of each person."""
+        """Count the records of each person.
+
+        Parameters
+        ----------
+        counting : Counting[Domain]
+            The domain, and what becomes of missing and stray values.
+        done : Part
+            Told how much is done, from 0 to 1.
+
+        Returns
+        -------
+        ndarray of int64, shape (persons,)
+            How many records each person has.
+        """
         with _quiet_drivers():
             table = self.database.table(self.table)
             owners = table.group_by(person=table[counting.keys.person])

@@ -157,7 +157,20 @@ class RecordSource(DataSource):
     def histogram(
         self, counting: Counting[Any], done: Part
     ) -> Histogram | SparseHistogram:
-        """Count the records of every cell, or of the filled ones of a wide domain."""
+        """Count the records of every cell, or of the filled ones of a wide domain.
+
+        Parameters
+        ----------
+        counting : Counting[Domain]
+            The domain, and what becomes of missing and stray values.
+        done : Part
+            Told how much is done, from 0 to 1.
+
+        Returns
+        -------
+        Histogram or SparseHistogram
+            The counts.
+        """
         stored, chunks = self.open(counting, done)
         if isinstance(stored, WideDomain):
             listed = SparseHistogram._counted(counting._replace(domain=stored), chunks)
@@ -171,13 +184,41 @@ class RecordSource(DataSource):
     def tables(
         self, counting: Counting[Any], tables: TableAxes, done: Part
     ) -> TableCounts:
-        """Count the records of some tables of a domain of any width."""
+        """Count the records of some tables of a domain of any width.
+
+        Parameters
+        ----------
+        counting : Counting[Domain]
+            The domain, and what becomes of missing and stray values.
+        tables : TableAxes
+            The attributes of each table.
+        done : Part
+            Told how much is done, from 0 to 1.
+
+        Returns
+        -------
+        TableCounts
+            The counts of every table.
+        """
         stored, chunks = self.open(counting, done)
         blocks = counting._replace(domain=stored).places(chunks)
         return TableCounts.from_cells(counting.domain, tables, blocks, counting.bound)
 
     def held(self, counting: Counting[Any], done: Part) -> IntArray:
-        """Count the records of each person."""
+        """Count the records of each person.
+
+        Parameters
+        ----------
+        counting : Counting[Domain]
+            The domain, and what becomes of missing and stray values.
+        done : Part
+            Told how much is done, from 0 to 1.
+
+        Returns
+        -------
+        ndarray of int64, shape (persons,)
+            How many records each person has.
+        """
         return records_per_person(self.open(counting, done)[1], counting.keys)
 
 
@@ -207,7 +248,22 @@ class RecordsFile(RecordSource):
             read_head(self.path, [column.name for column in needed], self.form)
 
     def open(self, counting: Counting[Any], done: Part) -> tuple[Any, Chunks]:
-        """Return the domain as the file spells it, and the needed columns in chunks."""
+        """Return the domain as the file spells it, and the needed columns in chunks.
+
+        Parameters
+        ----------
+        counting : Counting[Domain]
+            The domain, and what becomes of missing and stray values.
+        done : Part
+            Told how much is done, from 0 to 1.
+
+        Returns
+        -------
+        domain : Domain
+            The domain, as the file spells it.
+        chunks : Chunks
+            The needed columns, some records at a time.
+        """
         needed = needed_columns(counting)
         if self.path.suffix.lower() in PARQUET:
             table = _ParquetTable(self.path)

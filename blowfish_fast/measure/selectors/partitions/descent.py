@@ -97,6 +97,22 @@ class Descent(Partition):
         """Return buckets, epsilon-private under `policy`: Lemma DS3.
 
         The counts are those of all cells, or of the filled ones of a wide domain.
+
+        Parameters
+        ----------
+        counts : ndarray of int64 or FilledCells
+            True counts of all cells, or of the filled ones of a wide domain.
+        policy : Policy
+            The policy, without constraints.
+        epsilon : Fraction
+            What the choice may use.
+        rng : Randomness
+            The source of all noise.
+
+        Returns
+        -------
+        Buckets
+            The buckets; public.
         """
         return self._choose(counts, policy, epsilon, rng)
 

@@ -116,7 +116,22 @@ class NoisySort(SortedCounts):
         self.largest = None if largest is None else as_whole(largest, "largest", 1)
 
     def group(self, noisy: IntArray, policy: Policy, noise: CellNoise) -> IntArray:
-        """Sort the noisy counts and cut them where the cost is least."""
+        """Sort the noisy counts and cut them where the cost is least.
+
+        Parameters
+        ----------
+        noisy : ndarray of int64, shape (rows, cells)
+            Noisy counts, a row for each draw.
+        policy : Policy
+            The policy, without constraints.
+        noise : CellNoise
+            The noise in them.
+
+        Returns
+        -------
+        ndarray of int64, shape (rows, cells)
+            The group of each cell, numbered by its first cell.
+        """
 
         def cut(values: IntArray, stretches: IntArray) -> IntArray:
             return kernels.group_sorted(
@@ -162,7 +177,22 @@ class ThresholdedSort(SortedCounts):
         self.threshold = as_number(threshold, "threshold", 0)
 
     def group(self, noisy: IntArray, policy: Policy, noise: CellNoise) -> IntArray:
-        """Cut off what is small, sort and cluster noisy counts alone: Lemma TS1."""
+        """Cut off what is small, sort and cluster noisy counts alone: Lemma TS1.
+
+        Parameters
+        ----------
+        noisy : ndarray of int64, shape (rows, cells)
+            Noisy counts, a row for each draw.
+        policy : Policy
+            The policy, without constraints.
+        noise : CellNoise
+            The noise in them.
+
+        Returns
+        -------
+        ndarray of int64, shape (rows, cells)
+            The cluster of each cell, numbered by its first cell.
+        """
         cells = noisy.shape[1]
         # Draws that a cell carries: its own, or those of its edges on average.
         carried = 1.0 if noise.edges is None else 2.0 * len(noise.edges) / cells

@@ -96,6 +96,20 @@ class MergedTables(LinearStrategy):
         """Return two cells of every table moved, one if absent: Lemmas CT3 and DC1.
 
         A move inside merged cells changes none; it is priced as if it did.
+
+        Parameters
+        ----------
+        weights : ndarray of int64, shape (rows,)
+            Whole weight of each merged cell, table after table.
+        policy : Policy
+            The policy, without constraints.
+        power : int, default 1
+            1 for epsilon, 2 for rho.
+
+        Returns
+        -------
+        int
+            The sum, or a bound above it.
         """
         check_shape(policy, self.sizes)
         heaviest = np.maximum.reduceat(weights, self.starts[:-1])
@@ -103,7 +117,25 @@ class MergedTables(LinearStrategy):
         return heaviest_edge(heaviest.tolist(), axes, edge_kinds(policy), power)
 
     def infer(self, noisy: IntArray, scales: Scales) -> FloatArray:
-        """Refuse: merged cells alone do not determine single cells."""
+        """Refuse: merged cells alone do not determine single cells.
+
+        Parameters
+        ----------
+        noisy : ndarray of int64, shape (rows,)
+            Not read.
+        scales : Scales
+            Not read.
+
+        Returns
+        -------
+        ndarray of float64
+            Nothing is ever returned.
+
+        Raises
+        ------
+        IntervalError
+            Always.
+        """
         raise IntervalError(
             "merged tables determine no single cells; take release.table(...) or "
             "release.fitted(...)"

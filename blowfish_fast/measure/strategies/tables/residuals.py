@@ -537,11 +537,49 @@ class TableNoise(LinearStrategy):
         return np.zeros(0, dtype=np.bool_)
 
     def worst_edge(self, weights: IntArray, policy: Policy, power: int = 1) -> int:
-        """Refuse: the tables that it comes from were charged for."""
+        """Refuse: the tables that it comes from were charged for.
+
+        Parameters
+        ----------
+        weights : ndarray of int64, shape (rows,)
+            Not read.
+        policy : Policy
+            Not read.
+        power : int, default 1
+            Not read.
+
+        Returns
+        -------
+        int
+            Nothing is ever returned.
+
+        Raises
+        ------
+        IntervalError
+            Always.
+        """
         self._refuse()
 
     def infer(self, noisy: IntArray, scales: Scales) -> FloatArray:
-        """Refuse: the estimate was made from all measured tables."""
+        """Refuse: the estimate was made from all measured tables.
+
+        Parameters
+        ----------
+        noisy : ndarray of int64, shape (rows,)
+            Not read.
+        scales : Scales
+            Not read.
+
+        Returns
+        -------
+        ndarray of float64
+            Nothing is ever returned.
+
+        Raises
+        ------
+        IntervalError
+            Always.
+        """
         self._refuse()
 
     def _refuse(self) -> NoReturn:

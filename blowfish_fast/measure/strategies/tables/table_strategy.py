@@ -104,6 +104,20 @@ class TableStrategy(LinearStrategy):
         """Return two cells of every table moved, one if absent: Lemma CT3.
 
         Exact where all cells of a table weigh the same; a bound above otherwise.
+
+        Parameters
+        ----------
+        weights : ndarray of int64, shape (rows,)
+            Whole weight of each cell, table after table.
+        policy : Policy
+            The policy, without constraints.
+        power : int, default 1
+            1 for epsilon, 2 for rho.
+
+        Returns
+        -------
+        int
+            The sum, or a bound above it.
         """
         check_shape(policy, self.sizes)
         heaviest = np.maximum.reduceat(weights, self.starts[:-1])
@@ -140,7 +154,20 @@ class TableStrategy(LinearStrategy):
         return ResidualFit(self.measured(scales), values)
 
     def infer(self, noisy: IntArray, scales: Scales) -> FloatArray:
-        """Return the estimate of every measured table, one after the other."""
+        """Return the estimate of every measured table, one after the other.
+
+        Parameters
+        ----------
+        noisy : ndarray of int64, shape (rows,)
+            The measured cells, table after table.
+        scales : Scales
+            The noise of each row.
+
+        Returns
+        -------
+        ndarray of float64, shape (rows,)
+            The estimates, in the same order.
+        """
         fit = self.fit(noisy, scales)
         known = np.isfinite(fit.measured.variances)
         tables = zip(self.tables, known, self.cells, strict=True)

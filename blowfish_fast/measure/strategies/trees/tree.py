@@ -247,11 +247,38 @@ class TreeStrategy(LinearStrategy):
 
         Adding a record changes the nodes of one root-to-leaf path; a move those that
         hold exactly one of its two cells. Exact for every policy.
+
+        Parameters
+        ----------
+        weights : ndarray of int64, shape (nodes,)
+            Whole weight of each node.
+        policy : Policy
+            The policy, without constraints.
+        power : int, default 1
+            1 for epsilon, 2 for rho.
+
+        Returns
+        -------
+        int
+            The sum.
         """
         return worst_edge(weights, self.tree, policy)
 
     def infer(self, noisy: IntArray, scales: Scales) -> FloatArray:
-        """Return the least-squares estimate of the leaves. O(nodes)."""
+        """Return the least-squares estimate of the leaves. O(nodes).
+
+        Parameters
+        ----------
+        noisy : ndarray of int64, shape (nodes,)
+            The measured nodes.
+        scales : Scales
+            The noise of each row.
+
+        Returns
+        -------
+        ndarray of float64, shape (leaves,)
+            The estimate of each leaf.
+        """
         # A copy, so that the estimates above the leaves are freed.
         return self.fit(noisy, scales)[: self.leaves].copy()
 
