@@ -333,6 +333,80 @@ class Journal:
 
         self._commits.run(end)
 
+    def keep_reading(
+        self,
+        request: str,
+        content: dict[str, Any],
+        answer: bytes,
+        analyst: str | None = None,
+    ) -> Charge:
+        """Note an answer that follows from stored ones, at no cost, once per request.
+
+        Parameters
+        ----------
+        request : str
+            The name of the request.
+        content : dict[str, object]
+            What the log says about it.
+        answer : bytes
+            The numbers that were read.
+        analyst : str, optional
+            Whose question it was; no allotment is charged.
+
+        Returns
+        -------
+        Charge
+            The entry that stands: this one, or what was noted or charged before.
+        """
+        digest = hashlib.sha256(answer).hexdigest()
+
+        def keep(connection: sqlite3.Connection) -> Charge:
+            earlier = _find(connection, request)
+            if earlier is not None:
+                return earlier
+            noted = {"time": file.time_now(), **content}
+            if analyst is not None:
+                noted["analyst"] = analyst
+            number = file.append_entry(connection, "charge", request, 0, noted)
+            kept = {"sha256": [digest]}
+            entry = file.append_entry(connection, "answer", request, 0, kept)
+            connection.execute(
+                "INSERT INTO answer VALUES (?, 0, 0, ?)", (entry, answer)
+            )
+            return Charge(number, request, 0, noted, "stored")
+
+        return self._commits.run(keep)
+
+    def count_charges(
+        self, before: int, analyst: str | None = None, *, everybody: bool = False
+    ) -> int:
+        """Return how many charges of more than nothing have smaller numbers.
+
+        Parameters
+        ----------
+        before : int
+            The number of an entry.
+        analyst : str, optional
+            Whose charges; None for those that no allotment paid.
+        everybody : bool
+            Whether charges are counted whoever paid.
+
+        Returns
+        -------
+        int
+            Their number.
+        """
+        which = "SELECT COUNT(*) FROM log c WHERE c.kind = 'charge' AND c.cost > 0 "
+        which += "AND c.number < ?"
+        values: list[str | int | None] = [before]
+        if not everybody:
+            # An index of who paid is made when it is first needed.
+            self._index_by_analyst()
+            which += f" AND {file.ANALYST} IS ?"
+            values.append(analyst)
+        with self._commits.alone(write=False) as connection:
+            return int(connection.execute(which, values).fetchone()[0])
+
     def store(
         self,
         request: str,

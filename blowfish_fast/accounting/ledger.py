@@ -54,6 +54,7 @@ from .journal import Charge, Journal
 from .recipients import DrawSecret, Recipient, keys_beside, read_public_key
 from .request import (
     FAILED_DRAW,
+    RULES,
     DrawnAnswers,
     RandomLike,
     RequestPart,
@@ -89,6 +90,8 @@ from .statements import (
 )
 
 MOST_SHOWN = 8
+READING = "reading"
+"""The word under which the numbers of a free answer are stored."""
 
 
 class Ledger(HasBudget):
@@ -573,11 +576,112 @@ class Ledger(HasBudget):
         return None if charge is None else Entry.of(charge, self.currency)
 
     def replay(self, request: str) -> Release | None:
-        """Return the stored answer of a request; None if there is none yet. Free."""
+        """Return the stored release of a request; None if there is none yet. Free.
+
+        What was read from other answers is no release: see `reading`.
+        """
         charge = self._journal.find(as_request(request))
-        if charge is None or charge.state != "stored":
+        if charge is None or charge.state != "stored" or "reads" in charge.content:
             return None
         return self._replay(charge)[0]
+
+    def keep_reading(
+        self,
+        request: str,
+        reading: Mapping[str, Any],
+        *,
+        sources: Sequence[str],
+        analyst: str | None = None,
+        note: Mapping[str, Any] | None = None,
+    ) -> Entry:
+        """Note an answer that was read from stored ones: it costs nothing (Lemma PA1).
+
+        From then on it stays as it is under its name. What was read must follow from
+        stored answers and public values alone; nobody can check that afterwards.
+
+        Parameters
+        ----------
+        request : str
+            The name of the question.
+        reading : mapping
+            The numbers, as plain data.
+        sources : sequence of str
+            The requests whose stored answers they follow from.
+        analyst : str, optional
+            Who asked; no allotment is charged.
+        note : mapping, optional
+            Public plain values, which the log keeps beside the sources.
+
+        Returns
+        -------
+        Entry
+            The entry that stands: this one, or an earlier one of the same name.
+
+        Raises
+        ------
+        LedgerError
+            If a source is no stored answer of this ledger.
+
+        Examples
+        --------
+        >>> import blowfish_fast as bf
+        >>> policy = bf.policies.AddRemove(bf.Domain(2))
+        >>> ledger = bf.Ledger(epsilon=1, policy=policy)
+        >>> release = ledger.release(bf.Laplace(policy, epsilon=1), [3, 4], "cells")
+        >>> total = {"values": [float(release.estimate.sum())]}
+        >>> entry = ledger.keep_reading("total", total, sources=["cells"])
+        >>> float(entry.epsilon), ledger.reading("total") == total
+        (0.0, True)
+        """
+        name = as_request(request)
+        for source in sources:
+            entry = self.entry(source)
+            if entry is None or entry.state != "stored":
+                raise LedgerError(
+                    "what is read follows from stored answers of the same ledger; "
+                    f"received {quoted(source)}, which is none"
+                )
+        with malformed_as(InputError, "a reading and its note are plain values"):
+            answer = json.dumps({READING: dict(reading)}, sort_keys=True).encode()
+            content: dict[str, Any] = {
+                "parts": [{"mechanism": "read", "policy": self.policy.describe()}],
+                "rules": RULES,
+                "reads": [str(source) for source in sources],
+                "note": dict(note or {}),
+            }
+            json.dumps(content, sort_keys=True)
+        charge = self._journal.keep_reading(name, content, answer, analyst)
+        return Entry.of(charge, self.currency)
+
+    def reading(self, request: str) -> dict[str, Any] | None:
+        """Return what `keep_reading` noted under a name; None if it did not."""
+        charge = self._journal.find(as_request(request))
+        if charge is None or "reads" not in charge.content:
+            return None
+        (answer,) = self._journal.answers(charge.request)
+        return dict(json.loads(answer)[READING])
+
+    def count_charges(
+        self, before: int, analyst: str | None = None, *, everybody: bool = False
+    ) -> int:
+        """Return how many charges of more than nothing came before an entry.
+
+        Parameters
+        ----------
+        before : int
+            The number of the entry.
+        analyst : str, optional
+            Whose charges; None for those that no allotment paid.
+        everybody : bool
+            Whether charges are counted whoever paid.
+
+        Returns
+        -------
+        int
+            Their number. No entry is read.
+        """
+        number = as_whole(before, "before", least=0)
+        return self._journal.count_charges(number, analyst, everybody=everybody)
 
     def history(
         self,

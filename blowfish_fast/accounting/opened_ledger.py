@@ -140,7 +140,8 @@ def verify_opened(
     charges = {
         charge.request: charge
         for charge in journal.history()
-        if charge.state == "stored"
+        # What was read from stored answers has no noise of its own.
+        if charge.state == "stored" and "reads" not in charge.content
     }
     unknown = [name for name in asked if name not in charges]
     if unknown:

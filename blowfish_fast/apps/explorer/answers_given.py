@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -38,7 +38,9 @@ class Answer(HasBudget):
     The `budget` was charged once, at the time `as_of`, whose data it is about.
     `request` is the name under which the answer is replayed. The `remarks` say what
     the numbers tell of the description: that much of a column lies outside, or that it
-    has one value only.
+    has one value only. An answer that was read from others names these `sources`, cost
+    nothing, and `holds` for any question, or for one that was fixed before; one whose
+    noise was drawn for it is "fresh".
 
     Examples
     --------
@@ -68,6 +70,8 @@ class Answer(HasBudget):
     replayed: bool
     as_of: str = ""
     remarks: tuple[str, ...] = ()
+    sources: tuple[str, ...] = ()
+    holds: Literal["fresh", "any", "fixed"] = "fresh"
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data, for JSON.
@@ -82,6 +86,7 @@ class Answer(HasBudget):
         budget = plain.pop("budget")
         plain["values"] = self.values.tolist()
         plain["remarks"] = list(self.remarks)
+        plain["sources"] = list(self.sources)
         plain["intervals"] = None if self.intervals is None else self.intervals.tolist()
         return {**plain, budget.currency: float(budget)}
 
@@ -187,6 +192,99 @@ def _list_answer(
         as_of="" if paid is None else paid.time.isoformat(),
         remarks=list_remarks(release),
     )
+
+
+def answer_read(
+    layout: Layout,
+    values: FloatArray,
+    half_widths: FloatArray,
+    noted: Entry,
+    source: Entry,
+    *,
+    replayed: bool,
+) -> Answer:
+    """Return an answer whose numbers were read from a stored one: Lemmas PA2, PA3.
+
+    Parameters
+    ----------
+    layout : Layout
+        The question, which states an accuracy.
+    values : (queries,) float64
+        Linear answers.
+    half_widths : (queries,) float64
+        How far each may be off.
+    noted : Entry
+        What the log says of the reading.
+    source : Entry
+        The charge of the answer that it was read from: its time is theirs.
+    replayed : bool
+        Whether it was read before.
+
+    Returns
+    -------
+    Answer
+        Numbers in the question's shape, with intervals of the truth.
+    """
+    question, shape, cost = layout.question, layout.asked_shape, layout.question.cost
+    assert isinstance(cost, Accuracy), "only an accuracy is read"
+    told = (noted.note or {})["read"]
+    intervals: FloatArray | None = np.column_stack(
+        [values - half_widths, values + half_widths]
+    )
+    if question.kind in ("cumulative", "quantiles") and cost.scope == "simultaneous":
+        values = _never_falling(values)
+    if isinstance(question, QuantilesQuestion):
+        widest = float(half_widths.max(initial=0.0))
+        values, intervals = _quantiles(values, widest, layout, question.q)
+    else:
+        assert intervals is not None
+        values, intervals = shown_counts(values, with_answers(intervals, values))
+        if values.size == math.prod(shape):
+            values = values.reshape(shape)
+            intervals = intervals.reshape(*shape, 2)
+    who = _who(layout, cost)
+    chosen = (
+        "together with all else that is ever read from the same answer, however the "
+        "question was chosen"
+        if told["holds"] == "any"
+        else "for a question that was not chosen by looking at earlier answers"
+    )
+    promise = (
+        f"{who} within {cost.alpha:g} of the true ones{_counted(layout)}, but for a "
+        f"probability of {cost.beta:g}, {chosen}. Free: it follows from an answer that "
+        "was paid for."
+    )
+    return Answer(
+        question=layout.plain,
+        axes=layout.described,
+        values=values,
+        intervals=intervals,
+        intervals_hold="truth",
+        confidence=1.0 - cost.beta,
+        budget=noted.budget,
+        mechanism="read",
+        promise=promise,
+        request=noted.request,
+        replayed=replayed,
+        as_of=source.time.isoformat(),
+        sources=tuple(told["sources"]),
+        holds=told["holds"],
+    )
+
+
+def _who(layout: Layout, cost: Accuracy) -> str:
+    """Return the subject of a promise."""
+    if isinstance(layout.question, QuantilesQuestion):
+        # Their own error is the width of an interval, in the attribute's units.
+        name = layout.axes[0].spec.name
+        return f"Intervals are of {name}: they follow from running totals that are"
+    return "Each number is" if cost.scope == "per_query" else "All numbers are"
+
+
+def _counted(layout: Layout) -> str:
+    """Say among which records the truth is counted, where a person's are bounded."""
+    most = layout.table.at_most
+    return "" if most is None else f" among at most {most:,} records of a person"
 
 
 def _remarks(layout: Layout, release: Release) -> tuple[str, ...]:
@@ -303,13 +401,7 @@ def _promise(budget: Budget, layout: Layout, *, exact: bool) -> str:
         words += f" {odds_sentence(budget)}"
     if isinstance(cost, Accuracy):
         each = cost.scope == "per_query"
-        who = "Each number is" if each else "All numbers are"
-        if isinstance(layout.question, QuantilesQuestion):
-            # Their own error is the width of an interval, in the attribute's units.
-            name = layout.axes[0].spec.name
-            who = f"Intervals are of {name}: they follow from running totals that are"
-        most = layout.table.at_most
-        counted = "" if most is None else f" among at most {most:,} records of a person"
+        who, counted = _who(layout, cost), _counted(layout)
         return (
             f"{who} within {cost.alpha:g} of the true ones{counted}, but for a "
             f"probability of {cost.beta:g}{' each' if each else ''}. {words}"

@@ -472,6 +472,11 @@ class TableSpec(Model):
     change, every answer is about the records of its time, and costs add up over
     versions.
     """
+    share: Literal["own", "all", "published"] = "own"
+    """From whose stored answers new questions are read for free: one's own, everybody's
+    or one's own and those that the curator published. That a price is 0 tells that
+    something like it was asked before. The very same question has one answer for all.
+    """
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:

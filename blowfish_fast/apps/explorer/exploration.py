@@ -12,8 +12,6 @@ records that cannot change stay with the connection to them (``engines``).
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from fractions import Fraction
@@ -42,11 +40,12 @@ from blowfish_fast.mechanisms.registry import MechanismName, find_mechanism
 from blowfish_fast.release.certificates import Certificate
 from blowfish_fast.release.file import Release
 
-from .answers_given import Answer, answer_from
+from .answers_given import Answer, answer_from, answer_read
 from .catalog import TableSpec, as_table
 from .engines import Database
 from .frequent import threshold_words
-from .layout import Layout
+from .layout import lay_out
+from .past_answers import RULE, KnownAnswer, PastAnswers
 from .planning import SAMPLES, Plan, Planner, Shape, gain_words
 from .questions import (
     Accuracy,
@@ -55,6 +54,7 @@ from .questions import (
     read_question,
     read_spending,
 )
+from .same_question import canonical, in_asked_order, request_name
 
 MOST_AT_ONCE = 1000
 """Charges that are read together where several tables share a ledger."""
@@ -186,6 +186,7 @@ class Explorer:
             # While the database is away, stored answers are given all the same.
             self._check_columns(self.table)
         self.planner = Planner(self.ledger.currency, samples, self.vouched)
+        self._past = PastAnswers(self.ledger)
 
     def _check_columns(self, table: TableSpec) -> None:
         """Hold the description against the columns, once the database is there."""
@@ -222,7 +223,85 @@ class Explorer:
         QuestionError
             If the question is malformed or does not fit the table.
         """
-        return self.planner.plan(self.table, read_question(question))
+        return self.planner.plan(self.table, self.canonical(question))
+
+    def canonical(self, question: Any) -> Question:
+        """Return the form of a question that all its wordings share; see `canonical`.
+
+        Parameters
+        ----------
+        question : mapping or Question
+            What `read_question` takes.
+
+        Returns
+        -------
+        Question
+            What is planned, and whose name the answer is stored under.
+        """
+        return canonical(self.table, read_question(question))
+
+    def known(self, question: Any, analyst: str | None = None) -> KnownAnswer | None:
+        """Return what stored answers say about a question by now. Free; no data.
+
+        Parameters
+        ----------
+        question : mapping or Question
+            What `read_question` takes. One that states a budget is read at a beta of
+            .05.
+        analyst : str, optional
+            Who asks: the `share` of the table says whose answers she may read.
+
+        Returns
+        -------
+        KnownAnswer or None
+            Numbers and how far they may be off, from one stored answer. None where no
+            stored answer tells.
+
+        Raises
+        ------
+        QuestionError
+            If the question is malformed or does not fit the table.
+
+        Examples
+        --------
+        >>> import ibis
+        >>> database = ibis.duckdb.connect()
+        >>> rows = "select i % 90 as age from range(450) as t(i)"
+        >>> visits = database.raw_sql(f"create table visits as {rows}")
+        >>> age = {"name": "age", "cells": {"start": 0, "stop": 90, "width": 10}}
+        >>> explorer = Explorer({"name": "visits", "attributes": [age]}, database,
+        ...                     epsilon=1)
+        >>> asked = {"kind": "histogram", "table": "visits", "attribute": "age"}
+        >>> answer = explorer.ask({**asked, "cost": {"alpha": 20}})
+        >>> wide = {**asked, "width": 3, "cost": {"alpha": 80}}
+        >>> explorer.known(wide).alpha <= 60, explorer.explain(wide)["cost"]
+        (True, 0.0)
+        >>> free = explorer.ask(wide)
+        >>> free.holds, free.sources == (answer.request,), float(free.epsilon)
+        ('any', True, 0.0)
+        """
+        return self._past.read(self.table, self.canonical(question), analyst)
+
+    def publish(self, request: str) -> None:
+        """Let everybody read new questions from a stored answer; the log says so.
+
+        It matters where the `share` of the table is "published".
+
+        Parameters
+        ----------
+        request : str
+            The name of the answer, as `Answer.request` has it.
+
+        Raises
+        ------
+        CatalogError
+            If this table has no such answer.
+        """
+        if self._stored(request) is None:
+            raise CatalogError("there is no answer under this name to publish")
+        note = self._note({"publishes": request})
+        name = f"published/{request}"
+        self.ledger.keep_reading(name, {}, sources=[request], note=note)
 
     def explain(self, question: Any, analyst: str | None = None) -> dict[str, Any]:
         """Return candidates, cost, and what would remain, as plain data. Free.
@@ -238,16 +317,25 @@ class Explorer:
         -------
         dict
             The chosen mechanism, the currency and the cost (0 for an answer that is
-            stored), what remains now and afterwards, why it was chosen, what the
-            same accuracy costs without policies, and every candidate.
+            stored, or read from stored ones), what remains now and afterwards, why it
+            was chosen, what the same accuracy costs without policies, and every
+            candidate. "how" is "stored", "read", "public" or "fresh"; "known" says
+            within which alpha stored answers tell these numbers already, free, and
+            since when; "price_alone" is what the answer costs without them.
         """
-        plan = self.plan(question)
+        asked = read_question(question)
+        plan = self.plan(asked)
         remaining = self.remaining(analyst)
-        earlier = self.ledger.entry(request_of(plan.layout))
+        earlier = self._earlier(asked)
         # By the log alone: it does not say whether the stored outcome is a failure.
         stored = earlier is not None and earlier.state == "stored"
-        cost = Fraction(0) if stored else plan.cost
         lists = isinstance(plan.layout.question, FrequentQuestion)
+        reading = None if plan.free else self.known(asked, analyst)
+        reads = reading is not None and _suffices(asked, reading)
+        cost = Fraction(0) if stored or reads else plan.cost
+        how = "stored" if stored else "public" if plan.free else "fresh"
+        if reads and how == "fresh":
+            how = "read"
         without = self.planner.without_policies(self.table, plan.layout.question)
         return {
             "mechanism": plan.mechanism.name,
@@ -258,11 +346,14 @@ class Explorer:
             "remaining": float(remaining),
             "remaining_after": float(remaining - cost) if cost <= remaining else None,
             "affordable": cost <= remaining,
-            "why": self._why(plan, stored),
+            "why": self._why(plan, how),
+            "how": how,
+            "known": None if reading is None else _told(reading),
+            "price_alone": float(plan.cost),
             "without_policy": None if without is None else float(without),
             "gain": gain_words(plan, without),
             "candidates": plan.candidates,
-            "axes": plan.layout.described,
+            "axes": _in_order(plan.layout.described, asked.axes),
             "queries": 1 if lists else plan.workload.queries,
             "policy": plan.layout.policy_words,
         }
@@ -356,18 +447,27 @@ class Explorer:
             What the charge has come to.
         """
         asked = read_question(question)
-        name = request_name(asked) if request is None else f"r-{request}"
+        form = canonical(self.table, asked)
+        name = request_name(form) if request is None else f"r-{request}"
+        entry = self._earlier(asked) if request is None else self.ledger.entry(name)
+        if entry is not None:
+            self._refuse_other_question(entry, form, request)
+            name = entry.request
+        elif request is None and not self.closed:
+            answer = self._answer_from_past(form, asked, name, analyst)
+            if answer is not None:
+                return answer
+        if entry is not None and entry.state == "stored":
+            kept = self._answer_read(entry, asked)
+            if kept is not None:
+                return kept
         # What was charged is answered, also where it would take too long today.
-        limited = self.ledger.entry(name) is None
-        plan = self.planner.plan(self.table, asked, limited=limited)
-        layout = plan.layout
-        note = self._note({"question": layout.plain})
+        plan = self.planner.plan(self.table, form, limited=entry is None)
+        note = self._note({"question": asked.model_dump(mode="json")})
         entry = self.ledger.entry(name)
-        if entry is not None and entry.note != note:
-            raise LedgerError(
-                f"the request {request!r} was made for another question; nothing was "
-                "charged. Choose another name"
-            )
+        if entry is not None:
+            self._refuse_other_question(entry, form, request)
+            note = dict(entry.note or {})
         replayed = entry is not None and entry.state == "stored"
         try:
             release = self.ledger.replay(name) if replayed else None
@@ -380,7 +480,76 @@ class Explorer:
             assert charged is not None, "a failed draw without a charge"
             return FailedAnswer(name, charged.budget, replayed)
         charged = entry or self.ledger._entry_of(release) or self.ledger.entry(name)
-        return answer_from(plan, release, name, charged, replayed=replayed)
+        answer = answer_from(plan, release, name, charged, replayed=replayed)
+        return in_asked_order(answer, asked)
+
+    def _earlier(self, asked: Question) -> Entry | None:
+        """Return the charge of the same question, in whatever words it was asked."""
+        entry = self.ledger.entry(request_name(canonical(self.table, asked)))
+        # Ledgers that were written before know a question by its own words.
+        return entry or self.ledger.entry(request_name(asked))
+
+    def _refuse_other_question(
+        self, entry: Entry, form: Question, request: str | None
+    ) -> None:
+        """Refuse a name that stands for another question, or another table's."""
+        note = entry.note or {}
+        stated = note.get("question") or {}
+        same = stated.get("table") == self.table.name and note == {
+            **self._note({"question": stated}),
+            **({"read": note["read"]} if "read" in note else {}),
+        }
+        if not same or self.canonical(stated) != form:
+            raise LedgerError(
+                f"the request {request!r} was made for another question; nothing was "
+                "charged. Choose another name"
+            )
+
+    def _answer_from_past(
+        self, form: Question, asked: Question, name: str, analyst: str | None
+    ) -> Answer | None:
+        """Answer from stored answers and note it; None where they do not suffice."""
+        if not isinstance(form.cost, Accuracy):
+            # Whoever states a budget wants fresh noise.
+            return None
+        reading = self._past.read(self.table, form, analyst)
+        if reading is None or not _suffices(form, reading):
+            return None
+        plain = {
+            "values": reading.values.tolist(),
+            "half_widths": reading.half_widths.tolist(),
+        }
+        how = {"rule": RULE, "holds": reading.holds, "by": reading.by}
+        note = self._note({"question": asked.model_dump(mode="json")})
+        entry = self.ledger.keep_reading(
+            name,
+            plain,
+            sources=[reading.source.request],
+            analyst=analyst,
+            note={**note, "read": {**how, "sources": [reading.source.request]}},
+        )
+        return self._answer_read(entry, asked, replayed=False)
+
+    def _answer_read(
+        self, entry: Entry, asked: Question, *, replayed: bool = True
+    ) -> Answer | None:
+        """Return an answer that was read from others; None if it was drawn."""
+        kept = self.ledger.reading(entry.request)
+        if kept is None:
+            return None
+        told = (entry.note or {})["read"]
+        source = self.ledger.entry(told["sources"][0])
+        assert source is not None, "charges stay"
+        layout = lay_out(self.table, canonical(self.table, asked))
+        answer = answer_read(
+            layout,
+            np.array(kept["values"]),
+            np.array(kept["half_widths"]),
+            entry,
+            source,
+            replayed=replayed,
+        )
+        return in_asked_order(answer, asked)
 
     def _note(self, about: dict[str, Any]) -> dict[str, Any]:
         """Return what the log keeps with a charge; which table, where several share."""
@@ -464,11 +633,18 @@ class Explorer:
         Answer or None
             The stored answer of this table, marked as replayed.
         """
+        noted = self.ledger.entry(request)
+        question = {} if noted is None else (noted.note or {}).get("question", {})
+        if noted is not None and question.get("table") == self.table.name:
+            kept = self._answer_read(noted, read_question(question))
+            if kept is not None:
+                return kept
         stored = self._stored(request)
         if stored is None:
             return None
         plan, release, entry = stored
-        return answer_from(plan, release, request, entry, replayed=True)
+        answer = answer_from(plan, release, request, entry, replayed=True)
+        return in_asked_order(answer, read_question(question))
 
     def _stored(self, request: str) -> tuple[Plan, Release, Entry] | None:
         """Return the plan, the release and the charge of an answer of this table."""
@@ -476,8 +652,8 @@ class Explorer:
         question = {} if entry is None else (entry.note or {}).get("question", {})
         if entry is None or release is None or question.get("table") != self.table.name:
             return None
-        asked = read_question(question)
-        return self.planner.plan(self.table, asked, limited=False), release, entry
+        form = self.canonical(question)
+        return self.planner.plan(self.table, form, limited=False), release, entry
 
     def certify(
         self,
@@ -793,8 +969,15 @@ class Explorer:
         return self.planner.trade_off(self.table, read_question(question), thetas)
 
     @staticmethod
-    def _why(plan: Plan, replayed: bool) -> str:
-        if replayed:
+    def _why(plan: Plan, how: str) -> str:
+        if how == "read":
+            led = getattr(plan.layout.question.cost, "chosen", True)
+            rest = "even if they led" if led else "as by your word they did not lead"
+            return (
+                "earlier answers tell these numbers within this error already, "
+                f"{rest} to the question"
+            )
+        if how == "stored":
             return "this very question was answered before; the answer is kept"
         if plan.free:
             return (
@@ -813,6 +996,26 @@ class Explorer:
             f"{named} needs the least {plan.mechanism.budget.currency} of {fit} "
             "mechanisms and strategies that promise this accuracy"
         )
+
+
+def _suffices(asked: Question, reading: KnownAnswer) -> bool:
+    """Return whether what stored answers tell is as accurate as was asked for."""
+    return isinstance(asked.cost, Accuracy) and reading.alpha <= asked.cost.alpha
+
+
+def _told(reading: KnownAnswer) -> dict[str, Any]:
+    """Return what is known already, as plain data."""
+    return {
+        "alpha": reading.alpha,
+        "as_of": reading.source.time.isoformat(),
+        "sources": [reading.source.request],
+        "holds": reading.holds,
+    }
+
+
+def _in_order(axes: list[dict[str, Any]], names: list[str]) -> list[dict[str, Any]]:
+    """Return the axes of a plan in the order in which they were asked for."""
+    return sorted(axes, key=lambda axis: names.index(axis["attribute"]))
 
 
 def _certifier(plan: Plan, release: Release, **terms: Any) -> Certifier:
@@ -849,26 +1052,3 @@ def certificate_name(request: str, certifier: Certifier) -> str:
 def _exact_text(number: Fraction) -> str:
     short = f"{float(number):g}"
     return short if Fraction(short) == number else str(number)
-
-
-def request_of(layout: Layout) -> str:
-    """Return the name that identical questions share.
-
-    Parameters
-    ----------
-    layout : Layout
-        A laid-out question.
-
-    Returns
-    -------
-    str
-        "q-" and the first 40 digits of a hash of the question as plain data.
-    """
-    return request_name(layout.question)
-
-
-def request_name(question: Question) -> str:
-    """Return the name that a question shares with identical ones."""
-    plain = question.model_dump(mode="json")
-    text = json.dumps(plain, sort_keys=True, default=str)
-    return "q-" + hashlib.sha256(text.encode()).hexdigest()[:40]

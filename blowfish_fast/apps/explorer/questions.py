@@ -63,6 +63,18 @@ class Accuracy(Model):
     """The probability that they are farther off."""
     scope: Literal["simultaneous", "per_query"] = "simultaneous"
     """Whether all answers are within alpha at once, or each by itself."""
+    chosen: bool = True
+    """Whether earlier answers may have led to the question. False is your word that it
+    was fixed before you saw any: what is read from them then has narrower intervals.
+    """
+
+    @model_serializer(mode="wrap")
+    def _as_before(self, plain: Any) -> dict[str, Any]:
+        """Leave out what is so by default: requests are named by what is stated."""
+        stated: dict[str, Any] = plain(self)
+        if self.chosen:
+            del stated["chosen"]
+        return stated
 
 
 class StatedBudget(Model):
@@ -118,7 +130,7 @@ class Spending(StatedBudget):
 def _kind_of_cost(stated: Any) -> str:
     """Tell an accuracy from a budget by its fields."""
     names = stated if isinstance(stated, Mapping) else getattr(stated, "__dict__", {})
-    return "accuracy" if {"alpha", "beta", "scope"} & {*names} else "budget"
+    return "accuracy" if {"alpha", "beta", "scope", "chosen"} & {*names} else "budget"
 
 
 Cost = Annotated[

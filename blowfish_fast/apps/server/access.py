@@ -24,6 +24,7 @@ from starlette.concurrency import run_in_threadpool
 from blowfish_fast.apps.explorer.catalog import TableSpec
 from blowfish_fast.apps.explorer.exploration import Explorer
 from blowfish_fast.apps.explorer.questions import Question
+from blowfish_fast.apps.explorer.same_question import canonical
 
 from .keys import ROLES, Caller, Login, Logins, RateLimit, Role
 from .price_workers import PriceTask, PriceWorkers, Wanted
@@ -36,7 +37,7 @@ LONGEST = 200
 HELP = {
     "blowfish_requests_total": "Requests by status.",
     "blowfish_request_seconds_sum": "Seconds spent on requests.",
-    "blowfish_questions_total": "Questions by outcome: charged, replayed, refused.",
+    "blowfish_questions_total": "Questions: charged, read, replayed, refused.",
     "blowfish_logins_total": "Attempts to log in, by outcome.",
     "blowfish_budget": "Budget of a table.",
     "blowfish_charged_total": "Charged to a table so far.",
@@ -356,6 +357,9 @@ class Visit(NamedTuple):
             The result, or None where the caller may as well work it out.
         """
         planner = self.explorer(table.name).planner
+        if wanted == "price":
+            # A price is that of all words for a question.
+            question = canonical(table, question)
         limited = bool(options.get("limited", True))
         if not await run_in_threadpool(
             planner.is_large, table, question, limited=limited

@@ -12,6 +12,7 @@ from pydantic_core import to_json
 from starlette.concurrency import run_in_threadpool
 
 from blowfish_fast.accounting.composition import Currency
+from blowfish_fast.apps.explorer.answers_given import Answer
 from blowfish_fast.apps.explorer.catalog import (
     EXTRAS,
     AttributeSpec,
@@ -41,6 +42,7 @@ PUBLIC = {
     "at_most",
     "population",
     "snapshot",
+    "share",
 }
 """The fields of a table's description that everybody is told as they are."""
 CLONE_NOTES = ("clone_of", "spent_before", "currency_before")
@@ -207,6 +209,8 @@ def _ask(asking: Asking, visit: Visit) -> Response:
         audit.write(**noted, refused=type(problem).__name__)
         raise
     outcome = "replayed" if answer.replayed else "charged"
+    if isinstance(answer, Answer) and answer.sources and not answer.replayed:
+        outcome = "read"
     counted.add("blowfish_questions_total", outcome=outcome)
     audit.write(
         **noted,

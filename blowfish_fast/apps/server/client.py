@@ -402,6 +402,30 @@ class Client:
         body = {"why": why, **_stated(epsilon, rho, delta)}
         return self._table("POST", table, "raise", body)
 
+    def publish(self, table: str, request: str) -> dict[str, Any]:
+        """Curator: let everybody read new questions from a stored answer.
+
+        It matters where the table's `share` is "published".
+
+        Parameters
+        ----------
+        table : str
+            The name of the table.
+        request : str
+            The name of the answer.
+
+        Returns
+        -------
+        dict
+            The name, as "published".
+
+        Raises
+        ------
+        CatalogError
+            If the table has no such answer.
+        """
+        return self._table("POST", table, "publish", {"request": request})
+
     def close_table(self, table: str) -> dict[str, Any]:
         """Curator: give stored answers only, from now on."""
         return self._table("POST", table, "close")

@@ -99,6 +99,13 @@ class NewTable(StatedBudget):
     """The description of the table."""
 
 
+class Publishing(Model):
+    """An answer that everybody may read new questions from."""
+
+    request: Annotated[str, Field(min_length=1, max_length=180)]
+    """The name of the answer, as the answer states it."""
+
+
 class Clone(StatedBudget):
     """Another name and other policies for the same records, and its budget."""
 
@@ -335,6 +342,15 @@ def add_table(new: NewTable, visit: Curator) -> dict[str, Any]:
 def verify(table: TablePath, visit: Curator) -> dict[str, str]:
     """Check the chain of the table's ledger; return its head."""
     return {"head": visit.explorer(table).ledger.verify()}
+
+
+@router.post("/tables/{table}/publish")
+def publish(table: TablePath, named: Publishing, visit: Curator) -> dict[str, Any]:
+    """Let everybody read new questions from an answer, where the table says so."""
+    visit.explorer(table).publish(named.request)
+    noted = {"who": visit.who.name, "what": "publish", "table": table}
+    visit.gate.audit.write(**noted, request=named.request)
+    return {"published": named.request}
 
 
 @router.get("/tables/{table}/series")

@@ -182,6 +182,30 @@ def test_an_analyst_asks_and_compares(browser, site, size):
         page.wait_for_selector("#cost:has-text('epsilon 0;')")
 
 
+@pytest.mark.parametrize("size", ["desk", "phone"])
+def test_what_is_known_already_is_shown_and_read_for_nothing(browser, site, size):
+    with Visit(browser, site, "ann", size) as visit:
+        page = visit.page
+        page.fill("#alpha", "60")
+        page.wait_for_selector("#cost:has-text('costs')")
+        visit.asked()
+        spent = page.text_content("#budget")
+        page.fill("#alpha", "20")
+        page.wait_for_selector("#known:has-text('within')")
+        assert "State that as the largest error" in page.text_content("#known")
+        page.fill("#alpha", "61")
+        page.wait_for_selector("#cost:has-text('free: earlier answers tell it')")
+        visit.asked()
+        assert page.text_content("#budget") == spent
+        words = page.text_content("#answer-words")
+        assert words.startswith("Read from an earlier answer, free")
+        assert "however the question was chosen" in words
+        page.check("#fixed")
+        page.fill("#alpha", "62")
+        page.wait_for_selector("#known:has-text('did not lead you')")
+        visit.picture("known")
+
+
 def test_an_analyst_asks_every_kind_of_question(browser, site):
     with Visit(browser, site, "ann") as visit:
         page = visit.page

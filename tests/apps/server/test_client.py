@@ -57,6 +57,26 @@ def test_an_analyst_works_without_the_page(ann):
     assert ann.history("people", before=second["number"]) == [first]
 
 
+def test_what_earlier_answers_tell_is_free(ann, curator, own_server):
+    first = ann.ask(TOTALS)
+    left = first.remaining
+    cost = {**TOTALS["cost"], "alpha": 2 * TOTALS["cost"]["alpha"] + 1}
+    wide = {**TOTALS, "width": 2 * TOTALS["width"], "cost": cost}
+    told = ann.explain(wide)
+    assert (told["how"], told["cost"]) == ("read", 0.0)
+    free = ann.ask(wide)
+    assert free.remaining == left
+    assert ann.answer("people", free.request).values.tolist() == free.values.tolist()
+    with bf.connect(own_server.url, own_server.secrets["bob"]) as bob:
+        # What others asked does not lower a price, unless the table says so.
+        assert bob.explain({**wide, "width": TOTALS["width"]})["cost"] > 0
+    metrics = curator._http.get("/metrics").text
+    assert 'blowfish_questions_total{outcome="read"} 1' in metrics
+    assert curator.publish("people", first.request) == {"published": first.request}
+    with pytest.raises(CatalogError, match="no answer under this name"):
+        curator.publish("people", "q-nothing")
+
+
 def test_a_curator_works_without_the_page(curator, tmp_path):
     shown = curator.preview(TOTALS, epsilon=0.5)
     assert np.shape(shown["truth"]) == (16,)

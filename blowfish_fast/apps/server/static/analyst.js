@@ -25,7 +25,8 @@ function cost() {
   // A list has a threshold in place of an error.
   if (lists()) return spending();
   if (mechanism) return { ...spending(), ...(mechanism === "any" ? {} : { mechanism }) };
-  return { alpha: Number(byId("alpha").value), beta: Number(byId("beta").value), scope: byId("scope").value };
+  const fixed = byId("fixed").checked ? { chosen: false } : {};
+  return { alpha: Number(byId("alpha").value), beta: Number(byId("beta").value), scope: byId("scope").value, ...fixed };
 }
 
 const asked = () => form.question(cost());
@@ -61,9 +62,12 @@ async function price() {
     const plan = await post("/api/explain", { question: asked() });
     markFields([]);
     const paid = `${plan.currency} ${number(plan.cost)}`;
-    told(plan.affordable ? `costs ${paid}; ${number(plan.remaining_after)} would remain`
+    byId("known").hidden = !plan.known;
+    byId("known").textContent = plan.known ? knownWords(plan) : "";
+    if (plan.how === "read") told(`free: earlier answers tell it within ${number(plan.known.alpha)}; alone it would cost ${plan.currency} ${number(plan.price_alone)}`, false);
+    else told(plan.affordable ? `costs ${paid}; ${number(plan.remaining_after)} would remain`
       : `costs ${paid}, and only ${number(plan.remaining)} remains`, !plan.affordable);
-    if (wanted === "alpha" && !any && !plan.answered_before) byId("spend").value = Number(plan.cost.toPrecision(4));
+    if (wanted === "alpha" && !any && plan.cost > 0) byId("spend").value = Number(plan.cost.toPrecision(4));
     byId("why").textContent = sentence(plan.why) + (any && !lists() ? " No error is promised: intervals are of the noise alone." : "");
     byId("gain").hidden = !plan.gain;
     byId("gain").textContent = plan.gain ? sentence(plan.gain) : "";
@@ -79,8 +83,17 @@ async function price() {
     told(problem.message, true);
     byId("why").textContent = "";
     byId("gain").hidden = true;
+    byId("known").hidden = true;
     byId("ask").disabled = true;
   }
+}
+
+// What stored answers tell already, beside what a better answer costs.
+function knownWords(plan) {
+  const since = new Date(plan.known.as_of).toLocaleString();
+  const led = plan.known.holds === "any" ? "also if they led you to this question" : "as they did not lead you to this question";
+  return `Known by now, free: these numbers within ${number(plan.known.alpha)}, ${led}; as of ${since}.`
+    + (plan.how === "fresh" ? " State that as the largest error to read them." : "");
 }
 
 function values(one) {
@@ -111,7 +124,7 @@ function show(answer) {
   draw(byId("answer"), answer.axes.length > 2 ? [] : [answer]);
   const noise = answer.intervals_hold !== "truth", most = form.table.at_most;
   const counted = most ? ` among at most ${number(most)} records of a person` : "";
-  byId("answer-words").textContent = (answer.replayed ? `Answered before, free; as of ${new Date(answer.as_of).toLocaleString()}. ` : "")
+  byId("answer-words").textContent = (answer.sources?.length && !answer.replayed ? `Read from an earlier answer, free; as of ${new Date(answer.as_of).toLocaleString()}. ` : answer.replayed ? `Answered before, free; as of ${new Date(answer.as_of).toLocaleString()}. ` : "")
     + `${sentence(answer.promise)} ${answer.intervals === null ? "No intervals are known."
       : noise ? "Intervals are noise only: what taking buckets as even is off by is not covered."
         : `Each interval holds the true number${counted} with probability at least ${number(answer.confidence)}.`}`
@@ -178,7 +191,7 @@ const repriced = following(price);
 function listen() {
   const later = afterPause(repriced);
   const edited = (about) => { wanted = about ?? wanted; byId("ask").disabled = true; later(); };
-  for (const id of ["alpha", "beta", "scope", "spend", "mechanism"]) {
+  for (const id of ["alpha", "beta", "scope", "spend", "mechanism", "fixed"]) {
     byId(id).addEventListener("input", () => edited(id === "alpha" || id === "spend" ? id : undefined));
   }
   byId("question").addEventListener("submit", (event) => {

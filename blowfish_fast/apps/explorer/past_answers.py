@@ -1,0 +1,524 @@
+"""What stored answers say about a new question: free, and from public values alone.
+
+A stored release is a *source* if its answers are linear in fresh noise of one
+measurement. A question is held against its bins, attribute by attribute:
+
+    stored     ages in bins of 5, by ward       0-4 5-9 10-14 15-19 ...  x  a b c d
+    asked      ages 0 to 19, ward b             a row of ones over four bins, else zeros
+
+    asked      ages 0 to 17                     cuts a bin: this source cannot answer
+
+Two things are then known, without looking at one noisy number:
+
+- *sum*: if the source promised all its own numbers within alpha, a sum or difference of
+  k of them is within k alpha, by the same event (Lemma PA2);
+- *any*: with F questions that the source can answer, noise misses all of them together
+  with a probability of beta if each is missed with beta / F (Lemma PA3).
+
+Both hold for questions that were chosen after looking at the answers, which stored
+noise by itself does not (naive caching misses far more often than it promises). A
+question that was fixed before (`chosen` is false) has its own narrower intervals.
+``docs/proofs/past_answers.md`` proves all of it.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections import OrderedDict
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from blowfish_fast._support.typing import FloatArray, IntArray
+from blowfish_fast.accounting.ledger import Ledger
+from blowfish_fast.accounting.statements import Entry
+from blowfish_fast.errors import BlowfishError, IntervalError
+from blowfish_fast.measure.tails import noise_half_widths
+from blowfish_fast.release.release import HistogramRelease
+from blowfish_fast.workloads import Linear
+
+from .catalog import TableSpec
+from .layout import Layout, lay_out
+from .questions import (
+    Accuracy,
+    FrequentQuestion,
+    Question,
+    RectanglesQuestion,
+    read_question,
+)
+from .same_question import canonical
+
+RULE = 1
+"""Which rule an answer was read by; the log keeps it beside the numbers."""
+MOST_TRIED = 16
+"""Sources that are held against one question: those that cost most come first."""
+MOST_LOADED = 128
+"""Releases that are kept in memory; the one used longest ago goes first."""
+MOST_LISTED = 4096
+"""Charges among which sources are looked for, the latest ones."""
+FIRST_PAGE = 16
+"""Charges that are read first, to see what came since; pages then double."""
+MOST_WORK = 2**22
+"""Numbers of queries times bins that are written down for one source."""
+LEAST_MISS = 1e-290
+"""Probabilities below this have no half-widths in double precision."""
+
+Holds = Literal["fresh", "any", "fixed"]
+
+
+class BoxedQueries(NamedTuple):
+    """The queries of a question as boxes of its own bins, filters included.
+
+    Attributes
+    ----------
+    lows : (queries, axes) int64
+        The first bin of each side.
+    highs : (queries, axes) int64
+        The bin after the last one.
+    """
+
+    lows: IntArray
+    highs: IntArray
+
+
+class KnownAnswer(NamedTuple):
+    """What one source says about a question; all of it is public.
+
+    Attributes
+    ----------
+    values : (queries,) float64
+        The linear answers.
+    half_widths : (queries,) float64
+        How far each may be off.
+    source : Entry
+        The charge of the answer that was read.
+    holds : {"any", "fixed"}
+        Whether half-widths hold however the question was chosen.
+    by : {"sum", "noise"}
+        Whether they follow from what was promised, or from the noise.
+    """
+
+    values: FloatArray
+    half_widths: FloatArray
+    source: Entry
+    holds: Holds
+    by: Literal["sum", "noise"]
+
+    @property
+    def alpha(self) -> float:
+        """How far any of the answers may be off."""
+        return float(self.half_widths.max(initial=0.0))
+
+
+def boxed_queries(layout: Layout) -> BoxedQueries:
+    """Return the queries of a question as boxes of bins.
+
+    Parameters
+    ----------
+    layout : Layout
+        The bins of the question.
+
+    Returns
+    -------
+    BoxedQueries
+        One box for each number that is asked for, in the order of the answer.
+    """
+    shown = layout.asked_shape
+    if layout.question.kind in ("ranges", "rectangles"):
+        lows, highs = layout.boxes()
+    elif layout.question.kind in ("cumulative", "quantiles"):
+        highs = np.arange(1, shown[0] + 1).reshape(-1, 1)
+        lows = np.zeros_like(highs)
+    else:
+        lows = np.indices(shown).reshape(len(shown), -1).T
+        highs = lows + 1
+    # What passes a filter is bin 0 of its axis.
+    passing = np.zeros((len(lows), len(layout.axes) - layout.shown), dtype=np.int64)
+    return BoxedQueries(np.hstack([lows, passing]), np.hstack([highs, passing + 1]))
+
+
+def rows_over(stored: Layout, asked: Layout) -> FloatArray | None:
+    """Return the queries of a question as rows of 0 and 1 over the bins of another.
+
+    Parameters
+    ----------
+    stored : Layout
+        The bins of the source.
+    asked : Layout
+        The question.
+
+    Returns
+    -------
+    (queries, bins) float64 or None
+        None if a query cuts a bin, tells apart what the source did not measure, or is
+        too large to be written down.
+    """
+    boxes = boxed_queries(asked)
+    queries = len(boxes.lows)
+    if queries * max(stored.coarse, 1) > MOST_WORK:
+        return None
+    names = [axis.spec.name for axis in stored.axes]
+    sides: dict[str, FloatArray] = {}
+    for at, axis in enumerate(asked.axes):
+        low, high = boxes.lows[:, at, None], boxes.highs[:, at, None]
+        if axis.spec.name not in names:
+            cells = np.bincount(axis.labels, minlength=axis.bins)
+            before = np.append(0, np.cumsum(cells))
+            if (before[high] - before[low] != cells.sum()).any():
+                return None
+            continue
+        bins = stored.axes[names.index(axis.spec.name)]
+        # How many cells of each asked bin lie in each stored bin, added up.
+        shared = np.zeros((axis.bins + 1, bins.bins))
+        np.add.at(shared, (axis.labels + 1, bins.labels), 1.0)
+        before = shared.cumsum(axis=0)
+        inside = before[high[:, 0]] - before[low[:, 0]]
+        if ((inside != 0) & (inside != before[-1])).any():
+            return None
+        sides[axis.spec.name] = (inside > 0).astype(np.float64)
+    rows = np.ones((queries, 1))
+    for name, bins in zip(names, stored.axes, strict=True):
+        side = sides.get(name)
+        side = np.ones((queries, bins.bins)) if side is None else side
+        rows = (rows[:, :, None] * side[:, None, :]).reshape(queries, -1)
+    return rows if stored.labels is None else _joined(rows, stored.labels)
+
+
+def _joined(rows: FloatArray, labels: IntArray) -> FloatArray | None:
+    """Return rows over joined bins; None if one is cut."""
+    bins = int(labels.max()) + 1
+    order = np.argsort(labels, kind="stable")
+    starts = np.searchsorted(labels[order], np.arange(bins))
+    inside = np.add.reduceat(rows[:, order], starts, axis=1)
+    whole = np.bincount(labels, minlength=bins)
+    if ((inside != 0) & (inside != whole)).any():
+        return None
+    return (inside > 0).astype(np.float64)
+
+
+def terms_of(stored: Layout, rows: FloatArray) -> IntArray | None:
+    """Return how many stored numbers each query is a sum or difference of: PA2.
+
+    Bins of a histogram are added up. Running totals and stretches are the edges of a
+    graph whose nodes are the ends of bins, and a stretch is a shortest path in it:
+
+        totals      0---20, 0---40, 0---60        [20, 60) is 2 of them
+        stretches   0---20, 20---60               [0, 60) is 2 of them
+
+    Parameters
+    ----------
+    stored : Layout
+        The bins and queries of the source.
+    rows : (queries, bins) float64
+        What `rows_over` returned for it.
+
+    Returns
+    -------
+    (queries,) int64 or None
+        None if some query is no such sum.
+    """
+    shown = math.prod(stored.asked_shape)
+    if rows[:, shown:].any():
+        return None
+    if stored.question.kind in ("histogram", "histogram2d", "marginal"):
+        added: IntArray = rows[:, :shown].sum(axis=1).astype(np.int64)
+        return added
+    if isinstance(stored.question, RectanglesQuestion):
+        own = rows_over(stored, stored)
+        known = set() if own is None else {row.tobytes() for row in own}
+        same = all(row.tobytes() in known for row in rows)
+        return np.ones(len(rows), dtype=np.int64) if same else None
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import shortest_path
+
+    boxes = boxed_queries(stored)
+    ends = boxes.lows[:, 0], boxes.highs[:, 0]
+    graph = coo_array((np.ones(len(ends[0])), ends), shape=(shown + 1, shown + 1))
+    steps = np.diff(np.pad(rows[:, :shown], ((0, 0), (1, 1))), axis=1)
+    (query, low), (_, high) = np.nonzero(steps > 0), np.nonzero(steps < 0)
+    first, place = np.unique(low, return_inverse=True)
+    lengths = shortest_path(
+        graph.tocsr(), directed=False, unweighted=True, indices=first
+    )
+    found = lengths[place, high]
+    if not np.isfinite(found).all():
+        return None
+    return np.bincount(query, found, minlength=len(rows)).astype(np.int64)
+
+
+def log_family(layout: Layout) -> float:
+    """Return the logarithm of how many questions a source can answer: Lemma PA3.
+
+    Each attribute contributes the sets of its bins that a question may state: every
+    set of levels, every stretch of an order, what lies outside or is missing, and
+    everything.
+
+    Parameters
+    ----------
+    layout : Layout
+        The bins of the source.
+
+    Returns
+    -------
+    float
+        An upper bound.
+    """
+    total = 0.0
+    for axis in layout.axes:
+        if axis.spec.kind == "category":
+            total += axis.bins * math.log(2.0)
+        else:
+            stretches = axis.asked * (axis.asked + 1) // 2
+            total += math.log(stretches + axis.bins - axis.asked + 1)
+    return total
+
+
+@dataclass(frozen=True)
+class PastRelease:
+    """A source: a stored release, its bins, and its place in the public order."""
+
+    entry: Entry
+    layout: Layout
+    release: HistogramRelease
+
+    def read(self, asked: Layout, cost: Accuracy, place: int) -> KnownAnswer | None:
+        """Return what the source says about a question; None if it cannot.
+
+        Parameters
+        ----------
+        asked : Layout
+            The question.
+        cost : Accuracy
+            The beta and the scope of its promise.
+        place : int
+            Which of the sources that may be read this is, from 1 on: the k-th one may
+            miss with beta / (k (k + 1)), so that all of them together miss with beta.
+
+        Returns
+        -------
+        KnownAnswer or None
+            The narrower of what was promised and of what the noise says.
+        """
+        rows = rows_over(self.layout, asked)
+        if rows is None:
+            return None
+        release = self.release
+        linear = release.estimate if release.unfitted is None else release.unfitted
+        values = rows @ np.asarray(linear, dtype=np.float64).reshape(-1)
+        readings = []
+        stated = self.layout.question.cost
+        terms = self._terms(rows, cost)
+        if terms is not None and isinstance(stated, Accuracy):
+            half = np.asarray(terms * stated.alpha, dtype=np.float64)
+            readings.append(KnownAnswer(values, half, self.entry, "any", "sum"))
+        half_widths = self._noise(rows, cost, place)
+        if half_widths is not None:
+            holds: Holds = "any" if cost.chosen else "fixed"
+            readings.append(
+                KnownAnswer(values, half_widths, self.entry, holds, "noise")
+            )
+        return min(readings, key=lambda reading: reading.alpha, default=None)
+
+    def _terms(self, rows: FloatArray, cost: Accuracy) -> IntArray | None:
+        """Return of how many promised numbers queries are sums, where that counts."""
+        stated = self.layout.question.cost
+        if not isinstance(stated, Accuracy) or stated.beta > cost.beta:
+            return None
+        terms = terms_of(self.layout, rows)
+        if terms is None or stated.scope == "simultaneous":
+            return terms
+        # Each number was promised by itself: no two of them are added up.
+        alone = cost.scope == "per_query" or len(rows) == 1
+        return terms if alone and terms.max(initial=0) <= 1 else None
+
+    def _noise(self, rows: FloatArray, cost: Accuracy, place: int) -> FloatArray | None:
+        """Return half-widths by the law of the noise, or None."""
+        if cost.chosen:
+            spent = log_family(self.layout) + math.log(place) + math.log(place + 1)
+        else:
+            spent = math.log(len(rows)) if cost.scope == "simultaneous" else 0.0
+        miss = cost.beta * math.exp(-spent) if spent < 600.0 else 0.0
+        if miss < LEAST_MISS:
+            return None
+        workload = Linear(self.release.domain, rows)
+        try:
+            if not self.release.holds_truth(workload).all():
+                return None
+            return noise_half_widths(self.release._spread(workload), miss)
+        except IntervalError:
+            return None
+
+
+class _Listed:
+    """Charges that somebody may read, oldest first, as far as they were looked at."""
+
+    def __init__(self) -> None:
+        self.entries: list[Entry] = []
+        self.skipped = 0
+        self.last = 0
+
+
+class PastAnswers:
+    """The stored answers of one table that new questions may be read from.
+
+    Parameters
+    ----------
+    ledger : Ledger
+        Where they are stored.
+    """
+
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
+        self._loaded: OrderedDict[str, PastRelease | None] = OrderedDict()
+        self._lists: dict[str | Literal[False] | None, _Listed] = {}
+        self._lock = threading.Lock()
+
+    def read(
+        self, table: TableSpec, asked: Question, analyst: str | None
+    ) -> KnownAnswer | None:
+        """Return the narrowest reading of a question; None where nothing is known.
+
+        Which sources are tried, and which is taken, follows from questions, scales and
+        prices: from the public transcript, never from noisy values (Lemma PA1).
+
+        Parameters
+        ----------
+        table : TableSpec
+            The described table; its `share` says whose answers may be read.
+        asked : Question
+            The question in its canonical form. One that states a budget is read at the
+            usual beta of .05.
+        analyst : str or None
+            Who asks.
+
+        Returns
+        -------
+        KnownAnswer or None
+            Of a single source: averages of several promise nothing (Lemma PA4).
+        """
+        if isinstance(asked, FrequentQuestion):
+            return None
+        cost = asked.cost if isinstance(asked.cost, Accuracy) else Accuracy(alpha=1)
+        touched = {*asked.axes, *(stated.attribute for stated in asked.filters)}
+        places = [
+            (entry, place)
+            for entry, place in self._readable(table, analyst)
+            if _may_tell(table, entry, touched)
+        ]
+        if not places:
+            return None
+        # By price, not by what they say.
+        places.sort(key=lambda pair: (-pair[0].budget.amount, pair[1]))
+        layout = lay_out(table, asked)
+        best: KnownAnswer | None = None
+        for entry, place in places[:MOST_TRIED]:
+            source = self._source(table, entry)
+            reading = None if source is None else source.read(layout, cost, place)
+            if reading is not None and (best is None or reading.alpha < best.alpha):
+                best = reading
+        return best
+
+    def _readable(
+        self, table: TableSpec, analyst: str | None
+    ) -> list[tuple[Entry, int]]:
+        """Return the charges whose answers somebody may read, with their places.
+
+        The place of a charge is its number among those that the rule of the table lets
+        her read, oldest first. It never changes, so a source keeps its share of beta.
+        """
+        own = table.share == "own"
+        with self._lock:
+            listed = self._lists.setdefault(analyst if own else False, _Listed())
+            self._look_again(listed, analyst, everybody=not own)
+            entries, skipped = list(listed.entries), listed.skipped
+        if table.share == "published":
+            told = {(entry.note or {}).get("publishes") for entry in entries}
+            hers = {entry.request for entry in entries if entry.analyst == analyst}
+        paid = [entry for entry in entries if entry.budget.amount]
+        placed = list(
+            zip(paid, range(skipped + 1, skipped + 1 + len(paid)), strict=True)
+        )
+        if table.share == "published":
+            return [pair for pair in placed if pair[0].request in told | hers]
+        return placed
+
+    def _look_again(
+        self, listed: _Listed, analyst: str | None, *, everybody: bool
+    ) -> None:
+        """Read the charges that came since; of a long log the latest ones."""
+        payer = None if everybody else analyst
+        waiting = [
+            at for at, entry in enumerate(listed.entries) if entry.state == "reserved"
+        ]
+        for at in waiting:
+            again = self._ledger.entry(listed.entries[at].request)
+            assert again is not None, "charges stay"
+            listed.entries[at] = again
+        new: list[Entry] = []
+        page, before, joined = FIRST_PAGE, None, False
+        while len(new) < MOST_LISTED and not joined:
+            entries = self._ledger.history(last=page, before=before, analyst=payer)
+            new = [entry for entry in entries if entry.number > listed.last] + new
+            joined = len(entries) < page or entries[0].number <= listed.last
+            if entries:
+                page, before = 2 * page, entries[0].number
+        if not new:
+            return
+        listed.last = new[-1].number
+        if not joined:
+            listed.entries.clear()
+            listed.skipped = self._ledger.count_charges(
+                new[0].number, analyst, everybody=everybody
+            )
+        if not everybody:
+            new = [entry for entry in new if entry.analyst == analyst]
+        listed.entries += new
+        gone = listed.entries[:-MOST_LISTED]
+        listed.skipped += sum(1 for entry in gone if entry.budget.amount)
+        del listed.entries[: len(gone)]
+
+    def _source(self, table: TableSpec, entry: Entry) -> PastRelease | None:
+        """Return a stored release with its bins; None if it is no source."""
+        with self._lock:
+            if entry.request in self._loaded:
+                self._loaded.move_to_end(entry.request)
+                return self._loaded[entry.request]
+        source = self._load(table, entry)
+        with self._lock:
+            self._loaded[entry.request] = source
+            while len(self._loaded) > MOST_LOADED:
+                self._loaded.popitem(last=False)
+        return source
+
+    def _load(self, table: TableSpec, entry: Entry) -> PastRelease | None:
+        try:
+            release = self._ledger.replay(entry.request)
+            asked = canonical(table, read_question((entry.note or {})["question"]))
+            layout = lay_out(table, asked)
+        except BlowfishError:
+            # A failed draw is no source, and neither is what is no question any more.
+            return None
+        if not isinstance(release, HistogramRelease):
+            return None
+        linear = release.interval_scope == "noise" and release.fresh
+        if not linear or len(release.measurements) != 1:
+            return None
+        cells = release.domain.size
+        if cells != layout.bins or release.measurements[0].buckets.count != cells:
+            # Which questions buckets that were chosen privately fit is no public fact.
+            return None
+        return PastRelease(entry, layout, release)
+
+
+def _may_tell(table: TableSpec, entry: Entry, touched: set[str]) -> bool:
+    """Return whether a charge was for a stored answer over all touched attributes."""
+    question: dict[str, Any] = (entry.note or {}).get("question") or {}
+    if entry.state != "stored" or not entry.budget.amount:
+        return False
+    if question.get("table") != table.name or question["kind"] == "frequent":
+        return False
+    axes = question.get("attributes") or [question.get("attribute")]
+    filters = [stated["attribute"] for stated in question.get("filters", ())]
+    return touched <= {*axes, *filters}
