@@ -15,7 +15,7 @@ import numpy as np
 from blowfish_fast import kernels
 from blowfish_fast._support.typing import FloatArray, IntArray
 
-from .noise import Spread, chernoff_half_width
+from .noise import Scales, Spread, chernoff_half_width
 
 _NODES = 64
 _RANGE = 5.2
@@ -152,6 +152,32 @@ def _chernoff_quantiles(miss: float) -> FloatArray:
     ones = np.ones(edges.size)
     spread = Spread.bounded(ones, ones, 1.0 / np.sqrt(edges), 0.0)
     return chernoff_half_width(spread, miss)
+
+
+def one_sided_margin(scales: Scales, miss: float) -> int:
+    """Return the least whole t with P(Z < -t) <= miss for one draw; 0 without noise.
+
+    Parameters
+    ----------
+    scales : Scales
+        The noise.
+    miss : float
+        The probability.
+
+    Returns
+    -------
+    int
+        The margin t.
+    """
+    width = float(scales.widths.max(initial=0.0))
+    if width == 0.0:
+        return 0
+    if scales.power == 2:
+        reach = width * math.sqrt(2.0 * math.log(1.0 / miss))
+    else:
+        reach = -width * math.log(miss * (1.0 + math.exp(-1.0 / width)))
+    # Rounding is far below this margin, which at worst costs one step.
+    return max(math.ceil(reach * (1.0 + 2.0**-40)) - 1, 0)
 
 
 def noise_half_widths(spread: Spread, miss: float) -> FloatArray:

@@ -34,7 +34,7 @@ from blowfish_fast.measure.strategies.error_statistics import (
     ramp_edges,
     sixteenths,
 )
-from blowfish_fast.measure.tails import noise_half_widths
+from blowfish_fast.measure.tails import noise_half_widths, one_sided_margin
 from blowfish_fast.policies import Policy, refuse_units
 from blowfish_fast.policies import from_dict as policy_from_dict
 from blowfish_fast.release.certificates import (
@@ -424,32 +424,6 @@ def predict_extra(policy: Policy, workload: Workload, budget: Budget) -> float:
         step = math.log(10.0) * total / (SPARED * equal * workload.queries)
         least = min(least, 2.0 * max(1.0, step))
     return least
-
-
-def one_sided_margin(scales: Scales, miss: float) -> int:
-    """Return the least whole t with P(Z < -t) <= miss for one draw; 0 without noise.
-
-    Parameters
-    ----------
-    scales : Scales
-        The noise.
-    miss : float
-        The probability.
-
-    Returns
-    -------
-    int
-        The margin t.
-    """
-    width = float(scales.widths.max(initial=0.0))
-    if width == 0.0:
-        return 0
-    if scales.power == 2:
-        reach = width * math.sqrt(2.0 * math.log(1.0 / miss))
-    else:
-        reach = -width * math.log(miss * (1.0 + math.exp(-1.0 / width)))
-    # Rounding is far below this margin, which at worst costs one step.
-    return max(math.ceil(reach * (1.0 + 2.0**-40)) - 1, 0)
 
 
 def as_share_of_all(value: Any, name: str) -> Fraction:

@@ -9,12 +9,13 @@ coarsely in place of choices, and batches hold every attribute once.
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any, Literal, Self, get_args
 
 import numpy as np
 
 from blowfish_fast._support.typing import FloatArray
-from blowfish_fast._support.validation import as_choice, as_whole, quoted
+from blowfish_fast._support.validation import as_choice, as_share, as_whole, quoted
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.data.histogram import Histogram
 from blowfish_fast.data.table_counts import TableCounts
@@ -23,6 +24,7 @@ from blowfish_fast.errors import InputError, PolicyError, SizeError, WorkloadErr
 from blowfish_fast.measure.budgets import Budget
 from blowfish_fast.measure.handle import Handle
 from blowfish_fast.measure.selectors.worst_table import UNIT
+from blowfish_fast.measure.strategies.tables.model_distance import ModelDistance
 from blowfish_fast.measure.strategies.tables.residuals import AxisSet
 from blowfish_fast.measure.strategies.tables.table_strategy import (
     check_shape,
@@ -72,6 +74,10 @@ class ChosenTables(Mechanism):
         A public number of records for these rules. Without one, the number is exact
         where the policy makes it public, and is bought for 1/50 of the budget where
         not.
+    certify : number, optional
+        Part of the budget, between 0 and 1, that buys a certificate: how many records
+        the model's tables misplace, at most. It is not spent on one where a plan is
+        followed, whose tables have intervals of the truth.
     epsilon, rho, delta : number
         The budget, as for every mechanism.
 
@@ -81,6 +87,8 @@ class ChosenTables(Mechanism):
         If the workload is not `Tables`.
     PolicyError
         If the policy has constraints, or counts persons.
+    InputError
+        If a certificate is asked of a plan.
     SizeError
         If all pairs of attributes have more than 2^26 cells together, or merged cells
         of single attributes alone fill the model.
@@ -95,7 +103,7 @@ class ChosenTables(Mechanism):
         of one record where records appear and of two where they move. Merging, the
         model and the number of tables follow from what was published before.
     Error: depends on the data, and is not predicted; measured tables have intervals
-        of the truth.
+        of the truth, and `certify` buys a bound for all tables of the model.
     Complexity: a release of T tables takes T fits of at most 2^17 cells, O(20 T)
         passes over them, and T passes over all pairs of attributes.
     Source: this project, after [1]_ and [2]_; departures and proof in
@@ -140,6 +148,7 @@ class ChosenTables(Mechanism):
         *,
         choose: Chooser = "best",
         records: int | None = None,
+        certify: Any = None,
         epsilon: Any = None,
         rho: Any = None,
         delta: Any = None,
@@ -160,6 +169,14 @@ class ChosenTables(Mechanism):
             )
         self.choose: Chooser = as_choice(choose, "choose", get_args(Chooser))
         self.records = None if records is None else as_whole(records, "records", 0)
+        self.certify = Fraction(0) if certify is None else as_share(certify, "certify")
+        if self.certify and choose == "plan":
+            raise InputError(
+                "a certificate is about tables of a model",
+                received=f"certify={certify!r} with choose='plan'",
+                way_out="Leave certify out: all tables of a plan have intervals of the "
+                "truth",
+            )
         self._contingency = Contingency(policy, workload, epsilon=self.budget)
         self._check_sizes()
 
@@ -289,15 +306,34 @@ class ChosenTables(Mechanism):
             pair_weights(workload.tables, workload.weights, UNIT),
             self.records,
             self.policy.group_size,
+            self.certify,
+            self._certified,
         )
         run = TablesRun(plan, private)
         decided = self.decided
         if decided == "plan":
             return self._follow_plan(run)
+        self._check_certificate(private)
         run.buy_total()
         if decided is None:
             decided = self._better(run.total, private.remaining)
         return self._follow_plan(run) if decided == "plan" else run.choose_tables()
+
+    @property
+    def _certified(self) -> tuple[AxisSet, ...]:
+        """Asked tables that are counted; pairs where larger ones alone are asked."""
+        rules = self._rules
+        counted = {(axis,) for axis in rules.singles} | {*rules.pairs}
+        counted |= {*rules.exact_pairs}
+        asked = tuple(one for one in self.workload.tables if one in counted)
+        return asked or tuple(sorted(one for one in counted if len(one) > 1))
+
+    def _check_certificate(self, private: Handle) -> None:
+        """Refuse, before the first draw, noise that could not be drawn at the end."""
+        if self.certify:
+            budget = (private.remaining * self.certify).over(self.policy.group_size)
+            statistic = ModelDistance(self._counted, self._certified, np.zeros)
+            statistic.scales(self.policy.unconstrained, budget)
 
     def _follow_plan(self, run: TablesRun) -> Outcome:
         planned = self._planned
@@ -316,6 +352,10 @@ class ChosenTables(Mechanism):
                 _version(),
                 new_identity(guarantee),
             )
+        if self.certify:
+            # Its noisy numbers are in the details: it is no measurement of a table.
+            measured = measured[:-1]
+            details["steps"] = details["steps"][:-1]
         return ChosenTablesRelease(
             self.domain,
             self.workload.tables,

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, NoReturn, Self
 import numpy as np
 
 from blowfish_fast._support.typing import AnyArray, BoolArray, FloatArray, IntArray
+from blowfish_fast._support.validation import as_confidence
 from blowfish_fast.data.axes import as_array
 from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.data.domain import Attributes, Domain, WideDomain
@@ -35,6 +36,7 @@ from .grants import Scope
 from .guarantee import Guarantee
 from .release import HistogramRelease
 from .synthetic import FittedTables, coins_of, record_count
+from .tables_certificate import TablesCertificate, check_certificate
 from .tables_release import MEMBER, Kinds, TablesRelease, rebuild_planned
 
 KIND = "chosen"
@@ -407,6 +409,43 @@ class ChosenTablesRelease(TablesRelease):
             "lists the noise of measured tables, and their intervals hold the truth"
         )
 
+    @property
+    def has_certificate(self) -> bool:
+        """Whether a certificate was bought with the release."""
+        return "certificate" in self.details
+
+    def certificate(self, confidence: float = 0.95) -> TablesCertificate:
+        """Return how many records the fitted tables misplace, at most.
+
+        It was bought with the release, ``ChosenTables(..., certify=0.05)``; asking it
+        costs nothing. It is about `fitted`, at single cells, and not about records
+        that are drawn with `sample`.
+
+        Parameters
+        ----------
+        confidence : float
+            The probability with which both bounds hold.
+
+        Returns
+        -------
+        TablesCertificate
+            A bound for the mean over the tables, and one for any of them.
+
+        Raises
+        ------
+        IntervalError
+            If no certificate was bought.
+        """
+        if not self.has_certificate:
+            raise IntervalError(
+                "no certificate was bought with this release",
+                way_out="State certify=0.05, a part of the budget, before it is drawn",
+            )
+        sure = as_confidence(confidence)
+        return TablesCertificate.read(
+            self.details["certificate"], self.model.total, sure
+        )
+
     def accuracy(self) -> Table:
         """Return, for each asked table, whether it was measured, and how finely.
 
@@ -437,13 +476,17 @@ class ChosenTablesRelease(TablesRelease):
             f"{self.guarantee}\n"
             "All tables were published together, once, under this promise. They are "
             "those of one model, and agree: a table summed over an attribute is the "
-            "table without it. The model is not the truth, and how far it is off is "
-            "not known.\n"
+            f"table without it. The model is not the truth{self._how_far(sure)}.\n"
             "Tables that were measured have intervals. Low and high hold the true "
             f"count with a probability of at least {100 * sure:g} %; noise_low and "
             "noise_high hold the noise alone, where a cell was measured with others. "
             "Counts under whole are those of one set of made-up records."
         )
+
+    def _how_far(self, sure: float) -> str:
+        if not self.has_certificate:
+            return ", and how far it is off is not known"
+        return f". {self.certificate(sure)}"
 
     def lines_of(self, table: tuple[Any, ...], kinds: Kinds, sure: float) -> Table:
         """Return a line per cell of a table of the model, with intervals if measured.
@@ -684,6 +727,8 @@ def rebuild_chosen(content: dict[str, Any]) -> tuple[Any, ...]:
     details, measured = content["details"], content["measurements"]
     if not isinstance(details, dict) or len(details["steps"]) != len(measured):
         raise ReleaseFileError("the details do not fit the measurements")
+    if "certificate" in details:
+        check_certificate(details["certificate"])
     return (
         domain,
         asked,

@@ -14,6 +14,7 @@ import pytest
 import blowfish_fast as bf
 from blowfish_fast.errors import (
     DataDependentError,
+    EpsilonError,
     InputError,
     IntervalError,
     PolicyError,
@@ -22,6 +23,7 @@ from blowfish_fast.errors import (
     WorkloadError,
 )
 from blowfish_fast.release.chosen_release import read_tables
+from blowfish_fast.release.tables_certificate import check_certificate
 from blowfish_fast.workloads import Identity, Tables
 
 P = bf.policies
@@ -214,6 +216,56 @@ def test_files_answer_as_before_and_damage_is_refused(cells, tmp_path):
         bf.TablesRelease.from_bytes(out.to_bytes())
     with pytest.raises(ReleaseFileError, match="planned, not chosen"):
         bf.ChosenTablesRelease.from_bytes(plain.to_bytes())
+
+
+@pytest.mark.parametrize("terms", [{"epsilon": 1}, {"rho": "0.02"}])
+def test_certificates_bound_what_the_model_misplaces(cells, terms):
+    mechanism = chosen(certify="0.1", **terms)
+    out = mechanism.release(counts_of(mechanism, cells), rng=3)
+    found = out.certificate(0.999)
+    off = [
+        np.abs(out.fitted(*axes).estimate - truth(cells, axes)).sum() / 2
+        for axes in ASKED.tables
+    ]
+    assert np.mean(off) <= found.mean <= np.mean(off) + 400
+    assert max(off) <= found.worst <= max(off) + 400
+    assert found.mean < out.certificate(0.99999).mean
+    assert (found.tables, found.records) == (15, out.model.total)
+    assert found.mean_share < found.worst_share < 0.2
+    assert "in the mean over 15 tables" in str(found)
+    assert "certificate" not in out.details["steps"]
+    again = read_tables(out.to_bytes())
+    assert again.certificate() == out.certificate()
+    assert "This is false with" in again._promise(0.95)
+    for damage in (
+        {"noisy": [1]},
+        {"rates": [0, 1]},
+        {"power": 3},
+        {"rounding": [0.0]},
+        {"more": 1},
+    ):
+        broken = {**out.details["certificate"], **damage}
+        with pytest.raises(ReleaseFileError, match="certificate of the tables"):
+            check_certificate(broken)
+
+
+def test_certificates_are_refused_where_there_is_no_model(cells):
+    with pytest.raises(InputError, match="about tables of a model"):
+        chosen(choose="plan", certify="0.1")
+    with pytest.raises(EpsilonError, match="between 0 and 1"):
+        chosen(certify=1)
+    small = chosen(certify="1e-30", epsilon=1)
+    data = counts_of(small, cells)
+    with pytest.raises(EpsilonError, match="more than can be drawn"):
+        small.release(data, rng=1)
+    plain = chosen()
+    out = plain.release(counts_of(plain, cells), rng=1)
+    assert not out.has_certificate
+    with pytest.raises(IntervalError, match="State certify"):
+        out.certificate()
+    triples = Tables(SURVEY, [("age", "sex", "region")])
+    larger = bf.ChosenTables(P.AddRemove(SURVEY), triples, certify="0.1", epsilon=1)
+    assert larger._certified == ((0, 1), (0, 2), (1, 2))
 
 
 def test_records_and_whole_tables_come_from_the_model(cells):

@@ -29,6 +29,7 @@ from blowfish_fast.measure.selectors.worst_table import (
     WorstTable,
 )
 from blowfish_fast.measure.strategies.tables.merged_tables import MergedTables
+from blowfish_fast.measure.strategies.tables.model_distance import FINE, ModelDistance
 from blowfish_fast.mechanisms import chosen_tables_run
 from blowfish_fast.mechanisms.chosen_tables_run import TablesRun
 from blowfish_fast.policies import ABSENT
@@ -227,6 +228,79 @@ def test_the_price_of_merged_tables_covers_every_listed_edge(name, power, genera
     assert worst <= strategy.cost(policy, scales) <= budget.amount
 
 
+class MovesAsAppearances(ModelDistance):
+    """A planted bug: a record that moves changes two cells, and pays for one."""
+
+    def move(self, policy):
+        return 2 * FINE
+
+
+class OneOfTwoRows(ModelDistance):
+    """A planted bug: the noise covers the largest distance, and not the mean."""
+
+    def move(self, policy):
+        return super().move(policy) // 2
+
+
+class ScaledModel(ModelDistance):
+    """A planted bug: published tables are scaled to the true number of records."""
+
+    def rows(self, counts):
+        total = int(counts.sum()) / 3
+        guess = self.estimate
+
+        def scaled(axes):
+            table = guess(axes)
+            return table * total / table.sum()
+
+        return ModelDistance(self.counted, self.tables, scaled).rows(counts)
+
+
+def certificate_loss(kind, policy, generator):
+    """Return the largest log ratio of a certificate's law, for epsilon 1."""
+    worst = 0.0
+    for _ in range(3):
+        cells = generator.uniform(0, 5, SMALL.shape)
+
+        def estimate(axes, cells=cells):
+            return cells.sum(axis=tuple({0, 1, 2} - {*axes}))
+
+        statistic = kind(COUNTED, [(0, 1), (0, 2), (1, 2)], estimate)
+        rate = float(statistic.scales(policy, Fraction(1)).rates[0])
+        rate /= statistic.scales(policy, Fraction(1)).unit
+        background = generator.integers(0, 4, 12)
+        for first, second, steps in sides_of(policy, background):
+            rows = [statistic.rows(COUNTED.of_cells(one)) for one in (first, second)]
+            apart = int(np.abs(rows[0] - rows[1]).sum())
+            worst = max(worst, rate * apart / float(steps))
+    return worst
+
+
+@pytest.mark.parametrize("name", sorted(POLICIES))
+def test_certificates_cost_at_most_epsilon_on_every_edge(name, generator):
+    assert certificate_loss(ModelDistance, POLICIES[name], generator) <= 1
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [
+        (MovesAsAppearances, "full"),
+        (OneOfTwoRows, "add_remove"),
+        (ScaledModel, "add_remove"),
+    ],
+)
+def test_planted_bugs_in_certificates_are_caught(kind, name, generator):
+    assert certificate_loss(kind, POLICIES[name], generator) > 1
+
+
+def test_transcripts_with_a_certificate_cost_no_more_than_was_granted():
+    policy = POLICIES["add_remove"]
+    testimony, told = watched(policy, 1, certify="0.3")
+    assert testimony.measured[-1].result.strategy.kind == "model_distance"
+    assert audit_testimony(testimony) == []
+    assert max(transcript_losses(told, policy)) <= 4
+
+
 def test_tables_with_presence_have_the_interval_of_moves():
     selector = WorstTable(COUNTED, some_choices(np.random.default_rng(1)))
     for presence in (False, True, 4):
@@ -270,6 +344,8 @@ def transcript_losses(testimony, policy):
 
 
 def measured_loss(measurement, first, second):
+    if isinstance(measurement.strategy, ModelDistance):
+        return distance_loss(measurement, first, second)
     prices, scales = RowPrices(measurement), measurement.scales
     one, two = map(prices.rows_of, (first, second))
     if (one != two)[~scales.measured & scales.exact].any():
@@ -277,6 +353,15 @@ def measured_loss(measurement, first, second):
     away = np.abs(measurement.noisy - two) - np.abs(measurement.noisy - one)
     shown = scales.measured
     return float((away[shown] * scales.rates[shown]).sum()) / scales.unit
+
+
+def distance_loss(measurement, first, second):
+    statistic, scales = measurement.strategy, measurement.scales
+    one, two = (
+        statistic.rows(statistic.counted.of_cells(cells)) for cells in (first, second)
+    )
+    away = np.abs(measurement.noisy - two) - np.abs(measurement.noisy - one)
+    return float((away * scales.rates).sum()) / scales.unit
 
 
 def chosen_loss(step, first, second):
@@ -293,9 +378,9 @@ class Told:
         self.steps, self.cells = testimony.steps, cells
 
 
-def watched(policy, seed, epsilon=4):
+def watched(policy, seed, epsilon=4, **more):
     asked = bf.workloads.Tables(SMALL, ways=2)
-    mechanism = bf.ChosenTables(policy, asked, choose="data", epsilon=epsilon)
+    mechanism = bf.ChosenTables(policy, asked, choose="data", epsilon=epsilon, **more)
     counts = np.random.default_rng(seed).integers(0, 90, SMALL.shape)
     counts[0, 0] += 300
     testimony = watch(mechanism, bf.Histogram(SMALL, counts), seed)

@@ -386,6 +386,8 @@ def explain_release(
     if isinstance(release, ChosenTablesRelease):
         about["tables"] = len(release.asked)
         about["measured"] = release.measured.to_dict()
+        if release.has_certificate:
+            about["certified"] = release.certificate()._asdict()
         return about, [*sections, _measured_section(release)]
     if isinstance(release, TablesRelease):
         errors = release.errors()
@@ -418,10 +420,13 @@ def _measured_section(release: ChosenTablesRelease) -> Section:
     ]
     told = (
         "Tables that were measured have intervals of the truth, at the merged cells "
-        "listed here; noise is a standard deviation. All other tables come from a "
-        "model, and how far it is off is not known."
+        "listed here; noise is a standard deviation. All other tables come from a model"
     )
-    return Section("What was measured", [told], (names, *rows))
+    told += "." if release.has_certificate else ", and how far it is off is not known."
+    sentences = (
+        [told, f"{release.certificate()}."] if release.has_certificate else [told]
+    )
+    return Section("What was measured", sentences, (names, *rows))
 
 
 def _tables_section(errors: TableErrors) -> Section:

@@ -202,17 +202,17 @@ def _tables_together(
     policy: Policy, tables: Tables, name: str, job: Job
 ) -> MechanismChoice:
     """Return what releases tables: by plan, or as `choose` says."""
-    certified = job.certify is not None
+    usual = BEST if name == ChosenTables.name else "plan"
+    choose: Any = as_choice(job.choose or usual, "choose", get_args(Chooser))
+    certified = job.certify is not None and choose == "plan"
     named = (BEST, Contingency.name, ChosenTables.name)
     if job.budget is None or certified or name not in named:
         raise InputError(
             f"tables are released together by {Contingency.name} or "
-            f"{ChosenTables.name}, at --epsilon, --rho or --risk, and their intervals "
-            "hold the truth without a certificate; leave --mechanism, --alpha, --beta "
-            "and --certify out"
+            f"{ChosenTables.name}, at --epsilon, --rho or --risk, and intervals of a "
+            "plan hold the truth without a certificate; leave --mechanism, --alpha, "
+            "--beta and --certify out, or state --choose data"
         )
-    usual = BEST if name == ChosenTables.name else "plan"
-    choose: Any = as_choice(job.choose or usual, "choose", get_args(Chooser))
     if choose != "plan":
         if name == Contingency.name:
             raise InputError(
@@ -237,7 +237,12 @@ def _chosen_tables(
 ) -> MechanismChoice:
     """Return the mechanism that chooses tables, and what is known beforehand."""
     mechanism = ChosenTables(
-        policy, tables, choose=choose, records=job.records, epsilon=job.budget
+        policy,
+        tables,
+        choose=choose,
+        records=job.records,
+        certify=job.certify,
+        epsilon=job.budget,
     )
     because = []
     if job.records is not None:

@@ -173,9 +173,16 @@ def sum_down(table: AnyArray, axes: Sequence[int], onto: Iterable[int]) -> AnyAr
     >>> sum_down(np.array([[1, 2, 3], [4, 5, 6]]), axes=(4, 7), onto={7})
     array([5, 7, 9])
     """
-    dropped = tuple(at for at, axis in enumerate(axes) if axis not in onto)
-    summed: AnyArray = table.sum(axis=dropped) if dropped else table
-    return summed
+    places = range(len(axes))
+    left = [at for at in places if axes[at] in onto]
+    if len(left) == len(axes):
+        return table
+    if table.dtype.kind != "f":
+        return cast("AnyArray", table.sum(axis=tuple({*places} - {*left})))
+    # Two to three times as fast as `sum` where axes are short, as those of merged cells
+    # are; without optimisation it adds in a fixed order, in one thread.
+    einsum: Any = np.einsum
+    return cast("AnyArray", einsum(table, [*places], left, optimize=False))
 
 
 class CountedTables:

@@ -46,6 +46,8 @@ class ErrorStatistic(ABC):
     """Whole numbers that say how far a release is off; all rows have one scale."""
 
     kind: ClassVar[str]
+    parts: ClassVar[int] = PARTS
+    """Rows are whole numbers of this part of a record."""
 
     @property
     def size(self) -> int:
@@ -87,7 +89,7 @@ class ErrorStatistic(ABC):
         if not (scales.measured | scales.exact).all():
             raise EpsilonError(
                 f"noise at {Budget.of(budget).words()} for errors that an edge moves "
-                f"by {move / PARTS:,.0f} records is more than can be drawn",
+                f"by {move / self.parts:,.0f} records is more than can be drawn",
                 way_out="Raise it, or ask in larger units",
                 code="noise_on_errors_too_large",
             )

@@ -195,38 +195,43 @@ class JunctionTree:
         list of arrays, or None
             One for each clique, summing to 1; None where all weights are too small.
         """
-        weights = [np.zeros(self._shape(one, one)) for one in self.cliques]
+        # Everything happens in place: cliques are large, and new ones cost more time
+        # than what is computed in them.
+        tables = [np.zeros(self._shape(one, one)) for one in self.cliques]
         for scope, factor in factors.items():
             home = self.home(scope)
             assert home is not None, "factors stand on scopes of the tree"
-            clique = self.cliques[home]
-            weights[home] = weights[home] + factor.reshape(self._shape(clique, scope))
-        tables = [np.exp(one - one.max()) for one in weights]
+            tables[home] += factor.reshape(self._shape(self.cliques[home], scope))
+        for table in tables:
+            table -= table.max()
+            np.exp(table, out=table)
         upward: dict[int, FloatArray] = {}
         for number in reversed(self.order[1:]):
-            parent = self.parents[number]
             message = self._down(tables[number], number, number)
             total = message.sum()
             if not total > 0.0:
                 return None
+            parent = self.parents[number]
             upward[number] = message / total
-            tables[parent] = tables[parent] * self._wide(upward[number], parent, number)
+            tables[parent] *= self._wide(upward[number], parent, number)
         total = tables[self.order[0]].sum()
         if not 0.0 < total < math.inf:
             return None
-        tables[self.order[0]] = tables[self.order[0]] / total
+        tables[self.order[0]] /= total
         for number in self.order[1:]:
             parent = self.parents[number]
             message = self._down(tables[parent], parent, number)
             below = upward[number]
+            # What the message up said of the separator is divided out again.
             ratio = np.divide(
                 message, below, out=np.zeros_like(message), where=below > 0
             )
-            table = tables[number] * self._wide(ratio, number, number)
+            table = tables[number]
+            table *= self._wide(ratio, number, number)
             total = table.sum()
             if not 0.0 < total < math.inf:
                 return None
-            tables[number] = table / total
+            table /= total
         return tables
 
     def _down(self, table: FloatArray, clique: int, separator: int) -> FloatArray:

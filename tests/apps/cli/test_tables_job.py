@@ -462,8 +462,11 @@ def test_three_commands_lead_to_tables_that_the_data_chose(folder):
     assert "of 300 records would be put into a wrong cell" in before["because"][0]
     assert before["expected_error"] is None
     assert not (folder / "survey.ledger").exists()
-    words = ("--picture", "map.png", "--report", "a.html", "--synthetic", "made.csv")
-    done = told("release", "job.toml", *words)
+    words = ["--picture", "map.png", "--report", "a.html", "--synthetic", "made.csv"]
+    done = told("release", "job.toml", *words, "--certify", "0.2")
+    assert 0 < done["certified"]["mean"] <= done["certified"]["worst"]
+    assert "This is false with a probability" in done["error"]
+    assert "certified" in told("explain", "release.blowfish")
     assert done["tables"] == 6
     assert done["problems"] == []
     with open("made.csv", newline="") as file:
@@ -473,10 +476,11 @@ def test_three_commands_lead_to_tables_that_the_data_chose(folder):
     out = bf.ChosenTablesRelease.load("release.blowfish")
     assert len(out.sample(10, rng=1)) == 10
     assert "What was measured" in (folder / "a.html").read_text()
-    shown = RUN.invoke(
-        application, ["release", "job.toml", "--overwrite", "--request", "again"]
-    ).stdout
-    assert "tables of several columns were measured, of 6" in " ".join(shown.split())
+    told("release", "job.toml", "--overwrite", "--request", "again")
+    again = ["release", "job.toml", "--overwrite", "--request", "again"]
+    shown = " ".join(RUN.invoke(application, again).stdout.split())
+    assert "tables of several columns were measured, of 6" in shown
+    assert "how far it is off is not known" in shown
 
 
 @pytest.mark.parametrize(

@@ -104,6 +104,7 @@ def release_stated(
     from blowfish_fast.apps.cli.parsing.policy import listed_orders
     from blowfish_fast.apps.cli.series_job import with_epoch_named
     from blowfish_fast.mechanisms.certifier import predict_extra
+    from blowfish_fast.mechanisms.chosen_tables import ChosenTables
     from blowfish_fast.release.chosen_release import ChosenTablesRelease
     from blowfish_fast.release.guarantee import Guarantee
     from blowfish_fast.release.second_look import look_again
@@ -121,6 +122,9 @@ def release_stated(
     if in_totals is not None:
         choice = choice._replace(error=in_totals.total, told=in_totals.sentence)
     mechanism = choice.mechanism
+    if isinstance(mechanism, ChosenTables):
+        # It buys the certificate itself, of what it has drawn.
+        job = replace(job, certify=None)
     if job.certify is not None:
         share = as_share(job.certify, "--certify")
         mechanism = mechanism.at(mechanism.budget * (1 - share))
@@ -182,6 +186,10 @@ def release_stated(
     if isinstance(release, ChosenTablesRelease):
         measured = release.measured
         report |= {"tables": len(release.asked), "measured": measured.to_dict()}
+        if release.has_certificate:
+            certificate = release.certificate(outputs.confidence)
+            report["certified"] = certificate._asdict()
+            report["error"] = str(certificate)
     elif isinstance(release, TablesRelease):
         # The total is known by now: mean counts stand beside the errors.
         choice = choice._replace(plan=(errors := release.errors()))
@@ -250,11 +258,12 @@ def _measured_sentence(report: dict[str, Any]) -> str:
     """Say how many tables the data chose, and where the list of them is."""
     measured = report["measured"]
     pairs = {title for title in measured["table"] if " x " in title}
+    unknown = "" if "certified" in report else ", and how far it is off is not known"
     return (
         f"{len(pairs):,} tables of several columns were measured, of "
         f"{report['tables']:,} that were asked; these have intervals of the truth. "
-        "All others come from a model, and how far it is off is not known. "
-        "`blowfish explain` lists what was measured."
+        f"All others come from a model{unknown}. `blowfish explain` lists what was "
+        "measured."
     )
 
 
@@ -359,6 +368,8 @@ def cost_sentence(report: dict[str, Any]) -> str:
 
 
 def _error(report: dict[str, Any], choice: MechanismChoice) -> str:
+    if "certified" in report:
+        return str(report["error"])
     if choice.error is not None or report["drawn_error"] is None:
         return choice.error_sentence
     return (
