@@ -20,6 +20,7 @@ __getattr__, __dir__, __all__ = attach(
         "fitting.posterior_mean": "shrink_towards_zero",
         "graph.graph_tree": "breadth_first_tree lowest_common subtract_children "
         "subtree_totals",
+        "partition.cost_partition": "least_cost_partition_of_costs",
         "partition.dyadic_partition": "sample_dyadic_partition sampling_slack",
         "partition.interval_partition": "least_cost_partition partition_cost",
         "partition.kd_trees": "gain_boxes median_boxes median_cuts",

@@ -148,6 +148,9 @@ def calls() -> dict[str, Call]:
         "least_cost_partition_all": _call(
             CELLS, _real(*[2] * 10), step=2.0**-8, returns=ints
         ),
+        "least_cost_partition_of_costs": _call(
+            _whole([0, 5, 1, 1, 5], [0, 0, 6, 1, 6]), _whole(1, 2), returns=ints
+        ),
         "lowest_common": _call(
             PARENTS, _whole(1, 0, 2, 3), _whole(0, 3), _whole(3, 2), returns=ints
         ),

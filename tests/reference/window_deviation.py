@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+from sortedcontainers import SortedList
+
 
 def exact(cell):
     return cell if isinstance(cell, int) else Fraction(cell)
@@ -22,3 +24,24 @@ def window_deviations(cells, length):
         deviation(cells[start : start + length])
         for start in range(len(cells) - length + 1)
     ]
+
+
+def sliding_deviations(cells, length):
+    """Return the deviations from one sorted list that slides: one cell in, one out.
+
+    Twice what lies above the mean is the deviation, since as much lies below.
+    """
+    window, total = SortedList(), 0
+    deviations = []
+    for place, cell in enumerate(exact(cell) for cell in cells):
+        window.add(cell)
+        total += cell
+        if len(window) > length:
+            oldest = exact(cells[place - length])
+            window.remove(oldest)
+            total -= oldest
+        if len(window) == length:
+            mean = Fraction(total) / length
+            above = window[window.bisect_right(mean) :]
+            deviations.append(2 * (sum(above) - len(above) * mean))
+    return deviations

@@ -34,7 +34,8 @@ def is_power_of_two(length):
 
 def check_whole(cells, length):
     result = window_deviations(cells, length)
-    expected = reference.window_deviations(cells.tolist(), length)
+    expected = reference.sliding_deviations(cells.tolist(), length)
+    assert expected == reference.window_deviations(cells.tolist(), length)
     assert result.shape == (cells.size - length + 1,)
     for value, exact in zip(result, expected, strict=True):
         if is_power_of_two(length) and exact < 2**52:
