@@ -52,6 +52,19 @@ def test_the_version_is_written_once():
     assert found == set()
 
 
+def test_the_citation_says_what_the_project_says():
+    yaml = pytest.importorskip("yaml")
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
+    assert citation["title"] == PROJECT["name"]
+    assert citation["license"] == PROJECT["license"]
+    assert citation["keywords"] == PROJECT["keywords"]
+    # The five papers that the README names.
+    papers = (ROOT / "README.md").read_text().split("## Papers")[1]
+    for paper in citation["references"]:
+        assert paper["authors"][0]["family-names"] in papers
+    assert len(citation["references"]) == 5
+
+
 def test_the_package_and_the_command_print_that_version():
     assert bf.__version__ == installed("blowfish_fast") == PROJECT["version"]
     done = subprocess.run(
