@@ -1,8 +1,8 @@
-"""Files as version 0.1.0 writes them are read, and hold what they held.
+"""Files as the first version writes them are read, and hold what they held.
 
     python -m tests.test_stored_formats      writes `tests/formats` again
 
-A format is promised from 0.1.0 on. The files are written again only when a format gets
+A format is promised from the first version on. The files are written again only when a format gets
 another number, and then the older files stay beside the new ones.
 """
 
