@@ -2,8 +2,8 @@
 
     python -m tests.test_stored_formats      writes `tests/formats` again
 
-A format is promised from the first version on. The files are written again only when a format gets
-another number, and then the older files stay beside the new ones.
+A format is promised from the first version on. The files are written again only when a
+format gets another number, and then the older files stay beside the new ones.
 """
 
 from __future__ import annotations
