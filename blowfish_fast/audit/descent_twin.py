@@ -24,6 +24,7 @@ import numpy as np
 from blowfish_fast._support.typing import BoolArray, IntArray
 from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.errors import SizeError
+from blowfish_fast.kernels.window_costs.node_unevenness import RESOLUTION
 from blowfish_fast.measure.randomness import Randomness
 from blowfish_fast.measure.selectors.many_draws import Law, public_key
 from blowfish_fast.measure.selectors.partitions import descent
@@ -46,7 +47,7 @@ class Node(NamedTuple):
     begin : int
         Its first cell.
     weight : int
-        Its records less the bias of its depth, and at least minus the bias.
+        Its score less the bias of its depth, and at least minus the bias.
     parts : list of Node or int
         What it is divided into; a number is a single cell.
     """
@@ -100,21 +101,43 @@ class DescentTwin:
         self.scale, self.bias = Fraction(1), 1
         if self.cells > 1 and distance > 0:
             self.scale, self.bias = descent.calibrated(
-                epsilon, selector.fan_out, moves=distance == 2
+                epsilon,
+                selector.fan_out,
+                moves=distance == 2,
+                score=selector.score,
             )
             self.root = self._node(0, (self.cells - 1).bit_length(), 0)
 
     def _node(self, begin: int, height: int, depth: int) -> Node | int:
         if height == 0:
             return begin
-        inside = int(self.counts[begin : begin + 2**height].sum())
+        score = self._score(begin, height)
         below = max(height - self.selector.fan_out.bit_length() + 1, 0)
         starts = range(begin, min(begin + 2**height, self.cells), 2**below)
         return Node(
             begin,
-            max(inside - depth * self.bias, -self.bias),
+            max(score - depth * self.bias, -self.bias),
             [self._node(start, below, depth + 1) for start in starts],
         )
+
+    def _score(self, begin: int, height: int) -> int:
+        """Return what decides whether a node is divided, from the definition."""
+        inside = self.counts[begin : begin + 2**height]
+        if self.selector.score == "records":
+            return int(inside.sum())
+        if height == 0:
+            return 0
+        windows = 2 ** min(height, RESOLUTION)
+        # Behind the last cell there is nobody.
+        cells = np.append(inside, np.zeros(2**height - inside.size, dtype=np.int64))
+        totals = cells.reshape(windows, -1).sum(axis=1)
+        own = min(
+            int(np.where(totals > one, 3 * (totals - one), one - totals).sum())
+            for one in totals
+        )
+        below = max(height - self.selector.fan_out.bit_length() + 1, 0)
+        parts = range(begin, begin + 2**height, 2**below)
+        return max(own, *(self._score(part, below) for part in parts))
 
     def law(self) -> Law:
         """Return the probability of every choice of buckets."""

@@ -17,6 +17,7 @@ from .persons import Bound, RecordKeys
 from .records import Rule, Treatments
 from .rules.keys import as_numbers
 from .sql import WEIGHT, CellCounts
+from .wide.map_curve import MapCurve
 from .wide.sql_words import counted_words
 from .word_codes import WordCodes, coded_chunks, numbers_of
 
@@ -46,6 +47,13 @@ class FilledCells(NamedTuple):
         flat = counts.reshape(-1)
         keys = np.flatnonzero(flat)
         return cls(keys.astype(np.int64), flat[keys])
+
+    def along(self, curve: MapCurve) -> FilledCells:
+        """Return the cells of a map, numbered row by row, along a curve."""
+        rows, columns = np.divmod(self.keys, np.int64(curve.columns))
+        keys = curve.numbers(rows, columns)
+        order = np.argsort(keys)
+        return FilledCells(keys[order], self.counts[order])
 
     def within(self, edges: IntArray) -> IntArray:
         """Return the records between each two of the ascending `edges`, exactly."""

@@ -17,12 +17,15 @@ import numpy as np
 
 from blowfish_fast._support.typing import FloatArray, IntArray
 from blowfish_fast.data.buckets import Buckets
+from blowfish_fast.data.domain import WideDomain
 from blowfish_fast.data.sparse import FilledCells
+from blowfish_fast.data.wide.map_curve import MapCurve
 from blowfish_fast.errors import (
     BudgetError,
     DataDependentError,
     EpsilonError,
     InputError,
+    PolicyError,
     PrivacyError,
 )
 from blowfish_fast.policies import Policy
@@ -709,6 +712,38 @@ class Handle:
                 f"granted {float(price):g}; its scales are wrong, nothing was drawn"
             )
 
+    def along(self, curve: MapCurve) -> Self:
+        """Return the same account with the cells of a wide map along a curve.
+
+        Lemma DS8: other names for cells, and names that no cell has, change nothing.
+
+        Parameters
+        ----------
+        curve : MapCurve
+            Which number each cell has along a line.
+
+        Returns
+        -------
+        Self
+            The handle over the line, under the same policy.
+
+        Raises
+        ------
+        PolicyError
+            If the policy is not the same on any numbering of the cells.
+        """
+        policy = policy_along(self.policy, curve)
+        counts = self._counts
+        assert counts is None or isinstance(counts, FilledCells)
+        numbered = Handle(
+            None if counts is None else counts.along(curve),
+            policy,
+            self._account,
+            self._rng,
+            group_size=self._group_size,
+        )
+        return self.over(self, **vars(numbered))
+
     def coarsened(self, buckets: Buckets) -> Self:
         """Return the same account on bucket totals, under the quotient policy."""
         counts = self._counts
@@ -744,6 +779,36 @@ class Handle:
         if isinstance(budget, Budget):
             return budget
         return Budget(Fraction(budget), self._account.granted.power)
+
+
+def policy_along(policy: Policy, curve: MapCurve) -> Policy:
+    """Return the policy of a wide map on the line along which its cells are numbered.
+
+    Parameters
+    ----------
+    policy : Policy
+        The policy of single records on the map.
+    curve : MapCurve
+        Which number each cell has.
+
+    Returns
+    -------
+    Policy
+        The same one over the line.
+
+    Raises
+    ------
+    PolicyError
+        If it is not the same on any numbering of the cells.
+    """
+    along = policy._seen_through([], WideDomain(curve.cells))
+    if along is None:
+        raise PolicyError(
+            "on a wide map every two cells are joined, or none is",
+            received=repr(policy),
+            way_out="Use AddRemove or Full, or coarser cells of a Domain",
+        )
+    return along
 
 
 class Forecast(Handle):

@@ -18,6 +18,7 @@ from blowfish_fast._support.typing import FloatArray
 from blowfish_fast._support.validation import as_choice, as_number
 from blowfish_fast.data.buckets import Buckets, cell_order
 from blowfish_fast.data.domain import is_wide
+from blowfish_fast.data.wide.map_curve import MapBuckets
 from blowfish_fast.errors import InputError
 from blowfish_fast.measure.budgets import Budget
 from blowfish_fast.measure.handle import Handle, Measurement, can_select
@@ -46,6 +47,7 @@ from blowfish_fast.release.file import Release
 from blowfish_fast.release.guarantee import Guarantee, new_identity
 from blowfish_fast.release.wide.ranges_release import RangesRelease
 from blowfish_fast.workloads import (
+    Form,
     Identity,
     Ranges,
     Rectangles,
@@ -68,6 +70,9 @@ from .wide_data import check_unfitted, check_wide, read_counts
 
 StrategyName = Literal["greedy", "uniform", "geometric", "cells"]
 Fit = Literal["best", "non_negative", "shrink"]
+
+MOST_MAP_PIECES = 2**21
+"""Runs of buckets of a wide map that the tree is tuned to; a box cuts any number."""
 
 # Beyond, rectangles by default would take a gigabyte and many seconds.
 MOST_RECTANGLE_CELLS = 2**22
@@ -128,7 +133,8 @@ class Dawa(Mechanism):
         `DyadicRectangles` on two attributes of at most 2^22 cells, and `DyadicTree`
         otherwise, along a Hilbert curve where there are several, and with no bucket
         above a sixteenth of the line where ranges of one attribute are asked; on a
-        `WideDomain` of one attribute it is `Descent`, which alone serves there. Where
+        `WideDomain` of one attribute, or of two, it is `Descent`, which alone serves
+        there, along boxes of a map. Where
         rectangles of a map are asked, it first spends 1 to 7 % of epsilon, 12 % where
         there are few records, on a private test whether the data are scattered, and
         releases an `AdaptiveGrid` if they are (``details["chosen"]``). Where epsilon is
@@ -204,7 +210,7 @@ class Dawa(Mechanism):
         self._takes_best = isinstance(partition, str) and partition == "best"
         self._takes_best = self._takes_best and not wide
         if wide:
-            partition = check_wide(self.domain, workload, partition)
+            partition = check_wide(policy, workload, partition)
             check_unfitted(fit)
             fit = None
         elif self._takes_best:
@@ -281,8 +287,12 @@ class Dawa(Mechanism):
         """Divide into buckets by the partition, and measure these."""
         # Rectangles are chosen on the grid itself, everything else along its curve.
         on_grid = isinstance(self.partition, DyadicRectangles)
-        in_order = on_grid or is_wide(self.domain)
-        along = private if in_order else private.coarsened(cell_order(self.domain))
+        if isinstance(self.partition, Descent) and self.partition.curve is not None:
+            along = private.along(self.partition.curve)
+        elif on_grid or is_wide(self.domain):
+            along = private
+        else:
+            along = private.coarsened(cell_order(self.domain))
         buckets = self._buckets(along)
         bucketed = along.coarsened(buckets)
         details: dict[str, Any] = {
@@ -330,7 +340,7 @@ class Dawa(Mechanism):
             return Cells.under(bucketed.policy)
         policy, budget = bucketed.policy, bucketed.remaining
         if self.strategy == "greedy":
-            form = self.workload.form(bucketed.buckets)
+            form = self._form(bucketed.buckets)
             return tuned_tree(
                 form, policy, budget=budget, sweeps=self.sweeps, floor=self.floor
             )
@@ -341,6 +351,18 @@ class Dawa(Mechanism):
             geometric=self.strategy == "geometric",
             power=budget.power,
         )
+
+    def _form(self, buckets: Buckets) -> Form:
+        """Return the queries that the tree is tuned to: of a wide map, as many as fit.
+
+        A box may cut as many runs as there are buckets, and their number is drawn:
+        boxes are cut while there is room, so that nothing fails because of it.
+        """
+        if not isinstance(buckets, MapBuckets):
+            return self.workload.form(buckets)
+        assert isinstance(self.workload, Rectangles)
+        most = max(MOST_MAP_PIECES, buckets.count)
+        return self.workload.first_pieces(buckets, most)
 
     def _fit(self, measured: Measurement) -> Callable[[FloatArray], FloatArray] | None:
         if self.fit == "non_negative":
@@ -379,6 +401,9 @@ class Dawa(Mechanism):
         )
 
     def _pieces(self) -> int:
+        if is_wide(self.domain) and isinstance(self.workload, Rectangles):
+            most = max(MOST_MAP_PIECES, self._cells())
+            return min(most, self.workload.queries * self._cells())
         more = AdaptiveGrid.cell_bytes - self.cell_bytes if self.tests_scatter else 0
         return super()._pieces() + more * self.domain.size // PIECE_BYTES
 

@@ -8,14 +8,19 @@ from blowfish_fast._support.typing import IntArray
 from blowfish_fast._support.validation import quoted
 from blowfish_fast.data.domain import Domain, KeyDomain, is_wide
 from blowfish_fast.data.sparse import FilledCells, SparseHistogram
+from blowfish_fast.data.wide.map_curve import MapCurve
 from blowfish_fast.errors import DomainError, InputError, WorkloadError
+from blowfish_fast.measure.handle import policy_along
 from blowfish_fast.measure.selectors.partitions import Descent
-from blowfish_fast.workloads import Identity, Ranges, Workload
+from blowfish_fast.workloads import Identity, Ranges, Rectangles, Workload
 
 from .base import Mechanism
 
 MOST_CELLS = 2**62
 """Cells are numbered in 64 bits."""
+
+LONGEST_SIDE = 2**50
+"""Cells of a side of a map: parts of it are told apart by doubles."""
 
 
 def read_counts(mechanism: Mechanism, data: Any) -> IntArray | FilledCells:
@@ -72,15 +77,16 @@ def filled_cells(mechanism: Mechanism, data: Any) -> FilledCells:
     )
 
 
-def check_wide(domain: Any, workload: Workload, partition: Any) -> Descent:
+def check_wide(policy: Any, workload: Workload, partition: Any) -> Descent:
     """Return the partition of a wide domain; refuse what needs its cells one by one.
 
     Parameters
     ----------
-    domain : WideDomain
-        Of one attribute, at most 2^62 cells.
+    policy : Policy
+        Over a wide domain of one attribute, or a map of two; of a map, every two cells
+        are joined, or none is.
     workload : Workload
-        Ranges of it.
+        Ranges of a line, rectangles of a map.
     partition : "best" or Descent
         How buckets are chosen.
 
@@ -89,6 +95,7 @@ def check_wide(domain: Any, workload: Workload, partition: Any) -> Descent:
     Descent
         The one that was stated, or a plain one.
     """
+    domain = policy.domain
     if isinstance(domain, KeyDomain):
         raise DomainError(
             "Dawa answers ranges, and words have none: they are numbered by their "
@@ -97,28 +104,60 @@ def check_wide(domain: Any, workload: Workload, partition: Any) -> Descent:
             way_out="List the frequent words with SparseLaplace; where codes are "
             "numbers or times state them so, WideDomain.from_steps",
         )
-    if domain.ndim != 1 or domain.size > MOST_CELLS:
+    curve = MapCurve(*domain.shape) if domain.ndim == 2 else None
+    line = domain.size if curve is None else curve.cells
+    if domain.ndim > 2 or line > MOST_CELLS or max(domain.shape[-2:]) > MOST_CELLS:
         raise DomainError(
-            "ranges of a wide domain are those of one attribute, of at most 2^62 cells",
+            "ranges of a wide domain are those of one attribute, or rectangles of two, "
+            "each side of a map filled up to a power of two, of at most 2^62 cells",
             received=f"{domain.ndim} attributes, {domain.size:,} cells",
             way_out="Take a marginal, list heavy cells with SparseLaplace, or publish "
             "tables with Contingency",
         )
-    if not isinstance(workload, Ranges):
+    asked, name = (Ranges, "Ranges") if curve is None else (Rectangles, "Rectangles")
+    if not isinstance(workload, asked):
         raise WorkloadError(
-            "of a wide domain ranges are asked, which are listed",
+            f"of a wide domain {name.lower()} are asked, which are listed",
             received=repr(workload),
-            way_out="Write workloads.Ranges(domain, starts, ends)",
+            way_out=f"Write workloads.{name}(domain, starts, ends)",
         )
+    if curve is not None:
+        check_map(policy, curve)
     if isinstance(partition, str) and partition == "best":
-        return Descent()
+        partition = Descent()
     if not isinstance(partition, Descent):
         raise InputError(
             "cells of a wide domain are divided from its root, by partitions.Descent",
             received=repr(partition),
             way_out="Leave partition out, or state partitions.Descent(fan_out=...)",
         )
-    return partition
+    return partition if curve is None else partition.on_map(curve)
+
+
+def check_map(policy: Any, curve: MapCurve) -> None:
+    """Refuse a map whose sides doubles do not count, or whose policy has distances.
+
+    Parameters
+    ----------
+    policy : Policy
+        Over the cells of the map.
+    curve : MapCurve
+        Its sides.
+
+    Raises
+    ------
+    DomainError
+        If a side has more than 2^50 cells.
+    PolicyError
+        If the policy is not the same on any numbering of the cells.
+    """
+    if max(curve) > LONGEST_SIDE:
+        raise DomainError(
+            "a side of a map has at most 2^50 cells",
+            received=f"{max(curve):,}",
+            way_out="Take longer steps",
+        )
+    policy_along(policy.unconstrained, curve)
 
 
 def check_unfitted(fit: Any) -> None:
@@ -147,7 +186,8 @@ def refuse_wide_advice(policy: Any, workload: Any) -> None:
         If single cells or ranges of a wide domain are asked.
     """
     domain = getattr(policy, "domain", None)
-    if not is_wide(domain) or not isinstance(workload, Ranges | Identity):
+    listed = Ranges | Rectangles | Identity
+    if not is_wide(domain) or not isinstance(workload, listed):
         return
     lists = isinstance(workload, Identity)
     use = (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
@@ -332,17 +333,7 @@ class Union(Workload):
         if len(ranges) == len(forms):
             columns = zip(*ranges, strict=True)
             return Fractions(*(np.concatenate(one) for one in columns))
-        rows = [as_pieces(one) for one in forms]
-        before = np.cumsum([0, *(one.starts.size for one in rows)])
-        pointers = [
-            one.pointers[:-1] + first for one, first in zip(rows, before, strict=False)
-        ]
-        return Pieces(
-            np.concatenate([*pointers, before[-1:]]).astype(np.int64),
-            np.concatenate([one.starts for one in rows]),
-            np.concatenate([one.ends for one in rows]),
-            np.concatenate([one.values for one in rows]),
-        )
+        return joined_pieces([as_pieces(one) for one in forms])
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data, for JSON: the parts one by one."""
@@ -401,6 +392,20 @@ def on_a_line(domain: Domain, name: str) -> None:
             code="workload_needs_one_attribute",
             attributes=domain.ndim,
         )
+
+
+def joined_pieces(forms: Sequence[Pieces]) -> Pieces:
+    """Return the rows of several forms, one after the other."""
+    before = np.cumsum([0, *(one.starts.size for one in forms)])
+    pointers = [
+        one.pointers[:-1] + first for one, first in zip(forms, before, strict=False)
+    ]
+    return Pieces(
+        np.concatenate([*pointers, before[-1:]]).astype(np.int64),
+        np.concatenate([one.starts for one in forms]),
+        np.concatenate([one.ends for one in forms]),
+        np.concatenate([one.values for one in forms]),
+    )
 
 
 class RowMoments(NamedTuple):

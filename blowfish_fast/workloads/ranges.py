@@ -12,7 +12,8 @@ from blowfish_fast._support.typing import AnyArray, BoolArray, FloatArray, IntAr
 from blowfish_fast._support.validation import as_generator, as_integers, malformed_as
 from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.data.domain import Domain
-from blowfish_fast.errors import WorkloadError
+from blowfish_fast.data.wide.map_curve import MapBuckets
+from blowfish_fast.errors import DomainError, WorkloadError
 
 from .base import (
     Fractions,
@@ -20,6 +21,7 @@ from .base import (
     RandomLike,
     Union,
     Workload,
+    joined_pieces,
     on_a_line,
     prefix_sums,
     query_count,
@@ -327,6 +329,8 @@ class Rectangles(Workload):
     array([6.5])
     """
 
+    takes_wide = True
+
     def __init__(self, domain: Domain, starts: Any, ends: Any) -> None:
         super().__init__(domain)
         self.starts = _corners(starts, domain, "starts")
@@ -341,6 +345,58 @@ class Rectangles(Workload):
         empty = self.starts >= self.ends
         self._refuse(empty, "a rectangle must start before it ends on each axis")
 
+    @classmethod
+    def between(cls, domain: Any, starts: Any, ends: Any) -> Self:
+        """Return rectangles of values instead of cells: metres, dates, addresses.
+
+        Parameters
+        ----------
+        domain : Domain or WideDomain
+            Attributes by a rule (`WideDomain.from_steps`), or of numbers.
+        starts : sequence of sequences, shape (queries, axes)
+            Lower corners: on each axis, where a cell begins.
+        ends : sequence of sequences, shape (queries, axes)
+            Upper corners, the values behind the end.
+
+        Returns
+        -------
+        Self
+            The rectangles.
+
+        Raises
+        ------
+        WorkloadError
+            If a corner has too few values, or an attribute has levels or listed edges.
+
+        Examples
+        --------
+        >>> from blowfish_fast import WideDomain
+        >>> east = WideDomain.from_steps(start=2_000_000, cells=2**20, name="east")
+        >>> north = WideDomain.from_steps(start=1_000_000, cells=2**20, name="north")
+        >>> town = WideDomain.product(east, north)
+        >>> corners = [[2_600_000, 1_200_000]], [[2_601_000, 1_201_000]]
+        >>> Rectangles.between(town, *corners).starts
+        array([[600000., 200000.]])
+        """
+        if any(not one.cuts is one.levels is None for one in domain.attributes):
+            raise WorkloadError(
+                "rectangles between values are those of attributes by a rule",
+                received=repr(domain),
+                way_out="Give the numbers of cells: Rectangles(domain, starts, ends)",
+            )
+        with malformed_as(WorkloadError, "corners are values of every attribute"):
+            places = [
+                [
+                    [
+                        axis.rule.place(value, axis.regular)
+                        for axis, value in zip(domain.attributes, corner, strict=True)
+                    ]
+                    for corner in listed
+                ]
+                for listed in (starts, ends)
+            ]
+        return cls(domain, *places)
+
     def _refuse(self, wrong: BoolArray, rule: str) -> None:
         if wrong.any():
             first = int(np.flatnonzero(wrong.any(axis=1))[0])
@@ -351,6 +407,35 @@ class Rectangles(Workload):
     def queries(self) -> int:
         """As listed."""
         return len(self.starts)
+
+    def first_pieces(self, buckets: Buckets, most: int) -> Pieces:
+        """Cut the first boxes into runs of buckets, as many as surely fit.
+
+        A box cuts at most as many runs as there are buckets. Boxes are taken while room
+        is left for all of these, so that the memory is bounded whatever the buckets.
+
+        Parameters
+        ----------
+        buckets : Buckets
+            The buckets.
+        most : int
+            How many runs there may be; at least the number of buckets.
+
+        Returns
+        -------
+        Pieces
+            The runs of the first boxes, of all where they fit.
+        """
+        parts: list[Pieces] = []
+        used = first = 0
+        while first < self.queries and used + buckets.count <= most:
+            last = first + (most - used) // buckets.count
+            some = Rectangles(
+                self.domain, self.starts[first:last], self.ends[first:last]
+            )
+            parts.append(some.explicit_form(buckets))
+            used, first = used + parts[-1].starts.size, last
+        return joined_pieces(parts)
 
     def _pieces(self) -> int:
         # A curve enters a box at most as often as half its surface has cells.
@@ -402,6 +487,14 @@ class Rectangles(Workload):
 
     def explicit_form(self, buckets: Buckets) -> Pieces:
         """Cut the rectangles into runs of buckets."""
+        if isinstance(buckets, MapBuckets):
+            if tuple(buckets.map_curve) != self.domain.shape:
+                raise DomainError(
+                    "buckets of another map", received=tuple(buckets.map_curve)
+                )
+            return Pieces(
+                *kernels.boxes_to_pieces(self.starts, self.ends, buckets.boxes)
+            )
         self._check_buckets(buckets)
         return rectangle_pieces(self.domain, self.starts, self.ends, buckets)
 

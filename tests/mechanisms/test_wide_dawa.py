@@ -203,8 +203,9 @@ def test_what_needs_all_cells_is_refused():
     pair = bf.WideDomain((2**20, 2**20))
     with pytest.raises(WorkloadError):
         bf.workloads.Ranges(pair, [0], [1])
+    cube = bf.WideDomain((2**20, 2**20, 2**20))
     with pytest.raises(DomainError, match="one attribute"):
-        check_wide(pair, ASKED, "best")
+        check_wide(P.AddRemove(cube), ASKED, "best")
     with pytest.raises(PolicyError, match="in cells of one attribute"):
         P.Threshold(pair, theta=3)
     with pytest.raises(SizeError, match="not listed one by one"):

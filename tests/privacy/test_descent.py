@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from functools import partial
 from unittest.mock import patch
 
 import numpy as np
@@ -16,6 +17,7 @@ from blowfish_fast.audit.choice_twins import Case, descents, one_by_one
 from blowfish_fast.audit.choices import batch_tally
 from blowfish_fast.audit.grey_box import observe_choice
 from blowfish_fast.errors import SizeError
+from blowfish_fast.kernels.window_costs.node_unevenness import raise_scores
 from blowfish_fast.measure.randomness import Randomness
 from blowfish_fast.measure.selectors.partitions import descent
 from blowfish_fast.measure.selectors.partitions.descent import Descent
@@ -67,6 +69,36 @@ def test_the_twin_and_the_descent_follow_the_law(cells, fan_out):
             observed, expected = observed[:-1], expected[:-1]
         square = sum((o - e) ** 2 / e for o, e in zip(observed, expected, strict=True))
         assert stats.chi2.sf(square, len(observed) - 1) > 1e-4
+
+
+@pytest.mark.parametrize("family", ["add_remove", "full"])
+def test_a_descent_by_unevenness_costs_at_most_epsilon(family):
+    policy = policy_families(LINE)[family]
+    found = findings(Descent(fan_out=2, score="unevenness"), policy)
+    assert [one for one in found if not one.passed] == []
+    case = Case(Descent(score="unevenness"), policy, Fraction(2))
+    assert not case.descent(STEP).differs(runs=30)
+
+
+def test_the_audit_finds_costs_that_leave_out_what_lies_below():
+    # Of two windows each: single cells would cost more in a node than in its parts.
+    coarse = partial(raise_scores, resolution=1)
+
+    def forgetful(keys, counts, raised, height):
+        return coarse(keys, counts, np.zeros_like(raised), height)
+
+    scores = "blowfish_fast.measure.selectors.partitions.uneven_scores.raise_scores"
+    case = Case(
+        Descent(fan_out=2, score="unevenness"),
+        bf.policies.AddRemove(LINE),
+        Fraction(4),
+    )
+    counts = np.array([9, 0, 9, 0, 9, 0, 9, 0])
+    with patch("blowfish_fast.audit.descent_twin.RESOLUTION", 1):
+        with patch(scores, coarse):
+            assert not case.descent(counts).differs(runs=30)
+        with patch(scores, forgetful):
+            assert case.descent(counts).differs(runs=30)
 
 
 @pytest.mark.parametrize("family", ["add_remove", "full", "line", "threshold_absent"])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 
 def upper(t: int, a: float) -> float:
@@ -12,7 +12,12 @@ def upper(t: int, a: float) -> float:
 
 
 def tree_law(
-    counts: Sequence[int], scale: float, bias: int, fan_out: int = 2, bug: str = ""
+    counts: Sequence[int],
+    scale: float,
+    bias: int,
+    fan_out: int = 2,
+    bug: str = "",
+    score: Callable[[Sequence[int]], int] = sum,
 ) -> dict[tuple[int, ...], float]:
     """Return the probability of each set of places where buckets begin."""
     a = math.exp(-1.0 / scale)
@@ -20,7 +25,7 @@ def tree_law(
     def visit(low: int, high: int, depth: int) -> dict[tuple[int, ...], float]:
         if high - low == 1:
             return {(low,): 1.0}
-        weight = sum(counts[low:high])
+        weight = score(counts[low:high])
         if bug != "no bias by depth":
             weight -= depth * bias
         if bug != "no clamp":

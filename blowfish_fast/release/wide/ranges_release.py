@@ -7,13 +7,15 @@
     outer      |        b0        |b1|b2|   b3   |     certainly holds it
 
 The answer takes records as even inside the buckets that a range cuts. The truth lies
-between that of inner and that of outer, since no count is negative.
+between that of inner and that of outer, since no count is negative. Of a map of two
+attributes buckets are boxes, and rectangles are asked: the same holds of them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
+from itertools import product
 from types import MappingProxyType
 from typing import Any, Self
 
@@ -21,12 +23,12 @@ import numpy as np
 
 from blowfish_fast._support.typing import AnyArray, BoolArray, FloatArray, IntArray
 from blowfish_fast._support.validation import as_confidence
-from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.data.domain import WideDomain
 from blowfish_fast.data.frames import Table
 from blowfish_fast.data.persons import MOST_COUNTED_ONCE, units_per_person
 from blowfish_fast.data.predicates import whole_cover
-from blowfish_fast.errors import InputError, ReleaseFileError
+from blowfish_fast.data.wide.map_curve import MapBuckets, MapCurve
+from blowfish_fast.errors import DomainError, InputError, ReleaseFileError
 from blowfish_fast.measure.handle import Measurement
 from blowfish_fast.release.file import (
     Release,
@@ -43,19 +45,25 @@ from blowfish_fast.release.grants import (
     with_answers,
 )
 from blowfish_fast.release.guarantee import Guarantee
-from blowfish_fast.workloads import Ranges, Workload
+from blowfish_fast.workloads import Ranges, Rectangles, Workload
+from blowfish_fast.workloads.base import Fractions, Pieces
 
 MEMBER = "ranges.json"
 """The part of the file that says what it holds."""
+
+PIECES_AT_ONCE = 2**24
+"""Runs of buckets that rectangles of a map are cut into at a time, at most."""
 
 
 class RangesRelease(Tabular, Truthful, Release):
     """Private totals of the buckets of a wide domain, and answers to any range.
 
+    Of a map buckets are boxes, and any rectangle is answered.
+
     Parameters
     ----------
     domain : WideDomain
-        Of one attribute.
+        Of one attribute, or of two.
     measurement : Measurement
         The noisy tree over the buckets.
     mechanism : str
@@ -151,8 +159,12 @@ class RangesRelease(Tabular, Truthful, Release):
 
         The intervals hold the true count of each bucket: `count` carries noise alone.
         """
-        ranges = self._ranges(self.edges[:-1], self.edges[1:])
-        low, high = self.intervals(ranges, confidence, of="truth").T
+        miss = 1.0 - as_confidence(confidence)
+        each, whole = np.arange(len(self)), np.ones(len(self))
+        single = Fractions(each, whole, each, whole)
+        half = self._half_widths(single, miss)
+        ends = np.stack([self.totals - half, self.totals + half], axis=1)
+        low, high = with_answers(np.maximum(ends, 0.0), self.totals).T
         columns = {
             **self._bucket_columns(),
             "count": self.totals,
@@ -162,12 +174,23 @@ class RangesRelease(Tabular, Truthful, Release):
         return Table(columns, experiment=not self.private)
 
     def _bucket_columns(self) -> dict[str, AnyArray]:
-        """Return where buckets begin and end, in values of the attribute."""
-        (name,), (attribute,) = self.domain.column_names, self.domain.attributes
-        rule = attribute.rule
-        # Cells for stray values lie behind all others, and have no values.
-        edges = rule.values(np.minimum(self.edges, attribute.regular))
-        return {f"{name}_from": edges[:-1], f"{name}_to": edges[1:]}
+        """Return where buckets begin and end, in values of the attributes."""
+        boxes, columns = self.boxes, dict[str, AnyArray]()
+        named = zip(self.domain.column_names, self.domain.attributes, strict=True)
+        for axis, (name, attribute) in enumerate(named):
+            for at, word in enumerate(("from", "to")):
+                # Cells for stray values lie behind all others, and have no values.
+                places = np.minimum(boxes[:, at, axis], attribute.regular)
+                columns[f"{name}_{word}"] = attribute.rule.values(places)
+        return columns
+
+    @property
+    def boxes(self) -> IntArray:
+        """Lower and upper corner of each bucket, in cells: shape (buckets, 2, axes)."""
+        buckets = self.measurements[0].buckets
+        if isinstance(buckets, MapBuckets):
+            return buckets.boxes
+        return np.stack([self.edges[:-1], self.edges[1:]], axis=1)[:, :, None]
 
     def to_table(self, confidence: float | None = 0.95) -> Table:
         """Return `buckets`; without intervals if `confidence` is None."""
@@ -179,7 +202,47 @@ class RangesRelease(Tabular, Truthful, Release):
     def answer(self, workload: Workload) -> FloatArray:
         """Return one estimated answer per range; parts of a bucket in proportion."""
         asked = self._check_ranges(workload)
-        return self._below(asked.ends) - self._below(asked.starts)
+        if isinstance(asked, Ranges):
+            return self._below(asked.ends) - self._below(asked.starts)
+        parts = [self._sums(one) for one in self._boxes_cut(asked)]
+        return np.concatenate([np.zeros(0), *parts])
+
+    def _boxes_cut(self, asked: Rectangles) -> Iterator[Pieces]:
+        """Yield the runs of buckets of some rectangles at a time; memory is bounded."""
+        buckets = self.measurements[0].buckets
+        most = max(PIECES_AT_ONCE // len(self), 1)
+        for first in range(0, asked.queries, most):
+            chosen = slice(first, first + most)
+            domain: Any = self.domain
+            some = Rectangles(domain, asked.starts[chosen], asked.ends[chosen])
+            yield some.explicit_form(buckets)
+
+    def _sums(self, pieces: Pieces) -> FloatArray:
+        """Return the estimate of each row of runs of buckets; 0 of a row without."""
+        running = self._running
+        each = pieces.values * (running[pieces.ends] - running[pieces.starts])
+        totals = np.concatenate([[0.0], np.cumsum(each)])
+        return np.asarray(np.diff(totals[pieces.pointers]))
+
+    def _map_intervals(
+        self, asked: Rectangles, miss: float, of: Scope | None
+    ) -> Iterator[FloatArray]:
+        """Yield intervals of some rectangles at a time: Lemma DS6, with boxes."""
+        for pieces in self._boxes_cut(asked):
+            answers = self._sums(pieces)
+            if of == "noise":
+                half = self._half_widths(pieces, miss)
+                yield np.stack([answers - half, answers + half], axis=1)
+                continue
+            inner = kept_pieces(pieces, pieces.values == 1.0)
+            outer = pieces._replace(values=np.ones_like(pieces.values))
+            high = self._sums(outer) + self._half_widths(outer, miss)
+            low, held = np.zeros(answers.size), np.diff(inner.pointers) > 0
+            if held.any():
+                # Rows that hold no whole bucket have no noise, and none is asked for.
+                rows = inner._replace(pointers=inner.pointers[np.append(True, held)])
+                low[held] = self._sums(rows) - self._half_widths(rows, miss)
+            yield np.maximum(np.stack([low, high], axis=1), 0.0)
 
     def _below(self, places: IntArray) -> FloatArray:
         """Return how many records lie below places, as if even inside buckets."""
@@ -227,6 +290,9 @@ class RangesRelease(Tabular, Truthful, Release):
         miss = 1.0 - as_confidence(confidence)
         miss = miss / max(asked.queries, 1) if together else miss
         answers = self.answer(asked)
+        if not isinstance(asked, Ranges):
+            parts = list(self._map_intervals(asked, miss, of))
+            return with_answers(np.concatenate([np.zeros((0, 2)), *parts]), answers)
         if of == "noise":
             half = self._noise(asked.starts, asked.ends, miss)
             return with_answers(np.stack([answers - half, answers + half], 1), answers)
@@ -260,9 +326,13 @@ class RangesRelease(Tabular, Truthful, Release):
 
     def _noise(self, starts: IntArray, ends: IntArray, miss: float) -> FloatArray:
         """Return how far noise moves answers to ranges, but for a chance of `miss`."""
-        measurement = self.measurements[0]
-        form = self._ranges(starts, ends).explicit_form(measurement.buckets)
-        return measurement.law.half_widths(form, miss) / self.units
+        buckets = self.measurements[0].buckets
+        asked = self._ranges(starts, ends)
+        return self._half_widths(asked.explicit_form(buckets), miss)
+
+    def _half_widths(self, form: Fractions | Pieces, miss: float) -> FloatArray:
+        half: FloatArray = self.measurements[0].law.half_widths(form, miss)
+        return half / self.units
 
     def holds_truth(self, workload: Workload) -> BoolArray:
         """Mark the ranges whose intervals hold the true answer: all of them."""
@@ -271,8 +341,14 @@ class RangesRelease(Tabular, Truthful, Release):
     def standard_errors(self, workload: Workload) -> FloatArray:
         """Return the exact standard deviation of the noise in each answer."""
         asked, measurement = self._check_ranges(workload), self.measurements[0]
-        form = asked.explicit_form(measurement.buckets)
-        return np.sqrt(measurement.law.spread(form).variance) / self.units
+        forms: Iterable[Fractions | Pieces] = (
+            [asked.explicit_form(measurement.buckets)]
+            if isinstance(asked, Ranges)
+            else self._boxes_cut(asked)
+        )
+        law = measurement.law
+        variances = [law.spread(form).variance for form in forms]
+        return np.sqrt(np.concatenate([np.zeros(0), *variances])) / self.units
 
     def where(
         self, conditions: Mapping[Any, Any] | None = None, /, **named: Any
@@ -282,8 +358,8 @@ class RangesRelease(Tabular, Truthful, Release):
         Parameters
         ----------
         conditions : mapping, optional
-            By attribute, of which there is one: a half-open slice of values, a value,
-            or a list of these, of which any is meant. Ends lie where cells begin.
+            By attribute: a half-open slice of values, a value, or a list of these, of
+            which any is meant. Ends lie where cells begin.
         **named : value, slice or list of these
             The same, by the attribute's name.
 
@@ -298,32 +374,38 @@ class RangesRelease(Tabular, Truthful, Release):
             If nothing is selected, or a range cuts a cell.
         """
         given = {**(conditions or {}), **named}
-        (attribute,) = self.domain.attributes
-        for name in given:
-            self.domain.axis(name)
-        if len(given) > 1:
+        axes = [self.domain.axis(name) for name in given]
+        if len(set(axes)) < len(axes):
             raise InputError(
-                "the one attribute of this release is stated once",
+                "each attribute of this release is stated once",
                 received=repr(given),
                 way_out="Write where(time=[slice(...), slice(...)])",
             )
-        runs = [(0, self.domain.size)]
-        for condition in given.values():
-            runs = whole_cover(attribute, condition)
-        starts, ends = zip(*runs, strict=True)
-        return RangeSelection(self, self._ranges(starts, ends))
+        runs = [[(0, size)] for size in self.domain.shape]
+        for axis, condition in zip(axes, given.values(), strict=True):
+            runs[axis] = whole_cover(self.domain.attributes[axis], condition)
+        if len(runs) == 1:
+            starts, ends = zip(*runs[0], strict=True)
+            return RangeSelection(self, self._ranges(starts, ends))
+        # Every run of rows crosses every run of columns.
+        boxes = np.array(list(product(*runs)), dtype=np.int64)
+        domain: Any = self.domain
+        asked = Rectangles(domain, boxes[:, :, 0], boxes[:, :, 1])
+        return RangeSelection(self, asked)
 
     def _ranges(self, starts: Any, ends: Any) -> Ranges:
         domain: Any = self.domain
         return Ranges(domain, starts, ends)
 
-    def _check_ranges(self, workload: Any) -> Ranges:
+    def _check_ranges(self, workload: Any) -> Ranges | Rectangles:
         self._check(workload)
-        if not isinstance(workload, Ranges):
+        kind = Ranges if self.domain.ndim == 1 else Rectangles
+        name = kind.__name__
+        if not isinstance(workload, kind):
             raise InputError(
-                "a release of a wide domain answers ranges",
+                f"a release of a wide domain answers {name.lower()}",
                 received=repr(workload),
-                way_out="Write workloads.Ranges(release.domain, starts, ends)",
+                way_out=f"Write workloads.{name}(release.domain, starts, ends)",
             )
         return workload
 
@@ -371,6 +453,26 @@ class RangesRelease(Tabular, Truthful, Release):
         return panel(repr(self), rows, sentence=str(self.guarantee), warning=seeded)
 
 
+def kept_pieces(pieces: Pieces, chosen: BoolArray) -> Pieces:
+    """Return some of the runs of every row.
+
+    Parameters
+    ----------
+    pieces : Pieces
+        Rows of runs.
+    chosen : ndarray of bool, shape (pieces,)
+        Which runs stay.
+
+    Returns
+    -------
+    Pieces
+        As many rows; one may have no run.
+    """
+    before = np.concatenate([[0], np.cumsum(chosen)])
+    _, starts, ends, values = pieces
+    return Pieces(before[pieces.pointers], starts[chosen], ends[chosen], values[chosen])
+
+
 class RangeSelection:
     """The records of one range of a wide release, or of several that are disjoint.
 
@@ -378,11 +480,11 @@ class RangeSelection:
     ----------
     release : RangesRelease
         What is asked.
-    asked : Ranges
-        Disjoint ranges.
+    asked : Ranges or Rectangles
+        Disjoint ranges, or boxes of a map.
     """
 
-    def __init__(self, release: RangesRelease, asked: Ranges) -> None:
+    def __init__(self, release: RangesRelease, asked: Ranges | Rectangles) -> None:
         self._release, self._asked = release, asked
 
     def count(self) -> float:
@@ -414,22 +516,36 @@ class RangeSelection:
         return float(low), float(high)
 
     def __repr__(self) -> str:
-        start, end = int(self._asked.starts[0]), int(self._asked.ends[0])
+        lows, highs = (
+            np.atleast_1d(one[0]) for one in (self._asked.starts, self._asked.ends)
+        )
+        sides = " x ".join(
+            f"[{int(low):,}, {int(high):,})"
+            for low, high in zip(lows, highs, strict=True)
+        )
         more = (
             "" if self._asked.queries == 1 else f" and {self._asked.queries - 1} more"
         )
-        return f"RangeSelection([{start:,}, {end:,}){more} of {self._release!r})"
+        return f"RangeSelection({sides}{more} of {self._release!r})"
 
 
 def _rebuild(content: dict[str, Any]) -> dict[str, Any]:
     domain = WideDomain.from_dict(content["domain"])
-    if domain.ndim != 1 or domain.size > 2**62:
-        raise ReleaseFileError("buckets lie along one attribute of at most 2^62 cells")
-    measurement = read_measurement(content["measurement"], domain.size)
-    if measurement.buckets.order is not None or not isinstance(
-        measurement.buckets, Buckets
-    ):
+    curve = MapCurve(*domain.shape) if domain.ndim == 2 else None
+    cells = domain.size if curve is None else curve.cells
+    if domain.ndim > 2 or max(cells, *domain.shape) > 2**62:
+        raise ReleaseFileError(
+            "buckets lie along one attribute of at most 2^62 cells, or on a map of two"
+        )
+    measurement = read_measurement(content["measurement"], cells)
+    if measurement.buckets.order is not None:
         raise ReleaseFileError("buckets of a wide domain lie in its own order")
+    if curve is not None:
+        try:
+            boxes = MapBuckets(measurement.buckets.edges, curve)
+        except DomainError as problem:
+            raise ReleaseFileError(str(problem)) from None
+        measurement = measurement._replace(buckets=boxes)
     units = int(content["units"])
     if not 1 <= units <= units_per_person(MOST_COUNTED_ONCE):
         raise ReleaseFileError("a release counts in whole parts of a person")

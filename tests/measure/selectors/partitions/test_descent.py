@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 import pytest
@@ -20,13 +21,22 @@ from blowfish_fast.measure.selectors.partitions.descent import (
     calibrated,
     price,
 )
-from tests.reference.descent import ratio, tree_law
+from blowfish_fast.measure.selectors.partitions.uneven_scores import (
+    NodeScores,
+    ends_of_loss,
+    log_above,
+    near_loss,
+)
+from tests.reference.descent import ratio
+from tests.reference.descent import tree_law as all_trees
+from tests.reference.node_unevenness import pinball_cost, unevenness
 
 PLACE = 5
 
 
-def worst(scale, bias, fan_out, bug=""):
+def worst(scale, bias, fan_out, bug="", score=sum):
     """Return the largest log-ratios of one record more, and of one that moves."""
+    tree_law = partial(all_trees, score=score)
     added = moved = 0.0
     for here in range(0, 12, 1):
         for beside, far in ((0, 0), (3, 9)):
@@ -106,7 +116,7 @@ def test_trees_follow_their_law(fan_out, cells):
     counts[[1, 6]] = [6, 2]
     epsilon, draws = Fraction(3, 2), 1500
     scale, bias = calibrated(epsilon, fan_out, moves=False)
-    law = tree_law(counts.tolist(), float(scale), bias, fan_out)
+    law = all_trees(counts.tolist(), float(scale), bias, fan_out)
     chosen, rng = Descent(fan_out=fan_out), Randomness(1)
     seen = Counter(
         tuple(chosen.select(counts, policy=policy, epsilon=epsilon, rng=rng).edges[:-1])
@@ -206,3 +216,87 @@ def test_fractions_decide_where_floats_propose_too_little(monkeypatch):
     near = descent._near
     monkeypatch.setattr(descent, "_near", lambda *given: 0.999 * near(*given))
     assert descent.calibrated.__wrapped__(Fraction(1), 4, moves=False) == right
+
+
+def uneven(counts):
+    return unevenness(list(counts), 2, 1)
+
+
+@pytest.mark.parametrize("scale", [4.0, 9.0])
+def test_the_price_by_unevenness_covers_every_tree(scale):
+    bias = math.ceil(scale * math.log(2))
+    up, down = map(float, ends_of_loss(Fraction(scale), bias))
+    added, moved = worst(scale, bias, 2, score=uneven)
+    assert 0.3 * max(up, down) < added <= max(up, down) + 1e-12
+    assert added < moved <= up + down + 1e-12
+
+
+def test_scores_that_are_not_cut_off_cost_more_by_unevenness():
+    honest, _ = worst(4.0, 3, 2, score=uneven)
+    added, _ = worst(4.0, 3, 2, "no clamp", score=uneven)
+    assert added > 1.1 * honest
+
+
+def test_scores_never_grow_downwards_though_costs_do():
+    counts = [40, 0] * 16
+
+    def own(part):
+        width = max(len(part) // 4, 1)
+        return pinball_cost(
+            [sum(part[at : at + width]) for at in range(0, len(part), width)]
+        )
+
+    assert own(counts) == 0 < own(counts[:2])
+    sizes = (32, 16, 8, 4, 2)
+    scores = [uneven(counts[:size]) for size in sizes]
+    assert scores == sorted(scores, reverse=True)
+
+
+@pytest.mark.parametrize("epsilon", [Fraction(1, 1000), Fraction(1, 3), Fraction(40)])
+@pytest.mark.parametrize("moves", [False, True])
+def test_scales_by_unevenness_are_the_least_that_fit(epsilon, moves):
+    scale, bias = calibrated(epsilon, 4, moves=moves, score="unevenness")
+
+    def cost(one, short):
+        ends = ends_of_loss(one, short)
+        return sum(ends) if moves else max(ends)
+
+    assert cost(scale, bias) <= epsilon
+    less = scale - Fraction(1, descent.SCALE_STEPS)
+    assert cost(less, max(math.ceil(float(less) * math.log(4)), 1)) > epsilon
+    near = near_loss(float(scale), bias)
+    assert near == pytest.approx([float(one) for one in ends_of_loss(scale, bias)])
+    assert scale > calibrated(epsilon, 4, moves=moves)[0]
+
+
+def test_logarithms_are_rounded_up(monkeypatch):
+    for excess in (Fraction(1, 10**20), Fraction(1, 3), Fraction(10**9)):
+        assert 0 <= float(log_above(excess)) - math.log1p(excess) < 1e-10
+    monkeypatch.setattr(math, "log1p", lambda value: 0.999999999 * np.log1p(value))
+    assert float(log_above(Fraction(1))) >= math.log(2)
+
+
+@pytest.mark.parametrize("fan_out", [2, 4])
+def test_scores_of_nodes_are_those_of_the_definition(fan_out):
+    rng, bits = np.random.default_rng(4), fan_out.bit_length() - 1
+    counts = rng.integers(0, 5, 64) * (rng.random(64) < 0.4)
+    heights = list(range(6, 0, -bits))
+    scores = NodeScores(FilledCells.of(counts), heights)
+    for height in heights:
+        begin = np.arange(0, 64, 2**height)
+        known = scores.of(begin, begin + 2**height, height)
+        nodes = counts.reshape(-1, 2**height).tolist()
+        assert known.tolist() == [unevenness(one, 6, bits) for one in nodes]
+
+
+def test_even_regions_stay_whole_by_unevenness():
+    counts = np.full(1024, 30)
+    counts[700] = 900
+    policy = bf.policies.AddRemove(bf.Domain(1024))
+    given = {"policy": policy, "epsilon": Fraction(1), "rng": Randomness(1)}
+    by_records = Descent().select(counts, **given)
+    by_unevenness = Descent(score="unevenness").select(counts, **given)
+    assert 4 * by_unevenness.count < by_records.count
+    assert 700 in by_unevenness.edges
+    with pytest.raises(InputError, match="score"):
+        Descent(score="weight")
