@@ -14,7 +14,6 @@ from blowfish_fast.errors import (
     WorkloadError,
 )
 from blowfish_fast.mechanisms import dawa
-from blowfish_fast.release.wide import ranges_release
 
 SIDE = 2**30
 EAST = bf.WideDomain.from_steps(start=1000, cells=SIDE, name="east")
@@ -84,7 +83,8 @@ def test_answers_are_sums_of_boxes_by_area():
 
 def test_few_rectangles_at_a_time_give_the_same(monkeypatch):
     answers, ends = RELEASE.answer(ASKED), RELEASE.intervals(ASKED, together=True)
-    monkeypatch.setattr(ranges_release, "PIECES_AT_ONCE", 3)
+    home = "blowfish_fast.release.wide.ranges_release"
+    monkeypatch.setattr(f"{home}.PIECES_AT_ONCE", 3)
     np.testing.assert_allclose(RELEASE.answer(ASKED), answers)
     np.testing.assert_allclose(RELEASE.intervals(ASKED, together=True), ends)
     assert RELEASE.answer(W.Rectangles(MAP, LOWS[:0], HIGHS[:0])).shape == (0,)
