@@ -227,7 +227,7 @@ class RangesRelease(Tabular, Truthful, Release):
     def _map_intervals(
         self, asked: Rectangles, miss: float, of: Scope | None
     ) -> Iterator[FloatArray]:
-        """Yield intervals of some rectangles at a time: Lemma DS6, with boxes."""
+        """Yield intervals of some rectangles at a time, by inner and outer boxes."""
         for pieces in self._boxes_cut(asked):
             answers = self._sums(pieces)
             if of == "noise":
