@@ -61,7 +61,7 @@ def facts_of(mechanism: Mechanism) -> Facts:
     parts = _attributes(mechanism) or {}
     before, facts = _KNOWN.get(mechanism, ({}, {}))
     same = before.keys() == parts.keys()
-    if not (same and all(before[name] is one for name, one in parts.items())):
+    if not (same and all(before[name] is part for name, part in parts.items())):
         facts = {}
         _KNOWN[mechanism] = parts, facts
     return facts
@@ -119,7 +119,7 @@ def _describe(value: Any, depth: int) -> tuple[str, list[Any]]:
         pairs = [_digest(pair, depth + 1) for pair in value.items()]
         return "mapping", sorted(pairs)
     if isinstance(value, set | frozenset):
-        return "set", sorted(_digest(one, depth + 1) for one in value)
+        return "set", sorted(_digest(member, depth + 1) for member in value)
     if isinstance(value, Policy):
         # Equal policies over bins may stand for different bins of the parent.
         identity = [value.kind, value._identity, value.parent, value.buckets]

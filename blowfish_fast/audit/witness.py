@@ -461,7 +461,9 @@ class Testimony:
         """Return what all noise of refined rows has cost, from the first draw on."""
         total = step.charged
         while step.kind == "refine":
-            (step,) = (one for one in self.steps if one.result is step.asked)
+            (step,) = (
+                earlier for earlier in self.steps if earlier.result is step.asked
+            )
             total = total + step.charged
         return total
 

@@ -94,7 +94,7 @@ class Axis:
     def by_rule(self) -> bool:
         """Whether nobody lists the cells: they follow a rule, or are too many."""
         forms = (self.cuts, self.levels, self.keys)
-        listed = any(one is not None for one in forms)
+        listed = any(form is not None for form in forms)
         many = not listed and self.regular > MOST_LABELS
         return self.steps is not None or many
 
@@ -248,7 +248,7 @@ def from_date_cuts(edges: Iterable[Any], name: str | None) -> Axis:
         raise DomainError("edges must be dates; found a missing one")
     ticks = moments.astype(np.int64)
     unit = next(
-        one for one, length in MICROSECONDS.items() if not (ticks % length).any()
+        name for name, length in MICROSECONDS.items() if not (ticks % length).any()
     )
     cuts = ticks // MICROSECONDS[unit]
     if cuts.size and np.abs(cuts).max() > 2**53:
@@ -313,7 +313,7 @@ def _without_blanks(values: AnyArray) -> AnyArray:
     listed = values.tolist()
     kinds = set(map(type, listed))
     if any(issubclass(kind, float) or kind.__name__ in BLANK_TYPES for kind in kinds):
-        listed = [None if is_blank(one) else one for one in listed]
+        listed = [None if is_blank(level) else level for level in listed]
         kinds = set(map(type, listed))
     if any(issubclass(kind, Real) for kind in kinds):
         raise DomainError(
@@ -333,7 +333,7 @@ def _refuse_odd_texts(values: AnyArray) -> None:
         listed = values.tolist()
         if not any(issubclass(kind, str) for kind in set(map(type, listed))):
             return
-        values = np.array([one for one in listed if isinstance(one, str)], "U")
+        values = np.array([level for level in listed if isinstance(level, str)], "U")
     if values.dtype.kind != "U" or values.size == 0:
         return
     # 20240105 would be a year, and so would seconds since 1970.
@@ -569,7 +569,7 @@ def representatives(attribute: Axis) -> FloatArray:
         )
     if attribute.levels is not None:
         plain = attribute.levels[: attribute.regular]
-        if any(isinstance(one, bool | str) for one in plain):
+        if any(isinstance(level, bool | str) for level in plain):
             raise DomainError(
                 f"{called} has levels, which have no sum",
                 way_out="Count them, group by them, or give their public values: "

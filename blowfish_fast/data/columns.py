@@ -58,7 +58,7 @@ def record_blocks(records: Any, domain: Attributes) -> Iterator[list[Column]]:
 
 def _columns(table: Any, domain: Attributes) -> list[Column]:
     if isinstance(table, Mapping):
-        return [as_column(one) for one in _by_name(table, list(table), domain)]
+        return [as_column(column) for column in _by_name(table, list(table), domain)]
     if isinstance(table, np.ndarray) and table.dtype.names:
         return _by_name(table, list(table.dtype.names), domain)
     frame = None if isinstance(table, np.ndarray | list | tuple) else _frame(table)
@@ -66,7 +66,7 @@ def _columns(table: Any, domain: Attributes) -> list[Column]:
         names = list(frame.columns)
         points = _point_coordinates(table, domain)
         if points:
-            kept = {one: table[one] for one in names if one in domain.names}
+            kept = {name: table[name] for name in names if name in domain.names}
             return _columns({**kept, **points}, domain)
         if not any(domain.names) and len(names) == domain.ndim:
             return [frame[name] for name in names]
@@ -86,7 +86,7 @@ def _columns(table: Any, domain: Attributes) -> list[Column]:
             f"{len(chosen)} columns. An array has one record per row; a list is one of "
             "columns, and a list of chunks is handed over as iter(chunks)"
         )
-    return [as_column(one) for one in chosen]
+    return [as_column(column) for column in chosen]
 
 
 def _point_coordinates(table: Any, domain: Attributes) -> dict[str, Any]:
@@ -94,18 +94,18 @@ def _point_coordinates(table: Any, domain: Attributes) -> dict[str, Any]:
     points: Any = getattr(table, "geometry", None)
     if not (hasattr(points, "x") and hasattr(points, "y")):
         return {}
-    lacking = [str(one) for one in domain.names if one and one not in table]
+    lacking = [str(name) for name in domain.names if name and name not in table]
     if not lacking or not {*lacking} <= {*EAST, *NORTH}:
         return {}
     reference = getattr(table, "crs", None)
-    degrees = [one for one in lacking if one in (*EAST[:2], *NORTH[:2])]
+    degrees = [name for name in lacking if name in (*EAST[:2], *NORTH[:2])]
     if degrees and reference is not None and not reference.is_geographic:
         raise InputError(
             f"{', '.join(degrees)} are degrees, and the points of this table are not",
             received=str(reference),
             way_out="Hand over table.to_crs(4326), or call the sides x and y",
         )
-    return {one: points.x if one in EAST else points.y for one in lacking}
+    return {name: points.x if name in EAST else points.y for name in lacking}
 
 
 def named_column(table: Any, name: str, word: str) -> Column:
@@ -147,13 +147,13 @@ def named_column(table: Any, name: str, word: str) -> Column:
 
 
 def _by_name(table: Any, names: Sequence[str], domain: Attributes) -> list[Any]:
-    lacking = [one for one in domain.names if one not in names]
+    lacking = [name for name in domain.names if name not in names]
     if lacking:
         raise InputError(
             f"columns lack the attributes {lacking}; a table needs one column for each "
             f"of {list(domain.names)}"
         )
-    return [table[one] for one in domain.names]
+    return [table[name] for name in domain.names]
 
 
 def _frame(table: Any) -> Any:
@@ -339,9 +339,9 @@ def _from_list(values: Sequence[Any]) -> AnyArray:
             None
         )
     kind = array.dtype.kind
-    texts = kind in "US" and all(isinstance(one, str) for one in values)
+    texts = kind in "US" and all(isinstance(value, str) for value in values)
     lossy = kind in "US" and not (texts and "\0" not in "".join(values))
-    if lossy or (kind == "f" and all(isinstance(one, int) for one in values)):
+    if lossy or (kind == "f" and all(isinstance(value, int) for value in values)):
         # numpy would spell numbers and None out as texts, drop NUL at their end, and
         # round whole numbers from 2^63 on.
         return np.array(values, dtype=object)
@@ -349,8 +349,8 @@ def _from_list(values: Sequence[Any]) -> AnyArray:
 
 
 def _common_length(columns: Sequence[Column]) -> int:
-    flat = all(getattr(one, "ndim", 1) == 1 for one in columns)
-    lengths = {len(one) for one in columns} if flat else set()
+    flat = all(getattr(column, "ndim", 1) == 1 for column in columns)
+    lengths = {len(column) for column in columns} if flat else set()
     if len(lengths) != 1:
         raise InputError("columns must be one-dimensional and of the same length")
     return lengths.pop()

@@ -101,13 +101,17 @@ def read_head(path: Path, wanted: Sequence[str], form: TextForm) -> CsvHead:
     heads = []
     for delimiter in delimiters:
         names = next(csv.reader([line], delimiter=delimiter), [])
-        names = [one if one in wanted else " ".join(one.split()) for one in names]
+        names = [name if name in wanted else " ".join(name.split()) for name in names]
         heads.append(CsvHead(names, delimiter, encoding, lines))
-    fitting = [one for one in heads if all(name in one.names for name in wanted)]
-    head = max(fitting or heads, key=lambda one: len(one.names))
+    fitting = [
+        candidate
+        for candidate in heads
+        if all(name in candidate.names for name in wanted)
+    ]
+    head = max(fitting or heads, key=lambda candidate: len(candidate.names))
     if not fitting or not any(head.names):
         raise lacking_columns(path, wanted, head.names)
-    twice = [one for one in wanted if head.names.count(one) > 1]
+    twice = [name for name in wanted if head.names.count(name) > 1]
     if twice:
         raise InputError(
             f"{path} has more than one column {twice[0]!r}; rename the others"
@@ -475,7 +479,7 @@ class TextForm(NamedTuple):
     def blank_words(self, kind: str) -> tuple[str, ...]:
         """Return the texts that stand for a missing number, date, category or code."""
         usual = BLANKS[:1] if kind in ("category", "code") else BLANKS
-        return (*usual, *(one.strip() for one in self.blanks))
+        return (*usual, *(word.strip() for word in self.blanks))
 
 
 def literal(text: str) -> str:
@@ -604,4 +608,4 @@ def _date_pattern(words: str) -> tuple[str, str]:
     found = {"YYYY": "([0-9]{4})", "MM": digits, "DD": digits}
     place = {field: rf"\{at}" for at, field in enumerate(fields, start=1)}
     written = f"{place['YYYY']}-{place['MM']}-{place.get('DD', '01')}"
-    return "".join(found.get(one, re.escape(one)) for one in parts), written
+    return "".join(found.get(part, re.escape(part)) for part in parts), written

@@ -111,8 +111,12 @@ class Attributes:
         """
         if not domains:
             raise DomainError("a product needs at least one domain", received="none")
-        attributes = [one for domain in domains for one in domain.attributes]
-        if len(attributes) > 1 and any(one.keys is not None for one in attributes):
+        attributes = [
+            attribute for domain in domains for attribute in domain.attributes
+        ]
+        if len(attributes) > 1 and any(
+            attribute.keys is not None for attribute in attributes
+        ):
             raise DomainError(
                 "words nobody listed are one column by themselves",
                 received=f"{len(attributes)} attributes",

@@ -117,7 +117,7 @@ class Table:
             # Texts begin at their left end, everything else ends at its right end.
             side = str.ljust if self.columns[name].dtype.kind in "OUS" else str.rjust
             width = max(map(len, [name, *rows]))
-            aligned.append([side(one, width) for one in (name, *rows)])
+            aligned.append([side(text, width) for text in (name, *rows)])
         lines = ["  ".join(row).rstrip() for row in zip(*aligned, strict=True)]
         return "\n".join([*lines, *self._rest()])
 
@@ -125,7 +125,7 @@ class Table:
         shown = self._shown()
         rows = list(zip(*shown.values(), strict=True))
         return table(list(shown), rows) + "".join(
-            f"<div>{text(one)}</div>" for one in self._rest()
+            f"<div>{text(line)}</div>" for line in self._rest()
         )
 
     def _shown(self) -> dict[str, list[str]]:
@@ -133,9 +133,11 @@ class Table:
         half = ROWS_SHOWN // 2
         short = len(self) <= ROWS_SHOWN
         return {
-            name: [_shown_value(value) for value in (one if short else one[:half])]
-            + ([] if short else ["...", *map(_shown_value, one[-half:])])
-            for name, one in self.columns.items()
+            name: [
+                _shown_value(value) for value in (column if short else column[:half])
+            ]
+            + ([] if short else ["...", *map(_shown_value, column[-half:])])
+            for name, column in self.columns.items()
         }
 
     def _rest(self) -> list[str]:
@@ -147,7 +149,9 @@ class Table:
 
     def to_dict(self) -> dict[str, list[Any]]:
         """Return plain lists by column."""
-        return {name: one.tolist() for name, one in self._marked_columns().items()}
+        return {
+            name: column.tolist() for name, column in self._marked_columns().items()
+        }
 
     def _marked_columns(self) -> dict[str, AnyArray]:
         """Return the columns, and one more that says so where noise was seeded."""
@@ -167,8 +171,8 @@ class Table:
         """Return a polars data frame."""
         library = require("polars", extra="frames", purpose="a polars data frame")
         columns = {
-            name: one.tolist() if one.dtype.kind in "OU" else one
-            for name, one in _for_frames(self._marked_columns()).items()
+            name: column.tolist() if column.dtype.kind in "OU" else column
+            for name, column in _for_frames(self._marked_columns()).items()
         }
         frame: polars.DataFrame = library.DataFrame(columns, strict=False)
         return frame
@@ -179,9 +183,10 @@ class Table:
         found = arrow.table(
             {
                 name: arrow.array(
-                    one.tolist() if one.dtype.kind in "OU" else one, from_pandas=True
+                    column.tolist() if column.dtype.kind in "OU" else column,
+                    from_pandas=True,
                 )
-                for name, one in _for_frames(self.columns).items()
+                for name, column in _for_frames(self.columns).items()
             }
         )
         return found.replace_schema_metadata({MARK: SEEDED} if self.experiment else {})
@@ -317,10 +322,11 @@ def _sheet_value(value: Any) -> Any:
 def _for_frames(columns: Mapping[str, AnyArray]) -> dict[str, AnyArray]:
     """Turn hours, minutes and seconds, which not all frames know, into milliseconds."""
     return {
-        name: one.astype("datetime64[ms]")
-        if one.dtype.kind == "M" and np.datetime_data(one.dtype)[0] in ("h", "m", "s")
-        else one
-        for name, one in columns.items()
+        name: column.astype("datetime64[ms]")
+        if column.dtype.kind == "M"
+        and np.datetime_data(column.dtype)[0] in ("h", "m", "s")
+        else column
+        for name, column in columns.items()
     }
 
 
@@ -341,9 +347,9 @@ def _texts(column: AnyArray) -> Iterator[Any]:
     if column.dtype.kind == "M":
         known = ~np.isnat(column)
         texts = np.datetime_as_string(column).tolist()
-        return (one if there else "" for one, there in zip(texts, known, strict=True))
+        return (text if there else "" for text, there in zip(texts, known, strict=True))
     if column.dtype.kind == "f":
-        return ("" if one != one else repr(one) for one in column.tolist())
+        return ("" if number != number else repr(number) for number in column.tolist())
     return iter(column.tolist())
 
 
@@ -395,7 +401,7 @@ def _words(attribute: Axis, place: AnyArray) -> AnyArray:
     rule, regular = attribute.keys, attribute.regular
     assert rule is not None
     words = np.empty(len(place), dtype=object)
-    words[:] = [rule.word(int(one)) if one < regular else "" for one in place]
+    words[:] = [rule.word(int(number)) if number < regular else "" for number in place]
     return words
 
 
@@ -483,7 +489,7 @@ def labelled_arrays(
         low, high = (cells.pop(f"{name}_{end}") for end in ("from", "to"))
         if attribute.unit is not None:
             # Half a day is no whole number of days.
-            low, high = (one.astype("datetime64[us]") for one in (low, high))
+            low, high = (dates.astype("datetime64[us]") for dates in (low, high))
         about = {"bounds": f"{name}_bounds", **DEGREES.get(name, {})}
         coordinates[name] = (name, low + (high - low) / 2, about)
         coordinates[f"{name}_bounds"] = ((name, "bounds"), np.stack([low, high], -1))
@@ -497,8 +503,8 @@ def labelled_arrays(
         coordinates["spatial_ref"] = ((), 0, _reference_system(crs))
     return xarray.Dataset(
         {
-            key: (names, one.reshape(domain.shape), mapped)
-            for key, one in values.items()
+            key: (names, array.reshape(domain.shape), mapped)
+            for key, array in values.items()
         },
         coords=coordinates,
         attrs=dict(attributes),
@@ -641,7 +647,7 @@ def rows_of(path: Path, meaning: str) -> list[list[str]]:
 def _delimiter(line: str) -> str:
     """Return what spreadsheets put between the fields of a line."""
     # A comma in a name needs quotes there, a semicolon none.
-    return next((one for one in ",;\t" if one in QUOTED.sub("", line)), ",")
+    return next((mark for mark in ",;\t" if mark in QUOTED.sub("", line)), ",")
 
 
 def _quoted_rows(text: str) -> list[list[str]]:
@@ -658,7 +664,7 @@ def _quoted_rows(text: str) -> list[list[str]]:
         if end is not None and LINE_END.fullmatch(end[0]):
             rows.append([])
     blank = Item("", quoted=False)
-    return [[one.text for one in row] for row in rows if row and row != [blank]]
+    return [[item.text for item in row] for row in rows if row and row != [blank]]
 
 
 def loaded_array(path: Path, meaning: str, *, mapped: bool = False) -> AnyArray:
@@ -707,13 +713,13 @@ def loaded_array(path: Path, meaning: str, *, mapped: bool = False) -> AnyArray:
 
 def _rows(path: Path, meaning: str, private: bool) -> AnyArray:
     rows = rows_of(path, meaning)
-    if not all(is_number(one) for one in rows[0]):
+    if not all(is_number(text) for text in rows[0]):
         rows = rows[1:]
     for at, row in enumerate(rows, start=1):
-        if len(row) != len(rows[0]) or not all(is_number(one) for one in row):
+        if len(row) != len(rows[0]) or not all(is_number(text) for text in row):
             found = "is not like that" if private else f"is {','.join(row)!r}"
             raise InputError(
                 f"every line of {path} must hold the same number of numbers "
                 f"({meaning}); row {at} {found}"
             )
-    return np.array([[float(one) for one in row] for row in rows])
+    return np.array([[float(text) for text in row] for row in rows])

@@ -149,7 +149,7 @@ class Counting(NamedTuple, Generic[AnyDomain]):
 
         def rows_of(chunk: Any) -> Iterator[IntArray]:
             for block in place_blocks(self.domain, self.rules, chunk):
-                start = sum(one.shape[1] for one in placed)
+                start = sum(rows.shape[1] for rows in placed)
                 placed.append(np.array(block))
                 yield np.arange(start, start + placed[-1].shape[1])
 
@@ -472,7 +472,7 @@ class Histogram(PrivateCounts):
     def marginal(self, *names: Any) -> Histogram:
         """Sum over all attributes but these, given by name or number."""
         kept = self.domain.axes(names)
-        dropped = tuple(one for one in range(self.domain.ndim) if one not in kept)
+        dropped = tuple(axis for axis in range(self.domain.ndim) if axis not in kept)
         counts = np.ascontiguousarray(self.counts.sum(axis=dropped))
         return self._own(self.domain.marginal(names), counts, self.bound)
 

@@ -73,11 +73,11 @@ def numbered_levels(levels: Sequence[Any]) -> NumberedLevels | None:
     >>> numbered_levels(["1", "01"]) is None
     True
     """
-    texts = [numeral(one) for one in levels]
-    numbers = [one and (float(one) if "." in one else int(one)) for one in texts]
+    texts = [numeral(level) for level in levels]
+    numbers = [text and (float(text) if "." in text else int(text)) for text in texts]
     if None in numbers or len(set(numbers)) < len(numbers):
         return None
     return NumberedLevels(
-        {str(one): cell for cell, one in enumerate(texts)},
-        {one: cell for cell, one in enumerate(numbers)},
+        {str(text): cell for cell, text in enumerate(texts)},
+        {number: cell for cell, number in enumerate(numbers)},
     )

@@ -352,14 +352,16 @@ def _texts(column: Column, rows: IntArray) -> Any:
 def _object_texts(column: Any, word: str) -> Any:
     """Return objects as texts, where all are texts or all are whole numbers."""
     values = column.tolist()
-    if all(isinstance(one, str) for one in values):
+    if all(isinstance(value, str) for value in values):
         if "\0" in "".join(values):
             raise InputError(f"texts of {word} hold NUL, which arrays lose")
         return np.array(values, dtype=str) if values else np.empty(0, dtype="U1")
-    whole = all(isinstance(one, int) and not isinstance(one, bool) for one in values)
+    whole = all(
+        isinstance(value, int) and not isinstance(value, bool) for value in values
+    )
     if column.dtype.kind != "O" or not whole:
         refuse_kind(word, str(column.dtype))
-    return np.array([str(one) for one in values])
+    return np.array([str(value) for value in values])
 
 
 def refuse_kind(word: str, received: str) -> NoReturn:

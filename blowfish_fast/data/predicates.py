@@ -126,7 +126,7 @@ def whole_cover(attribute: Axis, condition: Any) -> list[tuple[int, int]]:
     """
     several = isinstance(condition, list | tuple)
     listed = list(condition) if several else [condition]
-    runs = union(_whole_run(attribute, one) for one in listed)
+    runs = union(_whole_run(attribute, value) for value in listed)
     if not runs:
         raise InputError(
             f"{attribute.name or 'the attribute'}={condition!r} selects no cell; "
@@ -138,37 +138,37 @@ def whole_cover(attribute: Axis, condition: Any) -> list[tuple[int, int]]:
     return [(int(low), int(high)) for low, high in runs]
 
 
-def _whole_run(attribute: Axis, one: Any) -> tuple[int, int]:
-    if isinstance(one, str) and one in attribute.extras:
-        cell = attribute.extra_cell(one)
+def _whole_run(attribute: Axis, value: Any) -> tuple[int, int]:
+    if isinstance(value, str) and value in attribute.extras:
+        cell = attribute.extra_cell(value)
         assert cell is not None
         return cell, cell + 1
     rule, cells = attribute.rule, attribute.regular
-    if not isinstance(one, slice):
+    if not isinstance(value, slice):
         if rule.unit is not None:
-            start, end = _date_span(one)
+            start, end = _date_span(value)
             low = rule.place(start, cells)
             return low, max(rule.place(end, cells), min(low + 1, cells))
-        low = rule.place(one, cells)
-        inside = rule.start <= rule.tick(one) < rule.end(cells)
+        low = rule.place(value, cells)
+        inside = rule.start <= rule.tick(value) < rule.end(cells)
         return low, low + inside
-    if one.step is not None:
+    if value.step is not None:
         raise InputError(
             "a range of values has no step",
-            received=repr(one),
+            received=repr(value),
             way_out="Ask for several ranges in a list",
         )
-    low = 0 if one.start is None else rule.place(one.start, cells)
-    high = cells if one.stop is None else rule.place(one.stop, cells)
+    low = 0 if value.start is None else rule.place(value.start, cells)
+    high = cells if value.stop is None else rule.place(value.stop, cells)
     backwards = low > high
-    if one.start is not None and one.stop is not None and not backwards:
-        backwards = rule.tick(one.start) > rule.tick(one.stop)
+    if value.start is not None and value.stop is not None and not backwards:
+        backwards = rule.tick(value.start) > rule.tick(value.stop)
     if backwards:
         raise InputError(
             "a range of values must start before it ends",
-            received=repr(one),
+            received=repr(value),
             code="range_runs_backwards",
-            condition=one,
+            condition=value,
         )
     return low, high
 
@@ -232,7 +232,7 @@ def is_within(inner: Cover, outer: Cover) -> bool:
 def extent(attribute: Axis) -> str:
     """Say in words which values an attribute has."""
     called = attribute.name or "this attribute"
-    extras = "".join(f", and the cell {one!r}" for one in attribute.extras)
+    extras = "".join(f", and the cell {extra!r}" for extra in attribute.extras)
     if attribute.levels is not None:
         shown = few_words(map(repr, attribute.levels[: attribute.regular]))
         return f"{called} has the levels {shown}{extras}"
@@ -249,48 +249,49 @@ def extent(attribute: Axis) -> str:
     return f"{called} goes from {dates[0]} to {dates[1]}{extras}"
 
 
-def _intervals(attribute: Axis, one: Any) -> list[tuple[float, float]]:
-    if isinstance(one, str) and one in attribute.extras:
-        cell = attribute.extra_cell(one)
+def _intervals(attribute: Axis, value: Any) -> list[tuple[float, float]]:
+    if isinstance(value, str) and value in attribute.extras:
+        cell = attribute.extra_cell(value)
         assert cell is not None
         return [(float(cell), cell + 1.0)]
     if attribute.levels is not None:
-        return _level_intervals(attribute, one)
-    if isinstance(one, slice):
-        if one.step is not None:
+        return _level_intervals(attribute, value)
+    if isinstance(value, slice):
+        if value.step is not None:
             raise InputError(
                 "a range of values has no step",
-                received=repr(one),
+                received=repr(value),
                 way_out="Ask for several ranges in a list",
             )
-        low = 0.0 if one.start is None else _coordinate(attribute, one.start)
+        low = 0.0 if value.start is None else _coordinate(attribute, value.start)
         high = (
             float(attribute.regular)
-            if one.stop is None
-            else _coordinate(attribute, one.stop)
+            if value.stop is None
+            else _coordinate(attribute, value.stop)
         )
-        if one.start is not None and one.stop is not None and low > high:
+        if value.start is not None and value.stop is not None and low > high:
             raise InputError(
                 "a range of values must start before it ends",
-                received=repr(one),
+                received=repr(value),
                 code="range_runs_backwards",
-                condition=one,
+                condition=value,
             )
         return [(low, high)]
-    return _single(attribute, one)
+    return _single(attribute, value)
 
 
-def _level_intervals(attribute: Axis, one: Any) -> list[tuple[float, float]]:
+def _level_intervals(attribute: Axis, asked_value: Any) -> list[tuple[float, float]]:
     assert attribute.levels is not None
-    if isinstance(one, slice):
-        if one == slice(None):
+    if isinstance(asked_value, slice):
+        if asked_value == slice(None):
             return [(0.0, float(attribute.regular))]
         raise InputError(
             "levels have no ranges",
-            received=repr(one),
+            received=repr(asked_value),
             way_out=f"List the levels: {attribute.name or 'attribute'}=[...]",
         )
-    value = one.item() if isinstance(one, np.generic) else one
+    is_scalar = isinstance(asked_value, np.generic)
+    value = asked_value.item() if is_scalar else asked_value
     cell = _level_cell(attribute, value)
     if cell < 0:
         raise InputError(f"{value!r} is not known here; {extent(attribute)}")
@@ -306,17 +307,18 @@ def _level_cell(attribute: Axis, value: Any) -> int:
     return -1 if numbered is None else numbered.cell(value)
 
 
-def _single(attribute: Axis, one: Any) -> list[tuple[float, float]]:
+def _single(attribute: Axis, asked_value: Any) -> list[tuple[float, float]]:
     """Read a value: a date is its day, month or unit, a whole number its cell."""
     if attribute.unit is not None:
         start, end = (
-            moment.astype(f"datetime64[{attribute.unit}]") for moment in _date_span(one)
+            moment.astype(f"datetime64[{attribute.unit}]")
+            for moment in _date_span(asked_value)
         )
         end = max(end, start + 1)
         return [(_date_place(attribute, start), _date_place(attribute, end))]
-    value = _number(attribute, one)
+    value = _number(attribute, asked_value)
     if attribute.cuts is None and attribute.regular > MOST_LABELS:
-        ((low, high),) = whole_cover(attribute, one)
+        ((low, high),) = whole_cover(attribute, asked_value)
         return [(float(low), float(high))]
     cuts = attribute.cuts or tuple(float(cell) for cell in range(attribute.regular + 1))
     if value in cuts[:-1]:
@@ -324,11 +326,11 @@ def _single(attribute: Axis, one: Any) -> list[tuple[float, float]]:
         if cuts[cell + 1] - value == 1.0:
             return [(float(cell), cell + 1.0)]
     raise InputError(
-        f"{one!r} is no cell of width 1; {extent(attribute)}",
+        f"{asked_value!r} is no cell of width 1; {extent(attribute)}",
         way_out="Ask for a range of values: "
         f"{attribute.name or 'attribute'}=slice(low, high)",
         code="no_single_cell",
-        condition=one,
+        condition=asked_value,
         extent=extent(attribute),
         column=attribute.name or "COLUMN",
     )

@@ -114,26 +114,26 @@ def _treatments(
     domain: Attributes, asked: Treatments, word: str, kind: str
 ) -> list[str]:
     default = [
-        "refuse" if one.extra_cell(kind) is None else "cell"
-        for one in domain.attributes
+        "refuse" if attribute.extra_cell(kind) is None else "cell"
+        for attribute in domain.attributes
     ]
     if asked is None:
         return default
     by_axis: dict[int, Any] = (
-        {domain.axis(name): one for name, one in asked.items()}
+        {domain.axis(name): treatment for name, treatment in asked.items()}
         if isinstance(asked, Mapping)
         else dict.fromkeys(range(domain.ndim), asked)
     )
-    for one in by_axis.values():
-        if not isinstance(one, str) or one not in TREATMENTS:
+    for treatment in by_axis.values():
+        if not isinstance(treatment, str) or treatment not in TREATMENTS:
             raise InputError(
                 f'{word} must be "refuse", "clamp" or "cell", or a mapping from '
                 "attributes to these",
-                received=repr(one),
+                received=repr(treatment),
                 code="unknown_treatment",
                 option=word,
             )
-    return [by_axis.get(axis, one) for axis, one in enumerate(default)]
+    return [by_axis.get(axis, treatment) for axis, treatment in enumerate(default)]
 
 
 def cell_blocks(
@@ -346,13 +346,13 @@ def _whole_numbers(attribute: Axis, column: Column) -> tuple[AnyArray, BoolArray
 def _from_whole_objects(array: AnyArray) -> tuple[AnyArray, BoolArray | None]:
     """Return whole numbers in 64 bits and which are missing; others as they are."""
     values = array.tolist()
-    blank = np.array([is_blank(one) for one in values], dtype=np.bool_)
-    whole = [0 if lacks else one for one, lacks in zip(values, blank, strict=True)]
-    if not all(isinstance(one, int) for one in whole):
+    blank = np.array([is_blank(value) for value in values], dtype=np.bool_)
+    whole = [0 if lacks else value for value, lacks in zip(values, blank, strict=True)]
+    if not all(isinstance(number, int) for number in whole):
         return array, None
     # Farther numbers lie outside of every axis, on the same side.
     limits = np.iinfo(np.int64)
-    within = [min(max(int(one), limits.min), limits.max) for one in whole]
+    within = [min(max(int(number), limits.min), limits.max) for number in whole]
     return np.array(within, dtype=np.int64), blank
 
 
@@ -409,7 +409,7 @@ def _codes(
 ) -> IntArray:
     if numbered is not None:
         return _number_codes(numbered, column)
-    if all(isinstance(one, str) for one in number):
+    if all(isinstance(level, str) for level in number):
         codes = level_codes(list(number), column)
         if codes is not None:
             return codes
@@ -418,7 +418,7 @@ def _codes(
     kinds = {str: "U", bool: "biuf", int: "biuf", float: "biuf"}
     if all(column.dtype.kind in kinds[type(level)] for level in number):
         return _sorted_codes(number, column)
-    return _object_codes(lambda one: number.get(one, -1), column)
+    return _object_codes(lambda level: number.get(level, -1), column)
 
 
 def _number_codes(levels: NumberedLevels, column: Column) -> IntArray:
@@ -449,7 +449,7 @@ def _sorted_codes(number: dict[Any, int], column: AnyArray) -> IntArray:
 def _object_codes(cell: Callable[[Any], int], column: AnyArray) -> IntArray:
     values = column.tolist()
     try:
-        codes = np.array([cell(one) for one in values], dtype=np.int64)
+        codes = np.array([cell(value) for value in values], dtype=np.int64)
     except TypeError:
         raise InputError(
             "records hold values that no level can be, such as lists; levels are "
@@ -478,10 +478,10 @@ def _numbers(attribute: Axis, column: Column) -> AnyArray:
 def _from_objects(array: AnyArray) -> AnyArray:
     """Return numbers, with NaN for None and the like; unchanged if some are none."""
     values = array.tolist()
-    if any(isinstance(one, str | bytes) for one in values):
+    if any(isinstance(value, str | bytes) for value in values):
         return array
     try:
-        numbers = [np.nan if is_blank(one) else float(one) for one in values]
+        numbers = [np.nan if is_blank(value) else float(value) for value in values]
     except (TypeError, ValueError):
         return array
     return np.array(numbers, dtype=np.float64)

@@ -367,7 +367,7 @@ def _check_domain(domain: Any) -> None:
             f"the first argument must be a WideDomain or a Domain; received "
             f"{quoted(domain)}. Write WideDomain.product(ages, towns, ...)"
         )
-    words = any(one.keys is not None for one in domain.attributes)
+    words = any(attribute.keys is not None for attribute in domain.attributes)
     if words and domain.ndim > 1:
         raise DomainError(
             "words nobody listed are counted by themselves",
@@ -386,8 +386,8 @@ def _check_domain(domain: Any) -> None:
 def _merge(parts: list[CellCounts]) -> CellCounts:
     """Add up the records of equal cells; cells increase."""
     none = np.empty(0, dtype=np.int64)
-    cells = np.concatenate([none, *(one.cells for one in parts)])
-    records = np.concatenate([none, *(one.records for one in parts)])
+    cells = np.concatenate([none, *(part.cells for part in parts)])
+    records = np.concatenate([none, *(part.records for part in parts)])
     if cells.size == 0:
         return CellCounts(cells, records)
     order = np.argsort(cells, kind="stable")

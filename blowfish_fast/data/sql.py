@@ -288,19 +288,21 @@ class CellQuery:
         if self._groups_values():
             # The engine's own GROUP BY first: cells are then found per value, not per
             # record.
-            flags = {f"blowfish_lacks{at}": one.any() for at, one in enumerate(lacking)}
+            flags = {
+                f"blowfish_lacks{at}": flag.any() for at, flag in enumerate(lacking)
+            }
             if unusable is not None:
                 flags["blowfish_unusable"] = unusable.any()
-            names = list(dict.fromkeys(one.name for one in self.columns))
+            names = list(dict.fromkeys(column.name for column in self.columns))
             table = table.group_by(names).aggregate(blowfish_rows=records, **flags)
             lacking = [table[name] for name in flags if "lacks" in name]
             unusable = None if unusable is None else table.blowfish_unusable
             kind = "int64" if self.weight is None else "float64"
             records = table.blowfish_rows.sum().cast(kind)
         number, refused = self.columns[0].cell(table, 0)
-        for axis, one in enumerate(self.columns[1:], start=1):
-            along, strays = one.cell(table, axis)
-            number = number * one.size + along
+        for axis, column in enumerate(self.columns[1:], start=1):
+            along, strays = column.cell(table, axis)
+            number = number * column.size + along
             refused += strays
         if self.arrivals is not None:
             epoch, strays = self.arrivals.cell(table, len(self.columns))
@@ -338,8 +340,8 @@ class CellQuery:
         assert self.arrivals is not None
         table, ibis = self.table, ibis_module()
         places = {
-            f"blowfish_cell{axis}": one.cell(table, axis)[0]
-            for axis, one in enumerate(self.columns)
+            f"blowfish_cell{axis}": column.cell(table, axis)[0]
+            for axis, column in enumerate(self.columns)
         }
         epoch = self.arrivals.cell(table, len(self.columns))[0]
         table = table.mutate(blowfish_epoch=epoch, **places)
@@ -360,10 +362,10 @@ class CellQuery:
             return False
         if self.arrivals is not None:
             return False
-        kinds = [self.table[one.name].type() for one in self.columns]
+        kinds = [self.table[column.name].type() for column in self.columns]
         return all(
-            one.is_integer() or one.is_boolean() or one.is_date() or one.is_string()
-            for one in kinds
+            kind.is_integer() or kind.is_boolean() or kind.is_date() or kind.is_string()
+            for kind in kinds
         )
 
     def counts(self) -> IntArray:
@@ -390,11 +392,11 @@ class CellQuery:
     def places(self) -> Iterator[list[IntArray]]:
         """Yield the cells of every record along each attribute, from one statement."""
         found, table = {}, self.table
-        for axis, one in enumerate(self.columns):
-            number, strays = one.cell(table, axis)
+        for axis, rule in enumerate(self.columns):
+            number, strays = rule.cell(table, axis)
             if strays:
                 number = ibis_module().cases(*strays, else_=number)
-            small = one.attribute.size <= SMALL_CELLS
+            small = rule.attribute.size <= SMALL_CELLS
             found[f"cell{axis}"] = number.cast("int16" if small else "int32")
         lacking = {f"lacks{at}": table[k].isnull() for at, k in enumerate(self.keys)}
         problems: list[InputError] = []

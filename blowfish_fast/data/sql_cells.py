@@ -259,7 +259,7 @@ def _within_reach(column: Any, attribute: Axis) -> Any:
     if kind.is_timestamp() and not kind.timezone and kind.scale == NANOSECONDS:
         # They reach three centuries only, and the edges may lie beyond.
         column = column.cast("timestamp(6)")
-    least, most = (_as_literal(one, kind) for one in (low, high))
+    least, most = (_as_literal(limit, kind) for limit in (low, high))
     return ibis_module().cases(
         (column < least, least), (column > most, most), else_=column
     )
@@ -474,10 +474,12 @@ def _cell_by_rule(column: Any, attribute: Axis, rule: Rule) -> Cell:
                 "count with from_records"
             )
         seconds = NANOSECONDS_IN[steps.unit] // NANOSECONDS_IN["s"]
-        first, last, length = (one * seconds for one in (first, last, length))
+        first, last, length = (
+            steps_of_unit * seconds for steps_of_unit in (first, last, length)
+        )
         ends = Axis(1, attribute.name, (float(first), float(last)), unit="s")
         ticks = as_number(column, ends)
-    low, high = (_whole(ticks, one) for one in (first, last - 1))
+    low, high = (_whole(ticks, limit) for limit in (first, last - 1))
     if ticks.type().is_floating():
         # Doubles that are no numbers have no cell: they are told apart above.
         ticks = absent.ifelse(low, ticks.floor())

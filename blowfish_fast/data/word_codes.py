@@ -100,9 +100,9 @@ def coded_chunks(
         outside, missing = outside or 1 in strays, missing or 2 in strays
         coded = np.where(strays == 0, each + 2, strays - 1)
         others = {
-            one: named_column(chunk, one, "person")
-            for one in names
-            if isinstance(one, str)
+            name: named_column(chunk, name, "person")
+            for name in names
+            if isinstance(name, str)
         }
         yield {name: coded, **others}
     refuse_strays(attribute, rule, outside, missing)

@@ -50,12 +50,12 @@ def refuse_odd_arguments(kernel: Callable[..., Any]) -> Callable[..., Any]:
     def guarded(*given: Any, **named: Any) -> Any:
         try:
             # A microsecond counts: small domains ask for a kernel thousands of times.
-            for one in (*given, *named.values()) if named else given:
-                if isinstance(one, np.ndarray):
-                    if one.dtype.kind not in NUMBERS:
-                        _refuse(one.dtype)
-                elif type(one) is list or type(one) is tuple:
-                    _check_list(one)
+            for argument in (*given, *named.values()) if named else given:
+                if isinstance(argument, np.ndarray):
+                    if argument.dtype.kind not in NUMBERS:
+                        _refuse(argument.dtype)
+                elif type(argument) is list or type(argument) is tuple:
+                    _check_list(argument)
             return kernel(*given, **named)
         except BlowfishError:
             raise
@@ -80,7 +80,7 @@ def _check_list(values: list[Any] | tuple[Any, ...]) -> None:
 
     Ragged lists and lists of arrays are the kernel's to refuse or to read.
     """
-    if all(isinstance(one, str | bytes | complex | int | float) for one in values):
+    if all(isinstance(value, str | bytes | complex | int | float) for value in values):
         try:
             dtype = np.asarray(values).dtype
         except (ValueError, OverflowError):
@@ -261,7 +261,7 @@ class Ratios:
     def __init__(
         self, above: Ratio, below: Ratio, size: int, name: str, largest: int
     ) -> None:
-        self._above, self._below = (_as_row(one, size, name) for one in (above, below))
+        self._above, self._below = (_as_row(row, size, name) for row in (above, below))
         self.shared = self._above.size == self._below.size == 1
         high, low = self._above, self._below
         if high.min() <= 0 or low.min() <= 0:
@@ -277,7 +277,7 @@ class Ratios:
 
     def exact(self, draw: int) -> tuple[int, int]:
         """Return numerator and denominator of one draw."""
-        above, below = (_own(one, draw, draw + 1) for one in (self._above, self._below))
+        above, below = (_own(row, draw, draw + 1) for row in (self._above, self._below))
         return int(above[0]), int(below[0])
 
     def doubles(self, first: int, last: int) -> FloatArray:

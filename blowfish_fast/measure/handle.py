@@ -649,7 +649,7 @@ class Handle:
         """Let the refined measurement take the place of the one before it."""
         refined.noisy.setflags(write=False)
         # By identity: entries hold arrays, which have no truth value.
-        places = [one is held for one in self._account.refinable]
+        places = [entry is held for entry in self._account.refinable]
         self._account.refinable[places.index(True)] = Refinable(
             refined, paid, held.counts
         )

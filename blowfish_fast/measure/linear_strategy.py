@@ -86,8 +86,8 @@ def one_draw(scales: Scales) -> tuple[float, float]:
     if not scales.measured.any():
         return UNKNOWN_SCALE, UNKNOWN_SCALE**2
     first = slice(int(scales.measured.argmax()), int(scales.measured.argmax()) + 1)
-    one = scales._replace(rates=scales.rates[first], exact=scales.exact[first])
-    return float(one.widths[0]), float(one.variances[0])
+    row_scale = scales._replace(rates=scales.rates[first], exact=scales.exact[first])
+    return float(row_scale.widths[0]), float(row_scale.variances[0])
 
 
 class WeighedRows(NamedTuple):

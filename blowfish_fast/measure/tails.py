@@ -232,8 +232,8 @@ def _margins(least: float, rows: int, miss: float) -> tuple[FloatArray, FloatArr
     """Return values of tau^2 to try, and normal distances for each offset."""
     from scipy.special import ndtr, ndtri
 
-    excess = [_excess_density(least**2, one) * rows for one in _SMOOTHING]
-    tried = [at for at, one in enumerate(excess) if least > 0.0 and one <= 1.0]
+    excess = [_excess_density(least**2, smoothing) * rows for smoothing in _SMOOTHING]
+    tried = [at for at, mass in enumerate(excess) if least > 0.0 and mass <= 1.0]
     # Here, since a module that is imported compiles nothing.
     offsets = kernels.GAUSSIAN_OFFSETS
     chances = [0.5 * miss * ndtr(offsets) * math.exp(-excess[at]) for at in tried]
@@ -340,9 +340,9 @@ def _half_width(width: float, count: int, miss: float, power: int) -> float:
     else:
         place = np.arange(size, dtype=np.float64)
         place = np.minimum(place, size - place)
-        one = np.exp(-0.5 * (place / width) ** 2)
+        bell = np.exp(-0.5 * (place / width) ** 2)
         # Symmetric, so its transform is real.
-        summed = np.fft.rfft(one / one.sum()).real ** count
+        summed = np.fft.rfft(bell / bell.sum()).real ** count
     law = np.maximum(np.fft.irfft(summed, n=size), 0.0)
     # P(|S| > h), largest distances first so that small numbers are added up exactly.
     beyond = np.cumsum(law[1 : size // 2][::-1])[::-1]

@@ -149,7 +149,7 @@ class Certifier(Mechanism):
         self._release = release
         self._snapshot = snapshot
         found = self._kinds() if kind is None else {kind: self._of_kind(kind)}
-        self.kind: Kind = min(found, key=lambda one: found[one][1])
+        self.kind: Kind = min(found, key=lambda name: found[name][1])
         self._statistic, self.predicted_width = found[self.kind]
 
     def states_terms_of(self, certificate: Certificate) -> bool:
@@ -207,8 +207,8 @@ class Certifier(Mechanism):
             statistic = ErrorQuantile(asked, whole, half, self._rank(asked.queries))
             width = float(noise.mean()) + (margin if move else 0.0)
             return statistic, width / getattr(asked, "unit", 1)
-        one = ErrorCurve(asked, whole, half, np.zeros_like(half), [ramp_edges(1)])
-        total = one.move(policy) / PARTS
+        curve = ErrorCurve(asked, whole, half, np.zeros_like(half), [ramp_edges(1)])
+        total = curve.move(policy) / PARTS
         if total >= 0.02 * asked.queries * max(largest_query_move(policy, asked), 1):
             raise IntervalError("one record moves too many of these answers")
         labels = self._labels(total)

@@ -184,7 +184,7 @@ class ChosenTables(Mechanism):
         """Refuse before any draw what would not fit afterwards, from public sizes."""
         sizes = self.domain.shape
         pairs = asked_pairs(self.workload.tables)
-        cells = sum(sizes[one] * sizes[other] for one, other in pairs)
+        cells = sum(sizes[first] * sizes[second] for first, second in pairs)
         if self.choose != "plan" and cells > MOST_COUNTED:
             raise SizeError(
                 f"all pairs of attributes have {cells:,} cells together, and at most "
@@ -214,7 +214,7 @@ class ChosenTables(Mechanism):
         return TableRules(
             self.domain.shape,
             asked_pairs(tables),
-            sorted({axis for one in tables for axis in one}),
+            sorted({axis for table in tables for axis in table}),
             edge_kinds(self.policy.unconstrained),
             self.budget.power,
         )
@@ -289,7 +289,7 @@ class ChosenTables(Mechanism):
             return tuple(planned)
         rules = self._rules
         pairs = sorted([*rules.pairs, *rules.exact_pairs])
-        paired = {axis for one in pairs for axis in one}
+        paired = {axis for pair in pairs for axis in pair}
         alone = [(axis,) for axis in rules.singles if axis not in paired]
         return tuple(dict.fromkeys([*planned, *pairs, *alone]))
 

@@ -206,7 +206,7 @@ class TablesRun:
             The measurements, the planned one last, and ``details["plan"]``. There is no
             estimate of single cells.
         """
-        tables = [self._single_cells(one) for one in planned.tables]
+        tables = [self._single_cells(table) for table in planned.tables]
         self._measure("plan", tables, planned.shares.tolist(), self.private.remaining)
         # The rows are the same; the release reads them as `Contingency` does.
         measured = self.measurements[-1]
@@ -223,7 +223,7 @@ class TablesRun:
         if stated is not None:
             self.total = max(float(stated), 1.0)
             return
-        bought = any(one.axes is None for one in self.rules.kinds)
+        bought = any(kind.axes is None for kind in self.rules.kinds)
         share = TOTAL_SHARE if bought else SYMBOLIC_SHARE
         nothing = MergedTable((), ())
         ((noisy, _),) = self._measure("records", [nothing], [1.0], share * self.left)
@@ -244,8 +244,8 @@ class TablesRun:
             self._measure_rounds(tables)
         self.fit.improve(LAST_STEPS, 1e-7)
         model = EntropyModel(
-            [one.grouping for one in self.attributes],
-            [one.inside for one in self.attributes],
+            [attribute.grouping for attribute in self.attributes],
+            [attribute.inside for attribute in self.attributes],
             self.fit.factors,
             self.total,
         )
@@ -291,11 +291,16 @@ class TablesRun:
             else self._unasked(axis)
             for axis in range(len(self.sizes))
         ]
-        self.fit = EntropyFit([one.grouping.count for one in self.attributes])
-        self.fit.begin(
-            [one.grouping.sum(one.cells, 0) / self.total for one in self.attributes]
+        self.fit = EntropyFit(
+            [attribute.grouping.count for attribute in self.attributes]
         )
-        noisy_ones = [one for _, one in found if 0.0 < one < math.inf]
+        self.fit.begin(
+            [
+                attribute.grouping.sum(attribute.cells, 0) / self.total
+                for attribute in self.attributes
+            ]
+        )
+        noisy_ones = [variance for _, variance in found if 0.0 < variance < math.inf]
         self.least_variance = max(
             EXACT_VARIANCE, min(noisy_ones, default=0.0) / EXACT_PART
         )
@@ -333,9 +338,9 @@ class TablesRun:
     def _unasked(self, axis: int) -> MergedAttribute:
         """Return an attribute that no asked table holds: even, and of one cell."""
         size = self.sizes[axis]
-        one = Grouping(np.zeros(size, dtype=np.int64))
+        merged = Grouping(np.zeros(size, dtype=np.int64))
         even = np.full(size, self.total / size)
-        return MergedAttribute(even, one, (Grouping.single_cells(1),), True)
+        return MergedAttribute(even, merged, (Grouping.single_cells(1),), True)
 
     def _add_goal(self, table: MergedTable, noisy: IntArray, variance: float) -> None:
         """Let the model follow a table, at merged cells of the model or coarser."""
@@ -369,8 +374,10 @@ class TablesRun:
     def _open_pairs(self) -> list[AxisSet]:
         """Return the pairs that can be measured and followed, of two cells and more."""
         counts = self.fit.sizes
-        several = (one for one in self.rules.pairs if min(counts[a] for a in one) > 1)
-        return [one for one in several if self._fits(one)]
+        several = (
+            pair for pair in self.rules.pairs if min(counts[a] for a in pair) > 1
+        )
+        return [pair for pair in several if self._fits(pair)]
 
     def _each(self, budget: Budget) -> Budget:
         """Return what one record of a person may cost of a budget."""
@@ -403,7 +410,7 @@ class TablesRun:
         for pair in pairs:
             noise = self.rules.noise(self.rules.price([pair]), self._each(price))
             attributes = [self.attributes[axis] for axis in pair]
-            levels = tuple(one.levels for one in attributes)
+            levels = tuple(attribute.levels for attribute in attributes)
             # At most 2^50 records: estimates stay far below 64 bits.
             estimate = np.rint(model[pair] * (self.total * UNIT)).astype(np.int64)
             penalties = [
@@ -411,7 +418,9 @@ class TablesRun:
                 for first in levels[0]
                 for second in levels[1]
             ]
-            table = MergedTable(pair, tuple(one.grouping for one in attributes))
+            table = MergedTable(
+                pair, tuple(attribute.grouping for attribute in attributes)
+            )
             choices.append(
                 TableChoices(
                     table, levels, estimate, penalties, self.plan.weights[pair]
@@ -435,12 +444,16 @@ class TablesRun:
 
     def _pairs_of_several(self) -> list[AxisSet]:
         counts = self.fit.sizes
-        return [one for one in self.rules.pairs if min(counts[a] for a in one) > 1]
+        return [pair for pair in self.rules.pairs if min(counts[a] for a in pair) > 1]
 
     def _screen_grouping(self, axis: int) -> Grouping:
         attribute = self.attributes[axis]
         level = next(
-            (one for one in attribute.levels if one.count <= SCREEN_SIDE),
+            (
+                grouping
+                for grouping in attribute.levels
+                if grouping.count <= SCREEN_SIDE
+            ),
             attribute.levels[-1],
         )
         return attribute.grouping.then(level)
@@ -476,7 +489,7 @@ class TablesRun:
             finest = self._finest(pair, misfit, price)
             if finest is not None:
                 options.append((-misfit, pair, finest))
-        options.sort(key=lambda one: one[:2])
+        options.sort(key=lambda option: option[:2])
         used: set[int] = set()
         batch: list[MergedTable] = []
         scopes = list(self.fit.scopes)
@@ -498,11 +511,11 @@ class TablesRun:
         room = max(4.0, 2.0 * misfit / max(noise, 1e-300))
         first, second = (self.attributes[axis] for axis in pair)
         best: tuple[int, Grouping, Grouping] | None = None
-        for one in first.levels:
+        for first_level in first.levels:
             for other in second.levels:
-                cells = one.count * other.count
+                cells = first_level.count * other.count
                 if cells <= room and (best is None or cells > best[0]):
-                    best = cells, one, other
+                    best = cells, first_level, other
         if best is None:
             return None
         groupings = first.grouping.then(best[1]), second.grouping.then(best[2])

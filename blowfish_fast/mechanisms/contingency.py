@@ -178,9 +178,9 @@ class Contingency(Mechanism):
 
     def _notes(self) -> tuple[str, ...]:
         kinds = edge_kinds(self.policy.unconstrained)
-        if any(one.axes is None for one in kinds):
+        if any(kind.axes is None for kind in kinds):
             return ()
-        moving = {axis for one in kinds for axis in one.axes or ()}
+        moving = {axis for kind in kinds for axis in kind.axes or ()}
         names = [
             f"attribute {axis}" if name is None else name
             for axis, name in enumerate(self.domain.names)
@@ -214,13 +214,13 @@ class Contingency(Mechanism):
         With a public or guessed number of `records`, mean counts stand beside errors.
         """
         measured = self._measured
-        laws = (TableNoise.of(measured, one) for one in self.workload.tables)
+        laws = (TableNoise.of(measured, table) for table in self.workload.tables)
         return TableErrors(
             kind=self._plan.kind,
             domain=self.domain,
             tables=self.workload.tables,
             measured=self.measured_tables,
-            variances=np.array([one.cell_variance() for one in laws]),
+            variances=np.array([law.cell_variance() for law in laws]),
             budget=self.budget.words(),
             records=records,
         )

@@ -139,7 +139,7 @@ def outside_parts(mechanism: Mechanism, data: Any = None) -> list[str]:
     """
     found = dict.fromkeys(_Walk().outside(mechanism))
     kinds = type(data).__mro__
-    if any(_home_of(one) == HOME for one in kinds) and _home_of(kinds[0]) != HOME:
+    if any(_home_of(kind) == HOME for kind in kinds) and _home_of(kinds[0]) != HOME:
         found[_place_of(kinds[0])] = None
     return list(found)
 
@@ -189,8 +189,8 @@ class _Walk:
 
     def _each(self, parts: Iterable[Any]) -> Iterator[str]:
         if not PLAIN.issuperset(map(type, parts)):
-            for one in parts:
-                yield from self.outside(one)
+            for part in parts:
+                yield from self.outside(part)
 
 
 def _replaced_methods(part: Any, held: Mapping[str, Any]) -> Iterator[str]:

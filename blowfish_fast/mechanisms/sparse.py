@@ -160,7 +160,7 @@ class SparseLaplace(Mechanism):
         if 2 * self.expected_false_cells > self.most_listed < self.domain.size:
             half = Fraction(self.most_listed, 2 * len(self._parts))
             enough = max(
-                least_threshold(self._scales, one.cells, half) for one in self._parts
+                least_threshold(self._scales, part.cells, half) for part in self._parts
             )
             raise InputError(
                 "a list has room for twice the empty cells that it would hold in the "
@@ -193,13 +193,13 @@ class SparseLaplace(Mechanism):
         parts, units = self._parts, self.policy.units
         if self.stated_threshold is not None:
             stated = self.stated_threshold * units
-            return [CellClass(*one, stated) for one in parts]
+            return [CellClass(*part, stated) for part in parts]
         assert self.false_cells is not None
         # Every part has as many false cells in the mean.
         mean = self.false_cells / len(parts)
         return [
-            CellClass(*one, least_threshold(self._scales, one.cells, mean))
-            for one in parts
+            CellClass(*part, least_threshold(self._scales, part.cells, mean))
+            for part in parts
         ]
 
     @property
@@ -217,7 +217,7 @@ class SparseLaplace(Mechanism):
 
         Of words nobody listed, that of the longest ones: `thresholds` has the others.
         """
-        return self._shown(max(one.threshold for one in self._classes))
+        return self._shown(max(cell_class.threshold for cell_class in self._classes))
 
     @property
     def thresholds(self) -> Table:
@@ -234,7 +234,9 @@ class SparseLaplace(Mechanism):
         return Table(
             {
                 "length": np.array(names, dtype=object),
-                "threshold": np.array([self._shown(one.threshold) for one in classes]),
+                "threshold": np.array(
+                    [self._shown(cell_class.threshold) for cell_class in classes]
+                ),
             },
             experiment=False,
         )
@@ -243,7 +245,8 @@ class SparseLaplace(Mechanism):
     def expected_false_cells(self) -> Fraction:
         """How many cells are listed in the mean if all are empty; public, and free."""
         shares = (
-            false_mean(self._scales, one.cells, one.threshold) for one in self._classes
+            false_mean(self._scales, cell_class.cells, cell_class.threshold)
+            for cell_class in self._classes
         )
         return sum(shares, Fraction(0))
 

@@ -91,8 +91,8 @@ class TableRules:
         self.singles = tuple(singles)
         self.kinds = kinds
         self.power = power
-        self.exact_pairs = [one for one in pairs if is_exact(one, kinds)]
-        self.pairs = [one for one in pairs if not is_exact(one, kinds)]
+        self.exact_pairs = [pair for pair in pairs if is_exact(pair, kinds)]
+        self.pairs = [pair for pair in pairs if not is_exact(pair, kinds)]
 
     def price(self, tables: Sequence[AxisSet]) -> float:
         """Return what tables at rate 1 cost on the worst edge, together."""
@@ -147,7 +147,9 @@ class TableRules:
     def _typical_cells(self) -> float:
         """Mean over pairs of their cells, cut at six along each attribute."""
         sides = [min(size, TYPICAL_SIDE) for size in self.sizes]
-        return float(np.mean([sides[one] * sides[other] for one, other in self.pairs]))
+        return float(
+            np.mean([sides[first] * sides[second] for first, second in self.pairs])
+        )
 
     @cached_property
     def _spread(self) -> float:
@@ -216,7 +218,7 @@ class TableRules:
 
 def asked_pairs(tables: Sequence[AxisSet]) -> list[AxisSet]:
     """Return the pairs of attributes that stand together in a table, in order."""
-    return sorted({pair for one in tables for pair in combinations(one, 2)})
+    return sorted({pair for table in tables for pair in combinations(table, 2)})
 
 
 def pair_weights(

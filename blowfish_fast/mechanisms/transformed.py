@@ -257,16 +257,16 @@ class Transformed(Mechanism):
         line_form = self.workload.form(along.buckets)
         tuned: tuple[Name, ...] = ("tuned_tree",)
         offered = [
-            (handle, one)
+            (handle, choice)
             for handle, asked, names in (
                 (private, form, ON_GRIDS),
                 (along, line_form, tuned),
             )
-            for one in all_choices(
+            for choice in all_choices(
                 handle.policy, asked, budget, names=names, hurried=True
             )
         ]
-        handle, best = min(offered, key=lambda one: one[1].variance)
+        handle, best = min(offered, key=lambda offer: offer[1].variance)
         assert best.prepared is not None, "noise on cells is always admitted"
         return Chosen(handle, best.prepared)
 
@@ -396,7 +396,7 @@ def _checked_strategy(strategy: Any, policy: Policy) -> Any:
     if isinstance(strategy, Explicit):
         return strategy.under(policy)
     if strategy != "best" and strategy not in get_args(Name):
-        names = ", ".join(f'"{one}"' for one in ("best", *NAMES))
+        names = ", ".join(f'"{name}"' for name in ("best", *NAMES))
         raise InputError(
             f"strategy must be one of {names}, or strategies.Explicit(matrix); "
             f"received {strategy!r}"

@@ -299,8 +299,10 @@ def _walk_edges(
     keys: list[IntArray] = [np.zeros(0, dtype=np.int64)]
     for edges in quotient.edges():
         ends = np.where(edges == ABSENT, kinds.absent, edges)
-        one, two = np.ascontiguousarray(ends.T)
-        lowered, lifted = kernels.edge_changes(kinds.pointers, kinds.members, one, two)
+        heads, tails = np.ascontiguousarray(ends.T)
+        lowered, lifted = kernels.edge_changes(
+            kinds.pointers, kinds.members, heads, tails
+        )
         several = (lowered == kernels.SEVERAL) | (lifted == kernels.SEVERAL)
         if several.any():
             first = edges[np.flatnonzero(several)[0]]
@@ -317,11 +319,13 @@ def _walk_edges(
     return QueryGraph(pairs, is_open, True)
 
 
-def _refuse(constraints: Constraints, policy: Policy, one: int, two: int) -> NoReturn:
+def _refuse(
+    constraints: Constraints, policy: Policy, first_kind: int, second_kind: int
+) -> NoReturn:
     labels = constraints.cell_kinds.labels
     cells = [
         ABSENT if kind == ABSENT else int(np.argmax(labels == kind))
-        for kind in (one, two)
+        for kind in (first_kind, second_kind)
     ]
     start, end = ('"absent"' if cell == ABSENT else f"cell {cell}" for cell in cells)
     lowered = constraints.lowers(*cells).tolist()
@@ -354,25 +358,25 @@ def _near_rectangles(constraints: RectangleConstraints, policy: Policy) -> IntAr
     while start < order.size:
         base = stops[start] - widths[start]
         stop = max(start + 1, int(np.searchsorted(stops, base + PAIRS_AT_ONCE)))
-        one = np.repeat(first[start:stop], widths[start:stop])
+        earlier = np.repeat(first[start:stop], widths[start:stop])
         offset = np.repeat(stops[start:stop] - widths[start:stop], widths[start:stop])
-        two = one + 1 + (np.arange(one.size) + base - offset)
-        closest = np.clip(lows[two], lows[one], lasts[one])
+        two = earlier + 1 + (np.arange(earlier.size) + base - offset)
+        closest = np.clip(lows[two], lows[earlier], lasts[earlier])
         facing = np.clip(closest, lows[two], lasts[two])
         shape = policy.domain.shape
         joined = policy.joins(
             np.ravel_multi_index(tuple(closest.T), shape),
             np.ravel_multi_index(tuple(facing.T), shape),
         )
-        found.append(np.column_stack([order[one[joined]], order[two[joined]]]))
+        found.append(np.column_stack([order[earlier[joined]], order[two[joined]]]))
         start = stop
     return np.concatenate(found)
 
 
 def longest_chains(graph: QueryGraph) -> Chains:
     """Return the longest cycle and path; sets of over 20 queries by their size."""
-    one, two = np.ascontiguousarray(graph.pairs.T)
-    rows = kernels.adjacency(one, two, graph.open.size)
+    sources, targets = np.ascontiguousarray(graph.pairs.T)
+    rows = kernels.adjacency(sources, targets, graph.open.size)
     labels, _ = kernels.component_labels(*rows)
     sizes = np.bincount(labels)
     is_open = np.bincount(labels, weights=graph.open) > 0
@@ -398,8 +402,8 @@ def _as_bits(graph: QueryGraph, nodes: IntArray) -> tuple[IntArray, int]:
     """Return the neighbours of each node of one connected set, and the open ones."""
     place = {int(node): number for number, node in enumerate(nodes)}
     bits = np.zeros(nodes.size, dtype=np.int64)
-    for one, two in graph.pairs[np.isin(graph.pairs[:, 0], nodes)].tolist():
-        bits[place[one]] |= 1 << place[two]
-        bits[place[two]] |= 1 << place[one]
+    for source, target in graph.pairs[np.isin(graph.pairs[:, 0], nodes)].tolist():
+        bits[place[source]] |= 1 << place[target]
+        bits[place[target]] |= 1 << place[source]
     starts = sum(1 << number for number, node in enumerate(nodes) if graph.open[node])
     return bits, starts

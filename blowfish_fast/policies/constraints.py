@@ -268,12 +268,14 @@ class MarginalConstraints(Constraints):
     def marginal_sizes(self) -> tuple[int, ...]:
         """Return the number of counts of each marginal."""
         shape = self.domain.shape
-        return tuple(math.prod(shape[axis] for axis in one) for one in self.marginals)
+        return tuple(
+            math.prod(shape[axis] for axis in marginal) for marginal in self.marginals
+        )
 
     @property
     def share_no_attribute(self) -> bool:
         """Whether each attribute belongs to at most one marginal."""
-        used = [axis for one in self.marginals for axis in one]
+        used = [axis for marginal in self.marginals for axis in marginal]
         return len(set(used)) == len(used)
 
     @property
@@ -295,7 +297,7 @@ class MarginalConstraints(Constraints):
     def cell_kinds(self) -> CellKinds:
         """Cells grouped by the attributes that occur in a marginal. O(cells)."""
         shape = self.domain.shape
-        used = sorted({axis for one in self.marginals for axis in one})
+        used = sorted({axis for marginal in self.marginals for axis in marginal})
         kinds = np.arange(math.prod(shape[axis] for axis in used), dtype=np.int64)
         values = dict(
             zip(used, np.unravel_index(kinds, [shape[a] for a in used]), strict=True)
@@ -303,8 +305,10 @@ class MarginalConstraints(Constraints):
         firsts = np.cumsum((0, *self.marginal_sizes()))
         members = [
             first
-            + np.ravel_multi_index([values[a] for a in one], [shape[a] for a in one])
-            for first, one in zip(firsts, self.marginals, strict=False)
+            + np.ravel_multi_index(
+                [values[a] for a in marginal], [shape[a] for a in marginal]
+            )
+            for first, marginal in zip(firsts, self.marginals, strict=False)
         ]
         grid = kinds.reshape([n if a in used else 1 for a, n in enumerate(shape)])
         pointers = np.arange(kinds.size + 2, dtype=np.int64) * len(members)
@@ -318,14 +322,16 @@ class MarginalConstraints(Constraints):
     def describe(self) -> str:
         """Say in plain words what everybody knows."""
         named = ", ".join(
-            " x ".join(self.domain.names[axis] or f"attribute {axis}" for axis in one)
-            for one in self.marginals
+            " x ".join(
+                self.domain.names[axis] or f"attribute {axis}" for axis in marginal
+            )
+            for marginal in self.marginals
         )
         word = "marginal" if len(self.marginals) == 1 else "marginals"
         return f"the exact {word} over {named} ({self.queries:,} counts)"
 
     def _parameters(self) -> dict[str, Any]:
-        return {"axes": [list(one) for one in self.marginals]}
+        return {"axes": [list(marginal) for marginal in self.marginals]}
 
 
 class RectangleConstraints(Constraints):
@@ -362,7 +368,7 @@ class RectangleConstraints(Constraints):
         bad = ~(inside & (self.starts < self.ends)).all(axis=1)
         if bad.any():
             first = int(np.flatnonzero(bad)[0])
-            corners = [one[first].tolist() for one in (self.starts, self.ends)]
+            corners = [corner[first].tolist() for corner in (self.starts, self.ends)]
             raise PolicyError(
                 f"each rectangle holds a cell and lies in the domain of {domain.shape}",
                 received=f"rectangle {first}, from {corners[0]} to {corners[1]}",
@@ -409,9 +415,11 @@ def _refine(labels: IntArray, regions: Iterator[Any]) -> CellKinds:
     # Kinds that were split up entirely have no cells left.
     used, final = np.unique(labels.reshape(-1), return_inverse=True)
     lists: Iterable[tuple[int, ...]] = [queries_of[old] for old in used.tolist()]
-    lengths = [len(one) for one in lists]
+    lengths = [len(queries) for queries in lists]
     pointers = np.cumsum([0, *lengths, 0])
-    members = np.array([query for one in lists for query in one], dtype=np.int64)
+    members = np.array(
+        [query for queries in lists for query in queries], dtype=np.int64
+    )
     return CellKinds(final.reshape(-1).astype(np.int64), pointers, members)
 
 
@@ -426,7 +434,7 @@ def _split_marginals(axes: Any) -> list[Any]:
     if _is_single(axes):
         return [(axes,)]
     given = list(axes)
-    return [given] if all(_is_single(one) for one in given) else given
+    return [given] if all(_is_single(axis) for axis in given) else given
 
 
 def _is_single(axis: Any) -> bool:

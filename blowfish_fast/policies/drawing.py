@@ -162,9 +162,9 @@ def _absent_place(nodes: FloatArray, form: str, *, alone: bool) -> FloatArray:
 def _labels(domain: Domain) -> tuple[str, ...]:
     if domain.ndim == 1:
         return tuple(cell_labels(domain.attributes[0]))
-    each = [cell_labels(one) for one in domain.attributes]
+    each = [cell_labels(attribute) for attribute in domain.attributes]
     places = np.unravel_index(np.arange(domain.size), domain.shape)
     return tuple(
         shorten(", ".join(each[axis][at] for axis, at in enumerate(place)))
-        for place in zip(*(one.tolist() for one in places), strict=True)
+        for place in zip(*(along.tolist() for along in places), strict=True)
     )

@@ -66,13 +66,15 @@ class Ball(NamedTuple):
     def weigh(self, weights: list[IntArray]) -> int:
         """Return the sum over steps of the product of ``weights[axis][length]``."""
         if self.metric == "linf":
-            return math.prod(int(one[: self.limit + 1].sum()) for one in weights)
+            return math.prod(
+                int(weights_along[: self.limit + 1].sum()) for weights_along in weights
+            )
         lengths, products = np.zeros(1, np.int64), np.ones(1, np.int64)
-        for one in weights[:-1]:
-            sizes = np.arange(one.size)
+        for weights_along in weights[:-1]:
+            sizes = np.arange(weights_along.size)
             sizes = sizes * sizes if self.metric == "l2" else sizes
             lengths = (lengths[:, None] + sizes).reshape(-1)
-            products = (products[:, None] * one).reshape(-1)
+            products = (products[:, None] * weights_along).reshape(-1)
             inside = lengths <= self.limit
             lengths, where = np.unique(lengths[inside], return_inverse=True)
             merged = np.zeros(lengths.size, dtype=np.int64)

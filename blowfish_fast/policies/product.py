@@ -150,8 +150,8 @@ class Product(Policy):
         ones = np.unravel_index(first, self._shape)
         others = np.unravel_index(second, self._shape)
         steps = np.zeros(first.shape)
-        for factor, one, other in zip(self.factors, ones, others, strict=True):
-            steps += factor._distance(one.astype(np.int64), other.astype(np.int64))
+        for factor, start, end in zip(self.factors, ones, others, strict=True):
+            steps += factor._distance(start.astype(np.int64), end.astype(np.int64))
         return steps
 
     def _largest_change(self, lines: FloatArray) -> Change:
@@ -189,12 +189,15 @@ class Product(Policy):
 
     def _includes(self, other: PolicyGraph) -> bool | None:
         if isinstance(other, Attribute):
-            return all(_at_least(one, Attribute(one.domain)) for one in self.factors)
+            return all(
+                _at_least(factor, Attribute(factor.domain)) for factor in self.factors
+            )
         if isinstance(other, Product) and other._shape == self._shape:
             pairs = zip(self.factors, other.factors, strict=True)
             return all(
-                one.domain.shape == two.domain.shape and _at_least(one, two)
-                for one, two in pairs
+                factor.domain.shape == other_factor.domain.shape
+                and _at_least(factor, other_factor)
+                for factor, other_factor in pairs
             )
         if isinstance(other, Full) and max(self._shape) < self.domain.size:
             return False
@@ -238,12 +241,12 @@ class Product(Policy):
         """Say in plain words what stays indistinguishable."""
         parts: list[str] = []
         own = iter(self.domain.names)
-        for one in self.factors:
+        for factor in self.factors:
             # Factors may be of bins, and the domain of bins with names.
-            pairs = [(name, next(own)) for name in one.domain.names]
+            pairs = [(name, next(own)) for name in factor.domain.names]
             names = [name or other or "" for name, other in pairs if name or other]
             who = " and ".join(names) or f"attribute {len(parts) + 1}"
-            parts.append(f"in {who}, {one.describe_secrets(budget)}")
+            parts.append(f"in {who}, {factor.describe_secrets(budget)}")
         return by_attribute(budget) + "; ".join(parts)
 
     def describe_totals(self) -> str:
@@ -283,7 +286,9 @@ class Attribute(Product):
 
     def __init__(self, domain: Domain) -> None:
         Policy.__init__(self, domain)
-        self.factors = tuple(Full(Domain._of([one])) for one in domain.attributes)
+        self.factors = tuple(
+            Full(Domain._of([attribute])) for attribute in domain.attributes
+        )
 
     def _seen_through(
         self, columns: list[AxisView], domain: Domain | WideDomain
@@ -340,8 +345,8 @@ def seen_by_factors(
     return seen_policy.derive_from(policy)
 
 
-def _at_least(one: Policy, other: Policy) -> bool:
+def _at_least(policy: Policy, other: Policy) -> bool:
     """Compare factors by their edges alone: names do not matter inside a product."""
-    if one.domain == other.domain:
-        return one.implies(other)
-    return one == other or not other.has_moves
+    if policy.domain == other.domain:
+        return policy.implies(other)
+    return policy == other or not other.has_moves

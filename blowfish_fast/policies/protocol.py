@@ -227,8 +227,10 @@ class PolicyGraph(ABC):
 def as_keys(*values: Any) -> tuple[Any, ...]:
     """Return values that can be hashed, arrays by their digest."""
     return tuple(
-        hashlib.sha256(one.tobytes()).digest() if isinstance(one, np.ndarray) else one
-        for one in values
+        hashlib.sha256(value.tobytes()).digest()
+        if isinstance(value, np.ndarray)
+        else value
+        for value in values
     )
 
 
@@ -305,12 +307,12 @@ def bin_keys(first: IntArray, second: IntArray, bins: int) -> IntArray:
     return keys
 
 
-def implies(one: PolicyGraph, other: PolicyGraph) -> bool:
-    """Return whether `one` surely implies `other` (``docs/proofs/policies.md``).
+def implies(policy: PolicyGraph, other: PolicyGraph) -> bool:
+    """Return whether `policy` surely implies `other` (``docs/proofs/policies.md``).
 
     Parameters
     ----------
-    one : PolicyGraph
+    policy : PolicyGraph
         The policy that a release was made under.
     other : PolicyGraph
         The policy that is asked about.
@@ -322,50 +324,50 @@ def implies(one: PolicyGraph, other: PolicyGraph) -> bool:
     """
     # The one door between persons and records: neither implies the other, not even
     # with one record each, for a record that appears can take the place of another.
-    if one.person_rule != other.person_rule:
+    if policy.person_rule != other.person_rule:
         return False
-    if _implied_by_parent(one, other) or one == other:
+    if _implied_by_parent(policy, other) or policy == other:
         return True
-    if one.person_rule is not None:
+    if policy.person_rule is not None:
         # Every release checks that its data hold no more records of a person than its
         # policy says, so how many these are does not matter here.
-        return implies(one.unconstrained, other.unconstrained)
-    if other.group_size > one.group_size:
+        return implies(policy.unconstrained, other.unconstrained)
+    if other.group_size > policy.group_size:
         return False
-    if one.has_constraints:
-        return implies(one.unconstrained, other.unconstrained)
+    if policy.has_constraints:
+        return implies(policy.unconstrained, other.unconstrained)
     if other.has_constraints:
         return False
-    if one.domain != other.domain:
-        return _implied_through_attributes(one, other)
-    return _includes(one, other)
+    if policy.domain != other.domain:
+        return _implied_through_attributes(policy, other)
+    return _includes(policy, other)
 
 
-def _implied_by_parent(one: PolicyGraph, other: PolicyGraph) -> bool:
-    """Return whether the policy that `one` is a projection of implies `other`."""
-    if one.parent is None or not implies(one.parent, other):
+def _implied_by_parent(policy: PolicyGraph, other: PolicyGraph) -> bool:
+    """Return whether the policy that `policy` is a projection of implies `other`."""
+    if policy.parent is None or not implies(policy.parent, other):
         return False
     # Nobody could tell counts in the old order from counts in the new one.
-    reordered = one.buckets is not None and one.buckets.order is not None
-    return not (reordered and one.domain == other.domain)
+    reordered = policy.buckets is not None and policy.buckets.order is not None
+    return not (reordered and policy.domain == other.domain)
 
 
-def _implied_through_attributes(one: PolicyGraph, other: PolicyGraph) -> bool:
-    """Return whether `one` protects all that its attributes show of a table."""
-    columns = other.domain.columns_for(one.domain)
-    seen = None if columns is None else other._seen_through(columns, one.domain)
-    return seen is not None and seen.domain == one.domain and implies(one, seen)
+def _implied_through_attributes(policy: PolicyGraph, other: PolicyGraph) -> bool:
+    """Return whether `policy` protects all that its attributes show of a table."""
+    columns = other.domain.columns_for(policy.domain)
+    seen = None if columns is None else other._seen_through(columns, policy.domain)
+    return seen is not None and seen.domain == policy.domain and implies(policy, seen)
 
 
-def _includes(one: PolicyGraph, other: PolicyGraph) -> bool:
+def _includes(policy: PolicyGraph, other: PolicyGraph) -> bool:
     if not (other.has_moves or other.has_bottom):
         return True
-    if other.has_bottom and not one.has_bottom:
+    if other.has_bottom and not policy.has_bottom:
         return False
-    for known in (one._includes(other), other._lies_within(one)):
+    for known in (policy._includes(other), other._lies_within(policy)):
         if known is not None:
             return known
-    mine, theirs = one._bandwidth(None), other._bandwidth(None)
+    mine, theirs = policy._bandwidth(None), other._bandwidth(None)
     if not other.has_bottom and mine is not None and theirs is not None:
         as_far = bool((mine.far >= theirs.far).all())
         if mine.all_between and (as_far or theirs.all_between):
@@ -373,6 +375,6 @@ def _includes(one: PolicyGraph, other: PolicyGraph) -> bool:
     try:
         if other.edge_count > MOST_COMPARED:
             return False
-        return all(one._joined(*chunk.T.copy()).all() for chunk in other._edges())
+        return all(policy._joined(*chunk.T.copy()).all() for chunk in other._edges())
     except SizeError:
         return False

@@ -94,8 +94,8 @@ class TablePolicy(Policy):
                 "leaves no policies of attributes",
                 way_out="Leave by_attribute out, or state presence=True",
             )
-        for name, one in (self._stated or {}).items():
-            self._check(name, one)
+        for name, policy in (self._stated or {}).items():
+            self._check(name, policy)
 
     @property
     def by_attribute(self) -> dict[str, Policy] | None:
@@ -176,8 +176,10 @@ class TablePolicy(Policy):
             return TablePolicy(domain, presence=self.presence).derive_from(self)
         factors = self._factors
         stated = {
-            str(one.name): seen_by_factors(self, factors, [column], Domain._of([one]))
-            for one, column in zip(domain.attributes, columns, strict=True)
+            str(attribute.name): seen_by_factors(
+                self, factors, [column], Domain._of([attribute])
+            )
+            for attribute, column in zip(domain.attributes, columns, strict=True)
         }
         return TablePolicy(domain, stated, self.presence).derive_from(self)
 
@@ -193,8 +195,8 @@ class TablePolicy(Policy):
         """The policy of each attribute: the stated one, or any value to any other."""
         stated: Mapping[Any, Policy] = self._stated or {}
         return [
-            copy.copy(stated.get(one.name) or _any_value(one))
-            for one in self.domain.attributes
+            copy.copy(stated.get(attribute.name) or _any_value(attribute))
+            for attribute in self.domain.attributes
         ]
 
     @property
@@ -205,7 +207,9 @@ class TablePolicy(Policy):
     @property
     def has_moves(self) -> bool:
         """Whether some record can change."""
-        return self.presence != "only" and any(one.has_moves for one in self._factors)
+        return self.presence != "only" and any(
+            factor.has_moves for factor in self._factors
+        )
 
     def _includes(self, other: PolicyGraph) -> bool | None:
         if not isinstance(other, TablePolicy):
@@ -250,8 +254,12 @@ class TablePolicy(Policy):
             )
         parts = [
             f"in {name}, "
-            f"{one.describe_secrets(budget) if one.has_moves else 'values are public'}"
-            for name, one in self.by_attribute.items()
+            + (
+                policy.describe_secrets(budget)
+                if policy.has_moves
+                else "values are public"
+            )
+            for name, policy in self.by_attribute.items()
         ]
         others = [name for name in self.domain.names if name not in self.by_attribute]
         if others:
@@ -275,7 +283,7 @@ class TablePolicy(Policy):
         """Return plain data, for JSON."""
         stated: Any = self.by_attribute
         if stated is not None:
-            stated = {name: one.to_dict() for name, one in stated.items()}
+            stated = {name: policy.to_dict() for name, policy in stated.items()}
         far = isinstance(self.presence, Fraction)
         return {
             "kind": self.kind,
@@ -288,7 +296,7 @@ class TablePolicy(Policy):
     def _from_dict(cls, data: dict[str, Any]) -> Self:
         stated = data["by_attribute"]
         if stated is not None:
-            stated = {name: from_dict(one) for name, one in stated.items()}
+            stated = {name: from_dict(policy) for name, policy in stated.items()}
         return cls(WideDomain.from_dict(data["domain"]), stated, data["presence"])
 
     @cached_property

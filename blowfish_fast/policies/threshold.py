@@ -187,8 +187,10 @@ class Threshold(Policy):
     def _offsets(self, first: IntArray, second: IntArray) -> IntArray:
         if self._on_line:
             return (first - second)[..., None]
-        one = np.stack(np.unravel_index(first, self.domain.shape), axis=-1)
-        return one - np.stack(np.unravel_index(second, self.domain.shape), axis=-1)
+        first_place = np.stack(np.unravel_index(first, self.domain.shape), axis=-1)
+        return first_place - np.stack(
+            np.unravel_index(second, self.domain.shape), axis=-1
+        )
 
     def _joined(self, first: IntArray, second: IntArray) -> BoolArray:
         joined: BoolArray

@@ -206,7 +206,11 @@ class Certificate(Release):
 
     def pack(self) -> dict[str, Any]:
         """Return plain data and arrays, for the file of a release."""
-        plain = {one.name: getattr(self, one.name) for one in fields(self) if one.init}
+        plain = {
+            field.name: getattr(self, field.name)
+            for field in fields(self)
+            if field.init
+        }
         for name in ("fraction", "confidence"):
             plain[name] = str(plain[name])
         plain["guarantee"] = self.guarantee.to_dict()
@@ -224,14 +228,14 @@ class Certificate(Release):
         found["scales"] = read_scales(found["scales"])
         for name in ("half", "labels", "edges", "shapes"):
             found[name] = np.asarray(found[name], dtype=np.int64)
-        one = cls(**found)
-        asked = one.queries if one.kind in ("quantile", "curve") else 0
-        fits = one.half.shape == one.labels.shape == (asked,)
-        fits &= one.shapes.size == max(one.edges.size - 1, 0)
-        known = (one.labels >= 0) & (one.labels < len(one.rows))
-        if one.kind not in KINDS or not (fits and known.all()):
+        certificate = cls(**found)
+        asked = certificate.queries if certificate.kind in ("quantile", "curve") else 0
+        fits = certificate.half.shape == certificate.labels.shape == (asked,)
+        fits &= certificate.shapes.size == max(certificate.edges.size - 1, 0)
+        known = (certificate.labels >= 0) & (certificate.labels < len(certificate.rows))
+        if certificate.kind not in KINDS or not (fits and known.all()):
             raise ReleaseFileError("a certificate does not fit together")
-        return one
+        return certificate
 
     def to_bytes(self) -> bytes:
         """Return the certificate as the bytes of a file of its own."""
@@ -240,7 +244,9 @@ class Certificate(Release):
     @classmethod
     def from_bytes(cls, content: bytes) -> Self:
         """Read a certificate from `to_bytes`."""
-        return read_archive(content, MEMBER, lambda one: cls.unpack(one["certificate"]))
+        return read_archive(
+            content, MEMBER, lambda members: cls.unpack(members["certificate"])
+        )
 
 
 def spread_with(spread: Spread, squares: IntArray, scales: Scales) -> Spread:
@@ -298,11 +304,11 @@ def workload_digest(workload: Workload) -> str:
         # The same ranges have the same digest, whoever asked for them.
         ends = whole_boxes(workload)
         if ends is not None:
-            workload = Ranges(workload.domain, *(one[:, 0] for one in ends))
+            workload = Ranges(workload.domain, *(corners[:, 0] for corners in ends))
     form = workload.explicit_form(Buckets.single_cells(workload.domain.size))
     total = hashlib.sha256(json.dumps(workload.domain.to_dict()).encode())
-    for one in form:
-        total.update(np.ascontiguousarray(one).tobytes())
+    for array in form:
+        total.update(np.ascontiguousarray(array).tobytes())
     return total.hexdigest()
 
 

@@ -219,17 +219,23 @@ class ChosenTablesRelease(TablesRelease):
 
         Only these have intervals; the number of records is left out.
         """
-        shown = [one for one in self._measured if one.table.axes]
-        names = [table_names(self.domain, one.table.axes) for one in shown]
+        shown = [measured for measured in self._measured if measured.table.axes]
+        names = [table_names(self.domain, measured.table.axes) for measured in shown]
         return Table(
             {
-                "table": as_array(tuple(" x ".join(map(str, one)) for one in names)),
-                "cells": as_array(
-                    tuple(" x ".join(map(str, one.table.shape)) for one in shown)
+                "table": as_array(
+                    tuple(" x ".join(map(str, attributes)) for attributes in names)
                 ),
-                "noise": np.array([one.deviation for one in shown]),
-                "step": as_array(tuple(one.step for one in shown)),
-                "measurement": np.array([one.number for one in shown], dtype=np.int64),
+                "cells": as_array(
+                    tuple(
+                        " x ".join(map(str, measured.table.shape)) for measured in shown
+                    )
+                ),
+                "noise": np.array([measured.deviation for measured in shown]),
+                "step": as_array(tuple(measured.step for measured in shown)),
+                "measurement": np.array(
+                    [measured.number for measured in shown], dtype=np.int64
+                ),
             }
         )
 
@@ -245,11 +251,13 @@ class ChosenTablesRelease(TablesRelease):
         screened alone, those of the screen.
         """
         times: dict[AxisSet, int] = {}
-        for one in self._measured:
-            times[one.table.axes] = times.get(one.table.axes, 0) + 1
+        for measured in self._measured:
+            times[measured.table.axes] = times.get(measured.table.axes, 0) + 1
         shown = {**self._screens, **self._firsts}
         return {
-            axes: (one.table.cells, times[axes]) for axes, one in shown.items() if axes
+            axes: (measured.table.cells, times[axes])
+            for axes, measured in shown.items()
+            if axes
         }
 
     @cached_property
@@ -260,15 +268,15 @@ class ChosenTablesRelease(TablesRelease):
         before its own noise was drawn, so its intervals are those of fresh noise.
         """
         found: dict[AxisSet, MeasuredTable] = {}
-        for one in self._measured:
-            if one.step not in ("screen", "records"):
-                found.setdefault(one.table.axes, one)
+        for measured in self._measured:
+            if measured.step not in ("screen", "records"):
+                found.setdefault(measured.table.axes, measured)
         return found
 
     @cached_property
     def _screens(self) -> dict[AxisSet, MeasuredTable]:
-        shown = (one for one in self._measured if one.step == "screen")
-        return {one.table.axes: one for one in shown}
+        shown = (measured for measured in self._measured if measured.step == "screen")
+        return {measured.table.axes: measured for measured in shown}
 
     def table(self, *names: Any) -> HistogramRelease:
         """Return one measured table as a release of its own, with intervals.
@@ -399,7 +407,7 @@ class ChosenTablesRelease(TablesRelease):
 
     @cached_property
     def _whole_cells(self) -> AnyArray:
-        drawn = np.concatenate([one.noisy for one in self.measurements])
+        drawn = np.concatenate([measurement.noisy for measurement in self.measurements])
         return self._fitted.cells(None, coins_of(drawn))
 
     def errors(self) -> NoReturn:
@@ -452,19 +460,21 @@ class ChosenTablesRelease(TablesRelease):
         `noise` is the standard deviation in a merged cell, not a number where the
         table comes from the model alone.
         """
-        firsts = [self._firsts.get(one) for one in self._asked]
+        firsts = [self._firsts.get(axes) for axes in self._asked]
         cells = [
-            "" if one is None else " x ".join(map(str, one.table.shape))
-            for one in firsts
+            "" if measured is None else " x ".join(map(str, measured.table.shape))
+            for measured in firsts
         ]
-        noise = [math.nan if one is None else one.deviation for one in firsts]
-        titles = tuple(_title(self.domain, one) for one in self._asked)
+        noise = [
+            math.nan if measured is None else measured.deviation for measured in firsts
+        ]
+        titles = tuple(_title(self.domain, axes) for axes in self._asked)
         sizes = self.domain.shape
         return Table(
             {
                 "table": as_array(titles),
                 "cells": np.array(
-                    [math.prod(sizes[axis] for axis in one) for one in self._asked]
+                    [math.prod(sizes[axis] for axis in axes) for axes in self._asked]
                 ),
                 "measured": as_array(tuple(cells)),
                 "noise": np.array(noise),
@@ -518,7 +528,7 @@ class ChosenTablesRelease(TablesRelease):
         """Return one answer of the model per query, of tables or of one marginal."""
         if isinstance(workload, Tables):
             parts = map(self._table_of, self._asked_of(workload))
-            return np.concatenate([one.reshape(-1) for one in parts])
+            return np.concatenate([part.reshape(-1) for part in parts])
         return self._over(workload).answer(workload)
 
     def intervals(
@@ -561,7 +571,7 @@ class ChosenTablesRelease(TablesRelease):
         if isinstance(workload, Tables):
             self._refuse_unmeasured(workload)
             parts = map(self._release_of, self._asked_of(workload))
-            return np.concatenate([_truth_of_cells(one) for one in parts])
+            return np.concatenate([_truth_of_cells(part) for part in parts])
         return self._over(workload).holds_truth(workload)
 
     def standard_errors(self, workload: Workload) -> FloatArray:
@@ -569,7 +579,7 @@ class ChosenTablesRelease(TablesRelease):
         if isinstance(workload, Tables):
             self._refuse_unmeasured(workload)
             parts = map(self._release_of, self._asked_of(workload))
-            return np.concatenate([_errors_of_cells(one) for one in parts])
+            return np.concatenate([_errors_of_cells(part) for part in parts])
         return self._over(workload).standard_errors(workload)
 
     def where(
@@ -619,9 +629,9 @@ class ChosenTablesRelease(TablesRelease):
             "domain": self.domain.to_dict(),
             "wide": isinstance(self.domain, WideDomain),
             "guarantee": self.guarantee.to_dict(),
-            "asked": [list(one) for one in self._asked],
+            "asked": [list(axes) for axes in self._asked],
             "details": self.details,
-            "measurements": [_pack(one) for one in self.measurements],
+            "measurements": [_pack(measurement) for measurement in self.measurements],
             "model": self.model.pack(),
         }
         return write_archive(MEMBER, content)
@@ -632,7 +642,13 @@ class ChosenTablesRelease(TablesRelease):
         return cls(*read_archive(content, MEMBER, rebuild_chosen))
 
     def __repr__(self) -> str:
-        chosen = len({one.table.axes for one in self._measured if one.step == "chosen"})
+        chosen = len(
+            {
+                measured.table.axes
+                for measured in self._measured
+                if measured.step == "chosen"
+            }
+        )
         return (
             f"ChosenTablesRelease({len(self.asked):,} tables, {chosen} chosen, "
             f"{self._in_short()})"
@@ -645,11 +661,11 @@ def _title(domain: Any, axes: AxisSet) -> str:
 
 def _buckets(table: MergedTable) -> Buckets:
     """Return the single cells of a table as buckets: one for each merged cell."""
-    if all(one.is_single_cells for one in table.groupings):
+    if all(grouping.is_single_cells for grouping in table.groupings):
         return Buckets.single_cells(table.cells)
     labels = np.zeros((), dtype=np.int64)
-    for one in table.groupings:
-        labels = np.add.outer(labels * one.count, one.labels)
+    for grouping in table.groupings:
+        labels = np.add.outer(labels * grouping.count, grouping.labels)
     flat = labels.reshape(-1)
     order = np.argsort(flat, kind="stable")
     edges = np.concatenate([[0], np.cumsum(np.bincount(flat))])
@@ -720,8 +736,8 @@ def rebuild_chosen(content: dict[str, Any]) -> tuple[Any, ...]:
         raise ReleaseFileError("the file holds tables that were planned, not chosen")
     kind: Any = WideDomain if content["wide"] else Domain
     domain = kind.from_dict(content["domain"])
-    asked = tuple(tuple(int(axis) for axis in one) for one in content["asked"])
-    known = all(0 <= axis < domain.ndim for one in asked for axis in one)
+    asked = tuple(tuple(int(axis) for axis in axes) for axes in content["asked"])
+    known = all(0 <= axis < domain.ndim for axes in asked for axis in axes)
     if not known or not asked or () in asked:
         raise ReleaseFileError("the tables do not fit the domain")
     details, measured = content["details"], content["measurements"]
@@ -732,7 +748,7 @@ def rebuild_chosen(content: dict[str, Any]) -> tuple[Any, ...]:
     return (
         domain,
         asked,
-        [_unpack(one, domain.shape) for one in measured],
+        [_unpack(packed, domain.shape) for packed in measured],
         EntropyModel.unpack(content["model"], domain.shape),
         Guarantee.from_dict(content["guarantee"]),
         details,

@@ -129,7 +129,9 @@ class CombinedRelease(Tabular):
     @property
     def measurements(self) -> tuple[Any, ...]:
         """What was measured in all parts, one after the other."""
-        return tuple(one for part in self.parts for one in part.measurements)
+        return tuple(
+            measurement for part in self.parts for measurement in part.measurements
+        )
 
     @property
     def counts_people(self) -> bool:
@@ -469,12 +471,12 @@ def _check_parts(parts: Sequence[Part]) -> None:
     """Refuse other cells, policies or currencies, and the same noise twice."""
     first = parts[0]
     mine = first.guarantee
-    for at, one in enumerate(parts[1:], 1):
-        theirs = one.guarantee
-        if one.domain != first.domain:
+    for at, part in enumerate(parts[1:], 1):
+        theirs = part.guarantee
+        if part.domain != first.domain:
             raise DomainError(
                 "releases are combined cell by cell",
-                received=f"{first.domain!r} and {one.domain!r}",
+                received=f"{first.domain!r} and {part.domain!r}",
             )
         if theirs.policy != mine.policy:
             raise PolicyError(
@@ -487,18 +489,18 @@ def _check_parts(parts: Sequence[Part]) -> None:
                 "releases paid in epsilon and in rho are not combined",
                 received=f"{mine.spent} and {theirs.spent}",
             )
-        if any(_same_noise(one, other) for other in parts[:at]):
+        if any(_same_noise(part, other) for other in parts[:at]):
             raise InputError(
                 "a release is combined with others, whose noise is independent of its "
-                f"own; received {one!r} twice"
+                f"own; received {part!r} twice"
             )
 
 
-def _same_noise(one: Part, other: Part) -> bool:
-    if one is other or (one.identity and other.identity):
-        return bool(one.identity == other.identity)
+def _same_noise(part: Part, other: Part) -> bool:
+    if part is other or (part.identity and other.identity):
+        return bool(part.identity == other.identity)
     # Seeded experiments have none: equal numbers are the same noise.
-    pairs = list(zip(one.measurements, other.measurements, strict=False))
+    pairs = list(zip(part.measurements, other.measurements, strict=False))
     return bool(pairs) and all(
         np.array_equal(mine.noisy, theirs.noisy)
         and np.array_equal(mine.scales.rates, theirs.scales.rates)

@@ -232,7 +232,7 @@ def release_bytes(parts: Mapping[str, Any]) -> bytes:
         "unfitted": parts["unfitted"],
         "details": parts["details"],
         "measurements": list(map(pack_measurement, parts["measurements"])),
-        "certificates": [one.pack() for one in parts["certificates"]],
+        "certificates": [certificate.pack() for certificate in parts["certificates"]],
     }
     return write_archive("release.json", content)
 
@@ -530,9 +530,9 @@ def _restore_array(archive: zipfile.ZipFile, value: dict[str, Any]) -> Any:
 def _check_members(archive: zipfile.ZipFile) -> None:
     """Refuse a file with two meanings, or with more content than there is room for."""
     members = archive.infolist()
-    if len({one.filename for one in members}) < len(members):
+    if len({member.filename for member in members}) < len(members):
         raise ReleaseFileError("two parts of the file carry the same name")
-    unpacked = sum(one.file_size for one in members)
+    unpacked = sum(member.file_size for member in members)
     if unpacked * COPIES > memory_room():
         raise ReleaseFileError(
             f"the file unpacks to {unpacked / 2**20:,.0f} MiB, more than this process "
@@ -550,8 +550,8 @@ def _rebuild(content: dict[str, Any]) -> dict[str, Any]:
     domain = Domain.from_dict(content["domain"])
     estimate = np.asarray(content["estimate"], dtype=np.float64)
     unfitted = content["unfitted"]
-    for one in (estimate, unfitted):
-        if one is not None and np.shape(one) != domain.shape:
+    for counts in (estimate, unfitted):
+        if counts is not None and np.shape(counts) != domain.shape:
             raise ReleaseFileError("an estimate does not have the domain's shape")
     scope = content["interval_scope"]
     if scope not in ("noise", "nothing"):
@@ -562,7 +562,7 @@ def _rebuild(content: dict[str, Any]) -> dict[str, Any]:
     if not isinstance(content["details"], dict):
         raise ReleaseFileError("the details have no names")
     measurements = [
-        read_measurement(one, domain.size) for one in content["measurements"]
+        read_measurement(packed, domain.size) for packed in content["measurements"]
     ]
     return {
         "domain": domain,

@@ -438,10 +438,10 @@ class GroupedAnswers(Tabular, Mapping[Any, Estimate]):
         several = len(self.attributes) > 1
         columns: dict[str, Any] = {}
         for at, attribute in enumerate(self.attributes):
-            names = [one[at] if several else one for one in self._places]
-            if names and all(isinstance(one, tuple) for one in names):
-                columns[f"{attribute}_from"] = np.array([one[0] for one in names])
-                columns[f"{attribute}_to"] = np.array([one[1] for one in names])
+            names = [place[at] if several else place for place in self._places]
+            if names and all(isinstance(name, tuple) for name in names):
+                columns[f"{attribute}_from"] = np.array([name[0] for name in names])
+                columns[f"{attribute}_to"] = np.array([name[1] for name in names])
             else:
                 column = np.empty(len(names), dtype=object)
                 for place, name in enumerate(names):

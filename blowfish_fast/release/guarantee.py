@@ -131,7 +131,7 @@ class Guarantee(HasBudget):
         """Rebuild from `to_dict`."""
         budget = Budget.from_dict(data)
         texts = (data["meaning"], data["neighbours"], *data["notes"])
-        if not all(isinstance(one, str) for one in texts):
+        if not all(isinstance(text, str) for text in texts):
             raise InputError(f"a promise is made in words; received {texts!r}")
         return cls(
             budget,
@@ -217,12 +217,12 @@ def _freeze(value: Any) -> Any:
     if isinstance(value, _FixedDict):
         return value
     if isinstance(value, dict):
-        return _FixedDict({key: _freeze(one) for key, one in value.items()})
+        return _FixedDict({key: _freeze(part) for key, part in value.items()})
     if isinstance(value, list | tuple):
         if _SIMPLE.issuperset(map(type, value)):
             # Thousands of edges or levels, once per release: no call for each.
             return _FixedList(value)
-        return _FixedList([_freeze(one) for one in value])
+        return _FixedList([_freeze(part) for part in value])
     if not isinstance(value, str | int | float | None):
         raise InputError("a policy is plain data", received=type(value).__name__)
     return value

@@ -98,7 +98,7 @@ class Questions(ABC, Generic[Answer]):
         if whole._release is not self._release:
             raise InputError("both selections must come from one release")
         for axis, outer in enumerate(whole._covers):
-            if not all(is_within(one, outer) for one in self._grid.axes[axis]):
+            if not all(is_within(cover, outer) for cover in self._grid.axes[axis]):
                 raise InputError(
                     "a part is counted relative to a selection that contains it; on "
                     f"{self._release.domain.column_names[axis]} it does not"
@@ -211,7 +211,7 @@ class Questions(ABC, Generic[Answer]):
         many = np.maximum(counted.values, 1.0)
         half = along((found.highest - found.lowest) / 2)
         spread = np.clip(second.values / many - (first.values / many) ** 2, 0, half**2)
-        least, most = (along(one - found.centre) for one in found.reach())
+        least, most = (along(bound - found.centre) for bound in found.reach())
         farthest = np.maximum(np.abs(least), np.abs(most))
         mean = Quotient(first.bounds, counted.bounds, (least, most))
         square = Quotient(second.bounds, counted.bounds, (0.0, farthest**2))
@@ -497,7 +497,9 @@ def _rows_kind(release: AnswerSource, bounds: Bounds) -> Scope:
     """Return what intervals hold: the truth where that of all their rows is known."""
     bounds(0.95, source := RowSource())
     linear = release.interval_scope == "noise"
-    known = linear and all(release.holds_truth(one).all() for one, _ in source.listed)
+    known = linear and all(
+        release.holds_truth(workload).all() for workload, _ in source.listed
+    )
     return "truth" if known else "noise"
 
 

@@ -556,11 +556,11 @@ class _Stretch:
         self._check_size()
         if not isinstance(of, RowSource) and self._coefficients() <= MOST_SURPLUSES:
             ends = self.surpluses().bounds(confidence, of)
-            low, high = (self._along(one, many) for one in ends.T)
+            low, high = (self._along(bound, many) for bound in ends.T)
             first, last = scanned_places(low, high, self.part)
             return np.stack([self.lows[first], self.highs[last]], axis=-1)
         each = self.totals().bounds(1.0 - (1.0 - confidence) / many, of)
-        low, high = (self._along(one, many) for one in each.T)
+        low, high = (self._along(bound, many) for bound in each.T)
         first, last = _enclosing(low, high, self.part)
         return np.stack([self.lows[first], self.highs[last]], axis=-1)
 

@@ -200,7 +200,7 @@ class GridAnswers:
         if self._ends is None:
             return None
         domain = self.grid.domain
-        return tuple(SparseRows(domain, without_zeros(one)) for one in self._ends())
+        return tuple(SparseRows(domain, without_zeros(rows)) for rows in self._ends())
 
     def bounds(self, confidence: float, of: Held) -> FloatArray:
         """Return intervals of the answers, of the truth where that is known.
@@ -274,13 +274,13 @@ class RowSource:
         """Return all rows as one workload: boxes as they are, or whole numbers."""
         from scipy import sparse
 
-        asked = [one for one, _ in self.listed]
-        boxes = [one for one in asked if isinstance(one, Rectangles)]
+        asked = [workload for workload, _ in self.listed]
+        boxes = [workload for workload in asked if isinstance(workload, Rectangles)]
         if len(boxes) == len(asked):
-            lows = np.concatenate([one.starts for one in boxes])
-            highs = np.concatenate([one.ends for one in boxes])
+            lows = np.concatenate([workload.starts for workload in boxes])
+            highs = np.concatenate([workload.ends for workload in boxes])
             return Rectangles(asked[0].domain, lows, highs)
-        rows = sparse.vstack([whole_rows(*one)[0] for one in self.listed])
+        rows = sparse.vstack([whole_rows(*part)[0] for part in self.listed])
         return JointRows(asked[0].domain, rows)
 
 
@@ -487,12 +487,12 @@ class ValueRows(NamedTuple):
     @property
     def lowest(self) -> FloatArray:
         """The least value that records of each group count with."""
-        return np.array([one.min() for one in self.worth])
+        return np.array([values.min() for values in self.worth])
 
     @property
     def highest(self) -> FloatArray:
         """The largest value that records of each group count with."""
-        return np.array([one.max() for one in self.worth])
+        return np.array([values.max() for values in self.worth])
 
     @property
     def centre(self) -> FloatArray:
@@ -501,8 +501,8 @@ class ValueRows(NamedTuple):
 
     def reach(self) -> tuple[FloatArray, FloatArray]:
         """Return the least and the largest value that a record of each group has."""
-        low = np.array([one.min() for one in self.least])
-        return low, np.array([one.max() for one in self.most])
+        low = np.array([values.min() for values in self.least])
+        return low, np.array([values.max() for values in self.most])
 
     def rows(self, centre: FloatArray | float = 0.0, power: int = 1) -> Any:
         """Return rows of the power of (value - centre) that records count with.
@@ -560,7 +560,7 @@ class ValueRows(NamedTuple):
         return self._rows(low), self._rows(high)
 
     def _rows(self, weights: Sequence[FloatArray]) -> Any:
-        return _sparse_rows([one.cells for one in self.pieces], weights, self.size)
+        return _sparse_rows([piece.cells for piece in self.pieces], weights, self.size)
 
 
 class CellParts(NamedTuple):
@@ -602,9 +602,12 @@ class CellParts(NamedTuple):
 def cell_parts(cover: Cover) -> CellParts:
     """Cut a cover at the borders of cells."""
     cells = [np.arange(int(low), math.ceil(high)) for low, high in cover]
-    starts = [np.maximum(one, low) for one, (low, _) in zip(cells, cover, strict=True)]
+    starts = [
+        np.maximum(numbers, low) for numbers, (low, _) in zip(cells, cover, strict=True)
+    ]
     ends = [
-        np.minimum(one + 1.0, high) for one, (_, high) in zip(cells, cover, strict=True)
+        np.minimum(numbers + 1.0, high)
+        for numbers, (_, high) in zip(cells, cover, strict=True)
     ]
     return CellParts(
         np.concatenate(cells),
@@ -638,7 +641,7 @@ def _sparse_rows(
 ) -> Any:
     from scipy import sparse
 
-    pointers = np.concatenate([[0], np.cumsum([one.size for one in columns])])
+    pointers = np.concatenate([[0], np.cumsum([column.size for column in columns])])
     matrix = sparse.csr_array(
         (
             np.concatenate([*weights, np.empty(0)]),

@@ -152,8 +152,8 @@ class HistogramRelease(Tabular, Release):
 
     def __post_init__(self) -> None:
         self.estimate.flags.writeable = False
-        for one in self.measurements:
-            one.noisy.flags.writeable = False
+        for measurement in self.measurements:
+            measurement.noisy.flags.writeable = False
         object.__setattr__(self, "details", MappingProxyType(dict(self.details)))
 
     def answer(self, workload: Workload) -> AnyArray:
@@ -264,12 +264,18 @@ class HistogramRelease(Tabular, Release):
         if not self.certificates or (linear and self.holds_truth(workload).all()):
             return None
         for kind in ("shape", "quantile", "curve", "all"):
-            for one in sorted(self.certificates, key=lambda one: one.confidence):
-                if one.kind != kind or not math.isfinite(one.extra):
+            for certificate in sorted(
+                self.certificates, key=lambda certificate: certificate.confidence
+            ):
+                if certificate.kind != kind or not math.isfinite(certificate.extra):
                     continue
-                stated = kind == "shape" or float(one.confidence) >= confidence
-                if stated and (one.per_query or not together) and one.covers(workload):
-                    return one
+                stated = kind == "shape" or float(certificate.confidence) >= confidence
+                if (
+                    stated
+                    and (certificate.per_query or not together)
+                    and certificate.covers(workload)
+                ):
+                    return certificate
         return None
 
     def holds_truth(self, workload: Workload) -> BoolArray:
@@ -380,7 +386,7 @@ class HistogramRelease(Tabular, Release):
     @cached_property
     def _rounding(self) -> float:
         """By how much exact answers may be off; 0 where no row is exact."""
-        exact = any(one.scales.exact.any() for one in self.measurements)
+        exact = any(measurement.scales.exact.any() for measurement in self.measurements)
         return largest_rounding(self.estimate) if exact else 0.0
 
     @cached_property

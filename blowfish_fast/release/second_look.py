@@ -110,11 +110,11 @@ def look_again(release: Any) -> list[str]:
     """
     if not isinstance(release, HistogramRelease | TablesRelease):
         return []
-    names = [one.name for one in release.domain.attributes]
+    names = [attribute.name for attribute in release.domain.attributes]
     axes = [
         axis
-        for axis, one in enumerate(release.domain.attributes)
-        if 1 < one.size <= MOST_CELLS
+        for axis, attribute in enumerate(release.domain.attributes)
+        if 1 < attribute.size <= MOST_CELLS
     ]
     asked = getattr(release, "asked", None)
     if isinstance(release, TablesRelease):
@@ -133,14 +133,14 @@ def _column(release: Any, axis: int) -> ColumnCounts | None:
         with warnings.catch_warnings():
             # Intervals of the noise alone are as good here: nothing is promised.
             warnings.simplefilter("ignore")
-            one: HistogramRelease = release
+            table: HistogramRelease = release
             if isinstance(release, TablesRelease):
-                one, axis = release.table(axis), 0
-            groups = one.group_by(axis).count()
+                table, axis = release.table(axis), 0
+            groups = table.group_by(axis).count()
             bounds = groups.intervals(SURE, simultaneous=True, of="noise")
-            low, high = one.where().count().interval(SURE, of="noise")
+            low, high = table.where().count().interval(SURE, of="noise")
     except BlowfishError:
         return None
-    attribute = one.domain.attributes[axis]
+    attribute = table.domain.attributes[axis]
     labels = [cell_name(attribute, cell) for cell in range(attribute.size)]
     return ColumnCounts(attribute, labels, groups.values_array, bounds, (low, high))

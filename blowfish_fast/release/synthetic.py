@@ -396,10 +396,12 @@ class FittedTables:
         """Return attributes in the order in which they are drawn, with parents."""
         known = self._known
         left = {axis for axis in range(len(self.sizes)) if (axis,) in known}
-        pairs = {one: self._dependence(one, one[1]) for one in known if len(one) == 2}
+        pairs = {
+            pair: self._dependence(pair, pair[1]) for pair in known if len(pair) == 2
+        }
 
-        def strength(one: int, other: int) -> float:
-            return pairs.get((min(one, other), max(one, other)), 0.0)
+        def strength(first: int, second: int) -> float:
+            return pairs.get((min(first, second), max(first, second)), 0.0)
 
         order: list[tuple[int, AxisSet]] = []
         while left:
@@ -407,7 +409,10 @@ class FittedTables:
             drawn = [axis for axis, _ in order]
             for axis in sorted(left):
                 if not drawn:
-                    ties = (max(strength(axis, one), 0.0) for one in left - {axis})
+                    ties = (
+                        max(strength(axis, neighbour), 0.0)
+                        for neighbour in left - {axis}
+                    )
                     found: tuple[float, AxisSet] = (sum(ties), ())
                 else:
                     found = self._best_parents(axis, drawn, strength)
@@ -423,7 +428,7 @@ class FittedTables:
     ) -> tuple[float, AxisSet]:
         """Return the parents on which an attribute depends most, above the noise."""
         found: tuple[float, AxisSet] = (0.0, ())
-        by_strength = sorted(drawn, key=lambda one: -strength(axis, one))
+        by_strength = sorted(drawn, key=lambda parent: -strength(axis, parent))
         if by_strength and strength(axis, by_strength[0]) > 0:
             found = (strength(axis, by_strength[0]), (by_strength[0],))
         for pair in combinations(sorted(by_strength[:CLOSEST]), MOST_PARENTS):
@@ -502,7 +507,9 @@ class FittedTables:
         blocks = list(place_blocks(self.domain, rules, records))
         if not blocks:
             raise InputError("compare at least one record", received="none")
-        columns = np.array([np.concatenate(one) for one in zip(*blocks, strict=True)])
+        columns = np.array(
+            [np.concatenate(parts) for parts in zip(*blocks, strict=True)]
+        )
         return columns.astype(np.int32)
 
     def misplaced(self, tables: tuple[AxisSet, ...], cells: Cells) -> list[float]:

@@ -77,21 +77,21 @@ class TableErrors:
 
     def by_ways(self) -> Table:
         """Return a row per number of attributes: tables, cells, errors, mean counts."""
-        ways = np.array([len(one) for one in self.tables])
+        ways = np.array([len(table) for table in self.tables])
         cells = self.cells
-        groups = [ways == one for one in np.unique(ways)]
+        groups = [ways == number for number in np.unique(ways)]
         columns: dict[str, Any] = {
             "ways": np.unique(ways),
-            "tables": np.array([int(one.sum()) for one in groups]),
-            "cells": np.array([int(cells[one].sum()) for one in groups]),
+            "tables": np.array([int(group.sum()) for group in groups]),
+            "cells": np.array([int(cells[group].sum()) for group in groups]),
             "rms_error": np.array(
-                [math.sqrt(self.variances[one].mean()) for one in groups]
+                [math.sqrt(self.variances[group].mean()) for group in groups]
             ),
         }
         if self.records is not None:
             count = as_whole(self.records, "records", 0)
             columns["mean_count_by_table"] = np.array(
-                [float((count / cells[one]).mean()) for one in groups]
+                [float((count / cells[group]).mean()) for group in groups]
             )
             columns["mean_count_by_cell"] = count * columns["tables"] / columns["cells"]
         return Table(columns)

@@ -128,7 +128,7 @@ class TablesRelease(Truthful, Release):
                 "details": MappingProxyType(dict(details)),
                 "version": version,
                 "identity": identity,
-                "asked": tuple(table_names(domain, one) for one in asked),
+                "asked": tuple(table_names(domain, table) for table in asked),
                 "_asked": asked,
             }
         )
@@ -220,7 +220,7 @@ class TablesRelease(Truthful, Release):
     def _fitted(self) -> FittedTables:
         return FittedTables(
             self.domain,
-            tuple(one for one in closure(self._asked) if one),
+            tuple(axes for axes in closure(self._asked) if axes),
             max(float(self._fit.table(()).reshape(-1)[0]), 0.0),
             self._linear_table,
             self._fit.information,
@@ -441,7 +441,7 @@ class TablesRelease(Truthful, Release):
 
     def _asked_of(self, workload: Tables) -> list[AxisSet]:
         places = places_of(workload, self.domain)
-        return [tuple(places[axis] for axis in one) for one in workload.tables]
+        return [tuple(places[axis] for axis in axes) for axes in workload.tables]
 
     def where(
         self, conditions: Mapping[Any, Any] | None = None, /, **named: Any
@@ -498,7 +498,7 @@ class TablesRelease(Truthful, Release):
             "domain": self.domain.to_dict(),
             "wide": isinstance(self.domain, WideDomain),
             "guarantee": self.guarantee.to_dict(),
-            "asked": [list(one) for one in self._asked],
+            "asked": [list(axes) for axes in self._asked],
             "details": self.details,
             "measurement": pack_measurement(measurement),
         }
@@ -528,8 +528,8 @@ def rebuild_planned(content: dict[str, Any]) -> tuple[Any, ...]:
     size = TableStrategy.unpack(data["strategy"]).size
     measurement = read_measurement(data, size)
     strategy: Any = measurement.strategy
-    asked = tuple(tuple(int(axis) for axis in one) for one in content["asked"])
-    known = all(0 <= axis < domain.ndim for one in asked for axis in one)
+    asked = tuple(tuple(int(axis) for axis in axes) for axes in content["asked"])
+    known = all(0 <= axis < domain.ndim for axes in asked for axis in axes)
     if strategy.sizes != domain.shape or not known or not asked or () in asked:
         raise ReleaseFileError("the tables do not fit the domain")
     if not isinstance(content["details"], dict):
@@ -588,11 +588,11 @@ def refuse_former(path: Path, kind: str, *, folder: bool, overwrite: bool) -> No
 
 def former_files(folder: Path) -> list[Path]:
     """Return what a former export wrote into a folder; refuse a folder of others."""
-    listed, held = folder / "contents.csv", {one.name for one in folder.iterdir()}
+    listed, held = folder / "contents.csv", {path.name for path in folder.iterdir()}
     text = listed.read_text("utf-8", "replace") if listed.is_file() else ""
     names = [row.get("file") or "" for row in csv.DictReader(text.splitlines())]
     # A list by somebody else may name anything: only names that exports give count.
-    tables = {one for one in (*held, *names) if EXPORTED.fullmatch(one)}
+    tables = {name for name in (*held, *names) if EXPORTED.fullmatch(name)}
     if held and not (names and tables == set(names) and "promise.txt" in held):
         raise InputError(
             "tables replace only tables that were written before, as contents.csv and "
@@ -600,9 +600,9 @@ def former_files(folder: Path) -> list[Path]:
             received=f"{folder}, which holds other files",
             way_out="Name a new or an empty folder. Nothing was changed",
         )
-    return [folder / one for one in (*names, "contents.csv", "promise.txt")]
+    return [folder / name for name in (*names, "contents.csv", "promise.txt")]
 
 
 def _title(number: int, table: tuple[Any, ...]) -> str:
-    names = "_".join(re.sub(r"[^A-Za-z0-9-]+", "-", str(one)) for one in table)
+    names = "_".join(re.sub(r"[^A-Za-z0-9-]+", "-", str(name)) for name in table)
     return f"{number:03d}_{names}"[:100]

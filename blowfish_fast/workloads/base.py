@@ -328,12 +328,12 @@ class Union(Workload):
     def explicit_form(self, buckets: Buckets) -> Fractions | Pieces:
         """List the queries of every part: ranges if all are, else sparse rows."""
         self._refuse_too_many()
-        forms = [one.explicit_form(buckets) for one in self.parts]
-        ranges = [one for one in forms if isinstance(one, Fractions)]
+        forms = [part.explicit_form(buckets) for part in self.parts]
+        ranges = [form for form in forms if isinstance(form, Fractions)]
         if len(ranges) == len(forms):
             columns = zip(*ranges, strict=True)
-            return Fractions(*(np.concatenate(one) for one in columns))
-        return joined_pieces([as_pieces(one) for one in forms])
+            return Fractions(*(np.concatenate(column) for column in columns))
+        return joined_pieces([as_pieces(form) for form in forms])
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data, for JSON: the parts one by one."""
@@ -477,11 +477,13 @@ def _range_moments(form: Fractions, buckets: int) -> RowMoments:
         lengths = (form.last - form.first + 1).astype(np.float64)
         least = (lengths == buckets).astype(np.float64)
         return RowMoments(lengths, lengths, form.first_fraction, least)
-    one = form.first == form.last
-    inside = np.where(one, 0, form.last - form.first - 1)
-    end = np.where(one, 0.0, form.last_fraction)
+    is_single = form.first == form.last
+    inside = np.where(is_single, 0, form.last - form.first - 1)
+    end = np.where(is_single, 0.0, form.last_fraction)
     largest = np.maximum(form.first_fraction, end)
-    least = np.where(one, form.first_fraction, np.minimum(form.first_fraction, end))
+    least = np.where(
+        is_single, form.first_fraction, np.minimum(form.first_fraction, end)
+    )
     covered = form.last - form.first + 1
     return RowMoments(
         form.first_fraction + end + inside,

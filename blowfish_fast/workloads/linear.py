@@ -72,9 +72,9 @@ class Total(Workload):
     def explicit_form(self, buckets: Buckets) -> Fractions:
         """List the range of all buckets."""
         self._check_buckets(buckets)
-        one = np.ones(1)
+        ones = np.ones(1)
         first, last = np.zeros(1, np.int64), np.array([buckets.count - 1])
-        return Fractions(first, one, last, one)
+        return Fractions(first, ones, last, ones)
 
 
 class Linear(Workload):

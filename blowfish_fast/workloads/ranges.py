@@ -97,7 +97,7 @@ class Ranges(Workload):
         """
         on_a_line(domain, cls.__name__)
         (attribute,) = domain.attributes
-        listed = [list(one) for one in (starts, ends)]
+        listed = [list(bounds) for bounds in (starts, ends)]
         if (
             not attribute.cuts is attribute.levels is None
             or len(set(map(len, listed))) > 1
@@ -112,7 +112,8 @@ class Ranges(Workload):
         rule = attribute.rule
         with malformed_as(WorkloadError, "ranges lie between values of the attribute"):
             places = [
-                [rule.place(one, attribute.regular) for one in end] for end in listed
+                [rule.place(value, attribute.regular) for value in end]
+                for end in listed
             ]
         return cls(domain, *places)
 
@@ -649,7 +650,7 @@ def asks_ranges(workload: Workload) -> bool:
     if workload.domain.ndim != 1:
         return False
     if isinstance(workload, Union):
-        return all(asks_ranges(one) for one in workload.parts)
+        return all(asks_ranges(part) for part in workload.parts)
     if isinstance(workload, Ranges):
         return bool((workload.starts > 0).any())
     return workload.closed_form in ("all_ranges", "identity")

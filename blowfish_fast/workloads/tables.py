@@ -87,7 +87,9 @@ class Tables(Workload):
                 f"give one weight per table: {len(self.tables)} tables, {len(given)} "
                 "weights"
             )
-        self.weights = tuple(float(as_positive(one, "each weight")) for one in given)
+        self.weights = tuple(
+            float(as_positive(weight, "each weight")) for weight in given
+        )
 
     @property
     def shapes(self) -> tuple[tuple[int, ...], ...]:
@@ -117,8 +119,8 @@ class Tables(Workload):
             return super().__or__(other)
         joined: dict[tuple[int, ...], float] = {}
         for asked in (self, other):
-            for one, weight in zip(asked.tables, asked.weights, strict=True):
-                joined[one] = joined.get(one, 0.0) + weight
+            for table, weight in zip(asked.tables, asked.weights, strict=True):
+                joined[table] = joined.get(table, 0.0) + weight
         return Tables(self.domain, list(joined), weights=list(joined.values()))
 
     def _parts(self) -> Union:

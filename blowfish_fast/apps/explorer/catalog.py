@@ -486,7 +486,11 @@ class TableSpec(Model):
         unknown = sorted(set(self.policies) - set(names))
         if unknown:
             raise ValueError(f"policies name unknown attributes: {unknown}")
-        words = {one.name for one in self.attributes if one.words is not None}
+        words = {
+            attribute.name
+            for attribute in self.attributes
+            if attribute.words is not None
+        }
         if words & {*self.policies}:
             raise ValueError(
                 f"{min(words & {*self.policies})!r} holds words, any two of which are "
@@ -585,7 +589,7 @@ class TableSpec(Model):
 
     def without_words(self) -> TableSpec:
         """Return the table without its columns of words, which no cells list."""
-        listed = [one for one in self.attributes if one.words is None]
+        listed = [attribute for attribute in self.attributes if attribute.words is None]
         if len(listed) == len(self.attributes):
             return self
         if not listed:

@@ -162,9 +162,9 @@ def answer_task(
     key = f"{task.currency} {task.samples} {task.table}"
     try:
         if key not in planners:
-            currency: Currency = {one.name: one for one in (EPSILON, RHO)}[
-                task.currency
-            ]
+            currency: Currency = {
+                currency_kind.name: currency_kind for currency_kind in (EPSILON, RHO)
+            }[task.currency]
             planners[key] = Planner(currency, task.samples)
             while len(planners) > PLANNERS:
                 planners.popitem(last=False)

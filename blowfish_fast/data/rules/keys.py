@@ -86,16 +86,20 @@ class KeyRule(NamedTuple):
     def number(self, word: str) -> int | None:
         """Return the number of a word; None if it is none of these."""
         plain, place = self.normal(word), _places(self.symbols)
-        if len(plain) > self.longest or not all(one in place for one in plain):
+        if len(plain) > self.longest or not all(symbol in place for symbol in plain):
             return None
         base, number = len(self.symbols), 0
-        for one in plain:
-            number = number * base + place[one]
+        for symbol in plain:
+            number = number * base + place[symbol]
         return number + _classes(base, self.longest)[len(plain)].first
 
     def word(self, number: int) -> str:
         """Return the word of a number."""
-        length = max(at for at, one in enumerate(self.classes()) if one.first <= number)
+        length = max(
+            at
+            for at, length_class in enumerate(self.classes())
+            if length_class.first <= number
+        )
         rest, base = number - self.classes()[length].first, len(self.symbols)
         letters = []
         for _ in range(length):
@@ -163,7 +167,7 @@ def read_rule(symbols: Any, longest: Any, *, case: bool) -> KeyRule:
             )
         found += [chr(code) for code in range(ord(low), ord(high) + 1)]
     rule = KeyRule("".join(dict.fromkeys(found)), 0, bool(case))
-    strange = [one for one in rule.symbols if rule.normal(one) != one]
+    strange = [symbol for symbol in rule.symbols if rule.normal(symbol) != symbol]
     if strange:
         raise DomainError(
             "symbols are what words hold once they are compared, and "

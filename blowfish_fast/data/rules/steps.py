@@ -205,8 +205,8 @@ def read_steps(start: Any, step: Any) -> Steps:
         first, length = _nanosecond(start), _length(step)
         unit = next(
             name
-            for name, one in NANOSECONDS.items()
-            if first % one == 0 and length % one == 0
+            for name, nanoseconds in NANOSECONDS.items()
+            if first % nanoseconds == 0 and length % nanoseconds == 0
         )
         rule = Steps(first // NANOSECONDS[unit], length // NANOSECONDS[unit], unit)
     if rule.step < 1:

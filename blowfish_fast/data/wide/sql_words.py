@@ -74,7 +74,7 @@ def counted_words(
     weight = None
     if bound is not None:
         table, names, weight = bounded_table(table, keys, bound, key, columns)
-        lacking = {f"lacks{at}": table[one].isnull() for at, one in enumerate(names)}
+        lacking = {f"lacks{at}": table[name].isnull() for at, name in enumerate(names)}
     records = table.count() if weight is None else table[weight].cast("int64").sum()
     text = table[column.name]
     # Of texts that a collation calls equal, the engine would show any.

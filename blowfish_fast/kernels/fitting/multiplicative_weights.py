@@ -146,10 +146,10 @@ def multiplicative_update(
     array([8., 2.])
     """
     masses, values, targets = (
-        as_input(one, np.float64) for one in (masses, values, targets)
+        as_input(array, np.float64) for array in (masses, values, targets)
     )
     pointers, starts, ends = (
-        as_input(one, np.int64) for one in (pointers, starts, ends)
+        as_input(array, np.int64) for array in (pointers, starts, ends)
     )
     runs = starts.size
     flat = pointers.ndim == starts.ndim == targets.ndim == masses.ndim == 1

@@ -90,7 +90,7 @@ def exchange_records(
         strides[number, : len(table)] = cells // np.cumprod(sides)
         places = strides[number, : len(table)] @ columns[list(table)]
         gaps.append(np.bincount(places, minlength=cells) - goal.reshape(-1))
-    lengths = np.array([one.size for one in gaps], dtype=np.int64)
+    lengths = np.array([gap.size for gap in gaps], dtype=np.int64)
     holding = [
         [number for number, table in enumerate(tables) if axis in table]
         for axis in range(shape.size)
@@ -101,7 +101,7 @@ def exchange_records(
         strides,
         1.0 / lengths,
         np.cumsum([0, *map(len, holding)]),
-        np.array([number for one in holding for number in one], dtype=np.int64),
+        np.array([number for numbers in holding for number in numbers], dtype=np.int64),
     )
     state = np.array([seed % 2147483562 + 1, (seed >> 31) % 2147483398 + 1])
     together = np.concatenate([*gaps, np.zeros(0)])

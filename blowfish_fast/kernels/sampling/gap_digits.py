@@ -94,8 +94,8 @@ class GapDigits:
         low, high = self._powers(bits)[digit]
         if digit == self.levels:
             return low >> (work - bits), high >> (work - bits)
-        one = 1 << work
-        return (low << bits) // (one + low), (high << bits) // (one + high)
+        unit = 1 << work
+        return (low << bits) // (unit + low), (high << bits) // (unit + high)
 
     def _work(self, bits: int) -> int:
         # Squaring doubles an error, once for each digit.
@@ -106,9 +106,9 @@ class GapDigits:
         if bits in self._enclosed:
             return self._enclosed[bits]
         work = self._work(bits)
-        one = 1 << work
+        unit = 1 << work
         tail_low, tail_high = self.tail(work)
-        low, high = one - tail_high, one - tail_low
+        low, high = unit - tail_high, unit - tail_low
         powers = [(low, high)]
         for _ in range(self.levels):
             low, high = low * low >> work, -(-(high * high) >> work)

@@ -132,7 +132,7 @@ def laplace_half_widths(
         The half-widths.
     """
     variance, square, largest, steps, width = (
-        np.ascontiguousarray(one, dtype=np.float64) for one in moments
+        np.ascontiguousarray(moment, dtype=np.float64) for moment in moments
     )
     return _half_widths(variance, square, largest, steps, width, least, miss, *table)
 

@@ -82,14 +82,14 @@ def gaussian_tail(variance: Fraction, threshold: int, bits: int) -> Enclosure:
     (1, 0.300529)
     """
     work = bits + SPARE_BITS
-    one = 1 << work
+    unit = 1 << work
     below_low = below_high = all_low = all_high = 0
     for place, (low, high) in enumerate(_gaussian_terms(variance, work)):
         all_low, all_high = all_low + low, all_high + high
         if place < threshold - 1:
             below_low, below_high = below_low + low, below_high + high
     # Terms of 1, 2, ...: the law has them on both sides, and one more at 0.
-    whole_low, whole_high = one + 2 * all_low, one + 2 * all_high
+    whole_low, whole_high = unit + 2 * all_low, unit + 2 * all_high
     low, high = max(all_low - below_high, 0), all_high - below_low
     return (low << bits) // whole_high, -(-(high << bits) // whole_low)
 
@@ -111,11 +111,11 @@ def _gaussian_terms(variance: Fraction, work: int) -> Iterator[Enclosure]:
             received=f"a standard deviation of {float(variance) ** 0.5:,.0f}",
             way_out="Raise rho, or list with SparseLaplace",
         )
-    one = 1 << work
+    unit = 1 << work
     digits = work // 3 + 10
     ratio_low, ratio_high = _scaled(1 / (2 * variance), digits, work)
     fall_low, fall_high = _scaled(1 / variance, digits, work)
-    low = high = one
+    low = high = unit
     for _ in range(count):
         low, high = low * ratio_low >> work, -(-(high * ratio_high) >> work)
         yield low, high
@@ -124,7 +124,7 @@ def _gaussian_terms(variance: Fraction, work: int) -> Iterator[Enclosure]:
             -(-(ratio_high * fall_high) >> work),
         )
     # Beyond, every ratio is smaller still: a geometric sum bounds the rest.
-    yield 0, -(-(high * ratio_high) // (one - ratio_high))
+    yield 0, -(-(high * ratio_high) // (unit - ratio_high))
 
 
 def _scaled(exponent: Fraction, digits: int, work: int) -> Enclosure:

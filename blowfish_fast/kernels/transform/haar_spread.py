@@ -329,7 +329,9 @@ def spread_boxes(
     tuple of five ndarrays of float64, shape (queries,)
         Variance, square, largest, steps and width of each query.
     """
-    pointers, lows, highs = (as_input(one, np.int64) for one in (pointers, lows, highs))
+    pointers, lows, highs = (
+        as_input(array, np.int64) for array in (pointers, lows, highs)
+    )
     boxes = (lows, highs, as_input(values, np.float64))
     variance, square, largest, steps, width = _box_spreads(*noise, pointers, *boxes)
     return variance, square, largest, steps, width

@@ -364,9 +364,9 @@ def public_key(chosen: Any) -> Hashable:
     if isinstance(chosen, np.generic):
         return public_key(chosen.item())
     if isinstance(chosen, list | tuple):
-        return tuple(public_key(one) for one in chosen)
+        return tuple(public_key(part) for part in chosen)
     if isinstance(chosen, dict):
-        return tuple((key, public_key(one)) for key, one in sorted(chosen.items()))
+        return tuple((key, public_key(part)) for key, part in sorted(chosen.items()))
     if hasattr(chosen, "__dict__"):
         return public_key(vars(chosen))
     return chosen if isinstance(chosen, Hashable) else repr(chosen)

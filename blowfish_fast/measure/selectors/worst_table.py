@@ -61,7 +61,7 @@ class TableChoices(NamedTuple):
             found = [
                 (*before, grouping.then(level)) for before in found for level in levels
             ]
-        return [MergedTable(self.table.axes, one) for one in found]
+        return [MergedTable(self.table.axes, groupings) for groupings in found]
 
 
 class WorstTable(ByCost):
@@ -108,16 +108,18 @@ class WorstTable(ByCost):
     def __init__(self, counted: CountedTables, choices: Sequence[TableChoices]) -> None:
         if not choices:
             raise InputError("there is no table to choose from; offer at least one")
-        if any((one.estimate < 0).any() for one in choices):
+        if any((choice.estimate < 0).any() for choice in choices):
             raise InputError("an estimate of a table must not be negative")
-        if any(not 1 <= one.weight <= UNIT for one in choices):
+        if any(not 1 <= choice.weight <= UNIT for choice in choices):
             raise InputError(f"weights of tables are whole numbers from 1 to {UNIT}")
         self.counted = counted
         self.choices = tuple(choices)
 
     def candidates(self) -> list[MergedTable]:
         """Return every candidate by its number."""
-        return [one for choice in self.choices for one in choice.resolutions()]
+        return [
+            resolution for choice in self.choices for resolution in choice.resolutions()
+        ]
 
     def sensitivity(self, policy: Policy) -> int:
         """Return how far one edge moves a score, in 1/64 record; 0 without edges."""
@@ -154,7 +156,11 @@ class WorstTable(ByCost):
     def costs(self, counts: IntArray) -> IntArray:
         """Return the score of each candidate with a minus sign, in 1/64 record."""
         return np.array(
-            [cost for one in self.choices for cost in self._costs_of(one, counts)],
+            [
+                cost
+                for choice in self.choices
+                for cost in self._costs_of(choice, counts)
+            ],
             dtype=np.int64,
         )
 

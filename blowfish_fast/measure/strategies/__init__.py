@@ -21,9 +21,9 @@ from .prefix_sums import PrefixSums
 from .stacked_buckets import StackedBuckets
 
 STRATEGIES: dict[str, type[LinearStrategy]] = {
-    one.kind: one
-    for one in tuple(globals().values())
-    if isinstance(one, type) and hasattr(one, "kind")
+    value.kind: value
+    for value in tuple(globals().values())
+    if isinstance(value, type) and hasattr(value, "kind")
 }
 """Every kind of strategy and its class, for reading release files."""
 

@@ -360,8 +360,8 @@ def _list_queries(form: Implicit) -> Fractions:
     if form.kind != "all_ranges":
         return listed(form)
     first, last = np.triu_indices(cells)
-    one = np.ones(first.size)
-    return Fractions(first.astype(np.int64), one, last.astype(np.int64), one)
+    ones = np.ones(first.size)
+    return Fractions(first.astype(np.int64), ones, last.astype(np.int64), ones)
 
 
 def _key(matrix: Any, row: int) -> tuple[bytes, bytes]:

@@ -86,7 +86,10 @@ class ListedCells(NamedTuple):
         """How many cells noise alone lifts so far if all are empty, rounded up."""
         own = self.classes or (CellClass(0, self.cells, self.threshold),)
         return sum(
-            (false_mean(self.scales, one.cells, one.threshold) for one in own),
+            (
+                false_mean(self.scales, cell_class.cells, cell_class.threshold)
+                for cell_class in own
+            ),
             Fraction(0),
         )
 
@@ -94,9 +97,11 @@ class ListedCells(NamedTuple):
         """Return the threshold of each cell, by number."""
         if not self.classes:
             return np.full(len(keys), self.threshold, dtype=np.int64)
-        firsts = [one.first for one in self.classes]
+        firsts = [cell_class.first for cell_class in self.classes]
         places = [bisect_right(firsts, int(key)) - 1 for key in keys]
-        thresholds = np.array([one.threshold for one in self.classes], dtype=np.int64)
+        thresholds = np.array(
+            [cell_class.threshold for cell_class in self.classes], dtype=np.int64
+        )
         return thresholds[np.array(places, dtype=np.int64)]
 
 
@@ -265,10 +270,10 @@ class ClassesAbove(CellsAbove):
     def __init__(self, classes: Sequence[CellClass], most: int) -> None:
         self.classes = tuple(classes)
         last = self.classes[-1]
-        highest = max(one.threshold for one in self.classes)
+        highest = max(cell_class.threshold for cell_class in self.classes)
         super().__init__(last.first + last.cells, highest, most)
-        for one in self.classes:
-            CellsAbove(one.cells, one.threshold, most)
+        for cell_class in self.classes:
+            CellsAbove(cell_class.cells, cell_class.threshold, most)
 
     def nothing(self, scales: Scales) -> ListedCells:
         """Return a list without cells, for a dry run."""
@@ -296,18 +301,18 @@ class ClassesAbove(CellsAbove):
         keys: list[IntArray] = []
         noisy: list[IntArray] = []
         room, told = self.most, self.cells
-        for one in self.classes:
+        for cell_class in self.classes:
             if room == 0:
-                told = one.first
+                told = cell_class.first
                 break
-            lister = CellsAbove(one.cells, one.threshold, room)
-            listed = lister.draw(_within(filled, one), scales, rng)
+            lister = CellsAbove(cell_class.cells, cell_class.threshold, room)
+            listed = lister.draw(_within(filled, cell_class), scales, rng)
             own = listed.keys if self.cells <= 2**62 else listed.keys.astype(object)
-            keys.append(own + one.first)
+            keys.append(own + cell_class.first)
             noisy.append(listed.noisy)
             room -= listed.keys.size
-            if listed.told < one.cells:
-                told = one.first + listed.told
+            if listed.told < cell_class.cells:
+                told = cell_class.first + listed.told
                 break
         return ListedCells(
             np.concatenate(keys),

@@ -86,12 +86,12 @@ class CellGrid:
     @cached_property
     def radius(self) -> int:
         """Largest L1 distance of a cell from the middle, in steps."""
-        return sum(int(np.abs(one).max()) for one in self._by_axis())
+        return sum(int(np.abs(places).max()) for places in self._by_axis())
 
     @cached_property
     def squared_radius(self) -> int:
         """Largest squared distance of a cell from the middle, in steps."""
-        return sum(int(np.abs(one).max()) ** 2 for one in self._by_axis())
+        return sum(int(np.abs(places).max()) ** 2 for places in self._by_axis())
 
     def _by_axis(self) -> list[IntArray]:
         return np.split(self.coordinates, self.offsets[1:-1])
@@ -117,8 +117,8 @@ class CellGrid:
         values = np.split(self.values(), self.offsets[1:-1])
         return np.concatenate(
             [
-                (one[:, None] - centers[None, :, axis]) ** 2
-                for axis, one in enumerate(values)
+                (places[:, None] - centers[None, :, axis]) ** 2
+                for axis, places in enumerate(values)
             ]
         )
 

@@ -69,7 +69,7 @@ class EdgeLines(LinearStrategy):
     ) -> None:
         self.shape, self.cells = shape, shape[0] * shape[1]
         self.level_weights = level_weights
-        self.tops = tuple(one.size - 1 for one in level_weights)
+        self.tops = tuple(weights.size - 1 for weights in level_weights)
         for across, weights in zip(AXES, level_weights, strict=True):
             most = kernels.line_levels(shape[1 - across])
             if weights.ndim != 1 or not 1 <= weights.size <= most:
@@ -266,15 +266,18 @@ class EdgeLines(LinearStrategy):
             widths = self._per_level(scales.widths, across)
             levels = (self._per_level(scales.variances, across), widths**2)
             sums = energies.sums, energies.differences
-            moments = [_weigh_levels(*sums, one) for one in (*levels, np.sign(widths))]
+            moments = [
+                _weigh_levels(*sums, per_level)
+                for per_level in (*levels, np.sign(widths))
+            ]
             top = widths.size - 1
             inner = energies.largest_difference[:, 1 : top + 1] * widths[1:]
             whole = energies.largest_sum[:, top] * widths[0]
             loudest = np.maximum(whole, inner.max(axis=1, initial=0.0))
             parts.append((*moments, loudest))
-        one, two = parts
-        variance, square, steps = (one[at] + two[at] for at in range(3))
-        largest = np.maximum(one[3], two[3])
+        rows_part, columns_part = parts
+        variance, square, steps = (rows_part[at] + columns_part[at] for at in range(3))
+        largest = np.maximum(rows_part[3], columns_part[3])
         # Which row is the largest is not followed, unless all have one scale.
         least, most = scales.least, float(scales.widths.max(initial=0.0))
         width = np.full(variance.size, most if most == least else np.nan)

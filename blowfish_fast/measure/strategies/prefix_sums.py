@@ -412,7 +412,7 @@ class BorderNoise(NamedTuple):
 
 
 def _noise_at(scales: Scales) -> BorderNoise:
-    variances, widths = (np.append(0.0, one) for one in known_noise(scales))
+    variances, widths = (np.append(0.0, per_row) for per_row in known_noise(scales))
     known = bool((scales.measured | scales.exact).all())
     least = scales.least
     return BorderNoise(variances, widths, least, least if known else math.nan)

@@ -317,8 +317,8 @@ def _refuse_detours(
     detour = tree.least_stretch(policy)
     given = Budget.of(budget)
     reach = detour / float(given)
-    one = float(laplace_variance(reach)) if given.power == 1 else reach / 2.0
-    cells, rows = np.arange(tree.cells), np.full(tree.cells, one)
+    row_variance = float(laplace_variance(reach)) if given.power == 1 else reach / 2.0
+    cells, rows = np.arange(tree.cells), np.full(tree.cells, row_variance)
     # Roots may be exact.
     rows[tree.parents < 0] = 0.0
     forms = [form]
@@ -326,7 +326,9 @@ def _refuse_detours(
         # Some queries alone often err too much.
         some: Any = (part[::32].copy() for part in form)
         forms.insert(0, Fractions(*some))
-    errors = (cut_variance(one, tree.cells, cells, tree.parents, rows) for one in forms)
+    errors = (
+        cut_variance(form, tree.cells, cells, tree.parents, rows) for form in forms
+    )
     if any(error > least for error in errors):
         raise EpsilonError(
             f"some edge of the policy is a detour of {detour:,} edges along the tree, "

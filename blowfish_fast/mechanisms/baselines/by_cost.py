@@ -245,12 +245,12 @@ class _Pieces:
             variance = float(measured.scales.variances[: len(rows)].sum())
             once_more = _Total.measured(float(answers.sum()), variance)
             self.total = self.total.combined(once_more)
-        lengths = [one.starts.size for one in self.known]
+        lengths = [answer.starts.size for answer in self.known]
         self.masses = kernels.multiplicative_update(
             self.masses,
             np.concatenate([[0], np.cumsum(lengths)]),
-            self._at(np.concatenate([one.starts for one in self.known])),
-            self._at(np.concatenate([one.ends for one in self.known])),
+            self._at(np.concatenate([answer.starts for answer in self.known])),
+            self._at(np.concatenate([answer.ends for answer in self.known])),
             np.concatenate(self.values),
             np.array(self.targets),
             total=self.total.value,
@@ -292,8 +292,10 @@ def _measure_query(
     if not bucketed.policy.has_moves and (runs.values == 1).all():
         # A record that comes or goes is in one row only: all rows for the price of one.
         if runs.starts.size == 1:
-            one = np.ones(1, dtype=np.int64)
-            rows = [Runs(low * one, high * one, one) for low, high in pairwise(edges)]
+            ones = np.ones(1, dtype=np.int64)
+            rows = [
+                Runs(low * ones, high * ones, ones) for low, high in pairwise(edges)
+            ]
             return rows, bucket_counts(private, buckets, budget=budget)
         rows += _outside(runs, size)
     matrix = np.zeros((len(rows), edges.size - 1))

@@ -158,7 +158,7 @@ class EntropyFit:
         if not here.gradients:
             return
         if self.step == 0.0:
-            heaviest = sum(float(np.max(one.weight)) for one in self.goals)
+            heaviest = sum(float(np.max(goal.weight)) for goal in self.goals)
             self.step = 0.5 / max(heaviest, 1e-300)
         for number in range(steps):
             found = self._descend(here)

@@ -115,7 +115,7 @@ class EntropyModel:
         return {
             "labels": packed_labels(self.groupings),
             "inside": list(self.inside),
-            "scopes": [list(one) for one in self.factors],
+            "scopes": [list(axes) for axes in self.factors],
             "factors": list(self.factors.values()),
             "total": self.total,
         }
@@ -144,28 +144,30 @@ class EntropyModel:
             If the parts do not fit the domain or each other, if they hold impossible
             numbers, or if the model is larger than any that is written.
         """
-        groupings = [Grouping(one) for one in data["labels"]]
-        inside = [np.asarray(one, dtype=np.float64) for one in data["inside"]]
-        if tuple(one.labels.size for one in groupings) != sizes:
+        groupings = [Grouping(labels) for labels in data["labels"]]
+        inside = [np.asarray(shares, dtype=np.float64) for shares in data["inside"]]
+        if tuple(grouping.labels.size for grouping in groupings) != sizes:
             raise ReleaseFileError("merged cells do not fit the domain")
-        if tuple(one.size for one in inside) != sizes or any(
-            not ((one >= 0) & (one <= 1 + 1e-9)).all() for one in inside
+        if tuple(shares.size for shares in inside) != sizes or any(
+            not ((shares >= 0) & (shares <= 1 + 1e-9)).all() for shares in inside
         ):
             raise ReleaseFileError("shares inside merged cells do not fit the domain")
-        scopes = [tuple(int(axis) for axis in one) for one in data["scopes"]]
+        scopes = [tuple(int(axis) for axis in scope) for scope in data["scopes"]]
         attributes = set(range(len(sizes)))
         if any(list(axes) != sorted({*axes} & attributes) for axes in scopes):
             raise ReleaseFileError("a factor names attributes that are not there")
-        counts = [one.count for one in groupings]
+        counts = [grouping.count for grouping in groupings]
         if tree_cells(counts, scopes) > MODEL_CELLS:
             raise ReleaseFileError("the model is larger than any that is written")
         factors = {
-            axes: np.asarray(one, dtype=np.float64).reshape([counts[a] for a in axes])
-            for axes, one in zip(scopes, data["factors"], strict=True)
+            axes: np.asarray(factor, dtype=np.float64).reshape(
+                [counts[a] for a in axes]
+            )
+            for axes, factor in zip(scopes, data["factors"], strict=True)
         }
         total = float(data["total"])
         if not 0.0 <= total < 2.0**63 or not all(
-            np.isfinite(one).all() for one in factors.values()
+            np.isfinite(factor).all() for factor in factors.values()
         ):
             raise ReleaseFileError("the model holds impossible numbers")
         return cls(groupings, inside, factors, total)

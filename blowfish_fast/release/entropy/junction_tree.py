@@ -66,9 +66,9 @@ def cliques_of(sizes: Sequence[int], scopes: Iterable[AxisSet]) -> list[AxisSet]
     """
     near: list[set[int]] = [set() for _ in sizes]
     for scope in scopes:
-        for one, other in combinations(scope, 2):
-            near[one].add(other)
-            near[other].add(one)
+        for first, second in combinations(scope, 2):
+            near[first].add(second)
+            near[second].add(first)
     left = set(range(len(sizes)))
     costs = {
         axis: sizes[axis] * math.prod(sizes[other] for other in near[axis])
@@ -76,18 +76,20 @@ def cliques_of(sizes: Sequence[int], scopes: Iterable[AxisSet]) -> list[AxisSet]
     }
     found: list[frozenset[int]] = []
     while left:
-        axis = min(left, key=lambda one: (costs[one], one))
+        axis = min(left, key=lambda candidate: (costs[candidate], candidate))
         around = near[axis]
         clique = frozenset((axis, *around))
         if not any(clique <= other for other in found):
             found.append(clique)
         left.remove(axis)
-        for one in around:
-            near[one] |= around
-            near[one] -= {one, axis}
-        for one in around:
-            costs[one] = sizes[one] * math.prod(sizes[other] for other in near[one])
-    return [tuple(sorted(one)) for one in found]
+        for neighbour in around:
+            near[neighbour] |= around
+            near[neighbour] -= {neighbour, axis}
+        for neighbour in around:
+            costs[neighbour] = sizes[neighbour] * math.prod(
+                sizes[other] for other in near[neighbour]
+            )
+    return [tuple(sorted(clique)) for clique in found]
 
 
 def tree_cells(sizes: Sequence[int], scopes: Iterable[AxisSet]) -> int:
@@ -138,12 +140,12 @@ class JunctionTree:
         self.separators: list[AxisSet] = [()] * count
         self.order = [0]
         """Cliques from the root on: every parent stands before its children."""
-        sets = [set(one) for one in self.cliques]
+        sets = [set(clique) for clique in self.cliques]
         # The clique that shares most with the tree comes next: a spanning tree of the
         # largest separators, which makes every attribute's cliques connected.
         best = {other: (len(sets[0] & sets[other]), 0) for other in range(1, count)}
         while best:
-            clique = max(best, key=lambda one: (best[one][0], -one))
+            clique = max(best, key=lambda number: (best[number][0], -number))
             _, parent = best.pop(clique)
             self.parents[clique] = parent
             self.separators[clique] = tuple(sorted(sets[parent] & sets[clique]))
@@ -161,16 +163,16 @@ class JunctionTree:
     @property
     def cells(self) -> int:
         """Cells of all cliques together."""
-        return sum(math.prod(self._shape(one, one)) for one in self.cliques)
+        return sum(math.prod(self._shape(clique, clique)) for clique in self.cliques)
 
     def home(self, scope: AxisSet) -> int | None:
         """Return the smallest clique that holds some attributes; None if none does."""
         if scope not in self._homes:
             wanted = set(scope)
             holding = [
-                (math.prod(self._shape(one, one)), number)
-                for number, one in enumerate(self.cliques)
-                if wanted.issubset(one)
+                (math.prod(self._shape(clique, clique)), number)
+                for number, clique in enumerate(self.cliques)
+                if wanted.issubset(clique)
             ]
             self._homes[scope] = min(holding)[1] if holding else -1
         home = self._homes[scope]
@@ -197,7 +199,7 @@ class JunctionTree:
         """
         # Everything happens in place: cliques are large, and new ones cost more time
         # than what is computed in them.
-        tables = [np.zeros(self._shape(one, one)) for one in self.cliques]
+        tables = [np.zeros(self._shape(axes, axes)) for axes in self.cliques]
         for scope, factor in factors.items():
             home = self.home(scope)
             assert home is not None, "factors stand on scopes of the tree"
@@ -265,7 +267,10 @@ class JunctionTree:
         home = self.home(axes)
         if home is not None:
             return np.asarray(sum_down(beliefs[home], self.cliques[home], axes))
-        widest = max(self.separators, key=lambda one: math.prod(self._shape(one, one)))
+        widest = max(
+            self.separators,
+            key=lambda separator: math.prod(self._shape(separator, separator)),
+        )
         together = math.prod(self._shape(axes, axes) + self._shape(widest, widest))
         if together <= MOST_AT_ONCE:
             return self._collected(beliefs, axes, {})
@@ -284,7 +289,10 @@ class JunctionTree:
         wanted = set(axes)
         root = max(
             range(len(self.cliques)),
-            key=lambda one: (len(wanted.intersection(self.cliques[one])), -one),
+            key=lambda number: (
+                len(wanted.intersection(self.cliques[number])),
+                -number,
+            ),
         )
         names, table = self._collect(beliefs, root, -1, wanted, fixed)
         kept = [name for name in names if name in wanted]
@@ -304,11 +312,11 @@ class JunctionTree:
         It keeps what the clique shares with `came`, from where it was asked.
         """
         further = [
-            one
-            for one in self.neighbours[clique]
-            if one != came and self._leads_to(one, clique, wanted)
+            neighbour
+            for neighbour in self.neighbours[clique]
+            if neighbour != came and self._leads_to(neighbour, clique, wanted)
         ]
-        shares = [self._shared(clique, one) for one in (*further, came)]
+        shares = [self._shared(clique, neighbour) for neighbour in (*further, came)]
         names = self.cliques[clique]
         table = _fixed(beliefs[clique], names, fixed)
         for number, other in enumerate(further):
@@ -320,7 +328,7 @@ class JunctionTree:
                 for name, size in zip(behind, far.shape, strict=True)
             ]
             below = _fixed(given, tuple(sorted(shared)), fixed)
-            order = np.argsort(np.argsort([one for one in behind if one in shared]))
+            order = np.argsort(np.argsort([axis for axis in behind if axis in shared]))
             below = below.transpose(order).reshape(wide)
             # p(what lies behind | separator), times what is here.
             far = np.divide(far, below, out=np.zeros_like(far), where=below > 0)

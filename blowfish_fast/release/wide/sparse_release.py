@@ -104,8 +104,8 @@ class SparseRelease(Tabular, Release):
         units: int = 1,
         identity: str = "",
     ) -> None:
-        for one in (listed.keys, listed.noisy):
-            one.flags.writeable = False
+        for array in (listed.keys, listed.noisy):
+            array.flags.writeable = False
         self._fill(
             {
                 "domain": domain,
@@ -176,7 +176,7 @@ class SparseRelease(Tabular, Release):
         bounds = self._listed_bounds(share)
         columns = cell_columns(self.domain, self._places(self.listed.keys))
         columns["count"], columns["low"], columns["high"] = (
-            self._in_persons(one) for one in (noisy, *bounds)
+            self._in_persons(numbers) for numbers in (noisy, *bounds)
         )
         return Table(columns, experiment=not self.private)
 
@@ -273,19 +273,19 @@ class SparseRelease(Tabular, Release):
         words = cells[name] if isinstance(cells, Mapping) else cells
         listed = [words] if isinstance(words, str) else list(words)
         numbers = [
-            attribute.extra_cell(one)
-            if one in attribute.extras
-            else domain.rule.number(one)
-            if isinstance(one, str)
+            attribute.extra_cell(value)
+            if value in attribute.extras
+            else domain.rule.number(value)
+            if isinstance(value, str)
             else None
-            for one in listed
+            for value in listed
         ]
         if None in numbers:
             raise DomainError(
                 f"name words that could occur: {domain.rule.words()}",
                 received=quoted(listed[numbers.index(None)]),
             )
-        return as_numbers([int(one or 0) for one in numbers], domain.size)
+        return as_numbers([int(number or 0) for number in numbers], domain.size)
 
     def _places(self, keys: IntArray) -> list[IntArray]:
         places: list[IntArray] = []
@@ -328,8 +328,8 @@ class SparseRelease(Tabular, Release):
             "threshold": listed.threshold,
             "told": str(listed.told),
             "classes": [
-                [str(one.first), str(one.cells), one.threshold]
-                for one in listed.classes
+                [str(cell_class.first), str(cell_class.cells), cell_class.threshold]
+                for cell_class in listed.classes
             ],
             "rates": listed.scales.rates,
             "unit": listed.scales.unit,
@@ -361,7 +361,7 @@ class SparseRelease(Tabular, Release):
 
 def _stored_keys(keys: IntArray) -> Any:
     """Return numbers of cells as a file holds them: texts where 64 bits do not."""
-    return [str(one) for one in keys] if keys.dtype == object else narrowed(keys)
+    return [str(key) for key in keys] if keys.dtype == object else narrowed(keys)
 
 
 def _read_keys(stored: Any, cells: int) -> IntArray:
@@ -373,9 +373,11 @@ def _read_keys(stored: Any, cells: int) -> IntArray:
 def _read_classes(stored: Any, domain: Attributes) -> tuple[CellClass, ...]:
     """Return the classes of a file; refuse those that do not make up the domain."""
     classes = tuple(CellClass(int(a), int(b), int(t)) for a, b, t in stored)
-    ends = [0, *(one.first + one.cells for one in classes)]
-    fits = [one.first for one in classes] == ends[:-1] and ends[-1] == domain.size
-    if classes and not (fits and min(one.threshold for one in classes) >= 1):
+    ends = [0, *(packed.first + packed.cells for packed in classes)]
+    fits = [packed.first for packed in classes] == ends[:-1] and ends[-1] == domain.size
+    if classes and not (
+        fits and min(cell_class.threshold for cell_class in classes) >= 1
+    ):
         raise ReleaseFileError("the classes of a list make up its domain")
     if not classes and isinstance(domain, KeyDomain):
         raise ReleaseFileError("words have a threshold for each length")
@@ -394,10 +396,13 @@ def _rebuild(content: dict[str, Any]) -> dict[str, Any]:
     fits = (
         keys.ndim == 1
         and noisy.shape == keys.shape
-        and all(one < other for one, other in pairwise(keys.tolist()))
+        and all(earlier < later for earlier, later in pairwise(keys.tolist()))
         and (not keys.size or (keys[0] >= 0 and keys[-1] < told))
         and threshold >= 1
-        and (not classes or threshold == max(one.threshold for one in classes))
+        and (
+            not classes
+            or threshold == max(cell_class.threshold for cell_class in classes)
+        )
         and (noisy >= whole.thresholds_of(keys)).all()
         and 1 <= told <= cells
         and (cells <= 2**62 or isinstance(domain, KeyDomain))

@@ -61,7 +61,7 @@ class MergedTables(LinearStrategy):
         self.counted = counted
         self.tables = tuple(tables)
         self.shares = np.asarray(shares, dtype=np.float64)
-        self.cells = np.array([one.cells for one in self.tables], dtype=np.int64)
+        self.cells = np.array([table.cells for table in self.tables], dtype=np.int64)
         self.starts = np.concatenate([[0], np.cumsum(self.cells)]).astype(np.int64)
 
     @property
@@ -76,8 +76,8 @@ class MergedTables(LinearStrategy):
     def rows(self, counts: IntArray) -> IntArray:
         """Return the merged cells of every table, one after the other."""
         merged = [
-            one.sum(self.counted.table(counts, one.axes)).reshape(-1)
-            for one in self.tables
+            table.sum(self.counted.table(counts, table.axes)).reshape(-1)
+            for table in self.tables
         ]
         return np.concatenate(merged)
 
@@ -89,7 +89,7 @@ class MergedTables(LinearStrategy):
         """Mark tables that no edge moves, presence included: Lemmas CT4 and DC1."""
         check_shape(policy, self.sizes)
         kinds = edge_kinds(policy)
-        exact = np.array([is_exact(one.axes, kinds) for one in self.tables])
+        exact = np.array([is_exact(table.axes, kinds) for table in self.tables])
         return np.repeat(exact, self.cells)
 
     def worst_edge(self, weights: IntArray, policy: Policy, power: int = 1) -> int:
@@ -113,7 +113,7 @@ class MergedTables(LinearStrategy):
         """
         check_shape(policy, self.sizes)
         heaviest = np.maximum.reduceat(weights, self.starts[:-1])
-        axes = [one.axes for one in self.tables]
+        axes = [table.axes for table in self.tables]
         return heaviest_edge(heaviest.tolist(), axes, edge_kinds(policy), power)
 
     def infer(self, noisy: IntArray, scales: Scales) -> FloatArray:
@@ -145,18 +145,18 @@ class MergedTables(LinearStrategy):
         """Return rows table by table, in the shape of each."""
         parts = np.split(values, self.starts[1:-1])
         return [
-            part.reshape(one.shape)
-            for part, one in zip(parts, self.tables, strict=True)
+            part.reshape(table.shape)
+            for part, table in zip(parts, self.tables, strict=True)
         ]
 
     def pack(self) -> dict[str, Any]:
         """Return sizes, counted tables, and each table's attributes and labels."""
         return {
             "sizes": list(self.sizes),
-            "counted": [list(one) for one in self.counted.tables],
+            "counted": [list(axes) for axes in self.counted.tables],
             "tables": [
-                {"axes": list(one.axes), "labels": packed_labels(one.groupings)}
-                for one in self.tables
+                {"axes": list(table.axes), "labels": packed_labels(table.groupings)}
+                for table in self.tables
             ],
             "shares": self.shares,
         }
@@ -164,26 +164,27 @@ class MergedTables(LinearStrategy):
     @classmethod
     def unpack(cls, data: dict[str, Any]) -> Self:
         """Rebuild from `pack`; refuse tables that do not fit the domain."""
-        sizes = tuple(int(one) for one in data["sizes"])
-        counted = [tuple(int(axis) for axis in one) for one in data["counted"]]
+        sizes = tuple(int(size) for size in data["sizes"])
+        counted = [tuple(int(axis) for axis in axes) for axes in data["counted"]]
         shares = np.asarray(data["shares"], dtype=np.float64)
         if not sizes or min(sizes) < 1 or shares.shape != (len(data["tables"]),):
             raise ReleaseFileError("tables, sizes and shares do not fit together")
         if not ((shares >= 0) & (shares <= 1)).all():
             raise ReleaseFileError("a table's share lies outside 0 to 1")
         tables = [
-            unpacked_table(sizes, one["axes"], one["labels"]) for one in data["tables"]
+            unpacked_table(sizes, packed["axes"], packed["labels"])
+            for packed in data["tables"]
         ]
-        for one in (*counted, *(table.axes for table in tables)):
-            inside = all(0 <= axis < len(sizes) for axis in one)
-            if not inside or list(one) != sorted(set(one)):
+        for axes in (*counted, *(table.axes for table in tables)):
+            inside = all(0 <= axis < len(sizes) for axis in axes)
+            if not inside or list(axes) != sorted(set(axes)):
                 raise ReleaseFileError("a table names attributes that are not there")
         return cls(CountedTables(sizes, counted), tables, shares.tolist())
 
 
 def packed_labels(groupings: Sequence[Grouping]) -> list[IntArray]:
     """Return the labels of groupings in the fewest bytes that hold them."""
-    kinds = [(one.count, one.labels) for one in groupings]
+    kinds = [(grouping.count, grouping.labels) for grouping in groupings]
     return [
         labels.astype(np.uint8 if count <= 2**8 else np.int64)
         for count, labels in kinds
@@ -212,6 +213,8 @@ def unpacked_table(sizes: Sequence[int], axes: Any, labels: Any) -> MergedTable:
     if not inside or len(labels) != len(numbers):
         raise ReleaseFileError("a table names attributes that are not there")
     groupings = tuple(map(Grouping, labels))
-    if [one.labels.size for one in groupings] != [sizes[axis] for axis in numbers]:
+    if [grouping.labels.size for grouping in groupings] != [
+        sizes[axis] for axis in numbers
+    ]:
         raise ReleaseFileError("labels of merged cells do not fit their attribute")
     return MergedTable(numbers, groupings)

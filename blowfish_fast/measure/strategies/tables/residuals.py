@@ -219,20 +219,20 @@ class ResidualFit:
 
     def prepare(self, parts: Iterable[AxisSet]) -> None:
         """Compute residuals of several sets together: each table is read once."""
-        wanted = [one for one in parts if one not in self._residuals]
+        wanted = [part for part in parts if part not in self._residuals]
         if not wanted:
             return
         shape = self.measured.sizes
         sums = {
-            one: np.zeros([shape[axis] for axis in one])
-            for one in sorted(wanted, key=len, reverse=True)
+            part: np.zeros([shape[axis] for axis in part])
+            for part in sorted(wanted, key=len, reverse=True)
         }
         for number, table in enumerate(self.measured.tables):
             variance = float(self.measured.variances[number])
             if not math.isfinite(variance):
                 continue
             inside = set(table)
-            own = [one for one in sums if inside.issuperset(one)]
+            own = [part for part in sums if inside.issuperset(part)]
             if not own:
                 continue
             found = {table: self._values[number].astype(np.float64)}
@@ -255,7 +255,7 @@ class ResidualFit:
     def _known_from(self, part: AxisSet) -> AxisSet:
         """Return the first exact table that holds a part."""
         rows = zip(self.measured.tables, self.measured.exact, strict=True)
-        return next(one for one, exact in rows if exact and set(part) <= set(one))
+        return next(table for table, exact in rows if exact and set(part) <= set(table))
 
     def table(self, table: AxisSet) -> FloatArray:
         """Return the estimate of a table; refused where nothing measured holds it."""
@@ -421,7 +421,7 @@ class TableNoise(LinearStrategy):
             [side for at, side in enumerate(self.shape) if part >> at & 1]
             for part in range(self.information.size)
         ]
-        return np.array([float(math.prod(one)) for one in sides])
+        return np.array([float(math.prod(lengths)) for lengths in sides])
 
     @cached_property
     def _variances(self) -> FloatArray:
@@ -505,7 +505,7 @@ class TableNoise(LinearStrategy):
         heights *= (self._within / self._spare * self._variances)[:, None]
         largest = np.zeros(len(queries))
         for meeting in np.flatnonzero(self.pulls):
-            parts = [one for one in range(len(norms)) if one & meeting == one]
+            parts = [part for part in range(len(norms)) if part & meeting == part]
             reach = self.pulls[meeting] * heights[parts].sum(axis=0)
             largest = np.maximum(largest, reach)
         return self._variances @ norms, self.squares @ norms, largest
@@ -597,15 +597,15 @@ class TableNoise(LinearStrategy):
     @classmethod
     def unpack(cls, data: dict[str, Any]) -> Self:
         """Rebuild from `pack`."""
-        shape = tuple(int(one) for one in data["shape"])
+        shape = tuple(int(size) for size in data["shape"])
         if not 0 < len(shape) <= MOST_ATTRIBUTES or min(shape) < 1:
             raise ReleaseFileError("a table has a shape that no table has")
         names = ("information", "squares", "pulls")
         arrays = [np.asarray(data[name], dtype=np.float64) for name in names]
-        if any(one.shape != (2 ** len(shape),) for one in arrays):
+        if any(array.shape != (2 ** len(shape),) for array in arrays):
             raise ReleaseFileError("the law of a table's noise does not fit its shape")
         least, draws = float(data["least"]), int(data["gaussian_draws"])
-        possible = all((one >= 0).all() for one in arrays) and (arrays[0] > 0).all()
+        possible = all((array >= 0).all() for array in arrays) and (arrays[0] > 0).all()
         if not possible or not 0.0 <= least < math.inf:
             raise ReleaseFileError("a table's noise has a law of impossible numbers")
         return cls(shape, arrays[0], arrays[1], arrays[2], least, max(draws, 0))

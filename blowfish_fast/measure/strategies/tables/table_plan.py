@@ -149,10 +149,10 @@ class _Problem:
     def __init__(self, asked: AskedTables, exact: Sequence[AxisSet]) -> None:
         self.asked = asked
         self.parts = closure(asked.tables)
-        self.place = {one: at for at, one in enumerate(self.parts)}
+        self.place = {part: at for at, part in enumerate(self.parts)}
         self.ways = max(map(len, asked.tables))
         self.costs = np.zeros(len(self.parts))
-        flat = [self._flat(one) for one in self.parts]
+        flat = [self._flat(part) for part in self.parts]
         for table, weight in zip(asked.tables, asked.weights, strict=True):
             cells = cell_count(asked.sizes, table)
             for part in subsets(table):
@@ -160,7 +160,7 @@ class _Problem:
                 share = cell_count(asked.sizes, part) / cells
                 self.costs[at] += weight * flat[at] * share**2
         self.costs /= sum(asked.weights)
-        self.costs[[self.place[one] for one in exact]] = 0.0
+        self.costs[[self.place[part] for part in exact]] = 0.0
 
     def _flat(self, part: AxisSet) -> float:
         sizes = (self.asked.sizes[axis] for axis in part)
@@ -179,9 +179,9 @@ class _Problem:
         """Measure tables at the better of the rates that two starts lead to."""
         incidence = _Incidence(self, tables)
         chosen = set(first)
-        focused = np.array([1.0 if one in chosen else 1e-2 for one in tables])
-        ends = [incidence.descend(one) for one in (focused, np.ones(len(tables)))]
-        shares = incidence.rounded(min(ends, key=lambda one: one[1])[0])
+        focused = np.array([1.0 if table in chosen else 1e-2 for table in tables])
+        ends = [incidence.descend(start) for start in (focused, np.ones(len(tables)))]
+        shares = incidence.rounded(min(ends, key=lambda end: end[1])[0])
         objective = incidence.objective(shares / incidence.worst(shares))[0]
         kept = np.flatnonzero(shares).tolist()
         return TablePlan(
@@ -210,12 +210,12 @@ class _Incidence:
         self.prices = np.array(
             [
                 [
-                    one.cells / float(one.length) ** problem.asked.power
-                    if one.moves(table)
+                    kind.cells / float(kind.length) ** problem.asked.power
+                    if kind.moves(table)
                     else 0.0
                     for table in tables
                 ]
-                for one in problem.asked.kinds
+                for kind in problem.asked.kinds
             ]
         )
         self.power = problem.asked.power
@@ -276,7 +276,7 @@ class _Incidence:
 def _small_subsets(table: AxisSet, most: int) -> list[AxisSet]:
     """Return the subsets of at most some attributes: a block has too many in all."""
     sizes = range(min(most, len(table)) + 1)
-    return [one for size in sizes for one in combinations(table, size)]
+    return [subset for size in sizes for subset in combinations(table, size)]
 
 
 def _coverings(
@@ -307,7 +307,9 @@ def _cover(
         order = np.argsort(-(uncovered @ logs), kind="stable")
         tries = order[:: max(1, order.size // STARTS)][:STARTS]
         grown = [_grow(uncovered, uncovered[at], cost, logs, most) for at in tries]
-        block = max(grown, key=lambda one: int((uncovered @ (1 - one) == 0).sum()))
+        block = max(
+            grown, key=lambda attributes: int((uncovered @ (1 - attributes) == 0).sum())
+        )
         blocks.append(tuple(np.flatnonzero(block).tolist()))
         left &= holds @ (1 - block) > 0
     return blocks

@@ -80,10 +80,10 @@ class TableStrategy(LinearStrategy):
         """Return what `rows` takes, from counts of all cells of a small domain."""
         grid, every = counts.reshape(self.sizes), range(len(self.sizes))
         parts = [
-            grid.sum(axis=tuple(axis for axis in every if axis not in one))
-            for one in self.tables
+            grid.sum(axis=tuple(axis for axis in every if axis not in table))
+            for table in self.tables
         ]
-        return np.concatenate([np.asarray(one).reshape(-1) for one in parts])
+        return np.concatenate([np.asarray(part).reshape(-1) for part in parts])
 
     def rows(self, counts: IntArray) -> IntArray:
         """Return the cells themselves."""
@@ -173,8 +173,8 @@ class TableStrategy(LinearStrategy):
         tables = zip(self.tables, known, self.cells, strict=True)
         return np.concatenate(
             [
-                fit.table(one).reshape(-1) if measured else np.zeros(cells)
-                for one, measured, cells in tables
+                fit.table(table).reshape(-1) if measured else np.zeros(cells)
+                for table, measured, cells in tables
             ]
         )
 
@@ -182,25 +182,25 @@ class TableStrategy(LinearStrategy):
         """Return sizes, tables and their shares."""
         return {
             "sizes": list(self.sizes),
-            "tables": [list(one) for one in self.tables],
+            "tables": [list(table) for table in self.tables],
             "shares": self.shares,
         }
 
     @classmethod
     def unpack(cls, data: dict[str, Any]) -> Self:
         """Rebuild from `pack`."""
-        sizes = tuple(int(one) for one in data["sizes"])
-        tables = [tuple(int(axis) for axis in one) for one in data["tables"]]
+        sizes = tuple(int(size) for size in data["sizes"])
+        tables = [tuple(int(axis) for axis in table) for table in data["tables"]]
         shares = np.asarray(data["shares"], dtype=np.float64)
-        for one in tables:
-            inside = all(0 <= axis < len(sizes) for axis in one)
-            if not inside or list(one) != sorted(set(one)):
+        for table in tables:
+            inside = all(0 <= axis < len(sizes) for axis in table)
+            if not inside or list(table) != sorted(set(table)):
                 raise ReleaseFileError("a table names attributes that are not there")
         if not sizes or min(sizes) < 1 or shares.shape != (len(tables),):
             raise ReleaseFileError("tables, sizes and shares do not fit together")
         if not ((shares >= 0) & (shares <= 1)).all():
             raise ReleaseFileError("a table's share lies outside 0 to 1")
-        if sum(cell_count(sizes, one) for one in tables) > 2**40:
+        if sum(cell_count(sizes, table) for table in tables) > 2**40:
             raise ReleaseFileError("the tables are larger than any that are written")
         return cls(sizes, tables, shares.tolist())
 
@@ -235,7 +235,7 @@ def edge_kinds(policy: Policy) -> tuple[EdgeKind, ...]:
     Exact for `AddRemove`, `Full`, `Attribute`, `TablePolicy`, products, and graphs of
     at most 2^20 edges; for others all attributes are taken to move at once.
     """
-    kinds = [EdgeKind(frozenset(one)) for one in _moved_axes(policy) if one]
+    kinds = [EdgeKind(frozenset(axes)) for axes in _moved_axes(policy) if axes]
     if policy.has_bottom:
         far = Fraction(1)
         if isinstance(policy, WithAbsent | TablePolicy):
@@ -265,8 +265,8 @@ def _moved_axes(policy: Policy) -> Iterable[Iterable[int]]:
         found: list[list[int]] = []
         first = 0
         for factor in policy.factors:
-            inner = (sorted(one) for one in _moved_axes(factor))
-            found += [[first + axis for axis in one] for one in inner]
+            inner = (sorted(axes) for axes in _moved_axes(factor))
+            found += [[first + axis for axis in axes] for axes in inner]
             first += factor.domain.ndim
         return found
     if not policy.has_moves:
@@ -283,10 +283,11 @@ def _supports(policy: Policy) -> set[AxisSet]:
     bits = 1 << np.arange(len(shape))
     for chunk in policy.edges():
         moves = chunk[(chunk >= 0).all(axis=1)]
-        ends = [np.stack(np.unravel_index(one, shape), axis=1) for one in moves.T]
+        ends = [np.stack(np.unravel_index(cells, shape), axis=1) for cells in moves.T]
         found.update(np.unique((ends[0] != ends[1]) @ bits).tolist())
     return {
-        tuple(axis for axis in range(len(shape)) if one >> axis & 1) for one in found
+        tuple(axis for axis in range(len(shape)) if support >> axis & 1)
+        for support in found
     }
 
 

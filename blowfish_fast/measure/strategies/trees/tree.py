@@ -120,11 +120,13 @@ def _on_factors(
     metric: LeafDistances, factors: Sequence[Policy], lines: IntArray
 ) -> int:
     """Return the largest price of one factor that moves, the others held."""
-    sides = [one.domain.size for one in factors]
+    sides = [factor.domain.size for factor in factors]
     grid = lines.reshape(-1, *sides)
     return max(
-        _on_lines(metric, one, np.moveaxis(grid, axis + 1, -1).reshape(-1, sides[axis]))
-        for axis, one in enumerate(factors)
+        _on_lines(
+            metric, factor, np.moveaxis(grid, axis + 1, -1).reshape(-1, sides[axis])
+        )
+        for axis, factor in enumerate(factors)
     )
 
 
