@@ -3,8 +3,9 @@
     python -m experiments siblings --trials 20
     python -m experiments siblings --data FOLDER        thinned sets of the folder, too
 
-`Dawa` as it is by default, with buckets of any length, and without buckets; `Hierarchy`
-with equal and with greedy weights; `Privelet`. Ranges, prefixes and cells of 4,096
+`Dawa` as it is by default, with a fixed share for its partition and no look at the line
+before, with buckets of any length, and without buckets; `Hierarchy` with equal and with
+greedy weights; `Privelet`. Ranges, prefixes and cells of 4,096
 cells, one record more or less; mean absolute error per query, and its standard error
 over the releases. The last lines set each method over the default, and the default over
 the best of its siblings, in geometric mean over sets and epsilons. The best is picked
@@ -44,7 +45,9 @@ THINNED = {"income": 200, "patent": 500, "searchlogs": 10, "nettrace": 4, "hepth
 The default was tried on the whole of nettrace and hepth while it was chosen: leave
 those two out to judge it.
 """
-DEFAULT, ANY_LENGTH = "default", "any length"
+DEFAULT, ANY_LENGTH, NO_LOOK = "default", "any length", "no look"
+BEFORE = (ANY_LENGTH, NO_LOOK)
+"""Defaults of before, which are no siblings of the default of today."""
 
 
 def generator_of(*words: object) -> np.random.Generator:
@@ -151,6 +154,7 @@ def methods(cells: bool) -> dict[str, Callable[..., Mechanism]]:
     }
     if not cells:
         found[ANY_LENGTH] = _any_length
+        found[NO_LOOK] = partial(bf.Dawa, share="1/5")
     return found
 
 
@@ -216,7 +220,7 @@ def _line(
 ) -> str:
     means = {method: float(np.mean(each)) for method, each in errors.items()}
     own = means[DEFAULT]
-    siblings = {m: mean for m, mean in means.items() if m not in (DEFAULT, ANY_LENGTH)}
+    siblings = {m: mean for m, mean in means.items() if m not in (DEFAULT, *BEFORE)}
     for method, mean in means.items():
         if method != DEFAULT:
             logs.setdefault(f"default over {method}", []).append(np.log(own / mean))

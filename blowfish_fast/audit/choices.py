@@ -29,6 +29,7 @@ from blowfish_fast.measure.selectors.selections import (
     FirstBelow,
     KeptFrequencies,
     Medians,
+    RoughnessTest,
     ScatterTest,
     WorstQuery,
 )
@@ -481,11 +482,14 @@ SELECTIONS: dict[str, Callable[[Policy], Any]] = {
     "worst_table": _worst_table,
     "first_below": lambda policy: FirstBelow(bar=8),
     "scatter": lambda policy: ScatterTest([[1.0] * 3] * 3, price=1.0, threshold=0.25),
+    "roughness": lambda policy: RoughnessTest(
+        [1.0] * policy.domain.size.bit_length(), price=1.0, steps=(0.3, 0.8)
+    ),
 }
 """Private choices that are not partitions, by name."""
 
-ON_GRIDS = ("scatter",)
-"""Choices that are made on two attributes alone."""
+ATTRIBUTES = {"scatter": 2, "roughness": 1}
+"""Choices that are made on so many attributes alone."""
 
 
 def selector_names() -> list[str]:
@@ -509,7 +513,7 @@ def instances(name: str, policy: Policy) -> list[Any]:
         The selectors.
     """
     if name in SELECTIONS:
-        fits = name not in ON_GRIDS or policy.domain.ndim == 2
+        fits = ATTRIBUTES.get(name, policy.domain.ndim) == policy.domain.ndim
         return [SELECTIONS[name](policy)] if fits else []
     build: Callable[..., Partition] = all_partitions()[name]
     parameters = inspect.signature(build).parameters

@@ -1,17 +1,20 @@
 """DAWA: buckets chosen from the data, then a tree tuned to the workload.
 
 Rectangles of a map follow evenness, an adaptive grid follows density; neither serves
-scattered and concentrated data alike, so a private test chooses (Lemma SC5).
+scattered and concentrated data alike, so a private test chooses (Lemma SC5). On a line
+a test that costs next to nothing says how rough it is, and so what buckets are worth
+(Lemma SC7).
 """
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property, partial
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple, Self, get_args
 
 from blowfish_fast import kernels
 from blowfish_fast._support.typing import FloatArray
@@ -29,7 +32,7 @@ from blowfish_fast.measure.selectors.partitions import (
     Partition,
 )
 from blowfish_fast.measure.selectors.partitions.dyadic import SHORTEST_LIMIT
-from blowfish_fast.measure.selectors.selections import ScatterTest
+from blowfish_fast.measure.selectors.selections import RoughnessTest, ScatterTest
 from blowfish_fast.measure.strategies import Cells, LinearStrategy, TreeStrategy
 from blowfish_fast.measure.strategies.cells import mean_noise
 from blowfish_fast.measure.strategies.trees.box_tree import count_epsilon, rough_total
@@ -79,6 +82,22 @@ MOST_RECTANGLE_CELLS = 2**22
 
 LONGEST = Fraction(1, 16)
 """Part of a line that a bucket covers at most, where ranges are asked."""
+
+# The six constants below were chosen on the seven given histograms and on six generated
+# lines of 4,096 cells (steps, hills, shuffled ranks), none on the sets by which
+# ``docs/explanation/how_the_defaults_were_chosen.md`` judges.
+FEWEST_CELLS = 1024
+"""A shorter line is not looked at: what the look costs would not be little."""
+LOOK_CELLS = 20
+"""The look gets this over the number of cells of the budget."""
+LOOK_PRICE = 3.0
+"""Price of a bucket in the look, in units of the mean noise of a count."""
+ROUGH = 0.035
+"""Roughness from which on a line needs many buckets, which little budget finds."""
+RUGGED = 0.5
+"""Roughness from which on no buckets are looked for."""
+ROUGH_SHARE = Fraction(1, 20)
+"""Part of the budget for the partition of a rough line."""
 
 # The constants below were chosen on four maps, thinned and blurred; none was chosen on
 # the fresh maps by which ``docs/explanation/how_the_defaults_were_chosen.md`` judges.
@@ -135,6 +154,10 @@ class Dawa(Mechanism):
         above a sixteenth of the line where ranges of one attribute are asked; on a
         `WideDomain` of one attribute, or of two, it is `Descent`, which alone serves
         there, along boxes of a map. Where
+        ranges of a line of 1,024 cells or more are asked for an epsilon, it first
+        spends 20 over the number of cells of epsilon on a private test how rough the
+        line is (``details["roughness"]``): a smooth line (0) gets 1/5 for its
+        partition, a rough one (1) gets 1/20, a rugged one (2) keeps its cells. Where
         rectangles of a map are asked, it first spends 1 to 7 % of epsilon, 12 % where
         there are few records, on a private test whether the data are scattered, and
         releases an `AdaptiveGrid` if they are (``details["chosen"]``). Where epsilon is
@@ -144,7 +167,8 @@ class Dawa(Mechanism):
         Weights of the tree: scaled to the workload (with the fan-out of least
         predicted error), equal by level, growing towards the leaves, or no tree.
     share : number in (0, 1), optional
-        Part of the budget spent on the partition; None for its own default.
+        Part of the budget spent on the partition; None for its own default, or for what
+        a test of the line says. A share that is stated is spent without a test.
     sweeps : bool
         Whether greedy weights for ranges are improved by sweeps that see the whole
         tree; queries that were not declared are safeguarded.
@@ -160,7 +184,8 @@ class Dawa(Mechanism):
     -----
     Guarantee: epsilon-Blowfish for `policy`; the partition and the measurement share
         epsilon (sequential composition, the second step on the quotient policy), on
-        maps with the number of records and the test (``docs/proofs/dawa.md``).
+        maps with the number of records and the test, on lines with the test
+        (``docs/proofs/dawa.md``).
     Neighbours: one record moves along one edge of `policy`.
     Sensitivity: that of the partition, and one root-to-leaf path of the tree (two
         where records move), exactly for every policy; nodes that no edge crosses, the
@@ -185,6 +210,10 @@ class Dawa(Mechanism):
 
     name = "dawa"
     takes_wide = True
+    # Only where it is True an instance has its own: all others keep the fingerprint
+    # that ledgers know.
+    looks_first: bool = False
+    """Whether a test of the line comes before its partition."""
     example_case = Example(partial(striped, stripes=4, height=9))
 
     def __init__(
@@ -229,6 +258,9 @@ class Dawa(Mechanism):
             # The rectangles are one of two ways to divide a map; a test chooses.
             on_map = isinstance(partition, DyadicRectangles) and asks_boxes(workload)
             self.tests_scatter = on_map and (policy.has_bottom or policy.has_moves)
+            looked_at = self.domain.size >= FEWEST_CELLS and self.budget.power == 1
+            if looked_at and share is None and asks_stretches(workload):
+                self.looks_first = True
         self.partition, self.share = read_partition(partition, share)
         if isinstance(partition, DyadicRectangles):
             partition.check_grid(self.domain)
@@ -251,6 +283,8 @@ class Dawa(Mechanism):
         self.floor = as_number(floor, "floor", 0, 1)
 
     def _run(self, private: Handle) -> Outcome:
+        if self.looks_first:
+            return self._looked(private)
         if not self.tests_scatter:
             return self._divided(private)
         assert isinstance(self.partition, DyadicRectangles)
@@ -272,6 +306,37 @@ class Dawa(Mechanism):
         return replace(
             outcome, measurements=measurements, details=details, stacked=kept
         )
+
+    def _looked(self, private: Handle) -> Outcome:
+        """Grade the line, then divide it as suits the grade: Lemma SC7."""
+        assert isinstance(self.partition, DyadicTree)
+        budget = private.remaining
+        part = Fraction(LOOK_CELLS, self.domain.size)
+        look = RoughnessTest(
+            self.partition.length_weights(self.domain.size),
+            price=LOOK_PRICE * mean_noise(self.policy, budget),
+            steps=(ROUGH, RUGGED),
+        )
+        rough = self._with_share(ROUGH_SHARE)
+        each = (part * budget).over(self.policy.group_size)
+        # Both are public: what could not be drawn is not looked for.
+        if not can_select(look, private.policy, self.domain.size, each) or (
+            not rough._can_divide(private, budget - part * budget)
+        ):
+            return self._divided(private)
+        grade = private.select(look, budget=part * budget)
+        ways = (self, rough, self._with_share(None))
+        outcome = ways[grade].at(private.remaining)._divided(private)
+        return replace(outcome, details={**outcome.details, "roughness": grade})
+
+    def _with_share(self, share: Fraction | None) -> Self:
+        """Return the same recipe with another share; None keeps every cell."""
+        other = copy.copy(self)
+        other.share = share
+        other.partition = self.partition if share is not None else None
+        # The price of a bucket follows the share.
+        other.__dict__.pop("_price", None)
+        return other
 
     def _refined(self, private: Handle, chosen: MapChoice) -> Outcome:
         grid = AdaptiveGrid(

@@ -41,7 +41,7 @@ def test_lines_name_every_method_and_end_with_means(small, tmp_path):
     ]
     assert all("any length" in line and "greedy tree" in line for line in ranges)
     means = [line for line in lines if line.startswith("ranges: default over")]
-    assert len(means) == 6
+    assert len(means) == 7
     assert not any("any length" in line for line in lines if line.startswith("cells"))
 
 

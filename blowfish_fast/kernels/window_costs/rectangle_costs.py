@@ -364,7 +364,8 @@ def least_even_cost(
         best.append([])
         for wide, cost in enumerate(row):
             weight = int(level_weights[tall][wide] * 2**WEIGHT_BITS)
-            least = weight * cost + price
+            least = weight * cost
+            least += price
             if tall:
                 np.minimum(least, _pairs(best[tall - 1][wide], 0), out=least)
             if wide:
@@ -375,4 +376,9 @@ def least_even_cost(
 
 def _pairs(values: IntArray, axis: int) -> IntArray:
     """Add neighbours along an axis; the last one stands alone if it has none."""
-    return np.add.reduceat(values, np.arange(0, values.shape[axis], 2), axis=axis)
+    # Two strided views add up several times faster than `np.add.reduceat`.
+    turned = np.moveaxis(values, axis, -1)
+    sums: IntArray = turned[..., 0::2].copy()
+    second = turned[..., 1::2]
+    sums[..., : second.shape[-1]] += second
+    return np.moveaxis(sums, -1, axis)

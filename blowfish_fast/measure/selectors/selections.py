@@ -3,7 +3,8 @@
 Choices by cost are exact draws, with weights that fall with whole costs: EFPA weighs
 what dropped frequencies would have told against the noise of kept ones, and a round of
 MWEM takes a query whose estimated answer is far off. Comparisons of noisy numbers say
-whether records are scattered, and find the first tail below a bar.
+whether records are scattered and how rough a line is, and find the first tail below a
+bar.
 """
 
 from __future__ import annotations
@@ -30,7 +31,14 @@ from blowfish_fast.workloads.base import form_matrix, row_moments
 
 from .partitions.kd_cells import Medians
 
-__all__ = ["ByCost", "KeptFrequencies", "Medians", "ScatterTest", "WorstQuery"]
+__all__ = [
+    "ByCost",
+    "KeptFrequencies",
+    "Medians",
+    "RoughnessTest",
+    "ScatterTest",
+    "WorstQuery",
+]
 __dir__ = sorted(__all__).copy
 
 COST_BITS = 6
@@ -444,6 +452,8 @@ class ScatterTest(NoisyComparison):
     """
 
     name = "scatter"
+    divided: ClassVar[str] = "a map"
+    """What the answer is about, in the words of a refusal."""
 
     def __init__(
         self, level_weights: list[list[float]], *, price: float, threshold: float
@@ -513,8 +523,9 @@ class ScatterTest(NoisyComparison):
         rate = int(epsilon * 2**bits)
         if rate == 0:
             raise EpsilonError(
-                f"choosing how to divide a map needs more than 2^-{MOST_BITS} of "
-                f"epsilon; it was given {float(epsilon):.2g}. Raise epsilon"
+                f"choosing how to divide {self.divided} needs more than "
+                f"2^-{MOST_BITS} of epsilon; it was given {float(epsilon):.2g}. Raise "
+                "epsilon"
             )
         return self.sensitivity(policy) << bits, rate
 
@@ -573,6 +584,116 @@ class ScatterTest(NoisyComparison):
         noise = rng.laplace(*self.scale(policy, epsilon), size=draws)
         above = int(np.count_nonzero(noise > -value))
         return +Counter({True: above, False: draws - above})
+
+
+class RoughnessTest(ScatterTest):
+    """Say how rough a line is: how much buckets that pay for themselves leave uneven.
+
+    The answer is a grade, the number of `steps` that the noisy roughness exceeds. The
+    roughness is the least cost of buckets over that of as many buckets as cells: from
+    almost 0, where a few buckets make everything even, to 1, where none pays.
+
+    Parameters
+    ----------
+    length_weights : list[float]
+        Item i, from 0 to 1, is the weight of a bucket of 2^i cells; public.
+    price : float
+        Cost of a bucket, in records; public.
+    steps : tuple[float, ...]
+        The bounds between grades, rising, each above 0 and up to 1; public.
+
+    Notes
+    -----
+    Guarantee: epsilon-private answer under the policy it is given.
+    Neighbours: one record moves along one edge of the policy.
+    Sensitivity: of the least cost, 3/4 when a record is added or removed, 1 when it
+        moves; in whole numbers, with one draw of Laplace noise on the integers that all
+        bounds share.
+    Complexity: O(n log n) time, O(n) memory.
+    Source: this project; Lemma SC6 in ``docs/proofs/dawa.md``.
+
+    Examples
+    --------
+    Four buckets of a record each make these cells even; two make the others.
+
+    >>> import numpy as np
+    >>> test = RoughnessTest([1.0] * 3, price=1.0, steps=(0.4, 0.9))
+    >>> test.statistic(np.array([90, 0, 70, 20]), (4,)) / ONE
+    4.0
+    >>> test.statistic(np.array([90, 90, 20, 20]), (4,)) / ONE
+    2.0
+    >>> test.bounds(4)[0] / ONE
+    1.6
+    """
+
+    name = "roughness"
+    divided = "a line"
+
+    def __init__(
+        self, length_weights: list[float], *, price: float, steps: tuple[float, ...]
+    ) -> None:
+        super().__init__([length_weights], price=price, threshold=0)
+        self.steps = steps
+
+    def statistic(self, counts: IntArray, shape: tuple[int, ...]) -> int:
+        """Return the least cost of buckets in units of 2^-18 records, before any noise.
+
+        Parameters
+        ----------
+        counts : ndarray of int64, shape (cells,)
+            True counts.
+        shape : tuple[int, ...]
+            The shape of the domain; its cells are taken as one line.
+
+        Returns
+        -------
+        int
+            The statistic.
+        """
+        return super().statistic(counts, (1, counts.size))
+
+    def bounds(self, cells: int) -> list[int]:
+        """Return the statistic at which each next grade begins, on so many cells."""
+        price = kernels.price_within(self.price, cells)
+        return [int(step * cells * price) for step in self.steps]
+
+    def select_many(
+        self,
+        counts: IntArray,
+        *,
+        policy: Policy,
+        epsilon: Fraction,
+        draws: int,
+        rng: Randomness,
+    ) -> Counter[Any]:
+        """Return how often each grade is given: bounds below the noisy statistic.
+
+        Parameters
+        ----------
+        counts : ndarray of int64, shape (cells,)
+            True counts.
+        policy : Policy
+            The policy, without constraints.
+        epsilon : Fraction
+            What one answer may use.
+        draws : int
+            How many answers.
+        rng : Randomness
+            The source of all noise.
+
+        Returns
+        -------
+        Counter of int
+            The number of draws of each grade.
+        """
+        value = self.statistic(counts, policy.domain.shape)
+        noise = np.zeros(draws, dtype=np.int64)
+        if self.sensitivity(policy):
+            noise = rng.laplace(*self.scale(policy, epsilon), size=draws)
+        grades = np.zeros(draws, dtype=np.int64)
+        for bound in self.bounds(counts.size):
+            grades += noise > bound - value
+        return +Counter(dict(enumerate(np.bincount(grades).tolist())))
 
 
 class FirstBelow(NoisyComparison):

@@ -1,0 +1,115 @@
+"""Which share a line's partition gets after a look, and what the look costs."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import blowfish_fast as bf
+from blowfish_fast.measure.handle import Handle
+from blowfish_fast.mechanisms import dawa as recipe
+
+LINE = bf.Domain(1024)
+ASKED = bf.workloads.Ranges.random(LINE, 20, rng=1)
+AT = np.arange(1024)
+LINES = {
+    "smooth": np.where(AT < 512, 300, 10),
+    "rough": 4000 * (AT // 8 % 2) + AT % 2,
+    "rugged": 30_000 * (AT % 2) + 7_000 * (AT // 2 % 3),
+}
+
+
+def release_and_prices(mechanism, counts, monkeypatch):
+    """Return a release, and what each choice and measurement of it was given."""
+    prices = []
+    for name in ("select", "measure"):
+        right = getattr(Handle, name)
+
+        def noted(self, asked, *, budget, right=right, name=name):
+            if not self.dry_run:
+                prices.append((name, self._read(budget).amount))
+            return right(self, asked, budget=budget)
+
+        monkeypatch.setattr(Handle, name, noted)
+    return mechanism.release(counts, rng=1), prices
+
+
+@pytest.mark.parametrize("policy", [bf.policies.AddRemove, bf.policies.Full])
+@pytest.mark.parametrize(
+    ("name", "grade", "share"),
+    [("smooth", 0, Fraction(1, 5)), ("rough", 1, Fraction(1, 20)), ("rugged", 2, 0)],
+)
+def test_the_grade_decides_what_the_partition_gets(
+    policy, name, grade, share, monkeypatch
+):
+    mechanism = bf.Dawa(policy(LINE), ASKED, epsilon=1)
+    release, prices = release_and_prices(mechanism, LINES[name], monkeypatch)
+    look = Fraction(20, 1024)
+    left = 1 - look
+    partition = [("select", share * left)] if share else []
+    assert prices == [
+        ("select", look),
+        *partition,
+        ("measure", left - share * left),
+    ]
+    assert release.details["roughness"] == grade
+    assert (release.details["buckets"] == 1024) is (grade == 2)
+    assert release.guarantee.epsilon == 1
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"epsilon": 1, "share": "1/5"},
+        {"epsilon": 1, "partition": None},
+        {"epsilon": 1, "partition": bf.partitions.DyadicTree()},
+        {"rho": 1},
+    ],
+)
+def test_what_was_stated_is_not_looked_for(options):
+    mechanism = bf.Dawa(bf.policies.AddRemove(LINE), ASKED, **options)
+    assert not mechanism.looks_first
+    assert "roughness" not in mechanism.release(LINES["smooth"], rng=1).details
+
+
+def test_cells_short_lines_and_maps_are_not_looked_at():
+    short, grid = bf.Domain(1023), bf.Domain((32, 32))
+    for asked in (
+        bf.workloads.Ranges.random(short, 20, rng=1),
+        bf.workloads.Identity(LINE),
+        bf.workloads.Rectangles.random(grid, 20, rng=1),
+    ):
+        policy = bf.policies.AddRemove(asked.domain)
+        assert not bf.Dawa(policy, asked, epsilon=1).looks_first
+    prefixes = bf.workloads.Prefixes(LINE)
+    assert bf.Dawa(bf.policies.AddRemove(LINE), prefixes, epsilon=1).looks_first
+
+
+def test_recipes_that_do_not_look_keep_their_options():
+    policy = bf.policies.AddRemove(LINE)
+    plain = bf.Dawa(policy, ASKED, epsilon=1, partition=None).to_dict()["options"]
+    assert "looks_first" not in plain
+    assert bf.Dawa(policy, ASKED, epsilon=1).to_dict()["options"]["looks_first"] is True
+
+
+@pytest.mark.parametrize("refused", ["can_select", "partition"])
+def test_what_cannot_be_drawn_is_not_looked_for(refused, monkeypatch):
+    if refused == "can_select":
+        monkeypatch.setattr(recipe, "can_select", lambda *_: False)
+    else:
+        monkeypatch.setattr(recipe.Dawa, "_can_divide", lambda *_: False)
+    mechanism = bf.Dawa(bf.policies.AddRemove(LINE), ASKED, epsilon=1)
+    release = mechanism.release(LINES["rough"], rng=1)
+    # Nor is the partition drawn then: cell by cell, as ever.
+    assert "roughness" not in release.details
+    assert release.details["buckets"] == 1024
+
+
+def test_intervals_of_a_line_that_kept_its_cells_hold_the_truth():
+    mechanism = bf.Dawa(bf.policies.AddRemove(LINE), ASKED, epsilon=1)
+    release = mechanism.release(LINES["rugged"], rng=4)
+    low, high = release.intervals(ASKED, confidence=0.999).T
+    true = ASKED.answer(LINES["rugged"])
+    assert ((low <= true) & (true <= high)).all()
