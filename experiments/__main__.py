@@ -12,6 +12,7 @@ python -m experiments widths --data FOLDER          half-widths of certified int
 python -m experiments sharpness                     half-widths of noise over exact ones
 python -m experiments siblings --data FOLDER        the default beside its own siblings
 python -m experiments series --trials 2000          errors of running totals
+python -m experiments wide --trials 4               ranges and maps of 2^60 cells
 """
 
 from __future__ import annotations
@@ -36,11 +37,12 @@ from .sharp_widths import sharpness_report
 from .siblings import sibling_report
 from .survey_rivals import rival_report
 from .survey_tables import survey_report
+from .wide_domains import wide_report
 
 PAGE, COVERAGE, CERTIFICATES, ANSWERS = "page", "coverage", "certificates", "answers"
 SURVEY, RIVALS, WIDTHS = "survey", "rivals", "widths"
 SHARPNESS, SIBLINGS = "sharpness", "siblings"
-SERIES = "series"
+SERIES, WIDE = "series", "wide"
 REFUSED = 2
 
 application = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
@@ -54,7 +56,7 @@ def reproduce(
             help='A table or figure such as dawa-table2; "all" of them; "page", which '
             'writes a page from the results in --out; or "coverage", "answers", '
             '"certificates", "survey", "rivals", "widths", "sharpness", "siblings", '
-            '"series".',
+            '"series", "wide".',
             show_default=False,
         ),
     ],
@@ -125,6 +127,10 @@ def reproduce(
     if name == SERIES:
         for told in series_report(trials or 2_000):
             show(str(told))
+        return
+    if name == WIDE:
+        for line in wide_report(trials or 4):
+            show(str(line))
         return
     run_experiments(
         list(all_experiments().values()) if name == ALL else [experiment_named(name)],

@@ -12,7 +12,7 @@ from blowfish_fast.data.predicates import whole_cover
 from blowfish_fast.errors import InputError
 from blowfish_fast.release.wide.ranges_release import RangesRelease
 from blowfish_fast.release.wide.sparse_release import SparseRelease
-from blowfish_fast.workloads import Ranges
+from blowfish_fast.workloads import Ranges, Rectangles
 
 from .canvas import axes_for, heading
 
@@ -21,6 +21,12 @@ if TYPE_CHECKING:
 
 BARS = 256
 """Ranges into which a window is cut."""
+
+PARTS_OF_SIDE = 96
+"""Parts into which each side of a window of a map is cut."""
+
+MOST_OUTLINES = 4000
+"""Boxes whose outlines are drawn; of more, colours alone."""
 
 MOST_LISTED = 24
 """Listed cells that are named; heavier ones first."""
@@ -39,14 +45,16 @@ def buckets(
     """Draw a window of a wide domain: how many records lie in each part of it.
 
     Ticks at the lower border mark where buckets begin; between two of them records are
-    taken as even. By itself the window holds the middle 98 of 100 records.
+    taken as even. By itself the window holds the middle 98 of 100 records. A map is
+    drawn in colours, with the outlines of its boxes.
 
     Parameters
     ----------
     release : RangesRelease
         What `Dawa` published of a wide domain.
-    part : slice or value, optional
-        The window, in values: ``slice("2024-03-01", "2024-03-02")``.
+    part : slice or value, or mapping from attributes to these, optional
+        The window, in values: ``slice("2024-03-01", "2024-03-02")``; of a map
+        ``{"east": slice(0, 5000), "north": slice(0, 5000)}``.
     confidence : float, default 0.95
         How surely the intervals hold the true counts.
     axes : matplotlib Axes, optional
@@ -79,6 +87,8 @@ def buckets(
     """
     if not isinstance(release, RangesRelease):
         raise InputError(f"buckets draws ranges of a wide domain; received {release!r}")
+    if release.domain.ndim == 2:
+        return _map_window(release, part, axes)
     (attribute,) = release.domain.attributes
     if part is None:
         first, last = _middle(release)
@@ -126,6 +136,87 @@ def buckets(
     drawn.set_title(heading(release), fontsize="medium")
     drawn.legend(frameon=False, fontsize="small")
     return drawn
+
+
+def _map_window(release: RangesRelease, part: Any, axes: Axes | None) -> Axes:
+    """Draw a window of a map: estimates of equal parts of it, and outlines of boxes."""
+    from matplotlib.collections import LineCollection
+
+    window = _middle_box(release)
+    for name, condition in dict(part or {}).items():
+        axis = release.domain.axis(name)
+        (window[axis],) = whole_cover(release.domain.attributes[axis], condition)[:1]
+    cuts = [
+        np.unique(np.linspace(first, last, PARTS_OF_SIDE + 1).astype(np.int64))
+        for first, last in window
+    ]
+    lows = np.stack(np.meshgrid(cuts[0][:-1], cuts[1][:-1], indexing="ij"), axis=-1)
+    highs = np.stack(np.meshgrid(cuts[0][1:], cuts[1][1:], indexing="ij"), axis=-1)
+    domain: Any = release.domain
+    asked = Rectangles(domain, lows.reshape(-1, 2), highs.reshape(-1, 2))
+    shown = np.log10(1.0 + np.maximum(release.answer(asked), 0.0))
+    up, across = (
+        one.rule.values(np.minimum(cut, one.regular))
+        for one, cut in zip(domain.attributes, cuts, strict=True)
+    )
+    drawn = axes_for(axes, (6.4, 5.4), "Drawing a map")
+    mesh = drawn.pcolormesh(
+        across, up, shown.reshape(lows.shape[:2]), cmap="viridis", shading="flat"
+    )
+    if axes is None:
+        bar = drawn.figure.colorbar(mesh, ax=drawn)
+        bar.set_label("records per part, 1 + n, as a power of ten")
+    corners = release.boxes
+    inside = (corners[:, 1] > [first for first, _ in window]).all(axis=1)
+    inside &= (corners[:, 0] < [last for _, last in window]).all(axis=1)
+    if inside.sum() <= MOST_OUTLINES:
+        bottom, left, top, right = (
+            domain.attributes[axis].rule.values(
+                np.minimum(corners[inside, end, axis], domain.attributes[axis].regular)
+            )
+            for end in (0, 1)
+            for axis in (0, 1)
+        )
+        shown_lines = [
+            [(x, y) for x, y in ((a, b), (c, b), (c, d), (a, d), (a, b))]
+            for a, b, c, d in zip(
+                *map(_as_places, (left, bottom, right, top)), strict=True
+            )
+        ]
+        lines = LineCollection(shown_lines, colors=palette.BLACK, linewidths=0.3)
+        drawn.add_collection(lines, autolim=False)
+    drawn.set_xlabel(domain.attributes[1].name or "column")
+    drawn.set_ylabel(domain.attributes[0].name or "row")
+    drawn.set_title(heading(release), fontsize="medium")
+    return drawn
+
+
+def _as_places(values: AnyArray) -> AnyArray:
+    """Return values as matplotlib places them: moments in days."""
+    if values.dtype.kind != "M":
+        return values
+    from matplotlib.dates import date2num
+
+    return np.asarray(date2num(values))
+
+
+def _middle_box(release: RangesRelease) -> list[tuple[int, int]]:
+    """Return, of each side, the part that holds the middle of the published totals."""
+    window = []
+    for axis, size in enumerate(release.domain.shape):
+        low, high = release.boxes[:, 0, axis], release.boxes[:, 1, axis]
+        held = np.maximum(release.totals, 0.0)
+        if held.sum() <= 0:
+            window.append((0, size))
+            continue
+        ends = []
+        for part, places in zip(MIDDLE, (low, high), strict=True):
+            order = np.argsort(places, kind="stable")
+            running = np.cumsum(held[order])
+            at = int(np.searchsorted(running, part * running[-1]))
+            ends.append(int(places[order[min(at, order.size - 1)]]))
+        window.append((ends[0], ends[1]) if ends[0] < ends[1] else (0, size))
+    return window
 
 
 def _middle(release: RangesRelease) -> tuple[int, int]:

@@ -288,7 +288,8 @@ def _of_wide_domain(facts: Facts, name: str, job: Job) -> MechanismChoice:
         if job.false_cells is not None:
             raise InputError("false cells are those of --workload identity")
         mechanism: Mechanism = Dawa(facts.policy, facts.workload, epsilon=budget)
-        why = "dawa answers ranges of any length from totals of some thousand buckets."
+        asked = "ranges of any length" if facts.domain.ndim == 1 else "any rectangle"
+        why = f"dawa answers {asked} from totals of some thousand buckets."
         return MechanismChoice(mechanism, own, (why,), None, "unknown")
     mean: Any = 1 if job.false_cells is None else job.false_cells
     heavy = lister(facts.policy, epsilon=budget, false_cells=mean)

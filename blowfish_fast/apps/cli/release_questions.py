@@ -177,11 +177,17 @@ def _answer_wide_ranges(release: RangesRelease, asked: Question) -> AnswerTable:
     """Return counts of ranges of a wide domain: listed, in a file, or selected."""
     _refuse_others(asked, "holds totals of buckets", "--where, --range and --ranges")
     domain: Any = release.domain
-    (attribute,) = domain.attributes
     if asked.workload is not None:
         workload = parse_workload(asked.workload, domain)
         return _answer_workload(release, workload, _query_columns(workload))
     words = list(asked.ranges)
+    if domain.ndim > 1 and (words or asked.file is not None):
+        raise InputError(
+            "this release is a map of two columns; ask it by both",
+            way_out="State --where "
+            + " --where ".join(f"{name}=FROM..TO" for name in domain.column_names)
+            + ", or --workload rectangles:FILE",
+        )
     if asked.file is not None:
         rows = rows_of(asked.file, "query")
         if rows and not any(text[:1].isdigit() or text[:1] == "-" for text in rows[0]):
@@ -190,18 +196,18 @@ def _answer_wide_ranges(release: RangesRelease, asked: Question) -> AnswerTable:
     if not words:
         words = [" and ".join(asked.where) or "all records"]
         conditions = [parse_condition(text, domain) for text in asked.where]
-        chosen = [release.where(dict(conditions))]
-        if len(conditions) > 1:
+        if len(dict(conditions)) < len(conditions):
             raise InputError(
-                "this release has one column; state it once, with commas between ranges"
+                "state each column of this release once, with commas between ranges"
             )
+        chosen = [release.where(dict(conditions))]
     else:
         called = domain.column_names[0]
         parsed = [parse_condition(f"{called}={text}", domain) for text in words]
         chosen = [release.where({axis: condition}) for axis, condition in parsed]
     return AnswerTable(
         {
-            attribute.name or "range": np.array(words, dtype=object),
+            " and ".join(domain.column_names): np.array(words, dtype=object),
             "count": np.array([selection.count() for selection in chosen]),
         },
         lambda confidence, of: np.array(

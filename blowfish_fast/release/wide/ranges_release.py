@@ -348,7 +348,8 @@ class RangesRelease(Tabular, Truthful, Release):
         )
         law = measurement.law
         variances = [law.spread(form).variance for form in forms]
-        return np.sqrt(np.concatenate([np.zeros(0), *variances])) / self.units
+        deviations: FloatArray = np.sqrt(np.concatenate([np.zeros(0), *variances]))
+        return deviations / self.units
 
     def where(
         self, conditions: Mapping[Any, Any] | None = None, /, **named: Any

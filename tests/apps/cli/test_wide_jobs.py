@@ -124,6 +124,39 @@ def test_cells_of_two_columns_are_listed_in_rho(log, tmp_path):
     assert "one value of each column" in str(refused("answer", out, *cell[:2]))
 
 
+def test_maps_are_released_answered_and_drawn(tmp_path):
+    data, out = tmp_path / "places.csv", str(tmp_path / "map.blowfish")
+    lines = [f"{2_600_000 + at % 700},{1_200_000 + at % 900}" for at in range(3000)]
+    data.write_text("\n".join(["east,north", *lines]))
+    sides = ["--domain", "east=2000000:1075741824:1"]
+    sides += ["--domain", "north=1000000:1074741824:1"]
+    asked = tmp_path / "boxes.csv"
+    asked.write_text("2600000,1200000,2600350,1200450\n2000000,1000000,2600000,1200000")
+    words = [*sides, "--policy", "add_remove", "--epsilon", "1", "--seed", "1"]
+    words += ["--data", str(data), "--workload", f"rectangles:{asked}", "--out", out]
+    picture = str(tmp_path / "map.svg")
+    report = told("release", *words, "--picture", picture)
+    assert report["mechanism"] == "dawa"
+    boxes = told("answer", out, "--workload", f"rectangles:{asked}")["answers"]
+    assert boxes[1]["low"] <= 0 <= boxes[1]["high"]
+    where = ["--where", "east=2600000..2600350", "--where", "north=1200000..1200450"]
+    (inside,) = told("answer", out, *where)["answers"]
+    true = sum(at % 700 < 350 and at % 900 < 450 for at in range(3000))
+    assert inside["low"] <= true <= inside["high"]
+    assert inside["east and north"] == f"{where[1]} and {where[3]}"
+    assert "map of two columns" in str(refused("answer", out, "--range", "0:9"))
+    twice = refused("answer", out, *where, *where[:2])
+    assert "once" in str(twice)
+    assert "buckets" in run("explain", out)
+    domain = parse_table(["a=0:1073741824:1", "b=0:1073741824:1"])
+    assert bf_workload("rectangles:7", domain).queries == 7
+    asked.write_text("1,2\n")
+    with pytest.raises(InputError, match="two values of a and of b"):
+        bf_workload(str(asked), domain)
+    with pytest.raises(InputError, match="rectangles:NUMBER or rectangles:FILE"):
+        bf_workload("ranges:7", domain)
+
+
 def test_ranges_are_answered_in_values(ranges, tmp_path):
     (day,) = told("answer", ranges, "--where", "time=2024-03-01")["answers"]
     assert day["low"] <= 800 <= day["high"]
@@ -143,7 +176,10 @@ def test_ranges_are_answered_in_values(ranges, tmp_path):
     assert "buckets" in run("explain", ranges)
     for words, why in [
         (["--mean", "time"], "answers counts"),
-        (["--where", "time=2024-03-01", "--where", "time=2024-03-02"], "state it once"),
+        (
+            ["--where", "time=2024-03-01", "--where", "time=2024-03-02"],
+            "state each column",
+        ),
         (["--workload", "prefixes"], "heavy ones are listed"),
     ]:
         assert why in str(refused("answer", ranges, *words))

@@ -10,7 +10,7 @@ from typing import Any
 
 from blowfish_fast._support.typing import FloatArray
 from blowfish_fast.apps.cli.options import WORKLOAD_FORMS
-from blowfish_fast.data.domain import Domain, KeyDomain, WideDomain
+from blowfish_fast.data.domain import Domain, WideDomain
 from blowfish_fast.data.frames import numbers_from_file, rows_of
 from blowfish_fast.data.rules.steps import Steps
 from blowfish_fast.errors import InputError, nearest
@@ -104,13 +104,19 @@ def _of_wide_domain(words: str, domain: WideDomain) -> Workload:
     cells: Any = domain
     if name == "identity" and not setting:
         return Identity(cells)
-    path = setting if name == "ranges" else words.strip()
-    ordered = domain.ndim == 1 and not isinstance(domain, KeyDomain)
+    kind: Any = {1: Ranges, 2: Rectangles}.get(domain.ndim)
+    ordered = kind is not None and not any(
+        one.keys or one.levels or one.cuts for one in domain.attributes
+    )
+    called = "ranges" if kind is Ranges else "rectangles"
+    path = setting if name == called else words.strip()
     if ordered and names_a_file(path):
-        return _ranges_in(Path(path), domain)
-    if ordered and name == "ranges" and re.fullmatch("[0-9]*", setting):
-        return Ranges.random(cells, int(setting[:7] or QUERIES), rng=SEED_OF_QUERIES)
-    asked = "ranges:NUMBER or ranges:FILE, " if ordered else ""
+        return _values_in(Path(path), domain, kind)
+    if ordered and name == called and re.fullmatch("[0-9]*", setting):
+        number = int(setting[:7] or QUERIES)
+        drawn: Workload = kind.random(cells, number, rng=SEED_OF_QUERIES)
+        return drawn
+    asked = f"{called}:NUMBER or {called}:FILE, " if ordered else ""
     raise InputError(
         f"of {domain.size:,} cells heavy ones are listed, identity; or {asked}tables "
         "are asked, tables:2 or tables:age,age+sex",
@@ -119,21 +125,25 @@ def _of_wide_domain(words: str, domain: WideDomain) -> Workload:
     )
 
 
-def _ranges_in(path: Path, domain: WideDomain) -> Ranges:
-    """Return ranges of a file by their values: numbers, or moments."""
-    rows = rows_of(path, "ranges, where each starts and where it ends")
-    (attribute,) = domain.attributes
-    rule = attribute.rule
+def _values_in(path: Path, domain: WideDomain, kind: Any) -> Workload:
+    """Return ranges or rectangles of a file by their values: starts, then ends."""
+    rows = rows_of(path, "queries, where each starts and where it ends")
     if rows and not any(text[:1].isdigit() or text[:1] == "-" for text in rows[0]):
         rows = rows[1:]
-    if not rows or any(len(row) != 2 for row in rows):
+    many = domain.ndim
+    if not rows or any(len(row) != 2 * many for row in rows):
         raise InputError(
-            f"each line of {path} needs two values of {attribute.name}, where a range "
-            "starts and where it ends (exclusive)"
+            f"each line of {path} needs two values of "
+            f"{' and of '.join(domain.column_names)}: the starts, and then the "
+            "(exclusive) ends"
         )
-    values = [[read_tick(text, rule) for text in row] for row in rows]
-    starts, ends = zip(*values, strict=True)
-    return Ranges.between(domain, starts, ends)
+    rules = [one.rule for one in domain.attributes] * 2
+    values = [list(map(read_tick, row, rules)) for row in rows]
+    starts, ends = [one[:many] for one in values], [one[many:] for one in values]
+    if many == 1:
+        starts, ends = ([low for (low,) in corners] for corners in (starts, ends))
+    queries: Workload = kind.between(domain, starts, ends)
+    return queries
 
 
 def read_tick(text: str, rule: Steps) -> Any:
