@@ -299,6 +299,8 @@ class Journal:
             if series is not None:
                 contents = (charge.content for charge in _charges(connection, ""))
                 due = series_due(contents, series, cost)
+            if "refines" in content:
+                due = _refined_due(connection, content, cost)
             _refuse_overdraft(due, standing, self.currency, "")
             noted = {"time": file.time_now(), **content}
             if commitment is not None:
@@ -785,6 +787,26 @@ def _charges(
 def _find(connection: sqlite3.Connection, request: str) -> Charge | None:
     with closing(_charges(connection, "AND c.request = ?", request)) as charges:
         return next(charges, None)
+
+
+def _refined_due(
+    connection: sqlite3.Connection, content: dict[str, Any], cost: int
+) -> int:
+    """Return what a finer release adds to its chain: Lemma CO13."""
+    name = content["refines"]
+    before = _find(connection, name)
+    assert before is not None, "what is stored stays"
+    connection.execute(file.ONE_SUCCESSOR)
+    taken = connection.execute(
+        f"SELECT request FROM log WHERE kind = 'charge' AND {file.REFINED} = ?", (name,)
+    ).fetchone()
+    if taken is not None:
+        raise LedgerError(
+            f"{name!r} was made finer already, as {taken[0]!r}: two successors of one "
+            "draw would cost more than both differences. Nothing was charged",
+            way_out="Make that one finer",
+        )
+    return cost - int(before.content.get("level", before.cost))
 
 
 def _commit_again(

@@ -42,6 +42,13 @@ BY_ANALYST = (
     "ON log (json_extract(content, '$.analyst'), number) WHERE kind = 'charge'"
 )
 """Makes one analyst's last charges quick to find in a ledger of a million."""
+REFINED = "json_extract(content, '$.refines')"
+"""Which request a charge made finer."""
+ONE_SUCCESSOR = (
+    f"CREATE UNIQUE INDEX IF NOT EXISTS one_successor ON log ({REFINED}) "
+    f"WHERE kind = 'charge' AND {REFINED} IS NOT NULL"
+)
+"""Lets each release be made finer once: two successors would cost more (Lemma RF3)."""
 
 RECIPIENT_TABLE = (
     "CREATE TABLE IF NOT EXISTS recipient (number INTEGER PRIMARY KEY, "

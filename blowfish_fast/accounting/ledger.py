@@ -42,6 +42,7 @@ from blowfish_fast.measure.handle import Progress
 from blowfish_fast.measure.unseen import run_unseen
 from blowfish_fast.mechanisms import Mechanism
 from blowfish_fast.mechanisms.certifier import Certifier
+from blowfish_fast.mechanisms.refiner import Refiner
 from blowfish_fast.mechanisms.registry import check_vouched
 from blowfish_fast.policies import Policy
 from blowfish_fast.release.certificates import Certificate, Kind
@@ -52,6 +53,7 @@ from blowfish_fast.workloads import Workload
 from .composition import Region, check_regions, currency_of, parallel_by_ids
 from .journal import Charge, Journal
 from .recipients import DrawSecret, Recipient, keys_beside, read_public_key
+from .refinements import refined_name, refuse_refinement
 from .request import (
     FAILED_DRAW,
     RULES,
@@ -304,6 +306,7 @@ class Ledger(HasBudget):
         progress: Progress | None = None,
         vouched: bool = False,
         snapshot: str | None = None,
+        version: str | None = None,
     ) -> Release:
         """Charge, measure, keep the answer, return it.
 
@@ -338,6 +341,11 @@ class Ledger(HasBudget):
         snapshot : str, optional
             A public label of the version of the data, by default the time, which the
             log keeps and the answer says: ``details["as_of"]``.
+        version : str, optional
+            A public label of the content of the data, such as the digest of a file that
+            is public to have changed or not: equal labels are your word that the counts
+            are the same to the last record. Only releases with one can be made finer;
+            see `refine`.
 
         Returns
         -------
@@ -367,6 +375,106 @@ class Ledger(HasBudget):
             analyst=analyst,
             note=note,
             snapshot=snapshot,
+            version=version,
+        )
+        return answer
+
+    def refine(
+        self,
+        request: str,
+        data: Any,
+        *,
+        epsilon: Any,
+        version: str,
+        name: str | None = None,
+        rng: RandomLike | None = None,
+        policy: Policy | None = None,
+        analyst: str | None = None,
+        note: Mapping[str, Any] | None = None,
+        snapshot: str | None = None,
+    ) -> Release:
+        """Make a stored release finer, and charge the difference (Lemma CO13).
+
+        From epsilon .1 to .4 costs .3, and the finer release has the noise of a single
+        one at .4: the new noise is drawn given the old one. The stored release stays
+        as it is. It is made finer once; its successor may be made finer again.
+
+        Parameters
+        ----------
+        request : str
+            The name of the stored release.
+        data : Histogram or array-like
+            The counts of that release, the very same ones.
+        epsilon : number
+            What the chain costs in all, more than so far.
+        version : str
+            The label of the content of the data; it must be the one that the release
+            was stored with. With other counts the draw would give away the difference.
+        name : str, optional
+            The name of the finer release; by default that of the first, "at" and the
+            epsilon. Under the same name a draw that broke off is finished.
+        rng : int or numpy Generator, optional
+            A seed, for experiments: refused by a ledger on disk.
+        policy : Policy, optional
+            The mechanism's policy, where that is a projection of the ledger's; None
+            takes the one that the release names.
+        analyst : str, optional
+            Whose allotment pays.
+        note : mapping, optional
+            Public plain values, which the log keeps beside the charge.
+        snapshot : str, optional
+            As for `release`.
+
+        Returns
+        -------
+        Release
+            The finer release. Its intervals are of the noise: whoever looked before
+            asking for it has no fresh noise.
+
+        Raises
+        ------
+        LedgerError
+            If there is no such release, it was made finer already, or nobody knows
+            that the counts are the same.
+        PrivacyError
+            If its noise cannot be lowered: it is paid in rho, lies on edges or buckets,
+            or a part of its charge paid for something else.
+        BudgetError
+            If the difference is more than what is left.
+
+        Examples
+        --------
+        >>> import blowfish_fast as bf
+        >>> policy = bf.policies.AddRemove(bf.Domain(3))
+        >>> ledger = bf.Ledger(epsilon=1, policy=policy)
+        >>> rough = bf.Laplace(policy, epsilon="0.1")
+        >>> first = ledger.release(rough, [50, 40, 30], "March", version="v1")
+        >>> finer = ledger.refine("March", [50, 40, 30], epsilon="0.4", version="v1")
+        >>> float(ledger.spent), finer.guarantee.budget.epsilon
+        (0.4, Fraction(2, 5))
+        """
+        before = self._journal.find(as_request(request))
+        release = self.replay(request)
+        if before is None or release is None:
+            raise LedgerError(f"there is no stored release {request!r} to make finer")
+        refiner = Refiner(release, epsilon=epsilon, policy=policy)
+        opened = self._recipient() is not None
+        label = as_name(version, "a version")
+        refuse_refinement(before, refiner, label, self.currency, opened=opened)
+        terms = self._terms()
+        check_policy(refiner, terms.policy)
+        parts = [RequestPart(refiner, data)]
+        (answer,) = self._settle(
+            parts,
+            terms,
+            refined_name(request, refiner) if name is None else name,
+            rng,
+            None,
+            analyst=analyst,
+            note=note,
+            snapshot=snapshot,
+            version=version,
+            refines=before,
         )
         return answer
 
@@ -912,6 +1020,8 @@ class Ledger(HasBudget):
         note: Mapping[str, Any] | None = None,
         series: Mapping[str, Any] | None = None,
         snapshot: str | None = None,
+        version: str | None = None,
+        refines: Charge | None = None,
     ) -> list[Release]:
         """Check, reserve, draw, store and return (Lemmas CO5 and HA4)."""
         name = as_request(request)
@@ -924,6 +1034,8 @@ class Ledger(HasBudget):
             with malformed_as(InputError, "a note is a mapping of plain values"):
                 content["note"] = dict(note)
                 json.dumps(content["note"], sort_keys=True)
+        if version is not None:
+            content["version"] = as_name(version, "a version")
         charge = self._journal.find(name)
         if charge is not None:
             check_same(charge, content, self.currency)
@@ -937,11 +1049,15 @@ class Ledger(HasBudget):
             if not is_public(part)
         ]
         cost = self.currency.charged(max(prices)) if prices else 0
+        paid = 0
+        if refines is not None:
+            content["refines"], content["level"] = refines.request, cost
+            paid = int(refines.content.get("level", refines.cost))
         if series is not None:
             content["series"] = {**series, "price": cost}
         elif charge is None:
             # First: whether something can be paid never depends on the data.
-            self._journal.check_affordable(cost, analyst)
+            self._journal.check_affordable(cost - paid, analyst)
         for part in parts:
             part.mechanism._counts(part.data)
         people = people_of(parts, together)

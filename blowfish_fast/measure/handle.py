@@ -260,7 +260,8 @@ class Call(NamedTuple):
     Attributes
     ----------
     kind : str
-        "select", "measure", "list", or "refine" for noise that was lowered later.
+        "select", "measure", "list", "resume" for a measurement that an earlier release
+        published, or "refine" for noise that was lowered later.
     name : str
         Name of the selector, or kind of the strategy.
     budget : Budget
@@ -570,21 +571,44 @@ class Handle:
             If published rows are not rows with a draw each, or the budget is rho.
         """
         price = self._read(budget)
-        if type(strategy).published is not LinearStrategy.published:
-            raise PrivacyError(
-                f"{strategy.kind} publishes something else than rows with a draw each, "
-                "from which a first draw cannot be told; nothing was drawn"
-            )
-        if price.power != 1:
-            raise PrivacyError(
-                "only noise that is paid in epsilon is lowered later; in rho measure "
-                "twice, precisions add. Nothing was drawn"
-            )
+        _refuse_chain(strategy, price)
         measurement = self.measure(strategy, budget=price)
         measurement.noisy.setflags(write=False)
         held = Refinable(measurement, price, self._counts)
         self._account.refinable.append(held)
         return measurement
+
+    def resume(self, measurement: Measurement, *, paid: Budget | Fraction) -> None:
+        """Take up a chain that an earlier release began: `refine` may go on with it.
+
+        What it has cost is charged to this account again, so that the account says what
+        all noise of the chain costs; a ledger charges the difference. **The counts must
+        be the very ones that were measured then** (Lemma RF3), which nobody can see
+        from here: `Ledger.refine` asks for it.
+
+        Parameters
+        ----------
+        measurement : Measurement
+            The noisy rows of single cells as they were published.
+        paid : Budget or Fraction
+            What the chain has cost so far.
+
+        Raises
+        ------
+        PrivacyError
+            If the noise cannot be lowered, or cost more than `paid`.
+        """
+        price = self._read(paid)
+        strategy = measurement.strategy
+        _refuse_chain(strategy, price)
+        if not measurement.buckets.are_single_cells:
+            raise PrivacyError(
+                "noise of buckets that were chosen from the data is not lowered later: "
+                "the choice was paid for beside it. Nothing was drawn"
+            )
+        self._check_cost(strategy, measurement.scales, price)
+        self._account.charge(Call("resume", strategy.kind, price, measurement.scales))
+        self._account.refinable.append(Refinable(measurement, price, self._counts))
 
     def refine(
         self, measurement: Measurement, wanted: Scales, *, budget: Budget | Fraction
@@ -944,6 +968,20 @@ def stated_losses(selector: Any, cells: int) -> tuple[int, tuple[Fraction, ...]]
     """
     parts = selector.parts(cells) if hasattr(selector, "parts") else ()
     return getattr(selector, "loss_range", 2), parts
+
+
+def _refuse_chain(strategy: LinearStrategy, price: Budget) -> None:
+    """Refuse rows whose first draw is not known from what they publish, and rho."""
+    if type(strategy).published is not LinearStrategy.published:
+        raise PrivacyError(
+            f"{strategy.kind} publishes something else than rows with a draw each, "
+            "from which a first draw cannot be told; nothing was drawn"
+        )
+    if price.power != 1:
+        raise PrivacyError(
+            "only noise that is paid in epsilon is lowered later; in rho measure "
+            "twice, precisions add. Nothing was drawn"
+        )
 
 
 def _draw(scales: Scales, rng: Randomness) -> IntArray:
