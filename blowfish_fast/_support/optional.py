@@ -9,6 +9,7 @@ from importlib.util import find_spec
 from types import MappingProxyType, ModuleType
 from typing import Any
 
+from blowfish_fast._support.near_misses import near_miss
 from blowfish_fast.errors import MissingExtraError
 
 
@@ -44,7 +45,8 @@ def attach(
                 home = importlib.import_module(f"{package}.{module}")
                 value = getattr(home, function)(value)
         else:
-            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+            hint = "" if name.startswith("_") else near_miss(name, public)
+            raise AttributeError(f"module {package!r} has no attribute {name!r}{hint}")
         setattr(sys.modules[package], name, value)
         return value
 

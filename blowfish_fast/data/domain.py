@@ -9,6 +9,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
+from blowfish_fast._support.near_misses import Hinting
 from blowfish_fast._support.typing import IntArray
 from blowfish_fast._support.validation import as_integers, as_whole, malformed_as
 from blowfish_fast.errors import DomainError, SizeError
@@ -53,7 +54,7 @@ class AxisView(NamedTuple):
     labels: IntArray
 
 
-class Attributes:
+class Attributes(metaclass=Hinting):
     """Attributes in order, with different names; what both kinds of domain share."""
 
     __slots__ = ("_shape", "attributes")

@@ -92,6 +92,7 @@ def attribute_cover(attribute: Axis, condition: Any) -> Cover:
     tuple of pairs of floats
         Disjoint intervals of cells; empty if nothing is selected.
     """
+    condition = pair_as_range(attribute, condition)
     single = isinstance(condition, str | bytes | Mapping | np.generic) or (
         isinstance(condition, np.ndarray) and condition.ndim == 0
     )
@@ -100,6 +101,42 @@ def attribute_cover(attribute: Axis, condition: Any) -> Cover:
     return union(
         interval for value in listed for interval in _intervals(attribute, value)
     )
+
+
+def pair_as_range(attribute: Axis, condition: Any) -> Any:
+    """Return the range that a pair of numbers or dates stands for.
+
+    ``age=(20, 30)`` is ``age=slice(20, 30)``: from 20 up to 30, which is left out, for
+    cells of every width. Levels have no ranges: there a tuple lists some, as a list.
+
+    Parameters
+    ----------
+    attribute : Axis
+        The attribute.
+    condition : value, slice, tuple or list of these
+        The condition.
+
+    Returns
+    -------
+    value, slice or list of these
+        The condition, with a range in place of a pair.
+
+    Raises
+    ------
+    InputError
+        For a tuple of another length.
+    """
+    ordered = attribute.levels is None and attribute.keys is None
+    if not isinstance(condition, tuple) or not ordered:
+        return condition
+    if len(condition) != 2:
+        called = attribute.name or "attribute"
+        raise InputError(
+            "a tuple of numbers or dates is a range, (low, high)",
+            received=repr(condition),
+            way_out=f"List values and ranges: {called}=[...]",
+        )
+    return slice(*condition)
 
 
 def whole_cover(attribute: Axis, condition: Any) -> list[tuple[int, int]]:
@@ -124,6 +161,7 @@ def whole_cover(attribute: Axis, condition: Any) -> list[tuple[int, int]]:
     InputError
         If a range runs backwards, cuts a cell, or selects nothing.
     """
+    condition = pair_as_range(attribute, condition)
     several = isinstance(condition, list | tuple)
     listed = list(condition) if several else [condition]
     runs = union(_whole_run(attribute, value) for value in listed)

@@ -6,7 +6,10 @@ Every function returns the axes it drew on, those of a new figure or those given
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from blowfish_fast._support import palette
+from blowfish_fast._support.near_misses import hints_of
 
 from .budget_steps import budget_over_time
 from .error_curves import error_against_epsilon, tradeoff_over_theta
@@ -35,3 +38,7 @@ __all__ = [
     "tradeoff_over_theta",
 ]
 __dir__ = sorted(__all__).copy
+
+if not TYPE_CHECKING:
+    # Checkers of types would take it for a package that has every name.
+    __getattr__ = hints_of(__name__, __all__)

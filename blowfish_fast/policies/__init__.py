@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from blowfish_fast._support.near_misses import hints_of
+
 from .base import POLICIES, AddRemove, Policy, from_dict
 from .blocks import Blocks, Full
 from .constrained import Constrained
@@ -47,3 +51,7 @@ __all__ = [
     "from_dict",
 ]
 __dir__ = sorted(__all__).copy
+
+if not TYPE_CHECKING:
+    # Checkers of types would take it for a package that has every name.
+    __getattr__ = hints_of(__name__, __all__)

@@ -14,7 +14,7 @@ import struct
 import warnings
 import zipfile
 import zlib
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import FrozenInstanceError
 from functools import lru_cache, partial
@@ -26,6 +26,7 @@ from typing import Any, ClassVar, Self, TypeVar
 import numpy as np
 
 from blowfish_fast._support.machine import memory_room
+from blowfish_fast._support.near_misses import AbstractHinting, near_miss
 from blowfish_fast._support.typing import AnyArray
 from blowfish_fast._support.validation import quoted
 from blowfish_fast.data.buckets import Buckets
@@ -70,7 +71,7 @@ KINDS_OF_FILES = {
 """Who reads a file, by the name of its first member."""
 
 
-class Release(ABC):
+class Release(metaclass=AbstractHinting):
     """What is published: public values, the promise that was kept, and a file.
 
     Every kind of release has these and no more; what else it answers is its own:
@@ -129,8 +130,9 @@ class Release(ABC):
         """Say what this kind of release has in place of what it has not."""
         if name[:1] == "_" or hasattr(type(self), name):
             raise AttributeError(f"{type(self).__name__} has no {name!r}")
+        hint = near_miss(name, dir(type(self)))
         raise NoEstimateError(
-            self.lacks, received=f"release.{name}", way_out=self.instead
+            self.lacks, received=f"release.{name}{hint}", way_out=self.instead
         )
 
     def __reduce__(self) -> tuple[Any, ...]:

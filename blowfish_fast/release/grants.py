@@ -15,6 +15,7 @@ a linear form that is not 0 is within rounding of 0 on both with probability 2^-
 
 from __future__ import annotations
 
+import os
 import warnings
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -370,6 +371,20 @@ class Tabular:
     def to_pandas(self, confidence: float | None = 0.95) -> pandas.DataFrame:
         """Return `to_table` as a pandas data frame."""
         return self.to_table(confidence).to_pandas()
+
+    def to_csv(
+        self, path: str | os.PathLike[str], confidence: float | None = 0.95
+    ) -> None:
+        """Write `to_table` as a CSV file with a line of names first.
+
+        Parameters
+        ----------
+        path : str or os.PathLike[str]
+            Where to.
+        confidence : float or None, default 0.95
+            Of the intervals; None leaves them out.
+        """
+        self.to_table(confidence).to_csv(path)
 
     def to_polars(self, confidence: float | None = 0.95) -> polars.DataFrame:
         """Return `to_table` as a polars data frame."""

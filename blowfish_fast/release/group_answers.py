@@ -159,6 +159,39 @@ class Estimate(float):
         """
         return self._answers._interval(self._place, confidence, of)
 
+    def explain(self, confidence: float = 0.95) -> str:
+        """Say in words how far off the answer may be, and what would bring it nearer.
+
+        Parameters
+        ----------
+        confidence : float, default 0.95
+            How surely its interval holds.
+
+        Returns
+        -------
+        str
+            The interval, and whether noise or the width of cells makes it wide.
+        """
+        low, high = self.interval(confidence)
+        subject = "the true answer" if self.holds_truth else "the answer without noise"
+        sentence = (
+            f"{float(self):.6g}; {subject} lies between {low:.6g} and {high:.6g} with "
+            f"a probability of at least {confidence:g}."
+        )
+        width = self._answers.cell_width
+        if width is None or not self.holds_truth:
+            return sentence
+        noise = np.subtract(*self.interval(confidence, of="noise")[::-1])
+        if high - low <= 2 * noise:
+            return f"{sentence} Noise makes most of its width: a larger budget helps."
+        name = self._answers.of
+        return (
+            f"{sentence} Cells of {name} that are up to {width:g} wide make most of "
+            "its width, since a record may lie anywhere in its cell: narrower cells "
+            "help, and a larger budget does not. values= takes a public value for each "
+            "cell."
+        )
+
     @property
     def holds_truth(self) -> bool:
         """Whether `interval` can hold the true answer, and not the noise alone."""
@@ -291,6 +324,8 @@ class GroupedAnswers(Tabular, Mapping[Any, Estimate]):
     unit : str, optional
         Answers that are dates count this unit since 1970, "D" or "h", and are shown as
         dates.
+    cell_width : float, optional
+        Of means: how wide the widest cell is within which values are not known.
     """
 
     def __init__(
@@ -304,8 +339,10 @@ class GroupedAnswers(Tabular, Mapping[Any, Estimate]):
         of: str | None = None,
         seeded: bool = False,
         unit: str | None = None,
+        cell_width: float | None = None,
     ) -> None:
         self.attributes = tuple(attributes)
+        self.cell_width = cell_width
         self.unit = unit
         self.measure = measure
         self.of = of

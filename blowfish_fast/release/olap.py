@@ -160,7 +160,8 @@ class Questions(ABC, Generic[Answer]):
             summed.bounds, counted.bounds, (low, high), centre, (least, most)
         )
         means = np.clip(estimate, low, high)
-        return self._answers("mean", means, quotient.bounds, axis)
+        width = value_rows.widest or None
+        return self._answers("mean", means, quotient.bounds, axis, width)
 
     def variance(self, name: str | int, values: Any = None) -> Answer:
         """Return the variance of an attribute, of records that count as in `sum`.
@@ -264,6 +265,7 @@ class Questions(ABC, Generic[Answer]):
         values: FloatArray,
         bounds: Bounds,
         of: int | None = None,
+        cell_width: float | None = None,
     ) -> Answer:
         """Name the answers, in the order in which attributes were asked for."""
         release, named = self._release, self._named
@@ -287,6 +289,7 @@ class Questions(ABC, Generic[Answer]):
             of=None if of is None else domain.column_names[of],
             seeded=not getattr(release, "private", True),
             unit=None if of is None else domain.attributes[of].unit,
+            cell_width=cell_width,
         )
         return self._hand_over(answers)
 

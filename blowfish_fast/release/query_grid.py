@@ -499,6 +499,12 @@ class ValueRows(NamedTuple):
         """The middle between `lowest` and `highest`."""
         return self.lowest + (self.highest - self.lowest) / 2
 
+    @property
+    def widest(self) -> float:
+        """How far the values of records in one cell may lie apart, at most."""
+        pairs = zip(self.least, self.most, strict=True)
+        return max((float(np.max(most - least)) for least, most in pairs), default=0.0)
+
     def reach(self) -> tuple[FloatArray, FloatArray]:
         """Return the least and the largest value that a record of each group has."""
         low = np.array([values.min() for values in self.least])

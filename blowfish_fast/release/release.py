@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from importlib import import_module
 from itertools import chain
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
@@ -589,6 +590,40 @@ class HistogramRelease(Tabular, Release):
             estimate=publishable_counts(self.estimate).astype(float),
             unfitted=self._linear_sums[0],
             certificates=(),
+        )
+
+    def plot(self, *, confidence: float = 0.95, axes: Any = None) -> Any:
+        """Draw the estimate: a line of cells with intervals, or a map of two axes.
+
+        `blowfish_fast.plotting` has these and other pictures, with their options.
+
+        Parameters
+        ----------
+        confidence : float, default 0.95
+            How surely the intervals of a line hold.
+        axes : matplotlib Axes, optional
+            Where to draw; a new figure by default.
+
+        Returns
+        -------
+        matplotlib Axes
+            The axes.
+
+        Raises
+        ------
+        InputError
+            For more than two attributes: a picture shows one or two.
+        """
+        # Pictures stand above releases in the house; they are fetched when asked for.
+        plotting = import_module(f"{__name__.partition('.')[0]}.plotting")
+        if self.domain.ndim == 1:
+            return plotting.histogram(self, confidence=confidence, axes=axes)
+        if self.domain.ndim == 2:
+            return plotting.grid_map(self, axes=axes)
+        raise InputError(
+            "a picture shows one or two attributes",
+            received=f"{self.domain.ndim} of them",
+            way_out="Draw groups: plotting.groups(release.group_by(...))",
         )
 
     def to_xarray(self, confidence: float | None = 0.95, *, crs: Any = None) -> Any:

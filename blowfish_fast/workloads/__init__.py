@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from blowfish_fast._support.near_misses import hints_of
+
 from .base import Form, Fractions, Implicit, Pieces, Union, Workload
 from .linear import Identity, Linear, Marginals, Sum, Total
 from .ranges import AllRanges, Prefixes, Ranges, Rectangles, random_boxes
@@ -28,3 +32,7 @@ __all__ = [
     "random_boxes",
 ]
 __dir__ = sorted(__all__).copy
+
+if not TYPE_CHECKING:
+    # Checkers of types would take it for a package that has every name.
+    __getattr__ = hints_of(__name__, __all__)

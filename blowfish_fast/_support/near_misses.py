@@ -1,0 +1,146 @@
+"""Names that people try first, and the names that we have for what they mean.
+
+    bf.Domain.from_categories    other libraries' word      from_levels
+    release.groupby              a missing underline        group_by
+    bf.plotting.heatmap          what others call a map     grid_map
+
+Whoever misses a name gets an AttributeError as ever, with our name in it: tab
+completion, `hasattr` and copying see nothing new.
+"""
+
+from __future__ import annotations
+
+from abc import ABCMeta
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from blowfish_fast.errors import nearest
+
+OUR_NAMES = {
+    # Domains and histograms.
+    "from_categories": "Domain.from_levels",
+    "from_labels": "Domain.from_levels",
+    "from_values": "Domain.from_levels",
+    "from_bins": "Domain.from_edges",
+    "from_range": "Domain.from_edges",
+    "from_shape": "Domain((rows, columns))",
+    "from_csv": "Histogram.from_records, or `blowfish release FILE`",
+    "from_pandas": "Histogram.from_records",
+    "from_polars": "Histogram.from_records",
+    "from_dataframe": "Histogram.from_records",
+    "from_frame": "Histogram.from_records",
+    # Releases.
+    "load": "Release.load",
+    "read": "Release.load",
+    "open": "Release.load",
+    "groupby": "release.group_by",
+    "query": "release.where, or release.answer",
+    "filter": "release.where",
+    "quantiles": "release.quantile",
+    "median": "release.quantile(0.5)",
+    "percentile": "release.quantile",
+    "confidence_interval": "release.intervals",
+    "interval": "release.intervals",
+    "ci": "release.intervals",
+    "std": "release.standard_errors",
+    "stderr": "release.standard_errors",
+    "counts": "release.estimate",
+    "values": "release.estimate",
+    "histogram": "release.estimate, or plotting.histogram",
+    "to_dataframe": "release.to_pandas",
+    "to_frame": "release.to_pandas",
+    "to_excel": "release.to_table().to_xlsx",
+    "to_parquet": "release.to_table().to_parquet",
+    "synthesize": "release.sample",
+    "epsilon": "release.guarantee",
+    # Pictures.
+    "heatmap": "plotting.grid_map",
+    "map": "plotting.grid_map",
+    "bar": "plotting.histogram",
+    "hist": "plotting.histogram",
+    "plot": "plotting.histogram, or release.plot()",
+    # Mechanisms and accounts.
+    "Accountant": "Ledger",
+    "BudgetAccountant": "Ledger",
+    "Budget": "Ledger(epsilon=..., policy=...)",
+    "DAWA": "Dawa",
+    "LaplaceMechanism": "Laplace",
+    "GaussianMechanism": "Gaussian",
+    "Policy": "policies",
+    "Workload": "workloads",
+    "DifferentialPrivacy": "policies.AddRemove, or policies.Full",
+    "Unbounded": "policies.AddRemove",
+    "Bounded": "policies.Full",
+    "Distance": "policies.Threshold",
+    "Neighbours": "policies.Line",
+    "Grid": "policies.Threshold",
+    "Histogram": "workloads.Identity",
+    "Marginals": "workloads.Tables",
+    "Cumulative": "workloads.Prefixes",
+    "CDF": "workloads.Prefixes",
+}
+"""What a name that we have not got probably means."""
+
+
+def near_miss(name: str, known: Iterable[str]) -> str:
+    """Return the end of a message about a name that is not there.
+
+    Parameters
+    ----------
+    name : str
+        The name that was tried.
+    known : Iterable[str]
+        The names that are there.
+
+    Returns
+    -------
+    str
+        " (did you mean ...?)", or nothing.
+
+    Examples
+    --------
+    >>> near_miss("groupby", ["group_by", "where"])
+    ' (did you mean release.group_by?)'
+    >>> near_miss("wher", ["group_by", "where"])
+    " (did you mean 'where'?)"
+    """
+    if name in OUR_NAMES:
+        return f" (did you mean {OUR_NAMES[name]}?)"
+    return nearest(name, (one for one in known if not one.startswith("_")))
+
+
+def hints_of(package: str, public: Iterable[str]) -> Callable[[str], Any]:
+    """Return the ``__getattr__`` of a package that answers missing names.
+
+    Parameters
+    ----------
+    package : str
+        The name of the package.
+    public : Iterable[str]
+        The names that it has.
+
+    Returns
+    -------
+    callable
+        Raises an AttributeError with the right name, where there is one.
+    """
+    known = list(public)
+
+    def __getattr__(name: str) -> Any:
+        hint = "" if name.startswith("_") else near_miss(name, known)
+        raise AttributeError(f"module {package!r} has no attribute {name!r}{hint}")
+
+    return __getattr__
+
+
+class Hinting(type):
+    """The kind of classes whose missing names are answered with the right ones."""
+
+    def __getattr__(cls, name: str) -> Any:
+        # Machinery asks for names with an underline all the time, and means no other.
+        hint = "" if name.startswith("_") else near_miss(name, dir(cls))
+        raise AttributeError(f"{cls.__name__} has no attribute {name!r}{hint}")
+
+
+class AbstractHinting(Hinting, ABCMeta):
+    """The same for classes with abstract methods, whose `isinstance` is slower."""

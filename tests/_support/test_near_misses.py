@@ -1,0 +1,130 @@
+"""Names that people try first are answered with ours, and ours exist."""
+
+from __future__ import annotations
+
+import pickle
+import re
+
+import numpy as np
+import pytest
+
+import blowfish_fast as bf
+from blowfish_fast._support.near_misses import OUR_NAMES
+from blowfish_fast.errors import InputError
+
+
+@pytest.fixture(scope="module")
+def release():
+    ages = bf.Domain.from_edges(range(0, 101, 5), name="age")
+    laplace = bf.Laplace(bf.policies.AddRemove(ages), epsilon=1)
+    return laplace.release(np.arange(20) * 1000, rng=1)
+
+
+@pytest.mark.parametrize("name", OUR_NAMES)
+def test_every_name_that_is_named_is_there(name, release):
+    for meant in OUR_NAMES[name].split(", or "):
+        if meant.startswith("`"):
+            continue
+        path = re.match(r"[\w.]+", meant).group().split(".")
+        owner = {"release": release}.get(path[0]) or getattr(bf, path[0])
+        for part in path[1:]:
+            owner = getattr(owner, part)
+
+
+@pytest.mark.parametrize(
+    ("owner", "name", "meant"),
+    [
+        (bf, "load", "Release.load"),
+        (bf, "laplace", "'Laplace'"),
+        (bf.plotting, "heatmap", "plotting.grid_map"),
+        (bf.policies, "Thresold", "'Threshold'"),
+        (bf.workloads, "CDF", "workloads.Prefixes"),
+        (bf.Domain, "from_categories", "Domain.from_levels"),
+        (bf.Domain, "from_edge", "'from_edges'"),
+        (bf.Release, "open", "Release.load"),
+    ],
+)
+def test_a_missing_name_is_answered_with_the_right_one(owner, name, meant):
+    with pytest.raises(AttributeError, match=re.escape(f"did you mean {meant}?")):
+        getattr(owner, name)
+    assert not hasattr(owner, name)
+
+
+def test_machinery_gets_no_hints(release):
+    for owner in (bf, bf.plotting, bf.Domain):
+        with pytest.raises(AttributeError) as problem:
+            owner._from_levels  # noqa: B018
+        assert "did you mean" not in str(problem.value)
+    copy = pickle.loads(pickle.dumps(release))
+    assert copy.to_bytes() == release.to_bytes()
+
+
+def test_a_release_answers_with_its_own_names(release):
+    with pytest.raises(AttributeError, match=r"did you mean release\.group_by\?"):
+        release.groupby  # noqa: B018
+
+
+def test_a_pair_is_a_range_whatever_the_width_of_cells(release):
+    ones = bf.Domain.from_edges(range(101), name="age")
+    single = bf.Laplace(bf.policies.AddRemove(ones), epsilon=1)
+    fine = single.release(np.arange(100), rng=1)
+    months = bf.Domain.from_dates(
+        np.arange("2024-01", "2025-01", dtype="datetime64[M]"), name="age"
+    )
+    dated = bf.Laplace(bf.policies.AddRemove(months), epsilon=1).release(
+        np.arange(11), rng=1
+    )
+    for one, pair in (
+        (release, (20, 30)),
+        (release, (22, 29.5)),
+        (fine, (20, 30)),
+        (dated, ("2024-02", "2024-05")),
+    ):
+        wanted = one.where(age=slice(*pair)).count()
+        assert one.where(age=pair).count() == wanted
+    assert fine.where(age=(20, 30)).count() > fine.where(age=[20, 30]).count() > 0
+    with pytest.raises(InputError, match=r"a range, \(low, high\); received \(1, 2, 3"):
+        fine.where(age=(1, 2, 3))
+    levels = bf.Domain.from_levels(["a", "b", "c"], name="kind")
+    kinds = bf.Laplace(bf.policies.AddRemove(levels), epsilon=1).release([5, 6, 7])
+    assert kinds.where(kind=("a", "c")).count() == kinds.where(kind=["a", "c"]).count()
+
+
+def test_a_pair_of_a_wide_line_is_a_range_too():
+    wide = bf.WideDomain.from_steps(cells=2**40, name="place")
+    counts = bf.SparseHistogram.from_records(wide, {"place": [5, 5, 9, 2**39]})
+    release = bf.Dawa(bf.policies.AddRemove(wide), epsilon=5).release(counts, rng=1)
+    half = (0, 2**39)
+    wanted = release.where(place=slice(*half)).count()
+    assert release.where(place=half).count() == wanted
+
+
+def test_a_release_draws_itself_and_writes_itself(release, tmp_path):
+    axes = release.plot()
+    assert axes.get_xlabel() == "age"
+    grid = bf.Domain((4, 5))
+    laplace = bf.Laplace(bf.policies.AddRemove(grid), epsilon=1)
+    assert laplace.release(np.ones((4, 5), int), rng=1).plot().images
+    cube = bf.Domain((2, 2, 2))
+    many = bf.Laplace(bf.policies.AddRemove(cube), epsilon=1)
+    with pytest.raises(InputError, match="one or two attributes; received 3"):
+        many.release(np.ones((2, 2, 2), int), rng=1).plot()
+    release.to_csv(tmp_path / "ages.csv")
+    first, second = (tmp_path / "ages.csv").read_text().splitlines()[:2]
+    assert first.startswith("age")
+    assert first.count(",") == second.count(",")
+    assert "seeded" in second
+
+
+def test_an_answer_says_what_makes_its_interval_wide(release):
+    mean = release.where().mean("age")
+    low, high = mean.interval()
+    assert high - low > 5
+    assert "Cells of age that are up to 5 wide make most" in mean.explain()
+    assert "make most" not in release.where().count().explain()
+    public = release.where().mean("age", values=np.arange(20.0))
+    assert "Cells of age" not in public.explain()
+    few = bf.Laplace(bf.policies.AddRemove(release.domain), epsilon="0.01")
+    noisy = few.release(np.full(20, 3), rng=1).where().mean("age")
+    assert "Noise makes most of its width" in noisy.explain(confidence=0.9)
+    assert "at least 0.9." in noisy.explain(confidence=0.9)
