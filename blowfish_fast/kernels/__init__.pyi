@@ -50,6 +50,9 @@ from .graph.range_sensitivity import largest_change_within as largest_change_wit
 from .graph.range_sensitivity import largest_edge_separation as largest_edge_separation
 from .graph.range_sensitivity import largest_separation as largest_separation
 from .graph.range_sensitivity import range_coverage as range_coverage
+from .partition.cost_partition import (
+    least_cost_partition_of_costs as least_cost_partition_of_costs,
+)
 from .partition.dyadic_partition import (
     sample_dyadic_partition as sample_dyadic_partition,
 )
