@@ -93,7 +93,7 @@ def test_a_pair_is_a_range_whatever_the_width_of_cells(release):
 def test_a_pair_of_a_wide_line_is_a_range_too():
     wide = bf.WideDomain.from_steps(cells=2**40, name="place")
     counts = bf.SparseHistogram.from_records(wide, {"place": [5, 5, 9, 2**39]})
-    ranges = bf.workloads.AllRanges(wide)
+    ranges = bf.workloads.Ranges.between(wide, [0], [2**39])
     dawa = bf.Dawa(bf.policies.AddRemove(wide), ranges, epsilon=5)
     release = dawa.release(counts, rng=1)
     half = (0, 2**39)
