@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, NamedTuple, NoReturn, Self
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -31,18 +31,7 @@ from blowfish_fast.errors import (
     PrivacyError,
     RandomnessError,
 )
-from blowfish_fast.measure.budgets import Budget
-from blowfish_fast.measure.handle import (
-    Account,
-    Call,
-    Handle,
-    Lister,
-    Measurable,
-    Selector,
-    stated_losses,
-)
 from blowfish_fast.measure.randomness import DrawKey, Randomness
-from blowfish_fast.measure.strategies import LinearStrategy
 from blowfish_fast.mechanisms import Mechanism
 from blowfish_fast.mechanisms.registry import outside_parts
 from blowfish_fast.policies import Policy
@@ -191,58 +180,6 @@ def check_policy(mechanism: Mechanism, policy: Policy) -> None:
         raise PolicyError(f"{reason}. Nothing was charged")
 
 
-class _Pricing(Handle):
-    """A dry run up to the first draw, and what is then left on which account.
-
-    A recipe may follow what was drawn before, or a total that is public: a dry run
-    knows neither, so nothing behind them has a price of its own (Lemma ZC8).
-    """
-
-    accounts: list[Account]
-    prices: list[Fraction]
-
-    @property
-    def public_totals(self) -> NoReturn:
-        """Stop: what follows depends on the data."""
-        raise DataDependentError("a price is fixed before any total is read")
-
-    def split(self, parts: int) -> list[Self]:
-        handles = super().split(parts)
-        self.accounts.extend(handle._account for handle in handles)
-        return handles
-
-    def select(self, selector: Selector[Any], *, budget: Budget | Fraction) -> NoReturn:
-        charged = self._read(budget)
-        self._account.charge(Call("select", selector.name, charged, None))
-        loss_range, parts = stated_losses(selector, self.buckets.count)
-        self._stop(charged.choice_rho(loss_range, parts))
-
-    def list_above(self, lister: Lister[Any], *, budget: Budget | Fraction) -> NoReturn:
-        listed = super().list_above(lister, budget=budget)
-        edge = Budget(lister.cost_in_rho(self.policy, listed.scales), 2)
-        rho = edge.at_distance(self._group_size).amount
-        self._stop(min(self._read(budget).rho, rho))
-
-    def measure(self, strategy: Measurable, *, budget: Budget | Fraction) -> NoReturn:
-        measurement = super().measure(strategy, budget=budget)
-        rho, rows_of = self._read(budget).rho, measurement.strategy
-        if isinstance(rows_of, LinearStrategy):
-            edge = Budget(rows_of.cost_in_rho(self.policy, measurement.scales), 2)
-            rho = min(rho, edge.at_distance(self._group_size).amount)
-        self._stop(rho)
-
-    def measure_roughly(
-        self, strategy: LinearStrategy, *, budget: Budget | Fraction
-    ) -> NoReturn:
-        # Squares of the steps of a chain do not add up to the square of their sum: all
-        # that is left is charged as one pure release (Lemma RF4).
-        raise DataDependentError("noise that is lowered later has no price of its own")
-
-    def _stop(self, rho: Fraction) -> NoReturn:
-        self.prices.append(rho)
-        raise DataDependentError("what follows may depend on what was drawn")
-
-
 def refuse_currency(mechanism: Mechanism, currency: Currency) -> str:
     """Say why a ledger in `currency` cannot charge a mechanism.
 
@@ -292,12 +229,7 @@ def price_in(mechanism: Mechanism, currency: Currency) -> Fraction:
         raise BudgetError(f"{reason}. Nothing was charged")
     if mechanism.budget.power == currency.power:
         return mechanism.budget.amount
-    accounts, prices = [Account(mechanism.budget)], list[Fraction]()
-    handle = mechanism._handle(None, accounts[0], None)
-    with suppress(DataDependentError):
-        mechanism._run(_Pricing.over(handle, accounts=accounts, prices=prices))
-    left = [(account.granted - account.spent).rho for account in accounts]
-    return sum([*prices, *left], Fraction(0))
+    return mechanism._price_in_rho()
 
 
 def infeasible(mechanism: Mechanism) -> str:

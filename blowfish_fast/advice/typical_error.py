@@ -26,7 +26,8 @@ from blowfish_fast._support.validation import as_whole
 from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.errors import InputError
-from blowfish_fast.mechanisms.base import Mechanism, made_up
+from blowfish_fast.mechanisms.base import Mechanism
+from blowfish_fast.mechanisms.example_data import data_for
 from blowfish_fast.workloads import Implicit, Workload
 
 SEEDS_APART = 10**6
@@ -61,7 +62,7 @@ def typical_errors(
     seed = secrets.randbits(32) if rng is None else as_whole(rng, "rng")
     errors = {}
     for shape, counts in shapes.items():
-        data, squares = made_up(mechanism.policy, counts), 0.0
+        data, squares = data_for(mechanism.policy, counts), 0.0
         for trial in range(trials):
             release = mechanism.release(data, rng=SEEDS_APART * seed + trial)
             squares += mean_square(mechanism.workload, release.estimate - counts)

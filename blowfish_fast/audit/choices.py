@@ -21,7 +21,6 @@ from blowfish_fast._support.typing import IntArray
 from blowfish_fast.data.tables.merged_tables import CountedTables, Grouping, MergedTable
 from blowfish_fast.measure.randomness import Randomness
 from blowfish_fast.measure.selectors import partitions
-from blowfish_fast.measure.selectors.many_draws import Law
 from blowfish_fast.measure.selectors.partitions.base import Partition
 from blowfish_fast.measure.selectors.partitions.descent import Descent
 from blowfish_fast.measure.selectors.partitions.matching_pairs import MatchingPairs
@@ -38,7 +37,15 @@ from blowfish_fast.policies import Policy
 from blowfish_fast.workloads import Identity
 
 from .black_box import EXCESS, Power
-from .choice_twins import (
+from .confidence import (
+    BOUND_ERRORS,
+    Evidence,
+    Finding,
+    evidence_from_counts,
+    pilot_size,
+    promise,
+)
+from .many_choices.choice_twins import (
     CANDIDATES,
     Case,
     Tally,
@@ -51,14 +58,7 @@ from .choice_twins import (
     one_by_one,
     over_cells,
 )
-from .confidence import (
-    BOUND_ERRORS,
-    Evidence,
-    Finding,
-    evidence_from_counts,
-    pilot_size,
-    promise,
-)
+from .many_choices.many_draws import Law, draws_at_once
 from .neighbours import Pair, search_worst_pair, standard_pairs
 
 ROUNDING = 1e-9
@@ -307,7 +307,7 @@ def batch_tally(case: Case) -> Tally | None:
     selector = case.selector
     if type(selector) in CANDIDATES and getattr(selector, "lengths", "all") == "all":
         return cheapest_choices
-    if hasattr(selector, "select_many"):
+    if draws_at_once(selector):
         return in_batches
     if hasattr(selector, "group") and noise_on_cells(case) is not None:
         return noisy_count_choices

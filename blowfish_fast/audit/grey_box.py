@@ -22,7 +22,6 @@ from blowfish_fast._support.typing import IntArray
 from blowfish_fast.measure.budgets import Budget
 from blowfish_fast.measure.handle import Account, Measurement
 from blowfish_fast.measure.randomness import Randomness
-from blowfish_fast.measure.selectors.many_draws import path_log_ratio
 from blowfish_fast.measure.selectors.partitions.descent import Descent
 from blowfish_fast.measure.selectors.partitions.matching_pairs import MatchingPairs
 from blowfish_fast.measure.selectors.partitions.noisy_sort import CellNoise
@@ -31,7 +30,8 @@ from blowfish_fast.measure.strategies.tables.table_strategy import TableStrategy
 from blowfish_fast.mechanisms.base import Mechanism
 from blowfish_fast.policies import ABSENT, Policy
 
-from .choice_twins import CANDIDATES, Case, groups_offered, noise_on_cells
+from .many_choices.choice_twins import CANDIDATES, Case, groups_offered, noise_on_cells
+from .many_choices.many_draws import path_log_ratio
 from .neighbours import Pair, all_edges, joint_moves, pairs_at_random, steps_along
 from .witness import Draw, Note, WatchedRandomness
 

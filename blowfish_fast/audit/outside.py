@@ -21,7 +21,8 @@ import numpy as np
 from blowfish_fast.data.histogram import Histogram
 from blowfish_fast.measure.handle import Account, Handle
 from blowfish_fast.measure.randomness import Randomness
-from blowfish_fast.mechanisms.base import Mechanism, made_up
+from blowfish_fast.mechanisms.base import Mechanism
+from blowfish_fast.mechanisms.example_data import data_for
 from blowfish_fast.policies import Policy
 
 from .confidence import Evidence, Finding, strongest_evidence
@@ -147,7 +148,7 @@ def backgrounds(policy: Policy, edge: tuple[int, int]) -> list[tuple[Any, Any]]:
         MANY * (cells < 1),
     ):
         sides = [
-            made_up(policy, Histogram(domain, side.reshape(domain.shape)))
+            data_for(policy, Histogram(domain, side.reshape(domain.shape)))
             for side in Pair(tuple(counts.tolist()), edge).sides
         ]
         pairs.append((sides[0], sides[1]))

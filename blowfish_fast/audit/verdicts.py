@@ -18,7 +18,8 @@ from blowfish_fast.errors import BlowfishError
 from blowfish_fast.measure.budgets import Budget
 from blowfish_fast.measure.randomness import Randomness
 from blowfish_fast.measure.selectors.partitions.base import Partition
-from blowfish_fast.mechanisms.base import Mechanism, made_up
+from blowfish_fast.mechanisms.base import Mechanism
+from blowfish_fast.mechanisms.example_data import data_for
 from blowfish_fast.mechanisms.registry import find_mechanism
 from blowfish_fast.policies import Policy
 
@@ -30,7 +31,6 @@ from .black_box import (
     detection_power,
     timing_correlation,
 )
-from .choice_twins import over_cells
 from .choices import audit_selector, instances, selector_power
 from .confidence import Finding
 from .grey_box import (
@@ -50,6 +50,7 @@ from .invariants import (
     audit_testimony,
 )
 from .lists import compare_with_law, noise_of_list
+from .many_choices.choice_twins import over_cells
 from .neighbours import all_edges, most_moves, policy_families
 from .outside import audit_outside, backgrounds
 from .plan import AuditPlan, AuditTask
@@ -166,7 +167,7 @@ def mechanism_verdicts(
     if mechanism.policy.has_constraints or mechanism.policy.person_rule is not None:
         yield _together_verdict(task, mechanism, priced)
     faint, data = kind.example(mechanism.domain, policy, SMALL_EPSILON)
-    data = made_up(policy, data)
+    data = data_for(policy, data)
     breaches = audit_disclosure(faint) + audit_invariants(faint, data)
     breaches += [
         breach for testimony in testimonies for breach in audit_testimony(testimony)

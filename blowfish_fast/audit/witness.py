@@ -31,7 +31,8 @@ from blowfish_fast.measure.handle import (
 )
 from blowfish_fast.measure.noise import Scales
 from blowfish_fast.measure.randomness import Randomness
-from blowfish_fast.mechanisms.base import Mechanism, Outcome, made_up
+from blowfish_fast.mechanisms.base import Mechanism, Outcome
+from blowfish_fast.mechanisms.example_data import data_for
 from blowfish_fast.policies import Policy
 
 FINGERPRINT_WORDS = 4
@@ -500,7 +501,7 @@ def is_admitted(kind: type[Mechanism], policy: Policy, epsilon: Any) -> bool:
     try:
         mechanism, data = kind.example(policy.domain, policy, epsilon)
         mechanism.check_feasible()
-        mechanism._counts(made_up(policy, data))
+        mechanism._counts(data_for(policy, data))
     except BlowfishError:
         return False
     return True
@@ -528,7 +529,7 @@ def watch_example(
         The testimony.
     """
     mechanism, data = kind.example(policy.domain, policy, epsilon)
-    return watch(mechanism, made_up(policy, data), seed)
+    return watch(mechanism, data_for(policy, data), seed)
 
 
 def watch(

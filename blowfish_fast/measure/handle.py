@@ -8,10 +8,11 @@ every call for audits, and gives back public values only.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Protocol, Self, TypeVar
 
 import numpy as np
 
@@ -917,6 +918,144 @@ class Rehearsal(Handle):
     def public_totals(self) -> IntArray:
         """End the rehearsal: what follows depends on the data, though in public."""
         raise DataDependentError("a rehearsal reads no total")
+
+
+class Pricing(Handle):
+    """A dry run up to the first draw, and what is then left on which account.
+
+    A recipe may follow what was drawn before, or a total that is public: a dry run
+    knows neither, so nothing behind them has a price of its own (Lemma ZC8).
+
+    ::
+
+        account   [ first step | the rest ]   half of the square of each, added up
+    """
+
+    accounts: list[Account]
+    """The accounts of all parts; what is left on them is charged as it is."""
+    prices: list[Fraction]
+    """The rho of the first step."""
+
+    @classmethod
+    def in_rho(cls, handle: Handle, recipe: Callable[[Handle], object]) -> Fraction:
+        """Return what a recipe costs in rho, from public values alone: Lemma ZC8.
+
+        Parameters
+        ----------
+        handle : Handle
+            A handle without counts, which holds the budget.
+        recipe : callable
+            What would be run with it.
+
+        Returns
+        -------
+        Fraction
+            The price.
+        """
+        accounts, prices = [handle._account], list[Fraction]()
+        with suppress(DataDependentError):
+            recipe(cls.over(handle, accounts=accounts, prices=prices))
+        left = [(account.granted - account.spent).rho for account in accounts]
+        return sum([*prices, *left], Fraction(0))
+
+    @property
+    def public_totals(self) -> NoReturn:
+        """Stop: what follows depends on the data."""
+        raise DataDependentError("a price is fixed before any total is read")
+
+    def split(self, parts: int) -> list[Self]:
+        """Split the budget, and remember each part's account."""
+        handles = super().split(parts)
+        self.accounts.extend(handle._account for handle in handles)
+        return handles
+
+    def select(self, selector: Selector[Any], *, budget: Budget | Fraction) -> NoReturn:
+        """Charge a choice, and stop.
+
+        Parameters
+        ----------
+        selector : Selector
+            What would choose.
+        budget : Budget or Fraction
+            What it may cost.
+
+        Raises
+        ------
+        DataDependentError
+            Always: what follows a draw has no price of its own.
+        """
+        charged = self._read(budget)
+        self._account.charge(Call("select", selector.name, charged, None))
+        loss_range, parts = stated_losses(selector, self.buckets.count)
+        self._stop(charged.choice_rho(loss_range, parts))
+
+    def list_above(self, lister: Lister[Any], *, budget: Budget | Fraction) -> NoReturn:
+        """Charge a list, and stop.
+
+        Parameters
+        ----------
+        lister : Lister
+            What would be listed.
+        budget : Budget or Fraction
+            What it may cost.
+
+        Raises
+        ------
+        DataDependentError
+            Always: what follows a draw has no price of its own.
+        """
+        listed = super().list_above(lister, budget=budget)
+        edge = Budget(lister.cost_in_rho(self.policy, listed.scales), 2)
+        rho = edge.at_distance(self._group_size).amount
+        self._stop(min(self._read(budget).rho, rho))
+
+    def measure(self, strategy: Measurable, *, budget: Budget | Fraction) -> NoReturn:
+        """Charge a measurement, and stop.
+
+        Parameters
+        ----------
+        strategy : LinearStrategy or PreparedStrategy
+            What would be measured.
+        budget : Budget or Fraction
+            What it may cost.
+
+        Raises
+        ------
+        DataDependentError
+            Always: what follows a draw has no price of its own.
+        """
+        measurement = super().measure(strategy, budget=budget)
+        rho, rows_of = self._read(budget).rho, measurement.strategy
+        if isinstance(rows_of, LinearStrategy):
+            edge = Budget(rows_of.cost_in_rho(self.policy, measurement.scales), 2)
+            rho = min(rho, edge.at_distance(self._group_size).amount)
+        self._stop(rho)
+
+    def measure_roughly(
+        self, strategy: LinearStrategy, *, budget: Budget | Fraction
+    ) -> NoReturn:
+        """Stop before anything is charged.
+
+        Squares of the steps of a chain do not add up to the square of their sum: all
+        that is left is charged as one pure release (Lemma RF4).
+
+        Parameters
+        ----------
+        strategy : LinearStrategy
+            What would be measured.
+        budget : Budget or Fraction
+            What it may cost.
+
+        Raises
+        ------
+        DataDependentError
+            Always.
+        """
+        raise DataDependentError("noise that is lowered later has no price of its own")
+
+    def _stop(self, rho: Fraction) -> NoReturn:
+        self.prices.append(rho)
+        raise DataDependentError("what follows may depend on what was drawn")
 
 
 def choice_epsilon(selector: Any, budget: Budget, cells: int) -> Fraction:

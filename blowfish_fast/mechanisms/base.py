@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cache, cached_property
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self, final
+from typing import TYPE_CHECKING, Any, ClassVar, Self, final
 
 import numpy as np
 
@@ -37,6 +37,7 @@ from blowfish_fast.measure.handle import (
     Forecast,
     Handle,
     Measurement,
+    Pricing,
     Progress,
     Rehearsal,
 )
@@ -44,11 +45,13 @@ from blowfish_fast.measure.linear_strategy import LinearStrategy, PreparedStrate
 from blowfish_fast.measure.selectors.partitions.base import Partition
 from blowfish_fast.measure.strategies.cells_above import ListedCells
 from blowfish_fast.measure.unseen import run_unseen
-from blowfish_fast.policies import PerPerson, Policy
+from blowfish_fast.policies import Policy
 from blowfish_fast.release.file import Release
 from blowfish_fast.release.guarantee import Guarantee, new_identity
 from blowfish_fast.release.release import HistogramRelease, IntervalScope
 from blowfish_fast.workloads import Identity, Workload, random_boxes
+
+from .example_data import Example
 
 if TYPE_CHECKING:
     from blowfish_fast.measure.randomness import DrawKey, Randomness
@@ -56,24 +59,6 @@ if TYPE_CHECKING:
 
 PIECE_BYTES = 128
 """What one piece of a query, or one edge of a policy, takes in a release."""
-
-
-class Example(NamedTuple):
-    """What audits and benchmarks run a mechanism on.
-
-    Attributes
-    ----------
-    data : Callable[[Domain], Histogram]
-        Returns made-up counts over a domain.
-    options : Mapping[str, object], default MappingProxyType({})
-        Options of the mechanism.
-    cells : bool, default False
-        Whether single cells are asked, instead of random boxes.
-    """
-
-    data: Callable[[Domain], Histogram]
-    options: Mapping[str, Any] = MappingProxyType({})
-    cells: bool = False
 
 
 @dataclass(frozen=True)
@@ -441,6 +426,11 @@ class Mechanism(HasBudget, ABC):
         self._rehearse(Rehearsal.over(handle))
         return True
 
+    def _price_in_rho(self) -> Fraction:
+        """Return what a release costs in rho, from public values alone: Lemma ZC8."""
+        unread = self._handle(None, Account(self.budget), None)
+        return Pricing.in_rho(unread, self._run)
+
     def _rehearse(self, private: Rehearsal) -> None:
         """Ask for every step that some draw may lead to, and draw nothing.
 
@@ -617,96 +607,6 @@ def read_partition(
         )
     own = shares.get(partition.name, partition.default_share)
     return partition, as_share(share, "share", own)
-
-
-def stepped(domain: Domain, steps: int, *, height: int) -> Histogram:
-    """Return made-up counts that rise in equal steps: 0, height, 2 height ...
-
-    Parameters
-    ----------
-    domain : Domain
-        The cells.
-    steps : int
-        How many steps.
-    height : int
-        The height of a step.
-
-    Returns
-    -------
-    Histogram
-        The counts.
-    """
-    counts = np.arange(domain.size) * steps // domain.size * height
-    return Histogram(domain, counts.reshape(domain.shape))
-
-
-def striped(domain: Domain, stripes: int, *, height: int) -> Histogram:
-    """Return made-up counts of equal stripes, 0 and height in turn.
-
-    Parameters
-    ----------
-    domain : Domain
-        The cells.
-    stripes : int
-        How many stripes.
-    height : int
-        The height of every other stripe.
-
-    Returns
-    -------
-    Histogram
-        The counts.
-    """
-    counts = np.arange(domain.size) * stripes // domain.size % 2 * height
-    return Histogram(domain, counts.reshape(domain.shape))
-
-
-def repeated(domain: Domain, period: int, *, height: int) -> Histogram:
-    """Return made-up counts 0, height, 2 height ... that begin again and again.
-
-    Parameters
-    ----------
-    domain : Domain
-        The cells.
-    period : int
-        After how many cells they begin again.
-    height : int
-        The height of a step.
-
-    Returns
-    -------
-    Histogram
-        The counts.
-    """
-    counts = np.arange(domain.size) % period * height
-    return Histogram(domain, counts.reshape(domain.shape))
-
-
-def made_up(policy: Policy, data: Any) -> Any:
-    """Return made-up counts as a policy of persons needs them: nobody has too many.
-
-    Parameters
-    ----------
-    policy : Policy
-        What is secret.
-    data : Histogram or array-like
-        Made-up counts of records.
-
-    Returns
-    -------
-    Histogram or array-like
-        The counts.
-    """
-    if not isinstance(policy, PerPerson):
-        return data
-    counts = data.counts if isinstance(data, Histogram) else np.asarray(data)
-    return Histogram(
-        policy.domain,
-        counts * policy.units,
-        at_most=policy.at_most,
-        count="persons" if policy.count == "persons" else "records",
-        person=policy.person,
-    )
 
 
 @cache

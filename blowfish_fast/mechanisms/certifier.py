@@ -88,9 +88,6 @@ class Certifier(Mechanism):
         is asked. "shape" is about the data that the release was drawn from: stating
         it is your word that these are handed over, and by default it is taken only
         where `snapshot` is the version that the release says.
-    classes : int
-        Most classes into which cells are split by their estimate ("curve"): the claim
-        is made of each by itself, so that dense cells are not the few it leaves out.
     snapshot : str, optional
         The public label of the version of the data that will be handed over. Data are
         never compared with those of the release; labels are.
@@ -124,7 +121,6 @@ class Certifier(Mechanism):
         fraction: Any = 0.95,
         confidence: Any = 0.95,
         kind: Kind | None = None,
-        classes: int = 1,
         snapshot: str | None = None,
         policy: Policy | None = None,
     ) -> None:
@@ -145,7 +141,6 @@ class Certifier(Mechanism):
         self.confidence = as_share_of_all(confidence, "confidence")
         as_confidence(float(self.confidence))
         self.about = release.digest
-        self.classes = classes
         self._release = release
         self._snapshot = snapshot
         found = self._kinds() if kind is None else {kind: self._of_kind(kind)}
@@ -211,15 +206,12 @@ class Certifier(Mechanism):
         total = curve.move(policy) / PARTS
         if total >= 0.02 * asked.queries * max(largest_query_move(policy, asked), 1):
             raise IntervalError("one record moves too many of these answers")
-        labels = self._labels(total)
         each = equal_noise_epsilon(self._drawn_at)
         lost = math.log(10.0) * total / (SPARED * each)
-        sizes = np.bincount(labels)
-        steps = [math.ceil(PARTS * max(1.0, lost / size)) for size in sizes.tolist()]
-        ramps = [ramp_edges(step) for step in steps]
-        statistic = ErrorCurve(asked, whole, half, labels, ramps)
-        extra = float(sizes @ np.array(steps)) / asked.queries / PARTS
-        return statistic, float(noise.mean()) + 2.0 * extra
+        step = math.ceil(PARTS * max(1.0, lost / asked.queries))
+        labels = np.zeros_like(half)
+        statistic = ErrorCurve(asked, whole, half, labels, [ramp_edges(step)])
+        return statistic, float(noise.mean()) + 2.0 * step / PARTS
 
     def _noise(self) -> FloatArray:
         """Return noise half-widths that miss with 1 - fraction; 0 where not known."""
@@ -227,25 +219,6 @@ class Certifier(Mechanism):
         if release.interval_scope != "noise" or len(release.measurements) != 1:
             return np.zeros(asked.queries)
         return release._half_widths(asked, 1.0 - float(self.fraction))
-
-    def _labels(self, total: float) -> IntArray:
-        """Return classes of cells by their public estimate, in powers of four."""
-        cells = self._release.estimate.reshape(-1)
-        labels = np.zeros(self.workload.queries, dtype=np.int64)
-        if self.classes < 2 or not isinstance(self.workload, Identity):
-            return labels
-        size = np.ceil(np.log1p(np.maximum(cells, 0.0)) / math.log(4.0)).astype(int)
-        each = equal_noise_epsilon(self._drawn_at)
-        need = math.log(10.0) * total / (4.0 * SPARED * each)
-        least = max(FEWEST_IN_CLASS, math.ceil(need))
-        label, inside = 0, 0
-        for level in range(int(size.max()) + 1):
-            labels[size == level] = label
-            inside += int((size == level).sum())
-            later = int((size > level).sum())
-            if inside >= least and later >= least and label + 1 < self.classes:
-                label, inside = label + 1, 0
-        return labels
 
     def _all(self) -> tuple[ErrorStatistic, float]:
         if self.domain.ndim > 2:

@@ -59,15 +59,8 @@ from blowfish_fast.workloads import (
     asks_ranges,
 )
 
-from .base import (
-    PIECE_BYTES,
-    Example,
-    Mechanism,
-    Outcome,
-    _version,
-    read_partition,
-    striped,
-)
+from .base import PIECE_BYTES, Mechanism, Outcome, _version, read_partition
+from .example_data import Example, striped
 from .maps.grids import AdaptiveGrid
 from .wide_data import check_unfitted, check_wide, read_counts
 

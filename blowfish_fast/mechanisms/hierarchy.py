@@ -23,7 +23,8 @@ from blowfish_fast.measure.strategies.trees.tree_weights import (
 from blowfish_fast.policies import Policy
 from blowfish_fast.workloads import Workload, asks_ranges
 
-from .base import Example, Mechanism, Outcome, repeated, striped
+from .base import Mechanism, Outcome
+from .example_data import Example, repeated, striped
 
 Weights = Literal["uniform", "geometric", "greedy"]
 Fit = Literal["best", "non_negative"]

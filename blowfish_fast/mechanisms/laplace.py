@@ -16,7 +16,8 @@ from blowfish_fast.measure.strategies.edge_noise import refuse_too_many
 from blowfish_fast.policies import Policy
 from blowfish_fast.workloads import Identity, Linear, Workload
 
-from .base import Example, Mechanism, Outcome, repeated
+from .base import Mechanism, Outcome
+from .example_data import Example, repeated
 
 
 class Laplace(Mechanism):

@@ -21,7 +21,8 @@ from blowfish_fast.measure.strategies.prefix_sums import (
 from blowfish_fast.policies import Policy
 from blowfish_fast.workloads import Workload
 
-from .base import Example, Mechanism, Outcome, stepped
+from .base import Mechanism, Outcome
+from .example_data import Example, stepped
 
 Fit = Literal["isotonic", "piecewise"]
 

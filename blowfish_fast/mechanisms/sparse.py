@@ -30,7 +30,8 @@ from blowfish_fast.release.guarantee import Guarantee, new_identity
 from blowfish_fast.release.wide.sparse_release import SparseRelease
 from blowfish_fast.workloads import Identity
 
-from .base import Example, Mechanism, Outcome, _version, repeated
+from .base import Mechanism, Outcome, _version
+from .example_data import Example, repeated
 from .wide_data import MOST_CELLS, filled_cells
 
 MOST_LISTED = 2**22

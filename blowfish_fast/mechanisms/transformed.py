@@ -71,7 +71,8 @@ from blowfish_fast.measure.strategies.trees.tree import halved_non_negative
 from blowfish_fast.policies import Policy
 from blowfish_fast.workloads import Workload
 
-from .base import Example, Mechanism, Outcome, read_partition, repeated, striped
+from .base import Mechanism, Outcome, read_partition
+from .example_data import Example, repeated, striped
 
 ON_GRIDS: tuple[Name, ...] = ("cells", "edges", "tree", "edge_lines")
 """Strategies that need no order of the cells."""

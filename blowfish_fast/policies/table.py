@@ -54,6 +54,10 @@ class TablePolicy(Policy):
         True: protected as a move is. A number of 1 or more: told apart by at most
         e^(presence * eps). "only": one record is added or removed, at half the noise,
         and a change of values is told apart by at most e^(2 eps).
+    words : mapping from name to str, optional
+        Which two values of an attribute cannot be told apart, as `describe` says it:
+        "values that differ by at most 5 years" where it would speak of cells. No edge
+        depends on them: policies with other words are equal.
 
     Examples
     --------
@@ -74,6 +78,8 @@ class TablePolicy(Policy):
         domain: Domain | WideDomain,
         by_attribute: Mapping[str, Policy] | None = None,
         presence: Any = False,
+        *,
+        words: Mapping[str, str] | None = None,
     ) -> None:
         if not isinstance(domain, Domain | WideDomain) or None in domain.names:
             raise PolicyError(
@@ -96,6 +102,7 @@ class TablePolicy(Policy):
             )
         for name, policy in (self._stated or {}).items():
             self._check(name, policy)
+        self._words = dict(words or {})
 
     @property
     def by_attribute(self) -> dict[str, Policy] | None:
@@ -253,18 +260,18 @@ class TablePolicy(Policy):
                 "person has"
             )
         parts = [
-            f"in {name}, "
-            + (
-                policy.describe_secrets(budget)
-                if policy.has_moves
-                else "values are public"
-            )
+            f"in {name}, {self._moves_in(name, policy, budget)}"
             for name, policy in self.by_attribute.items()
         ]
         others = [name for name in self.domain.names if name not in self.by_attribute]
         if others:
             parts.append(f"in {', '.join(map(str, others))}, any value to any other")
         return by_attribute(budget) + "; ".join(parts)
+
+    def _moves_in(self, name: str, policy: Policy, budget: Spent | None) -> str:
+        if not policy.has_moves:
+            return "values are public"
+        return self._words.get(name) or policy.describe_secrets(budget)
 
     @property
     def neighbours(self) -> str:

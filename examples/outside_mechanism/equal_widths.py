@@ -7,7 +7,8 @@ import numpy as np
 import blowfish_fast as bf
 from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.measure.strategies import Cells
-from blowfish_fast.mechanisms.base import Example, Mechanism, Outcome, stepped
+from blowfish_fast.mechanisms.base import Mechanism, Outcome
+from blowfish_fast.mechanisms.example_data import Example, stepped
 
 
 class EqualWidths(Mechanism):

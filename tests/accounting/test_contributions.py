@@ -11,10 +11,11 @@ import pytest
 
 import blowfish_fast as bf
 from blowfish_fast.accounting import contributions
-from blowfish_fast.accounting.contributions import ContributionChoice, candidates
+from blowfish_fast.accounting.contributions import candidates
 from blowfish_fast.errors import BudgetError, EpsilonError, InputError
 from blowfish_fast.measure.randomness import Randomness
 from blowfish_fast.measure.selectors.selections import FirstBelow
+from blowfish_fast.mechanisms.contribution_choice import ContributionChoice
 
 EPSILON = Fraction(1)
 BAR = 1
@@ -244,7 +245,7 @@ def _most_lost(monkeypatch):
         (measurement,) = mechanism._dry_run.measurements
         rates = measurement.scales.rates[: counts.size]
         measured["rows"] = counts * rates / measurement.scales.unit
-        return mechanism.release(contributions.made_up(mechanism.policy, counts), 1)
+        return mechanism.release(contributions.data_for(mechanism.policy, counts), 1)
 
     monkeypatch.setattr(contributions, "_pay", note)
     seen = []

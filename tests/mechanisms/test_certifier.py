@@ -106,23 +106,6 @@ def test_the_kind_of_least_predicted_width_is_taken():
     assert Certifier(bucketed(), asked, epsilon=1).kind == "all"
 
 
-def test_classes_are_claimed_one_by_one():
-    domain = bf.Domain(2000)
-    counts = np.where(np.arange(2000) < 600, 500, 0)
-    policy, cells = bf.policies.AddRemove(domain), bf.workloads.Identity(domain)
-    release = bf.Dawa(policy, cells, epsilon=1).release(counts, rng=1)
-    certifier = Certifier(release, cells, epsilon=2, kind="curve", classes=4)
-    found = certifier.release(counts, rng=1)
-    assert len(found.rows) == 2
-    # Each class has its own number, which says how many of its answers may miss.
-    sizes = np.bincount(certifier._statistic.labels)
-    assert [one["queries"] for one in found.rows] == sizes.tolist()
-    assert len(set(sizes)) == 2
-    assert sizes.sum() == 2000
-    assert "each of 2 classes" in str(found)
-    assert found.extra == max(one["extra"] for one in found.rows)
-
-
 def test_certificates_stay_with_the_release_in_its_file(tmp_path):
     release = bucketed()
     for kind in ("quantile", "curve", "all", "shape"):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import blowfish_fast as bf
-from blowfish_fast.mechanisms.base import repeated, stepped, striped
+from blowfish_fast.mechanisms.example_data import repeated, stepped, striped
 from blowfish_fast.mechanisms.registry import MECHANISMS
 
 LINE = bf.Domain(6)

@@ -14,7 +14,7 @@ from blowfish_fast.audit.neighbours import most_moves
 from blowfish_fast.audit.witness import watch_example
 from blowfish_fast.errors import PolicyError
 from blowfish_fast.measure.handle import Handle
-from blowfish_fast.mechanisms.base import made_up
+from blowfish_fast.mechanisms.example_data import data_for
 from blowfish_fast.mechanisms.registry import MECHANISMS
 
 CELLS = bf.Domain(4)
@@ -95,7 +95,7 @@ def test_counting_persons_costs_as_much_as_one_record(base):
 def test_estimates_and_intervals_are_in_persons():
     policy = FAMILIES["add_remove"].per_person(3, count="persons")
     mechanism = bf.Laplace(policy, bf.workloads.Identity(CELLS), epsilon=20)
-    data = made_up(policy, [400, 0, 7, 90])
+    data = data_for(policy, [400, 0, 7, 90])
     release = mechanism.release(data, rng=5)
     assert release.units == 6
     np.testing.assert_allclose(release.estimate, [400, 0, 7, 90], atol=2)
@@ -118,7 +118,7 @@ def test_intervals_of_persons_hold_what_they_say():
     policy = FAMILIES["line"].per_person(4, count="persons")
     asked = bf.workloads.Identity(CELLS)
     mechanism = bf.Laplace(policy, asked, epsilon=1)
-    data = made_up(policy, [40, 0, 7, 90])
+    data = data_for(policy, [40, 0, 7, 90])
     inside = 0
     for seed in range(200):
         low, high = (

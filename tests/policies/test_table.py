@@ -227,3 +227,14 @@ def test_a_filter_brings_absent_one_edge_near():
     assert not stated.implies(stated.filtered("sex"))
     only = bf.policies.TablePolicy(table, presence="only")
     assert only.filtered("sex") is only
+
+
+def test_an_attribute_is_told_in_words_of_its_own_and_no_edge_changes():
+    ages = bf.Domain.from_edges(range(0, 101, 5), name="age")
+    stated = {"age": bf.policies.Line(ages)}
+    plain = bf.policies.TablePolicy(ages, stated)
+    told = bf.policies.TablePolicy(ages, stated, words={"age": "two ages of a decade"})
+    assert told == plain
+    assert "in age, two ages of a decade" in told.describe()
+    assert "in age, two ages of a decade" not in plain.describe()
+    assert told.per_person(2).describe().count("two ages of a decade") == 1

@@ -7,8 +7,12 @@ from fractions import Fraction
 
 import numpy as np
 
-from blowfish_fast.audit.choice_twins import Case, cheapest_choices, intervals_offered
 from blowfish_fast.audit.confidence import Finding, evidence_from_counts
+from blowfish_fast.audit.many_choices.choice_twins import (
+    Case,
+    cheapest_choices,
+    intervals_offered,
+)
 from blowfish_fast.measure.randomness import Randomness
 
 

@@ -7,7 +7,7 @@ from unittest.mock import patch
 import numpy as np
 
 import blowfish_fast as bf
-import blowfish_fast.audit.choice_twins as cheapest
+import blowfish_fast.audit.many_choices.choice_twins as cheapest
 import blowfish_fast.kernels.partition.interval_partition as interval_partition
 import blowfish_fast.measure.handle as handle
 import blowfish_fast.measure.selectors.partitions.dyadic as dyadic_tree

@@ -14,8 +14,8 @@ import pytest
 import blowfish_fast as bf
 from blowfish_fast.audit import policy_families
 from blowfish_fast.audit.confidence import Evidence, Finding, strongest_evidence
+from blowfish_fast.audit.many_choices.many_draws import exact_law
 from blowfish_fast.measure.randomness import Randomness
-from blowfish_fast.measure.selectors.many_draws import exact_law
 from blowfish_fast.measure.selectors.partitions import (
     Bisection,
     KBuckets,

@@ -12,7 +12,14 @@ from scipy import stats
 
 import blowfish_fast as bf
 from blowfish_fast.audit import audit_selector, policy_families
-from blowfish_fast.audit.choice_twins import (
+from blowfish_fast.audit.choices import (
+    batch_tally,
+    instances,
+    selector_names,
+    selector_power,
+    visible_loss,
+)
+from blowfish_fast.audit.many_choices.choice_twins import (
     Case,
     _Handed,
     cheapest_choices,
@@ -22,12 +29,12 @@ from blowfish_fast.audit.choice_twins import (
     intervals_offered,
     noisy_count_choices,
 )
-from blowfish_fast.audit.choices import (
-    batch_tally,
-    instances,
-    selector_names,
-    selector_power,
-    visible_loss,
+from blowfish_fast.audit.many_choices.many_draws import (
+    exact_law,
+    path_log_ratio,
+    public_key,
+    sample_choices,
+    select_many,
 )
 from blowfish_fast.audit.neighbours import (
     Pair,
@@ -43,13 +50,6 @@ from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.errors import SizeError
 from blowfish_fast.kernels.sampling import exponential_choice
 from blowfish_fast.measure.randomness import Randomness
-from blowfish_fast.measure.selectors.many_draws import (
-    exact_law,
-    path_log_ratio,
-    public_key,
-    sample_choices,
-    select_many,
-)
 from blowfish_fast.measure.selectors.partitions import (
     DyadicTree,
     LeastCost,

@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 
 import blowfish_fast as bf
-from blowfish_fast.audit.choice_twins import over_cells
 from blowfish_fast.audit.choices import audit_selector
 from blowfish_fast.audit.grey_box import RowPrices
 from blowfish_fast.audit.invariants import audit_testimony
+from blowfish_fast.audit.many_choices.choice_twins import over_cells
+from blowfish_fast.audit.many_choices.many_draws import exact_law
 from blowfish_fast.audit.neighbours import all_edges, steps_along
 from blowfish_fast.audit.plan import QUICK, AuditTask
 from blowfish_fast.audit.walk import examine
@@ -22,7 +23,6 @@ from blowfish_fast.data.tables.merged_tables import CountedTables, Grouping, Mer
 from blowfish_fast.kernels.sampling.exponential_choice import integer_rate
 from blowfish_fast.measure.budgets import Budget
 from blowfish_fast.measure.handle import Account
-from blowfish_fast.measure.selectors.many_draws import exact_law
 from blowfish_fast.measure.selectors.worst_table import (
     UNIT,
     TableChoices,

@@ -13,9 +13,9 @@ from scipy import stats
 
 import blowfish_fast as bf
 from blowfish_fast.audit import audit_selector, policy_families
-from blowfish_fast.audit.choice_twins import Case, descents, one_by_one
 from blowfish_fast.audit.choices import batch_tally
 from blowfish_fast.audit.grey_box import observe_choice
+from blowfish_fast.audit.many_choices.choice_twins import Case, descents, one_by_one
 from blowfish_fast.errors import SizeError
 from blowfish_fast.kernels.window_costs.node_unevenness import raise_scores
 from blowfish_fast.measure.randomness import Randomness

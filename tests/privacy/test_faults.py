@@ -28,7 +28,8 @@ from blowfish_fast.errors import BlowfishError, FailedDrawError
 from blowfish_fast.measure.budgets import Budget
 from blowfish_fast.measure.handle import Handle
 from blowfish_fast.measure.randomness import Randomness
-from blowfish_fast.mechanisms.base import Mechanism, Outcome, made_up
+from blowfish_fast.mechanisms.base import Mechanism, Outcome
+from blowfish_fast.mechanisms.example_data import data_for
 from blowfish_fast.mechanisms.registry import MECHANISMS, OWN
 from blowfish_fast.release.release import HistogramRelease
 from tests.apps.cli.asking import RUN
@@ -56,7 +57,7 @@ def example(name, shape=(2, 2), policy=bf.policies.AddRemove, epsilon=1):
         mechanism.check_feasible()
     except BlowfishError:
         return None
-    return mechanism, made_up(made, data)
+    return mechanism, data_for(made, data)
 
 
 def admitted(name):
@@ -522,7 +523,7 @@ def released_if_accepted(name, policy, terms, seed):
         mechanism = mechanism.at(Budget.stated(**terms))
         if name == "kmeans":
             data = np.zeros(policy.domain.shape, dtype=np.int64)
-        data = made_up(policy, data)
+        data = data_for(policy, data)
         if name == "kmeans" and isinstance(data, np.ndarray):
             # A plain array would be taken for points.
             data = bf.Histogram(policy.domain, data)

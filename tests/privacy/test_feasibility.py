@@ -11,12 +11,12 @@ import blowfish_fast as bf
 from blowfish_fast.errors import EpsilonError
 from blowfish_fast.measure.noise import Scales, rates_at_common_unit
 from blowfish_fast.mechanisms import dawa
-from blowfish_fast.mechanisms.base import made_up
+from blowfish_fast.mechanisms.example_data import data_for
 
 MAP = bf.Domain((256, 256))
 PERSONS = bf.policies.AddRemove(MAP).per_person(16, count="persons")
 ASKED = bf.workloads.Rectangles.random(MAP, 50, rng=1)
-EVEN = made_up(PERSONS, bf.Histogram(MAP, np.full(MAP.shape, 3)))
+EVEN = data_for(PERSONS, bf.Histogram(MAP, np.full(MAP.shape, 3)))
 
 
 @pytest.mark.parametrize("epsilon", ["0.005", "0.00001"])
@@ -48,7 +48,7 @@ def test_hole_1_a_long_line_is_released_where_preview_accepts(epsilon):
     line = bf.Domain(65_536)
     policy = bf.policies.AddRemove(line).per_person(16, count="persons")
     asked = bf.workloads.Ranges.random(line, 20, rng=1)
-    data = made_up(policy, bf.Histogram(line, np.full(line.size, 3)))
+    data = data_for(policy, bf.Histogram(line, np.full(line.size, 3)))
     with bf.Ledger(None, epsilon=1, policy=policy) as ledger:
         mechanism = bf.Dawa(policy, asked, epsilon=epsilon)
         assert ledger.preview(mechanism).accepted
@@ -62,7 +62,7 @@ def test_a_partition_asked_for_by_name_is_refused_uncharged():
     named = bf.Dawa(
         policy, asked, epsilon="0.00001", partition=bf.partitions.DyadicTree()
     )
-    data = made_up(policy, bf.Histogram(line, np.zeros(line.size, dtype=np.int64)))
+    data = data_for(policy, bf.Histogram(line, np.zeros(line.size, dtype=np.int64)))
     with bf.Ledger(None, epsilon=1, policy=policy) as ledger:
         preview = ledger.preview(named)
         assert not preview.accepted

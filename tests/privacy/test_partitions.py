@@ -13,12 +13,12 @@ from scipy import stats
 import blowfish_fast as bf
 import blowfish_fast.measure.selectors.partitions.dyadic as dyadic_tree
 from blowfish_fast.audit import audit_release
-from blowfish_fast.audit.choice_twins import Case, cheapest_choices
+from blowfish_fast.audit.many_choices.choice_twins import Case, cheapest_choices
+from blowfish_fast.audit.many_choices.many_draws import exact_law, select_many
 from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.kernels.partition import dyadic_partition, tree_prior
 from blowfish_fast.kernels.partition.tree_prior import Outliers
 from blowfish_fast.measure.randomness import Randomness
-from blowfish_fast.measure.selectors.many_draws import exact_law, select_many
 from blowfish_fast.measure.selectors.partitions import DyadicTree, LeastCost
 from blowfish_fast.measure.selectors.partitions.base import record_distance
 from tests.privacy.least_cost import audit_least_cost, clamped_choices
@@ -112,7 +112,7 @@ def test_clamped_costs_are_caught():
 
 
 def test_a_forgotten_half_under_moves_is_caught(monkeypatch):
-    import blowfish_fast.audit.choice_twins as choices
+    import blowfish_fast.audit.many_choices.choice_twins as choices
 
     monkeypatch.setattr(choices, "record_distance", lambda policy: 1)
     findings = [

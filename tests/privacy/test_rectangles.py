@@ -11,11 +11,11 @@ import blowfish_fast as bf
 import blowfish_fast.measure.selectors.partitions.dyadic as home
 from blowfish_fast.audit import audit_release
 from blowfish_fast.audit.choices import audit_selector
+from blowfish_fast.audit.many_choices.many_draws import exact_law, sample_choices
 from blowfish_fast.audit.neighbours import policy_families
 from blowfish_fast.audit.plan import QUICK, tasks
 from blowfish_fast.kernels.partition.rectangle_prior import fixed_point_weights
 from blowfish_fast.measure.randomness import Randomness
-from blowfish_fast.measure.selectors.many_draws import exact_law, sample_choices
 from blowfish_fast.measure.selectors.partitions import DyadicRectangles
 from blowfish_fast.policies import ABSENT
 from tests.kernels.partition.test_rectangle_lattice import stored_law

@@ -24,11 +24,11 @@ from blowfish_fast.audit.grey_box import (
     observe_measurement,
     price_edges,
 )
+from blowfish_fast.audit.many_choices.many_draws import exact_law
 from blowfish_fast.audit.witness import watch
 from blowfish_fast.measure.budgets import Budget
 from blowfish_fast.measure.handle import Account, Handle, choice_epsilon
 from blowfish_fast.measure.randomness import Randomness
-from blowfish_fast.measure.selectors.many_draws import exact_law
 from blowfish_fast.measure.selectors.partitions import (
     Bisection,
     DyadicTree,
@@ -37,7 +37,7 @@ from blowfish_fast.measure.selectors.partitions import (
 )
 from blowfish_fast.measure.selectors.selections import KeptFrequencies, Medians
 from blowfish_fast.measure.strategies import Cells, Haar, TreeStrategy
-from blowfish_fast.mechanisms.base import made_up
+from blowfish_fast.mechanisms.example_data import data_for
 from blowfish_fast.mechanisms.registry import MECHANISMS
 from tests.reference.table_algebra import table_matrix
 
@@ -407,7 +407,7 @@ def test_effective_resistance_does_not_price_discrete_noise():
 def test_persons_pay_rho_by_the_square_of_their_records(at_most):
     policy = bf.policies.Full(bf.Domain(4)).per_person(at_most)
     mechanism = bf.Gaussian(policy, bf.workloads.Identity(policy.domain), rho="0.2")
-    data = made_up(policy, np.arange(4))
+    data = data_for(policy, np.arange(4))
     prices = audit_measurements(mechanism, data)
     assert all(one.passed for one in prices)
     assert prices[0].worst > RHO.amount * Fraction(99, 100)

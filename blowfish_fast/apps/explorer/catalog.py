@@ -559,7 +559,11 @@ class TableSpec(Model):
             name: policy.over(self.attribute(name))
             for name, policy in self.policies.items()
         }
-        table = TablePolicy(self.domain(), stated or None, self.presence)
+        words = {
+            name: policy.words(self.attribute(name))
+            for name, policy in self.policies.items()
+        }
+        table = TablePolicy(self.domain(), stated or None, self.presence, words=words)
         if self.person is None:
             return table
         return PerPerson(table, self.at_most, person=self.person)
@@ -578,14 +582,7 @@ class TableSpec(Model):
             The policy's sentence, in which each stated policy speaks in its
             attribute's units.
         """
-        told = self.policy().describe(budget)
-        for name, policy in self.policies.items():
-            spec = self.attribute(name)
-            moves = policy.over(spec).describe_secrets(budget)
-            told = told.replace(
-                f"in {name}, {moves}", f"in {name}, {policy.words(spec)}"
-            )
-        return told
+        return self.policy().describe(budget)
 
     def without_words(self) -> TableSpec:
         """Return the table without its columns of words, which no cells list."""

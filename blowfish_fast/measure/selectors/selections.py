@@ -12,7 +12,6 @@ from __future__ import annotations
 import copy
 import math
 from abc import ABC, abstractmethod
-from collections import Counter
 from fractions import Fraction
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -361,7 +360,7 @@ class NoisyComparison(ABC):
     def select(
         self, counts: IntArray, *, policy: Policy, epsilon: Fraction, rng: Randomness
     ) -> Any:
-        """Return one choice: the only one of `select_many` with one draw.
+        """Return one choice.
 
         Parameters
         ----------
@@ -379,22 +378,43 @@ class NoisyComparison(ABC):
         object
             The choice.
         """
-        many = self.select_many(
-            counts, policy=policy, epsilon=epsilon, draws=1, rng=rng
-        )
-        return next(iter(many))
+        noise = self.noise(counts.size, policy, epsilon, draws=1, rng=rng)
+        return self.decide(counts, policy, noise)[0].item()
 
     @abstractmethod
-    def select_many(
+    def noise(
         self,
-        counts: IntArray,
-        *,
+        cells: int,
         policy: Policy,
         epsilon: Fraction,
+        *,
         draws: int,
         rng: Randomness,
-    ) -> Counter[Any]:
-        """Return how often each choice is made in many independent choices.
+    ) -> IntArray:
+        """Draw the noise of so many independent choices.
+
+        Parameters
+        ----------
+        cells : int
+            Number of cells.
+        policy : Policy
+            The policy, without constraints.
+        epsilon : Fraction
+            What one choice may use.
+        draws : int
+            How many choices; one, but for audits.
+        rng : Randomness
+            The source of all noise.
+
+        Returns
+        -------
+        ndarray of int64, shape (draws, compared)
+            The noise of each choice; zeros where nothing that is compared can move.
+        """
+
+    @abstractmethod
+    def decide(self, counts: IntArray, policy: Policy, noise: IntArray) -> AnyArray:
+        """Return the choices that noise makes of counts.
 
         Parameters
         ----------
@@ -402,17 +422,13 @@ class NoisyComparison(ABC):
             True counts.
         policy : Policy
             The policy, without constraints.
-        epsilon : Fraction
-            What one choice may use.
-        draws : int
-            How many choices.
-        rng : Randomness
-            The source of all noise.
+        noise : ndarray of int64, shape (draws, compared)
+            As `noise` draws it.
 
         Returns
         -------
-        Counter
-            The number of draws of each choice.
+        ndarray, shape (draws,)
+            A choice for each row of noise.
         """
 
 
@@ -549,16 +565,41 @@ class ScatterTest(NoisyComparison):
         if self.sensitivity(policy):
             check_scale(Fraction(*self.scale(policy, epsilon)), self.name)
 
-    def select_many(
+    def noise(
         self,
-        counts: IntArray,
-        *,
+        cells: int,
         policy: Policy,
         epsilon: Fraction,
+        *,
         draws: int,
         rng: Randomness,
-    ) -> Counter[bool]:
-        """Return how often the noisy statistic is above 0, and how often not.
+    ) -> IntArray:
+        """Draw Laplace noise for the statistic of each choice: Lemma SC3.
+
+        Parameters
+        ----------
+        cells : int
+            Number of cells.
+        policy : Policy
+            The policy, without constraints.
+        epsilon : Fraction
+            What one choice may use.
+        draws : int
+            How many choices; one, but for audits.
+        rng : Randomness
+            The source of all noise.
+
+        Returns
+        -------
+        ndarray of int64, shape (draws, 1)
+            The noise of each choice; zeros where nothing that is compared can move.
+        """
+        if self.sensitivity(policy) == 0:
+            return np.zeros((draws, 1), dtype=np.int64)
+        return rng.laplace(*self.scale(policy, epsilon), size=draws).reshape(-1, 1)
+
+    def decide(self, counts: IntArray, policy: Policy, noise: IntArray) -> AnyArray:
+        """Return whether the noisy statistic of each choice is above 0.
 
         Parameters
         ----------
@@ -566,24 +607,17 @@ class ScatterTest(NoisyComparison):
             True counts.
         policy : Policy
             The policy, without constraints.
-        epsilon : Fraction
-            What one choice may use.
-        draws : int
-            How many choices.
-        rng : Randomness
-            The source of all noise.
+        noise : ndarray of int64, shape (draws, 1)
+            As `noise` draws it.
 
         Returns
         -------
-        Counter[bool]
-            How many draws were above 0 (True), and how many were not.
+        ndarray of bool, shape (draws,)
+            True where it is.
         """
         value = self.statistic(counts, policy.domain.shape)
-        if self.sensitivity(policy) == 0:
-            return Counter({value > 0: draws})
-        noise = rng.laplace(*self.scale(policy, epsilon), size=draws)
-        above = int(np.count_nonzero(noise > -value))
-        return +Counter({True: above, False: draws - above})
+        above: AnyArray = noise[:, 0] > -value
+        return above
 
 
 class RoughnessTest(ScatterTest):
@@ -657,16 +691,8 @@ class RoughnessTest(ScatterTest):
         price = kernels.price_within(self.price, cells)
         return [int(step * cells * price) for step in self.steps]
 
-    def select_many(
-        self,
-        counts: IntArray,
-        *,
-        policy: Policy,
-        epsilon: Fraction,
-        draws: int,
-        rng: Randomness,
-    ) -> Counter[Any]:
-        """Return how often each grade is given: bounds below the noisy statistic.
+    def decide(self, counts: IntArray, policy: Policy, noise: IntArray) -> AnyArray:
+        """Return the grade of each answer: how many bounds the statistic exceeds.
 
         Parameters
         ----------
@@ -674,26 +700,19 @@ class RoughnessTest(ScatterTest):
             True counts.
         policy : Policy
             The policy, without constraints.
-        epsilon : Fraction
-            What one answer may use.
-        draws : int
-            How many answers.
-        rng : Randomness
-            The source of all noise.
+        noise : ndarray of int64, shape (draws, 1)
+            As `noise` draws it.
 
         Returns
         -------
-        Counter of int
-            The number of draws of each grade.
+        ndarray of int64, shape (draws,)
+            The grades.
         """
         value = self.statistic(counts, policy.domain.shape)
-        noise = np.zeros(draws, dtype=np.int64)
-        if self.sensitivity(policy):
-            noise = rng.laplace(*self.scale(policy, epsilon), size=draws)
-        grades = np.zeros(draws, dtype=np.int64)
+        grades = np.zeros(len(noise), dtype=np.int64)
         for bound in self.bounds(counts.size):
-            grades += noise > bound - value
-        return +Counter(dict(enumerate(np.bincount(grades).tolist())))
+            grades += noise[:, 0] > bound - value
+        return grades
 
 
 class FirstBelow(NoisyComparison):
@@ -742,16 +761,43 @@ class FirstBelow(NoisyComparison):
         after: IntArray = counts.sum() - np.cumsum(counts)
         return after[:-1]
 
-    def select_many(
+    def noise(
         self,
-        counts: IntArray,
-        *,
+        cells: int,
         policy: Policy,
         epsilon: Fraction,
+        *,
         draws: int,
         rng: Randomness,
-    ) -> Counter[int]:
-        """Return how often each tail is chosen; the last if none is low: Lemma PE6.
+    ) -> IntArray:
+        """Draw Laplace noise for the bar, and for every tail: Lemma PE6.
+
+        Parameters
+        ----------
+        cells : int
+            Number of cells.
+        policy : Policy
+            The policy, without constraints.
+        epsilon : Fraction
+            What one choice may use.
+        draws : int
+            How many choices; one, but for audits.
+        rng : Randomness
+            The source of all noise.
+
+        Returns
+        -------
+        ndarray of int64, shape (draws, cells)
+            The noise of each choice; zeros where nothing that is compared can move.
+        """
+        if not (policy.has_moves or policy.has_bottom):
+            return np.zeros((draws, cells), dtype=np.int64)
+        half = epsilon / 2
+        drawn = rng.laplace(half.denominator, half.numerator, size=draws * cells)
+        return drawn.reshape(draws, cells)
+
+    def decide(self, counts: IntArray, policy: Policy, noise: IntArray) -> AnyArray:
+        """Return the first low tail of each choice; the last if none is low.
 
         Parameters
         ----------
@@ -759,24 +805,17 @@ class FirstBelow(NoisyComparison):
             True counts.
         policy : Policy
             The policy, without constraints.
-        epsilon : Fraction
-            What one choice may use.
-        draws : int
-            How many choices.
-        rng : Randomness
-            The source of all noise.
+        noise : ndarray of int64, shape (draws, cells)
+            As `noise` draws it.
 
         Returns
         -------
-        Counter[int]
-            How many draws chose each tail, by its number.
+        ndarray of int64, shape (draws,)
+            The number of the tail.
         """
         tails = self.tails(counts)
-        noise = np.zeros((draws, tails.size + 1), dtype=np.int64)
-        if policy.has_moves or policy.has_bottom:
-            half = epsilon / 2
-            drawn = rng.laplace(half.denominator, half.numerator, size=noise.size)
-            noise = drawn.reshape(noise.shape)
         below = tails + noise[:, 1:] <= self.bar + noise[:, :1]
-        first = np.where(below.any(axis=1), below.argmax(axis=1), tails.size - 1)
-        return +Counter(dict(enumerate(np.bincount(first).tolist())))
+        first: AnyArray = np.where(
+            below.any(axis=1), below.argmax(axis=1), tails.size - 1
+        )
+        return first

@@ -7,7 +7,7 @@ its noise, exactly: a whole number, and a remainder in units of 1 / 2^top.
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -38,6 +38,21 @@ LEAST_WEIGHT = 1.0 / 64.0
 AXES = (0, 1)
 
 
+class PlannedQueries(NamedTuple):
+    """The queries that a strategy was planned for, and what was worked out of them.
+
+    Attributes
+    ----------
+    form : Form
+        The queries over the cells.
+    energies : list
+        Of each axis, how much of every query each level of blocks carries.
+    """
+
+    form: Form
+    energies: list[Any]
+
+
 class EdgeLines(LinearStrategy):
     """Haar noise along the lines of edges of a grid of rows and columns.
 
@@ -49,6 +64,8 @@ class EdgeLines(LinearStrategy):
         An array for the edges that step along either axis: relative rates, in [0, 1],
         of the draws of whole blocks, then of the differences of halves of 1, 2, 4 ...
         edges. ``2 ** (size - 1)`` edges form a block.
+    planned : PlannedQueries, optional
+        The queries that the weights were chosen for, which are not worked out again.
 
     Examples
     --------
@@ -65,7 +82,11 @@ class EdgeLines(LinearStrategy):
     kind = "edge_lines"
 
     def __init__(
-        self, shape: tuple[int, int], level_weights: tuple[FloatArray, FloatArray]
+        self,
+        shape: tuple[int, int],
+        level_weights: tuple[FloatArray, FloatArray],
+        *,
+        planned: PlannedQueries | None = None,
     ) -> None:
         self.shape, self.cells = shape, shape[0] * shape[1]
         self.level_weights = level_weights
@@ -77,7 +98,7 @@ class EdgeLines(LinearStrategy):
                     f"lines of {shape[1 - across]} edges have 1 to {most} levels of "
                     f"blocks; received weights of shape {weights.shape}"
                 )
-        self._energies: tuple[Form, list[Any]] | None = None
+        self._planned = planned
 
     @classmethod
     def under(cls, policy: Policy, form: Form, power: int = 1) -> Self:
@@ -107,9 +128,8 @@ class EdgeLines(LinearStrategy):
             )
             for energy in energies
         )
-        strategy = cls(shape, (chosen[0], chosen[1]))
-        strategy._energies = (form, energies)
-        return strategy
+        planned = PlannedQueries(form, energies)
+        return cls(shape, (chosen[0], chosen[1]), planned=planned)
 
     def _layout(self, across: int) -> tuple[int, int, int]:
         """Return lines, blocks of a line, and draws of a block."""
@@ -301,10 +321,9 @@ class EdgeLines(LinearStrategy):
         return np.append(block[0], block[size >> levels])
 
     def _line_energies(self, form: Form) -> list[Any]:
-        if self._energies is None or self._energies[0] is not form:
-            found = [_energies(form, self.shape, across) for across in AXES]
-            self._energies = (form, found)
-        return self._energies[1]
+        if self._planned is not None and self._planned.form is form:
+            return self._planned.energies
+        return [_energies(form, self.shape, across) for across in AXES]
 
     def pack(self) -> dict[str, Any]:
         """Return the grid and the weights of its levels."""

@@ -63,6 +63,9 @@ class EdgeNoise(EdgeDraws):
         The cell that gets the draw of each edge.
     tails : ndarray of int64, shape (edges,)
         The cell that it is taken from; -1 is "absent".
+    made_for : Policy, optional
+        The policy whose edges these are, if that is known: they need not be compared
+        with its edges again.
 
     Examples
     --------
@@ -74,19 +77,24 @@ class EdgeNoise(EdgeDraws):
 
     kind = "edge_noise"
 
-    def __init__(self, cells: int, heads: IntArray, tails: IntArray) -> None:
+    def __init__(
+        self,
+        cells: int,
+        heads: IntArray,
+        tails: IntArray,
+        *,
+        made_for: Policy | None = None,
+    ) -> None:
         self.cells = cells
         self.heads = heads
         self.tails = tails
-        self._made_for: Policy | None = None
+        self._made_for = made_for
 
     @classmethod
     def under(cls, policy: Policy) -> Self:
         """List the edges of `policy`, which must be few enough to hold."""
         refuse_too_many(policy)
-        strategy = cls(policy.domain.size, *ends_of_edges(policy))
-        strategy._made_for = policy
-        return strategy
+        return cls(policy.domain.size, *ends_of_edges(policy), made_for=policy)
 
     def rows(self, counts: IntArray) -> IntArray:
         """Return the cells themselves."""
@@ -132,7 +140,6 @@ class EdgeNoise(EdgeDraws):
                 f"draw of its own would be published exactly under {policy!r}; use "
                 "EdgeNoise.under(policy)"
             )
-        self._made_for = policy
 
     def scales_at(self, weighed: WeighedRows, budget: Budget) -> Scales:
         """Return one scale for all edges; without a draw, cells would be published.

@@ -21,7 +21,8 @@ from blowfish_fast.measure.selectors.partitions import (
 )
 from blowfish_fast.measure.strategies import Cells
 from blowfish_fast.measure.strategies.cells import bucket_counts, mean_noise
-from blowfish_fast.mechanisms.base import Example, Mechanism, Outcome, repeated, stepped
+from blowfish_fast.mechanisms.base import Mechanism, Outcome
+from blowfish_fast.mechanisms.example_data import Example, repeated, stepped
 from blowfish_fast.policies import Policy
 from blowfish_fast.workloads import Workload
 

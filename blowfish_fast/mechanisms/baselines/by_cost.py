@@ -32,7 +32,8 @@ from blowfish_fast.measure.selectors.selections import KeptFrequencies, Runs, Wo
 from blowfish_fast.measure.strategies import Answers, Fourier
 from blowfish_fast.measure.strategies.cells import bucket_counts
 from blowfish_fast.measure.strategies.fourier import typical_reach
-from blowfish_fast.mechanisms.base import Example, Mechanism, Outcome, striped
+from blowfish_fast.mechanisms.base import Mechanism, Outcome
+from blowfish_fast.mechanisms.example_data import Example, striped
 from blowfish_fast.policies import Policy
 from blowfish_fast.workloads import Linear, Workload
 

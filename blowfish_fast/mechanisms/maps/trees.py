@@ -28,7 +28,8 @@ from blowfish_fast.measure.strategies import Cells
 from blowfish_fast.measure.strategies.cells import bucket_counts
 from blowfish_fast.measure.strategies.stacked_buckets import stacked
 from blowfish_fast.measure.strategies.trees.box_tree import BoxTree, pruned_cells
-from blowfish_fast.mechanisms.base import Example, Mechanism, Outcome, stepped, striped
+from blowfish_fast.mechanisms.base import Mechanism, Outcome
+from blowfish_fast.mechanisms.example_data import Example, stepped, striped
 from blowfish_fast.policies import Policy
 from blowfish_fast.workloads import Workload
 

@@ -15,8 +15,8 @@ import pytest
 
 import blowfish_fast as bf
 from blowfish_fast.audit import policy_families
-from blowfish_fast.audit.choice_twins import Case
 from blowfish_fast.audit.choices import all_partitions
+from blowfish_fast.audit.many_choices.choice_twins import Case
 from blowfish_fast.audit.neighbours import Pair, all_edges, standard_pairs
 from blowfish_fast.measure.randomness import Randomness
 from blowfish_fast.measure.selectors.partitions import DyadicRectangles, NoisySort

@@ -7,8 +7,6 @@ less geometric noise; the partition of least total is kept.
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Hashable
 from fractions import Fraction
 from typing import Any, Literal, NamedTuple
 
@@ -100,13 +98,13 @@ class LeastCost(Partition):
         # The kernel refuses prices and scales that do not fit 64 bits, whatever the
         # counts; those are cut where they fit.
         nothing = np.zeros(cells, dtype=np.int64)
-        (_, prices, scales), given = self._candidates(nothing, policy, epsilon)
+        (_, prices, scales), given = self.candidates(nothing, policy, epsilon)
         grid_units(nothing, 0, prices, scales, given["step"])
 
     def _choose(
         self, counts: IntArray, policy: Policy, epsilon: Fraction, rng: Randomness
     ) -> Buckets:
-        given, step = self._candidates(counts, policy, epsilon)
+        given, step = self.candidates(counts, policy, epsilon)
         if self.lengths == "all":
             edges = kernels.least_cost_partition_all(*given, rng.stream(), **step)
         else:
@@ -115,16 +113,10 @@ class LeastCost(Partition):
             )
         return Buckets(edges)
 
-    def select_many(
-        self,
-        counts: IntArray,
-        *,
-        policy: Policy,
-        epsilon: Fraction,
-        draws: int,
-        rng: Randomness,
-    ) -> Counter[Hashable] | None:
-        """Return how often each partition is chosen in many independent choices.
+    def candidates(
+        self, counts: IntArray, policy: Policy, epsilon: Fraction
+    ) -> tuple[tuple[IntArray, FloatArray, FloatArray], dict[str, Any]]:
+        """Return what the kernels of this partition take.
 
         Parameters
         ----------
@@ -133,32 +125,16 @@ class LeastCost(Partition):
         policy : Policy
             The policy, without constraints.
         epsilon : Fraction
-            What one choice may use.
-        draws : int
-            How many choices.
-        rng : Randomness
-            The source of all noise.
+            What the choice may use.
 
         Returns
         -------
-        Counter or None
-            The number of draws by labels of the cells; None for all lengths.
+        given : tuple of three arrays
+            Counts that fit the grid, prices of buckets and scales of their noise, by
+            length.
+        options : dict[str, object]
+            The grid, and the kind of cost.
         """
-        if self.lengths == "all":
-            return None
-        given, step = self._candidates(counts, policy, epsilon)
-        cuts = kernels.least_cost_partitions(*given, rng.stream(), draws, **step)
-        different_cuts, numbers = np.unique(cuts, return_counts=True)
-        labels = np.cumsum(
-            (different_cuts[:, None] << 1 >> np.arange(counts.size)) & 1, axis=1
-        )
-        keys = map(tuple, labels.tolist())
-        return Counter(dict(zip(keys, numbers.tolist(), strict=True)))
-
-    def _candidates(
-        self, counts: IntArray, policy: Policy, epsilon: Fraction
-    ) -> tuple[tuple[IntArray, FloatArray, FloatArray], dict[str, Any]]:
-        """Return counts, prices and noise scales; the grid and the kind of cost."""
         noise = self.noise(counts.size, epsilon / record_distance(policy))
         prices = self.bucket_cost + self.offset * noise.scales
         quantile = QUANTILE if self.cost == "pinball" else None

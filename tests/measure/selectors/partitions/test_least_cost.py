@@ -10,7 +10,6 @@ import pytest
 from blowfish_fast import Domain, kernels
 from blowfish_fast._support.validation import float_above
 from blowfish_fast.errors import InputError, SizeError
-from blowfish_fast.measure.randomness import Randomness
 from blowfish_fast.measure.selectors.partitions import LeastCost, least_cost
 from blowfish_fast.measure.selectors.partitions.least_cost import QUANTILE
 from blowfish_fast.policies import AddRemove, Blocks, Full
@@ -107,7 +106,7 @@ def test_all_lengths_are_offered_up_to_their_limit(monkeypatch):
 def test_a_move_costs_a_removal_and_an_addition(policy, distance, cost, quantile):
     partition = LeastCost(offset=3, cost=cost).priced(5.0)
     counts = np.array([2**61, 3, 0, 1, 7, 2, 2, 9])
-    (clipped, prices, scales), rest = partition._candidates(
+    (clipped, prices, scales), rest = partition.candidates(
         counts, policy(Domain(8)), Fraction(1, 3)
     )
     noise = partition.noise(8, Fraction(1, 3 * distance))
@@ -141,22 +140,6 @@ def test_scales_are_rounded_up():
     assert float_above(Fraction(1, 2)) == 0.5
     for value in (Fraction(1, 3), Fraction(2, 3), Fraction(10**20 + 1)):
         assert value < Fraction(float_above(value)) <= value * (1 + Fraction(1, 2**52))
-
-
-def test_many_choices_are_prepared_for_powers_alone():
-    case = {
-        "policy": AddRemove(Domain(5)),
-        "epsilon": Fraction(1),
-        "draws": 60,
-        "rng": Randomness(1),
-    }
-    counts = np.array([0, 0, 8, 8, 8])
-    assert LeastCost("all").select_many(counts, **case) is None
-    made = LeastCost().priced(2.0).select_many(counts, **case)
-    assert sum(made.values()) == 60
-    for labels in made:
-        assert labels[0] == 0
-        assert set(np.diff(labels)) <= {0, 1}
 
 
 @pytest.mark.parametrize(

@@ -71,10 +71,9 @@ def test_no_noise_is_drawn_where_everything_is_public():
 
 def test_many_choices_draw_noise_for_each():
     rng = Handed([0, 0, 0, 0, 0, 0, -78, 0, 0, 0, 0, 0, 0, 0, 0])
-    made = FirstBelow(12).select_many(
-        COUNTS, policy=bf.policies.Full(LINE), epsilon=Fraction(1), draws=3, rng=rng
-    )
-    assert made == {0: 1, 2: 2}
+    policy, test = bf.policies.Full(LINE), FirstBelow(12)
+    noise = test.noise(COUNTS.size, policy, Fraction(1), draws=3, rng=rng)
+    assert sorted(test.decide(COUNTS, policy, noise)) == [0, 2, 2]
     assert rng.asked == [(2, 1, 15)]
 
 

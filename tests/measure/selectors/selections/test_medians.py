@@ -11,12 +11,12 @@ import pytest
 
 from blowfish_fast import Domain
 from blowfish_fast.audit import policy_families
+from blowfish_fast.audit.many_choices.many_draws import exact_law
 from blowfish_fast.audit.neighbours import search_worst_pair, standard_pairs
 from blowfish_fast.errors import DomainError, InputError
 from blowfish_fast.kernels.sampling.exponential_choice import NO_CANDIDATE
 from blowfish_fast.kernels.space.summed_area import summed_area_table
 from blowfish_fast.measure.randomness import Randomness
-from blowfish_fast.measure.selectors.many_draws import exact_law
 from blowfish_fast.measure.selectors.partitions.kd_cells import median_costs
 from blowfish_fast.measure.selectors.selections import Medians
 from blowfish_fast.policies import AddRemove, Graph

@@ -63,16 +63,17 @@ def test_one_draw_is_compared_with_every_bound():
     first, second = (bound - 2 * ONE for bound in TEST.bounds(4))
     case = {"policy": POLICY, "epsilon": Fraction(1)}
     rng = Handed([first, first + 1, 0, second, second + 1, second + 9])
-    made = TEST.select_many(counts, draws=6, rng=rng, **case)
-    assert made == {0: 1, 1: 3, 2: 2}
+    noise = TEST.noise(4, draws=6, rng=rng, **case)
+    assert TEST.decide(counts, POLICY, noise).tolist() == [0, 1, 1, 1, 2, 2]
     assert rng.asked == [(*TEST.scale(POLICY, Fraction(1)), 6)]
     assert TEST.select(counts, rng=Handed([second + 1]), **case) == 2
 
 
 def test_public_counts_are_graded_without_noise():
     alone = bf.policies.Blocks(LINE, np.arange(4))
-    case = {"policy": alone, "epsilon": Fraction(1), "draws": 3, "rng": Handed([])}
-    assert TEST.select_many(np.array([9, 90, 0, 9]), **case) == {2: 3}
+    noise = TEST.noise(4, alone, Fraction(1), draws=3, rng=Handed([]))
+    graded = TEST.decide(np.array([9, 90, 0, 9]), alone, noise)
+    assert graded.tolist() == [2, 2, 2]
 
 
 def test_an_epsilon_that_rounds_to_nothing_is_refused_in_words_about_lines():

@@ -78,8 +78,8 @@ def test_the_answer_is_whether_statistic_and_noise_are_above_nothing():
     value = TEST.statistic(counts, (2, 2))
     case = {"policy": POLICY, "epsilon": Fraction(1)}
     rng = Handed([-value, 1 - value, -1 - value, 5 - value, 6 - value])
-    made = TEST.select_many(counts, draws=5, rng=rng, **case)
-    assert made == {True: 3, False: 2}
+    noise = TEST.noise(4, draws=5, rng=rng, **case)
+    assert TEST.decide(counts, POLICY, noise).sum() == 3
     assert rng.asked == [(*TEST.scale(POLICY, Fraction(1)), 5)]
     for noise, answer in ((-value, False), (1 - value, True)):
         assert TEST.select(counts, rng=Handed([noise]), **case) is answer
@@ -91,8 +91,8 @@ def test_the_answer_is_whether_statistic_and_noise_are_above_nothing():
 def test_public_counts_are_compared_without_noise(counts, answer):
     alone = bf.policies.Blocks(bf.Domain((2, 2)), np.arange(4))
     rng = Handed([])
-    case = {"policy": alone, "epsilon": Fraction(1), "draws": 7, "rng": rng}
-    assert TEST.select_many(np.array(counts), **case) == {answer: 7}
+    noise = TEST.noise(4, alone, Fraction(1), draws=7, rng=rng)
+    assert TEST.decide(np.array(counts), alone, noise).tolist() == [answer] * 7
     assert rng.asked == []
 
 

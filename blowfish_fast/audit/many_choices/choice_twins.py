@@ -20,15 +20,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from blowfish_fast._support.typing import IntArray
+from blowfish_fast.audit.witness import Draw, Note, WatchedRandomness
 from blowfish_fast.errors import SizeError
 from blowfish_fast.measure.randomness import Randomness
-from blowfish_fast.measure.selectors.many_draws import (
-    ChoiceTerms,
-    Law,
-    exact_law,
-    public_key,
-    select_many,
-)
 from blowfish_fast.measure.selectors.partitions.base import (
     connected_parts,
     record_distance,
@@ -44,7 +38,13 @@ from blowfish_fast.measure.selectors.worst_table import WorstTable
 from blowfish_fast.policies import Policy
 
 from .descent_twin import DescentTwin
-from .witness import Draw, Note, WatchedRandomness
+from .many_draws import (
+    ChoiceTerms,
+    Law,
+    exact_law,
+    public_key,
+    select_many,
+)
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import sys
 import types
-from collections import Counter
 from fractions import Fraction
 
 import numpy as np
@@ -14,18 +13,20 @@ from scipy import stats
 
 import blowfish_fast as bf
 from blowfish_fast import kernels
-from blowfish_fast.data.buckets import Buckets
-from blowfish_fast.errors import SizeError
-from blowfish_fast.kernels.sampling import exponential_choice
-from blowfish_fast.measure.randomness import Randomness
-from blowfish_fast.measure.selectors import many_draws
-from blowfish_fast.measure.selectors.many_draws import (
+from blowfish_fast.audit.many_choices import many_draws
+from blowfish_fast.audit.many_choices.many_draws import (
     exact_law,
     path_log_ratio,
     public_key,
     sample_choices,
     select_many,
 )
+from blowfish_fast.data.buckets import Buckets
+from blowfish_fast.errors import SizeError
+from blowfish_fast.kernels.sampling import exponential_choice
+from blowfish_fast.measure.randomness import Randomness
+from blowfish_fast.measure.selectors.partitions.least_cost import LeastCost
+from blowfish_fast.measure.selectors.selections import FirstBelow
 
 BITS = 8
 CASE = {"policy": bf.policies.AddRemove(bf.Domain(3)), "epsilon": Fraction(1)}
@@ -182,14 +183,17 @@ def test_what_no_run_has_chosen_is_not_counted():
     assert +made == {(0,): 500}
 
 
-def test_a_selector_makes_many_choices_by_its_own_way():
-    class Own(Decisions):
-        def select_many(self, counts, *, draws, **case):
-            return Counter({"mine": draws})
-
-    own = Own(lambda counts: [weights(0, 1)])
-    counts = np.zeros(3, dtype=int)
-    assert select_many(own, counts, draws=7, rng=Randomness(0), **CASE) == {"mine": 7}
+def test_noise_of_many_choices_is_drawn_at_once_where_the_kernel_can():
+    counts = np.array([0, 0, 8])
+    assert not many_draws.draws_at_once(LeastCost("all"))
+    assert many_draws.draws_at_once(FirstBelow(2))
+    made = select_many(
+        LeastCost().priced(2.0), counts, draws=60, rng=Randomness(1), **CASE
+    )
+    assert sum(made.values()) == 60
+    for labels in made:
+        assert labels[0] == 0
+        assert set(np.diff(labels)) <= {0, 1}
 
 
 def holders():

@@ -25,6 +25,8 @@ from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.errors import SizeError
 from blowfish_fast.kernels.sampling.word_sources import WordStream
 from blowfish_fast.measure.randomness import Randomness
+from blowfish_fast.measure.selectors.partitions.least_cost import LeastCost
+from blowfish_fast.measure.selectors.selections import NoisyComparison
 from blowfish_fast.policies import Policy
 
 MOST_LEAVES = 50_000
@@ -204,15 +206,40 @@ def select_many(
     Counter
         The number of draws of each key.
     """
-    own = getattr(selector, "select_many", None)
-    made = None if own is None else own(counts, draws=draws, rng=rng, **terms)
-    if made is None:
-        made = sample_choices(selector, counts, samples=draws, rng=rng, **terms)
+    if draws_at_once(selector):
+        return _drawn_at_once(selector, counts, draws, rng, terms)
+    made = sample_choices(selector, counts, samples=draws, rng=rng, **terms)
     if made is None:
         # One source for all runs: every call opens streams of its own.
         runs = (selector.select(counts, rng=rng, **terms) for _ in range(draws))
         made = Counter(map(public_key, runs))
     return made
+
+
+def draws_at_once(selector: Any) -> bool:
+    """Return whether the noise of many choices is drawn in one call."""
+    if isinstance(selector, LeastCost):
+        return bool(selector.lengths == "powers")
+    return isinstance(selector, NoisyComparison)
+
+
+def _drawn_at_once(
+    selector: Any, counts: IntArray, draws: int, rng: Randomness, terms: ChoiceTerms
+) -> Counter[Hashable]:
+    policy, epsilon = terms["policy"], terms["epsilon"]
+    if isinstance(selector, NoisyComparison):
+        noise = selector.noise(counts.size, policy, epsilon, draws=draws, rng=rng)
+        return Counter(selector.decide(counts, policy, noise).tolist())
+    (cut, prices, scales), options = selector.candidates(counts, policy, epsilon)
+    cuts = kernels.least_cost_partitions(
+        cut, prices, scales, rng.stream(), draws, **options
+    )
+    different_cuts, numbers = np.unique(cuts, return_counts=True)
+    labels = np.cumsum(
+        (different_cuts[:, None] << 1 >> np.arange(counts.size)) & 1, axis=1
+    )
+    keys = map(tuple, labels.tolist())
+    return Counter(dict(zip(keys, numbers.tolist(), strict=True)))
 
 
 def sample_choices(

@@ -22,16 +22,16 @@ from typing import NamedTuple
 import numpy as np
 
 from blowfish_fast._support.typing import BoolArray, IntArray
+from blowfish_fast.audit.witness import Draw, Note, WatchedRandomness
 from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.errors import SizeError
 from blowfish_fast.kernels.window_costs.node_unevenness import RESOLUTION
 from blowfish_fast.measure.randomness import Randomness
-from blowfish_fast.measure.selectors.many_draws import Law, public_key
 from blowfish_fast.measure.selectors.partitions import descent
 from blowfish_fast.measure.selectors.partitions.base import record_distance
 from blowfish_fast.policies import Policy
 
-from .witness import Draw, Note, WatchedRandomness
+from .many_draws import Law, public_key
 
 MOST_CELLS = 16
 """Cells whose trees are written out: at fan-out 2 there are 677 of 16."""
