@@ -8,6 +8,7 @@ python -m experiments answers                       its table of means and quant
 python -m experiments certificates --trials 10000   shares of false certificates
 python -m experiments survey --trials 3             all tables of surveys
 python -m experiments rivals --data FOLDER          the same tables by other packages
+python -m experiments chosen --data FOLDER          tables by plan and by choice
 python -m experiments widths --data FOLDER          half-widths of certified intervals
 python -m experiments sharpness                     half-widths of noise over exact ones
 python -m experiments siblings --data FOLDER        the default beside its own siblings
@@ -29,6 +30,7 @@ from blowfish_fast.errors import BlowfishError
 
 from .answer_coverage import write_answers
 from .certified_widths import width_report
+from .chosen_tables import chosen_report
 from .collection import ALL, all_experiments, experiment_named
 from .interval_coverage import certificate_report, write_coverage
 from .results_page import write_page
@@ -42,7 +44,7 @@ from .wide_domains import wide_report
 PAGE, COVERAGE, CERTIFICATES, ANSWERS = "page", "coverage", "certificates", "answers"
 SURVEY, RIVALS, WIDTHS = "survey", "rivals", "widths"
 SHARPNESS, SIBLINGS = "sharpness", "siblings"
-SERIES, WIDE = "series", "wide"
+SERIES, WIDE, CHOSEN = "series", "wide", "chosen"
 REFUSED = 2
 
 application = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
@@ -56,19 +58,26 @@ def reproduce(
             help='A table or figure such as dawa-table2; "all" of them; "page", which '
             'writes a page from the results in --out; or "coverage", "answers", '
             '"certificates", "survey", "rivals", "widths", "sharpness", "siblings", '
-            '"series", "wide".',
+            '"series", "wide", "chosen".',
             show_default=False,
         ),
     ],
     data: Annotated[
         Path | None,
         typer.Option(
-            help="Folder with 1d/*.npy and 2d/*.npy, for rivals tables/*.csv.gz; "
+            help="Folder with 1d/*.npy and 2d/*.npy, for rivals and chosen "
+            "tables/*.csv.gz; "
             "generated data if left out."
         ),
     ] = None,
     trials: Annotated[
         int | None, typer.Option(help="Repetitions; the paper's number without.")
+    ] = None,
+    only: Annotated[
+        list[str] | None,
+        typer.Option(
+            help='For chosen: a survey, "looked" or "judged"; may be repeated.'
+        ),
     ] = None,
     out: Annotated[
         Path,
@@ -110,6 +119,10 @@ def reproduce(
         return
     if name == RIVALS:
         for line in rival_report(data, trials or 3):
+            show(line)
+        return
+    if name == CHOSEN:
+        for line in chosen_report(data, trials or 3, only or ()):
             show(line)
         return
     if name == WIDTHS:

@@ -43,6 +43,7 @@ Tables = Callable[[tuple[str, ...]], FloatArray]
 class RivalRow(NamedTuple):
     """Root mean squared error of a cell over all one- and two-way tables.
 
+    `misplaced` is the share of records in a wrong cell, mean over the same tables;
     `error` is the mean over the trials and `standard_error` its own, or `error` says
     why there is none; `seconds` is the CPU time of a trial.
     """
@@ -53,6 +54,7 @@ class RivalRow(NamedTuple):
     trials: int = 0
     standard_error: float = math.nan
     seconds: float = math.nan
+    misplaced: float = math.nan
 
 
 def table_files(folder: Path) -> list[Survey]:
@@ -106,13 +108,16 @@ def _compared(
     coded = _coded(survey)
     names = _names(coded)
     truths = {one: _counted(coded, one) for one in names}
-    errors = []
+    errors, wrong = [], []
+    count = len(coded.columns[coded.target])
     begun = time.process_time()
     try:
         for seed in range(1, trials + 1):
             tables = PACKAGES[package](coded, epsilon, seed)
-            squares = [((tables(one) - truths[one]) ** 2).mean() for one in names]
+            away = [tables(one) - truths[one] for one in names]
+            squares = [(one**2).mean() for one in away]
             errors.append(math.sqrt(float(np.mean(squares))))
+            wrong.append(float(np.mean([np.abs(one).sum() for one in away])))
             used = time.process_time() - begun
             if time.process_time() + 1.5 * used / seed > limit:
                 break
@@ -124,7 +129,8 @@ def _compared(
     done = len(errors)
     spread = float(np.std(errors, ddof=1)) if done > 1 else math.nan
     mean, own = float(np.mean(errors)), spread / math.sqrt(done)
-    return RivalRow(survey.name, package, mean, done, own, used / done)
+    share = float(np.mean(wrong)) / (2.0 * count)
+    return RivalRow(survey.name, package, mean, done, own, used / done, share)
 
 
 def _coded(survey: Survey) -> Survey:
@@ -172,6 +178,17 @@ def _contingency(survey: Survey, epsilon: float, seed: int) -> Tables:
 
 def _non_negative(survey: Survey, epsilon: float, seed: int) -> Tables:
     out = _released(survey, epsilon, seed)
+    return lambda names: np.asarray(out.fitted(*names).estimate)
+
+
+def _chosen(survey: Survey, epsilon: float, seed: int) -> Tables:
+    policy = bf.policies.AddRemove(survey.domain)
+    asked = bf.workloads.Tables(survey.domain, ways=2)
+    mechanism = bf.ChosenTables(
+        policy, asked, choose="data", epsilon=epsilon, delta=DELTA
+    )
+    counted = bf.TableCounts.from_records(mechanism, survey.columns)
+    out: Any = mechanism.release(counted, rng=seed)
     return lambda names: np.asarray(out.fitted(*names).estimate)
 
 
@@ -237,9 +254,18 @@ def _opendp(survey: Survey, epsilon: float, seed: int) -> Tables:
 
 
 def _smartnoise(survey: Survey, epsilon: float, seed: int) -> Tables:
+    return _synthesised(survey, "mst", epsilon)
+
+
+def _smartnoise_aim(survey: Survey, epsilon: float, seed: int) -> Tables:
+    return _synthesised(survey, "aim", epsilon)
+
+
+def _synthesised(survey: Survey, maker_name: str, epsilon: float) -> Tables:
+    """Return tables of records that smartnoise-synth draws, as many as there are."""
     create = import_module("snsynth").Synthesizer.create
     frame = import_module("pandas").DataFrame(survey.columns)
-    maker = create("mst", epsilon=epsilon, delta=float(DELTA))
+    maker = create(maker_name, epsilon=epsilon, delta=float(DELTA))
     drawn = maker.fit_sample(
         frame, preprocessor_eps=0.0, categorical_columns=list(survey.columns)
     )
@@ -252,10 +278,12 @@ def _smartnoise(survey: Survey, epsilon: float, seed: int) -> Tables:
 PACKAGES: dict[str, Callable[[Survey, float, int], Tables]] = {
     "Contingency": _contingency,
     "Contingency, non-negative": _non_negative,
+    "ChosenTables": _chosen,
     "plain split": _plain_split,
     "mbi, mirror descent": _mirror_descent,
     "OpenDP, MST": _opendp,
     "smartnoise-synth, MST": _smartnoise,
+    "smartnoise-synth, AIM": _smartnoise_aim,
 }
 
 
@@ -270,7 +298,7 @@ def rival_report(
             yield f"{name} is not installed"
     yield (
         f"rms of a cell, all tables up to two-way, (1, {DELTA}): mean +- its standard "
-        "error; trials; CPU s of each"
+        "error; trials; CPU s of each; share of records in a wrong cell"
     )
     for row in rival_rows(folder, trials, limit=limit):
         shown = row.error
@@ -278,5 +306,5 @@ def rival_report(
             shown = f"{shown:.4g} +- {row.standard_error:.2g}"
         yield (
             f"{row.survey:14}  {row.package:26}  {shown:>16}  {row.trials}  "
-            f"{row.seconds:8.1f}"
+            f"{row.seconds:8.1f}  {row.misplaced:.4f}"
         )

@@ -235,3 +235,38 @@ class Sample(Timed):
         laplace = Laplace(policies.Full(domain), workloads.Identity(domain), epsilon=1)
         release = laplace.release(counts, rng=1)
         return lambda: release.sample(n=records, rng=1)
+
+
+class ChosenTablesOfSurvey(Timed):
+    """Tables that the data choose, of 12 attributes of which half depend on others."""
+
+    params: ClassVar[list[str]] = ["release", "tables", "records"]
+
+    def prepare(self, step: str) -> Call:
+        from blowfish_fast import ChosenTables, TableCounts
+
+        sides = [Domain(16, names=[f"a{at}"]) for at in range(12)]
+        survey = WideDomain.product(*sides)
+        asked = workloads.Tables(survey, ways=2)
+        mechanism = ChosenTables(
+            policies.AddRemove(survey), asked, choose="data", epsilon=1
+        )
+        generator = np.random.default_rng(1)
+        rows = {f"a{at}": generator.integers(0, 16, 2**15) for at in range(6)}
+        for at in range(6):
+            # Each of these follows one of the first six, loosely.
+            moved = rows[f"a{at}"] + generator.integers(0, 4, 2**15)
+            rows[f"a{at + 6}"] = moved % 16
+        counts = TableCounts.from_records(mechanism, rows)
+        if step == "release":
+            return lambda: mechanism.release(counts).model
+        made: Any = mechanism.release(counts)
+        if step == "records":
+            return lambda: made.sample(2**15)
+        content = made.to_bytes()
+
+        def tables() -> Any:
+            out = type(made).from_bytes(content)
+            return [out.fitted(*one).estimate for one in out.asked]
+
+        return tables

@@ -38,7 +38,8 @@ def test_packages_are_compared_under_one_promise_and_missing_ones_are_named(
         raise MemoryError("too large")
 
     own = {
-        name: survey_rivals.PACKAGES[name] for name in ("Contingency", "plain split")
+        name: survey_rivals.PACKAGES[name]
+        for name in ("Contingency", "ChosenTables", "plain split")
     }
     monkeypatch.setattr(
         survey_rivals, "PACKAGES", {**own, "missing": missing, "failing": failing}
@@ -47,6 +48,8 @@ def test_packages_are_compared_under_one_promise_and_missing_ones_are_named(
     assert rows["missing"].error == "not installed: nowhere"
     assert rows["failing"].error == "failed: MemoryError: too large"
     assert rows["Contingency"].error < rows["plain split"].error
+    assert rows["Contingency"].misplaced < rows["plain split"].misplaced
+    assert 0 < rows["ChosenTables"].misplaced < 0.2
     assert 0 < rows["plain split"].standard_error < rows["plain split"].error / 5
 
 
