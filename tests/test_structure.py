@@ -415,3 +415,53 @@ def test_completion_offers_public_names_only():
         module = getattr(bf, name)
         if isinstance(module, ModuleType):
             assert dir(module) == sorted(module.__all__), name
+
+
+SAY_NOTHING = {"one", "found", "known", "kept", "made", "given"}
+"""Words that say how something was come by, and not what it is: `query`, `axes`."""
+
+
+def test_names_say_what_a_thing_is():
+    # Fields and parameters of public names are words of their interfaces.
+    mute = [
+        f"{path.relative_to(PACKAGE)}:{line} {name}"
+        for path in SOURCES
+        if path.parent.name != "kernels" and "kernels" not in path.parts
+        for name, line in _bound_names(_tree(path), frozenset())
+        if name in SAY_NOTHING
+    ]
+    assert mute == []
+
+
+def test_bound_names_are_found_wherever_they_are_bound():
+    text = """
+def public(given):
+    given = list(given)
+    def _private(known): return [one for one, (kept, *made) in known]
+    for found in given: (lambda one: one)(found)
+    with open(found) as known: pass
+class Field:
+    found: int
+"""
+    names = [name for name, _ in _bound_names(ast.parse(text), frozenset())]
+    said = [name for name in names if name in SAY_NOTHING]
+    assert said == ["known", "one", "kept", "made", "found", "one", "known"]
+
+
+def _bound_names(node, interface):
+    """Yield what is bound below a node, with its line, but for words of interfaces."""
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+        own = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
+        own += [word for word in (node.args.vararg, node.args.kwarg) if word]
+        name = getattr(node, "name", "_lambda")
+        if name == "__init__" or not name.startswith("_"):
+            interface = interface | {word.arg for word in own}
+        else:
+            yield from ((word.arg, node.lineno) for word in own)
+    is_bound = isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+    if is_bound and node.id not in interface:
+        yield node.id, node.lineno
+    is_class = isinstance(node, ast.ClassDef)
+    for inner in ast.iter_child_nodes(node):
+        if not (is_class and isinstance(inner, ast.AnnAssign)):
+            yield from _bound_names(inner, interface)

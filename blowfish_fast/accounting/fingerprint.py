@@ -150,15 +150,17 @@ def _describe_object(value: Any) -> tuple[str, list[Any]]:
 
 def _attributes(value: Any) -> dict[str, Any] | None:
     """Return what an object consists of; None if only its repr can tell."""
-    found: dict[str, Any] = {}
+    attributes: dict[str, Any] = {}
     for owner in type(value).__mro__:
         slots = owner.__dict__.get("__slots__", ())
         names = (slots,) if isinstance(slots, str) else tuple(slots)
-        found |= {name: getattr(value, name) for name in names if hasattr(value, name)}
-    found |= getattr(value, "__dict__", {})
+        attributes |= {
+            name: getattr(value, name) for name in names if hasattr(value, name)
+        }
+    attributes |= getattr(value, "__dict__", {})
     public = {
         name: content
-        for name, content in found.items()
+        for name, content in attributes.items()
         if not name.startswith("_")
         and not isinstance(getattr(type(value), name, None), cached_property)
     }

@@ -370,8 +370,8 @@ class Journal:
             if analyst is not None:
                 noted["analyst"] = analyst
             number = file.append_entry(connection, "charge", request, 0, noted)
-            kept = {"sha256": [digest]}
-            entry = file.append_entry(connection, "answer", request, 0, kept)
+            digests = {"sha256": [digest]}
+            entry = file.append_entry(connection, "answer", request, 0, digests)
             connection.execute(
                 "INSERT INTO answer VALUES (?, 0, 0, ?)", (entry, answer)
             )

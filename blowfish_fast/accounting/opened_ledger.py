@@ -246,9 +246,9 @@ def _against_data(
 ) -> Iterator[str]:
     """Draw an answer again and compare every number: Lemma OP3."""
     together = charge.content.get("together")
-    given = asked if isinstance(asked, list) else [asked]
+    questions = asked if isinstance(asked, list) else [asked]
     try:
-        parts = [RequestPart(*part) for part in given]
+        parts = [RequestPart(*part) for part in questions]
         check_same(charge, describe_parts(parts, together), ledger.currency)
     except (TypeError, AttributeError):
         raise InputError(

@@ -412,12 +412,12 @@ def _read_tables(tables: Any, person: str | None) -> list[PeopleTable]:
             "person names the column that says whose record it is, in every table",
             received=quoted(person),
         )
-    given: Any = tables.items() if isinstance(tables, Mapping) else tables
+    descriptions: Any = tables.items() if isinstance(tables, Mapping) else tables
     listed: list[PeopleTable] = []
     rule = "tables are given by name and policy, {'visits': AddRemove(domain)}"
     with malformed_as(InputError, rule):
-        given = list(given)
-    for described in given:
+        descriptions = list(descriptions)
+    for described in descriptions:
         with malformed_as(InputError, rule):
             if hasattr(described, "source") and callable(described.policy):
                 columns = {

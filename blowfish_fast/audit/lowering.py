@@ -42,9 +42,9 @@ def undeclared_lowering(step: Step) -> str:
     ):
         return "made rows noisier than they were"
     grown = np.array([old < new for old, new in zip(slow, fast, strict=True)])
-    known = np.array([old > 0 for old in slow])
+    is_measured = np.array([old > 0 for old in slow])
     draws = [note for note in step.diary if isinstance(note, Draw)]
-    wanted = _wanted(slow, fast, grown, known)
+    wanted = _wanted(slow, fast, grown, is_measured)
     if [note.law for note in draws] != [law for law, _ in wanted]:
         return f"drew {[note.law for note in draws]} to lower the noise of rows"
     for note, (_, rates) in zip(draws, wanted, strict=True):
@@ -58,18 +58,18 @@ def undeclared_lowering(step: Step) -> str:
         ):
             return "drew noise of other scales than it declared"
     rows = before.strategy.rows(step.counts)
-    expected = _lowered_rows(before.noisy, rows, grown, known, draws)
+    expected = _lowered_rows(before.noisy, rows, grown, is_measured, draws)
     if not np.array_equal(expected, after.noisy):
         return "published something else than its rows with the noise drawn"
     return ""
 
 
 def _wanted(
-    slow: list[int], fast: list[int], grown: BoolArray, known: BoolArray
+    slow: list[int], fast: list[int], grown: BoolArray, is_measured: BoolArray
 ) -> list[tuple[str, list[int]]]:
     """Return law and rates of every draw that the two measurements declare."""
-    fresh = [fast[row] for row in np.flatnonzero(grown & ~known)]
-    pairs = [(slow[row], fast[row]) for row in np.flatnonzero(grown & known)]
+    fresh = [fast[row] for row in np.flatnonzero(grown & ~is_measured)]
+    pairs = [(slow[row], fast[row]) for row in np.flatnonzero(grown & is_measured)]
     wanted = [("laplace", fresh)] if fresh else []
     if pairs:
         both = [old + new for old, new in pairs]
@@ -83,12 +83,15 @@ def _lowered_rows(
     noisy: IntArray,
     rows: IntArray,
     grown: BoolArray,
-    known: BoolArray,
+    is_measured: BoolArray,
     draws: list[Draw],
 ) -> IntArray:
     """Return what the draws make of rows measured before, row by row."""
     published = noisy.copy()
-    fresh, again = np.flatnonzero(grown & ~known), np.flatnonzero(grown & known)
+    fresh, again = (
+        np.flatnonzero(grown & ~is_measured),
+        np.flatnonzero(grown & is_measured),
+    )
     if fresh.size:
         published[fresh] = rows[fresh] + draws[0].values
     for place, row in enumerate(again.tolist()):

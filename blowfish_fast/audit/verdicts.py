@@ -99,14 +99,14 @@ def _verdict(
     check: str,
     task: AuditTask,
     epsilon: Fraction | float,
-    found: Fraction | float,
+    loss: Fraction | float,
     passed: bool,
     note: str = "",
     *,
     samples: int = 0,
     events: int = 0,
 ) -> Verdict:
-    domain, numbers = repr(Domain(task.shape)), (float(epsilon), float(found))
+    domain, numbers = repr(Domain(task.shape)), (float(epsilon), float(loss))
     return Verdict(
         *(check, task.name, task.family, domain, *numbers),
         *(samples, events, passed, note),

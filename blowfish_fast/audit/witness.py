@@ -163,9 +163,9 @@ class _Overheard:
         self.parts = getattr(selector, "parts", lambda _cells: ())
         self.given: Fraction | None = None
 
-    def select(self, counts: IntArray, **given: Any) -> Any:
-        self.given = given["epsilon"]
-        return self.selector.select(counts, **given)
+    def select(self, counts: IntArray, **terms: Any) -> Any:
+        self.given = terms["epsilon"]
+        return self.selector.select(counts, **terms)
 
 
 def _copy(selector: Any) -> Any:

@@ -66,8 +66,8 @@ def _columns(table: Any, domain: Attributes) -> list[Column]:
         names = list(frame.columns)
         points = _point_coordinates(table, domain)
         if points:
-            kept = {name: table[name] for name in names if name in domain.names}
-            return _columns({**kept, **points}, domain)
+            own_columns = {name: table[name] for name in names if name in domain.names}
+            return _columns({**own_columns, **points}, domain)
         if not any(domain.names) and len(names) == domain.ndim:
             return [frame[name] for name in names]
         return _by_name(frame, names, domain)
@@ -175,9 +175,9 @@ def _frame(table: Any) -> Any:
 
 def dictionary_codes(column: Column) -> tuple[IntArray, int] | None:
     """Return a code per text, none missing, and how many; None without arrow."""
-    known = categories(column)
-    if known is not None:
-        return known[0].astype(np.int64), len(known[1])
+    dictionary = categories(column)
+    if dictionary is not None:
+        return dictionary[0].astype(np.int64), len(dictionary[1])
     texts = arrow_texts(column)
     if texts is None:
         return None
@@ -237,9 +237,9 @@ def encoded_values(column: Column) -> tuple[IntArray, list[Any]] | None:
         return None
     if not isinstance(column, np.ndarray) and column.dtype.is_numeric():
         return None
-    known = categories(column)
-    if known is not None:
-        return known
+    dictionary = categories(column)
+    if dictionary is not None:
+        return dictionary
     texts = arrow_texts(column)
     if texts is None:
         return None

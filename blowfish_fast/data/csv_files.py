@@ -526,9 +526,9 @@ def _plain_digits(text: str, decimal: str, other: str) -> str:
     """Return the SQL of a number in digits, point and sign; `other` for any text."""
     between, mark = re.escape(GROUPS[decimal]), re.escape(decimal)
     whole = rf"(?:[0-9]{{1,3}}(?:[{between}][0-9]{{3}})+|[0-9]+)"
-    known = rf"[+-]?(?:{whole}(?:{mark}[0-9]*)?|{mark}[0-9]+)(?:[eE][+-]?[0-9]+)?"
+    numeral = rf"[+-]?(?:{whole}(?:{mark}[0-9]*)?|{mark}[0-9]+)(?:[eE][+-]?[0-9]+)?"
     plain = f"translate({text}, {literal(decimal + GROUPS[decimal])}, '.')"
-    matches = f"regexp_full_match({text}, {literal(known)})"
+    matches = f"regexp_full_match({text}, {literal(numeral)})"
     return f"CASE WHEN {matches} THEN {plain} ELSE {other} END"
 
 
@@ -564,8 +564,8 @@ def _whole_number(text: str) -> str:
     short = f"length({text}) <= 30"
     number = within_64_bits(f"TRY_CAST({text} AS HUGEINT)")
     far = f"CASE WHEN starts_with({text}, '-') THEN {LEAST_64} ELSE {MOST_64} END"
-    known = f"CASE WHEN {short} THEN {number} ELSE {far} END"
-    return f"CASE WHEN regexp_full_match({text}, {digits}) THEN {known} END"
+    nearest = f"CASE WHEN {short} THEN {number} ELSE {far} END"
+    return f"CASE WHEN regexp_full_match({text}, {digits}) THEN {nearest} END"
 
 
 LEAST_64, MOST_64 = (f"CAST({sign}9223372036854775807 AS BIGINT)" for sign in ("-", ""))
@@ -579,18 +579,18 @@ def within_64_bits(number: str) -> str:
 def _date(text: str, words: str) -> str:
     """Return the SQL of a moment in UTC."""
     pattern, written = _date_pattern(words)
-    known = literal(pattern + CLOCK)
+    regexp = literal(pattern + CLOCK)
     clock = len(re.findall("YYYY|MM|DD", words)) + 1
     parts = literal(rf"{written} \{clock}")
-    zone = f"regexp_extract({text}, {known}, {clock + 1})"
+    zone = f"regexp_extract({text}, {regexp}, {clock + 1})"
     minutes = (
         f"CAST(substr({zone}, 1, 1) || '1' AS INTEGER) * (CAST(substr({zone}, 2, 2) AS "
         f"INTEGER) * 60 + CAST(right({zone}, 2) AS INTEGER))"
     )
     east = f"CASE WHEN {zone} IN ('', 'Z') THEN 0 ELSE {minutes} END"
-    moment = f"TRY_CAST(rtrim(regexp_replace({text}, {known}, {parts})) AS TIMESTAMP)"
+    moment = f"TRY_CAST(rtrim(regexp_replace({text}, {regexp}, {parts})) AS TIMESTAMP)"
     at_greenwich = f"{moment} - to_minutes({east})"
-    return f"CASE WHEN regexp_full_match({text}, {known}) THEN {at_greenwich} END"
+    return f"CASE WHEN regexp_full_match({text}, {regexp}) THEN {at_greenwich} END"
 
 
 def _date_pattern(words: str) -> tuple[str, str]:
@@ -605,7 +605,7 @@ def _date_pattern(words: str) -> tuple[str, str]:
         )
     apart = words != ISO and not any(mark == "" for mark in marks[1:-1])
     digits = "([0-9]{1,2})" if apart else "([0-9]{2})"
-    found = {"YYYY": "([0-9]{4})", "MM": digits, "DD": digits}
+    pattern_of = {"YYYY": "([0-9]{4})", "MM": digits, "DD": digits}
     place = {field: rf"\{at}" for at, field in enumerate(fields, start=1)}
     written = f"{place['YYYY']}-{place['MM']}-{place.get('DD', '01')}"
-    return "".join(found.get(part, re.escape(part)) for part in parts), written
+    return "".join(pattern_of.get(part, re.escape(part)) for part in parts), written

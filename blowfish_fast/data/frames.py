@@ -180,7 +180,7 @@ class Table:
     def to_arrow(self) -> pyarrow.Table:
         """Return an arrow table."""
         arrow = require("pyarrow", extra="frames", purpose="an arrow table")
-        found = arrow.table(
+        table = arrow.table(
             {
                 name: arrow.array(
                     column.tolist() if column.dtype.kind in "OU" else column,
@@ -189,7 +189,7 @@ class Table:
                 for name, column in _for_frames(self.columns).items()
             }
         )
-        return found.replace_schema_metadata({MARK: SEEDED} if self.experiment else {})
+        return table.replace_schema_metadata({MARK: SEEDED} if self.experiment else {})
 
     def to_csv(self, path: str | os.PathLike[str], *, encoding: str = "utf-8") -> None:
         """Write a CSV file with a line of names first; missing values stay empty.
@@ -345,9 +345,11 @@ def _shown_value(value: Any) -> str:
 
 def _texts(column: AnyArray) -> Iterator[Any]:
     if column.dtype.kind == "M":
-        known = ~np.isnat(column)
+        is_date = ~np.isnat(column)
         texts = np.datetime_as_string(column).tolist()
-        return (text if there else "" for text, there in zip(texts, known, strict=True))
+        return (
+            text if there else "" for text, there in zip(texts, is_date, strict=True)
+        )
     if column.dtype.kind == "f":
         return ("" if number != number else repr(number) for number in column.tolist())
     return iter(column.tolist())
@@ -532,8 +534,8 @@ def _reference_system(crs: Any) -> dict[str, Any]:
     with warnings.catch_warnings():
         # What has no word of its own in CF is in the text that stands beside it.
         warnings.simplefilter("ignore")
-        known: dict[str, Any] = system.to_cf()
-    return {**known, "spatial_ref": known["crs_wkt"]}
+        attributes: dict[str, Any] = system.to_cf()
+    return {**attributes, "spatial_ref": attributes["crs_wkt"]}
 
 
 def numbers_from_file(path: Path, meaning: str, *, private: bool = False) -> FloatArray:
@@ -717,9 +719,9 @@ def _rows(path: Path, meaning: str, private: bool) -> AnyArray:
         rows = rows[1:]
     for at, row in enumerate(rows, start=1):
         if len(row) != len(rows[0]) or not all(is_number(text) for text in row):
-            found = "is not like that" if private else f"is {','.join(row)!r}"
+            description = "is not like that" if private else f"is {','.join(row)!r}"
             raise InputError(
                 f"every line of {path} must hold the same number of numbers "
-                f"({meaning}); row {at} {found}"
+                f"({meaning}); row {at} {description}"
             )
     return np.array([[float(text) for text in row] for row in rows])

@@ -153,8 +153,8 @@ class Counting(NamedTuple, Generic[AnyDomain]):
                 placed.append(np.array(block))
                 yield np.arange(start, start + placed[-1].shape[1])
 
-        kept, _ = bounded_cells(rows_of, records, self.keys, self.bound, self.key)
-        yield np.concatenate(placed, axis=1)[:, kept]
+        places, _ = bounded_cells(rows_of, records, self.keys, self.bound, self.key)
+        yield np.concatenate(placed, axis=1)[:, places]
 
     def query(self, table: Any, columns: Mapping[Any, str] | None = None) -> CellQuery:
         """Return the query that counts a table by cell, its persons bounded first.
@@ -471,8 +471,8 @@ class Histogram(PrivateCounts):
 
     def marginal(self, *names: Any) -> Histogram:
         """Sum over all attributes but these, given by name or number."""
-        kept = self.domain.axes(names)
-        dropped = tuple(axis for axis in range(self.domain.ndim) if axis not in kept)
+        axes = self.domain.axes(names)
+        dropped = tuple(axis for axis in range(self.domain.ndim) if axis not in axes)
         counts = np.ascontiguousarray(self.counts.sum(axis=dropped))
         return self._own(self.domain.marginal(names), counts, self.bound)
 

@@ -100,11 +100,11 @@ def split_items(text: str, separator: str = ",") -> list[Item]:
     >>> [one.text for one in split_items('biology, earth science, "Bern, Stadt"')]
     ['biology', 'earth science', 'Bern, Stadt']
     """
-    ends, found, stop = re.compile(re.escape(separator)), [], -1
+    ends, items, stop = re.compile(re.escape(separator)), [], -1
     while stop < len(text):
         item, stop = read_item(text, stop + 1, ends)
-        found.append(item)
-    return found
+        items.append(item)
+    return items
 
 
 def split_lines(text: str) -> list[Item]:
@@ -115,14 +115,14 @@ def split_lines(text: str) -> list[Item]:
     >>> [one.text for one in split_lines("biology\nBern, Stadt\n")]
     ['biology', 'Bern, Stadt']
     """
-    found, start = [], 0
+    lines, start = [], 0
     while start < len(text):
         item, stop = read_item(text, start, LINE_END)
         end = LINE_END.match(text, stop)
         start = len(text) if end is None else end.end()
         if item != Item("", False):
-            found.append(item)
-    return found
+            lines.append(item)
+    return lines
 
 
 def split_name(words: str) -> tuple[str, str | None]:

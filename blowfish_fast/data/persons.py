@@ -315,11 +315,13 @@ def person_codes(persons: Column) -> tuple[IntArray, int]:
             # In its own type a column of bytes would not hold its own width.
             wide = persons if persons.dtype.itemsize == 8 else persons.astype(np.int64)
             return (wide - wide.dtype.type(low)).astype(np.int64), width
-    known = None if plain and persons.dtype.kind != "U" else dictionary_codes(persons)
-    if known is not None:
-        return known
-    found, codes = np.unique(persons, return_inverse=True)
-    return codes.reshape(-1).astype(np.int64), found.size
+    dictionary = (
+        None if plain and persons.dtype.kind != "U" else dictionary_codes(persons)
+    )
+    if dictionary is not None:
+        return dictionary
+    distinct, codes = np.unique(persons, return_inverse=True)
+    return codes.reshape(-1).astype(np.int64), distinct.size
 
 
 def _few_each(persons: Column, most: int) -> bool:
@@ -338,9 +340,9 @@ def _texts(column: Column, rows: IntArray) -> Any:
     """Return some keys as the texts that a database would make of them."""
     chosen = column[rows]
     if not isinstance(chosen, np.ndarray) or chosen.dtype.kind in "iu":
-        found = text_bytes(chosen)
-        if found is not None:
-            return kernels.Texts(*found)
+        texts = text_bytes(chosen)
+        if texts is not None:
+            return kernels.Texts(*texts)
         chosen = chosen.astype("S")
     if chosen.dtype.kind == "U":
         chosen = np.char.encode(chosen, "utf-8", "surrogatepass")

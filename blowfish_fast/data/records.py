@@ -339,8 +339,8 @@ def _whole_numbers(attribute: Axis, column: Column) -> tuple[AnyArray, BoolArray
         refuse_fractions()
     # Beyond the axis in any case, and within 64 bits.
     limit = float(2 * EXACT_IN_FLOATS)
-    kept = np.clip(np.where(blank, 0.0, np.floor(values)), -limit, limit)
-    return kept.astype(np.int64), blank
+    clipped = np.clip(np.where(blank, 0.0, np.floor(values)), -limit, limit)
+    return clipped.astype(np.int64), blank
 
 
 def _from_whole_objects(array: AnyArray) -> tuple[AnyArray, BoolArray | None]:

@@ -307,10 +307,10 @@ class SparseHistogram(PrivateCounts):
 
     def marginal(self, *names: Any) -> Histogram | SparseHistogram:
         """Sum over all attributes but these: a `Histogram` where it fits."""
-        kept = sorted(self.domain.axes(names))
-        domain = WideDomain._of(self.domain.attributes[axis] for axis in kept)
+        axes = sorted(self.domain.axes(names))
+        domain = WideDomain._of(self.domain.attributes[axis] for axis in axes)
         places = self._coordinates()
-        return self._rekey(domain, [places[axis] for axis in kept])
+        return self._rekey(domain, [places[axis] for axis in axes])
 
     def coarsened(
         self, groups: Mapping[Any, Any] | None = None, /, **named: Any

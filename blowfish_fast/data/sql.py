@@ -391,22 +391,22 @@ class CellQuery:
 
     def places(self) -> Iterator[list[IntArray]]:
         """Yield the cells of every record along each attribute, from one statement."""
-        found, table = {}, self.table
+        expressions, table = {}, self.table
         for axis, rule in enumerate(self.columns):
             number, strays = rule.cell(table, axis)
             if strays:
                 number = ibis_module().cases(*strays, else_=number)
             small = rule.attribute.size <= SMALL_CELLS
-            found[f"cell{axis}"] = number.cast("int16" if small else "int32")
+            expressions[f"cell{axis}"] = number.cast("int16" if small else "int32")
         lacking = {f"lacks{at}": table[k].isnull() for at, k in enumerate(self.keys)}
         problems: list[InputError] = []
         with without_quotes():
-            selected = table.select(**found, **lacking)
+            selected = table.select(**expressions, **lacking)
             for batch in selected.to_pyarrow_batches(chunk_size=ROWS_AT_ONCE):
                 for at, column in enumerate(lacking):
                     if np.asarray(batch.column(column)).any():
                         refuse_missing_key(("person", "record")[at])
-                columns = [np.asarray(batch.column(name)) for name in found]
+                columns = [np.asarray(batch.column(name)) for name in expressions]
                 for cells in columns:
                     problems += self._problems(cells)
                 if not problems:
@@ -416,10 +416,10 @@ class CellQuery:
     def _arrow(self) -> Iterator[tuple[IntArray, Any]]:
         # Spark collects an answer whole, so a large one is asked for in pieces.
         if _backend(self.table) == "pyspark" and self.size > PIECE_ROWS:
-            found = _pieces(self.expression)
+            batches = _pieces(self.expression)
         else:
-            found = self.expression.to_pyarrow_batches(chunk_size=ROWS_AT_ONCE)
-        for batch in found:
+            batches = self.expression.to_pyarrow_batches(chunk_size=ROWS_AT_ONCE)
+        for batch in batches:
             cells = np.asarray(batch.column("cell")).astype(np.int64, copy=False)
             yield cells, batch.column("records")
 
@@ -467,16 +467,16 @@ def _backend(table: Any) -> str:
 
 def _pieces(counted: Any) -> Iterator[Any]:
     """Keep the counted cells on the cluster and fetch them piece by piece."""
-    kept = counted.cache()
+    cached = counted.cache()
     try:
-        rows = int(kept.count().execute())
+        rows = int(cached.count().execute())
         pieces = max(1, math.ceil(rows / PIECE_ROWS))
         for piece in range(pieces):
             # Negative numbers have a negative remainder.
-            mine = kept.cell.abs() % pieces == piece
-            yield (kept if pieces == 1 else kept.filter(mine)).to_pyarrow()
+            mine = cached.cell.abs() % pieces == piece
+            yield (cached if pieces == 1 else cached.filter(mine)).to_pyarrow()
     finally:
-        kept.release()
+        cached.release()
 
 
 class BoundedTable(NamedTuple):

@@ -399,15 +399,15 @@ def _checked_tables(
 def _cell_numbers(block: Any) -> npt.NDArray[np.int32]:
     """Return a block as 32-bit cell numbers; refuse what would not stay the same."""
     with malformed_as(InputError, "a block has a row of cell numbers per attribute"):
-        given: AnyArray = np.asarray(block)
-        if given.size and given.dtype.kind not in "iu":
+        numbers: AnyArray = np.asarray(block)
+        if numbers.size and numbers.dtype.kind not in "iu":
             raise InputError(
-                "cell numbers are whole numbers", received=f"dtype {given.dtype}"
+                "cell numbers are whole numbers", received=f"dtype {numbers.dtype}"
             )
-        wide = given.size and given.dtype.itemsize >= 4
-        if wide and (given.min() < 0 or given.max() > np.iinfo(np.int32).max):
+        wide = numbers.size and numbers.dtype.itemsize >= 4
+        if wide and (numbers.min() < 0 or numbers.max() > np.iinfo(np.int32).max):
             raise InputError("every record needs a cell number within each attribute")
-        return np.array(given, dtype=np.int32)
+        return np.array(numbers, dtype=np.int32)
 
 
 def _starts(domain: Attributes, tables: Sequence[tuple[int, ...]]) -> list[int]:

@@ -216,13 +216,13 @@ class Budget:
 
     def _same(self, other: Budget | Fraction | int) -> Fraction:
         """Return the other's amount; epsilon and rho do not mix."""
-        found = Budget.of(other)
-        if found.power != self.power and found.amount != 0:
+        amount = Budget.of(other)
+        if amount.power != self.power and amount.amount != 0:
             raise BudgetError(
-                f"{self.words()} and {found.words()} are two currencies; neither adds "
+                f"{self.words()} and {amount.words()} are two currencies; neither adds "
                 "to nor compares with the other"
             )
-        return found.amount
+        return amount.amount
 
     def __add__(self, other: Budget | Fraction | int) -> Budget:
         return self._with(self.amount + self._same(other))
@@ -362,9 +362,9 @@ def left_out(budget: Budget) -> Fraction:
 
 def equal_noise_epsilon(budget: Budget | Fraction) -> float:
     """Return the epsilon whose Laplace noise varies as much; not about privacy."""
-    given = Budget.of(budget)
-    amount = float(given.amount)
-    return amount if given.power == 1 else 2.0 * math.sqrt(amount)
+    price = Budget.of(budget)
+    amount = float(price.amount)
+    return amount if price.power == 1 else 2.0 * math.sqrt(amount)
 
 
 def rho_of(epsilon: Any, delta: Any) -> Fraction:

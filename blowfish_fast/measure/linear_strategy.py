@@ -362,8 +362,8 @@ class LinearStrategy(ABC):
         PreparedStrategy
             Scales, price, and the law of every answer; it does not change any more.
         """
-        given = Budget.of(budget)
-        return PreparedStrategy(self, self.scales(policy, given), policy, given)
+        price = Budget.of(budget)
+        return PreparedStrategy(self, self.scales(policy, price), policy, price)
 
     def scales(self, policy: Policy, budget: Budget | Fraction) -> Scales:
         """Return scales whose worst edge costs at most `budget`: Lemma LA5.
@@ -380,8 +380,8 @@ class LinearStrategy(ABC):
         Scales
             The scales.
         """
-        given = Budget.of(budget)
-        return self.scales_at(self.weigh(policy, given.power), given)
+        price = Budget.of(budget)
+        return self.scales_at(self.weigh(policy, price.power), price)
 
     def weigh(self, policy: Policy, power: int = 1) -> WeighedRows:
         """Search the policy's edges for the one that costs most.
@@ -631,8 +631,8 @@ def listed(form: Implicit) -> Fractions:
         return Fractions(last, part, last, part)
     part = (np.arange(last.size) + 1 - form.edges[last]) / sizes[last]
     first = np.where(last == 0, part, 1.0)
-    kept = slice(-1, None) if form.kind == "total" else slice(None)
-    return Fractions(0 * last[kept], first[kept], last[kept], part[kept])
+    rows = slice(-1, None) if form.kind == "total" else slice(None)
+    return Fractions(0 * last[rows], first[rows], last[rows], part[rows])
 
 
 def _summed_prefixes(form: Implicit) -> Pieces:

@@ -135,10 +135,10 @@ def scales_within(
     Scales
         The scales.
     """
-    given = Budget.of(budget)
-    if given.power == 2:
-        return _gaussian_scales(weights, worst, given.amount, exact)
-    epsilon = given.amount
+    price = Budget.of(budget)
+    if price.power == 2:
+        return _gaussian_scales(weights, worst, price.amount, exact)
+    epsilon = price.amount
     unit = budget_unit(epsilon)
     units = math.floor(epsilon * unit)
     if worst == 0:

@@ -265,8 +265,8 @@ class Mechanism(HasBudget, ABC):
         """Return the same mechanism with another budget, in either currency."""
         other = copy.copy(self)
         other.budget = budget
-        for made in ("_dry_run", "_forecast", "_price", "_rehearsed"):
-            other.__dict__.pop(made, None)
+        for memo in ("_dry_run", "_forecast", "_price", "_rehearsed"):
+            other.__dict__.pop(memo, None)
         return other
 
     @abstractmethod

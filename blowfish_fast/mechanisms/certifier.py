@@ -143,16 +143,16 @@ class Certifier(Mechanism):
         self.about = release.digest
         self._release = release
         self._snapshot = snapshot
-        found = self._kinds() if kind is None else {kind: self._of_kind(kind)}
-        self.kind: Kind = min(found, key=lambda name: found[name][1])
-        self._statistic, self.predicted_width = found[self.kind]
+        statistics = self._kinds() if kind is None else {kind: self._of_kind(kind)}
+        self.kind: Kind = min(statistics, key=lambda name: statistics[name][1])
+        self._statistic, self.predicted_width = statistics[self.kind]
 
     def states_terms_of(self, certificate: Certificate) -> bool:
         """Return whether a certificate is about this release, on the same terms."""
         stated = self.about, self.fraction, self.confidence, self.budget.amount
         budget = certificate.guarantee.budget
-        found = certificate.release, certificate.fraction, certificate.confidence
-        return (*found, budget.amount) == stated and budget.power == self.budget.power
+        terms = certificate.release, certificate.fraction, certificate.confidence
+        return (*terms, budget.amount) == stated and budget.power == self.budget.power
 
     def _kinds(self) -> dict[Any, tuple[ErrorStatistic, float]]:
         """Return the kinds that apply, with their statistics and predicted widths."""
@@ -320,10 +320,10 @@ class Certifier(Mechanism):
 
     def _details(self, *, listed: bool) -> dict[str, Any]:
         """Return how many joint answers were checked, and of which version of data."""
-        found: dict[str, Any] = {"as_of": self._snapshot} if self._snapshot else {}
+        details: dict[str, Any] = {"as_of": self._snapshot} if self._snapshot else {}
         if listed and self._joint:
-            found["answers"] = self._joint
-        return found
+            details["answers"] = self._joint
+        return details
 
     def _read_curve(
         self, statistic: ErrorCurve, noisy: IntArray, scales: Scales
@@ -331,7 +331,7 @@ class Certifier(Mechanism):
         """Test every class from its highest ramp down, while the claim still stands."""
         miss = (1.0 - float(self.confidence)) / len(statistic.ramps)
         margin = one_sided_margin(scales, miss)
-        found, at = [], 0
+        bounds, at = [], 0
         for label, edges in enumerate(statistic.ramps):
             queries = int((statistic.labels == label).sum())
             limit = queries - self._rank(queries)
@@ -341,8 +341,8 @@ class Certifier(Mechanism):
             # How many stand in a row, from above.
             many = int(np.append(~stands[::-1], True).argmax())
             extra = edges[edges.size - many] / PARTS if many else math.inf
-            found.append({"queries": queries, "extra": float(extra)})
-        return found
+            bounds.append({"queries": queries, "extra": float(extra)})
+        return bounds
 
     @classmethod
     def example(cls, domain: Any, policy: Policy, epsilon: Any) -> tuple[Self, Any]:

@@ -325,8 +325,8 @@ class ChosenTables(Mechanism):
         rules = self._rules
         counted = {(axis,) for axis in rules.singles} | {*rules.pairs}
         counted |= {*rules.exact_pairs}
-        asked = tuple(one for one in self.workload.tables if one in counted)
-        return asked or tuple(sorted(one for one in counted if len(one) > 1))
+        asked = tuple(axes for axes in self.workload.tables if axes in counted)
+        return asked or tuple(sorted(axes for axes in counted if len(axes) > 1))
 
     def _check_certificate(self, private: Handle) -> None:
         """Refuse, before the first draw, noise that could not be drawn at the end."""

@@ -280,14 +280,14 @@ class TablesRun:
         tables = [self._single_cells(axes) for axes in every]
         # Tables of share 0 are published only where no edge moves them.
         shares = [0.0, *rules.single_shares(), *([0.0] * len(rules.exact_pairs))]
-        found = self._measure("single", tables, shares, budget)
+        singles = self._measure("single", tables, shares, budget)
         if self.private.dry_run:
             refuse_prediction()
-        known = dict(zip(every, found, strict=True))
-        self.total = self._pooled_total(known)
+        by_axis = dict(zip(every, singles, strict=True))
+        self.total = self._pooled_total(by_axis)
         self.attributes = [
-            self._merge(axis, *known[axis,])
-            if (axis,) in known
+            self._merge(axis, *by_axis[axis,])
+            if (axis,) in by_axis
             else self._unasked(axis)
             for axis in range(len(self.sizes))
         ]
@@ -300,23 +300,23 @@ class TablesRun:
                 for attribute in self.attributes
             ]
         )
-        noisy_ones = [variance for _, variance in found if 0.0 < variance < math.inf]
+        noisy_ones = [variance for _, variance in singles if 0.0 < variance < math.inf]
         self.least_variance = max(
             EXACT_VARIANCE, min(noisy_ones, default=0.0) / EXACT_PART
         )
-        for table, (noisy, variance) in zip(tables[1:], found[1:], strict=True):
+        for table, (noisy, variance) in zip(tables[1:], singles[1:], strict=True):
             if len(table.axes) == 1 or self._fits(table.axes):
                 self._add_goal(table, noisy, variance)
         self.fit.improve(FIRST_STEPS)
 
-    def _pooled_total(self, known: dict[AxisSet, tuple[IntArray, float]]) -> float:
+    def _pooled_total(self, by_axis: dict[AxisSet, tuple[IntArray, float]]) -> float:
         """Return the number of records: exact, or from sums of single tables.
 
         Sums are weighed by their noise; where nothing was measured, the number stays
         what it was.
         """
         sums, weights = [], []
-        for axes, (noisy, variance) in known.items():
+        for axes, (noisy, variance) in by_axis.items():
             if variance == 0.0:
                 return min(max(float(noisy.sum()), 1.0), MOST_TOTAL)
             if len(axes) == 1 and math.isfinite(variance):
@@ -397,10 +397,10 @@ class TablesRun:
                 return
             chosen = selector.candidates()[private.select(selector, budget=choice)]
             last = number + 1 == tables
-            (found,) = self._measure(
+            (noisy,) = self._measure(
                 "chosen", [chosen], [1.0], self.left if last else price
             )
-            self._add_goal(chosen, *found)
+            self._add_goal(chosen, *noisy)
             self.fit.improve(ROUND_STEPS)
 
     def _selector(self, pairs: Sequence[AxisSet], price: Budget) -> WorstTable | None:
@@ -438,8 +438,8 @@ class TablesRun:
             MergedTable(pair, tuple(self._screen_grouping(axis) for axis in pair))
             for pair in pairs
         ]
-        found = self._measure("screen", tables, [1.0] * len(tables), budget)
-        for table, (noisy, variance) in zip(tables, found, strict=True):
+        screens = self._measure("screen", tables, [1.0] * len(tables), budget)
+        for table, (noisy, variance) in zip(tables, screens, strict=True):
             self.screened[table.axes] = table, noisy, variance
 
     def _pairs_of_several(self) -> list[AxisSet]:
@@ -466,8 +466,8 @@ class TablesRun:
             batch = self._matching(price, taken)
             if not batch:
                 break
-            found = self._measure("chosen", batch, [1.0] * len(batch), price)
-            for table, (noisy, variance) in zip(batch, found, strict=True):
+            measured = self._measure("chosen", batch, [1.0] * len(batch), price)
+            for table, (noisy, variance) in zip(batch, measured, strict=True):
                 if table.axes not in taken:
                     self._add_goal(*self.screened[table.axes])
                 taken[table.axes] = taken.get(table.axes, 0) + 1

@@ -295,9 +295,9 @@ class Dawa(Mechanism):
             name, outcome = self.partition.name, rectangles._divided(private)
         measurements = [*chosen.bought, *outcome.measurements]
         details = {**outcome.details, "chosen": name}
-        kept = outcome.published[0]
+        measurement = outcome.published[0]
         return replace(
-            outcome, measurements=measurements, details=details, stacked=kept
+            outcome, measurements=measurements, details=details, stacked=measurement
         )
 
     def _looked(self, private: Handle) -> Outcome:

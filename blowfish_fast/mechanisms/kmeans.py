@@ -131,10 +131,10 @@ class KMeans(Mechanism):
         if start is None:
             centers = low + evenly_spread(self.clusters, self.grid.axes) * (high - low)
             return np.clip(centers, low, high)
-        given = np.asarray(start)
-        if given.dtype.kind not in "biuf":
-            raise InputError("start holds numbers", received=f"dtype {given.dtype}")
-        centers = np.array(given, dtype=np.float64)
+        centres = np.asarray(start)
+        if centres.dtype.kind not in "biuf":
+            raise InputError("start holds numbers", received=f"dtype {centres.dtype}")
+        centers = np.array(centres, dtype=np.float64)
         if centers.shape != (self.clusters, self.grid.axes):
             raise InputError(
                 f"start must hold {self.clusters} centres of {self.grid.axes} "

@@ -100,10 +100,10 @@ def find_mechanism(named: Any) -> type[Mechanism]:
 
 def _imported(named: str) -> Any:
     if not is_outside(named):
-        known = [*OWN, *offered_mechanisms()]
+        names = [*OWN, *offered_mechanisms()]
         raise InputError(
-            f"there is no mechanism {named!r}{nearest(named, known)}; there are "
-            f"{', '.join(known)}, and package:Class for one of your own"
+            f"there is no mechanism {named!r}{nearest(named, names)}; there are "
+            f"{', '.join(names)}, and package:Class for one of your own"
         )
     place = offered_mechanisms().get(named) or EntryPoint(named, named, GROUP)
     try:
@@ -137,11 +137,11 @@ def outside_parts(mechanism: Mechanism, data: Any = None) -> list[str]:
     list of str
         ``"package:Class"`` for each such part, once; empty if there is none.
     """
-    found = dict.fromkeys(_Walk().outside(mechanism))
+    places = dict.fromkeys(_Walk().outside(mechanism))
     kinds = type(data).__mro__
     if any(_home_of(kind) == HOME for kind in kinds) and _home_of(kinds[0]) != HOME:
-        found[_place_of(kinds[0])] = None
-    return list(found)
+        places[_place_of(kinds[0])] = None
+    return list(places)
 
 
 class _Walk:

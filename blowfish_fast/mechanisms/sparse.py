@@ -303,10 +303,10 @@ class SparseLaplace(Mechanism):
             Made-up counts.
         """
         data, options, _ = cls.example_case
-        given = Budget.stated(epsilon=epsilon)
-        term: dict[str, Any] = {"epsilon": given} if cls.power == given.power else {}
+        budget = Budget.stated(epsilon=epsilon)
+        term: dict[str, Any] = {"epsilon": budget} if cls.power == budget.power else {}
         if not term:
-            term = {"rho": given.rho}
+            term = {"rho": budget.rho}
         return cls(policy, **options, **term), data(domain)
 
 

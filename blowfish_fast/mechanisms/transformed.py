@@ -346,8 +346,8 @@ class Transformed(Mechanism):
             return Chosen(handle, self._named(handle, form))
         if self.strategy != "best":
             return Chosen(handle, self._named_on_buckets(handle, form))
-        found = all_choices(handle.policy, form, budget, names=names, hurried=True)
-        best = found[0].prepared
+        choices = all_choices(handle.policy, form, budget, names=names, hurried=True)
+        best = choices[0].prepared
         return Chosen(handle, Cells.under(handle.policy) if best is None else best)
 
     def _bucket_price(self, budget: Budget) -> float:

@@ -156,8 +156,8 @@ def _map_window(release: RangesRelease, part: Any, axes: Axes | None) -> Axes:
     asked = Rectangles(domain, lows.reshape(-1, 2), highs.reshape(-1, 2))
     shown = np.log10(1.0 + np.maximum(release.answer(asked), 0.0))
     up, across = (
-        one.rule.values(np.minimum(cut, one.regular))
-        for one, cut in zip(domain.attributes, cuts, strict=True)
+        attribute.rule.values(np.minimum(cut, attribute.regular))
+        for attribute, cut in zip(domain.attributes, cuts, strict=True)
     )
     drawn = axes_for(axes, (6.4, 5.4), "Drawing a map")
     mesh = drawn.pcolormesh(

@@ -111,14 +111,14 @@ class Blocks(Policy):
 
     def __init__(self, domain: Domain, labels: Any) -> None:
         super().__init__(domain)
-        given = as_integers(labels, "labels", PolicyError)
-        if given.shape not in (domain.shape, (domain.size,)):
+        numbers = as_integers(labels, "labels", PolicyError)
+        if numbers.shape not in (domain.shape, (domain.size,)):
             raise PolicyError(
                 f"labels must cover the domain: shape {domain.shape}, or "
                 f"({domain.size},) in C order",
-                received=given.shape,
+                received=numbers.shape,
             )
-        self._given = read_only(given.reshape(-1))
+        self._given = read_only(numbers.reshape(-1))
         if self._given.min() < 0:
             raise PolicyError(
                 "each cell needs a block, 0 or more",
@@ -129,16 +129,16 @@ class Blocks(Policy):
     @cached_property
     def labels(self) -> IntArray:
         """The block of each cell, numbered by first cell."""
-        given, cells = self._given, self.domain.size
-        if given.max() >= 4 * cells:
-            given = np.unique(given, return_inverse=True)[1].astype(np.int64)
-        first = np.full(int(given.max()) + 1, cells, dtype=np.int64)
+        numbers, cells = self._given, self.domain.size
+        if numbers.max() >= 4 * cells:
+            numbers = np.unique(numbers, return_inverse=True)[1].astype(np.int64)
+        first = np.full(int(numbers.max()) + 1, cells, dtype=np.int64)
         # Written from the end, so the first cell of each block stays.
-        first[given[::-1]] = np.arange(cells - 1, -1, -1)
+        first[numbers[::-1]] = np.arange(cells - 1, -1, -1)
         used = np.flatnonzero(first < cells)
         number = np.empty(first.size, dtype=np.int64)
         number[used[np.argsort(first[used])]] = np.arange(used.size)
-        return read_only(number[given])
+        return read_only(number[numbers])
 
     @cached_property
     def sizes(self) -> IntArray:

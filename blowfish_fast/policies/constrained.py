@@ -189,8 +189,8 @@ class Constrained(SameGraph):
 
     @classmethod
     def _from_dict(cls, data: dict[str, Any]) -> Self:
-        known = Constraints.from_dict(data["constraints"])
-        policy = cls(from_dict(data["base"]), known)
+        constraints = Constraints.from_dict(data["constraints"])
+        policy = cls(from_dict(data["base"]), constraints)
         if data["labels"] is None:
             return policy
         seen = policy.project(data["labels"])
@@ -350,7 +350,7 @@ def _near_rectangles(constraints: RectangleConstraints, policy: Policy) -> IntAr
         assert isinstance(policy, Threshold)
         furthest = lasts[:, 0] + math.ceil(policy.theta)
     ends = np.searchsorted(lows[:, 0], furthest, side="right")
-    found = [np.zeros((0, 2), dtype=np.int64)]
+    pairs = [np.zeros((0, 2), dtype=np.int64)]
     first = np.arange(order.size)
     widths = np.maximum(ends - first - 1, 0)
     stops = np.cumsum(widths)
@@ -368,9 +368,9 @@ def _near_rectangles(constraints: RectangleConstraints, policy: Policy) -> IntAr
             np.ravel_multi_index(tuple(closest.T), shape),
             np.ravel_multi_index(tuple(facing.T), shape),
         )
-        found.append(np.column_stack([order[earlier[joined]], order[two[joined]]]))
+        pairs.append(np.column_stack([order[earlier[joined]], order[two[joined]]]))
         start = stop
-    return np.concatenate(found)
+    return np.concatenate(pairs)
 
 
 def longest_chains(graph: QueryGraph) -> Chains:

@@ -136,8 +136,8 @@ class Constraints(ABC):
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data, for JSON."""
-        known = {"kind": self.kind, "domain": self.domain.to_dict()}
-        return known | self._parameters()
+        facts = {"kind": self.kind, "domain": self.domain.to_dict()}
+        return facts | self._parameters()
 
     @staticmethod
     @malformed_as(PolicyError, "constraints are read from what their to_dict returned")
@@ -196,17 +196,17 @@ class CountConstraints(Constraints):
             f"{domain.shape} per query"
         )
         with malformed_as(PolicyError, rule):
-            given: AnyArray = np.asarray(masks)
-        if given.ndim < 2 or given.shape[0] == 0 or given.shape[1:] not in shapes:
-            raise PolicyError(rule, received=given.shape)
-        whole = given.dtype.kind in "iu" and bool(((given == 0) | (given == 1)).all())
-        if given.dtype.kind != "b" and not whole:
+            rows: AnyArray = np.asarray(masks)
+        if rows.ndim < 2 or rows.shape[0] == 0 or rows.shape[1:] not in shapes:
+            raise PolicyError(rule, received=rows.shape)
+        whole = rows.dtype.kind in "iu" and bool(((rows == 0) | (rows == 1)).all())
+        if rows.dtype.kind != "b" and not whole:
             raise PolicyError(
                 "masks must mark cells with True and False",
-                received=f"dtype {given.dtype}",
+                received=f"dtype {rows.dtype}",
                 way_out="Write mask = values >= 10, or the like",
             )
-        self.masks: BoolArray = given.reshape(given.shape[0], -1).astype(np.bool_)
+        self.masks: BoolArray = rows.reshape(rows.shape[0], -1).astype(np.bool_)
         self.masks.flags.writeable = False
 
     @property
@@ -433,16 +433,16 @@ def _runs(mask: BoolArray) -> list[list[int]]:
 def _split_marginals(axes: Any) -> list[Any]:
     if _is_single(axes):
         return [(axes,)]
-    given = list(axes)
-    return [given] if all(_is_single(axis) for axis in given) else given
+    listed = list(axes)
+    return [listed] if all(_is_single(axis) for axis in listed) else listed
 
 
 def _is_single(axis: Any) -> bool:
     return isinstance(axis, str) or not isinstance(axis, Iterable)
 
 
-def _corners(domain: Domain, given: Any, name: str) -> IntArray:
-    corners = as_integers(given, name, PolicyError)
+def _corners(domain: Domain, listed: Any, name: str) -> IntArray:
+    corners = as_integers(listed, name, PolicyError)
     if domain.ndim == 1 and corners.ndim == 1:
         corners = corners[:, None]
     if corners.ndim != 2 or corners.shape[1] != domain.ndim:

@@ -140,10 +140,10 @@ class Graph(Policy):
         keys = keys * nodes + self.rows.neighbours
         asked = (first % nodes) * nodes + second % nodes
         place = np.searchsorted(keys, asked)
-        found = np.zeros(asked.shape, dtype=np.bool_)
+        joined = np.zeros(asked.shape, dtype=np.bool_)
         inside = place < keys.size
-        found[inside] = keys[place[inside]] == asked[inside]
-        return found
+        joined[inside] = keys[place[inside]] == asked[inside]
+        return joined
 
     def _distance(self, first: IntArray, second: IntArray) -> FloatArray:
         nodes = self.domain.size + 1

@@ -317,6 +317,6 @@ def _search_distances(points: IntArray, ball: Ball) -> IntArray:
         )
     # Steps that go back along an axis never shorten a walk inside the box.
     forward = steps[(steps >= 0).all(axis=1)]
-    found = kernels.corner_distances(box, forward)
-    counted: IntArray = found[np.ravel_multi_index(tuple(points.T), box)]
+    distances = kernels.corner_distances(box, forward)
+    counted: IntArray = distances[np.ravel_multi_index(tuple(points.T), box)]
     return counted

@@ -52,8 +52,8 @@ class SameGraph(Policy):
     def _from_dict(cls, data: dict[str, Any]) -> Self:
         kind: Any = cls
         stated = {name: data[name] for name in cls.stated}
-        found: Self = kind(from_dict(data["base"]), **stated)
-        return found
+        policy: Self = kind(from_dict(data["base"]), **stated)
+        return policy
 
     @cached_property
     def _identity(self) -> tuple[Any, ...]:

@@ -254,13 +254,13 @@ def read_cells(cells: Any, domain: Domain) -> IntArray:
     PolicyError
         If a number is no cell.
     """
-    given = as_integers(cells, "cells", PolicyError)
-    if given.size and (given.min() < ABSENT or given.max() >= domain.size):
+    numbers = as_integers(cells, "cells", PolicyError)
+    if numbers.size and (numbers.min() < ABSENT or numbers.max() >= domain.size):
         raise PolicyError(
             f'cells are numbered from 0 to {domain.size - 1}, and -1 is "absent"',
-            received=f"{given.min()} to {given.max()}",
+            received=f"{numbers.min()} to {numbers.max()}",
         )
-    return given
+    return numbers
 
 
 def refuse_quotient(rule: str) -> NoReturn:
@@ -364,9 +364,9 @@ def _includes(policy: PolicyGraph, other: PolicyGraph) -> bool:
         return True
     if other.has_bottom and not policy.has_bottom:
         return False
-    for known in (policy._includes(other), other._lies_within(policy)):
-        if known is not None:
-            return known
+    for answer in (policy._includes(other), other._lies_within(policy)):
+        if answer is not None:
+            return answer
     mine, theirs = policy._bandwidth(None), other._bandwidth(None)
     if not other.has_bottom and mine is not None and theirs is not None:
         as_far = bool((mine.far >= theirs.far).all())

@@ -141,8 +141,8 @@ class Threshold(Policy):
         upper, theta = edges[1:], float(self.theta)
         with np.errstate(over="ignore", invalid="ignore"):
             limit = upper + theta
-            kept = limit - upper
-            rounded_off = (upper - (limit - kept)) + (theta - kept)
+            inside = limit - upper
+            rounded_off = (upper - (limit - inside)) + (theta - inside)
         # The exact sum lies above its rounding where something was rounded off; an
         # edge equal to the rounding is then below the sum.
         before = np.searchsorted(edges[:-1], limit, side="left")

@@ -154,5 +154,5 @@ def as_points(data: Any, domain: Domain) -> FloatArray:
             f"points must have shape (n, {domain.ndim}), one column per attribute; "
             f"received {points.shape}. Counts go into a Histogram"
         )
-    kept = points.dtype.kind == "f" and points.dtype != np.longdouble
-    return points if kept else points.astype(np.float64)
+    is_double = points.dtype.kind == "f" and points.dtype != np.longdouble
+    return points if is_double else points.astype(np.float64)

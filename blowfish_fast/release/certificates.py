@@ -220,20 +220,22 @@ class Certificate(Release):
     @classmethod
     def unpack(cls, plain: dict[str, Any]) -> Self:
         """Rebuild from `pack`; refuse what does not fit together."""
-        found = dict(plain)
+        fields_by_name = dict(plain)
         for name in ("fraction", "confidence"):
-            found[name] = Fraction(found[name])
-        found["guarantee"] = Guarantee.from_dict(found["guarantee"])
-        found["rows"] = tuple(found["rows"])
-        found["scales"] = read_scales(found["scales"])
+            fields_by_name[name] = Fraction(fields_by_name[name])
+        fields_by_name["guarantee"] = Guarantee.from_dict(fields_by_name["guarantee"])
+        fields_by_name["rows"] = tuple(fields_by_name["rows"])
+        fields_by_name["scales"] = read_scales(fields_by_name["scales"])
         for name in ("half", "labels", "edges", "shapes"):
-            found[name] = np.asarray(found[name], dtype=np.int64)
-        certificate = cls(**found)
+            fields_by_name[name] = np.asarray(fields_by_name[name], dtype=np.int64)
+        certificate = cls(**fields_by_name)
         asked = certificate.queries if certificate.kind in ("quantile", "curve") else 0
         fits = certificate.half.shape == certificate.labels.shape == (asked,)
         fits &= certificate.shapes.size == max(certificate.edges.size - 1, 0)
-        known = (certificate.labels >= 0) & (certificate.labels < len(certificate.rows))
-        if certificate.kind not in KINDS or not (fits and known.all()):
+        is_row = (certificate.labels >= 0) & (
+            certificate.labels < len(certificate.rows)
+        )
+        if certificate.kind not in KINDS or not (fits and is_row.all()):
             raise ReleaseFileError("a certificate does not fit together")
         return certificate
 

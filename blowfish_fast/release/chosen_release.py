@@ -191,27 +191,28 @@ class ChosenTablesRelease(TablesRelease):
     @cached_property
     def _measured(self) -> list[MeasuredTable]:
         """Every table that carries noise or is exact, in the order of measurement."""
-        found = []
+        measured = []
         steps = self.details["steps"]
-        for number, made in enumerate(self.measurements):
-            strategy = made.strategy
+        for number, measurement in enumerate(self.measurements):
+            strategy = measurement.strategy
             assert isinstance(strategy, MergedTables)
             tables = zip(
                 strategy.tables,
-                strategy.split(made.noisy),
+                strategy.split(measurement.noisy),
                 strategy.starts,
                 strict=False,
             )
             for table, noisy, start in tables:
                 own = slice(int(start), int(start) + table.cells)
-                scales = made.scales._replace(
-                    rates=made.scales.rates[own], exact=made.scales.exact[own]
+                scales = measurement.scales._replace(
+                    rates=measurement.scales.rates[own],
+                    exact=measurement.scales.exact[own],
                 )
                 if scales.exact[0] or scales.measured[0]:
-                    found.append(
+                    measured.append(
                         MeasuredTable(steps[number], number, table, noisy, scales)
                     )
-        return found
+        return measured
 
     @property
     def measured(self) -> Table:
@@ -267,11 +268,11 @@ class ChosenTablesRelease(TablesRelease):
         Which later one is the last depends on earlier noise; the first was named
         before its own noise was drawn, so its intervals are those of fresh noise.
         """
-        found: dict[AxisSet, MeasuredTable] = {}
+        firsts: dict[AxisSet, MeasuredTable] = {}
         for measured in self._measured:
             if measured.step not in ("screen", "records"):
-                found.setdefault(measured.table.axes, measured)
-        return found
+                firsts.setdefault(measured.table.axes, measured)
+        return firsts
 
     @cached_property
     def _screens(self) -> dict[AxisSet, MeasuredTable]:
@@ -382,14 +383,14 @@ class ChosenTablesRelease(TablesRelease):
             rates=np.append(scales.rates, 0), exact=np.append(scales.exact, False)
         )
         flat = np.append(measured.noisy.reshape(-1), 0)
-        made = Measurement(Cells(table.cells).with_noise(own), flat, buckets)
-        linear = made.estimate().reshape(domain.shape)
+        measurement = Measurement(Cells(table.cells).with_noise(own), flat, buckets)
+        linear = measurement.estimate().reshape(domain.shape)
         return HistogramRelease(
             domain=domain,
             estimate=linear if fitted is None else fitted.copy(),
             mechanism=self.mechanism,
             guarantee=self.guarantee,
-            measurements=(made,),
+            measurements=(measurement,),
             details={
                 "table": list(table_names(self.domain, table.axes)),
                 "cells": list(table.shape),
@@ -737,8 +738,8 @@ def rebuild_chosen(content: dict[str, Any]) -> tuple[Any, ...]:
     kind: Any = WideDomain if content["wide"] else Domain
     domain = kind.from_dict(content["domain"])
     asked = tuple(tuple(int(axis) for axis in axes) for axes in content["asked"])
-    known = all(0 <= axis < domain.ndim for axes in asked for axis in axes)
-    if not known or not asked or () in asked:
+    is_inside = all(0 <= axis < domain.ndim for axes in asked for axis in axes)
+    if not is_inside or not asked or () in asked:
         raise ReleaseFileError("the tables do not fit the domain")
     details, measured = content["details"], content["measurements"]
     if not isinstance(details, dict) or len(details["steps"]) != len(measured):

@@ -381,11 +381,11 @@ def add(augend: Part, addend: Any) -> CombinedRelease:
         different people.
     """
     parts: list[Part] = []
-    for given in (augend, addend):
-        if isinstance(given, CombinedRelease) and given.kind == "sum":
-            parts += given.parts
+    for part in (augend, addend):
+        if isinstance(part, CombinedRelease) and part.kind == "sum":
+            parts += part.parts
         else:
-            parts.append(_as_release(given))
+            parts.append(_as_release(part))
     return CombinedRelease(parts, np.ones(len(parts)).tolist(), "sum")
 
 
@@ -453,18 +453,18 @@ def combine(
     return CombinedRelease(parts, weights.tolist(), "average")
 
 
-def _as_release(given: Any) -> Part:
-    release = isinstance(getattr(given, "guarantee", None), Guarantee) and isinstance(
-        getattr(given, "estimate", None), np.ndarray
+def _as_release(part: Any) -> Part:
+    release = isinstance(getattr(part, "guarantee", None), Guarantee) and isinstance(
+        getattr(part, "estimate", None), np.ndarray
     )
-    if not release or isinstance(given, CombinedRelease):
+    if not release or isinstance(part, CombinedRelease):
         raise InputError(
             "releases of histograms are combined with each other; received "
-            f"{quoted(given)}",
+            f"{quoted(part)}",
             way_out="Combine all of them at once: a.combine(b, c, disjoint=True) adds "
             "up parts about different people",
         )
-    return given
+    return part
 
 
 def _check_parts(parts: Sequence[Part]) -> None:

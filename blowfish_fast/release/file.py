@@ -155,8 +155,8 @@ class Release(metaclass=AbstractHinting):
     @classmethod
     def from_bytes(cls, content: bytes) -> Any:
         """Read a release of any kind from `to_bytes`."""
-        known = [name for name in KINDS_OF_FILES if name in content[:64]]
-        reader = KINDS_OF_FILES[known[0] if known else b"release.json"]
+        kinds = [name for name in KINDS_OF_FILES if name in content[:64]]
+        reader = KINDS_OF_FILES[kinds[0] if kinds else b"release.json"]
         if content.startswith(b"{"):
             reader = "release.centres:Centres.from_bytes"
         module, _, path = reader.partition(":")

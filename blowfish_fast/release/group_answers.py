@@ -71,12 +71,12 @@ class Claim(NamedTuple):
         if kind == "noise" and getattr(self.release, "certificates", None):
             asked, joint = self.rows()
             terms = {"together": joint > 0}
-            found = self.release._certificate_for(asked, confidence, **terms)
-            if found is not None:
+            certificate = self.release._certificate_for(asked, confidence, **terms)
+            if certificate is not None:
                 rows = self.release.intervals(asked, confidence, of="truth", **terms)
                 source = RowSource(rows, scaled=isinstance(asked, JointRows))
-                scope: Scope = "truth" if found.per_query else "certified"
-                return scope, source, str(found)
+                scope: Scope = "truth" if certificate.per_query else "certified"
+                return scope, source, str(certificate)
         return kind, kind, self.sentence(kind)
 
     def intervals(self, confidence: float, of: Scope | None) -> FloatArray:

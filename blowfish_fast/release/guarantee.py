@@ -185,7 +185,7 @@ def odds_sentence(budget: Budget) -> str:
     )
 
 
-def _refuse(self: object, *given: Any, **named: Any) -> NoReturn:
+def _refuse(self: object, *received: Any, **named: Any) -> NoReturn:
     raise InputError(
         "a promise does not change once it is made; Guarantee.to_dict gives a copy of "
         "one's own"
@@ -231,9 +231,9 @@ def _freeze(value: Any) -> Any:
 def _policy_data(policy: Policy) -> Any:
     """Return the policy as plain data, written once for all releases under it."""
     key = id(policy)
-    known = _STATED.get(key)
-    if known is not None and known[0]() is policy:
-        return known[1]
+    stated = _STATED.get(key)
+    if stated is not None and stated[0]() is policy:
+        return stated[1]
     plain = _freeze(policy.to_dict())
     _STATED[key] = weakref.ref(policy, lambda _: _STATED.pop(key, None)), plain
     return plain

@@ -205,14 +205,14 @@ class Questions(ABC, Generic[Answer]):
         return self._answers("std", np.sqrt(spread), bounds, axis)
 
     def _variance(self, name: str | int, values: Any) -> tuple[int, FloatArray, Bounds]:
-        axis, found = self._value_rows(name, values)
+        axis, rows = self._value_rows(name, values)
         along = partial(self._grid.along, axis)
         counted = self._grid.count()
-        first, second = (self._moment(axis, found, power) for power in (1, 2))
+        first, second = (self._moment(axis, rows, power) for power in (1, 2))
         many = np.maximum(counted.values, 1.0)
-        half = along((found.highest - found.lowest) / 2)
+        half = along((rows.highest - rows.lowest) / 2)
         spread = np.clip(second.values / many - (first.values / many) ** 2, 0, half**2)
-        least, most = (along(bound - found.centre) for bound in found.reach())
+        least, most = (along(bound - rows.centre) for bound in rows.reach())
         farthest = np.maximum(np.abs(least), np.abs(most))
         mean = Quotient(first.bounds, counted.bounds, (least, most))
         square = Quotient(second.bounds, counted.bounds, (0.0, farthest**2))
@@ -248,16 +248,16 @@ class Questions(ABC, Generic[Answer]):
         """Refuse: see the error."""
         _refuse_extremes("maximum", name)
 
-    def _moment(self, axis: int, found: ValueRows, power: int) -> GridAnswers:
+    def _moment(self, axis: int, rows: ValueRows, power: int) -> GridAnswers:
         """Return sums of a power of the distance to the centre of the values."""
-        ends = found.ends(found.centre, power)
-        return self._grid.value_sums(axis, found.rows(found.centre, power), ends)
+        ends = rows.ends(rows.centre, power)
+        return self._grid.value_sums(axis, rows.rows(rows.centre, power), ends)
 
     def _value_rows(self, name: str | int, values: Any) -> tuple[int, ValueRows]:
         axis = self._release.domain.axis(name)
         attribute = self._release.domain.attributes[axis]
-        given = None if values is None else _given_values(attribute, values)
-        return axis, value_rows(attribute, self._grid.axes[axis], given)
+        cell_values = None if values is None else _given_values(attribute, values)
+        return axis, value_rows(attribute, self._grid.axes[axis], cell_values)
 
     def _answers(
         self,
@@ -274,14 +274,14 @@ class Questions(ABC, Generic[Answer]):
         rest = (axis for axis in range(domain.ndim) if axis not in named)
         axes: list[int] = [*named, *rest]
         order = np.arange(values.size).reshape(shape).transpose(axes).reshape(-1)
-        found = values[order]
+        ordered = values[order]
         answers = GroupedAnswers(
             [domain.column_names[axis] for axis in named],
             [[name for name, _ in self._groups[axis]] for axis in named],
             measure,
-            found,
+            ordered,
             Claim(
-                partial(_in_order, bounds, order, found),
+                partial(_in_order, bounds, order, ordered),
                 partial(_rows_kind, release, bounds),
                 release.interval_sentence,
                 release,
@@ -500,10 +500,10 @@ def _rows_kind(release: AnswerSource, bounds: Bounds) -> Scope:
     """Return what intervals hold: the truth where that of all their rows is known."""
     bounds(0.95, source := RowSource())
     linear = release.interval_scope == "noise"
-    known = linear and all(
+    holds = linear and all(
         release.holds_truth(workload).all() for workload, _ in source.listed
     )
-    return "truth" if known else "noise"
+    return "truth" if holds else "noise"
 
 
 def _in_order(

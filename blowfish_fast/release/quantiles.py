@@ -493,8 +493,8 @@ class _Stretch:
         counts = self._along(self._grid(parts).count().values, len(parts))
         part = np.asarray(self.part)
         rows = counts.reshape(-1, len(parts))
-        found = [_reached(row, part, self.lows, self.highs) for row in rows]
-        return np.array(found).reshape(counts.shape[:-1])
+        places = [_reached(row, part, self.lows, self.highs) for row in rows]
+        return np.array(places).reshape(counts.shape[:-1])
 
     def _check_size(self) -> None:
         """Refuse more cells than intervals are worked out for."""

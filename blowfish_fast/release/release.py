@@ -492,15 +492,17 @@ class HistogramRelease(Tabular, Release):
         >>> made.release([10, 20, 30, 40]).knows_totals()
         True
         """
-        known = self._certified_totals(confidence) is not None
-        return known or bool(self.holds_truth(Prefixes(self.domain)).all())
+        certified = self._certified_totals(confidence) is not None
+        return certified or bool(self.holds_truth(Prefixes(self.domain)).all())
 
     def _certified_totals(self, confidence: float) -> Certificate | None:
         if not self.certificates:
             return None
         totals = Prefixes(self.domain)
-        known = self._certificate_for(totals, confidence, together=True)
-        return None if known is None or known.kind == "shape" else known
+        certificate = self._certificate_for(totals, confidence, together=True)
+        return (
+            None if certificate is None or certificate.kind == "shape" else certificate
+        )
 
     def where(
         self, conditions: Mapping[Any, Any] | None = None, /, **named: Any
@@ -654,8 +656,8 @@ class HistogramRelease(Tabular, Release):
         from blowfish_fast.data.frames import labelled_arrays
 
         table, promise = self.to_table(confidence), str(self.guarantee)
-        kept = {"estimate", *chain(*BOUND_NAMES.values())}
-        values = {name: table[name] for name in table if name in kept}
+        names = {"estimate", *chain(*BOUND_NAMES.values())}
+        values = {name: table[name] for name in table if name in names}
         about = {"mechanism": self.mechanism, "promise": promise}
         return labelled_arrays(self.domain, values, about, crs)
 
@@ -710,9 +712,9 @@ class HistogramRelease(Tabular, Release):
     ) -> tuple[FloatArray, FloatArray]:
         """Return running totals and how far they may be off: all at once, or each."""
         asked, totals = as_confidence(confidence), Prefixes(self.domain)
-        known = None if of == "noise" else self._certified_totals(asked)
-        if known is not None:
-            return np.cumsum(self.estimate), known.half_widths(totals)
+        certified = None if of == "noise" else self._certified_totals(asked)
+        if certified is not None:
+            return np.cumsum(self.estimate), certified.half_widths(totals)
         self._demand(of, totals)
         spread = self._spread(totals)
         noisy = spread.square > 0.0

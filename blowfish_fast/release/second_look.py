@@ -56,16 +56,16 @@ class ColumnCounts(NamedTuple):
         least, most = self.total
         if least <= 0.0 or len(self.labels) < 2:
             return []
-        name, found = self.attribute.name or "the column", []
+        name, remarks = self.attribute.name or "the column", []
         if OUTSIDE in self.labels:
             at = list(self.labels).index(OUTSIDE)
             if self.bounds[at, 0] >= MUCH * most:
                 share = min(100.0 * self.estimates[at] / ((least + most) / 2), 100.0)
-                found.append(f"about {share:.0f} % of `{name}` {self._outside()}")
+                remarks.append(f"about {share:.0f} % of `{name}` {self._outside()}")
         top = int(np.argmax(self.estimates))
         if most - self.bounds[top, 0] <= FEW * least and self.labels[top] != OUTSIDE:
-            found.append(f"{self._single(self.labels[top])} of `{name}`: is that so?")
-        return found
+            remarks.append(f"{self._single(self.labels[top])} of `{name}`: is that so?")
+        return remarks
 
     def _outside(self) -> str:
         if self.attribute.levels is not None:
@@ -120,11 +120,11 @@ def look_again(release: Any) -> list[str]:
     if isinstance(release, TablesRelease):
         alone = {name for table in asked or () for name in table if len(table) == 1}
         axes = [axis for axis in axes if {axis, names[axis]} & alone]
-    found: list[str] = []
+    remarks: list[str] = []
     for axis in axes[:MOST_COLUMNS]:
         column = _column(release, axis)
-        found += [] if column is None else column.remarks()
-    return found
+        remarks += [] if column is None else column.remarks()
+    return remarks
 
 
 def _column(release: Any, axis: int) -> ColumnCounts | None:

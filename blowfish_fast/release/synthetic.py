@@ -206,16 +206,16 @@ def round_counts(
         second = chances[1:paired:2]
         # Below 1 together, the second stays in with its part of the pool; above, one
         # record is given out, and the second stays in if the first one gets it.
-        given = pool >= 1.0
-        stays = np.where(given, 1.0 - second, second)
-        parts = np.where(given, 2.0 - pool, pool)
+        is_lifted = pool >= 1.0
+        stays = np.where(is_lifted, 1.0 - second, second)
+        parts = np.where(is_lifted, 2.0 - pool, pool)
         last = generator.random(pool.size) * parts < stays
         pairs = places[:paired].reshape(-1, 2)
         remaining = np.where(last, pairs[:, 1], pairs[:, 0])
         decided = np.where(last, pairs[:, 0], pairs[:, 1])
-        counts[decided[given]] += 1
+        counts[decided[is_lifted]] += 1
         places = np.append(remaining, places[paired:])
-        chances = np.append(np.where(given, pool - 1.0, pool), chances[paired:])
+        chances = np.append(np.where(is_lifted, pool - 1.0, pool), chances[paired:])
     if places.size:
         # The last chance is 0 or 1 but for rounding: the total decides it.
         counts[places[0]] += total - int(counts.sum())
@@ -394,10 +394,10 @@ class FittedTables:
 
     def _order(self) -> list[tuple[int, AxisSet]]:
         """Return attributes in the order in which they are drawn, with parents."""
-        known = self._known
-        left = {axis for axis in range(len(self.sizes)) if (axis,) in known}
+        tables = self._known
+        left = {axis for axis in range(len(self.sizes)) if (axis,) in tables}
         pairs = {
-            pair: self._dependence(pair, pair[1]) for pair in known if len(pair) == 2
+            pair: self._dependence(pair, pair[1]) for pair in tables if len(pair) == 2
         }
 
         def strength(first: int, second: int) -> float:
@@ -406,6 +406,7 @@ class FittedTables:
         order: list[tuple[int, AxisSet]] = []
         while left:
             best: tuple[float, int, AxisSet] | None = None
+            parents: AxisSet
             drawn = [axis for axis, _ in order]
             for axis in sorted(left):
                 if not drawn:
@@ -413,11 +414,11 @@ class FittedTables:
                         max(strength(axis, neighbour), 0.0)
                         for neighbour in left - {axis}
                     )
-                    found: tuple[float, AxisSet] = (sum(ties), ())
+                    gain, parents = sum(ties), ()
                 else:
-                    found = self._best_parents(axis, drawn, strength)
-                if best is None or found[0] > best[0]:
-                    best = (found[0], axis, found[1])
+                    gain, parents = self._best_parents(axis, drawn, strength)
+                if best is None or gain > best[0]:
+                    best = (gain, axis, parents)
             assert best is not None
             order.append((best[1], best[2]))
             left.remove(best[1])
@@ -427,16 +428,16 @@ class FittedTables:
         self, axis: int, drawn: list[int], strength: Callable[[int, int], float]
     ) -> tuple[float, AxisSet]:
         """Return the parents on which an attribute depends most, above the noise."""
-        found: tuple[float, AxisSet] = (0.0, ())
+        best: tuple[float, AxisSet] = (0.0, ())
         by_strength = sorted(drawn, key=lambda parent: -strength(axis, parent))
         if by_strength and strength(axis, by_strength[0]) > 0:
-            found = (strength(axis, by_strength[0]), (by_strength[0],))
+            best = (strength(axis, by_strength[0]), (by_strength[0],))
         for pair in combinations(sorted(by_strength[:CLOSEST]), MOST_PARENTS):
             table = tuple(sorted((*pair, axis)))
             if table in self._known:
                 value = self._dependence(table, axis)
-                found = (value, pair) if value > found[0] else found
-        return found
+                best = (value, pair) if value > best[0] else best
+        return best
 
     def _dependence(self, table: AxisSet, axis: int) -> float:
         """Return how many records are not independent, less what noise explains."""
@@ -474,9 +475,9 @@ class FittedTables:
         offset = generator.random(len(rows))[ranked]
         quantile = np.minimum((place + offset) / counts[ranked], 1.0 - 1e-12)
         steps = shares + np.arange(len(rows))[:, None]
-        found = np.searchsorted(steps.reshape(-1), ranked + quantile, side="right")
+        cells = np.searchsorted(steps.reshape(-1), ranked + quantile, side="right")
         drawn = np.empty(records, dtype=np.int64)
-        drawn[order] = np.clip(found - ranked * rows.shape[1], 0, rows.shape[1] - 1)
+        drawn[order] = np.clip(cells - ranked * rows.shape[1], 0, rows.shape[1] - 1)
         return drawn
 
     def count(self, cells: Cells, table: AxisSet) -> FloatArray:

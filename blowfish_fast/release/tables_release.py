@@ -529,8 +529,8 @@ def rebuild_planned(content: dict[str, Any]) -> tuple[Any, ...]:
     measurement = read_measurement(data, size)
     strategy: Any = measurement.strategy
     asked = tuple(tuple(int(axis) for axis in axes) for axes in content["asked"])
-    known = all(0 <= axis < domain.ndim for axes in asked for axis in axes)
-    if strategy.sizes != domain.shape or not known or not asked or () in asked:
+    is_inside = all(0 <= axis < domain.ndim for axes in asked for axis in axes)
+    if strategy.sizes != domain.shape or not is_inside or not asked or () in asked:
         raise ReleaseFileError("the tables do not fit the domain")
     if not isinstance(content["details"], dict):
         raise ReleaseFileError("the details have no names")

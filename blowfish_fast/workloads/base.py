@@ -396,15 +396,16 @@ def on_a_line(domain: Domain, name: str) -> None:
 
 def joined_pieces(forms: Sequence[Pieces]) -> Pieces:
     """Return the rows of several forms, one after the other."""
-    before = np.cumsum([0, *(one.starts.size for one in forms)])
+    before = np.cumsum([0, *(pieces.starts.size for pieces in forms)])
     pointers = [
-        one.pointers[:-1] + first for one, first in zip(forms, before, strict=False)
+        pieces.pointers[:-1] + first
+        for pieces, first in zip(forms, before, strict=False)
     ]
     return Pieces(
         np.concatenate([*pointers, before[-1:]]).astype(np.int64),
-        np.concatenate([one.starts for one in forms]),
-        np.concatenate([one.ends for one in forms]),
-        np.concatenate([one.values for one in forms]),
+        np.concatenate([pieces.starts for pieces in forms]),
+        np.concatenate([pieces.ends for pieces in forms]),
+        np.concatenate([pieces.values for pieces in forms]),
     )
 
 

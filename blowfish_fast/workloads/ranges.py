@@ -379,7 +379,10 @@ class Rectangles(Workload):
         >>> Rectangles.between(town, *corners).starts
         array([[600000., 200000.]])
         """
-        if any(not one.cuts is one.levels is None for one in domain.attributes):
+        if any(
+            not attribute.cuts is attribute.levels is None
+            for attribute in domain.attributes
+        ):
             raise WorkloadError(
                 "rectangles between values are those of attributes by a rule",
                 received=repr(domain),

@@ -81,14 +81,14 @@ class Tables(Workload):
         )
         _refuse_large(domain, self.tables)
         with malformed_as(WorkloadError, "give one weight per table"):
-            given = [1] * len(self.tables) if weights is None else list(weights)
-        if len(given) != len(self.tables):
+            numbers = [1] * len(self.tables) if weights is None else list(weights)
+        if len(numbers) != len(self.tables):
             raise WorkloadError(
-                f"give one weight per table: {len(self.tables)} tables, {len(given)} "
+                f"give one weight per table: {len(self.tables)} tables, {len(numbers)} "
                 "weights"
             )
         self.weights = tuple(
-            float(as_positive(weight, "each weight")) for weight in given
+            float(as_positive(weight, "each weight")) for weight in numbers
         )
 
     @property

@@ -461,13 +461,13 @@ class Series(SeriesReadings):
             part = self._part(when, mechanism, data, first, weights, self.name)
             return {own: part}
         half = mechanism.at(mechanism.budget / 2)
-        found = {own: self._part(when, half, data, first, SINGLE, self.name)}
+        questions = {own: self._part(when, half, data, first, SINGLE, self.name)}
         size = self.scheme.size
         if request is None and (when.number - first + 1) % size == 0:
             ones, sums = Weights((1,) * size), self._sums
             part = self._part(when, half, data, first, ones, sums)
-            found[f"{sums}/{when.name}"] = part
-        return found
+            questions[f"{sums}/{when.name}"] = part
+        return questions
 
     def _lacks_for_blocks(self, when: Epoch, half: Mechanism) -> str:
         """Say that too little remains for an epoch and its block; "" if it is enough.

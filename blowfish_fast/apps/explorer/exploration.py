@@ -458,9 +458,9 @@ class Explorer:
             if answer is not None:
                 return answer
         if entry is not None and entry.state == "stored":
-            kept = self._answer_read(entry, asked)
-            if kept is not None:
-                return kept
+            past = self._answer_read(entry, asked)
+            if past is not None:
+                return past
         # What was charged is answered, also where it would take too long today.
         plan = self.planner.plan(self.table, form, limited=entry is None)
         note = self._note({"question": asked.model_dump(mode="json")})
@@ -534,8 +534,8 @@ class Explorer:
         self, entry: Entry, asked: Question, *, replayed: bool = True
     ) -> Answer | None:
         """Return an answer that was read from others; None if it was drawn."""
-        kept = self.ledger.reading(entry.request)
-        if kept is None:
+        reading = self.ledger.reading(entry.request)
+        if reading is None:
             return None
         told = (entry.note or {})["read"]
         source = self.ledger.entry(told["sources"][0])
@@ -543,8 +543,8 @@ class Explorer:
         layout = lay_out(self.table, canonical(self.table, asked))
         answer = answer_read(
             layout,
-            np.array(kept["values"]),
-            np.array(kept["half_widths"]),
+            np.array(reading["values"]),
+            np.array(reading["half_widths"]),
             entry,
             source,
             replayed=replayed,
@@ -636,9 +636,9 @@ class Explorer:
         noted = self.ledger.entry(request)
         question = {} if noted is None else (noted.note or {}).get("question", {})
         if noted is not None and question.get("table") == self.table.name:
-            kept = self._answer_read(noted, read_question(question))
-            if kept is not None:
-                return kept
+            past = self._answer_read(noted, read_question(question))
+            if past is not None:
+                return past
         stored = self._stored(request)
         if stored is None:
             return None

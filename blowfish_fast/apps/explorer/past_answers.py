@@ -227,8 +227,8 @@ def terms_of(stored: Layout, rows: FloatArray) -> IntArray | None:
         return added
     if isinstance(stored.question, RectanglesQuestion):
         own = rows_over(stored, stored)
-        known = set() if own is None else {row.tobytes() for row in own}
-        same = all(row.tobytes() in known for row in rows)
+        stored_rows = set() if own is None else {row.tobytes() for row in own}
+        same = all(row.tobytes() in stored_rows for row in rows)
         return np.ones(len(rows), dtype=np.int64) if same else None
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import shortest_path
@@ -242,10 +242,10 @@ def terms_of(stored: Layout, rows: FloatArray) -> IntArray | None:
     lengths = shortest_path(
         graph.tocsr(), directed=False, unweighted=True, indices=first
     )
-    found = lengths[place, high]
-    if not np.isfinite(found).all():
+    terms = lengths[place, high]
+    if not np.isfinite(terms).all():
         return None
-    return np.bincount(query, found, minlength=len(rows)).astype(np.int64)
+    return np.bincount(query, terms, minlength=len(rows)).astype(np.int64)
 
 
 def log_family(layout: Layout) -> float:

@@ -77,7 +77,9 @@ def canonical(table: TableSpec, asked: Question) -> Question:
         table.attribute(name)
     filters = [
         plain
-        for stated in sorted(asked.filters, key=lambda one: order[one.attribute])
+        for stated in sorted(
+            asked.filters, key=lambda question: order[question.attribute]
+        )
         for plain in _plain_filter(table, stated)
     ]
     same: dict[str, Any] = {"filters": filters}

@@ -178,10 +178,10 @@ async def accuracy(
     asked = buying.question
     explorer = visit.explorer(asked.table)
     terms: dict[str, Any] = {"beta": buying.beta, "scope": buying.scope}
-    found = await visit.beside("accuracy", explorer.table, asked, connection, **terms)
-    if found is None:
-        found = await run_in_threadpool(explorer.accuracy, asked, **terms)
-    return dict(found)
+    plans = await visit.beside("accuracy", explorer.table, asked, connection, **terms)
+    if plans is None:
+        plans = await run_in_threadpool(explorer.accuracy, asked, **terms)
+    return dict(plans)
 
 
 @router.post("/ask", response_model=dict[str, Any])

@@ -132,8 +132,8 @@ class DescentTwin:
         cells = np.append(inside, np.zeros(2**height - inside.size, dtype=np.int64))
         totals = cells.reshape(windows, -1).sum(axis=1)
         own = min(
-            int(np.where(totals > one, 3 * (totals - one), one - totals).sum())
-            for one in totals
+            int(np.where(totals > total, 3 * (totals - total), total - totals).sum())
+            for total in totals
         )
         below = max(height - self.selector.fan_out.bit_length() + 1, 0)
         parts = range(begin, begin + 2**height, 2**below)

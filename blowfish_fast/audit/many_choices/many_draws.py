@@ -208,12 +208,12 @@ def select_many(
     """
     if draws_at_once(selector):
         return _drawn_at_once(selector, counts, draws, rng, terms)
-    made = sample_choices(selector, counts, samples=draws, rng=rng, **terms)
-    if made is None:
+    choices = sample_choices(selector, counts, samples=draws, rng=rng, **terms)
+    if choices is None:
         # One source for all runs: every call opens streams of its own.
         runs = (selector.select(counts, rng=rng, **terms) for _ in range(draws))
-        made = Counter(map(public_key, runs))
-    return made
+        choices = Counter(map(public_key, runs))
+    return choices
 
 
 def draws_at_once(selector: Any) -> bool:
@@ -270,7 +270,7 @@ def sample_choices(
     Counter or None
         The number of runs of each choice; None if the selector draws noise.
     """
-    made: Counter[Hashable] = Counter()
+    choices: Counter[Hashable] = Counter()
     runs: dict[tuple[int, ...], int] = {(): samples}
 
     def split(path: tuple[int, ...], row: IntArray, bits: int) -> None:
@@ -281,10 +281,10 @@ def sample_choices(
 
     try:
         for choice, steering in _leaves(selector, counts, terms, split):
-            made[choice] += runs.pop(tuple(steering.path), 0)
+            choices[choice] += runs.pop(tuple(steering.path), 0)
     except _NoiseDrawnError:
         return None
-    return made
+    return choices
 
 
 def _decide_row(row: IntArray, bits: int, runs: int, rng: Randomness) -> Counter[int]:

@@ -121,11 +121,11 @@ class KeyRule(NamedTuple):
 @lru_cache(maxsize=16)
 def _classes(base: int, longest: int) -> tuple[KeyClass, ...]:
     """Return the words of each length over so many symbols."""
-    found, first = [], 0
+    classes, first = [], 0
     for length in range(longest + 1):
-        found.append(KeyClass(first, base**length))
-        first += found[-1].cells
-    return tuple(found)
+        classes.append(KeyClass(first, base**length))
+        first += classes[-1].cells
+    return tuple(classes)
 
 
 @lru_cache(maxsize=16)
@@ -159,14 +159,14 @@ def read_rule(symbols: Any, longest: Any, *, case: bool) -> KeyRule:
         raise DomainError(
             'symbols are a text, such as "a-z" or "a-z0-9 -"', received=quoted(symbols)
         )
-    found = []
+    letters = []
     for low, high in _runs(symbols):
         if low > high:
             raise DomainError(
                 "a range of symbols goes forward", received=repr(f"{low}-{high}")
             )
-        found += [chr(code) for code in range(ord(low), ord(high) + 1)]
-    rule = KeyRule("".join(dict.fromkeys(found)), 0, bool(case))
+        letters += [chr(code) for code in range(ord(low), ord(high) + 1)]
+    rule = KeyRule("".join(dict.fromkeys(letters)), 0, bool(case))
     strange = [symbol for symbol in rule.symbols if rule.normal(symbol) != symbol]
     if strange:
         raise DomainError(

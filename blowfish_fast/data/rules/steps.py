@@ -296,8 +296,8 @@ def place_ticks(
     first, last = (-(-edge * parts // tick) for edge in (rule.start, rule.end(cells)))
     below, above = _is_below(values, first), ~_is_below(values, last)
     inside = ~(below | above)
-    known = np.where(inside, values, 0).astype(np.int64)
-    ticks = known * np.int64(tick) if parts == 1 else known // np.int64(parts)
+    whole = np.where(inside, values, 0).astype(np.int64)
+    ticks = whole * np.int64(tick) if parts == 1 else whole // np.int64(parts)
     places = (np.where(inside, ticks, rule.start) - rule.start) // rule.step
     return PlacedTicks(places.astype(np.int64), below, above)
 
@@ -387,12 +387,12 @@ def _length(step: Any) -> int:
         if unit in NANOSECONDS and not np.isnat(step):
             return int(step.astype(np.int64)) * many * NANOSECONDS[unit]
     if isinstance(step, str):
-        found = re.fullmatch(r"\s*([0-9]{0,18})\s*([a-z]+?)\s*", step)
-        word = "" if found is None else found[2]
+        match = re.fullmatch(r"\s*([0-9]{0,18})\s*([a-z]+?)\s*", step)
+        word = "" if match is None else match[2]
         plural = word[:-1] if word.endswith("s") and len(word) > 2 else word
         unit = UNIT_WORDS.get(word) or UNIT_WORDS.get(plural) or ""
-        if found is not None and unit:
-            return int(found[1] or 1) * NANOSECONDS[unit]
+        if match is not None and unit:
+            return int(match[1] or 1) * NANOSECONDS[unit]
     raise DomainError(
         "a step of time is a whole number of "
         f"{', '.join(dict.fromkeys(UNIT_WORDS))}, such as 1ns or 5min",

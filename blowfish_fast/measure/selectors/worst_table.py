@@ -56,12 +56,14 @@ class TableChoices(NamedTuple):
 
     def resolutions(self) -> list[MergedTable]:
         """Return the candidates in their order, as tables of single cells merged."""
-        found: list[tuple[Grouping, ...]] = [()]
+        combinations: list[tuple[Grouping, ...]] = [()]
         for grouping, levels in zip(self.table.groupings, self.levels, strict=True):
-            found = [
-                (*before, grouping.then(level)) for before in found for level in levels
+            combinations = [
+                (*before, grouping.then(level))
+                for before in combinations
+                for level in levels
             ]
-        return [MergedTable(self.table.axes, groupings) for groupings in found]
+        return [MergedTable(self.table.axes, groupings) for groupings in combinations]
 
 
 class WorstTable(ByCost):

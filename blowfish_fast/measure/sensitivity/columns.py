@@ -109,13 +109,13 @@ def workload_columns(workload: Workload) -> Columns:
     matrix.sum_duplicates()
     matrix.sort_indices()
     values = matrix.data.astype(np.float64)
-    given = isinstance(workload, Linear)
+    is_listed = isinstance(workload, Linear)
     return Columns(
         None,
         matrix.indptr.astype(np.int64),
         matrix.indices.astype(np.int64),
         values,
-        0 if given else _most_roundings(workload.domain, values, 1.0),
+        0 if is_listed else _most_roundings(workload.domain, values, 1.0),
     )
 
 

@@ -213,7 +213,7 @@ class Answers(LinearStrategy):
         """
         epsilon, reach = budget.amount, self._reach(weighed.policy)
         if reach < 2**24 or budget.power == 2:
-            found = super().scales_at(weighed, budget)
+            scales = super().scales_at(weighed, budget)
         else:
             # The unit grows with the sensitivity, so that a rate keeps its digits.
             unit = budget_unit(epsilon) << (reach.bit_length() - 20)
@@ -221,14 +221,14 @@ class Answers(LinearStrategy):
             rate *= rate * 2**LARGEST_SCALE_BITS >= unit
             rows = self.matrix.shape[0]
             exact = np.zeros(rows, dtype=np.bool_)
-            found = Scales(np.full(rows, rate, dtype=np.int64), unit, exact)
-        if not (found.measured | found.exact).all():
+            scales = Scales(np.full(rows, rate, dtype=np.int64), unit, exact)
+        if not (scales.measured | scales.exact).all():
             raise EpsilonError(
                 f"one policy edge moves the answers by {reach:,}, and noise for that "
                 f"at {budget.words()} would exceed 2^40; raise it, or ask in larger "
                 "units"
             )
-        return found
+        return scales
 
     def infer(self, noisy: IntArray, scales: Scales) -> FloatArray:
         """Return the least-squares histogram of least norm.
@@ -337,10 +337,10 @@ def _followed(products: bytes, queries: int) -> RemainingNoise:
     relative = values / max(float(values[-1]), 1e-300)
     if ((relative > UNCLEAR[0]) & (relative < UNCLEAR[1])).any():
         return bound
-    kept = vectors[:, relative >= UNCLEAR[1]]
-    if kept.shape[1] == queries:
+    clear = vectors[:, relative >= UNCLEAR[1]]
+    if clear.shape[1] == queries:
         return bound._replace(followed=True, alone=True)
-    projection = np.abs(kept @ kept.T)
+    projection = np.abs(clear @ clear.T)
     largest = projection.max(axis=1, initial=0.0) + ROUNDING
     return RemainingNoise(np.diagonal(projection), largest, followed=True, alone=False)
 

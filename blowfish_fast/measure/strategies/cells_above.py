@@ -471,7 +471,7 @@ def _excess(scales: Scales, threshold: int, size: int, rng: Randomness) -> IntAr
     # A geometric proposal at the slope of the law in T, kept as often as it falls
     # faster: exp(-(T + g)^2 / 2v) = exp(-T^2 / 2v) exp(-g T / v) exp(-g^2 / 2v).
     words, position = rng.stream(), 0
-    kept = [np.zeros(0, dtype=np.int64)]
+    excesses = [np.zeros(0, dtype=np.int64)]
     missing = size
     while missing > 0:
         proposed = rng.geometric(
@@ -479,9 +479,9 @@ def _excess(scales: Scales, threshold: int, size: int, rng: Randomness) -> IntAr
         )
         accepted = _with_chances(words, position, proposed, _variance(scales))
         position += proposed.size
-        kept.append(proposed[accepted][:missing])
-        missing -= kept[-1].size
-    return np.concatenate(kept)
+        excesses.append(proposed[accepted][:missing])
+        missing -= excesses[-1].size
+    return np.concatenate(excesses)
 
 
 def _with_chances(

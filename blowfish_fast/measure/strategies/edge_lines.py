@@ -213,15 +213,15 @@ class EdgeLines(LinearStrategy):
         EpsilonError
             If the budget leaves nothing for a draw.
         """
-        found = super().scales_at(weighed, budget)
+        scales = super().scales_at(weighed, budget)
         # A draw without noise would publish its level as it is.
-        loudest = float(found.widths.max(initial=0.0))
-        if not found.measured.all() or loudest * 2.0 ** max(self.tops) >= 2.0**48:
+        loudest = float(scales.widths.max(initial=0.0))
+        if not scales.measured.all() or loudest * 2.0 ** max(self.tops) >= 2.0**48:
             raise EpsilonError(
                 f"{budget.words()} leaves noise too large for 64 bits along "
                 "the lines of this grid; raise it, or measure cells instead"
             )
-        return found
+        return scales
 
     def published(self, rows: IntArray, noise: IntArray, scales: Scales) -> IntArray:
         """Add the noise of its edges to each cell: whole numbers, then remainders.

@@ -394,15 +394,15 @@ class SpanningTree(EdgeDraws):
         EpsilonError
             If the budget leaves nothing for a draw.
         """
-        found = super().scales_at(weighed, budget)
-        if not (found.measured | found.exact).all():
+        scales = super().scales_at(weighed, budget)
+        if not (scales.measured | scales.exact).all():
             detour = self.stretch(weighed.policy)
             raise EpsilonError(
                 f"the longest detour along this tree is {detour:,} "
                 f"edges, and {budget.words()} leaves noise beyond 2^40 on "
                 "each; raise it, or measure cells or policy edges instead"
             )
-        return found
+        return scales
 
     def infer(self, noisy: IntArray, scales: Scales) -> FloatArray:
         """Return each subtree's total less those of the subtrees right below it.

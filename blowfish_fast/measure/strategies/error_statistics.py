@@ -110,8 +110,8 @@ class ErrorStatistic(ABC):
         PreparedStrategy
             Statistic, scales and price; no query is answered from it.
         """
-        given, itself = Budget.of(budget), cast(Any, self)
-        return PreparedStrategy(itself, self.scales(policy, given), policy, given)
+        price, itself = Budget.of(budget), cast(Any, self)
+        return PreparedStrategy(itself, self.scales(policy, price), policy, price)
 
     def cost(self, policy: Policy, scales: Scales) -> Fraction:
         """Return the cost of the worst edge: squares sum up to at most its square.

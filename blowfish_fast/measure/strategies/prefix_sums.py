@@ -413,9 +413,9 @@ class BorderNoise(NamedTuple):
 
 def _noise_at(scales: Scales) -> BorderNoise:
     variances, widths = (np.append(0.0, per_row) for per_row in known_noise(scales))
-    known = bool((scales.measured | scales.exact).all())
+    is_complete = bool((scales.measured | scales.exact).all())
     least = scales.least
-    return BorderNoise(variances, widths, least, least if known else math.nan)
+    return BorderNoise(variances, widths, least, least if is_complete else math.nan)
 
 
 def _steps(

@@ -315,9 +315,9 @@ def _refuse_detours(
     if policy.edge_count <= FEW_EDGES:
         return
     detour = tree.least_stretch(policy)
-    given = Budget.of(budget)
-    reach = detour / float(given)
-    row_variance = float(laplace_variance(reach)) if given.power == 1 else reach / 2.0
+    price = Budget.of(budget)
+    reach = detour / float(price)
+    row_variance = float(laplace_variance(reach)) if price.power == 1 else reach / 2.0
     cells, rows = np.arange(tree.cells), np.full(tree.cells, row_variance)
     # Roots may be exact.
     rows[tree.parents < 0] = 0.0

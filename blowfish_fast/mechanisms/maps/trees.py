@@ -164,9 +164,9 @@ class KdTree(Mechanism):
 
 
 def _as_rule(rule: Any) -> SplitRule | None:
-    found = RULES.get(rule) if isinstance(rule, str) else rule
-    if rule is None or (found is not None and hasattr(found, "boxes")):
-        return found
+    known_rule = RULES.get(rule) if isinstance(rule, str) else rule
+    if rule is None or (known_rule is not None and hasattr(known_rule, "boxes")):
+        return known_rule
     raise InputError(
         'rule must be "gain", "or", "and", "uniformity", None, or a rule such as '
         f"partitions.GainRule(price=0.5); received {rule!r}"

@@ -161,11 +161,11 @@ class EntropyFit:
             heaviest = sum(float(np.max(goal.weight)) for goal in self.goals)
             self.step = 0.5 / max(heaviest, 1e-300)
         for number in range(steps):
-            found = self._descend(here)
-            if found is None:
+            position = self._descend(here)
+            if position is None:
                 break
-            gain = here.loss - found.loss
-            here = found
+            gain = here.loss - position.loss
+            here = position
             if number + 1 >= FEWEST_STEPS and gain < tolerance * here.loss:
                 break
         self.factors, self.beliefs = here.factors, here.beliefs
@@ -181,15 +181,17 @@ class EntropyFit:
             }
             beliefs = self.tree.beliefs(factors)
             if beliefs is not None:
-                found = self._position(factors, beliefs)
+                position = self._position(factors, beliefs)
                 promised = sum(
-                    float((gradient * (here.tables[axes] - found.tables[axes])).sum())
+                    float(
+                        (gradient * (here.tables[axes] - position.tables[axes])).sum()
+                    )
                     for axes, gradient in here.gradients.items()
                 )
-                if found.loss <= here.loss - 0.5 * promised and promised > 0.0:
+                if position.loss <= here.loss - 0.5 * promised and promised > 0.0:
                     if halvings == 0:
                         self.step *= GROWTH
-                    return found
+                    return position
             self.step *= 0.5
         return None
 

@@ -74,13 +74,13 @@ def cliques_of(sizes: Sequence[int], scopes: Iterable[AxisSet]) -> list[AxisSet]
         axis: sizes[axis] * math.prod(sizes[other] for other in near[axis])
         for axis in left
     }
-    found: list[frozenset[int]] = []
+    cliques: list[frozenset[int]] = []
     while left:
         axis = min(left, key=lambda candidate: (costs[candidate], candidate))
         around = near[axis]
         clique = frozenset((axis, *around))
-        if not any(clique <= other for other in found):
-            found.append(clique)
+        if not any(clique <= other for other in cliques):
+            cliques.append(clique)
         left.remove(axis)
         for neighbour in around:
             near[neighbour] |= around
@@ -89,7 +89,7 @@ def cliques_of(sizes: Sequence[int], scopes: Iterable[AxisSet]) -> list[AxisSet]
             costs[neighbour] = sizes[neighbour] * math.prod(
                 sizes[other] for other in near[neighbour]
             )
-    return [tuple(sorted(clique)) for clique in found]
+    return [tuple(sorted(clique)) for clique in cliques]
 
 
 def tree_cells(sizes: Sequence[int], scopes: Iterable[AxisSet]) -> int:
@@ -295,9 +295,9 @@ class JunctionTree:
             ),
         )
         names, table = self._collect(beliefs, root, -1, wanted, fixed)
-        kept = [name for name in names if name in wanted]
+        wanted_names = [name for name in names if name in wanted]
         summed = np.asarray(sum_down(table, names, wanted))
-        return summed.transpose(np.argsort(kept))
+        return summed.transpose(np.argsort(wanted_names))
 
     def _collect(
         self,
@@ -322,20 +322,22 @@ class JunctionTree:
         for number, other in enumerate(further):
             shared = shares[number]
             behind, far = self._collect(beliefs, other, clique, wanted, fixed)
-            given = np.asarray(sum_down(beliefs[other], self.cliques[other], shared))
+            belief = np.asarray(sum_down(beliefs[other], self.cliques[other], shared))
             wide = [
                 size if name in shared else 1
                 for name, size in zip(behind, far.shape, strict=True)
             ]
-            below = _fixed(given, tuple(sorted(shared)), fixed)
+            below = _fixed(belief, tuple(sorted(shared)), fixed)
             order = np.argsort(np.argsort([axis for axis in behind if axis in shared]))
             below = below.transpose(order).reshape(wide)
             # p(what lies behind | separator), times what is here.
             far = np.divide(far, below, out=np.zeros_like(far), where=below > 0)
             needed = wanted.union(*shares[number + 1 :])
             names, table = _joined(names, table, behind, far, needed)
-        kept = tuple(name for name in names if name in wanted or name in shares[-1])
-        return kept, np.asarray(sum_down(table, names, kept))
+        open_names = tuple(
+            name for name in names if name in wanted or name in shares[-1]
+        )
+        return open_names, np.asarray(sum_down(table, names, open_names))
 
     def _shared(self, clique: int, other: int) -> set[int]:
         """Return the attributes that two cliques share; none with no clique."""
@@ -356,7 +358,7 @@ class JunctionTree:
 
         For each attribute a, p(a, separator) is sent through the tree once.
         """
-        found: dict[AxisSet, FloatArray] = {}
+        tables: dict[AxisSet, FloatArray] = {}
         for first in range(len(self.sizes)):
             home = self.home((first,))
             assert home is not None, "every attribute is in a clique"
@@ -367,7 +369,7 @@ class JunctionTree:
                 for other in names:
                     if other > first:
                         pair = np.asarray(sum_down(table, names, (first, other)))
-                        found[first, other] = (
+                        tables[first, other] = (
                             pair if names.index(first) < names.index(other) else pair.T
                         )
                 for further in self.neighbours[clique]:
@@ -379,7 +381,7 @@ class JunctionTree:
                                 *self._step(beliefs, names, table, first, further),
                             )
                         )
-        return found
+        return tables
 
     def _step(
         self,
@@ -398,12 +400,12 @@ class JunctionTree:
             # The next clique holds the attribute itself: its own table says all.
             return clique, beliefs[further]
         dropped = tuple(at for at, name in enumerate(clique) if name not in shared)
-        given = beliefs[further].sum(axis=dropped, keepdims=True)
+        margin = beliefs[further].sum(axis=dropped, keepdims=True)
         rest = np.divide(
             beliefs[further],
-            given,
+            margin,
             out=np.zeros_like(beliefs[further]),
-            where=given > 0,
+            where=margin > 0,
         )
         return _joined(near_names, near, clique, rest, {first, *clique})
 
@@ -456,14 +458,14 @@ def _joined(
     table: FloatArray,
     other_names: AxisSet,
     other: FloatArray,
-    kept: set[int],
+    result_names: set[int],
 ) -> tuple[AxisSet, FloatArray]:
     """Multiply two tables and sum out what is not kept.
 
     ``einsum`` without optimisation adds in a fixed order, in one thread.
     """
     every = (*names, *(name for name in other_names if name not in names))
-    result = tuple(name for name in every if name in kept)
+    result = tuple(name for name in every if name in result_names)
     numbers = {name: at for at, name in enumerate(every)}
     einsum: Any = np.einsum
     product = einsum(
@@ -509,7 +511,7 @@ def draw_columns(
     offset = generator.random(len(table))[ranked]
     quantile = np.minimum((place + offset) / counts[ranked], 1.0 - 1e-12)
     steps = (shares + np.arange(len(table))[:, None]).reshape(-1)
-    found = np.searchsorted(steps, ranked + quantile, side="right")
+    places = np.searchsorted(steps, ranked + quantile, side="right")
     drawn = np.empty(rows.size, dtype=np.int64)
-    drawn[order] = np.clip(found - ranked * table.shape[1], 0, table.shape[1] - 1)
+    drawn[order] = np.clip(places - ranked * table.shape[1], 0, table.shape[1] - 1)
     return drawn

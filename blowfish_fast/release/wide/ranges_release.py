@@ -151,8 +151,8 @@ class RangesRelease(Tabular, Truthful, Release):
     def totals(self) -> FloatArray:
         """The estimated count of each bucket."""
         measurement = self.measurements[0]
-        found = measurement.strategy.infer(measurement.noisy, measurement.scales)
-        return found / self.units
+        totals = measurement.strategy.infer(measurement.noisy, measurement.scales)
+        return totals / self.units
 
     def buckets(self, confidence: float = 0.95) -> Table:
         """Return the buckets in the order of the domain: bounds, count and interval.
@@ -204,7 +204,7 @@ class RangesRelease(Tabular, Truthful, Release):
         asked = self._check_ranges(workload)
         if isinstance(asked, Ranges):
             return self._below(asked.ends) - self._below(asked.starts)
-        parts = [self._sums(one) for one in self._boxes_cut(asked)]
+        parts = [self._sums(part) for part in self._boxes_cut(asked)]
         return np.concatenate([np.zeros(0), *parts])
 
     def _boxes_cut(self, asked: Rectangles) -> Iterator[Pieces]:
@@ -374,16 +374,16 @@ class RangesRelease(Tabular, Truthful, Release):
         InputError
             If nothing is selected, or a range cuts a cell.
         """
-        given = {**(conditions or {}), **named}
-        axes = [self.domain.axis(name) for name in given]
+        stated = {**(conditions or {}), **named}
+        axes = [self.domain.axis(name) for name in stated]
         if len(set(axes)) < len(axes):
             raise InputError(
                 "each attribute of this release is stated once",
-                received=repr(given),
+                received=repr(stated),
                 way_out="Write where(time=[slice(...), slice(...)])",
             )
         runs = [[(0, size)] for size in self.domain.shape]
-        for axis, condition in zip(axes, given.values(), strict=True):
+        for axis, condition in zip(axes, stated.values(), strict=True):
             runs[axis] = whole_cover(self.domain.attributes[axis], condition)
         if len(runs) == 1:
             starts, ends = zip(*runs[0], strict=True)
@@ -518,7 +518,8 @@ class RangeSelection:
 
     def __repr__(self) -> str:
         lows, highs = (
-            np.atleast_1d(one[0]) for one in (self._asked.starts, self._asked.ends)
+            np.atleast_1d(corners[0])
+            for corners in (self._asked.starts, self._asked.ends)
         )
         sides = " x ".join(
             f"[{int(low):,}, {int(high):,})"

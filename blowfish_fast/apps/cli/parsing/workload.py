@@ -106,7 +106,8 @@ def _of_wide_domain(words: str, domain: WideDomain) -> Workload:
         return Identity(cells)
     kind: Any = {1: Ranges, 2: Rectangles}.get(domain.ndim)
     ordered = kind is not None and not any(
-        one.keys or one.levels or one.cuts for one in domain.attributes
+        attribute.keys or attribute.levels or attribute.cuts
+        for attribute in domain.attributes
     )
     called = "ranges" if kind is Ranges else "rectangles"
     path = setting if name == called else words.strip()
@@ -137,9 +138,12 @@ def _values_in(path: Path, domain: WideDomain, kind: Any) -> Workload:
             f"{' and of '.join(domain.column_names)}: the starts, and then the "
             "(exclusive) ends"
         )
-    rules = [one.rule for one in domain.attributes] * 2
+    rules = [attribute.rule for attribute in domain.attributes] * 2
     values = [list(map(read_tick, row, rules)) for row in rows]
-    starts, ends = [one[:many] for one in values], [one[many:] for one in values]
+    starts, ends = (
+        [value[:many] for value in values],
+        [value[many:] for value in values],
+    )
     if many == 1:
         starts, ends = ([low for (low,) in corners] for corners in (starts, ends))
     queries: Workload = kind.between(domain, starts, ends)

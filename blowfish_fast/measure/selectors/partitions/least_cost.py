@@ -98,18 +98,18 @@ class LeastCost(Partition):
         # The kernel refuses prices and scales that do not fit 64 bits, whatever the
         # counts; those are cut where they fit.
         nothing = np.zeros(cells, dtype=np.int64)
-        (_, prices, scales), given = self.candidates(nothing, policy, epsilon)
-        grid_units(nothing, 0, prices, scales, given["step"])
+        (_, prices, scales), options = self.candidates(nothing, policy, epsilon)
+        grid_units(nothing, 0, prices, scales, options["step"])
 
     def _choose(
         self, counts: IntArray, policy: Policy, epsilon: Fraction, rng: Randomness
     ) -> Buckets:
-        given, step = self.candidates(counts, policy, epsilon)
+        candidates, step = self.candidates(counts, policy, epsilon)
         if self.lengths == "all":
-            edges = kernels.least_cost_partition_all(*given, rng.stream(), **step)
+            edges = kernels.least_cost_partition_all(*candidates, rng.stream(), **step)
         else:
             edges = kernels.least_cost_partition(
-                *given, rng.stream(), threads=threads_for(counts.size), **step
+                *candidates, rng.stream(), threads=threads_for(counts.size), **step
             )
         return Buckets(edges)
 
@@ -129,7 +129,7 @@ class LeastCost(Partition):
 
         Returns
         -------
-        given : tuple of three arrays
+        candidates : tuple of three arrays
             Counts that fit the grid, prices of buckets and scales of their noise, by
             length.
         options : dict[str, object]

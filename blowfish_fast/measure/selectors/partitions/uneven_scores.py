@@ -67,8 +67,8 @@ class NodeScores:
         first, last = np.searchsorted(keys, begin), np.searchsorted(keys, end)
         scores = np.zeros(begin.size, dtype=np.int64)
         many, lone = last - first > 1, last - first == 1
-        firsts, known = self._levels[height]
-        scores[many] = known[np.searchsorted(firsts, first[many])]
+        firsts, level_scores = self._levels[height]
+        scores[many] = level_scores[np.searchsorted(firsts, first[many])]
         # One window of two is its own quantile; of four or more it lies above.
         each = np.minimum(counts[first[lone]], MOST_COUNTED)
         scores[lone] = each if height == 1 else MOST_RISE * each

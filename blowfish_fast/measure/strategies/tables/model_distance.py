@@ -96,7 +96,7 @@ class ModelDistance(ErrorStatistic):
         Of each table the distance between both, as the distances that are measured.
         """
         away = (self.whole(axes) / FINE - self.estimate(axes) for axes in self.tables)
-        return np.array([float(np.abs(one).sum()) for one in away])
+        return np.array([float(np.abs(distances).sum()) for distances in away])
 
     def move(self, policy: Policy) -> int:
         """Return how far one edge moves both rows together: Lemma DC7."""

@@ -143,10 +143,10 @@ class NoisyTables:
     def _inverse(self) -> FloatArray:
         """1 / (V_A N(A)) where a table carries noise, else 0."""
         inverse = np.zeros(self._cells.size)
-        known = self._noisy
+        noisy = self._noisy
         # Far below any noise that matters, and its square is still a number.
-        least = np.maximum(self.variances[known], LEAST_VARIANCE)
-        inverse[known] = 1.0 / (least * self._cells[known])
+        least = np.maximum(self.variances[noisy], LEAST_VARIANCE)
+        inverse[noisy] = 1.0 / (least * self._cells[noisy])
         return inverse
 
     @cached_property
@@ -235,9 +235,9 @@ class ResidualFit:
             own = [part for part in sums if inside.issuperset(part)]
             if not own:
                 continue
-            found = {table: self._values[number].astype(np.float64)}
+            tables = {table: self._values[number].astype(np.float64)}
             for part in own:
-                total = _sum_down(found, table, part)
+                total = _sum_down(tables, table, part)
                 weight = self._weight(table, part, variance)
                 if weight:
                     sums[part] += weight * total
@@ -294,20 +294,20 @@ def refuse_unmeasured(information: float, table: AxisSet) -> None:
 
 
 def _sum_down(
-    found: dict[AxisSet, FloatArray], table: AxisSet, part: AxisSet
+    tables: dict[AxisSet, FloatArray], table: AxisSet, part: AxisSet
 ) -> FloatArray:
     """Sum a table down to a part of it, from the smallest sum known so far."""
-    if part in found:
-        return found[part]
+    if part in tables:
+        return tables[part]
     source = table
     for axis in table:
         larger = tuple(sorted({*part, axis}))
-        known = axis not in part and larger in found
-        if known and found[larger].size < found[source].size:
+        is_summed = axis not in part and larger in tables
+        if is_summed and tables[larger].size < tables[source].size:
             source = larger
     dropped = tuple(at for at, axis in enumerate(source) if axis not in part)
-    found[part] = found[source].sum(axis=dropped)
-    return found[part]
+    tables[part] = tables[source].sum(axis=dropped)
+    return tables[part]
 
 
 def _project(values: FloatArray) -> FloatArray:
@@ -450,8 +450,8 @@ class TableNoise(LinearStrategy):
                 target[single] = value
         if not single.all():
             self._fill_others(form, np.flatnonzero(~single), parts)
-        known = Spread.bounded(parts[0], parts[1], parts[2], self.least)
-        return known._replace(gaussian_rows=self.gaussian_draws)
+        spread = Spread.bounded(parts[0], parts[1], parts[2], self.least)
+        return spread._replace(gaussian_rows=self.gaussian_draws)
 
     def _cell_spread(self) -> tuple[float, float, float]:
         """Return variance, squares and largest of one cell, by agreement patterns."""
@@ -591,8 +591,8 @@ class TableNoise(LinearStrategy):
     def pack(self) -> dict[str, Any]:
         """Return the shape and three arrays."""
         names = ("information", "squares", "pulls", "least", "gaussian_draws")
-        known = {name: getattr(self, name) for name in names}
-        return {"shape": list(self.shape), **known}
+        arrays = {name: getattr(self, name) for name in names}
+        return {"shape": list(self.shape), **arrays}
 
     @classmethod
     def unpack(cls, data: dict[str, Any]) -> Self:

@@ -183,9 +183,9 @@ class _Problem:
         ends = [incidence.descend(start) for start in (focused, np.ones(len(tables)))]
         shares = incidence.rounded(min(ends, key=lambda end: end[1])[0])
         objective = incidence.objective(shares / incidence.worst(shares))[0]
-        kept = np.flatnonzero(shares).tolist()
+        measured = np.flatnonzero(shares).tolist()
         return TablePlan(
-            kind, tuple(tables[at] for at in kept), shares[kept], objective
+            kind, tuple(tables[at] for at in measured), shares[measured], objective
         )
 
 
@@ -228,8 +228,8 @@ class _Incidence:
         """Return I_S from the variances that rates stand for."""
         inverse = rates * rates / 2.0 if self.power == 1 else 2.0 * rates
         shares = self.share * inverse[self.table_of]
-        known = np.bincount(self.part_of, shares, self.costs.size)
-        return known.astype(np.float64)
+        information = np.bincount(self.part_of, shares, self.costs.size)
+        return information.astype(np.float64)
 
     def objective(self, rates: FloatArray) -> tuple[float, FloatArray]:
         """Return the objective and minus its derivative by the logarithm of rates."""
@@ -237,16 +237,16 @@ class _Incidence:
         if (information[self.needed] <= 0).any():
             return np.inf, rates
         slopes = np.zeros(self.costs.size)
-        known = information[self.needed]
-        slopes[self.needed] = self.costs[self.needed] / known**2
+        needed = information[self.needed]
+        slopes[self.needed] = self.costs[self.needed] / needed**2
         pull = np.bincount(self.table_of, self.share * slopes[self.part_of], rates.size)
         steep = rates**2 if self.power == 1 else 2.0 * rates
-        return float((self.costs[self.needed] / known).sum()), pull * steep
+        return float((self.costs[self.needed] / needed).sum()), pull * steep
 
     def descend(self, shares: FloatArray) -> tuple[FloatArray, float]:
         """Follow the optimality conditions: pulls in proportion to prices."""
         rates, multipliers = shares.copy(), np.ones(len(self.prices))
-        best, kept = np.inf, rates
+        best, best_rates = np.inf, rates
         for _ in range(ROUNDS):
             cost = self.prices @ rates
             rates = rates / cost.max()
@@ -254,14 +254,14 @@ class _Incidence:
             if not np.isfinite(value):
                 break
             if value < best:
-                best, kept = value, rates
+                best, best_rates = value, rates
             multipliers = multipliers * (cost / cost.max()) ** 2
             multipliers = np.maximum(multipliers / multipliers.max(), 1e-9)
             spent = (self.prices.T @ multipliers) * rates
             ratio = np.where(rates > 0, pull / np.where(spent > 0, spent, 1.0), 0.0)
             rates = rates * (ratio / ratio.max()) ** (self.power / 4)
             rates[rates < 1e-7 * rates.max()] = 0.0
-        return kept, best
+        return best_rates, best
 
     def rounded(self, rates: FloatArray) -> FloatArray:
         """Leave out tables of next to no rate, and raise those that are needed."""
@@ -283,12 +283,12 @@ def _coverings(
     sizes: tuple[int, ...], tables: Sequence[AxisSet]
 ) -> list[list[AxisSet]]:
     """Return greedy covers of the tables by blocks (PriView), where they are fewer."""
-    found: list[list[AxisSet]] = []
+    coverings: list[list[AxisSet]] = []
     for most in BLOCK_CELLS:
         blocks = _cover(sizes, tables, most)
-        if len(blocks) < 0.95 * len(tables) and blocks not in found:
-            found.append(blocks)
-    return found
+        if len(blocks) < 0.95 * len(tables) and blocks not in coverings:
+            coverings.append(blocks)
+    return coverings
 
 
 def _cover(

@@ -169,8 +169,8 @@ class TableStrategy(LinearStrategy):
             The estimates, in the same order.
         """
         fit = self.fit(noisy, scales)
-        known = np.isfinite(fit.measured.variances)
-        tables = zip(self.tables, known, self.cells, strict=True)
+        is_finite = np.isfinite(fit.measured.variances)
+        tables = zip(self.tables, is_finite, self.cells, strict=True)
         return np.concatenate(
             [
                 fit.table(table).reshape(-1) if measured else np.zeros(cells)
@@ -262,13 +262,13 @@ def _moved_axes(policy: Policy) -> Iterable[Iterable[int]]:
     if isinstance(policy, Attribute):
         return [[axis] for axis in several]
     if isinstance(policy, Product):
-        found: list[list[int]] = []
+        moved: list[list[int]] = []
         first = 0
         for factor in policy.factors:
             inner = (sorted(axes) for axes in _moved_axes(factor))
-            found += [[first + axis for axis in axes] for axes in inner]
+            moved += [[first + axis for axis in axes] for axes in inner]
             first += factor.domain.ndim
-        return found
+        return moved
     if not policy.has_moves:
         return []
     full = isinstance(policy, Full) or len(several) < 2
@@ -279,15 +279,15 @@ def _moved_axes(policy: Policy) -> Iterable[Iterable[int]]:
 
 def _supports(policy: Policy) -> set[AxisSet]:
     """Return the sets of attributes that edges change, by listing the edges."""
-    shape, found = policy.domain.shape, set()
+    shape, supports = policy.domain.shape, set()
     bits = 1 << np.arange(len(shape))
     for chunk in policy.edges():
         moves = chunk[(chunk >= 0).all(axis=1)]
         ends = [np.stack(np.unravel_index(cells, shape), axis=1) for cells in moves.T]
-        found.update(np.unique((ends[0] != ends[1]) @ bits).tolist())
+        supports.update(np.unique((ends[0] != ends[1]) @ bits).tolist())
     return {
         tuple(axis for axis in range(len(shape)) if support >> axis & 1)
-        for support in found
+        for support in supports
     }
 
 
