@@ -106,7 +106,7 @@ def near_miss(name: str, known: Iterable[str]) -> str:
     """
     if name in OUR_NAMES:
         return f" (did you mean {OUR_NAMES[name]}?)"
-    return nearest(name, (one for one in known if not one.startswith("_")))
+    return nearest(name, (word for word in known if not word.startswith("_")))
 
 
 def hints_of(package: str, public: Iterable[str]) -> Callable[[str], Any]:
@@ -124,10 +124,10 @@ def hints_of(package: str, public: Iterable[str]) -> Callable[[str], Any]:
     callable
         Raises an AttributeError with the right name, where there is one.
     """
-    known = list(public)
+    names = list(public)
 
     def __getattr__(name: str) -> Any:
-        hint = "" if name.startswith("_") else near_miss(name, known)
+        hint = "" if name.startswith("_") else near_miss(name, names)
         raise AttributeError(f"module {package!r} has no attribute {name!r}{hint}")
 
     return __getattr__
