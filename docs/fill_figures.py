@@ -253,6 +253,19 @@ def _coverage_figures() -> dict[str, str]:
     return {
         "coverage.intervals": _table(heads, lines),
         "coverage.answers": _table(("mechanism", "said", "held", "bought"), groups),
+        "coverage.wide": _table(
+            ("release", "asked", "budget", "intervals", "held"),
+            [
+                (
+                    row["release"],
+                    row["asked"],
+                    row["budget"],
+                    f"{int(row['intervals']):,}",
+                    f"{row['held']} ± {row['error']}",
+                )
+                for row in _rows(COVERAGE / "wide.csv")
+            ],
+        ),
     }
 
 

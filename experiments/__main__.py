@@ -14,6 +14,7 @@ python -m experiments sharpness                     half-widths of noise over ex
 python -m experiments siblings --data FOLDER        the default beside its own siblings
 python -m experiments series --trials 2000          errors of running totals
 python -m experiments wide --trials 4               ranges and maps of 2^60 cells
+python -m experiments wide-coverage                 docs/data/coverage/wide.csv
 """
 
 from __future__ import annotations
@@ -39,12 +40,14 @@ from .sharp_widths import sharpness_report
 from .siblings import sibling_report
 from .survey_rivals import rival_report
 from .survey_tables import survey_report
+from .wide_coverage import write_wide_coverage
 from .wide_domains import wide_report
 
 PAGE, COVERAGE, CERTIFICATES, ANSWERS = "page", "coverage", "certificates", "answers"
 SURVEY, RIVALS, WIDTHS = "survey", "rivals", "widths"
 SHARPNESS, SIBLINGS = "sharpness", "siblings"
 SERIES, WIDE, CHOSEN = "series", "wide", "chosen"
+WIDE_COVERAGE = "wide-coverage"
 REFUSED = 2
 
 application = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
@@ -58,7 +61,7 @@ def reproduce(
             help='A table or figure such as dawa-table2; "all" of them; "page", which '
             'writes a page from the results in --out; or "coverage", "answers", '
             '"certificates", "survey", "rivals", "widths", "sharpness", "siblings", '
-            '"series", "wide", "chosen".',
+            '"series", "wide", "wide-coverage", "chosen".',
             show_default=False,
         ),
     ],
@@ -144,6 +147,10 @@ def reproduce(
     if name == WIDE:
         for line in wide_report(trials or 4):
             show(str(line))
+        return
+    if name == WIDE_COVERAGE:
+        lines = write_wide_coverage(trials=trials or 40)
+        show(f"written: docs/data/coverage/wide.csv, {len(lines)} lines")
         return
     run_experiments(
         list(all_experiments().values()) if name == ALL else [experiment_named(name)],

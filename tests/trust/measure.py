@@ -30,6 +30,7 @@ from blowfish_fast.errors import NoiseOnlyWarning
 from blowfish_fast.mechanisms.registry import MECHANISMS
 from experiments.answer_coverage import answer_coverage
 from experiments.interval_coverage import certificate_report
+from experiments.wide_coverage import CONFIDENCE, ROOM, wide_coverage
 
 from . import bad_inputs, coverage, ledger_stress
 
@@ -38,6 +39,7 @@ FIGURES = ROOT / "docs" / "trust.json"
 RELEASES, FIRST = 10_000, 1_000
 TRUE_RELEASES, CERTIFICATES = 200, 10_000
 GROUP_RELEASES = 100
+WIDE_RELEASES = 40
 KILLS, QUESTIONS = 1000, 4_000
 CHARGES = 100_000
 IMPORT_SECONDS, CALL_SECONDS = 0.3, 2.0
@@ -114,6 +116,22 @@ def measure_groups(releases=GROUP_RELEASES, names=None):
         f"{miss:.4f} ({worst}), allowed {coverage.allowed(said):.4f}",
         "passed": max(excess.values()) <= 0.0,
         "misses": {name: miss for name, (miss, _) in found.items()},
+    }
+
+
+def measure_wide(releases=WIDE_RELEASES):
+    """Count misses of lists, ranges and maps of domains that nobody could list."""
+    rows = wide_coverage(releases)
+    worst = min(rows, key=lambda one: one.held + ROOM * one.error)
+    limit = 1.0 - CONFIDENCE + ROOM * worst.error
+    return {
+        "goal": "misses of 95 % intervals of lists, ranges and maps of wide domains at "
+        "most beta + 3 sigma, in epsilon and in rho",
+        "measured": f"{sum(one.intervals for one in rows):,} intervals of {len(rows)} "
+        f"kinds: at most {1.0 - worst.held:.4f} ({worst.release}, {worst.asked}, "
+        f"{worst.budget}), allowed {limit:.4f}",
+        "passed": all(one.enough for one in rows),
+        "misses": {f"{a}, {b}, {c}": 1.0 - held for a, b, c, _, held, _ in rows},
     }
 
 
@@ -298,6 +316,7 @@ MEASURES = {
     "coverage": measure_coverage,
     "truth": measure_truth,
     "groups": measure_groups,
+    "wide": measure_wide,
     "certificates": measure_certificates,
     "rho": measure_rho,
     "selections": measure_selections,

@@ -39,6 +39,7 @@ ROWS = {
     "coverage": "intervals of the noise",
     "truth": "intervals of the truth",
     "groups": "means and the like of groups",
+    "wide": "lists, ranges and maps of wide domains",
     "certificates": "certificates",
     "kills": "ledger, kill -9",
     "concurrency": "concurrency",
