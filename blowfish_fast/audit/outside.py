@@ -30,23 +30,40 @@ from .invariants import Breach
 from .neighbours import Pair
 
 ANSWERED = "answered"
+"""The ending of a release that did not fail."""
 
 MANY = 20_000
 """Records in a cell, enough for every private test to tell something at epsilon 1."""
 
 
 class Seen(NamedTuple):
-    """What one release showed besides its answer."""
+    """What one release showed besides its answer.
+
+    Parameters
+    ----------
+    texts : tuple[str, ...]
+        The texts of its progress, in order.
+    ending : str
+        "answered", or the kind and the words of the failure.
+    calls : int
+        Charges on the account: steps that were asked of the handle.
+    """
 
     texts: tuple[str, ...]
     ending: str
-    """"answered", or the kind and the words of the failure."""
     calls: int
-    """Charges on the account: steps that were asked of the handle."""
 
 
 class Outside(NamedTuple):
-    """What the releases of two neighbours showed besides their answers."""
+    """What the releases of two neighbours showed besides their answers.
+
+    Parameters
+    ----------
+    breaches : list[Breach]
+        Texts and failures that some releases showed and others did not.
+    finding : Finding
+        How far the numbers of calls tell neighbours apart.
+    """
 
     breaches: list[Breach]
     finding: Finding
@@ -92,6 +109,7 @@ def audit_outside(
     >>> seen.breaches, seen.finding.passed
     ([], True)
     """
+    # Every pair is a test of its own; together they miss no more often than stated.
     each = 1.0 - (1.0 - confidence) / len(pairs)
     looks: list[Seen] = []
     strongest = Evidence(0.0, None, 0)
@@ -141,12 +159,11 @@ def backgrounds(policy: Policy, edge: tuple[int, int]) -> list[tuple[Any, Any]]:
         A pair for each background.
     """
     domain, cells = policy.domain, np.arange(policy.domain.size)
+    few_in_the_upper_half = 4 * (2 * cells >= domain.size)
+    many_everywhere = np.full_like(cells, MANY)
+    spike_in_the_first_cell = MANY * (cells == 0)
     pairs = []
-    for counts in (
-        4 * (2 * cells >= domain.size),
-        0 * cells + MANY,
-        MANY * (cells < 1),
-    ):
+    for counts in (few_in_the_upper_half, many_everywhere, spike_in_the_first_cell):
         sides = [
             data_for(policy, Histogram(domain, side.reshape(domain.shape)))
             for side in Pair(tuple(counts.tolist()), edge).sides
@@ -165,6 +182,7 @@ def _breaches(rule: str, seen: Counter[str]) -> list[Breach]:
 
 def _look(mechanism: Mechanism, data: Any, seed: int) -> Seen:
     """Release once and note everything but the answer."""
+    # A copy, whose handle notes the account of every run that draws.
     watched = copy.copy(mechanism)
     accounts: list[Account] = []
     texts: list[str] = []

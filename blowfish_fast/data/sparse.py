@@ -29,7 +29,14 @@ WAITING = 2**22
 
 
 class FilledCells(NamedTuple):
-    """True counts of the cells that hold records: numbers that ascend, and counts.
+    """True counts of the cells that hold records.
+
+    Parameters
+    ----------
+    keys : ndarray of int64, shape (filled,)
+        The numbers of these cells, ascending.
+    counts : ndarray of int64, shape (filled,)
+        How many records each of them holds.
 
     Examples
     --------
@@ -64,6 +71,13 @@ class FilledCells(NamedTuple):
 
 class SparseHistogram(PrivateCounts):
     """Counts of records in the cells that hold any, of a domain of any size.
+
+    Which cells these are is as private as the records. Cells are numbered in C order of
+    the attributes, and `keys` holds the numbers of the filled ones, ascending:
+
+        town x hour      Bern 0   Bern 8   Basel 0   Basel 8       (2 x 24 cells)
+        number             0        8        24        32
+        records            1        1         0         0      keys 0, 8; counts 1, 1
 
     Examples
     --------
@@ -343,6 +357,7 @@ class SparseHistogram(PrivateCounts):
         return self._rekey(domain, places)
 
     def _coordinates(self) -> list[IntArray]:
+        """Return the place of each filled cell along every attribute."""
         places: list[IntArray] = []
         rest = self.keys
         for size in reversed(self.domain.shape):
@@ -353,6 +368,7 @@ class SparseHistogram(PrivateCounts):
     def _rekey(
         self, domain: Attributes, places: list[IntArray]
     ) -> Histogram | SparseHistogram:
+        """Count the same records by other places, in another domain."""
         keys = np.zeros(self.keys.size, dtype=np.int64)
         for size, place in zip(domain.shape, places, strict=True):
             keys = keys * size + place

@@ -27,8 +27,13 @@ if TYPE_CHECKING:
 EVEN = 1e-9
 """Relative difference of widths below which cells count as equally wide."""
 
-NARROWEST, WIDEST = 0.4, 2.5
+NARROWEST = 0.4
+WIDEST = 2.5
+"""Height over width of a map: cells look square between these two."""
+
 LONGEST_SIDE = 4.4
+"""Inches of the longer side of a map."""
+
 MARGIN = 1.7
 """Inches beside a map, for text and the scale of colours."""
 
@@ -102,11 +107,11 @@ def grid_map(
     size = width + MARGIN, height + 0.8
     drawn = axes_for(axes, size, "Drawing a map")
     up, across = release.domain.attributes
-    down, right = (
-        label_axis(drawn, "y", up, "row"),
-        label_axis(drawn, "x", across, "column", None if axes else size[0] - MARGIN),
-    )
-    rows, columns = down.edges, right.edges
+    side_axis = label_axis(drawn, "y", up, "row")
+    # A figure of our own has a known width, into which labels have to fit.
+    room = None if axes else size[0] - MARGIN
+    bottom_axis = label_axis(drawn, "x", across, "column", room)
+    rows, columns = side_axis.edges, bottom_axis.edges
     if show == "estimate":
         shown, words = _logarithms(release.estimate), "records per cell"
         top = _top(shown, largest)
@@ -121,8 +126,8 @@ def grid_map(
         shown = errors.reshape(release.domain.shape)
         top = float(shown.max()) if largest is None else float(largest)
     image = _image(drawn, shown, rows, columns, top)
-    name_extras(drawn, "y", down)
-    name_extras(drawn, "x", right)
+    name_extras(drawn, "y", side_axis)
+    name_extras(drawn, "x", bottom_axis)
     if axes is not None:
         drawn.set_box_aspect(ratio)
     if colour_bar or (colour_bar is None and axes is None):
@@ -205,11 +210,13 @@ def density(
 
 
 def _logarithms(values: FloatArray) -> FloatArray:
+    """Return log(1 + value): 0 stays 0, and negative estimates are drawn as 0."""
     shown: FloatArray = np.log1p(np.maximum(values, 0.0))
     return shown
 
 
 def _top(shown: FloatArray, largest: float | None) -> float:
+    """Return the logarithm of the last colour; above 0, also where nothing is shown."""
     top = float(shown.max()) if largest is None else float(np.log1p(largest))
     return max(top, 1e-9)
 
@@ -245,6 +252,7 @@ def bucket_boxes_of(release: HistogramRelease) -> AnyArray | None:
 def _outline_buckets(
     axes: Axes, release: HistogramRelease, rows: FloatArray, columns: FloatArray
 ) -> None:
+    """Draw the buckets as boxes where the release names them, else by their borders."""
     collections = require("matplotlib.collections", extra="plot", purpose="Outlines")
     boxes = bucket_boxes_of(release)
     many = len(boxes) if boxes is not None else release.details.get("buckets", 0)
@@ -279,6 +287,13 @@ def _outline_buckets(
 def border_lines(labels: AnyArray, rows: FloatArray, columns: FloatArray) -> FloatArray:
     """Return the lines between cells of different labels.
 
+    Of two rows and three columns with these labels three lines are drawn: an upright
+    one behind the first cell of the upper row, and one below each of its other cells.
+
+        0 | 1   1
+          +-------
+        0   0   0
+
     Parameters
     ----------
     labels : ndarray, shape (rows, columns)
@@ -293,12 +308,19 @@ def border_lines(labels: AnyArray, rows: FloatArray, columns: FloatArray) -> Flo
     ndarray of float64, shape (lines, 2, 2)
         The two ends of each line.
     """
-    step = np.array([0, 1])
-    at, right = np.nonzero(np.diff(labels, axis=1))
-    above, across = np.nonzero(np.diff(labels, axis=0))
-    x = [columns[right + 1][:, None] + 0 * step, columns[across[:, None] + step]]
-    y = [rows[at[:, None] + step], rows[above + 1][:, None] + 0 * step]
-    return np.stack([np.concatenate(x), np.concatenate(y)], axis=-1)
+    both_ends = np.array([0, 1])
+    # An upright line stands where a cell differs from the next one of its row. Both of
+    # its ends have one x, and the y of the lower and the upper edge of the row.
+    row, left_cell = np.nonzero(np.diff(labels, axis=1))
+    upright_x = np.repeat(columns[left_cell + 1][:, None], 2, axis=1)
+    upright_y = rows[row[:, None] + both_ends]
+    # A level line lies where a cell differs from the next one of its column.
+    lower_cell, column = np.nonzero(np.diff(labels, axis=0))
+    level_x = columns[column[:, None] + both_ends]
+    level_y = np.repeat(rows[lower_cell + 1][:, None], 2, axis=1)
+    x = np.concatenate([upright_x, level_x])
+    y = np.concatenate([upright_y, level_y])
+    return np.stack([x, y], axis=-1)
 
 
 def table_errors(errors: TableErrors, *, axes: Axes | None = None) -> Axes:
@@ -426,6 +448,7 @@ def measured_tables(release: ChosenTablesRelease, *, axes: Axes | None = None) -
 
 
 def _draw_errors(axes: Axes, field: np.ndarray, names: list[str]) -> None:
+    """Draw a field of two attributes each, on a logarithmic scale; NaN stays blank."""
     finite = field[np.isfinite(field)]
     noisy = finite[finite > 0]
     shown = np.log10(np.maximum(field, noisy.min() if noisy.size else 1.0))

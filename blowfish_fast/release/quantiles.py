@@ -525,9 +525,21 @@ class _Stretch:
     def surpluses(self) -> GridAnswers:
         """Return these numbers minus the part q of all records of the group.
 
-        A record of a cell that is covered in part, or that lies in several pieces, may
-        count with the value of any of its pieces, or with 0 if it lies outside.
+        A condition may cut cells, and may consist of several pieces of one cell. The
+        rows below belong to q = 1/2 and the cover of three pieces: the first half of
+        cell 0, its last quarter, and all of cell 1. A record counts 1 - q if it lies up
+        to the end of the row's piece, and -q if it lies in a later one.
+
+            row of piece        cell 0 (even)           its least    its most
+            0                   1/2 - q 3/4 =  1/8      -1/2         1/2
+            1                   3/4 - q 3/4 =  3/8       0           1/2
+            2                   3/4 - q 3/4 =  3/8       0           1/2
+
+        The even value takes the records of a cell as spread evenly over it. The least
+        and the most say what a single record of the cell may count: that of any of its
+        pieces, and 0 where a part of the cell is not covered.
         """
+        # Of every cell that is covered: its number, its first piece and its last one.
         columns, first, back = np.unique(
             self.pieces.cells, return_index=True, return_inverse=True
         )

@@ -1,8 +1,17 @@
 """Measure the size and the coordinate sums of every cluster of records.
 
 A record counts as the centre of its cell, in whole public steps from the middle of the
-domain. One that crosses a border leaves one sum and enters another, so a short edge too
-moves the distance of both its ends from the middle (Lemma KM4).
+domain. On a line of four cells with the border of two clusters in the middle:
+
+    cell              0      1   |   2      3
+    steps from middle -3    -1   |   1      3
+
+    counts 2 1 1 0:   sizes 3, 1      sums  2 * -3 + 1 * -1 = -7,   1
+
+A record that moves from cell 1 to cell 2 crosses the border. It leaves one sum and
+enters the other: sizes change by 1 and 1, sums by |-1| and |1|. So the cost of a
+crossing is how far its two ends lie from the middle, however near they lie to each
+other (Lemma KM4).
 """
 
 from __future__ import annotations
@@ -29,6 +38,7 @@ STEP_BITS = 20
 """Steps of the public grid across the whole domain: 2^19 to 2^20."""
 
 FURTHEST = 1e150
+"""Edges of attributes lie at most this far from 0: squares still fit a float."""
 
 MOST_AT_ONCE = 2**40
 """Records whose sums fit 64 bits, each at most 2^20 steps away."""
@@ -46,38 +56,51 @@ LISTED_EDGES = 2**16
 class CellGrid:
     """Cells of a domain as points, in whole steps from the middle.
 
-    Attributes are numeric: one with edges spans them, one without spans 0 to its number
-    of cells. `low` and `high` are the corners of the box, `middle` that of the
-    outermost cell centres. `edges` and `coordinates`, the centres in steps from the
-    middle, follow axis after axis; `offsets` says where each axis begins. `step` is a
-    public power of two.
+    Attributes are numeric: one with edges spans them, one without edges spans 0 to its
+    number of cells.
+
+    Parameters
+    ----------
+    domain : Domain
+        The cells.
+
+    Attributes
+    ----------
+    low, high : ndarray of float64, shape (axes,)
+        The two corners of the box of all cells.
+    middle : ndarray of float64, shape (axes,)
+        The middle between the first and the last cell's centre.
+    step : float
+        The unit of coordinates, a public power of two.
+    edges : ndarray of float64
+        The edges of all axes, one axis after the other.
+    coordinates : ndarray of int64
+        The centre of every cell of every axis, in steps from the middle; one axis after
+        the other.
+    offsets : ndarray of int64, shape (axes + 1,)
+        Where each axis begins in `coordinates`.
+    axes : int
+        The number of attributes.
     """
 
     def __init__(self, domain: Domain) -> None:
         self.domain = domain
-        sides = [_side(attribute_or_axis) for attribute_or_axis in domain.attributes]
+        sides = [_side(attribute) for attribute in domain.attributes]
         centres = [side[:-1] + (side[1:] - side[:-1]) / 2 for side in sides]
         self.low = np.array([side[0] for side in sides])
         self.high = np.array([side[-1] for side in sides])
+        spans = [float(along[-1] - along[0]) for along in centres]
         self.middle = np.array(
-            [
-                attribute_or_axis[0]
-                + (attribute_or_axis[-1] - attribute_or_axis[0]) / 2
-                for attribute_or_axis in centres
-            ]
+            [along[0] + span / 2 for along, span in zip(centres, spans, strict=True)]
         )
         self.edges = np.concatenate(sides)
         self.offsets, self.axes = np.cumsum([0, *domain.shape]), domain.ndim
-        span = sum(
-            float(attribute_or_axis[-1] - attribute_or_axis[0])
-            for attribute_or_axis in centres
-        )
         # Cells of width 1 have centres on halves: no rounding up to 2^19 of them.
-        self.step = 2.0 ** (math.frexp(span)[1] - STEP_BITS) if span > 0 else 1.0
-        pairs = zip(centres, self.middle, strict=True)
+        whole = sum(spans)
+        self.step = 2.0 ** (math.frexp(whole)[1] - STEP_BITS) if whole > 0 else 1.0
         steps = [
-            np.rint((attribute_or_axis - middle) / self.step)
-            for attribute_or_axis, middle in pairs
+            np.rint((along - middle) / self.step)
+            for along, middle in zip(centres, self.middle, strict=True)
         ]
         self.coordinates = np.concatenate(steps).astype(np.int64)
         read_only(self.coordinates)
@@ -248,6 +271,7 @@ class ClusterSums(LinearStrategy):
         return self._shared(self.share / 2, sums, 2 ** (2 * WEIGHT_BITS))
 
     def _shared(self, sizes: Any, sums: Any, largest: int) -> IntArray:
+        """Return whole weights of all rows, from that of a size and that of a sum."""
         scale = largest / max(sizes, sums)
         weights = np.empty(self.clusters * (1 + self.grid.axes), dtype=np.int64)
         weights[: self.clusters] = max(1, math.floor(sizes * scale))

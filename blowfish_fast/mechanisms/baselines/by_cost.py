@@ -43,7 +43,11 @@ TOTAL_SHARE = Fraction(1, 20)
 FIRST_TOTAL_SHARE = Fraction(1, 50)
 """The same where each round measures the number of records once more."""
 
-FEWEST_ROUNDS, MOST_ROUNDS = 2, 150
+FEWEST_ROUNDS = 2
+"""Rounds where next to no record is expected."""
+
+MOST_ROUNDS = 150
+"""Rounds beyond which each gets too little of the budget to tell anything."""
 
 STEP = 2.0
 """Step of the updates: four times the paper's, so that few passes settle them."""
@@ -183,7 +187,15 @@ class Mwem(Mechanism):
 
 
 class _Total(NamedTuple):
-    """The number of records as far as it is known; infinitely precise if public."""
+    """The number of records as far as it is known.
+
+    Parameters
+    ----------
+    estimate : float
+        The number, which noise may have made negative.
+    precision : float
+        1 over its variance: infinite if it is public, 0 if nothing was measured.
+    """
 
     estimate: float
     precision: float
@@ -213,13 +225,23 @@ class _Total(NamedTuple):
 
 
 class _Pieces:
-    """A histogram that is constant between the ends of the queries asked so far."""
+    """A histogram that is constant between the ends of the queries asked so far.
+
+    After the query "cells 2 to 4" over eight cells there are three pieces:
+
+        cells     0  1 | 2  3  4 | 5  6  7
+        edges     0      2         5          8
+        masses     m0       m1         m2          records of each piece, estimated
+
+    `rows`, `values` and `targets` hold what was measured: the cells of each row, its
+    coefficients, scaled to at most 1, and its noisy answer on that scale.
+    """
 
     def __init__(self, cells: int, total: _Total) -> None:
         self.total = total
         self.edges = np.array([0, cells])
         self.masses = np.array([total.value])
-        self.known: list[Runs] = []
+        self.rows: list[Runs] = []
         self.values: list[FloatArray] = []
         self.targets: list[float] = []
 
@@ -238,7 +260,7 @@ class _Pieces:
         for runs, target in zip(rows, answers.tolist(), strict=True):
             # Multiplicative weights want coefficients of at most 1.
             size = max(int(np.abs(runs.values).max(initial=0)), 1)
-            self.known.append(runs)
+            self.rows.append(runs)
             self.values.append(runs.values / size)
             self.targets.append(target / size)
         if len(rows) > 1:
@@ -246,12 +268,12 @@ class _Pieces:
             variance = float(measured.scales.variances[: len(rows)].sum())
             once_more = _Total.measured(float(answers.sum()), variance)
             self.total = self.total.combined(once_more)
-        lengths = [answer.starts.size for answer in self.known]
+        lengths = [runs.starts.size for runs in self.rows]
         self.masses = kernels.multiplicative_update(
             self.masses,
             np.concatenate([[0], np.cumsum(lengths)]),
-            self._at(np.concatenate([answer.starts for answer in self.known])),
-            self._at(np.concatenate([answer.ends for answer in self.known])),
+            self._at(np.concatenate([runs.starts for runs in self.rows])),
+            self._at(np.concatenate([runs.ends for runs in self.rows])),
             np.concatenate(self.values),
             np.array(self.targets),
             total=self.total.value,
