@@ -28,6 +28,7 @@ __getattr__, __dir__, __all__ = attach(
         "advice.comparison": "compare",
         "advice.posterior_belief": "risk",
         "advice.recommendation": "recommend",
+        "advice.table_accuracy": "translate_tables",
         "advice.usefulness": "",
         "apps.explorer": "",
         "apps.interop": "",

@@ -20,6 +20,7 @@ from .advice.accuracy import translate as translate
 from .advice.comparison import compare as compare
 from .advice.posterior_belief import risk as risk
 from .advice.recommendation import recommend as recommend
+from .advice.table_accuracy import translate_tables as translate_tables
 from .apps import explorer as explorer
 from .apps import interop as interop
 from .apps.server.client import connect as connect

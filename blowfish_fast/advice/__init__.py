@@ -11,6 +11,7 @@ __getattr__, __dir__, __all__ = attach(
         "comparison": "compare",
         "posterior_belief": "largest_epsilon risk",
         "recommendation": "recommend",
+        "table_accuracy": "translate_tables",
         "usefulness": "",
     },
 )
