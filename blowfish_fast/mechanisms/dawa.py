@@ -76,21 +76,39 @@ MOST_RECTANGLE_CELLS = 2**22
 LONGEST = Fraction(1, 16)
 """Part of a line that a bucket covers at most, where ranges are asked."""
 
-# The six constants below were chosen on the seven given histograms and on six generated
-# lines of 4,096 cells (steps, hills, shuffled ranks), none on the sets by which
-# ``docs/explanation/how_the_defaults_were_chosen.md`` judges.
+# The constants of the look were chosen on the seven given histograms and on six
+# generated lines of 4,096 cells (steps, hills, shuffled ranks, a comb), none on the
+# sets by which ``docs/explanation/how_the_defaults_were_chosen.md`` judges.
 FEWEST_CELLS = 1024
 """A shorter line is not looked at: what the look costs would not be little."""
 LOOK_CELLS = 20
 """The look gets this over the number of cells of the budget."""
-LOOK_PRICE = 3.0
-"""Price of a bucket in the look, in units of the mean noise of a count."""
-ROUGH = 0.035
-"""Roughness from which on a line needs many buckets, which little budget finds."""
-RUGGED = 0.5
-"""Roughness from which on no buckets are looked for."""
 ROUGH_SHARE = Fraction(1, 20)
 """Part of the budget for the partition of a rough line."""
+
+
+class LookSettings(NamedTuple):
+    """How a line is looked at.
+
+    Attributes
+    ----------
+    price : float
+        Price of a bucket in the look, in units of the mean noise of a count.
+    rough : float
+        Roughness from which on a line needs many buckets, which little budget finds.
+    rugged : float
+        Roughness from which on no buckets are looked for.
+    """
+
+    price: float
+    rough: float
+    rugged: float
+
+
+RANGES_LOOK = LookSettings(price=3.0, rough=0.035, rugged=0.5)
+"""For ranges and prefixes: the noise of a bucket is in many answers."""
+CELLS_LOOK = LookSettings(price=1.0, rough=0.2, rugged=0.55)
+"""For single cells."""
 
 # The constants below were chosen on four maps, thinned and blurred; none was chosen on
 # the fresh maps by which ``docs/explanation/how_the_defaults_were_chosen.md`` judges.
@@ -147,9 +165,9 @@ class Dawa(Mechanism):
         above a sixteenth of the line where ranges of one attribute are asked; on a
         `WideDomain` of one attribute, or of two, it is `Descent`, which alone serves
         there, along boxes of a map. Where
-        ranges of a line of 1,024 cells or more are asked for an epsilon, it first
-        spends 20 over the number of cells of epsilon on a private test how rough the
-        line is (``details["roughness"]``): a smooth line (0) gets 1/5 for its
+        ranges or cells of a line of 1,024 cells or more are asked for an epsilon, it
+        first spends 20 over the number of cells of epsilon on a private test how rough
+        the line is (``details["roughness"]``): a smooth line (0) gets 1/5 for its
         partition, a rough one (1) gets 1/20, a rugged one (2) keeps its cells. Where
         rectangles of a map are asked, it first spends 1 to 7 % of epsilon, 12 % where
         there are few records, on a private test whether the data are scattered, and
@@ -252,7 +270,8 @@ class Dawa(Mechanism):
             on_map = isinstance(partition, DyadicRectangles) and asks_boxes(workload)
             self.tests_scatter = on_map and (policy.has_bottom or policy.has_moves)
             looked_at = self.domain.size >= FEWEST_CELLS and self.budget.power == 1
-            if looked_at and share is None and asks_stretches(workload):
+            on_line = asks_stretches(workload) or asks_cells(workload)
+            if looked_at and share is None and on_line:
                 self.looks_first = True
         self.partition, self.share = read_partition(partition, share)
         if isinstance(partition, DyadicRectangles):
@@ -262,7 +281,7 @@ class Dawa(Mechanism):
         if fit == "best":
             self.fit = "non_negative" if asks_ranges(workload) else None
             tuned = strategy in ("greedy", "cells") and self.budget.power == 1
-            single = isinstance(workload, Identity) and workload.domain.ndim == 1
+            single = asks_cells(workload)
             if tuned and single and isinstance(policy.unconstrained, AddRemove):
                 # A tree that is scaled to single cells measures these alone.
                 strategy, self.fit = "cells", "shrink"
@@ -305,10 +324,11 @@ class Dawa(Mechanism):
         assert isinstance(self.partition, DyadicTree)
         budget = private.remaining
         part = Fraction(LOOK_CELLS, self.domain.size)
+        set_to = CELLS_LOOK if asks_cells(self.workload) else RANGES_LOOK
         look = RoughnessTest(
             self.partition.length_weights(self.domain.size),
-            price=LOOK_PRICE * mean_noise(self.policy, budget),
-            steps=(ROUGH, RUGGED),
+            price=set_to.price * mean_noise(self.policy, budget),
+            steps=(set_to.rough, set_to.rugged),
         )
         rough = self._with_share(ROUGH_SHARE)
         each = (part * budget).over(self.policy.group_size)
@@ -504,6 +524,11 @@ def asks_stretches(workload: Workload) -> bool:
     if isinstance(workload, Ranges):
         return workload.mean_cells() > 1
     return workload.closed_form in ("all_ranges", "prefixes")
+
+
+def asks_cells(workload: Workload) -> bool:
+    """Return whether the single cells of a line are asked, and nothing else."""
+    return isinstance(workload, Identity) and workload.domain.ndim == 1
 
 
 def asks_boxes(workload: Workload) -> bool:

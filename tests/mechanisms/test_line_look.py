@@ -74,17 +74,30 @@ def test_what_was_stated_is_not_looked_for(options):
     assert "roughness" not in mechanism.release(LINES["smooth"], rng=1).details
 
 
-def test_cells_short_lines_and_maps_are_not_looked_at():
+def test_short_lines_maps_and_totals_are_not_looked_at():
     short, grid = bf.Domain(1023), bf.Domain((32, 32))
     for asked in (
         bf.workloads.Ranges.random(short, 20, rng=1),
-        bf.workloads.Identity(LINE),
         bf.workloads.Rectangles.random(grid, 20, rng=1),
+        bf.workloads.Identity(grid),
     ):
         policy = bf.policies.AddRemove(asked.domain)
         assert not bf.Dawa(policy, asked, epsilon=1).looks_first
-    prefixes = bf.workloads.Prefixes(LINE)
-    assert bf.Dawa(bf.policies.AddRemove(LINE), prefixes, epsilon=1).looks_first
+    for asked in (bf.workloads.Prefixes(LINE), bf.workloads.Identity(LINE)):
+        assert bf.Dawa(bf.policies.AddRemove(LINE), asked, epsilon=1).looks_first
+
+
+@pytest.mark.parametrize("policy", [bf.policies.AddRemove, bf.policies.Full])
+@pytest.mark.parametrize(
+    ("name", "grade"), [("smooth", 0), ("steps", 1), ("rugged", 2)]
+)
+def test_cells_have_bounds_of_their_own(policy, name, grade):
+    # Steps of two cells: half as many buckets as cells, each of them certain.
+    counts = {**LINES, "steps": 30_000 * (AT // 2 % 2)}[name]
+    asked = bf.workloads.Identity(LINE)
+    release = bf.Dawa(policy(LINE), asked, epsilon=1).release(counts, rng=1)
+    assert release.details["roughness"] == grade
+    assert (release.details["buckets"] == 1024) is (grade == 2)
 
 
 def test_recipes_that_do_not_look_keep_their_options():
