@@ -405,7 +405,8 @@ HTTP_FAULTS = {
 """Steps between charge and store; what fails there is the outcome of the charge."""
 
 DURATIONS = re.compile(
-    r'"(time|ms)": ("[^"]*"|[0-9.]+)|blowfish_request_seconds_sum .*|"[0-9T:.+-]{20,}"'
+    r'"(time|ms)": ("[^"]*"|[0-9.]+)|"[0-9T:.+-]{20,}"|'
+    r"blowfish_(request_seconds_|disk_free_bytes ).*"
 )
 
 

@@ -7,6 +7,7 @@ names, times and amounts of budget, never data; only the owner reads them.
 from __future__ import annotations
 
 import json
+import math
 import os
 import threading
 from collections import defaultdict
@@ -36,13 +37,18 @@ LONGEST = 200
 """Characters of a value that is logged."""
 HELP = {
     "blowfish_requests_total": "Requests by status.",
-    "blowfish_request_seconds_sum": "Seconds spent on requests.",
+    "blowfish_request_seconds": "Seconds until a response began, by route.",
     "blowfish_questions_total": "Questions: charged, read, replayed, refused.",
     "blowfish_logins_total": "Attempts to log in, by outcome.",
     "blowfish_budget": "Budget of a table.",
     "blowfish_charged_total": "Charged to a table so far.",
     "blowfish_databases_away": "Databases that do not answer.",
+    "blowfish_disk_free_bytes": "Bytes that are free where ledgers are written.",
 }
+SECONDS = (0.005, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
+"""Upper ends of the classes of seconds; what takes longer counts in the last one."""
+HISTOGRAM = ("_bucket", "_sum", "_count")
+"""How the names of a histogram's numbers end."""
 
 
 class EventLog:
@@ -102,6 +108,27 @@ class Metrics:
         with self._lock:
             self._counts[name, _labels(*labels.items())] += amount
 
+    def observe(self, name: str, seconds: float, **labels: str) -> None:
+        """Count a duration in the histogram of its labels.
+
+        Parameters
+        ----------
+        name : str
+            One of the histograms of `HELP`.
+        seconds : float
+            The duration.
+        **labels : str
+            Prometheus labels by name; each set of labels has a histogram of its own.
+        """
+        pairs = tuple(labels.items())
+        with self._lock:
+            for end in (*SECONDS, math.inf):
+                text = "+Inf" if end == math.inf else f"{end:g}"
+                below = int(seconds <= end)
+                self._counts[f"{name}_bucket", _labels(*pairs, ("le", text))] += below
+            self._counts[f"{name}_sum", _labels(*pairs)] += seconds
+            self._counts[f"{name}_count", _labels(*pairs)] += 1
+
     def text(self, work: Workspace) -> str:
         """Return all counters, and the budgets as they stand.
 
@@ -116,6 +143,7 @@ class Metrics:
             Lines in the format that Prometheus scrapes.
         """
         with self._lock:
+            # In the order of their first use: classes of a histogram stay together.
             rows = dict(self._counts)
         for table in work.tables:
             ledger = work.explorer(table).ledger
@@ -123,19 +151,23 @@ class Metrics:
             rows["blowfish_budget", labels] = float(ledger.budget)
             rows["blowfish_charged_total", labels] = float(ledger.spent)
         rows["blowfish_databases_away", ""] = len(work.away())
+        rows["blowfish_disk_free_bytes", ""] = work.free_bytes()
         lines = []
         for name, words in HELP.items():
-            kind = "counter" if name.endswith(("_total", "_sum")) else "gauge"
+            kind = "counter" if name.endswith("_total") else "gauge"
+            keys = [name]
+            if name.endswith("_seconds"):
+                kind, keys = "histogram", [f"{name}{end}" for end in HISTOGRAM]
             lines += [f"# HELP {name} {words}", f"# TYPE {name} {kind}"]
             lines += [
                 f"{key}{labels} {value:.10g}"
-                for (key, labels), value in sorted(rows.items())
-                if key == name
+                for (key, labels), value in rows.items()
+                if key in keys
             ]
         return "\n".join(lines) + "\n"
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=2048)
 def _labels(*labels: tuple[str, str]) -> str:
     # JSON escapes quotes, backslashes and breaks as Prometheus does.
     inside = [f"{name}={json.dumps(text, ensure_ascii=False)}" for name, text in labels]

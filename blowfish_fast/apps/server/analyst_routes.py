@@ -206,7 +206,7 @@ def _ask(asking: Asking, visit: Visit) -> Response:
         answer = explorer.outcome(asking.question, analyst=visit.payer, request=own)
     except BlowfishError as problem:
         counted.add("blowfish_questions_total", outcome="refused")
-        audit.write(**noted, refused=type(problem).__name__)
+        audit.write(**noted, refused=type(problem).__name__, reason=str(problem))
         raise
     outcome = "replayed" if answer.replayed else "charged"
     if isinstance(answer, Answer) and answer.sources and not answer.replayed:

@@ -22,6 +22,7 @@ import hashlib
 import json
 import os
 import shutil
+import tempfile
 from collections.abc import Iterable
 from datetime import UTC, datetime
 from itertools import chain
@@ -63,7 +64,8 @@ def back_up(folder: Path, target: Path) -> dict[str, Any]:
     Raises
     ------
     InputError
-        If `folder` holds no ledgers, or `target` holds something.
+        If `folder` holds no ledgers, or `target` holds something. Whatever goes wrong,
+        no half of a backup is left.
     """
     if not (folder / "ledgers").is_dir():
         raise InputError(
@@ -72,7 +74,25 @@ def back_up(folder: Path, target: Path) -> dict[str, Any]:
         )
     refuse_unfinished(folder)
     _check_empty(target, "a backup")
-    target.mkdir(parents=True, exist_ok=True)
+    # SQLite opens ledgers by their whole paths.
+    folder, target = folder.absolute(), target.absolute()
+    target.parent.mkdir(parents=True, exist_ok=True)
+    half = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
+    try:
+        manifest = _copy_running(folder, half)
+        if target.exists():
+            target.rmdir()
+        # A backup is there whole, or not at all.
+        half.rename(target)
+        _flush_folders([target.parent])
+    except BaseException:
+        shutil.rmtree(half, ignore_errors=True)
+        raise
+    return manifest
+
+
+def _copy_running(folder: Path, target: Path) -> dict[str, Any]:
+    """Copy a folder that may be in use into an empty one; the manifest comes last."""
     heads, digests = {}, {}
     for part in LEDGERS:
         (target / part).mkdir(mode=0o700)
@@ -92,6 +112,7 @@ def back_up(folder: Path, target: Path) -> dict[str, Any]:
     finished = datetime.now(UTC).isoformat(timespec="seconds")
     manifest = {"time": finished, "heads": heads, "files": digests}
     (target / MANIFEST).write_text(json.dumps(manifest, indent=1))
+    _flush(target / MANIFEST)
     return manifest
 
 

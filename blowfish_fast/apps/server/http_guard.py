@@ -152,7 +152,9 @@ class HttpGuard:
     def _note(self, request: Request, path: str, status: int, seconds: float) -> None:
         """Count a request, and log it unless it asks for a part of a page."""
         self.gate.metrics.add("blowfish_requests_total", status=str(status))
-        self.gate.metrics.add("blowfish_request_seconds_sum", seconds)
+        # The pattern of a route, never the path: names of tables stay out.
+        route = str(getattr(request.scope.get("route"), "path", "") or "other")
+        self.gate.metrics.observe("blowfish_request_seconds", seconds, route=route)
         if path.startswith((*CACHED, "/health", "/metrics")):
             return
         who = getattr(request.state, "who", None)
@@ -284,7 +286,13 @@ def word_errors(app: FastAPI, folder: str) -> None:
             # What a charge has come to: only whoever asked is told that it failed.
             request.state.noted_as = 200
         if isinstance(problem.__cause__, sqlite3.Error):
-            log.error("a ledger failed: %s", type(problem.__cause__).__name__)
+            # SQLite's words: "database or disk is full", "database is locked".
+            log.error(
+                "a ledger failed at %s %s: %s",
+                request.method,
+                request.url.path,
+                problem.__cause__,
+            )
             unusable = LedgerError("the ledger cannot be used now; tell the curator")
             return JSONResponse(error_body(unusable), 503)
         status = next(code for kind, code in STATUS if isinstance(problem, kind))

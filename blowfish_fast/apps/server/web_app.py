@@ -107,17 +107,22 @@ class LogIn(Model):
 
 
 @router.get("/health", tags=["operations"])
-def health(request: Request) -> dict[str, str]:
+def health(request: Request, response: Response) -> dict[str, str]:
     """Say whether the server and its databases are well. Needs no log-in.
 
-    Degraded: a database is away; stored answers are still given.
+    Degraded: a database is away; stored answers are still given. Full, with status 503:
+    nothing can be written where ledgers are, so no new question is answered.
     """
     state = request.app.state
     now = time.monotonic()
     told_at, status = getattr(state, "health", (-SECONDS_KEPT, ""))
     if now - told_at >= SECONDS_KEPT:
-        status = "degraded" if state.gate.workspace.away() else "ok"
+        work = state.gate.workspace
+        status = "degraded" if work.away() else "ok"
+        status = status if work.can_write() else "full"
         state.health = now, status
+    if status == "full":
+        response.status_code = 503
     return {"status": status}
 
 

@@ -18,14 +18,16 @@ that is away.
 from __future__ import annotations
 
 import json
+import logging
 import os
 import re
+import shutil
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import TemporaryDirectory, TemporaryFile
 from typing import IO, Any
 
 from blowfish_fast.accounting.population import (
@@ -44,12 +46,16 @@ from blowfish_fast.measure.budgets import Budget, optional_budget
 
 from .keys import Keys, write_privately
 
+log = logging.getLogger(__name__)
+
 PLAIN_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
 """Names of tables and data sets: they become names of files."""
 MOST_UPLOADED = 2**28
 """Bytes of a CSV file that a curator may add."""
 UNFINISHED = "unfinished.json"
 """Marks a folder into which a restore copies, or has died while it did."""
+PROBE_BYTES = 4096
+"""What is written to see whether the disk takes it: a page of a ledger."""
 MAIN = "main"
 """The database where only one is named."""
 ADDED = "data:"
@@ -163,6 +169,21 @@ class Workspace:
                     with suppress(EngineError):
                         columns_of[label] = engine.columns(table)
         return columns_of
+
+    def free_bytes(self) -> int:
+        """Return how many bytes are free where ledgers are written."""
+        return shutil.disk_usage(self.folder).free
+
+    def can_write(self) -> bool:
+        """Return whether a page can be brought to the disk where ledgers are."""
+        try:
+            with TemporaryFile(dir=self.folder, buffering=0) as file:
+                file.write(bytes(PROBE_BYTES))
+                os.fsync(file.fileno())
+        except OSError as problem:
+            log.error("%s cannot be written to: %s", self.folder, problem.strerror)
+            return False
+        return True
 
     def away(self) -> list[str]:
         """Return the databases that do not answer now."""

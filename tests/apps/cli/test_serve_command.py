@@ -93,6 +93,17 @@ def test_everything_is_checked_before_a_secret_is_made(
     assert not (tmp_path / "state" / "keys.json").exists()
 
 
+def test_a_password_is_never_on_the_command_line():
+    from blowfish_fast.apps.cli.commands.serve import LOG_LINES, _by_name
+    from blowfish_fast.errors import InputError
+
+    with pytest.raises(InputError, match="PGPASSFILE") as refused:
+        _by_name(["main=postgres://reader:hush@host/clinic"])
+    assert "hush" not in str(refused.value)
+    assert _by_name(["postgres://reader@host/clinic"])
+    assert "%(asctime)s" in LOG_LINES["formatters"]["timed"]["format"]
+
+
 def test_databases_are_named_where_there_are_several():
     assert _by_name(["a.duckdb"]) == {"main": "a.duckdb"}
     assert _by_name(["one=a.csv", "two=postgres://x@y/z?a=b"]) == {

@@ -8,6 +8,8 @@ import pytest
 
 from blowfish_fast.accounting.ledger import Ledger
 from blowfish_fast.apps.cli.main import run_command
+from blowfish_fast.apps.server import backups
+from blowfish_fast.apps.server import workspace as workspace_module
 from blowfish_fast.apps.server.access import Gate
 from blowfish_fast.apps.server.keys import CURATOR, RateLimit
 from blowfish_fast.apps.server.workspace import Workspace
@@ -36,6 +38,17 @@ def test_health_needs_no_log_in_and_tells_no_names(served):
     assert found.json() == {"status": "ok"}
 
 
+def test_health_knows_a_full_disk(own_server, monkeypatch):
+    def full(_number):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(workspace_module.os, "fsync", full)
+    with own_server.client(None) as anybody:
+        found = anybody.get("/health")
+    assert found.status_code == 503
+    assert found.json() == {"status": "full"}
+
+
 def test_metrics_are_for_monitors_and_curators(own_server):
     with own_server.client(CURATOR) as curator, own_server.client("ann") as ann:
         made = curator.post("/api/curator/monitors/prometheus").json()
@@ -49,6 +62,14 @@ def test_metrics_are_for_monitors_and_curators(own_server):
         assert 'blowfish_questions_total{outcome="replayed"} 1' in text
         assert 'blowfish_budget{table="people",currency="epsilon"} 5' in text
         assert "# TYPE blowfish_requests_total counter" in text
+        assert "# TYPE blowfish_request_seconds histogram" in text
+        ask = [line for line in text.splitlines() if 'route="/api/ask"' in line]
+        within = [int(line.split()[-1]) for line in ask if "_bucket" in line]
+        assert within == sorted(within)
+        assert within[-1] == 2
+        assert 'blowfish_request_seconds_count{route="/api/ask"} 2' in ask
+        assert 'le="+Inf"' in ask[len(within) - 1]
+        assert "blowfish_disk_free_bytes" in text
         # A monitor sees numbers and nothing else.
         assert monitor.get("/api/tables").status_code == 403
         assert monitor.post("/api/explain", json={"question": AGES}).status_code == 403
@@ -70,6 +91,7 @@ def test_logs_say_who_asked_what_at_which_cost_and_never_data(own_server):
     assert asked[0]["who"] == "ann"
     assert asked[0]["cost"] == cost
     assert asked[1]["refused"] == "BudgetError"
+    assert "remains; nothing was charged" in asked[1]["reason"]
     assert {"who": CURATOR, "what": "PUT tables/people/allotments/bob"}.items() <= (
         audit[-1].items()
     )
@@ -251,6 +273,27 @@ def test_a_backup_is_whole_and_restored_tables_are_closed(tmp_path, capsys):
     assert run_command(words) == 0
     kept = json.loads((open_again / "tables.json").read_text())
     assert not kept["tables"]["people"]["closed"]
+
+
+def test_a_backup_of_a_relative_folder_is_whole_or_not_there(
+    tmp_path, capsys, monkeypatch
+):
+    make_workspace(tmp_path).close()
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "empty").mkdir()
+    for target in ("backup", "empty", "deep/er"):
+        assert run_command(["backup", "state", target]) == 0
+        assert (tmp_path / target / "backup.json").is_file()
+
+    def broken(*_):
+        raise OSError(28, "No space left on device")
+
+    before = sorted(tmp_path.iterdir())
+    monkeypatch.setattr(backups, "_digest", broken)
+    with pytest.raises(OSError, match="No space left"):
+        backups.back_up(tmp_path / "state", tmp_path / "half")
+    assert sorted(tmp_path.iterdir()) == before
+    capsys.readouterr()
 
 
 def test_backups_that_were_changed_or_are_none_are_refused(tmp_path, capsys):

@@ -24,6 +24,19 @@ Folder = Annotated[
     typer.Argument(metavar="FOLDER", help="The server's folder."),
 ]
 DEMO = Path(__file__).parents[2] / "server" / "demo"
+LOG_LINES: dict[str, Any] = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {
+        "timed": {
+            "format": "%(asctime)s %(levelname)s %(name)s: %(message)s",
+            "datefmt": "%Y-%m-%dT%H:%M:%S%z",
+        }
+    },
+    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "timed"}},
+    "root": {"handlers": ["stderr"], "level": "WARNING"},
+}
+"""Every line that a server writes to stderr has its time."""
 """Made-up people: SQL that makes their tables, which are described as for --tables."""
 
 
@@ -97,6 +110,7 @@ def run_serve(
         host=host,
         port=port,
         log_level="warning",
+        log_config=LOG_LINES,
         access_log=False,
         # Who asks is told by the gate, which knows the trusted proxies.
         proxy_headers=False,
@@ -160,8 +174,22 @@ def _by_name(addresses: list[str]) -> dict[str, str]:
                 "several databases have names: --database NAME=ADDRESS for each",
                 received=f"{name!r} twice" if equals else "two without a name",
             )
+        _refuse_password(address)
         by_name[name] = address
     return by_name
+
+
+def _refuse_password(address: str) -> None:
+    """Refuse a password on the command line, which everybody on a machine can read."""
+    from urllib.parse import urlparse
+
+    if "://" in address and urlparse(address).password is not None:
+        raise InputError(
+            "a password on the command line is read by whoever lists the processes",
+            way_out="Leave it out of the address, and state it in the environment "
+            "(PGPASSWORD) or in a file that PGPASSFILE names, or ~/.pgpass: "
+            "host:port:database:user:password",
+        )
 
 
 def _trusted_proxies() -> list[str]:
