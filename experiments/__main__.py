@@ -145,8 +145,8 @@ def reproduce(
             show(str(told))
         return
     if name == WIDE:
-        for line in wide_report(trials or 4):
-            show(str(line))
+        for measured in wide_report(trials or 4):
+            show(str(measured))
         return
     if name == WIDE_COVERAGE:
         lines = write_wide_coverage(trials=trials or 40)

@@ -96,7 +96,7 @@ def list_rows(trials: int, budget: str) -> Iterator[WideCoverage]:
     WideCoverage
         Six rows.
     """
-    domain = bf.WideDomain(CELLS, names="cell")
+    domain: Any = bf.WideDomain(CELLS, names="cell")
     policy, terms = bf.policies.AddRemove(domain), BUDGETS[budget]
     kind = bf.SparseLaplace if "epsilon" in terms else bf.SparseGaussian
     mechanism = kind(policy, false_cells=EACH, **terms)

@@ -122,7 +122,8 @@ def metres(rng: np.random.Generator, size: int, bits: int) -> IntArray:
     street = rng.random(size) < 0.5
     block = 100.0 * side / 2**20
     places[street, 0] = np.round(places[street, 0] / block) * block
-    return np.clip(places, 0, side - 1).astype(np.int64)
+    inside: IntArray = np.clip(places, 0, side - 1).astype(np.int64)
+    return inside
 
 
 def ranges_around(
@@ -224,7 +225,7 @@ def line_report(kind: str, trials: int, seed: int = 0) -> WideLine:
     ordered = np.sort(records)
     starts, ends = ranges_around(rng, ordered, bits, QUERIES)
     true = np.searchsorted(ordered, ends) - np.searchsorted(ordered, starts)
-    line = bf.WideDomain(2**bits, names="place")
+    line: Any = bf.WideDomain(2**bits, names="place")
     data = bf.SparseHistogram.from_records(line, {"place": records})
     asked: Any = bf.workloads.Ranges(line, starts, ends)
     errors, missed = wide_errors(line, asked, data, true, trials)
@@ -306,18 +307,19 @@ def map_report(trials: int, seed: int = 0) -> WideLine:
         ]
     )
     names = ("east", "north")
-    wide = bf.WideDomain((side, side), names=names)
+    wide: Any = bf.WideDomain((side, side), names=names)
     data = bf.SparseHistogram.from_records(
         wide, dict(zip(names, places.T, strict=True))
     )
     asked: Any = bf.workloads.Rectangles(wide, lows, highs)
     errors, missed = wide_errors(wide, asked, data, true, trials)
     grid, shift = bf.Domain((1024, 1024)), 2.0 ** (MAP_BITS - 10)
-    counts, _, _ = np.histogram2d(*places.T, bins=1024, range=[[0, side]] * 2)
+    rows, columns = (places >> (MAP_BITS - 10)).T
+    counts = np.bincount(rows * 1024 + columns, minlength=2**20).reshape(1024, 1024)
     coarse = bf.workloads.Rectangles(grid, lows / shift, highs / shift)
     mechanism = bf.Dawa(bf.policies.AddRemove(grid), coarse, epsilon=EPSILON)
     off = [
-        np.abs(mechanism.release(counts.astype(int), rng=one).answer(coarse) - true)
+        np.abs(mechanism.release(counts, rng=one).answer(coarse) - true)
         for one in range(trials)
     ]
     errors["1024 x 1024 coarse cells"] = float(np.mean(off))
@@ -372,7 +374,7 @@ def cost_report(trials: int, seed: int = 0) -> Iterator[TimedLine]:
         What each took.
     """
     rng = np.random.default_rng(seed)
-    line = bf.WideDomain(2**60, names="place")
+    line: Any = bf.WideDomain(2**60, names="place")
     clusters = rng.integers(0, 2**60 - 2**40, 10_000)
     near = clusters[rng.integers(0, 10_000, FILLED)] + rng.integers(0, 2**40, FILLED)
     data = bf.SparseHistogram.from_records(line, {"place": near})
