@@ -26,6 +26,8 @@ from blowfish_fast.apps.cli.options import (
 from blowfish_fast.data.listed_items import written_item
 from blowfish_fast.errors import InputError, nearest
 
+from .described_columns import described_cells, described_treatments
+
 if TYPE_CHECKING:
     from blowfish_fast.measure.budgets import Budget, BudgetTerms
 
@@ -405,6 +407,9 @@ class Job:
                 # As text, which keeps 0.1 exact.
                 value = str(value)
             terms[field] = value
+        columns = stated.get("domain", {})
+        for rule in ("missing", "outside"):
+            terms[rule] = described_treatments(rule, terms[rule], columns)
         return cls(**terms)
 
     @property
@@ -511,9 +516,12 @@ def _column(name: str, cells: Any, folder: Path) -> str:
         return f"{called}={cells}"
     if isinstance(cells, int) and not isinstance(cells, bool):
         return f"{called}={cells}"
+    if isinstance(cells, Mapping):
+        return f"{called}={described_cells(name, cells)}"
     raise InputError(
         f'the cells of {name!r} in [domain] are "0:101:1", a list of categories, a '
-        f"list of edges, or a number of cells; received {cells!r}"
+        f"list of edges, a number of cells, or a description such as "
+        f"{{ levels = [...] }}; received {cells!r}"
     )
 
 
