@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 
 import blowfish_fast as bf
+from blowfish_fast.mechanisms.around_releases.contribution_choice import (
+    ContributionChoice,
+)
 from blowfish_fast.mechanisms.certifier import Certifier
-from blowfish_fast.mechanisms.contribution_choice import ContributionChoice
 from blowfish_fast.mechanisms.registry import OWN
 
 BUDGET = ("epsilon", "rho", "delta")

@@ -21,7 +21,9 @@ from blowfish_fast.errors import CountsError, InputError
 from blowfish_fast.measure.budgets import Budget, HasBudget
 from blowfish_fast.measure.selectors.selections import FirstBelow
 from blowfish_fast.mechanisms import Gaussian, Laplace, Mechanism
-from blowfish_fast.mechanisms.contribution_choice import ContributionChoice
+from blowfish_fast.mechanisms.around_releases.contribution_choice import (
+    ContributionChoice,
+)
 from blowfish_fast.mechanisms.example_data import data_for
 from blowfish_fast.policies import AddRemove, Policy
 from blowfish_fast.release.file import Release

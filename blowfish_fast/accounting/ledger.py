@@ -41,8 +41,8 @@ from blowfish_fast.measure.budgets import (
 from blowfish_fast.measure.handle import Progress
 from blowfish_fast.measure.unseen import run_unseen
 from blowfish_fast.mechanisms import Mechanism
+from blowfish_fast.mechanisms.around_releases.refiner import Refiner
 from blowfish_fast.mechanisms.certifier import Certifier
-from blowfish_fast.mechanisms.refiner import Refiner
 from blowfish_fast.mechanisms.registry import check_vouched
 from blowfish_fast.policies import Policy
 from blowfish_fast.release.certificates import Certificate, Kind

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 from blowfish_fast.errors import BudgetError, LedgerError, PrivacyError
-from blowfish_fast.mechanisms.refiner import Refiner
+from blowfish_fast.mechanisms.around_releases.refiner import Refiner
 
 from .composition import Currency
 from .journal import Charge

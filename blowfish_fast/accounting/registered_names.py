@@ -92,6 +92,7 @@ REGISTERED_NAMES: dict[str, str] = {
     "Php": "php",
     "Privelet": "privelet",
     "QuadTree": "quad_tree",
+    "Refiner": "refiner",
     "SparseGaussian": "sparse_gaussian",
     "SparseLaplace": "sparse_laplace",
     "StructureFirst": "structure_first",

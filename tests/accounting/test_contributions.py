@@ -15,7 +15,9 @@ from blowfish_fast.accounting.contributions import candidates
 from blowfish_fast.errors import BudgetError, EpsilonError, InputError
 from blowfish_fast.measure.randomness import Randomness
 from blowfish_fast.measure.selectors.selections import FirstBelow
-from blowfish_fast.mechanisms.contribution_choice import ContributionChoice
+from blowfish_fast.mechanisms.around_releases.contribution_choice import (
+    ContributionChoice,
+)
 
 EPSILON = Fraction(1)
 BAR = 1

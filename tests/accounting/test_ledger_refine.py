@@ -22,7 +22,7 @@ from blowfish_fast.measure import refinement
 from blowfish_fast.measure.budgets import Budget
 from blowfish_fast.measure.handle import Account, Handle
 from blowfish_fast.measure.randomness import Randomness
-from blowfish_fast.mechanisms.refiner import Refiner
+from blowfish_fast.mechanisms.around_releases.refiner import Refiner
 
 CELLS = 600
 DOMAIN = bf.Domain(CELLS)

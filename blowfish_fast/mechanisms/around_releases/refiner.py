@@ -9,14 +9,13 @@ from typing import Any, ClassVar
 from blowfish_fast.errors import InputError, PrivacyError
 from blowfish_fast.measure.budgets import Budget
 from blowfish_fast.measure.handle import Handle, Measurement
+from blowfish_fast.mechanisms.base import Mechanism, Outcome
 from blowfish_fast.policies import Policy
 from blowfish_fast.policies import from_dict as policy_from_dict
 from blowfish_fast.release.file import Release
 from blowfish_fast.release.guarantee import Guarantee
 from blowfish_fast.release.release import HistogramRelease
 from blowfish_fast.workloads import Identity
-
-from .base import Mechanism, Outcome
 
 
 class Refiner(Mechanism):

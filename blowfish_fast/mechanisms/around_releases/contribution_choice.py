@@ -10,11 +10,10 @@ from blowfish_fast._support.validation import as_whole
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.measure.handle import Handle
 from blowfish_fast.measure.selectors.selections import FirstBelow
+from blowfish_fast.mechanisms.base import Mechanism, Outcome
+from blowfish_fast.mechanisms.example_data import data_for, stepped
 from blowfish_fast.policies import Policy
 from blowfish_fast.workloads import Identity
-
-from .base import Mechanism, Outcome
-from .example_data import data_for, stepped
 
 
 class ContributionChoice(Mechanism):
