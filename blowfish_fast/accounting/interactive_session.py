@@ -462,6 +462,7 @@ class IntegerRows:
                 lambda confidence, _: _noise_intervals(release, confidence) * self.step,
                 lambda: "truth" if self.exact else "noise",
                 release.interval_sentence if self.exact else lambda _: SUMMED,
+                counted=release.guarantee.counted_records(),
             ),
         )
 

@@ -165,7 +165,8 @@ class Certificate(Release):
             paid += " An experiment that protects nobody: its noise was seeded."
         label = self.details.get("as_of")
         of = "" if label is None else f", as of {label}"
-        about = f"The truth is that of the data handed over{of}."
+        counted = self.guarantee.counted_records()
+        about = f"The truth is that{counted or ' of the data handed over'}{of}."
         return f"{self._claim()} {about} {paid}"
 
     def _claim(self) -> str:

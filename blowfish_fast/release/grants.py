@@ -282,10 +282,41 @@ def interval_label(kind: Scope, confidence: float) -> str:
     return f"{held[kind]}, {100 * confidence:.15g} %"
 
 
-def truth_sentence(confidence: float) -> str:
-    """Say that intervals hold true counts, and how surely."""
+def counted_records(release: Any) -> str:
+    """Say which records of a release count, where not all do.
+
+    Parameters
+    ----------
+    release : Release or CombinedRelease
+        What was published.
+
+    Returns
+    -------
+    str
+        A part of a sentence about true counts; nothing where all records count.
+    """
+    period: str = getattr(release, "bound_holds", "")
+    counted: str = release.guarantee.counted_records(period)
+    return counted
+
+
+def truth_sentence(confidence: float, counted: str = "") -> str:
+    """Say that intervals hold true counts, of which records, and how surely.
+
+    Parameters
+    ----------
+    confidence : float
+        How surely.
+    counted : str, default ''
+        Which records count, as `Guarantee.counted_records` says it.
+
+    Returns
+    -------
+    str
+        The sentence.
+    """
     return (
-        "Each interval holds the true count with probability at least "
+        f"Each interval holds the true count{counted} with probability at least "
         f"{confidence:.15g}."
     )
 
@@ -311,7 +342,10 @@ class Truthful:
         return "truth" if self.holds_truth(workload).all() else "noise"
 
     def interval_sentence(
-        self, kind: Scope, confidence: float = 0.95, workload: Workload | None = None
+        self,
+        kind: Scope,
+        confidence: float = 0.95,
+        workload: Workload | None = None,
     ) -> str:
         """Say in words what intervals of a kind hold.
 
@@ -330,7 +364,7 @@ class Truthful:
             The sentence.
         """
         if kind == "truth":
-            return truth_sentence(confidence)
+            return truth_sentence(confidence, counted_records(self))
         return (
             "Noise only: records are taken as even inside buckets, and what that is "
             "off by is not covered."

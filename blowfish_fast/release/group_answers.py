@@ -48,12 +48,15 @@ class Claim(NamedTuple):
         Says what intervals of a kind hold.
     release : object, optional
         The release, which may have certificates.
+    counted : str, default ''
+        Which records count, where not all do: a part of a sentence.
     """
 
     bounds: Bounds
     kind: Callable[[], Scope]
     sentence: Callable[[Scope], str]
     release: Any = None
+    counted: str = ""
 
     def rows(self) -> tuple[Workload, int]:
         """Return queries that intervals are made of, and of how many they are joint.
@@ -438,8 +441,8 @@ class GroupedAnswers(Tabular, Mapping[Any, Estimate]):
         if held != "truth":
             return sentence
         return (
-            f"Each interval holds the true {self.measure.replace('_', ' ')} with "
-            f"probability at least {confidence:.15g}."
+            f"Each interval holds the true {self.measure.replace('_', ' ')}"
+            f"{self._claim.counted} with probability at least {confidence:.15g}."
         )
 
     def certifiable(self) -> tuple[Workload, int]:

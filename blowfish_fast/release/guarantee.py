@@ -153,6 +153,26 @@ class Guarantee(HasBudget):
         """What was spent, as text: "eps = 0.1" or "rho = 0.01"."""
         return self.budget.in_short()
 
+    def counted_records(self, period: str = "") -> str:
+        """Say which records count, for sentences about true counts.
+
+        Parameters
+        ----------
+        period : str, default ''
+            During what the bound of a person holds, such as " in an epoch".
+
+        Returns
+        -------
+        str
+            A part of a sentence; nothing where all records count.
+        """
+        most = self.policy.get("at_most")
+        if self.policy.get("kind") != "per_person" or most is None:
+            return ""
+        if self.policy.get("count") == "persons":
+            return f" of persons (each counts once, by at most {most:,} of her records)"
+        return f" of the records that count (at most {most:,} of each person{period})"
+
     def __str__(self) -> str:
         begin = "With" if self.secure else SEEDED_BEGINNING
         sentence = (

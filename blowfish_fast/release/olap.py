@@ -28,7 +28,7 @@ from blowfish_fast.data.predicates import (
 )
 from blowfish_fast.errors import DomainError, InputError, WorkloadError
 
-from .grants import Scope, with_answers
+from .grants import Scope, counted_records, with_answers
 from .group_answers import (
     Bounds,
     Claim,
@@ -285,6 +285,7 @@ class Questions(ABC, Generic[Answer]):
                 partial(_rows_kind, release, bounds),
                 release.interval_sentence,
                 release,
+                counted_records(release),
             ),
             of=None if of is None else domain.column_names[of],
             seeded=not getattr(release, "private", True),

@@ -37,6 +37,7 @@ from .grants import (
     Scope,
     Tabular,
     check_scope,
+    counted_records,
     counts_records,
     holds_truth,
     noise_only_reason,
@@ -346,7 +347,7 @@ class HistogramRelease(Tabular, Release):
                 way_out="Say which: interval_sentence(kind, confidence, workload)",
             )
         if kind == "truth":
-            return truth_sentence(confidence)
+            return truth_sentence(confidence, counted_records(self))
         reason = noise_only_reason(self.mechanism, self._linear(), self.fresh)
         return f"Noise only: {reason}, and what that is off by is not covered."
 

@@ -20,7 +20,14 @@ from blowfish_fast.measure.tails import noise_half_widths
 from blowfish_fast.workloads import Workload
 
 from .combination import CombinedRelease
-from .grants import Scope, check_scope, counts_records, with_answers
+from .grants import (
+    Scope,
+    check_scope,
+    counted_records,
+    counts_records,
+    truth_sentence,
+    with_answers,
+)
 from .guarantee import Guarantee
 
 if TYPE_CHECKING:
@@ -51,6 +58,9 @@ class SeriesRelease(CombinedRelease):
     note : str
         Who is protected at `budget`, a sentence of the guarantee.
     """
+
+    bound_holds = " in each epoch in which she counts"
+    """During what at most so many records of a person count."""
 
     def __init__(
         self,
@@ -159,6 +169,8 @@ class SeriesRelease(CombinedRelease):
         """
         if kind == "noise" and not self.frozen:
             return f"Noise only: {CHANGED}."
+        if kind == "truth":
+            return truth_sentence(confidence, counted_records(self))
         return super().interval_sentence(kind, confidence)
 
     def where(

@@ -343,7 +343,8 @@ class TablesRelease(Truthful, Release):
             "All tables were published together, once, under this promise. They agree: "
             "a table summed over an attribute is the table without it.\n"
             "Counts carry noise, and may be negative or fractional. Low and high hold "
-            f"the true count with a probability of at least {100 * sure:g} %. Counts "
+            f"the true count{self.guarantee.counted_records()} with a probability of "
+            f"at least {100 * sure:g} %. Counts "
             "under fitted are not negative; those under whole are those of one set of "
             "made-up records, so that they agree to the last one."
         )

@@ -152,6 +152,7 @@ def _answer_list(release: SparseRelease, asked: Question) -> AnswerTable:
     columns = dict(table(CONFIDENCE).columns)
     del columns["low"], columns["high"]
     told = "named before the list was seen" if named else "given that it is listed"
+    counted = release.guarantee.counted_records()
     return AnswerTable(
         columns,
         lambda confidence, of: np.stack(
@@ -159,8 +160,8 @@ def _answer_list(release: SparseRelease, asked: Question) -> AnswerTable:
         ),
         lambda _: "truth",
         lambda _, confidence: (
-            "Each interval holds the true count of its cell with probability at least "
-            f"{confidence:.15g}, {told}."
+            f"Each interval holds the true count{counted} in its cell with probability "
+            f"at least {confidence:.15g}, {told}."
         ),
         (),
     )

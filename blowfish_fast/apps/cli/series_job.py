@@ -126,6 +126,27 @@ class EpochWords:
         )
 
 
+def series_notes(job: Job) -> tuple[str, ...]:
+    """Return what a promise adds about the epochs of a series that counts persons.
+
+    Parameters
+    ----------
+    job : Job
+        The job.
+
+    Returns
+    -------
+    tuple of str
+        One sentence, or none where no bound on epochs is stated.
+    """
+    if job.epochs_at_most is None:
+        return ()
+    return (
+        "In this series the bound of a person holds in each epoch, and she counts in "
+        f"at most {job.epochs_at_most:,} epochs; she is protected with all of them.",
+    )
+
+
 def parse_series(job: Job) -> EpochWords | None:
     """Read which epoch a job releases; None where it names none."""
     stated = [name for name in ("totals", *TERMS) if getattr(job, name) is not None]

@@ -102,7 +102,7 @@ def release_stated(
     from blowfish_fast.apps.cli import mechanism_choice, release_job
     from blowfish_fast.apps.cli.files.outputs import Outputs, asked_release
     from blowfish_fast.apps.cli.parsing.policy import listed_orders
-    from blowfish_fast.apps.cli.series_job import with_epoch_named
+    from blowfish_fast.apps.cli.series_job import series_notes, with_epoch_named
     from blowfish_fast.mechanisms.certifier import predict_extra
     from blowfish_fast.mechanisms.chosen_tables import ChosenTables
     from blowfish_fast.release.chosen_release import ChosenTablesRelease
@@ -133,7 +133,7 @@ def release_stated(
         choice.mechanism.policy,
         choice.mechanism.budget,
         secure=seed is None,
-        notes=choice.mechanism._notes(),
+        notes=(*choice.mechanism._notes(), *series_notes(job)),
     )
     report: dict[str, Any] = {
         "mechanism": choice.name,
@@ -278,7 +278,7 @@ def _interval_sentence(release: Any, facts: Facts) -> str:
         # Only measured tables have intervals, which is said elsewhere.
         return ""
     if is_wide(release.domain):
-        return "They hold the true answers."
+        return f"They hold the true answers{release.guarantee.counted_records()}."
     if not hasattr(release, "interval_kind") or release.domain != facts.workload.domain:
         return ""
     kind = release.interval_kind(facts.workload)
