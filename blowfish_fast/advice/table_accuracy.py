@@ -97,7 +97,7 @@ class TablesTranslation(Sequence[TypicalTables]):
         """The least budget of those tried that gives what was asked; None if none."""
         if self.wanted is None:
             return None
-        fitting = (one for one in self.rows if one.misplaced <= self.wanted)
+        fitting = (row for row in self.rows if row.misplaced <= self.wanted)
         return next(fitting, None)
 
     def _lines(self) -> Iterator[str]:
@@ -106,11 +106,11 @@ class TablesTranslation(Sequence[TypicalTables]):
             "tables, typical of made-up records; yours may differ"
         )
         yield f"{self.currency:>9}  {'by plan':>9}  {'by data':>9}  best"
-        for one in self.rows:
-            yield f"{one.amount:9.4g}  {one.plan:9.4f}  {one.data:9.4f}  {one.best}"
+        for row in self.rows:
+            yield f"{row.amount:9.4g}  {row.plan:9.4f}  {row.data:9.4f}  {row.best}"
         if self.wanted is not None:
-            found = self.least
-            told = "none of these" if found is None else f"{found.amount:.4g}"
+            least = self.least
+            told = "none of these" if least is None else f"{least.amount:.4g}"
             yield f"at most {self.wanted:g}: {told}"
 
     def __str__(self) -> str:
@@ -186,7 +186,7 @@ def translate_tables(
         raise InputError("state at least one budget", received="amounts=[]")
     few = min(count, MOST_RECORDS)
     cells = made_up_cells(tables.domain.shape, few, np.random.default_rng(seed))
-    budgets = [Budget.stated(**{currency: one}) for one in amounts]
+    budgets = [Budget.stated(**{currency: amount}) for amount in amounts]
     rows = [
         _tried(policy, tables, budget, cells, count, seed)
         for budget in sorted(budgets, key=float)

@@ -41,8 +41,8 @@ from blowfish_fast.workloads import Tables, Workload
 from .base import Mechanism, Outcome, _version
 from .chosen_tables_run import ChoicePlan, TablesRun, refuse_prediction
 from .contingency import Contingency
-from .table_merging import MOST_MERGED
-from .table_rules import TableRules, asked_pairs, pair_weights
+from .tables.table_merging import MOST_MERGED
+from .tables.table_rules import TableRules, asked_pairs, pair_weights
 
 Chooser = Literal["best", "data", "plan"]
 

@@ -38,14 +38,14 @@ from blowfish_fast.release.entropy.entropy_model import MODEL_CELLS, EntropyMode
 from blowfish_fast.release.entropy.junction_tree import tree_cells
 
 from .base import Outcome
-from .table_merging import (
+from .tables.table_merging import (
     LEAST_DEVIATIONS,
     MOST_MERGED,
     coarser_levels,
     likely_cells,
     merged_cells,
 )
-from .table_rules import CHOICE_SHARE, SCREEN_SHARE, SCREEN_SIDE, TableRules
+from .tables.table_rules import CHOICE_SHARE, SCREEN_SHARE, SCREEN_SIDE, TableRules
 
 TOTAL_SHARE = Fraction(1, 50)
 """Part of the budget that buys the number of records where it is private."""

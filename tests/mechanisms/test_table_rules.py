@@ -11,13 +11,17 @@ import pytest
 
 from blowfish_fast.measure.budgets import Budget
 from blowfish_fast.measure.strategies.tables.table_strategy import EdgeKind
-from blowfish_fast.mechanisms.table_merging import (
+from blowfish_fast.mechanisms.tables.table_merging import (
     coarser_levels,
     likely_cells,
     merged_cells,
     smoothed,
 )
-from blowfish_fast.mechanisms.table_rules import TableRules, asked_pairs, pair_weights
+from blowfish_fast.mechanisms.tables.table_rules import (
+    TableRules,
+    asked_pairs,
+    pair_weights,
+)
 
 SIZES = (85, 9, 100, 16, 7, 15, 6, 5, 2, 100, 100, 99, 42, 2)
 PAIRS = list(combinations(range(14), 2))

@@ -1,0 +1,1 @@
+"""Public rules of tables that the data choose: shares, numbers, merged cells."""
