@@ -249,7 +249,7 @@ class LinearStrategy(ABC):
         raise IntervalError(f"{type(self).__name__} does not state the law of a query")
 
     def total_variance(self, form: Form, scales: Scales) -> float:
-        """Return the variance summed over all queries, in closed form if implicit.
+        """Return `StrategyNoise.total_variance` of this strategy at some scales.
 
         Parameters
         ----------
@@ -325,7 +325,7 @@ class LinearStrategy(ABC):
         return noisy
 
     def half_widths(self, form: Form, scales: Scales, miss: float) -> FloatArray:
-        """Return how far each answer may lie off, but for a probability of `miss`.
+        """Return `StrategyNoise.half_widths` of this strategy at some scales.
 
         Parameters
         ----------
