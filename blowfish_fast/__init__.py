@@ -64,6 +64,7 @@ __getattr__, __dir__, __all__ = attach(
         "release.centres": "Centres",
         "release.file": "Release",
         "release.release": "HistogramRelease",
+        "release.sampling": "",
         "release.wide.sparse_release": "SparseRelease",
         "release.tables_release": "TablesRelease",
         "workloads": "",

@@ -49,6 +49,7 @@ from .mechanisms.ordered import Ordered as Ordered
 from .mechanisms.sparse import SparseGaussian as SparseGaussian
 from .mechanisms.sparse import SparseLaplace as SparseLaplace
 from .mechanisms.transformed import Transformed as Transformed
+from .release import sampling as sampling
 from .release.centres import Centres as Centres
 from .release.chosen_release import ChosenTablesRelease as ChosenTablesRelease
 from .release.file import Release as Release

@@ -37,6 +37,7 @@ PACKAGES = (
         "mechanisms",
     ),
     *("partitions", "plotting", "policies", "selections", "series", "strategies"),
+    "sampling",
     "usefulness",
     "workloads",
 )

@@ -319,6 +319,24 @@ class Spread(NamedTuple):
             steps=self.steps / units**2,
         )
 
+    def plus(self, variance: FloatArray) -> Self:
+        """Return the spread with an independent normal variable: Lemma PN3.
+
+        It is the limit of many small draws: of Laplace noise of squared scale v / 2 in
+        all, or of Gaussian noise of squared sigma v. Their coefficients vanish.
+        """
+        shared = 1.0 if self.gaussian_rows else 0.5
+        square = self.square + shared * variance
+        # An answer without noise has no largest draw; any number above 0 may stand for
+        # it, and where it is a thousandth of all the law is the normal one.
+        silent = (self.largest == 0.0) & (variance > 0.0)
+        return self._replace(
+            variance=self.variance + variance,
+            square=square,
+            largest=np.where(silent, 1e-3 * np.sqrt(square), self.largest),
+            width=np.where(silent, np.nan, self.width),
+        )
+
     def at_scale(self, scales: Scales) -> Self:
         """Return the spread at another scale, where all draws have one."""
         width = scales.least

@@ -236,6 +236,8 @@ def release_bytes(parts: Mapping[str, Any]) -> bytes:
         "measurements": list(map(pack_measurement, parts["measurements"])),
         "certificates": [certificate.pack() for certificate in parts["certificates"]],
     }
+    if parts["design"] is not None:
+        content["design"] = parts["design"].to_dict()
     return write_archive("release.json", content)
 
 
@@ -405,7 +407,9 @@ def read_bytes(path: str | os.PathLike[str]) -> bytes:
 
 
 def release_parts(
-    content: bytes, read_certificate: Callable[[dict[str, Any]], Any]
+    content: bytes,
+    read_certificate: Callable[[dict[str, Any]], Any],
+    read_design: Callable[[dict[str, Any]], Any],
 ) -> dict[str, Any]:
     """Return the fields of a release from its bytes; refuse anything else.
 
@@ -415,6 +419,8 @@ def release_parts(
         The bytes of a file.
     read_certificate : Callable[[dict[str, object]], object]
         Makes a certificate of plain data.
+    read_design : Callable[[dict[str, object]], object]
+        Makes the design of a sample of plain data.
 
     Returns
     -------
@@ -429,7 +435,12 @@ def release_parts(
 
     def rebuild(plain: dict[str, Any]) -> dict[str, Any]:
         read = tuple(map(read_certificate, plain.get("certificates", [])))
-        return {**_rebuild(plain), "certificates": read}
+        stated = plain.get("design")
+        design = None if stated is None else read_design(stated)
+        parts = {**_rebuild(plain), "certificates": read, "design": design}
+        if design is not None:
+            design.check(parts["domain"])
+        return parts
 
     return read_archive(content, "release.json", rebuild)
 

@@ -35,13 +35,17 @@ if TYPE_CHECKING:
 
     from blowfish_fast.data.frames import Table
 
-Scope = Literal["truth", "certified", "noise"]
-"""What intervals hold: each the truth, a certified fraction of them, or the noise."""
+Scope = Literal["truth", "certified", "noise", "population"]
+"""What intervals hold: each the truth, a certified fraction of them, or the noise.
+
+"population" is never a default: it needs a design, ``release.sampled(...)``.
+"""
 
 BOUND_NAMES: dict[Scope, tuple[str, str]] = {
     "truth": ("low", "high"),
     "certified": ("certified_low", "certified_high"),
     "noise": ("noise_low", "noise_high"),
+    "population": ("population_low", "population_high"),
 }
 """Columns of the two ends of intervals, by what they hold."""
 
@@ -49,7 +53,18 @@ BOUND_NAMES: dict[Scope, tuple[str, str]] = {
 def check_scope(of: Scope | None) -> None:
     """Refuse what is no scope; "certified" is for those who read it off a release."""
     if of is not None and not (isinstance(of, str) and of in BOUND_NAMES):
-        raise InputError(f'of must be "truth", "noise" or None; received {of!r}')
+        raise InputError(
+            f'of must be "truth", "noise", "population" or None; received {of!r}'
+        )
+    if of == "population":
+        raise IntervalError(
+            'of="population" is known of histograms with a design, and of counts, '
+            "shares, means, variances and quantiles of them",
+            way_out="Say how the records of one release were drawn, "
+            "release.sampled(bf.sampling.Simple(population=...)), and ask "
+            "release.where(...)",
+            code="no_sampling_design",
+        )
 
 
 PROBE_BITS = 30
@@ -279,6 +294,7 @@ def interval_label(kind: Scope, confidence: float) -> str:
     """
     held = {"truth": "holds the truth", "noise": "noise only"}
     held["certified"] = "most hold the truth, certified"
+    held["population"] = "holds the population's number"
     return f"{held[kind]}, {100 * confidence:.15g} %"
 
 

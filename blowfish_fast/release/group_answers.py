@@ -24,12 +24,27 @@ from .grants import (
 )
 from .quantiles import in_values
 from .query_grid import Held, JointRows, RowSource
+from .sampling.ratios import VarianceRows
+from .sampling.sampled_release import (
+    Method,
+    VarianceParts,
+    has_exact,
+    refuse_method,
+    sampled_sentence,
+    stated_design,
+)
+
+POPULATION_COUNT = "population_count"
+"""What ``in_population().count()`` measures: numbers of people, no records."""
 
 MOST_PRINTED = 1000
 """Groups up to which printing works out their intervals."""
 
 Bounds = Callable[[float, Held], FloatArray]
 """From a confidence and what is to be held to intervals, (groups, 2)."""
+
+PopulationBounds = Callable[[float, Method | None], FloatArray]
+"""From a confidence and a method to intervals of the population, (groups, 2)."""
 
 Ends = tuple[FloatArray | float, FloatArray | float]
 """The least and the largest of what may be."""
@@ -47,9 +62,13 @@ class Claim(NamedTuple):
     sentence : Callable[[Scope], str]
         Says what intervals of a kind hold.
     release : object, optional
-        The release, which may have certificates.
+        The release, which may have certificates, and a design.
     counted : str, default ''
         Which records count, where not all do: a part of a sentence.
+    population : PopulationBounds, optional
+        Returns intervals of the population, where such an answer has them.
+    parts : Callable[[], tuple[FloatArray, FloatArray]], optional
+        Returns the variances of sampling and of noise at the answers.
     """
 
     bounds: Bounds
@@ -57,6 +76,8 @@ class Claim(NamedTuple):
     sentence: Callable[[Scope], str]
     release: Any = None
     counted: str = ""
+    population: PopulationBounds | None = None
+    parts: Callable[[], tuple[FloatArray, FloatArray]] | None = None
 
     def rows(self) -> tuple[Workload, int]:
         """Return queries that intervals are made of, and of how many they are joint.
@@ -82,7 +103,38 @@ class Claim(NamedTuple):
                 return scope, source, str(certificate)
         return kind, kind, self.sentence(kind)
 
-    def intervals(self, confidence: float, of: Scope | None) -> FloatArray:
+    def of_population(self, confidence: float, method: Method | None) -> FloatArray:
+        """Return intervals of the population.
+
+        Parameters
+        ----------
+        confidence : float
+            Over the draw of the sample and the noise.
+        method : {"exact", "normal"} or None
+            None for exact where there is such a method.
+
+        Returns
+        -------
+        ndarray of float64, shape (groups, 2)
+            The intervals.
+
+        Raises
+        ------
+        IntervalError
+            If there is no design, or such an answer has no interval.
+        """
+        stated_design(self.release)
+        if self.population is None:
+            raise IntervalError(
+                'of="population" is known of counts, shares, means, variances and '
+                "quantiles",
+                way_out="Ask where(...).mean(...) in place of a sum",
+            )
+        return self.population(confidence, method)
+
+    def intervals(
+        self, confidence: float, of: Scope | None, method: Method | None = None
+    ) -> FloatArray:
         """Return intervals of the truth or the noise; warn where it is unexpected.
 
         Parameters
@@ -91,6 +143,8 @@ class Claim(NamedTuple):
             How surely each holds.
         of : Scope or None
             What they have to hold; None for what is known.
+        method : {"exact", "normal"}, optional
+            How sampling is counted, where they hold the population.
 
         Returns
         -------
@@ -102,10 +156,16 @@ class Claim(NamedTuple):
         IntervalError
             If the truth was asked for, and is not known.
         """
+        if method is not None:
+            refuse_method(of, method)
+        if of == "population":
+            return self.of_population(confidence, method)
         if of == "noise":
             return self.bounds(confidence, of)
         check_scope(of)
         known_kind, held, sentence = self.known(confidence)
+        if known_kind == "population" and of is None:
+            return self.of_population(confidence, None)
         if known_kind == "noise":
             say_noise_only(sentence, refuse=of is not None)
         return self.bounds(confidence, held)
@@ -137,7 +197,11 @@ class Estimate(float):
         return answer
 
     def interval(
-        self, confidence: float = 0.95, *, of: Scope | None = None
+        self,
+        confidence: float = 0.95,
+        *,
+        of: Scope | None = None,
+        method: Method | None = None,
     ) -> tuple[float, float]:
         """Return an interval of one answer, as ``release.intervals`` does.
 
@@ -146,7 +210,12 @@ class Estimate(float):
         confidence : float, default 0.95
             How surely it holds.
         of : Scope, optional
-            What it has to hold; None for what is known.
+            What it has to hold; None for what is known. "population" asks for what
+            holds where the records were drawn from, and is never a default; that of a
+            count is a number of people, as in ``in_population().count()``.
+        method : {"exact", "normal"}, optional
+            How the sampling is counted of="population": by its law, or as a normal
+            variable; by its law where there is such a method.
 
         Returns
         -------
@@ -160,7 +229,21 @@ class Estimate(float):
         IntervalError
             If the truth was asked for, and is not known.
         """
-        return self._answers._interval(self._place, confidence, of)
+        return self._answers._interval(self._place, confidence, of, method)
+
+    def variance_parts(self) -> VarianceParts:
+        """Return how much of the error is sampling and how much is noise.
+
+        Both are worked out at the estimate; ``str()`` says it in a sentence.
+        """
+        claim = self._answers._claim
+        stated_design(claim.release)
+        if claim.parts is None:
+            raise IntervalError(
+                "the two parts of the variance are known of counts, shares and means"
+            )
+        drawn, noise = claim.parts()
+        return VarianceParts(float(drawn[self._place]), float(noise[self._place]))
 
     def explain(self, confidence: float = 0.95) -> str:
         """Say in words how far off the answer may be, and what would bring it nearer.
@@ -287,11 +370,8 @@ def variance_bounds(
         The intervals.
     """
     shared = 1.0 - (1.0 - confidence) / 2
-    first, second = mean.bounds(shared, of), square.bounds(shared, of)
-    nearest = np.maximum(np.maximum(first[:, 0], -first[:, 1]), 0.0)
-    low = second[:, 0] - (first**2).max(axis=1)
-    ends = [np.clip(end, 0.0, most) for end in (low, second[:, 1] - nearest**2)]
-    return np.stack(ends, axis=-1)
+    moments = mean.bounds(shared, of), square.bounds(shared, of)
+    return VarianceRows(*moments, most).bounds()
 
 
 def _divide(over: FloatArray, under: FloatArray, otherwise: float) -> FloatArray:
@@ -386,6 +466,7 @@ class GroupedAnswers(Tabular, Mapping[Any, Estimate]):
         *,
         simultaneous: bool = False,
         of: Scope | None = None,
+        method: Method | None = None,
     ) -> FloatArray:
         """Return intervals in the order of the groups.
 
@@ -400,6 +481,8 @@ class GroupedAnswers(Tabular, Mapping[Any, Estimate]):
             Whether all of them hold together.
         of : Scope, optional
             What they have to hold, as in ``release.intervals``.
+        method : {"exact", "normal"}, optional
+            How the sampling is counted of="population".
 
         Returns
         -------
@@ -414,13 +497,15 @@ class GroupedAnswers(Tabular, Mapping[Any, Estimate]):
         asked = as_confidence(confidence)
         if simultaneous:
             asked = 1.0 - (1.0 - asked) / max(len(self), 1)
-        return self._claim.intervals(asked, of)
+        return self._claim.intervals(asked, of, method)
 
     def interval_kind(self, confidence: float = 0.95) -> Scope:
         """Return what `intervals` hold by default: "truth", "certified" or "noise"."""
         return self._claim.known(confidence)[0]
 
-    def interval_sentence(self, kind: Scope, confidence: float = 0.95) -> str:
+    def interval_sentence(
+        self, kind: Scope, confidence: float = 0.95, method: Method | None = None
+    ) -> str:
         """Say in words what intervals of a kind hold, or what is certified of them.
 
         Parameters
@@ -429,12 +514,18 @@ class GroupedAnswers(Tabular, Mapping[Any, Estimate]):
             What they hold.
         confidence : float, default 0.95
             How surely.
+        method : {"exact", "normal"}, optional
+            How the sampling is counted, where they hold the population.
 
         Returns
         -------
         str
             The sentence.
         """
+        if kind == "population":
+            design = stated_design(self._claim.release)
+            exact = method != "normal" and has_exact(design, self.measure)
+            return sampled_sentence(design, exact, confidence)
         _, held, sentence = self._claim.known(confidence)
         if kind == "noise":
             return self._claim.sentence(kind)
@@ -463,8 +554,19 @@ class GroupedAnswers(Tabular, Mapping[Any, Estimate]):
         return self._cache[key]
 
     def _interval(
-        self, place: int, confidence: float, of: Scope | None
+        self,
+        place: int,
+        confidence: float,
+        of: Scope | None,
+        method: Method | None = None,
     ) -> tuple[float, float]:
+        if method is not None:
+            refuse_method(of, method)
+        if of is None and self.measure.startswith("population_"):
+            of = "population"
+        if of == "population":
+            both = self.intervals(confidence, of=of, method=method)[place]
+            return float(both[0]), float(both[1])
         check_scope(of)
         if of is None and self.interval_kind(confidence) == "noise":
             # Warns: the truth was expected, or may have been.

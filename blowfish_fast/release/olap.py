@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
 from typing import Any, Generic, NoReturn, TypeVar
 
@@ -26,14 +26,21 @@ from blowfish_fast.data.predicates import (
     is_within,
     read_conditions,
 )
-from blowfish_fast.errors import DomainError, InputError, WorkloadError
+from blowfish_fast.errors import (
+    DomainError,
+    InputError,
+    IntervalError,
+    WorkloadError,
+)
 
 from .grants import Scope, counted_records, with_answers
 from .group_answers import (
+    POPULATION_COUNT,
     Bounds,
     Claim,
     Estimate,
     GroupedAnswers,
+    PopulationBounds,
     Quotient,
     variance_bounds,
 )
@@ -47,6 +54,16 @@ from .query_grid import (
     ValueRows,
     value_rows,
 )
+from .sampling.grids import (
+    GridMeans,
+    grid_count_parts,
+    grid_counts,
+    grid_share_parts,
+    share_estimates,
+)
+from .sampling.numbers import scaled_counts
+from .sampling.sampled_release import Method, equally_weighted, stated_design
+from .sampling.shares import population_shares
 
 Answer = TypeVar("Answer")
 NamedCovers = dict[int, list[tuple[Any, Cover]]]
@@ -90,10 +107,40 @@ class Questions(ABC, Generic[Answer]):
     def count(self) -> Answer:
         """Return the number of records."""
         counted = self._grid.count()
-        return self._answers("count", counted.values, counted.bounds)
+        return self._answers(
+            "count",
+            counted.values,
+            counted.bounds,
+            population=partial(grid_counts, self._grid),
+            parts=partial(grid_count_parts, self._grid),
+        )
+
+    def in_population(self) -> InPopulation[Answer]:
+        """Ask about the population that the records were drawn from.
+
+        ``release.sampled(design)`` says how; `in_population().count()` is a number of
+        people, with an interval over the draw of the sample and the noise.
+        """
+        return InPopulation(self)
 
     def relative_count(self, of: Selection | None = None) -> Answer:
         """Return the part of all records, or of another selection, that is selected."""
+        whole = self._whole(of)
+        base, counted = whole._grid.count(), self._grid.count()
+        quotient = Quotient(counted.bounds, base.bounds, (0.0, 1.0))
+        total = float(base.values[0])
+        parts = counted.values / total if total > 0 else np.zeros(counted.values.size)
+        shares = np.clip(parts, 0.0, 1.0)
+        return self._answers(
+            "relative_count",
+            shares,
+            quotient.bounds,
+            population=partial(population_shares, self._grid, whole._grid),
+            parts=partial(grid_share_parts, self._grid, whole._grid),
+        )
+
+    def _whole(self, of: Selection | None) -> Selection:
+        """Return what parts are counted relative to; refuse what does not contain."""
         whole = of or Selection.of(self._release, {})
         if whole._release is not self._release:
             raise InputError("both selections must come from one release")
@@ -103,12 +150,7 @@ class Questions(ABC, Generic[Answer]):
                     "a part is counted relative to a selection that contains it; on "
                     f"{self._release.domain.column_names[axis]} it does not"
                 )
-        base, counted = whole._grid.count(), self._grid.count()
-        quotient = Quotient(counted.bounds, base.bounds, (0.0, 1.0))
-        total = float(base.values[0])
-        parts = counted.values / total if total > 0 else np.zeros(counted.values.size)
-        shares = np.clip(parts, 0.0, 1.0)
-        return self._answers("relative_count", shares, quotient.bounds)
+        return whole
 
     def sum(self, name: str | int, values: Any = None) -> Answer:
         """Return the sum of an attribute over the records.
@@ -161,7 +203,16 @@ class Questions(ABC, Generic[Answer]):
         )
         means = np.clip(estimate, low, high)
         width = value_rows.widest or None
-        return self._answers("mean", means, quotient.bounds, axis, width)
+        asked = GridMeans(self._grid, axis, value_rows)
+        return self._answers(
+            "mean",
+            means,
+            quotient.bounds,
+            axis,
+            width,
+            population=asked.means,
+            parts=asked.parts,
+        )
 
     def variance(self, name: str | int, values: Any = None) -> Answer:
         """Return the variance of an attribute, of records that count as in `sum`.
@@ -179,7 +230,10 @@ class Questions(ABC, Generic[Answer]):
             The variance.
         """
         axis, spread, bounds = self._variance(name, values)
-        return self._answers("variance", spread, bounds, axis)
+        asked = GridMeans(self._grid, *self._value_rows(name, values))
+        return self._answers(
+            "variance", spread, bounds, axis, population=asked.variances
+        )
 
     def std(self, name: str | int, values: Any = None) -> Answer:
         """Return the standard deviation of an attribute: the root of `variance`.
@@ -202,7 +256,10 @@ class Questions(ABC, Generic[Answer]):
             root: FloatArray = np.sqrt(squared(confidence, of))
             return root
 
-        return self._answers("std", np.sqrt(spread), bounds, axis)
+        asked = GridMeans(self._grid, *self._value_rows(name, values))
+        return self._answers(
+            "std", np.sqrt(spread), bounds, axis, population=asked.deviations
+        )
 
     def _variance(self, name: str | int, values: Any) -> tuple[int, FloatArray, Bounds]:
         axis, rows = self._value_rows(name, values)
@@ -238,7 +295,13 @@ class Questions(ABC, Generic[Answer]):
         """
         axis = self._release.domain.axis(name)
         quantiles = SelectedQuantiles(self._grid, axis, q)
-        return self._answers("quantile", quantiles.values, quantiles.bounds, axis)
+        return self._answers(
+            "quantile",
+            quantiles.values,
+            quantiles.bounds,
+            axis,
+            population=quantiles.population_bounds,
+        )
 
     def min(self, name: str | int) -> NoReturn:
         """Refuse: see the error."""
@@ -266,6 +329,9 @@ class Questions(ABC, Generic[Answer]):
         bounds: Bounds,
         of: int | None = None,
         cell_width: float | None = None,
+        *,
+        population: PopulationBounds | None = None,
+        parts: Callable[[], tuple[FloatArray, FloatArray]] | None = None,
     ) -> Answer:
         """Name the answers, in the order in which attributes were asked for."""
         release, named = self._release, self._named
@@ -275,6 +341,12 @@ class Questions(ABC, Generic[Answer]):
         axes: list[int] = [*named, *rest]
         order = np.arange(values.size).reshape(shape).transpose(axes).reshape(-1)
         ordered = values[order]
+        # The records' own share is no estimate of the population's where they weigh
+        # differently, nor is a count of records one of people.
+        design = getattr(release, "design", None)
+        weighted = design is not None and not equally_weighted(design)
+        beside = measure.startswith("population") or not weighted
+        widened = ordered if beside and measure != "count" else None
         answers = GroupedAnswers(
             [domain.column_names[axis] for axis in named],
             [[name for name, _ in self._groups[axis]] for axis in named],
@@ -286,6 +358,8 @@ class Questions(ABC, Generic[Answer]):
                 release.interval_sentence,
                 release,
                 counted_records(release),
+                population and partial(_drawn, population, order, widened),
+                parts and partial(_parts_in_order, parts, order),
             ),
             of=None if of is None else domain.column_names[of],
             seeded=not getattr(release, "private", True),
@@ -293,6 +367,96 @@ class Questions(ABC, Generic[Answer]):
             cell_width=cell_width,
         )
         return self._hand_over(answers)
+
+
+class InPopulation(Generic[Answer]):
+    """Questions about the population that records were drawn from; `in_population`.
+
+    Parameters
+    ----------
+    questions : Questions
+        The selected records, together or by group.
+
+    Examples
+    --------
+    >>> import blowfish_fast as bf
+    >>> sexes = bf.Domain.from_levels(["F", "M"], name="sex")
+    >>> laplace = bf.Laplace(bf.policies.Full(sexes), epsilon=1)
+    >>> release = laplace.release([600, 400], rng=1)
+    >>> drawn = release.sampled(bf.sampling.Simple(population=50_000))
+    >>> women = drawn.where(sex="F").in_population().count()
+    >>> low, high = women.interval()
+    >>> bool(28_000 < low < women < high < 32_000)
+    True
+    """
+
+    def __init__(self, questions: Questions[Answer]) -> None:
+        self._questions = questions
+
+    def count(self) -> Answer:
+        """Return the number of people, an estimate with its interval.
+
+        Of the design `Poisson` it is the number of events that is expected.
+        """
+        questions = self._questions
+        stated_design(questions._release)
+        grid = questions._grid
+        people = scaled_counts(grid.release, grid.count().workload)
+        return questions._answers(
+            POPULATION_COUNT,
+            people,
+            _refuse_truth,
+            population=partial(grid_counts, grid),
+            parts=partial(grid_count_parts, grid),
+        )
+
+    def relative_count(self, of: Selection | None = None) -> Answer:
+        """Return the estimated share in the population; weights count where stated."""
+        questions = self._questions
+        stated_design(questions._release)
+        whole = questions._whole(of)
+        return questions._answers(
+            "population_share",
+            share_estimates(questions._grid, whole._grid),
+            _refuse_truth,
+            population=partial(population_shares, questions._grid, whole._grid),
+            parts=partial(grid_share_parts, questions._grid, whole._grid),
+        )
+
+    def mean(self, name: str | int, values: Any = None) -> Answer:
+        """Return the estimated mean in the population; weights count where stated.
+
+        Parameters
+        ----------
+        name : str or int
+            The attribute.
+        values : array-like of float, optional
+            A public value for each cell.
+
+        Returns
+        -------
+        Estimate or GroupedAnswers
+            The mean.
+        """
+        questions = self._questions
+        stated_design(questions._release)
+        axis, value_rows = questions._value_rows(name, values)
+        asked = GridMeans(questions._grid, axis, value_rows)
+        return questions._answers(
+            "population_mean",
+            asked.estimates(),
+            _refuse_truth,
+            axis,
+            population=asked.means,
+            parts=asked.parts,
+        )
+
+
+def _refuse_truth(confidence: float, of: Held) -> NoReturn:
+    raise IntervalError(
+        "a number of people in the population is no count of these records",
+        way_out='Ask of="population", or where(...).count() for the records',
+    )
 
 
 class Groups(Questions[GroupedAnswers]):
@@ -499,6 +663,8 @@ def join_conditions(
 
 def _rows_kind(release: AnswerSource, bounds: Bounds) -> Scope:
     """Return what intervals hold: the truth where that of all their rows is known."""
+    if bounds is _refuse_truth:
+        return "population"
     bounds(0.95, source := RowSource())
     linear = release.interval_scope == "noise"
     holds = linear and all(
@@ -511,6 +677,25 @@ def _in_order(
     bounds: Bounds, order: IntArray, answers: FloatArray, confidence: float, of: Held
 ) -> FloatArray:
     return with_answers(bounds(as_confidence(confidence), of)[order], answers)
+
+
+def _drawn(
+    population: PopulationBounds,
+    order: IntArray,
+    answers: FloatArray | None,
+    confidence: float,
+    method: Method | None,
+) -> FloatArray:
+    """Return intervals of the population, widened to answers that estimate the same."""
+    bounds = population(as_confidence(confidence), method)[order]
+    return bounds if answers is None else with_answers(bounds, answers)
+
+
+def _parts_in_order(
+    parts: Callable[[], tuple[FloatArray, FloatArray]], order: IntArray
+) -> tuple[FloatArray, FloatArray]:
+    drawn, noise = parts()
+    return drawn[order], noise[order]
 
 
 def _given_values(attribute: Axis, values: Any) -> FloatArray:

@@ -50,6 +50,8 @@ from .query_grid import (
     refuse_extras,
     scattered_rows,
 )
+from .sampling.sampled_release import Method, whole_rows_of
+from .sampling.shares import quantile_tests, tested_cells
 
 MOST_TOTALS = 4096
 """Cells of a selected attribute up to which an interval is worked out."""
@@ -470,6 +472,26 @@ class SelectedQuantiles:
         listed = [stretch.bounds(confidence, of) for stretch in self.stretches]
         return np.stack(listed, axis=self.axis).reshape(-1, 2)
 
+    def population_bounds(self, confidence: float, method: Method | None) -> FloatArray:
+        """Return intervals of the population's quantile in each group.
+
+        Parameters
+        ----------
+        confidence : float
+            Over the draw of the sample and the noise.
+        method : {"exact", "normal"} or None
+            None for exact where there is such a method.
+
+        Returns
+        -------
+        ndarray of float64, shape (groups, 2)
+            The intervals.
+        """
+        listed = [
+            stretch.population_bounds(confidence, method) for stretch in self.stretches
+        ]
+        return np.stack(listed, axis=self.axis).reshape(-1, 2)
+
 
 class _Stretch:
     """Running totals over one cover of the axis, for all groups of the others."""
@@ -575,6 +597,31 @@ class _Stretch:
         low, high = (self._along(bound, many) for bound in each.T)
         first, last = _enclosing(low, high, self.part)
         return np.stack([self.lows[first], self.highs[last]], axis=-1)
+
+    def population_bounds(self, confidence: float, method: Method | None) -> FloatArray:
+        """Return the population's interval of each group, scanned from outside."""
+        many = self.pieces.ends.size
+        self._check_size()
+        prefixes = self._prefixes()
+        rows = whole_rows_of(prefixes)
+        places = np.arange(rows.shape[0]).reshape(
+            [len(groups) for groups in prefixes.axes]
+        )
+        # This axis last: all cells of a group stand side by side.
+        ordered = np.moveaxis(places, self.axis, -1).reshape(-1, many)
+        bases = np.repeat(ordered[:, -1], many)
+        tests = quantile_tests(
+            rows[ordered.reshape(-1)],
+            rows[bases],
+            self.part,
+            self.grid.release,
+            confidence,
+            method,
+        )
+        first, last = tested_cells(tests, many)
+        rest = np.moveaxis(places, self.axis, -1).shape[:-1]
+        ends = np.stack([self.lows[first], self.highs[last]], axis=-1)
+        return ends.reshape(*rest, 2)
 
     def _grid(self, covers: Sequence[Cover]) -> Grid:
         axes = [*self.grid.axes]

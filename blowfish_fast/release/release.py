@@ -58,6 +58,15 @@ from .quantiles import (
     quantile_places,
     scanned_places,
 )
+from .sampling.designs import SamplingDesign, as_design, design_from_dict
+from .sampling.numbers import population_counts
+from .sampling.sampled_release import (
+    Method,
+    has_exact,
+    refuse_method,
+    sampled_sentence,
+    stated_design,
+)
 
 if TYPE_CHECKING:
     from typing import Self
@@ -92,6 +101,8 @@ class HistogramRelease(Tabular, Release):
         What was bought to know how far answers are off; see `certified`.
     identity : str
         Drawn with secure noise: the same noise has the same one.
+    design : SamplingDesign, optional
+        How the records were drawn from a population; see `sampled`.
 
     Examples
     --------
@@ -151,6 +162,7 @@ class HistogramRelease(Tabular, Release):
     units: int = 1
     certificates: tuple[Certificate, ...] = ()
     identity: str = ""
+    design: SamplingDesign | None = None
 
     def __post_init__(self) -> None:
         self.estimate.flags.writeable = False
@@ -178,6 +190,7 @@ class HistogramRelease(Tabular, Release):
         *,
         of: Scope | None = None,
         together: bool = False,
+        method: Method | None = None,
     ) -> FloatArray:
         """Return intervals that hold the answers too.
 
@@ -195,8 +208,13 @@ class HistogramRelease(Tabular, Release):
             where a certificate knows it of a fraction of these queries. "noise": the
             true answer may lie outside where buckets are taken as even. None: truth if
             every query is granted it, else noise, with a `NoiseOnlyWarning`.
+            "population": numbers of people where the records were drawn from, over the
+            draw of the sample and the noise; `sampled` says how they were drawn.
         together : bool, default False
             Whether all intervals hold at once.
+        method : {"exact", "normal"}, optional
+            How the sampling is counted of="population": by its own law, or as a normal
+            variable. By default by its law where there is such a method.
 
         Returns
         -------
@@ -212,6 +230,10 @@ class HistogramRelease(Tabular, Release):
         self._check(workload)
         asked = as_confidence(confidence)
         miss = (1.0 - asked) / (max(workload.queries, 1) if together else 1)
+        if method is not None:
+            refuse_method(of, method)
+        if isinstance(of, str) and of == "population":
+            return population_counts(self, workload, 1.0 - miss, method)
         certificate = None
         if self.certificates and of != "noise":
             certificate = self._certificate_for(workload, asked, together=together)
@@ -252,6 +274,47 @@ class HistogramRelease(Tabular, Release):
         if certificate.release != self.digest:
             raise InputError("this certificate is about another release")
         return replace(self, certificates=(*self.certificates, certificate))
+
+    def sampled(self, design: SamplingDesign) -> Self:
+        """Return the same release with how its records were drawn; its file keeps it.
+
+        Then ``of="population"`` asks for intervals of what holds in the population,
+        over the draw of the sample and the noise. It is your word: nothing in a
+        release can check it. `sample` is another thing, it makes records.
+
+        Parameters
+        ----------
+        design : SamplingDesign
+            One of ``bf.sampling``.
+
+        Returns
+        -------
+        HistogramRelease
+            The release with its design.
+
+        Raises
+        ------
+        InputError
+            If it is no design, or does not fit the release.
+
+        Examples
+        --------
+        >>> import blowfish_fast as bf
+        >>> sexes = bf.Domain.from_levels(["F", "M"], name="sex")
+        >>> laplace = bf.Laplace(bf.policies.Full(sexes), epsilon=1)
+        >>> release = laplace.release([600, 400], rng=1)
+        >>> drawn = release.sampled(bf.sampling.Simple(population=50_000))
+        >>> share = drawn.where(sex="F").relative_count()
+        >>> [round(end, 2) for end in share.interval(of="population")]
+        [0.57, 0.63]
+        """
+        if self.units != 1 or counted_records(self):
+            raise InputError(
+                "a sample consists of records that all count; this release counts some "
+                "records of a person, or parts of her",
+                way_out="Release under a policy of records",
+            )
+        return replace(self, design=as_design(design, self.domain))
 
     @cached_property
     def digest(self) -> str:
@@ -337,6 +400,9 @@ class HistogramRelease(Tabular, Release):
         InputError
             If a certificate is asked about without its queries.
         """
+        if kind == "population":
+            design = stated_design(self)
+            return sampled_sentence(design, has_exact(design, "count"), confidence)
         if workload is not None and kind != "noise":
             certificate = self._certificate_for(workload, confidence)
             if certificate is not None:
@@ -782,7 +848,7 @@ class HistogramRelease(Tabular, Release):
     @classmethod
     def from_bytes(cls, content: bytes) -> Self:
         """Read a release from `to_bytes`."""
-        return cls(**release_parts(content, Certificate.unpack))
+        return cls(**release_parts(content, Certificate.unpack, design_from_dict))
 
     def __repr__(self) -> str:
         return f"HistogramRelease({self.mechanism}, {self._in_short()})"

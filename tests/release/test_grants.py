@@ -144,9 +144,9 @@ def test_true_answers_are_missed_as_seldom_as_stated():
 
 def test_what_intervals_are_of_is_one_of_two_words():
     release = release_of("Laplace", LINE, RANGES)
-    with pytest.raises(InputError, match='of must be "truth", "noise" or None'):
+    with pytest.raises(InputError, match='of must be "truth", "noise"'):
         release.intervals(RANGES, of="both")
-    with pytest.raises(InputError, match='of must be "truth", "noise" or None'):
+    with pytest.raises(InputError, match='of must be "truth", "noise"'):
         release.intervals(RANGES, of=np.array(["truth", "noise"]))
     assert interval_label("noise", 0.9) == "noise only, 90 %"
 

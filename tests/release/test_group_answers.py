@@ -92,7 +92,7 @@ def test_groups_whose_intervals_hold_the_noise_say_so():
     assert not answers["Chur"].holds_truth
     with pytest.raises(IntervalError, match="They hold the noise"):
         answers.intervals(of="truth")
-    with pytest.raises(InputError, match='of must be "truth", "noise" or None'):
+    with pytest.raises(InputError, match='of must be "truth", "noise"'):
         answers.intervals(of="both")
 
 

@@ -1,0 +1,340 @@
+"""How records were drawn from a population: public designs, stated by whoever drew.
+
+A release speaks of the records at hand. ``release.sampled(design)`` adds how these were
+drawn, so that ``of="population"`` asks for intervals of what holds in the population:
+over the draw of the sample and the noise together. A design is the caller's word.
+Nothing in a release can check it, nothing here reads data, and it costs no privacy.
+
+    design        the count of such records in the sample, of M such people
+    Simple        n of N people without replacement: hypergeometric
+                  with replacement, or of a superpopulation: binomial
+    Bernoulli     everybody with one public chance: binomial, M trials
+    Poisson       events that occur independently: Poisson
+    Stratified    Simple in each stratum, whose sizes are public
+    Weighted      everybody with the chance 1 / weight, and weights in public classes
+
+``release.sample`` is another word: it makes synthetic records.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from fractions import Fraction
+from typing import Any, ClassVar
+
+from blowfish_fast._support.validation import as_truth, as_whole, malformed_as, quoted
+from blowfish_fast.data.domain import Domain
+from blowfish_fast.errors import InputError, ReleaseFileError
+
+MOST_PEOPLE = 10**12
+"""A population that can be stated, at most."""
+
+
+@dataclass(frozen=True)
+class SamplingDesign(ABC):
+    """How records were drawn; see the head of ``release.sampling``."""
+
+    kind: ClassVar[str]
+
+    @abstractmethod
+    def describe(self) -> str:
+        """Say how the records are said to have been drawn, as a part of a sentence."""
+
+    def check(self, domain: Domain) -> None:
+        """Refuse a design that names what the domain has not; most name nothing."""
+        return
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data, for a release file."""
+        return {"kind": self.kind, **asdict(self)}
+
+    @property
+    def everybody(self) -> int | None:
+        """How many people there are in all, where the design states it."""
+        return None
+
+
+@dataclass(frozen=True)
+class Simple(SamplingDesign):
+    """A simple random sample: everybody was as likely to be drawn.
+
+    Parameters
+    ----------
+    population : int, optional
+        How many people there are in all. None for a superpopulation: one so large, or
+        so imaginary, that no part of it was used up.
+    replacement : bool, default False
+        Whether a person could be drawn twice.
+
+    Examples
+    --------
+    >>> import blowfish_fast as bf
+    >>> bf.sampling.Simple(population=48_842).describe()
+    'a simple random sample of 48,842 people'
+    """
+
+    population: int | None = None
+    replacement: bool = False
+    kind: ClassVar[str] = "simple"
+
+    def __post_init__(self) -> None:
+        if self.population is not None:
+            people = as_whole(self.population, "population", least=1, most=MOST_PEOPLE)
+            object.__setattr__(self, "population", people)
+        drawn_again = as_truth(self.replacement, "replacement")
+        object.__setattr__(self, "replacement", drawn_again)
+
+    def describe(self) -> str:
+        """Say it in words."""
+        again = ", drawn with replacement" if self.replacement else ""
+        if self.population is None:
+            return f"a simple random sample of a superpopulation{again}"
+        return f"a simple random sample of {self.population:,} people{again}"
+
+    @property
+    def everybody(self) -> int | None:
+        """How many people there are in all, where that was stated."""
+        return self.population
+
+
+@dataclass(frozen=True)
+class Bernoulli(SamplingDesign):
+    """Everybody was drawn with one public chance, independently of everybody else.
+
+    Parameters
+    ----------
+    rate : str, float, int or Fraction
+        The chance, between 0 and 1; a text is taken as written.
+
+    Examples
+    --------
+    >>> import blowfish_fast as bf
+    >>> bf.sampling.Bernoulli(rate="0.05").describe()
+    'a sample of everybody with the chance 1/20'
+    """
+
+    rate: Fraction
+    kind: ClassVar[str] = "bernoulli"
+
+    def __post_init__(self) -> None:
+        with malformed_as(InputError, "a rate is a number between 0 and 1"):
+            rate = Fraction(str(self.rate))
+        if not 0 < rate < 1:
+            raise InputError(
+                "a rate lies between 0 and 1, both excluded",
+                received=quoted(self.rate),
+                way_out='If everybody is in the data, ask of="truth"',
+            )
+        object.__setattr__(self, "rate", rate)
+
+    def describe(self) -> str:
+        """Say it in words."""
+        return f"a sample of everybody with the chance {self.rate}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data, for a release file."""
+        return {"kind": self.kind, "rate": str(self.rate)}
+
+
+@dataclass(frozen=True)
+class Poisson(SamplingDesign):
+    """Records are events that occur independently; asked is how many are expected.
+
+    Examples
+    --------
+    >>> import blowfish_fast as bf
+    >>> bf.sampling.Poisson().describe()
+    'events that occur independently of each other'
+    """
+
+    kind: ClassVar[str] = "poisson"
+
+    def describe(self) -> str:
+        """Say it in words."""
+        return "events that occur independently of each other"
+
+
+@dataclass(frozen=True)
+class Stratified(SamplingDesign):
+    """A simple random sample of each stratum, whose sizes are public.
+
+    The numbers of records that were drawn must be public too: under the policy nobody
+    may be said to have moved from one stratum to another, or to be absent.
+
+    Parameters
+    ----------
+    attribute : str
+        The attribute whose levels are the strata.
+    population : Mapping[str, int]
+        How many people there are in each of them, by level.
+
+    Examples
+    --------
+    >>> import blowfish_fast as bf
+    >>> sizes = {"north": 12_000, "south": 36_842}
+    >>> bf.sampling.Stratified("region", population=sizes).describe()
+    'simple random samples of 2 strata by region, 48,842 people in all'
+    """
+
+    attribute: str
+    population: Mapping[Any, int]
+    kind: ClassVar[str] = "stratified"
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.population, Mapping) or not self.population:
+            raise InputError(
+                "strata have a number of people each: population={level: people}",
+                received=quoted(self.population),
+            )
+        sizes = {
+            level: as_whole(people, f"population of {level!r}", 1, MOST_PEOPLE)
+            for level, people in self.population.items()
+        }
+        object.__setattr__(self, "population", sizes)
+
+    def describe(self) -> str:
+        """Say it in words."""
+        return (
+            f"simple random samples of {len(self.population)} strata by "
+            f"{self.attribute}, {self.everybody:,} people in all"
+        )
+
+    def check(self, domain: Domain) -> None:
+        """Refuse strata that are no levels of the domain, or leave some out."""
+        levels = _levels_of(domain, self.attribute, "strata")
+        if set(levels) != set(self.population):
+            raise InputError(
+                f"every level of {self.attribute} is a stratum with its people",
+                received=f"{sorted(map(str, self.population))}",
+                way_out=f"State all of {list(map(str, levels))}",
+            )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data, for a release file."""
+        sizes = [[level, people] for level, people in self.population.items()]
+        return {"kind": self.kind, "attribute": self.attribute, "population": sizes}
+
+    @property
+    def everybody(self) -> int:
+        """How many people there are in all."""
+        return sum(self.population.values())
+
+
+@dataclass(frozen=True)
+class Weighted(SamplingDesign):
+    """Everybody was drawn with the chance 1 / weight; classes of weights are public.
+
+    The weight is an attribute of the domain, one level for each class. Weights must be
+    fixed by public facts: a weight that was raked or calibrated on the sample depends
+    on all records, and one record then changes all of them.
+
+    Parameters
+    ----------
+    attribute : str
+        The attribute whose cells are the classes.
+    values : sequence of float
+        The weight of each class, in the order of its cells, 1 or more.
+
+    Examples
+    --------
+    >>> import blowfish_fast as bf
+    >>> bf.sampling.Weighted("weight", values=[64, 32, 16, 8, 4]).describe()
+    'a sample with the chance 1 / weight, in 5 classes from 4 to 64'
+    """
+
+    attribute: str
+    values: tuple[float, ...]
+    kind: ClassVar[str] = "weighted"
+
+    def __post_init__(self) -> None:
+        with malformed_as(InputError, "weights are numbers of 1 or more"):
+            weights = tuple(float(weight) for weight in self.values)
+        if not weights or not all(1.0 <= weight <= MOST_PEOPLE for weight in weights):
+            raise InputError(
+                "weights are numbers of 1 or more: nobody stands for less than herself",
+                received=quoted(self.values),
+            )
+        object.__setattr__(self, "values", weights)
+
+    def describe(self) -> str:
+        """Say it in words."""
+        low, high = min(self.values), max(self.values)
+        return (
+            f"a sample with the chance 1 / weight, in {len(self.values)} classes from "
+            f"{low:g} to {high:g}"
+        )
+
+    def check(self, domain: Domain) -> None:
+        """Refuse classes that are not those of the domain."""
+        size = domain.shape[domain.axis(self.attribute)]
+        if size != len(self.values):
+            raise InputError(
+                f"there is one weight for each of the {size} cells of {self.attribute}",
+                received=f"{len(self.values)} weights",
+            )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data, for a release file."""
+        return {**super().to_dict(), "values": list(self.values)}
+
+
+DESIGNS: dict[str, type[SamplingDesign]] = {
+    design.kind: design for design in (Simple, Bernoulli, Poisson, Stratified, Weighted)
+}
+"""Every design by its name in files."""
+
+
+def design_from_dict(plain: Mapping[str, Any]) -> SamplingDesign:
+    """Rebuild a design from `SamplingDesign.to_dict`; refuse what is none."""
+    content = dict(plain)
+    kind = content.pop("kind", None)
+    if kind not in DESIGNS:
+        raise ReleaseFileError(f"the design {kind!r} of a sample is unknown here")
+    if kind == Stratified.kind:
+        content["population"] = dict(content["population"])
+    return DESIGNS[kind](**content)
+
+
+def as_design(design: Any, domain: Domain) -> SamplingDesign:
+    """Return a design that fits a domain; refuse anything else.
+
+    Parameters
+    ----------
+    design : object
+        What was stated.
+    domain : Domain
+        The cells of the release.
+
+    Returns
+    -------
+    SamplingDesign
+        The design.
+
+    Raises
+    ------
+    InputError
+        If it is no design, or names what the domain has not.
+    """
+    if not isinstance(design, SamplingDesign):
+        raise InputError(
+            "say how the records were drawn by one of bf.sampling",
+            received=quoted(design),
+            way_out="Say release.sampled(bf.sampling.Simple(population=48_842))",
+        )
+    design.check(domain)
+    return design
+
+
+def _levels_of(domain: Domain, name: str, what: str) -> Sequence[Any]:
+    """Return the levels of an attribute; refuse others."""
+    attribute = domain.attributes[domain.axis(name)]
+    if attribute.levels is None or attribute.extras:
+        raise InputError(
+            f"{what} are the levels of an attribute, all of them stated; {name} has "
+            "cells of another kind",
+            way_out="Release an attribute made by Domain.from_levels",
+        )
+    levels: Sequence[Any] = attribute.levels
+    return levels

@@ -1,0 +1,354 @@
+"""Numbers of people of the population, from counts of records.
+
+design        exact                        normal
+Simple        hypergeometric, binomial     share of everybody, times everybody
+Bernoulli     binomial in the number       variance (1 - rate) / rate times it
+Poisson       Poisson                      variance of the mean itself
+Stratified                                 strata added up (Lemma PN7)
+Weighted                                   weights added up (Lemma PN9)
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from blowfish_fast._support.typing import FloatArray, IntArray
+from blowfish_fast.errors import InputError, IntervalError
+from blowfish_fast.measure.tails import noise_half_widths
+from blowfish_fast.measure.total_error import (
+    Binomial,
+    Hypergeometric,
+    PoissonCount,
+    Thinned,
+    excluded_mean,
+    excluded_number,
+    excluded_share,
+    sampling_half_widths,
+)
+from blowfish_fast.release.grants import with_answers
+from blowfish_fast.release.query_grid import (
+    SparseRows,
+    without_zeros,
+)
+from blowfish_fast.workloads import Workload
+
+from .designs import (
+    Bernoulli,
+    Poisson,
+    Simple,
+    Stratified,
+    Weighted,
+)
+from .ratios import (
+    Ratio,
+    farthest,
+)
+from .sampled_release import (
+    SIDE_SHARE,
+    Method,
+    Sampled,
+    as_sparse,
+    boxes_of,
+    cell_rows,
+    check_method,
+    refuse_exact,
+    stratified_refusal,
+)
+
+
+def population_counts(
+    release: Any, workload: Workload, confidence: float, method: Method | None
+) -> FloatArray:
+    """Return intervals of how many people of the population are such.
+
+    Parameters
+    ----------
+    release : HistogramRelease
+        A release with a design.
+    workload : Workload
+        Counts of whole cells.
+    confidence : float
+        Over the draw of the sample and the noise.
+    method : {"exact", "normal"} or None
+        None for exact where there is such a method.
+
+    Returns
+    -------
+    ndarray of float64, shape (queries, 2)
+        Numbers of people; of events where the design is `Poisson`.
+
+    Raises
+    ------
+    IntervalError
+        If there is no design, or no such number in it.
+    """
+    check_method(method)
+    source = Sampled(release, confidence)
+    design = source.design
+    if isinstance(design, Simple) and design.population is None:
+        raise IntervalError(
+            "a superpopulation has no number of people",
+            way_out="State it, bf.sampling.Simple(population=...), or ask "
+            "where(...).relative_count()",
+        )
+    if isinstance(design, Stratified):
+        bounds = stratified_counts(source, boxes_of(workload), method)
+    elif isinstance(design, Weighted):
+        bounds = _weighted_counts(source, boxes_of(workload), method)
+    elif method == "normal":
+        bounds = _normal_counts(source, boxes_of(workload))
+    else:
+        bounds = exact_counts(source, boxes_of(workload), source.miss)
+    return with_answers(bounds, scaled_counts(release, workload))
+
+
+def scaled_counts(release: Any, workload: Workload) -> FloatArray:
+    """Return estimates of how many people of the population are such.
+
+    Parameters
+    ----------
+    release : HistogramRelease
+        A release with a design.
+    workload : Workload
+        Counts of cells.
+
+    Returns
+    -------
+    ndarray of float64, shape (queries,)
+        The published answers, scaled to the population, and at least 0.
+    """
+    source = Sampled(release, 0.95)
+    design = source.design
+    counts = np.asarray(release._answers(workload), float).reshape(-1)
+    if isinstance(design, Bernoulli):
+        counts = counts / float(design.rate)
+    elif isinstance(design, Simple):
+        total = max(float(release.estimate.sum()), 1.0)
+        counts = np.minimum(counts / total, 1.0) * float(design.population or 0)
+    elif isinstance(design, Stratified | Weighted):
+        weights = source.weights[0]
+        if isinstance(design, Stratified):
+            weights = _strata(source).weights
+        rows = cell_rows(workload).multiply(weights[None, :])
+        counts = np.asarray(rows @ release.estimate.reshape(-1)).reshape(-1)
+    return np.asarray(np.maximum(counts, 0.0))
+
+
+def exact_counts(source: Sampled, workload: Workload, miss: float) -> FloatArray:
+    """Return intervals of numbers of people: Lemmas PN2 and PN4.
+
+    Parameters
+    ----------
+    source : Sampled
+        A release with a design.
+    workload : Workload
+        Counts of whole cells.
+    miss : float
+        What each interval may miss with.
+
+    Returns
+    -------
+    ndarray of float64, shape (queries, 2)
+        The intervals.
+    """
+    design = source.design
+    if isinstance(design, Bernoulli):
+        law = Thinned(float(design.rate))
+        return excluded_number(source.tested(workload, miss), law, law, math.inf)
+    if isinstance(design, Poisson):
+        return excluded_mean(source.tested(workload, miss), PoissonCount())
+    least, most, public = source.total
+    if not public:
+        miss -= SIDE_SHARE * source.miss
+    counts, ones = source.tested(workload, miss), np.ones(workload.queries)
+    people = int(design.everybody or 0)
+    if design.replacement:
+        few, many = Binomial(least * ones), Binomial(most * ones)
+        return np.asarray(people * excluded_share(counts, many, few))
+    few_drawn, many_drawn = (
+        Hypergeometric(people, number * ones) for number in (least, most)
+    )
+    return excluded_number(counts, many_drawn, few_drawn, float(people))
+
+
+def _normal_counts(source: Sampled, workload: Workload) -> FloatArray:
+    """Return intervals of numbers of people by a normal law: Lemma PN3."""
+    design = source.design
+    if isinstance(design, Simple):
+        cells = source.release.domain.size
+        rows, everything = cell_rows(workload), np.ones((workload.queries, cells))
+        ratio = Ratio(source, rows, as_sparse(everything), (0.0, 1.0))
+        return float(design.population or 0) * ratio.share_bounds()
+    rate = float(design.rate) if isinstance(design, Bernoulli) else 1.0
+    left = 1.0 - rate if isinstance(design, Bernoulli) else 1.0
+    answers, spread = source.answers(workload), source.spread(workload)
+
+    def room(people: FloatArray) -> FloatArray:
+        half = sampling_half_widths(spread, left * rate * people, source.miss)
+        return np.asarray(half - np.abs(answers - rate * people))
+
+    centre = np.maximum(answers, 0.0) / rate
+    top = 2.0 * centre + 16.0 / rate
+    while (room(top) >= 0.0).any():
+        top = 2.0 * top
+    low = farthest(room, centre, np.zeros(centre.size))
+    return np.stack([low, farthest(room, centre, top)], axis=-1)
+
+
+class _Strata(NamedTuple):
+    """Strata of a sample: what a record of each cell stands for, and the sizes."""
+
+    labels: IntArray
+    people: FloatArray
+    drawn: FloatArray
+
+    @property
+    def weights(self) -> FloatArray:
+        """What a record of each cell stands for."""
+        each: FloatArray = self.people / np.maximum(self.drawn, 1.0)
+        return each[self.labels]
+
+
+def _strata(source: Sampled) -> _Strata:
+    """Return the strata; refuse those whose sizes in the sample are not public."""
+    from scipy import sparse
+
+    design, domain = source.design, source.release.domain
+    axis = domain.axis(design.attribute)
+    shape = [1] * domain.ndim
+    shape[axis] = -1
+    numbers = np.arange(domain.shape[axis]).reshape(shape)
+    labels = np.broadcast_to(numbers, domain.shape).reshape(-1)
+    ones = np.ones(domain.size)
+    rows = sparse.csr_array((ones, (labels, np.arange(domain.size))))
+    drawn, _, public = source.sizes(SparseRows(domain, rows), source.miss)
+    if not public:
+        raise IntervalError(
+            "sizes of strata in the sample must be public, and carry noise here",
+            way_out=f"Release under a policy that holds {design.attribute}: "
+            "bf.policies.Blocks with a block for each stratum",
+        )
+    levels = domain.attributes[axis].levels
+    people = np.array([float(design.population[level]) for level in levels])
+    if (drawn > people).any():
+        raise InputError(
+            "more records were drawn of a stratum than it has people",
+            way_out="State the population that they were drawn from",
+        )
+    return _Strata(labels, people, drawn)
+
+
+def stratified_counts(
+    source: Sampled, workload: Workload, method: Method | None
+) -> FloatArray:
+    """Return intervals of numbers of people over all strata: Lemma PN7.
+
+    Parameters
+    ----------
+    source : Sampled
+        A release with a stratified design.
+    workload : Workload
+        Counts of whole cells.
+    method : {"exact", "normal"} or None
+        "exact" is refused.
+
+    Returns
+    -------
+    ndarray of float64, shape (queries, 2)
+        The intervals.
+
+    Raises
+    ------
+    IntervalError
+        If nobody was drawn of a stratum that is asked about.
+    """
+    from scipy import sparse
+
+    refuse_exact(method, "a stratified sample")
+    strata, domain = _strata(source), source.release.domain
+    many, rows = strata.people.size, cell_rows(workload)
+    taken = SIDE_SHARE * source.miss
+    variance = np.zeros(workload.queries)
+    left_over = (strata.people - strata.drawn) / np.maximum(strata.people - 1.0, 1.0)
+    for stratum in range(many):
+        drawn = strata.drawn[stratum]
+        inside = without_zeros(rows.multiply(strata.labels[None, :] == stratum))
+        if not drawn or not inside.nnz:
+            # Nobody was drawn there: its share is unknown, as far as it is asked for.
+            if not drawn and inside.nnz:
+                raise IntervalError(
+                    "nobody was drawn of a stratum, so nothing is known of it",
+                    way_out="Ask about the other strata",
+                )
+            continue
+        asked = SparseRows(domain, inside)
+        half = noise_half_widths(source.spread(asked), taken / many)
+        ends = np.clip((source.answers(asked) + np.outer([-1, 1], half)) / drawn, 0, 1)
+        worst = np.where(
+            (ends[0] <= 0.5) & (ends[1] >= 0.5), 0.25, (ends * (1 - ends)).max(axis=0)
+        )
+        touched = np.diff(inside.indptr) > 0
+        scale = strata.people[stratum] ** 2 * left_over[stratum] / drawn
+        variance += np.where(touched, scale * worst, 0.0)
+    weighted = without_zeros(sparse.csr_array(rows.multiply(strata.weights[None, :])))
+    asked = SparseRows(domain, weighted)
+    half = sampling_half_widths(source.spread(asked), variance, source.miss - taken)
+    centre = source.answers(asked)
+    top = float(strata.people.sum())
+    return np.clip(np.stack([centre - half, centre + half], axis=-1), 0.0, top)
+
+
+def _weighted_counts(
+    source: Sampled, workload: Workload, method: Method | None
+) -> FloatArray:
+    """Return intervals of numbers of people of a weighted sample: Lemma PN9."""
+    refuse_exact(method, "counts of a weighted sample")
+    rows, domain = cell_rows(workload), source.release.domain
+    weight, variances = source.weights
+    asked = SparseRows(domain, without_zeros(rows.multiply(weight[None, :])))
+    squared = SparseRows(domain, without_zeros(rows.multiply(variances[None, :])))
+    taken = SIDE_SHARE * source.miss
+    above = noise_half_widths(source.spread(squared), 2.0 * taken)
+    variance = np.maximum(source.answers(squared) + above, 0.0)
+    half = sampling_half_widths(source.spread(asked), variance, source.miss - taken)
+    centre = source.answers(asked)
+    return np.maximum(np.stack([centre - half, centre + half], axis=-1), 0.0)
+
+
+def count_parts(release: Any, workload: Workload) -> tuple[FloatArray, FloatArray]:
+    """Return variances of sampling and of noise in numbers of people.
+
+    Parameters
+    ----------
+    release : HistogramRelease
+        A release with a design.
+    workload : Workload
+        Counts of whole cells.
+
+    Returns
+    -------
+    sampling : ndarray of float64, shape (queries,)
+        Variance that comes from the draw of the sample, at the estimates.
+    noise : ndarray of float64, shape (queries,)
+        Variance of the noise.
+    """
+    source = Sampled(release, 0.95)
+    design, rows = source.design, cell_rows(boxes_of(workload))
+    if isinstance(design, Simple):
+        cells = source.release.domain.size
+        everything = as_sparse(np.ones((workload.queries, cells)))
+        drawn, noise = Ratio(source, rows, everything, (0.0, 1.0)).parts()
+        scale = float(design.population or 1) ** 2
+        return scale * drawn, scale * noise
+    weight, variances = source.weights
+    if isinstance(design, Stratified):
+        raise stratified_refusal("parts of the variance")
+    domain = source.release.domain
+    asked = SparseRows(domain, without_zeros(rows.multiply(weight[None, :])))
+    squared = SparseRows(domain, without_zeros(rows.multiply(variances[None, :])))
+    rate = float(design.rate) if isinstance(design, Bernoulli) else 1.0
+    drawn = np.maximum(source.answers(squared), 0.0) / rate**2
+    return drawn, source.spread(asked).variance / rate**2

@@ -1,0 +1,278 @@
+"""Shares and means in the population, with the sampling taken as normal.
+
+A share or a mean is the number mu at which "value - mu" adds up to 0 in the
+population. So all mu are kept whose noisy sum in the sample is near enough to 0:
+
+    mu          30     32     34     36     38
+    noisy sum   900    410   -80   -570   -1060
+    half-width  300    290    285    290    300
+    kept                      yes
+
+Every mu that is tried is one linear query with a known law of its noise (Lemma PN6).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from blowfish_fast._support.typing import FloatArray
+from blowfish_fast.measure.noise import Spread
+from blowfish_fast.measure.tails import noise_half_widths
+from blowfish_fast.measure.total_error import (
+    sampling_half_widths,
+)
+from blowfish_fast.release.query_grid import (
+    SparseRows,
+    without_zeros,
+)
+
+from .designs import (
+    Stratified,
+)
+from .sampled_release import (
+    SIDE_SHARE,
+    Sampled,
+    as_sparse,
+    stratified_refusal,
+)
+
+LOOKED_AT = 4
+"""Places between the estimate and its limit that are tried before an end is sought."""
+
+
+STEPS = 9
+"""Steps towards the end of a share or a mean."""
+
+
+class Ratio:
+    """All numbers mu at which sum of "value - mu" may be 0 in the population: PN6.
+
+    Parameters
+    ----------
+    source : Sampled
+        A release with a design.
+    over : scipy sparse array, shape (groups, cells)
+        The value of a record of each cell, 0 outside of the group.
+    under : scipy sparse array, shape (groups, cells)
+        1 in the cells of the group.
+    limits : tuple
+        The least and the largest mu of each group, or of all.
+    """
+
+    def __init__(self, source: Sampled, over: Any, under: Any, limits: Any) -> None:
+        self.source, self.cells = source, source.release.domain
+        weights, _ = source.weights
+        self.values, self.inside = over, under
+        self.over = as_sparse(over.multiply(weights[None, :]))
+        self.under = as_sparse(under.multiply(weights[None, :]))
+        groups = over.shape[0]
+        self.limits = [np.broadcast_to(end, groups).astype(float) for end in limits]
+        # Rows that are tried are sums of these, so what is granted to all of these
+        # is granted to them too: a bias is linear in its row.
+        both = [self.over, self.under, over.multiply(over), over.multiply(under)]
+        for rows in map(as_sparse, both):
+            source.demand_noise_alone(SparseRows(self.cells, rows))
+        self.sums = source.answers(SparseRows(self.cells, self.over))
+        self.sizes = source.answers(SparseRows(self.cells, self.under))
+
+    @cached_property
+    def estimate(self) -> FloatArray:
+        """The mu at which the noisy sum is 0."""
+        positive = self.sizes > 0.0
+        quotient = self.sums / np.where(positive, self.sizes, 1.0)
+        middle = 0.5 * (self.limits[0] + self.limits[1])
+        return np.clip(np.where(positive, quotient, middle), *self.limits)
+
+    def law(self, tried: FloatArray) -> Spread:
+        """Return the law of the noise in the sums of "value - mu"."""
+        rows = self.over - as_sparse(self.under.multiply(tried[:, None]))
+        return self._spread(rows)
+
+    def _spread(self, rows: Any) -> Spread:
+        asked = SparseRows(self.cells, without_zeros(rows))
+        law: Spread = self.source.release._spread(asked)
+        return law
+
+    def squares(self, tried: FloatArray, miss: float) -> FloatArray:
+        """Return the variance of the sampling, from above but for half of `miss`.
+
+        Parameters
+        ----------
+        tried : ndarray of float64, shape (groups,)
+            The mu that is tried in each group.
+        miss : float
+            0 for the estimate itself.
+
+        Returns
+        -------
+        ndarray of float64, shape (groups,)
+            The variances.
+        """
+        rows = self.values - as_sparse(self.inside.multiply(tried[:, None]))
+        squared = without_zeros(rows.multiply(rows).multiply(self.source.weights[1]))
+        asked = SparseRows(self.cells, squared)
+        answers = self.source.answers(asked)
+        if miss > 0.0:
+            answers = answers + noise_half_widths(self._spread(squared), miss)
+        return np.maximum(answers, 0.0)
+
+    def bounds(self, sides: tuple[int, ...] = (0, 1)) -> FloatArray:
+        """Return the ends of all mu that are kept, the variance read off the sample."""
+        taken = SIDE_SHARE * self.source.miss
+        left = self.source.miss - taken - self._size_share()
+        return self._solve(
+            lambda tried: sampling_half_widths(
+                # Twice the share on both sides is the share on the one that matters.
+                self.law(tried),
+                self.squares(tried, 2.0 * taken),
+                left,
+            ),
+            sides,
+        )
+
+    def share_bounds(self) -> FloatArray:
+        """Return the same of shares p, whose variance is p (1 - p): Wilson's way."""
+        taken = SIDE_SHARE * self.source.miss
+        asked = SparseRows(self.cells, self.inside)
+        _, most, public = self.source.sizes(asked, taken)
+        left = self.source.miss - (0.0 if public else taken)
+        if not public:
+            left -= self._size_share()
+        factor = self.source.factor
+        return self._solve(
+            lambda tried: sampling_half_widths(
+                self.law(tried), factor * most * tried * (1.0 - tried), left
+            )
+        )
+
+    def parts(self) -> tuple[FloatArray, FloatArray]:
+        """Return variances of sampling and of noise at the estimate, in units of mu."""
+        size = np.maximum(self.sizes, 1.0) ** 2
+        sampling = self.squares(self.estimate, 0.0) / size
+        return sampling, self.law(self.estimate).variance / size
+
+    def _size_share(self) -> float:
+        """Return what the miss pays for a private number of records, if it is read."""
+        private = self.source.needs_size and not self.source.total[2]
+        return SIDE_SHARE * self.source.miss if private else 0.0
+
+    def _solve(
+        self,
+        halves: Callable[[FloatArray], FloatArray],
+        sides: tuple[int, ...] = (0, 1),
+    ) -> FloatArray:
+        def room(tried: FloatArray) -> FloatArray:
+            return np.asarray(halves(tried) - np.abs(self.sums - tried * self.sizes))
+
+        ends = [farthest(room, self.estimate, self.limits[side]) for side in sides]
+        return np.stack(ends, axis=-1)
+
+
+def farthest(
+    room: Callable[[FloatArray], FloatArray], start: FloatArray, stop: FloatArray
+) -> FloatArray:
+    """Return how far towards `stop` numbers are kept, or slightly farther.
+
+    A number is kept where its room is 0 or more. A few places are looked at from the
+    start on; between the last that is kept and the next one the end is sought by
+    straight lines, and halved values where one side moves twice (the Illinois way).
+
+    Parameters
+    ----------
+    room : Callable[[ndarray], ndarray]
+        From the number of each group to how much room its half-width leaves.
+    start : ndarray of float64, shape (groups,)
+        Numbers that are kept.
+    stop : ndarray of float64, shape (groups,)
+        The last that are possible.
+
+    Returns
+    -------
+    ndarray of float64, shape (groups,)
+        The ends.
+    """
+    places = np.linspace(0.0, 1.0, LOOKED_AT + 1)
+    rooms = np.array([room(start + (stop - start) * place) for place in places])
+    rooms[0] = np.maximum(rooms[0], 0.0)
+    last = LOOKED_AT - np.argmax(rooms[::-1] >= 0.0, axis=0)
+    after = np.minimum(last + 1, LOOKED_AT)
+    groups = np.arange(start.size)
+    inner, outer = (start + (stop - start) * places[at] for at in (last, after))
+    spare, lack = rooms[last, groups], rooms[after, groups]
+    moved = np.zeros(start.size)
+    for _ in range(STEPS):
+        part = spare / np.maximum(spare - lack, 1e-300)
+        middle = inner + np.clip(part, 0.02, 0.98) * (outer - inner)
+        here = room(middle)
+        accepted = here >= 0.0
+        lack = np.where(accepted, np.where(moved > 0, 0.5 * lack, lack), here)
+        spare = np.where(accepted, here, np.where(moved < 0, 0.5 * spare, spare))
+        inner, outer = (
+            np.where(accepted, middle, inner),
+            np.where(accepted, outer, middle),
+        )
+        moved = np.where(accepted, 1.0, -1.0)
+    return np.asarray(outer)
+
+
+def population_means(
+    rows: tuple[Any, Any], under: Any, limits: Any, release: Any, confidence: float
+) -> FloatArray:
+    """Return intervals of a mean in the population; sampling is taken as normal.
+
+    Parameters
+    ----------
+    rows : tuple of two scipy sparse arrays, shape (groups, cells)
+        The least and the largest value that a record of each cell may have.
+    under : scipy sparse array, shape (groups, cells)
+        1 in the cells of each group.
+    limits : tuple
+        The least and the largest mean.
+    release : HistogramRelease
+        A release with a design.
+    confidence : float
+        Over the draw of the sample and the noise.
+
+    Returns
+    -------
+    ndarray of float64, shape (groups, 2)
+        The intervals.
+    """
+    source = Sampled(release, confidence)
+    if isinstance(source.design, Stratified):
+        raise stratified_refusal("means")
+    ends = [
+        Ratio(source, over, under, limits).bounds((side,))
+        for side, over in enumerate(rows)
+    ]
+    return np.concatenate(ends, axis=1)
+
+
+class VarianceRows(NamedTuple):
+    """Variances from intervals of the first and the second moment.
+
+    Attributes
+    ----------
+    first : ndarray of float64, shape (groups, 2)
+        Intervals of means, from a public centre.
+    second : ndarray of float64, shape (groups, 2)
+        Intervals of means of squares, from the same centre.
+    most : ndarray of float64, shape (groups,)
+        The largest variance that values can have.
+    """
+
+    first: FloatArray
+    second: FloatArray
+    most: FloatArray
+
+    def bounds(self) -> FloatArray:
+        """Return intervals of the second moment minus the square of the first."""
+        first, second = self.first, self.second
+        nearest = np.maximum(np.maximum(first[:, 0], -first[:, 1]), 0.0)
+        low = second[:, 0] - (first**2).max(axis=1)
+        ends = (low, second[:, 1] - nearest**2)
+        return np.stack([np.clip(end, 0.0, self.most) for end in ends], axis=-1)

@@ -1,0 +1,262 @@
+"""Sampling and noise together: tails against exact laws, and what intervals miss."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import special, stats
+
+from blowfish_fast.measure import tails
+from blowfish_fast.measure.noise import Spread, laplace_variance
+from blowfish_fast.measure.total_error import (
+    Binomial,
+    Hypergeometric,
+    NoisyCounts,
+    PoissonCount,
+    Thinned,
+    excluded_mean,
+    excluded_number,
+    excluded_share,
+    ladder_misses,
+    sampling_half_widths,
+)
+
+DRAWS = 1500
+MISS = 0.05
+ALLOWED = MISS + 3 * (MISS * (1 - MISS) / DRAWS) ** 0.5
+
+
+def equal_rows(scale, rows, queries=1):
+    """Return the law of a sum of equal draws of discrete Laplace noise."""
+    one = np.ones(queries)
+    each = laplace_variance(scale)
+    return Spread(
+        one * rows * each,
+        one * rows * scale**2,
+        one * scale,
+        one * rows,
+        one * scale,
+        scale,
+    )
+
+
+def noise(rng, scale, rows, draws):
+    """Draw sums of discrete Laplace noise, as differences of geometric draws."""
+    chance = 1.0 - np.exp(-1.0 / scale)
+    pair = rng.geometric(chance, (2, draws, rows))
+    return (pair[0] - pair[1]).sum(axis=1).astype(float)
+
+
+def exact_law(scale, rows, reach):
+    """Return the law of such a sum on -reach..reach."""
+    values = np.arange(-reach, reach + 1)
+    one = np.exp(-np.abs(values) / scale)
+    law = one / one.sum()
+    total = law
+    for _ in range(rows - 1):
+        total = np.convolve(total, law)[reach:-reach]
+    return values, total
+
+
+@pytest.mark.parametrize(("scale", "rows"), [(0.5, 1), (2.0, 3), (20.0, 2)])
+@pytest.mark.parametrize(
+    "law",
+    [
+        (Binomial(np.array([40.0])), 0.3, stats.binom(40, 0.3)),
+        (PoissonCount(), 7.0, stats.poisson(7.0)),
+        (Hypergeometric(200, np.array([40.0])), 60, stats.hypergeom(200, 60, 40)),
+        (Thinned(0.2), 90, stats.binom(90, 0.2)),
+    ],
+    ids=["binomial", "poisson", "hypergeometric", "thinned"],
+)
+def test_tails_are_above_the_exact_convolution_and_near_it(law, scale, rows):
+    counted, parameter, exact = law
+    values, law_of_noise = exact_law(scale, rows, 600)
+    spread = equal_rows(scale, rows)
+    parameters = np.array([float(parameter)])
+    ratios = []
+    for at in np.linspace(-30, 90, 25) + 0.5:
+        counts = NoisyCounts.with_ladder(np.array([at]), spread, MISS)
+        above = counts.upper_tail(lambda x: counted.at_least(parameters, x))[0]
+        below = counts.lower_tail(lambda x: counted.at_most(parameters, x))[0]
+        true_above = float(law_of_noise @ exact.sf(np.ceil(at - values) - 1))
+        true_below = float(law_of_noise @ exact.cdf(np.floor(at - values)))
+        assert above >= true_above - 1e-12
+        assert below >= true_below - 1e-12
+        ratios += [
+            bound / true
+            for bound, true in ((above, true_above), (below, true_below))
+            if true > 0.01
+        ]
+    assert np.median(ratios) < 1.45
+
+
+def test_without_noise_it_is_the_interval_of_clopper_and_pearson():
+    counts = np.array([0.0, 1.0, 17.0, 40.0])
+    known = NoisyCounts.between(np.stack([counts, counts], axis=1), MISS)
+    law = Binomial(np.full(4, 40.0))
+    bounds = excluded_share(known, law, law)
+    low = np.nan_to_num(stats.beta.ppf(MISS / 2, counts, 41 - counts), nan=0.0)
+    high = np.nan_to_num(stats.beta.ppf(1 - MISS / 2, counts + 1, 40 - counts), nan=1.0)
+    assert np.abs(bounds - np.stack([low, high], axis=1)).max() < 1e-12
+
+
+def test_numbers_and_means_end_where_their_tails_do():
+    known = NoisyCounts.between(np.array([[30.0, 30.0]]), MISS)
+    ((low, high),) = excluded_mean(known, PoissonCount())
+    assert stats.poisson.sf(29, low) == pytest.approx(MISS / 2)
+    assert stats.poisson.cdf(30, high) == pytest.approx(MISS / 2)
+    ((low, high),) = excluded_number(known, Thinned(0.1), Thinned(0.1), np.inf)
+    assert stats.binom.sf(29, low - 1, 0.1) <= MISS / 2 < stats.binom.sf(29, low, 0.1)
+    assert stats.binom.cdf(30, high + 1, 0.1) <= MISS / 2
+    assert stats.binom.cdf(30, high, 0.1) > MISS / 2
+    law = Hypergeometric(1000, np.array([100.0]))
+    ((low, high),) = excluded_number(known, law, law, 1000)
+    exact = stats.hypergeom
+    assert exact.sf(29, 1000, low - 1, 100) <= MISS / 2 < exact.sf(29, 1000, low, 100)
+    assert exact.cdf(30, 1000, high + 1, 100) <= MISS / 2
+    assert exact.cdf(30, 1000, high, 100) > MISS / 2
+
+
+def test_noise_far_outside_leaves_the_nearest_end():
+    counts = NoisyCounts.between(np.array([[900.0, 900.0], [-800.0, -800.0]]), MISS)
+    law = Binomial(np.full(2, 40.0))
+    assert excluded_share(counts, law, law).tolist() == [[1.0, 1.0], [0.0, 0.0]]
+    people = Hypergeometric(500, np.full(2, 40.0))
+    assert excluded_number(counts, people, people, 500).tolist() == [
+        [500.0, 500.0],
+        [0.0, 0.0],
+    ]
+
+
+def test_hypergeometric_tails_keep_their_digits_in_large_populations():
+    law = Hypergeometric(10**11, np.array([50.0]))
+    places = np.arange(-1.0, 53.0)[None]
+    such = np.array([3 * 10**10 * 1.0])
+    # So few draws of so many people are binomial.
+    assert (
+        np.abs(
+            law.at_least(such, places)[0] - stats.binom.sf(places[0] - 1, 50, 0.3)
+        ).max()
+        < 1e-7
+    )
+    small = Hypergeometric(60, np.array([25.0]))
+    exact = stats.hypergeom(60, 31, 25)
+    assert (
+        np.abs(
+            small.at_least(np.array([31.0]), places)[0] - exact.sf(places[0] - 1)
+        ).max()
+        < 2e-12
+    )
+    assert (
+        np.abs(small.at_most(np.array([31.0]), places)[0] - exact.cdf(places[0])).max()
+        < 2e-12
+    )
+
+
+def missed(counts, least, most, parameter):
+    """Return how often the true parameter is left out."""
+    small = counts.upper_tail(lambda x: least.at_least(parameter, x)) <= counts.miss / 2
+    large = counts.lower_tail(lambda x: most.at_most(parameter, x)) <= counts.miss / 2
+    return float((small | large).mean())
+
+
+@pytest.mark.parametrize(("scale", "rows"), [(1.0, 1), (20.0, 5)])
+@pytest.mark.parametrize("share", [0.0, 0.002, 0.24, 1.0])
+def test_true_shares_are_missed_no_more_often_than_stated(share, scale, rows):
+    rng = np.random.default_rng(7)
+    drawn = rng.binomial(500, share, DRAWS) + noise(rng, scale, rows, DRAWS)
+    counts = NoisyCounts.with_ladder(drawn, equal_rows(scale, rows, DRAWS), MISS)
+    law, parameter = Binomial(np.full(DRAWS, 500.0)), np.full(DRAWS, share)
+    assert missed(counts, law, law, parameter) <= ALLOWED
+
+
+def test_other_laws_miss_no_more_often_than_stated_and_a_planted_bug_does():
+    rng = np.random.default_rng(8)
+    spread = equal_rows(2.0, 2, DRAWS)
+
+    def counts(drawn):
+        noisy = drawn + noise(rng, 2.0, 2, DRAWS)
+        return NoisyCounts.with_ladder(noisy, spread, MISS)
+
+    events = counts(rng.poisson(200.0, DRAWS))
+    mean = np.full(DRAWS, 200.0)
+    assert missed(events, PoissonCount(), PoissonCount(), mean) <= ALLOWED
+    thinned = counts(rng.binomial(2000, 0.1, DRAWS))
+    law, people = Thinned(0.1), np.full(DRAWS, 2000.0)
+    assert missed(thinned, law, law, people) <= ALLOWED
+    # The sampling alone, as if there were no noise, misses more.
+    bare = NoisyCounts.between(np.stack([thinned.low, thinned.low], axis=1), MISS)
+    assert missed(bare, law, law, people) <= 2 * ALLOWED
+    loud = rng.binomial(2000, 0.1, DRAWS) + noise(rng, 20.0, 2, DRAWS)
+    bare = NoisyCounts.between(np.stack([loud, loud], axis=1), MISS)
+    assert missed(bare, law, law, people) > 0.3
+
+
+def test_samples_without_replacement_miss_no_more_often_than_stated():
+    rng, draws = np.random.default_rng(9), 400
+    drawn = rng.hypergeometric(600, 1400, 1000, draws) + noise(rng, 2.0, 2, draws)
+    counts = NoisyCounts.with_ladder(drawn, equal_rows(2.0, 2, draws), MISS)
+    law = Hypergeometric(2000, np.full(draws, 1000.0))
+    share = missed(counts, law, law, np.full(draws, 600.0))
+    assert share <= MISS + 3 * (MISS * (1 - MISS) / draws) ** 0.5
+    # Drawn with replacement it would have varied more: the law of the other design is
+    # no stand-in.
+    again = rng.binomial(1000, 0.3, draws) + noise(rng, 2.0, 2, draws)
+    other = NoisyCounts.with_ladder(again, equal_rows(2.0, 2, draws), MISS)
+    assert missed(other, law, law, np.full(draws, 600.0)) > 0.1
+
+
+def test_exchanged_ends_of_a_private_size_are_caught():
+    rng = np.random.default_rng(10)
+    drawn = rng.binomial(500, 0.24, DRAWS) + noise(rng, 1.0, 1, DRAWS)
+    counts = NoisyCounts.with_ladder(drawn, equal_rows(1.0, 1, DRAWS), MISS)
+    few, many = (Binomial(np.full(DRAWS, size)) for size in (440.0, 560.0))
+    parameter = np.full(DRAWS, 0.24)
+    assert missed(counts, many, few, parameter) <= ALLOWED
+    assert missed(counts, few, many, parameter) > 0.3
+
+
+@pytest.mark.parametrize(("scale", "rows"), [(0.5, 1), (2.0, 12), (30.0, 3)])
+def test_a_normal_variable_joins_the_noise(scale, rows):
+    values, law = exact_law(scale, rows, 900)
+    spread = equal_rows(scale, rows)
+    for size in (0.1, 1.0, 50.0):
+        variance = spread.variance * size
+        for miss in (0.1, 0.01):
+            (half,) = sampling_half_widths(spread, variance, miss)
+            deviation = float(np.sqrt(variance[0]))
+            beyond = special.ndtr((values - half) / deviation)
+            beyond += special.ndtr((-values - half) / deviation)
+            tail = float(law @ beyond)
+            assert tail <= miss
+            assert tail > 0.1 * miss
+
+
+def test_a_normal_variable_alone_has_its_own_half_width():
+    zero = np.zeros(2)
+    silent = Spread(zero, zero, zero, zero, zero)
+    half = sampling_half_widths(silent, np.array([4.0, 0.0]), 0.05)
+    assert half[0] == pytest.approx(2 * 1.96, rel=0.01)
+    assert half[1] == 0.0
+    gaussian = Spread(*(np.array([one]) for one in (9.0, 9.0, 3.0, 1.0, 3.0)), 3.0, 1)
+    (half,) = sampling_half_widths(gaussian, np.array([16.0]), 0.05)
+    assert 5 * 1.95 < half < 5 * 2.6
+
+
+def test_rough_half_widths_are_a_little_wider():
+    for rows in (1, 5, 300):
+        spread = equal_rows(2.0, rows)
+        fine = tails.noise_half_widths(spread, 0.0625)
+        rough = tails.rough_half_widths(spread, 0.0625)
+        assert fine <= rough <= 1.02 * fine
+    gaussian = Spread(*(np.array([one]) for one in (9.0, 9.0, 3.0, 1.0, 3.0)), 3.0, 1)
+    assert tails.rough_half_widths(gaussian, 0.1) == tails.noise_half_widths(
+        gaussian, 0.1
+    )
+
+
+def test_ladders_start_at_one_and_end_far_below_the_miss():
+    misses = ladder_misses(0.01)
+    assert misses[0] == 1.0
+    assert misses[-1] <= 1e-5 < misses[-2]
