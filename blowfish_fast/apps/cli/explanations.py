@@ -48,6 +48,10 @@ SECURE = "Its noise came from the system's secure generator."
 SEEDED = "Its noise was seeded: it is an experiment, and protects nobody."
 OUTSIDE = "It was defined outside blowfish_fast, which has not proved its privacy"
 PRIORS = ("0.01", "0.1", "0.5")
+TENTH = 0.1
+"""The belief that is told in numbers of people, one of `PRIORS`."""
+LARGEST_FACTOR = 1e6
+"""Beyond it a factor says nothing that a number would make plainer."""
 MEANING = (
     "Epsilon-Blowfish means: whatever is published is at most e^epsilon times as "
     "likely from one database as from a neighbouring one, and the policy says which "
@@ -141,6 +145,59 @@ def secret_section(policy: Policy, budget: Budget) -> Section:
     )
 
 
+def plain_promise(
+    policy: Policy, budget: Budget, certainty: list[Certainty]
+) -> list[str]:
+    """Say what is promised in chances and in numbers of people, without a symbol.
+
+    Parameters
+    ----------
+    policy : Policy
+        What stays indistinguishable.
+    budget : Budget
+        What the release spends.
+    certainty : list of Certainty
+        What `certainties` returned, one of them for a belief of one in ten.
+
+    Returns
+    -------
+    list of str
+        Two sentences; the first is left out in rho, which bounds no single chance.
+    """
+    sentences = []
+    if budget.power == 1:
+        spent = float(budget.amount)
+        once, thrice = (math.exp(min(times * spent, 700.0)) for times in (1, 3))
+        if thrice < LARGEST_FACTOR:
+            sentences.append(
+                "The chance of whatever is published changes by a factor of at most "
+                f"{_rounded_up(once)}, and of at most {_rounded_up(thrice)} after "
+                f"three such changes, where {policy.neighbours}."
+            )
+    belief = next(item for item in certainty if item.before == TENTH)
+    far = belief.any_value if belief.steps not in (1, math.inf) else None
+    near = "have it" + (" rather than a value one step off" if far is not None else "")
+    people = [(belief.one_step, "are there" if policy.has_bottom else near)]
+    if far is not None:
+        people.append((far, "have it rather than any other value"))
+    # A number of people below 23.2 is at most 23.
+    told = [f"at most {math.floor(100 * most + 1e-9)} {what}" for most, what in people]
+    unless = ""
+    if budget.power == 2:
+        unless = f", but for a probability of {float(left_out(budget)):g}"
+    sentences.append(
+        "Somebody who thought so of 10 in 100 such people may come to think that "
+        f"{', and that '.join(told)}{unless}."
+    )
+    return sentences
+
+
+def _rounded_up(factor: float) -> str:
+    """Return a factor with three digits, none of them too small."""
+    digits = 2 - math.floor(math.log10(factor))
+    return f"{math.ceil(factor * 10**digits - 1e-9) / 10**digits:,.{max(digits, 0)}f}"
+
+
 def attack_section(
     policy: Policy, budget: Budget, certainty: list[Certainty]
 ) -> Section:
@@ -166,6 +223,7 @@ def attack_section(
             heading, ["Nothing about any one person: all that was released is public."]
         )
     sentences = [
+        *plain_promise(policy, budget, certainty),
         "Someone may know the records of everybody else, the code and the policy. How "
         "likely a person's value seemed to them before, and can seem at most after "
         f"this release at {budget.in_short()}"
@@ -173,7 +231,7 @@ def attack_section(
             ":"
             if budget.power == 1
             else f", but for a probability of {float(left_out(budget)):g}:"
-        )
+        ),
     ]
     steps = certainty[0].steps
     several = steps is not None and steps != 1

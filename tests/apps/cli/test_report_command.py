@@ -11,6 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 import blowfish_fast as bf
+from blowfish_fast.apps.cli.explanations import explain_attack
 from blowfish_fast.apps.cli.files import outputs
 from blowfish_fast.apps.cli.main import application
 from blowfish_fast.errors import InputError
@@ -113,3 +114,31 @@ def test_what_cannot_be_written_is_refused(folder, out, reason):
     done = RUN.invoke(application, ["report", "ages", "--out", out])
     assert isinstance(done.exception, InputError)
     assert reason in str(done.exception)
+
+
+@pytest.mark.parametrize(
+    ("policy", "epsilon", "wanted"),
+    [
+        ("AddRemove", 1, ["2.72, and of at most 20.1", "at most 23 are there"]),
+        ("Full", 1, ["one record changes its value to any other", "23 have it."]),
+        ("Line", "0.5", ["1.65, and of at most 4.49", "rather than a value one step"]),
+        ("Full", 40, ["at most 100 have it."]),
+    ],
+)
+def test_the_promise_is_told_in_chances_and_in_people(policy, epsilon, wanted):
+    cells = bf.Domain(4)
+    under = getattr(bf.policies, policy)(cells)
+    budget = bf.Laplace(under, epsilon=epsilon).budget
+    told = " ".join(explain_attack(under, budget)[0].sentences)
+    for words in wanted:
+        assert words in told
+    # A factor of e^120 would tell nobody anything.
+    assert ("by a factor" in told) == (float(epsilon) < 4)
+
+
+def test_in_rho_no_single_chance_is_bounded():
+    under = bf.policies.AddRemove(bf.Domain(4))
+    told = explain_attack(under, bf.Gaussian(under, rho="0.1").budget)[0].sentences
+    assert "by a factor" not in " ".join(told)
+    assert "may come to think that at most" in told[0]
+    assert "but for a probability of 1e-09" in told[0]
