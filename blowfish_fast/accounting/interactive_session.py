@@ -42,6 +42,7 @@ from blowfish_fast.release.query_grid import (
     refuse_extras,
 )
 
+from .known_rows import NoisyRows, least_squares
 from .ledger import Ledger
 from .request import RandomLike
 
@@ -51,6 +52,11 @@ STEP_BITS = 16
 SUMMED = (
     "Noise only: records count with the middle of their cell, clamped and in steps, "
     "and what that is off by is not covered."
+)
+
+KNOWN = (
+    "Read from the counts that were asked so far, free: the interval holds the true "
+    "count for a question that was not chosen by looking at them."
 )
 
 MOST_STEPS = 2**24
@@ -99,6 +105,7 @@ class Session:
                 received=f"{data.domain!r} and {domain!r}",
             )
         self.ledger = ledger
+        self._asked: dict[Any, NoisyRows] = {}
 
     @property
     def domain(self) -> Domain:
@@ -196,6 +203,44 @@ class Session:
         question = self._all(conditions, named)
         question.weigh(name, low, high, step)
         return question.ask(budget, request, rng)[()]
+
+    def known(
+        self, conditions: Mapping[Any, Any] | None = None, /, **named: Any
+    ) -> Estimate | None:
+        """Return what the counts asked so far say about another one. Free; no data.
+
+        Least squares over all rows that this session counted: women and everybody give
+        men. The interval holds for a count that was not chosen by looking at the
+        answers (Lemma PA7).
+
+        Parameters
+        ----------
+        conditions : mapping, optional
+            From attributes, by name or number, to what their values must meet.
+        **named
+            Conditions by the names of attributes.
+
+        Returns
+        -------
+        Estimate or None
+            None where the rows do not determine the count.
+
+        Examples
+        --------
+        >>> import blowfish_fast as bf
+        >>> sexes = bf.Domain.from_levels(["F", "M"], name="sex")
+        >>> ledger = bf.Ledger(epsilon=1, policy=bf.policies.AddRemove(sexes))
+        >>> session = bf.Session(ledger, [30, 20])
+        >>> everybody = session.noisy_count(epsilon="0.3", rng=1)
+        >>> session.known(sex="M") is None
+        True
+        >>> women = session.noisy_count(sex="F", epsilon="0.3", rng=2)
+        >>> men = session.known(sex="M")
+        >>> round(men - (everybody - women), 6), float(ledger.spent)
+        (0.0, 0.6)
+        """
+        found = self._all(conditions, named).known()
+        return None if found is None else found[()]
 
     def partition(self, name: str | int, bins: Any = None, /, **named: Any) -> Parts:
         """Divide the records by the cells of an attribute, or by bins of it.
@@ -311,6 +356,16 @@ class Parts:
         return self._question().ask(
             Budget.stated(epsilon=epsilon, rho=rho, delta=delta), request, rng
         )
+
+    def known(self) -> GroupedAnswers | None:
+        """Return what the counts asked so far say about every part. Free; no data.
+
+        Returns
+        -------
+        GroupedAnswers or None
+            None where they do not determine all parts; see `Session.known`.
+        """
+        return self._question().known()
 
     def noisy_sum(
         self,
@@ -453,6 +508,14 @@ class IntegerRows:
         recipe = kind(policy, workload, epsilon=budget, strategy="queries")
         release = ledger.release(recipe, data, request, rng)
         (measurement,) = release.measurements
+        if self.measure == "count":
+            # Under its name a question comes back with the noise that it had.
+            key = object() if request is None else request
+            self.session._asked[key] = NoisyRows(
+                product_rows(self.rows),
+                measurement.noisy.astype(np.float64),
+                measurement.scales,
+            )
         return GroupedAnswers(
             [domain.column_names[axis] for axis, _ in self.groups],
             [names for _, names in self.groups],
@@ -463,6 +526,32 @@ class IntegerRows:
                 lambda: "truth" if self.exact else "noise",
                 release.interval_sentence if self.exact else lambda _: SUMMED,
                 counted=release.guarantee.counted_records(),
+            ),
+        )
+
+    def known(self) -> GroupedAnswers | None:
+        """Return what the session's counts say about these rows; None if too little.
+
+        Rows that were paid in the other currency than the ledger's are left out: the
+        two kinds of noise have no common law.
+        """
+        power = self.session.ledger.currency.power
+        asked = [
+            rows for rows in self.session._asked.values() if rows.scales.power == power
+        ]
+        told = least_squares(asked, product_rows(self.rows)) if asked else None
+        if told is None:
+            return None
+        names = self.session.domain.column_names
+        return GroupedAnswers(
+            [names[axis] for axis, _ in self.groups],
+            [parts for _, parts in self.groups],
+            "count",
+            told.values,
+            Claim(
+                lambda confidence, _: told.intervals(confidence),
+                lambda: "truth",
+                lambda _: KNOWN,
             ),
         )
 
