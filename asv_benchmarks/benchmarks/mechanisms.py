@@ -22,7 +22,7 @@ from blowfish_fast import (
     policies,
     workloads,
 )
-from blowfish_fast.measure.selectors.partitions import DyadicTree, LeastCost
+from blowfish_fast.measure.selectors.partitions import Descent, DyadicTree, LeastCost
 from blowfish_fast.mechanisms.registry import MECHANISMS
 
 from .common import (
@@ -98,6 +98,31 @@ class WideRanges(Timed):
         ends = starts + generator.integers(1, 2**58, starts.size)
         asked = workloads.Ranges(domain, starts, ends)
         mechanism = Dawa(policies.AddRemove(domain), asked, epsilon=EPSILON)
+        return lambda: mechanism.release(data)
+
+
+class WideMap(Timed):
+    """CPU time of 1000 rectangles of 2^30 x 2^30 cells, by either score."""
+
+    params: ClassVar[list[Any]] = [
+        [10**4] if SMALL else [10**5, 10**6],
+        ["records", "unevenness"],
+    ]
+
+    def prepare(self, filled: int, score: Any) -> Call:
+        domain: Any = WideDomain((2**30, 2**30), names=("east", "north"))
+        generator = np.random.default_rng(1)
+        places = generator.integers(0, 2**30, (2, filled))
+        table = {"east": places[0], "north": places[1]}
+        data = SparseHistogram.from_records(domain, table)
+        lows = generator.integers(0, 2**29, (1000, 2))
+        highs = lows + generator.integers(1, 2**28, lows.shape)
+        mechanism = Dawa(
+            policies.AddRemove(domain),
+            workloads.Rectangles(domain, lows, highs),
+            epsilon=EPSILON,
+            partition=Descent(score=score),
+        )
         return lambda: mechanism.release(data)
 
 
