@@ -117,3 +117,64 @@ def test_ledgers_are_never_overwritten_or_made_by_looking(path, tmp_path):
     done = run("status", tmp_path / "nothing")
     assert "ledger create" in str(done.exception)
     assert not (tmp_path / "nothing").exists()
+
+
+def test_a_budget_is_raised_with_its_reason(path):
+    done = run("raise", path, "--epsilon", "2", "--why", "a second wave", "--by", "ann")
+    assert done.exit_code == 0, done.output
+    assert "eps = 2" in done.output
+    with bf.Ledger(path) as ledger:
+        (raised,) = ledger.raises()
+    assert (raised["why"], raised["by"], raised["amount"]) == (
+        "a second wave",
+        "ann",
+        2,
+    )
+    less = run("raise", path, "--epsilon", "1", "--why", "less")
+    assert isinstance(less.exception, LedgerError)
+    assert "raised to more than it is, 2" in str(less.exception)
+    other = run("raise", path, "--rho", "1", "--why", "other")
+    assert "counts epsilon; received rho = 1" in str(other.exception)
+    unsaid = run("raise", path, "--epsilon", "3", "--why", " ")
+    assert "say why the budget is raised" in str(unsaid.exception)
+
+
+def test_a_ledger_without_charges_is_amended(tmp_path):
+    made = tmp_path / "new.ledger"
+    run("create", made, "--domain", "kind=categories:a,b", "--policy", "full",
+        "--epsilon", "1")  # fmt: skip
+    done = run("amend", made, "--domain", "kind=categories:a,b,c", "--domain",
+               "age=0:100:10", "--missing", "age=cell", "--policy", "add_remove",
+               "--epsilon", "2")  # fmt: skip
+    assert done.exit_code == 0, done.output
+    with bf.Ledger(made) as ledger:
+        assert ledger.policy.domain.shape == (3, 11)
+        assert "unbounded differential privacy" in ledger.policy.describe()
+        assert float(ledger.budget) == 2
+    run("amend", made, "--policy", "full")
+    with bf.Ledger(made) as ledger:
+        assert "bounded differential privacy" in ledger.policy.describe()
+        assert ledger.policy.domain.shape == (3, 11)
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        ([], "nothing is to be changed"),
+        (["--domain", "age=0:9:1"], "need the policy said again"),
+        (["--missing", "age=cell", "--policy", "full"], "need the policy said again"),
+        (["--rho", "1"], "counts epsilon; received rho = 1"),
+    ],
+)
+def test_what_cannot_be_amended_is_refused(tmp_path, words, reason):
+    made = tmp_path / "new.ledger"
+    run("create", made, "--domain", "age=0:9:3", "--policy", "full", "--epsilon", "1")
+    before = made.read_bytes()
+    assert reason in str(run("amend", made, *words).exception)
+    assert made.read_bytes() == before
+
+
+def test_after_a_charge_terms_are_fixed(path):
+    done = run("amend", path, "--policy", "add_remove")
+    assert isinstance(done.exception, LedgerError)
+    assert "charged" in str(done.exception)

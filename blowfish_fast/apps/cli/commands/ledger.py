@@ -108,17 +108,105 @@ def allot(
     as_json: Json = False,
 ) -> None:
     """Set what an analyst may spend of the budget in all, in its currency."""
-    from blowfish_fast.measure.budgets import Budget
+    with open_ledger(path) as book:
+        book.allot(analyst, _stated_for(book, path, budget).amount)
+    _show_status(path, as_json=as_json)
+
+
+@ledger.command(name="raise")
+@with_options
+def raise_budget(
+    path: LedgerFile,
+    budget: Stated,
+    why: Annotated[
+        str, typer.Option(metavar="TEXT", help="The reason; the ledger keeps it.")
+    ],
+    by: Annotated[
+        str, typer.Option(metavar="NAME", help="Who decided; the ledger keeps it.")
+    ] = "",
+    as_json: Json = False,
+) -> None:
+    """Raise the whole budget, at any time; the ledger notes when, why and by whom.
+
+    Everything that is released together is then private for the new budget only.
+    """
+    with open_ledger(path) as book:
+        book.raise_budget(_stated_for(book, path, budget).amount, why=why, by=by)
+    _show_status(path, as_json=as_json)
+
+
+@ledger.command()
+@with_options
+def amend(
+    path: LedgerFile,
+    budget: Stated,
+    cells: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--cells",
+            "--domain",
+            metavar="CELLS",
+            help="All columns anew, as `create` takes them; repeated for each.",
+        ),
+    ] = None,
+    policy: Annotated[
+        str | None,
+        typer.Option(
+            metavar="POLICY", help="The policy anew; with --domain it has to be said."
+        ),
+    ] = None,
+    missing: Treatment = None,
+    outside: Treatment = None,
+    as_json: Json = False,
+) -> None:
+    """Change budget, columns, cells or policy of a ledger that has charged nothing.
+
+    After the first charge they are fixed: releases that were made under other cells or
+    another policy would add up to nothing that is proved. `raise` raises the budget.
+    """
+    from blowfish_fast.apps.cli.parsing.policy import parse_table_policy
 
     with open_ledger(path) as book:
-        stated = Budget.stated(**vars(budget))
-        if stated.power != book.currency.power:
-            raise LedgerError(
-                f"{path} counts {book.currency.name}; received {stated.words()}. State "
-                f"--{book.currency.name}"
+        changes: dict[str, Any] = {}
+        if any(stated is not None for stated in vars(budget).values()):
+            _stated_for(book, path, budget)
+            changes |= vars(budget)
+        if cells or missing or outside:
+            if not cells or policy is None:
+                raise InputError(
+                    "other cells need the policy said again, which is stated over them",
+                    way_out="Give --domain for every column, and --policy",
+                )
+            from blowfish_fast.apps.cli.parsing.domain import parse_table
+            from blowfish_fast.apps.cli.release_job import parse_treatments
+            from blowfish_fast.data.records import domain_with_rules
+
+            table, _ = domain_with_rules(
+                parse_table(cells), parse_treatments(outside), parse_treatments(missing)
             )
-        book.allot(analyst, stated.amount)
+            changes["policy"] = parse_table_policy(policy, table)
+        elif policy is not None:
+            changes["policy"] = parse_table_policy(policy, book.policy.domain)
+        if not changes:
+            raise InputError(
+                "nothing is to be changed",
+                way_out="Give --epsilon or --rho, --policy, or --domain with --policy",
+            )
+        book.amend(**changes)
     _show_status(path, as_json=as_json)
+
+
+def _stated_for(book: bf.Ledger, path: Path, budget: Stated) -> Any:
+    """Return the budget that was typed; refuse one in another currency."""
+    from blowfish_fast.measure.budgets import Budget
+
+    stated = Budget.stated(**vars(budget))
+    if stated.power != book.currency.power:
+        raise LedgerError(
+            f"{path} counts {book.currency.name}; received {stated.words()}. State "
+            f"--{book.currency.name}"
+        )
+    return stated
 
 
 @ledger.command()
