@@ -114,6 +114,8 @@ class Release(metaclass=AbstractHinting):
     """Why there is no estimate of every cell, where there is none."""
     instead: ClassVar[str] = "See the attributes of its class"
     """What to ask in its place."""
+    bound_holds: ClassVar[str] = ""
+    """When the bound on a person's records holds, in words; of one release, always."""
 
     def _fill(self, fields: Mapping[str, Any]) -> None:
         """Set the fields once, when the release is made."""

@@ -116,9 +116,8 @@ def look_again(release: Any) -> list[str]:
         for axis, attribute in enumerate(release.domain.attributes)
         if 1 < attribute.size <= MOST_CELLS
     ]
-    asked = getattr(release, "asked", None)
     if isinstance(release, TablesRelease):
-        alone = {name for table in asked or () for name in table if len(table) == 1}
+        alone = {name for table in release.asked for name in table if len(table) == 1}
         axes = [axis for axis in axes if {axis, names[axis]} & alone]
     remarks: list[str] = []
     for axis in axes[:MOST_COLUMNS]:

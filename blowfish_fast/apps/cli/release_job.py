@@ -57,7 +57,13 @@ from .parsing.policy import (
 )
 from .parsing.workload import asks_tables, parse_tables, parse_workload
 from .printing import counter, spinner
-from .series_job import JobRows, SeriesError, parse_series, with_arrivals
+from .series_job import (
+    EpochWords,
+    JobRows,
+    SeriesError,
+    parse_series,
+    with_arrivals,
+)
 
 PARTS = 100
 """Steps of the bar that shows how much of the data is read."""
@@ -280,8 +286,17 @@ def open_data(job: Job, facts: Facts) -> DataSource:
         named=any(facts.domain.names),
         form=TextForm(job.encoding, job.decimal, job.dates, tuple(job.blanks or ())),
     )
-    source.check(with_arrivals(job, facts.counting))
+    source.check(_with_arrivals(job, facts.counting))
     return source
+
+
+def _series_of(job: Job) -> EpochWords | None:
+    """Read which epoch a job releases; None where it states nothing of a series."""
+    return parse_series(job) if job.in_series else None
+
+
+def _with_arrivals(job: Job, counting: Counting[Any]) -> Counting[Any]:
+    return with_arrivals(job, counting) if job.in_series else counting
 
 
 def count_records(
@@ -305,7 +320,7 @@ def count_records(
     Histogram or TableCounts
         The true counts. They go to a mechanism, and nowhere else.
     """
-    counting = with_arrivals(job, facts.counting)
+    counting = _with_arrivals(job, facts.counting)
     counted = _read(source, counting, tables)
     if job.series is None or tables is not None:
         return counted
@@ -331,7 +346,7 @@ def data_for(job: Job, facts: Facts, source: DataSource, mechanism: Mechanism) -
     Histogram, TableCounts or JobRows
         What `Ledger.release` or `Series.release` takes.
     """
-    words = parse_series(job)
+    words = _series_of(job)
     if words is not None and words.totals:
         return JobRows(facts.counting, partial(_read, source))
     tables = getattr(mechanism, "measured_tables", None)
@@ -465,7 +480,7 @@ def preview_charge(
     check_vouched([mechanism], vouched=bool(job.vouched))
     with _open_ledger(job, facts, in_memory=True) as ledger:
         _check_total(job, ledger)
-        words = parse_series(job)
+        words = _series_of(job)
         if words is None:
             entry = None if job.request is None else ledger.entry(job.request)
             weighed = ledger.preview(mechanism)
@@ -507,7 +522,7 @@ def series_error(job: Job, facts: Facts, error: float | None) -> SeriesError | N
     SeriesError or None
         The error of the running total, and both errors in words.
     """
-    words = parse_series(job)
+    words = _series_of(job)
     if words is None or not words.totals or job.ledger is None or error is None:
         return None
     with _open_ledger(job, facts, in_memory=True) as ledger:
@@ -624,7 +639,7 @@ def charge_and_release(
         The release, its name in the ledger, and what remains; the last two are None
         without a ledger.
     """
-    words = parse_series(job)
+    words = _series_of(job)
     totals = words is not None and words.totals
     data = data_for(job, facts, source, mechanism)
     bought = certificate_budget(job, facts, mechanism)

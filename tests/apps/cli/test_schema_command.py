@@ -13,7 +13,7 @@ from blowfish_fast.apps.cli.main import run_command
 from blowfish_fast.apps.cli.parsing.described_columns import COLUMN_SCHEMA
 from blowfish_fast.apps.cli.parsing.domain import parse_domain
 from blowfish_fast.apps.cli.parsing.job import Job
-from blowfish_fast.apps.cli.parsing.job_schema import job_schema
+from blowfish_fast.apps.cli.parsing.schemas import job_schema
 from blowfish_fast.apps.explorer.catalog import AttributeSpec, EqualCells, TableSpec
 from blowfish_fast.errors import InputError
 from tests.apps.explorer.people import TABLE

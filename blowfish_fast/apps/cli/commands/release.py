@@ -110,7 +110,8 @@ def release_stated(
     from blowfish_fast.release.second_look import look_again
     from blowfish_fast.release.tables_release import TablesRelease
 
-    job = with_epoch_named(job)
+    if job.in_series:
+        job = with_epoch_named(job)
     release_job.check_complete(job)
     facts = release_job.read_facts(job)
     source = release_job.open_data(job, facts)
@@ -133,7 +134,7 @@ def release_stated(
         choice.mechanism.policy,
         choice.mechanism.budget,
         secure=seed is None,
-        notes=(*choice.mechanism._notes(), *series_notes(job)),
+        notes=choice.mechanism._notes() + (series_notes(job) if job.in_series else ()),
     )
     report: dict[str, Any] = {
         "mechanism": choice.name,

@@ -32,7 +32,7 @@ def run_schema(
 
 def _schema_of(kind: Literal["job", "table"]) -> dict[str, Any]:
     if kind == "job":
-        from blowfish_fast.apps.cli.parsing.job_schema import job_schema
+        from blowfish_fast.apps.cli.parsing.schemas import job_schema
 
         return job_schema()
     from blowfish_fast.apps.explorer.catalog import TableSpec

@@ -447,6 +447,12 @@ class Job:
         return replace(self, **changed | stated)
 
     @property
+    def in_series(self) -> bool:
+        """Whether anything is stated that is about a series."""
+        terms = self.series, self.totals, self.exponent, self.band, self.frozen
+        return any(term is not None for term in (*terms, self.epochs_at_most))
+
+    @property
     def shown_data(self) -> str | None:
         """Where the data is, without a password."""
         if self.data is None or "://" not in self.data:
