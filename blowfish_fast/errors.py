@@ -12,7 +12,17 @@ from typing import NamedTuple
 
 
 class Wording(NamedTuple):
-    """Fields for another reader, with data in braces; None keeps one, "" drops it."""
+    """Fields for another reader, with data in braces; None keeps one, "" drops it.
+
+    Parameters
+    ----------
+    rule : str, optional
+        The rule that was broken.
+    received : str, optional
+        What was received.
+    way_out : str, optional
+        What to do instead.
+    """
 
     rule: str | None = None
     received: str | None = None

@@ -41,6 +41,17 @@ if TYPE_CHECKING:
 class Concern(NamedTuple):
     """An entry that a hole may have touched, and why.
 
+    Parameters
+    ----------
+    number : int
+        The number of the entry.
+    request : str
+        Its request.
+    hole : int
+        The number of the hole in the table above.
+    reason : str
+        Why the hole may have touched it.
+
     Examples
     --------
     >>> Concern(3, "march", 8, "an empty table was refused").hole

@@ -61,6 +61,17 @@ class OpenedAnswer(NamedTuple):
     `checked` says how far: its "key" alone, its "rows" less their noise, or everything
     against the "data". `problems` are sentences; none if all is as it was promised.
 
+    Parameters
+    ----------
+    request : str
+        The request that was answered.
+    mechanism : str
+        The mechanism that answered it.
+    checked : {"key", "rows", "data"}
+        How far it was checked.
+    problems : tuple[str, ...]
+        What was found, in sentences.
+
     Examples
     --------
     >>> OpenedAnswer("March", "laplace", "data", ()).passed

@@ -66,7 +66,15 @@ def commitment_of(key: bytes, request: str) -> str:
 
 
 class DrawSecret(NamedTuple):
-    """The key of one draw, and the hash that the ledger holds of it."""
+    """The key of one draw, and the hash that the ledger holds of it.
+
+    Parameters
+    ----------
+    key : bytes
+        The key of all noise of the draw.
+    commitment : str
+        The hash of key and request, in the ledger.
+    """
 
     key: bytes
     commitment: str
@@ -251,7 +259,19 @@ class Recipient:
 
 
 class SealedKey(NamedTuple):
-    """One line of the recipient's file."""
+    """One line of the recipient's file.
+
+    Parameters
+    ----------
+    request : str
+        The request.
+    commitment : str
+        The hash of key and request.
+    once : str
+        The public key that was made for this line alone.
+    sealed : str
+        The key, which the recipient alone can read.
+    """
 
     request: str
     commitment: str

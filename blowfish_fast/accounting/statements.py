@@ -123,7 +123,25 @@ def refuse_other_terms(
 
 @dataclass(frozen=True)
 class Preview:
-    """What a release would cost, or why it is refused; ``str()`` gives a sentence."""
+    """What a release would cost, or why it is refused; ``str()`` gives a sentence.
+
+    Parameters
+    ----------
+    mechanism : str
+        The name of the mechanism.
+    cost : Fraction
+        What it would cost.
+    before : Fraction
+        What remains of the budget now.
+    after : Fraction
+        What would remain.
+    accepted : bool
+        Whether the ledger would take it.
+    reason : str
+        Why not; empty if it would.
+    currency : Currency
+        Epsilon or rho.
+    """
 
     mechanism: str
     cost: Fraction
@@ -187,7 +205,15 @@ class Preview:
 
 @dataclass(frozen=True)
 class Share:
-    """An analyst's part of the budget, in the ledger's currency."""
+    """An analyst's part of the budget, in the ledger's currency.
+
+    Parameters
+    ----------
+    granted : Fraction
+        What was allotted.
+    spent : Fraction
+        What was spent of it.
+    """
 
     granted: Fraction
     spent: Fraction
@@ -205,6 +231,31 @@ class Entry(HasBudget):
     `together` says why the parts that `mechanism` names cost no more than the largest
     ("ids", "regions"). The `state` is "reserved" (not answered yet), "stored" (answered
     and kept) or "returned"; `analyst` is whose allotment paid.
+
+    Parameters
+    ----------
+    number : int
+        The number of the charge.
+    request : str
+        The name of the request.
+    time : datetime
+        When it was charged.
+    mechanism : str
+        The mechanism, or the parts that were charged together.
+    budget : Budget
+        What it cost.
+    policy : str
+        The policy, in words.
+    state : {"reserved", "stored", "returned"}
+        How far it has come.
+    together : str, optional
+        Why several parts cost no more than the largest.
+    analyst : str, optional
+        Whose allotment paid.
+    note : dict, optional
+        What was noted with the charge.
+    snapshot : str, default ''
+        Which state of the data was asked.
     """
 
     number: int

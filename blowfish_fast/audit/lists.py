@@ -122,7 +122,15 @@ def _cell_law(count: int, scales: Scales, threshold: int) -> list[float]:
 
 
 class LawTest(NamedTuple):
-    """Lists drawn, beside their law: how likely they lie so far from it, or farther."""
+    """Lists drawn, beside their law: how likely they lie so far from it, or farther.
+
+    Parameters
+    ----------
+    lists : int
+        The number of lists.
+    chance : float
+        The probability of lists as far from their law, or farther.
+    """
 
     lists: int
     chance: float

@@ -60,7 +60,15 @@ FINEST = -1100
 
 
 class Reading(NamedTuple):
-    """One output: what can only be equal or not, and the numbers in it."""
+    """One output: what can only be equal or not, and the numbers in it.
+
+    Parameters
+    ----------
+    form : hashable
+        What can only be equal or not.
+    numbers : tuple[float, ...]
+        The numbers.
+    """
 
     form: Hashable
     numbers: tuple[float, ...]
@@ -179,7 +187,15 @@ def _read_number(number: float, form: list[Hashable], numbers: list[float]) -> N
 
 
 class Readings(NamedTuple):
-    """Outcomes of one side: the form of each, and rows of numbers for each form."""
+    """Outcomes of one side: the form of each, and rows of numbers for each form.
+
+    Parameters
+    ----------
+    size : int
+        The number of outputs.
+    rows : dict[hashable, ndarray of float64]
+        By form: a row of numbers for each output.
+    """
 
     size: int
     rows: dict[Hashable, FloatArray]
@@ -215,7 +231,17 @@ class Readings(NamedTuple):
 
 
 class Event(NamedTuple):
-    """A set of outputs: some forms, or what holds of the numbers of one form."""
+    """A set of outputs: some forms, or what holds of the numbers of one form.
+
+    Parameters
+    ----------
+    name : str
+        What it is called in a report.
+    forms : tuple[hashable, ...]
+        The forms of its outputs.
+    holds : Callable, optional
+        Marks the rows of numbers that belong to it; all by default.
+    """
 
     name: str
     forms: tuple[Hashable, ...]

@@ -74,6 +74,29 @@ ORDINARY, GENEROUS = Fraction(1), Fraction(16)
 class Verdict(NamedTuple):
     """What one check found, as plain data.
 
+    Parameters
+    ----------
+    check : str
+        What was checked.
+    subject : str
+        Of which mechanism or partition.
+    family : str
+        Under which family of policies.
+    domain : str
+        Over which domain.
+    epsilon : float
+        The promise.
+    found : float
+        The loss that was seen.
+    samples : int
+        How often it was run.
+    events : int
+        How many events were compared.
+    passed : bool
+        Whether the promise may hold.
+    note : str
+        What else is to be said.
+
     Examples
     --------
     >>> from blowfish_fast.audit import QUICK, audit_everything

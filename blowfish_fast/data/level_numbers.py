@@ -49,7 +49,15 @@ def numeral(value: Any) -> str | None:
 
 
 class NumberedLevels(NamedTuple):
-    """The cells of categories that are numbers, however a record writes its number."""
+    """The cells of categories that are numbers, however a record writes its number.
+
+    Parameters
+    ----------
+    by_text : dict[str, int]
+        The cell of each number, as text.
+    by_number : dict[object, int]
+        The cell of each number.
+    """
 
     by_text: dict[str, int]
     by_number: dict[Any, int]

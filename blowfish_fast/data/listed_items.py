@@ -26,7 +26,15 @@ QUOTED = re.compile('"((?:[^"]|"")*)"')
 
 
 class Item(NamedTuple):
-    """A value of a list, and whether it stood in quotation marks."""
+    """A value of a list, and whether it stood in quotation marks.
+
+    Parameters
+    ----------
+    text : str
+        The value, without quotation marks.
+    quoted : bool
+        Whether it stood in them.
+    """
 
     text: str
     quoted: bool

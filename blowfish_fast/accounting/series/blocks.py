@@ -31,7 +31,15 @@ TYPICAL_EPOCHS = {"day": 365, "week": 52, "month": 36, "quarter": 40, "year": 30
 
 
 class BlockShares(NamedTuple):
-    """With what share draws of epochs and of blocks enter an answer, oldest first."""
+    """With what share draws of epochs and of blocks enter an answer, oldest first.
+
+    Parameters
+    ----------
+    epochs : ndarray of float64
+        The share of the draw of each epoch.
+    blocks : ndarray of float64
+        The share of the draw of each block.
+    """
 
     epochs: FloatArray
     blocks: FloatArray

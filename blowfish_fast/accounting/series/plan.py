@@ -58,7 +58,15 @@ class SeriesPlan:
 
 @dataclass(frozen=True)
 class Planned:
-    """A way to count epochs, and its variances at a budget of 1 after each of them."""
+    """A way to count epochs, and its variances at a budget of 1 after each of them.
+
+    Parameters
+    ----------
+    scheme : Weights or EpochBlocks
+        How epochs are counted.
+    curves : Mapping[str, ndarray of float64]
+        By what is wanted: a variance after each epoch.
+    """
 
     scheme: Weights | EpochBlocks
     curves: Mapping[str, FloatArray]

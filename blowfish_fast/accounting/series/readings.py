@@ -33,7 +33,15 @@ SINGLE = Weights((1,))
 
 
 class Promise(NamedTuple):
-    """What a whole series costs whoever it protects, and who that is, in words."""
+    """What a whole series costs whoever it protects, and who that is, in words.
+
+    Parameters
+    ----------
+    budget : Budget
+        The cost.
+    note : str
+        Who is protected.
+    """
 
     budget: Budget
     note: str

@@ -128,7 +128,15 @@ class Grouping:
 
 
 class MergedTable(NamedTuple):
-    """A table over some attributes, by number, with a grouping of each."""
+    """A table over some attributes, by number, with a grouping of each.
+
+    Parameters
+    ----------
+    axes : tuple[int, ...]
+        The attributes, by number.
+    groupings : tuple[Grouping, ...]
+        Which cells are merged, for each attribute.
+    """
 
     axes: tuple[int, ...]
     groupings: tuple[Grouping, ...]

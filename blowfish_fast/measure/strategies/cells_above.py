@@ -71,6 +71,23 @@ class ListedCells(NamedTuple):
     `told` is the first cell of which nothing is said: the number of cells, unless the
     list was cut after as many as were allowed. `classes` are consecutive cells with
     thresholds of their own; `threshold` is then the largest of these.
+
+    Parameters
+    ----------
+    keys : ndarray of int64, shape (listed,)
+        The numbers of the cells.
+    noisy : ndarray of int64, shape (listed,)
+        Their noisy counts.
+    threshold : int
+        The least noisy count that is listed; the largest one if there are classes.
+    scales : Scales
+        The noise of a count.
+    cells : int
+        The number of cells of the domain.
+    told : int
+        The first cell of which nothing is said.
+    classes : tuple[CellClass, ...]
+        Consecutive cells with thresholds of their own.
     """
 
     keys: IntArray
