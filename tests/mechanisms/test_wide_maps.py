@@ -9,6 +9,7 @@ import blowfish_fast as bf
 from blowfish_fast.errors import (
     DomainError,
     InputError,
+    LedgerError,
     PolicyError,
     ReleaseFileError,
     WorkloadError,
@@ -186,3 +187,21 @@ def test_what_a_map_does_not_offer_is_refused():
 
     with pytest.raises(PolicyError, match="every two cells"):
         handle.policy_along(P.Line(bf.WideDomain(2**40)), MapCurve(4, 4))
+
+
+def test_a_ledger_keeps_maps_and_tells_scores_apart(tmp_path):
+    policy = P.AddRemove(MAP)
+
+    def by(score):
+        partition = bf.partitions.Descent(score=score)
+        return bf.Dawa(policy, ASKED, epsilon=1, partition=partition)
+
+    with bf.Ledger(tmp_path / "map.ledger", epsilon=2, policy=policy) as ledger:
+        first = ledger.release(by("unevenness"), DATA, request="map")
+        again = ledger.release(by("unevenness"), DATA, request="map")
+        assert float(ledger.remaining) == 1
+        with pytest.raises(LedgerError, match="another question"):
+            ledger.release(by("records"), DATA, request="map")
+    np.testing.assert_array_equal(first.answer(ASKED), again.answer(ASKED))
+    with pytest.raises(DomainError, match="one mechanism serves"):
+        bf.recommend(policy, ASKED, epsilon=1)

@@ -9,6 +9,7 @@ import blowfish_fast as bf
 from blowfish_fast.data.sparse import FilledCells
 from blowfish_fast.data.wide.map_curve import MapBuckets, MapCurve
 from blowfish_fast.errors import DomainError
+from blowfish_fast.measure.randomness import Randomness
 
 SHAPES = [
     (4, 4),
@@ -55,9 +56,7 @@ def test_boxes_of_buckets_make_up_the_map():
         data = FilledCells.of(rng.integers(0, 9, shape)).along(curve)
         partition = bf.partitions.Descent().on_map(curve)
         policy = bf.policies.AddRemove(bf.WideDomain(curve.cells))
-        buckets = partition.select(
-            data, policy=policy, epsilon=1, rng=bf.measure.randomness.Randomness(3)
-        )
+        buckets = partition.select(data, policy=policy, epsilon=1, rng=Randomness(3))
         assert isinstance(buckets, MapBuckets)
         seen = np.zeros(shape, dtype=int)
         for low, high in buckets.boxes:
@@ -78,3 +77,17 @@ def test_filled_cells_keep_their_counts_along_the_curve():
 def test_buckets_that_are_no_boxes_are_refused(edges):
     with pytest.raises(DomainError, match="boxes that make it up"):
         MapBuckets(np.array(edges), MapCurve(3, 4))
+
+
+def test_a_map_is_divided_as_the_line_of_its_numbers():
+    counts, curve = np.random.default_rng(5).integers(0, 60, (8, 8)), MapCurve(8, 8)
+    along = counts[curve.places(np.arange(64))]
+    policy = bf.policies.AddRemove(bf.Domain(64))
+    given = {"policy": policy, "epsilon": 1}
+    plain = bf.partitions.Descent().select(along, rng=Randomness(1), **given)
+    data = FilledCells.of(counts).along(curve)
+    partition = bf.partitions.Descent().on_map(curve)
+    boxes = partition.select(data, rng=Randomness(1), **given)
+    assert boxes.edges.tolist() == plain.edges.tolist()
+    totals = [counts[a:c, b:d].sum() for (a, b), (c, d) in boxes.boxes.tolist()]
+    assert data.within(boxes.edges).tolist() == totals
