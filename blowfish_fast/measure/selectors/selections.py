@@ -651,13 +651,13 @@ class RoughnessTest(ScatterTest):
     Four buckets of a record each make these cells even; two make the others.
 
     >>> import numpy as np
-    >>> test = RoughnessTest([1.0] * 3, price=1.0, steps=(0.4, 0.9))
+    >>> test = RoughnessTest([1.0] * 3, price=1.0, steps=(0.375, 0.75))
     >>> test.statistic(np.array([90, 0, 70, 20]), (4,)) / ONE
     4.0
     >>> test.statistic(np.array([90, 90, 20, 20]), (4,)) / ONE
     2.0
-    >>> test.bounds(4)[0] / ONE
-    1.6
+    >>> [bound / ONE for bound in test.bounds(4)]
+    [1.5, 3.0]
     """
 
     name = "roughness"
