@@ -239,8 +239,8 @@ class Session:
         >>> round(men - (everybody - women), 6), float(ledger.spent)
         (0.0, 0.6)
         """
-        found = self._all(conditions, named).known()
-        return None if found is None else found[()]
+        count = self._all(conditions, named).known()
+        return None if count is None else count[()]
 
     def partition(self, name: str | int, bins: Any = None, /, **named: Any) -> Parts:
         """Divide the records by the cells of an attribute, or by bins of it.
