@@ -787,6 +787,15 @@ class Ledger(HasBudget):
         -------
         int
             Their number. No entry is read.
+
+        Examples
+        --------
+        >>> import blowfish_fast as bf
+        >>> policy = bf.policies.Full(bf.Domain(2))
+        >>> ledger = bf.Ledger(epsilon=1, policy=policy)
+        >>> release = ledger.release(bf.Laplace(policy, epsilon=0.1), [3, 4], "first")
+        >>> ledger.count_charges(10), ledger.count_charges(10, "ann")
+        (1, 0)
         """
         number = as_whole(before, "before", least=0)
         return self._journal.count_charges(number, analyst, everybody=everybody)

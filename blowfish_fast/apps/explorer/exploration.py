@@ -458,7 +458,7 @@ class Explorer:
             if answer is not None:
                 return answer
         if entry is not None and entry.state == "stored":
-            past = self._answer_read(entry, asked)
+            past = self._answer_read(entry, asked, replayed=True)
             if past is not None:
                 return past
         # What was charged is answered, also where it would take too long today.
@@ -531,7 +531,7 @@ class Explorer:
         return self._answer_read(entry, asked, replayed=False)
 
     def _answer_read(
-        self, entry: Entry, asked: Question, *, replayed: bool = True
+        self, entry: Entry, asked: Question, *, replayed: bool
     ) -> Answer | None:
         """Return an answer that was read from others; None if it was drawn."""
         reading = self.ledger.reading(entry.request)
@@ -636,7 +636,7 @@ class Explorer:
         noted = self.ledger.entry(request)
         question = {} if noted is None else (noted.note or {}).get("question", {})
         if noted is not None and question.get("table") == self.table.name:
-            past = self._answer_read(noted, read_question(question))
+            past = self._answer_read(noted, read_question(question), replayed=True)
             if past is not None:
                 return past
         stored = self._stored(request)
