@@ -11,7 +11,7 @@ import itertools
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
-from typing import Any, Generic, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
 
 import numpy as np
 
@@ -64,6 +64,9 @@ from .sampling.grids import (
 from .sampling.numbers import scaled_counts
 from .sampling.sampled_release import Method, equally_weighted, stated_design
 from .sampling.shares import population_shares
+
+if TYPE_CHECKING:
+    from .sampling.differences import Compared, Difference
 
 Answer = TypeVar("Answer")
 NamedCovers = dict[int, list[tuple[Any, Cover]]]
@@ -559,6 +562,61 @@ class Selection(Questions[Estimate]):
                     "it, so nothing is selected"
                 )
         return Selection(self._release, refined)
+
+    def difference(
+        self,
+        other: Selection,
+        *,
+        of: Compared = "share",
+        name: str | int | None = None,
+        values: Any = None,
+    ) -> Difference:
+        """Compare with another selection, in the population; free.
+
+        The other selection may be one of this release, or one of a release about
+        *different* people, such as another wave: whether nobody is in both is your
+        word. Both releases have a design, ``release.sampled(...)``.
+
+        Parameters
+        ----------
+        other : Selection
+            What is taken off.
+        of : {"share", "mean"}, default "share"
+            Shares of all people, or means of an attribute.
+        name : str or int, optional
+            The attribute of a mean.
+        values : array-like of float, optional
+            A public value for each of its cells; 0 and 1 for a share inside the groups.
+
+        Returns
+        -------
+        Difference
+            The estimate, with ``interval()`` and ``p_value()``.
+
+        Raises
+        ------
+        InputError
+            If no attribute is named for a mean.
+        """
+        from .sampling.differences import population_difference
+
+        if not isinstance(other, Selection):
+            raise InputError(
+                "a selection is compared with another: where(...)",
+                received=type(other).__name__,
+            )
+        if of not in ("share", "mean") or (of == "mean") != (name is not None):
+            raise InputError(
+                'shares are compared, of="share", or means of an attribute, of="mean" '
+                "with its name",
+                received=f"of={of!r}, name={name!r}",
+            )
+        grids = (self._grid, other._grid)
+        if name is None:
+            return population_difference(grids, of, None, None)
+        axis, first = self._value_rows(name, values)
+        _, second = other._value_rows(name, values)
+        return population_difference(grids, of, axis, (first, second))
 
     def group_by(self, *names: str | int | Sequence[str | int], **bins: Any) -> Groups:
         """Break the selection down by attributes.

@@ -189,7 +189,8 @@ class GridMeans:
         """
         return np.asarray(np.sqrt(self.variances(confidence, method)))
 
-    def _middle(self) -> Ratio:
+    def middle(self) -> Ratio:
+        """Return the means of what records count with, from the centre of values."""
         under, source = whole_rows_of(self.grid), Sampled(self.grid.release, 0.95)
         middle = self._rows(self.values.rows(self.values.centre))
         return Ratio(source, middle, under, self._reach())
@@ -197,8 +198,8 @@ class GridMeans:
     def estimates(self) -> FloatArray:
         """Return estimates of the means in the population."""
         centre = self.grid.along(self.axis, self.values.centre)
-        return np.asarray(self._middle().estimate + centre)
+        return np.asarray(self.middle().estimate + centre)
 
     def parts(self) -> tuple[FloatArray, FloatArray]:
         """Return variances of sampling and of noise in the means."""
-        return self._middle().parts()
+        return self.middle().parts()

@@ -1,0 +1,251 @@
+"""Differences of two groups, or of two waves, in the population, with p-values.
+
+A share or a mean r of a group is a quotient of two linear answers. Near the estimates
+its error is that of one linear row, "value - r" over the size of the group; so is the
+difference of two, in one release with all that the groups have in common:
+
+    cell            F young  F old    M young  M old      sizes 100 and 80
+    value of F       0        1        0        0         share of F that is old: .3
+    row of F        -.3/100   .7/100   0        0
+    row of M         0        0       -.2/80    .8/80     share of M that is old: .2
+    difference      -.3/100   .7/100  +.2/80   -.8/80
+
+Its noise has a known law, and the sampling joins it as a normal variable: Lemma PN10.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from blowfish_fast._support.typing import FloatArray
+from blowfish_fast._support.validation import as_confidence
+from blowfish_fast.errors import InputError
+from blowfish_fast.measure.noise import Spread
+from blowfish_fast.measure.tails import noise_half_widths, rough_half_widths
+from blowfish_fast.release.query_grid import Grid, SparseRows, ValueRows, without_zeros
+
+from .designs import Stratified
+from .grids import GridMeans
+from .ratios import Ratio
+from .sampled_release import (
+    SIDE_SHARE,
+    Sampled,
+    VarianceParts,
+    as_sparse,
+    stratified_refusal,
+    whole_rows_of,
+)
+
+Compared = Literal["share", "mean"]
+"""What is compared: shares of everybody, or means of an attribute."""
+
+LEAST_P = 1.0e-9
+"""P-values below this are given as it."""
+LARGEST_P = 0.9
+"""P-values above this are given as 1."""
+PRECISION = 1.005
+"""P-values are rounded up by at most this factor."""
+
+
+class _Side(NamedTuple):
+    """One group: its release, its number, and the row that its error is."""
+
+    source: Sampled
+    number: float
+    row: Any
+
+
+class _Law(NamedTuple):
+    """The error of a row: variance of sampling, what it is unsure by, and noise."""
+
+    sampling: float
+    unsure: Spread
+    noise: Spread
+
+
+class Difference(float):
+    """A difference in the population, usable as a number, with interval and p-value.
+
+    It is made by ``selection.difference(other, ...)``.
+
+    Parameters
+    ----------
+    number : float
+        The estimate.
+    laws : list of _Law
+        What is known of its error, one for each release.
+    """
+
+    _laws: list[_Law]
+
+    def __new__(cls, number: float, laws: list[_Law]) -> Difference:
+        """Keep the law of the error beside the number."""
+        estimate = super().__new__(cls, number)
+        estimate._laws = laws
+        return estimate
+
+    def interval(self, confidence: float = 0.95) -> tuple[float, float]:
+        """Return an interval over the draw of both samples and the noise.
+
+        Parameters
+        ----------
+        confidence : float, default 0.95
+            About how surely it holds: the sampling is taken as normal.
+
+        Returns
+        -------
+        low : float
+            The lower end.
+        high : float
+            The upper end.
+        """
+        half = self._half_width(1.0 - as_confidence(confidence), fine=True)
+        return float(self) - half, float(self) + half
+
+    def p_value(self) -> float:
+        """Return the p-value of "there is no difference", of these two, asked once.
+
+        It is the largest miss at which the interval still holds 0, rounded up by less
+        than one in two hundred, and at least 1e-9. Noise is counted. Who looks at
+        several pairs multiplies it by their number.
+        """
+        if self._half_width(LARGEST_P, fine=False) >= abs(self):
+            return 1.0
+        if self._half_width(LEAST_P, fine=False) < abs(self):
+            return LEAST_P
+        # Logarithms are halved: a tail changes by factors.
+        above, below = LARGEST_P, LEAST_P
+        while above > PRECISION * below:
+            middle = math.sqrt(above * below)
+            if self._half_width(middle, fine=False) >= abs(self):
+                below = middle
+            else:
+                above = middle
+        return above
+
+    def variance_parts(self) -> VarianceParts:
+        """Return how much of the error is sampling and how much is noise."""
+        return VarianceParts(
+            sum(law.sampling for law in self._laws),
+            sum(float(law.noise.variance[0]) for law in self._laws),
+        )
+
+    def _half_width(self, miss: float, *, fine: bool) -> float:
+        half_widths = noise_half_widths if fine else rough_half_widths
+        taken = SIDE_SHARE * miss
+        sampling = 0.0
+        for law in self._laws:
+            unsure = half_widths(law.unsure, 2.0 * taken / len(self._laws))
+            sampling += max(law.sampling + float(unsure[0]), 0.0)
+        joint = _added([law.noise for law in self._laws]).plus(np.array([sampling]))
+        return float(half_widths(joint, miss - taken)[0])
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return float, (float(self),)
+
+    def __repr__(self) -> str:
+        return f"Difference({float(self):.12g})"
+
+    __str__ = float.__repr__
+
+
+def population_difference(
+    grids: tuple[Grid, Grid],
+    compared: Compared,
+    axis: int | None,
+    values: tuple[ValueRows, ValueRows] | None,
+) -> Difference:
+    """Return the difference of the first group minus the second: Lemma PN10.
+
+    Parameters
+    ----------
+    grids : tuple of two Grid
+        The groups, of one release or of two about different people.
+    compared : {"share", "mean"}
+        What is compared.
+    axis : int or None
+        The attribute of a mean.
+    values : tuple of two ValueRows, or None
+        What records count with.
+
+    Returns
+    -------
+    Difference
+        The estimate, with interval and p-value.
+
+    Raises
+    ------
+    InputError
+        If a mean would depend on where records lie inside their cells, or noises are
+        of two kinds.
+    """
+    sides = [
+        _side(grid, compared, axis, None if values is None else values[at])
+        for at, grid in enumerate(grids)
+    ]
+    first, second = sides
+    number = first.number - second.number
+    if grids[0].release is grids[1].release:
+        return Difference(number, [_law(first.source, first.row - second.row)])
+    laws = [_law(side.source, side.row) for side in sides]
+    if len({law.noise.gaussian_rows > 0 for law in laws}) > 1:
+        raise InputError(
+            "one release has Laplace noise and the other Gaussian noise; their sum has "
+            "no known law here",
+            way_out="Release both in one currency",
+        )
+    return Difference(number, laws)
+
+
+def _side(
+    grid: Grid, compared: Compared, axis: int | None, values: ValueRows | None
+) -> _Side:
+    source, inside = Sampled(grid.release, 0.95), whole_rows_of(grid)
+    if isinstance(source.design, Stratified):
+        raise stratified_refusal("differences")
+    if compared == "share" or axis is None or values is None:
+        everybody = as_sparse(np.ones((1, grid.domain.size)))
+        ratio, centre = Ratio(source, inside, everybody, (0.0, 1.0)), 0.0
+    else:
+        if values.widest > 0.0:
+            raise InputError(
+                "where records lie inside their cells decides this mean",
+                way_out="Give a public value for each cell: values=[...]",
+            )
+        ratio = GridMeans(grid, axis, values).middle()
+        centre = float(values.centre[0])
+    estimate = ratio.estimate
+    rows = ratio.values - as_sparse(ratio.inside.multiply(estimate[:, None]))
+    size = max(float(ratio.sizes[0]), 1.0)
+    return _Side(source, float(estimate[0]) + centre, as_sparse(rows / size))
+
+
+def _law(source: Sampled, row: Any) -> _Law:
+    """Return the law of one row: of its noise, and of the sampling's variance."""
+    domain, (weights, variances) = source.release.domain, source.weights
+    linear = SparseRows(domain, without_zeros(row.multiply(weights[None, :])))
+    squares = row.multiply(row).multiply(variances[None, :])
+    squared = SparseRows(domain, without_zeros(squares))
+    drawn = float(source.answers(squared)[0])
+    return _Law(max(drawn, 0.0), source.spread(squared), source.spread(linear))
+
+
+def _added(spreads: list[Spread]) -> Spread:
+    """Return the law of a sum of independent noises: their moments add up."""
+    if len(spreads) == 1:
+        return spreads[0]
+    first, second = spreads
+    least: float = min(first.least, second.least)
+    largest: FloatArray = np.maximum(first.largest, second.largest)
+    return Spread(
+        first.variance + second.variance,
+        first.square + second.square,
+        largest,
+        first.steps + second.steps,
+        np.where(first.largest >= second.largest, first.width, second.width),
+        least,
+        first.gaussian_rows + second.gaussian_rows,
+    )

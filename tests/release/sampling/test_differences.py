@@ -1,0 +1,111 @@
+"""Differences of groups and waves: intervals and p-values that count the noise."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+from scipy.special import ndtr
+
+import blowfish_fast as bf
+from blowfish_fast.errors import InputError, IntervalError
+
+SEXES = bf.Domain.from_levels(["F", "M"], name="sex")
+RICH = bf.Domain.from_levels(["no", "yes"], name="rich")
+BOTH = bf.Domain.product(SEXES, RICH)
+COUNTS = [[700, 300], [650, 350]]
+
+
+def drawn(counts=COUNTS, epsilon=50, design=None, **options):
+    policy = bf.policies.Full(BOTH)
+    release = bf.Laplace(policy, epsilon=epsilon, **options).release(counts, rng=1)
+    return release.sampled(design or bf.sampling.Simple())
+
+
+def rich_of(release, **options):
+    women, men = release.where(sex="F"), release.where(sex="M")
+    return men.difference(women, of="mean", name="rich", values=[0, 1], **options)
+
+
+def test_nearly_without_noise_it_is_the_test_of_two_shares():
+    found = rich_of(drawn())
+    deviation = np.sqrt(0.3 * 0.7 / 1000 + 0.35 * 0.65 / 1000)
+    assert found == pytest.approx(0.05, abs=1e-3)
+    low, high = found.interval()
+    assert high - low == pytest.approx(2 * 1.96 * deviation, rel=0.06)
+    exact = 2 * ndtr(-0.05 / deviation)
+    assert exact < found.p_value() < 1.5 * exact
+    parts = found.variance_parts()
+    assert parts.sampling == pytest.approx(deviation**2, rel=0.01)
+    assert parts.noise < 0.01 * parts.sampling
+
+
+def test_noise_raises_the_p_value_and_widens_the_interval():
+    quiet, loud = rich_of(drawn()), rich_of(drawn(epsilon=0.05))
+    assert loud.variance_parts().noise > loud.variance_parts().sampling
+    assert np.diff(loud.interval()) > 1.5 * np.diff(quiet.interval())
+    # The p-value and the interval agree on whether 0 is possible.
+    for answer in (quiet, loud):
+        p = answer.p_value()
+        low, high = answer.interval(1 - p / 1.5)
+        assert low <= 0 <= high
+    assert rich_of(drawn([[900, 100], [100, 900]])).p_value() == 1e-9
+    assert rich_of(drawn([[500, 500], [500, 500]])).p_value() == 1.0
+
+
+def test_groups_of_one_release_share_what_they_have_in_common():
+    release = drawn()
+    women = release.where(sex="F")
+    assert women.difference(women) == 0.0
+    assert women.difference(women).interval() == pytest.approx((0.0, 0.0), abs=1e-9)
+    rich = release.where(rich="yes")
+    apart = rich.difference(release.where(sex="F", rich="yes"))
+    assert apart == pytest.approx(350 / 2000, abs=2e-3)
+
+
+def test_waves_of_different_people_add_up_their_errors():
+    for design in (bf.sampling.Simple(50_000), bf.sampling.Weighted("sex", [4, 4])):
+        one, two = drawn(design=design), drawn([[600, 400], [650, 350]], design=design)
+        wave = two.where(rich="yes").difference(one.where(rich="yes"))
+        assert wave == pytest.approx(0.05, abs=2e-3)
+        low, high = wave.interval()
+        assert low < 0.05 < high
+        inside = one.where(rich="yes").difference(one.where(rich="no"))
+        assert wave.variance_parts().sampling < inside.variance_parts().sampling * 2
+    policy = bf.policies.Full(BOTH)
+    other = bf.Gaussian(policy, rho=2).release(COUNTS, rng=2)
+    gaussian = other.sampled(bf.sampling.Simple()).where(rich="yes")
+    with pytest.raises(InputError, match="in one currency"):
+        gaussian.difference(drawn().where(rich="yes"))
+    again = bf.Gaussian(policy, rho=2).release(COUNTS, rng=3)
+    beside = again.sampled(bf.sampling.Simple()).where(rich="yes")
+    assert gaussian.difference(beside).p_value() > 0.1
+
+
+def test_a_difference_is_a_number():
+    found = rich_of(drawn())
+    assert repr(found).startswith("Difference(0.0")
+    assert str(found) == str(float(found))
+    assert pickle.loads(pickle.dumps(found)) == float(found)
+
+
+def test_what_cannot_be_compared_is_refused():
+    release = drawn()
+    women = release.where(sex="F")
+    with pytest.raises(InputError, match="compared with another"):
+        women.difference(0.3)
+    with pytest.raises(InputError, match="with its name"):
+        women.difference(women, of="mean")
+    with pytest.raises(InputError, match="with its name"):
+        women.difference(women, of="median", name="rich")
+    ages = bf.Domain.from_edges([0, 40, 80], name="age")
+    aged = bf.Laplace(bf.policies.Full(ages), epsilon=1).release([50, 60], rng=1)
+    young = aged.sampled(bf.sampling.Simple()).where(age=slice(0, 40))
+    with pytest.raises(InputError, match="a public value for each cell"):
+        young.difference(young, of="mean", name="age")
+    with pytest.raises(IntervalError, match="how these records were drawn"):
+        aged.where().difference(aged.where())
+    strata = drawn(design=bf.sampling.Stratified("sex", {"F": 5_000, "M": 6_000}))
+    with pytest.raises(IntervalError, match="stratified sample"):
+        rich_of(strata)
