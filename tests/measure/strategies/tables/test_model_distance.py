@@ -19,6 +19,7 @@ from blowfish_fast.measure.strategies.tables.model_distance import (
     ModelDistance,
     distance,
 )
+from blowfish_fast.measure.tails import one_sided_margin
 
 SMALL = bf.Domain((2, 3, 2), names=["a", "b", "c"])
 COUNTED = CountedTables((2, 3, 2), list(combinations(range(3), 2)))
@@ -92,5 +93,7 @@ def test_nothing_is_drawn_where_nothing_moves_and_too_little_is_refused():
     nobody = [P.Graph(side, np.zeros((0, 2), dtype=int)) for side in sides]
     still = P.TablePolicy(SMALL, dict(zip("abc", nobody, strict=True)))
     assert statistic.move(still) == 0
+    # Exact rows have no noise, and no margin.
+    assert one_sided_margin(statistic.scales(still, Fraction(1)), 0.05) == 0
     with pytest.raises(EpsilonError, match=r"moves by 4 records is more than can"):
         statistic.scales(P.Full(SMALL), Fraction(1, 2**60))
