@@ -70,7 +70,7 @@ def test_no_entry_of_the_table_is_exceeded_more_often_by_a_finer_integral(
 ):
     quantiles = _worst_quantiles(miss)[1][:-1]
     monkeypatch.setattr(tails, "_NODES", 160)
-    beyond, _ = _cells()[1].tail(quantiles)
+    beyond, _ = _cells(tails._RATIO)[1].tail(quantiles)
     assert beyond.max() <= miss
 
 

@@ -7,7 +7,7 @@ from functools import partial
 import pytest
 
 import blowfish_fast as bf
-from blowfish_fast.errors import DomainError
+from blowfish_fast.errors import DomainError, WorkloadError
 from blowfish_fast.mechanisms.wide_data import filled_cells
 
 LINE = bf.Domain(6, names=["age"])
@@ -43,6 +43,10 @@ def test_advice_names_the_one_mechanism_of_a_wide_domain(domain):
     ):
         with pytest.raises(DomainError, match="Use SparseLaplace"):
             ask()
+    if isinstance(domain, bf.KeyDomain):
+        with pytest.raises(WorkloadError, match="with SparseLaplace"):
+            bf.workloads.Ranges(domain, [0], [5])
+        return
     ranges = bf.workloads.Ranges(domain, [0], [5])
     with pytest.raises(DomainError, match="Use Dawa"):
         bf.recommend(policy, ranges, rho="0.1", records=10)

@@ -87,14 +87,14 @@ def test_the_audit_finds_costs_that_leave_out_what_lies_below():
     def forgetful(keys, counts, raised, height):
         return coarse(keys, counts, np.zeros_like(raised), height)
 
-    scores = "blowfish_fast.measure.selectors.partitions.uneven_scores.raise_scores"
+    scores = "blowfish_fast.kernels.window_costs.node_unevenness.raise_scores"
     case = Case(
         Descent(fan_out=2, score="unevenness"),
         bf.policies.AddRemove(LINE),
         Fraction(4),
     )
     counts = np.array([9, 0, 9, 0, 9, 0, 9, 0])
-    with patch("blowfish_fast.audit.descent_twin.RESOLUTION", 1):
+    with patch("blowfish_fast.audit.many_choices.descent_twin.RESOLUTION", 1):
         with patch(scores, coarse):
             assert not case.descent(counts).differs(runs=30)
         with patch(scores, forgetful):
@@ -116,8 +116,8 @@ def test_a_descent_costs_at_most_epsilon(family, fan_out):
 def test_a_move_at_the_price_of_a_record_is_caught():
     right = descent.calibrated
 
-    def cheap(epsilon, fan_out, *, moves):
-        return right(epsilon, fan_out, moves=False)
+    def cheap(epsilon, fan_out, *, moves, score):
+        return right(epsilon, fan_out, moves=False, score=score)
 
     with patch.object(descent, "calibrated", cheap):
         found = findings(Descent(fan_out=2), bf.policies.Full(LINE))

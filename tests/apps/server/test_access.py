@@ -22,6 +22,7 @@ CURATORS_ROUTES = [
     ("POST", "/api/curator/projected-graph", {"question": AGES}),
     ("POST", "/api/curator/all-tables", {"table": "people", "columns": ["age"]}),
     ("PUT", "/api/curator/tables/people/policies", {}),
+    ("POST", "/api/curator/tables/people/publish", {"request": "q-nothing"}),
     ("PUT", "/api/curator/tables/people/budget", {"epsilon": 100}),
     ("GET", "/api/curator/analysts", None),
     ("POST", "/api/curator/analysts/eve", None),

@@ -28,7 +28,9 @@ def test_an_answer_that_has_begun_is_not_followed_by_another(begun, statuses):
         sent.append(message)
 
     gate = SimpleNamespace(
-        metrics=SimpleNamespace(add=lambda *_, **__: None),
+        metrics=SimpleNamespace(
+            add=lambda *_, **__: None, observe=lambda *_, **__: None
+        ),
         access=SimpleNamespace(write=lambda **said: noted.append(said)),
         address=lambda request: "here",
     )

@@ -15,10 +15,6 @@ import numpy as np
 from blowfish_fast._support.typing import IntArray
 from blowfish_fast.data.sparse import FilledCells
 from blowfish_fast.kernels.sampling.decimal_bounds import exponential_bounds
-from blowfish_fast.kernels.window_costs.node_unevenness import (
-    MOST_COUNTED,
-    raise_scores,
-)
 
 MOST_RISE = 3
 """By how much a record that is added lifts a score at most; it lowers it by 1."""
@@ -42,11 +38,16 @@ class NodeScores:
     """
 
     def __init__(self, filled: FilledCells, heights: list[int]) -> None:
+        # Loaded here: short commands weigh no node, and start without the compiler.
+        from blowfish_fast.kernels.window_costs import node_unevenness
+
         self.filled = filled
+        self._most_counted = node_unevenness.MOST_COUNTED
         raised = np.zeros(filled.keys.size, dtype=np.int64)
         self._levels: dict[int, tuple[IntArray, IntArray]] = {}
         for height in reversed(heights):
-            self._levels[height] = raise_scores(*filled, raised, height)
+            scores = node_unevenness.raise_scores(*filled, raised, height)
+            self._levels[height] = scores
 
     def of(self, begin: IntArray, end: IntArray, height: int) -> IntArray:
         """Return the scores of nodes of one height.
@@ -70,7 +71,7 @@ class NodeScores:
         firsts, level_scores = self._levels[height]
         scores[many] = level_scores[np.searchsorted(firsts, first[many])]
         # One window of two is its own quantile; of four or more it lies above.
-        each = np.minimum(counts[first[lone]], MOST_COUNTED)
+        each = np.minimum(counts[first[lone]], self._most_counted)
         scores[lone] = each if height == 1 else MOST_RISE * each
         return scores
 
