@@ -113,3 +113,14 @@ def test_too_many_rows_or_sets_of_cells_are_not_solved(monkeypatch):
         assert asked.known(age=slice(0, 10)) is None
     monkeypatch.setattr(known_rows, "MOST_ATOMS", 3)
     assert asked.known(age=slice(0, 10)) is None
+
+
+@pytest.mark.parametrize("budget", [{"epsilon": 50}, {"rho": 50}])
+def test_a_count_is_known_as_surely_as_it_was_told(budget):
+    """Tails of Laplace noise are not those of Gaussian noise, far out above all."""
+    asked = session(**budget)
+    price = dict.fromkeys(budget, 1)
+    women = asked.noisy_count(sex="F", **price, rng=1)
+    told = np.diff(women.interval(1 - 1e-9))[0]
+    known = np.diff(asked.known(sex="F").interval(1 - 1e-9))[0]
+    assert told - 2 <= known <= told + 2
