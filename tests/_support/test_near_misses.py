@@ -28,7 +28,9 @@ def test_every_name_that_is_named_is_there(name, release):
         path = re.match(r"[\w.]+", meant).group().split(".")
         owner = {"release": release}.get(path[0]) or getattr(bf, path[0])
         for part in path[1:]:
+            assert hasattr(owner, part), meant
             owner = getattr(owner, part)
+        assert owner is not None
 
 
 @pytest.mark.parametrize(
