@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from itertools import chain, combinations
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
+from blowfish_fast._support.validation import as_choice
+
 from blowfish_fast.errors import InputError
 from blowfish_fast.measure.budgets import BudgetTerms
-from blowfish_fast.mechanisms.contingency import Contingency
+from blowfish_fast.mechanisms.chosen_tables import Chooser, ChosenTables
 from blowfish_fast.workloads import Tables
 
 from .catalog import TableSpec
@@ -27,6 +29,7 @@ def predict_tables(
     columns: list[str] | None = None,
     ways: int = 2,
     records: int | None = None,
+    choose: Chooser = "plan",
 ) -> dict[str, Any]:
     """Return the predicted error of every table of up to so many of the columns.
 
@@ -47,13 +50,20 @@ def predict_tables(
         The number of records, public or guessed. With it, mean counts of cells
         stand beside the errors. A table whose error exceeds its mean count is of
         use in larger groups only.
+    choose : {"plan", "data", "best"}
+        Whether public sizes or the data would say which tables are measured; "best"
+        decides by the number of records.
 
     Returns
     -------
     dict
         The columns, the budget, how many tables are measured, how many are useful
         (None without a number of records), and under "tables" the columns, cells,
-        standard error per cell and mean count of each.
+        standard error per cell and mean count of each. All these are of the plan: of
+        tables that the data choose no error is known beforehand. Under "decided"
+        stands what would be done ("plan", "data", or None where a noisy number of
+        records would decide), and under "misplaced" the share of the records that
+        the plan predicts to misplace (None without a number of them).
 
     Raises
     ------
@@ -67,6 +77,8 @@ def predict_tables(
     >>> prediction = predict_tables(table, {"epsilon": 1}, records=9000)
     >>> len(prediction["tables"]), prediction["useful"]
     (6, 6)
+    >>> predict_tables(table, {"epsilon": "0.1"}, records=50, choose="best")["decided"]
+    'data'
     >>> prediction["tables"][-1]["columns"]
     ['b', 'c']
     """
@@ -83,7 +95,13 @@ def predict_tables(
             f"at most {MOST_TABLES:,} tables are predicted at a time; received "
             f"{len(sets):,}. Choose fewer columns"
         )
-    mechanism = Contingency(table.policy(), Tables(table.domain(), sets), **budget)
+    mechanism = ChosenTables(
+        table.policy(),
+        Tables(table.domain(), sets),
+        choose=as_choice(choose, "choose", get_args(Chooser)),
+        records=records,
+        **budget,
+    )
     errors = mechanism.plan(records)
     standard_errors = np.sqrt(errors.variances).tolist()
     cells = errors.cells.tolist()
@@ -97,6 +115,8 @@ def predict_tables(
         "budget": errors.budget,
         "measured": len(errors.measured),
         "useful": None if records is None else sum(useful),
+        "decided": mechanism.decided,
+        "misplaced": None if records is None else mechanism.planned_misplaced(records),
         "tables": [
             {
                 "columns": list(subset),

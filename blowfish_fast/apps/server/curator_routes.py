@@ -19,6 +19,7 @@ from blowfish_fast.apps.explorer.all_tables import MOST_WAYS, predict_tables
 from blowfish_fast.apps.explorer.catalog import Model, Name, PolicySpec, TableSpec
 from blowfish_fast.apps.explorer.questions import Amount, Question, StatedBudget
 from blowfish_fast.errors import LedgerError
+from blowfish_fast.mechanisms.chosen_tables import Chooser
 from blowfish_fast.workloads import Total
 
 from .access import CURATOR_ONLY, Curator
@@ -83,6 +84,8 @@ class AllTables(StatedBudget):
     """How many attributes the largest table has."""
     records: Annotated[int, Field(ge=0, le=2**40)] | None = None
     """The number of records, public or guessed, for mean counts."""
+    choose: Chooser = "plan"
+    """Whether public sizes or the data say what is measured, or the better of both."""
 
 
 class RaisedBudget(StatedBudget):
@@ -156,6 +159,7 @@ def all_tables(asked: AllTables, visit: Curator) -> dict[str, Any]:
         columns=asked.columns,
         ways=asked.ways,
         records=asked.records,
+        choose=asked.choose,
     )
 
 

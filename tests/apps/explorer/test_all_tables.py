@@ -82,3 +82,26 @@ def test_as_many_tables_as_are_allowed_are_predicted(monkeypatch):
     monkeypatch.setattr(all_tables, "MOST_TABLES", 5)
     with pytest.raises(InputError, match=r"at most 5 tables .* received 6"):
         predict_tables(table, {"epsilon": 1}, ways=2)
+
+
+@pytest.mark.parametrize(
+    ("stated", "decided"),
+    [
+        ({}, "plan"),
+        ({"choose": "data"}, "data"),
+        ({"choose": "best"}, None),
+        ({"choose": "best", "records": 10**6}, "plan"),
+        ({"choose": "best", "records": 100}, "data"),
+    ],
+)
+def test_it_says_beforehand_who_chooses_the_tables(stated, decided):
+    found = predict_tables(survey(), {"epsilon": 1}, **stated)
+    assert found["decided"] == decided
+    assert (found["misplaced"] is None) == ("records" not in stated)
+    by_plan = predict_tables(survey(), {"epsilon": 1}, records=stated.get("records"))
+    assert found["tables"] == by_plan["tables"]
+
+
+def test_an_unknown_way_of_choosing_is_refused():
+    with pytest.raises(InputError, match="choose"):
+        predict_tables(survey(), {"epsilon": 1}, choose="oracle")

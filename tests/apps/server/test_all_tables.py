@@ -16,6 +16,8 @@ def test_all_tables_are_predicted_and_nothing_is_charged(served):
     with served.client(CURATOR) as client:
         found = client.post(PATH, json=body).json()
         pair = client.post(PATH, json={**body, "columns": ["age", "sex"]}).json()
+        by_data = client.post(PATH, json={**body, "choose": "data"}).json()
+    assert (found["decided"], by_data["decided"]) == ("plan", "data")
     assert found["columns"] == ["age", "sex", "pay"]
     assert len(found["tables"]) == 6
     assert len(pair["tables"]) == 3
@@ -30,6 +32,7 @@ def test_all_tables_are_predicted_and_nothing_is_charged(served):
         ({"columns": ["age", "age"]}, 422),
         ({"columns": ["height"]}, 404),
         ({"epsilon": 0}, 422),
+        ({"choose": "oracle"}, 422),
     ],
 )
 def test_what_cannot_be_predicted_is_refused(served, change, status):

@@ -24,10 +24,15 @@ def test_a_curator_sees_which_tables_are_accurate(browser, site, size):  # noqa:
         words = visit.text("#all-tables-words")
         assert words.startswith("6 tables for epsilon = 1 in all.")
         assert "below their mean counts" in words
+        assert words.endswith("blowfish release --tables 2 --choose plan --records 400")
         assert violations(page) == []
         page.uncheck("#all-tables-columns input[value=pay]")
         page.fill("#all-tables-records", "")
         page.click("#all-tables-form button")
         page.wait_for_selector("#all-tables-words:has-text('3 tables')")
         assert "mean counts" not in visit.text("#all-tables-words")
+        page.select_option("#all-tables-choose", "data")
+        page.click("#all-tables-form button")
+        page.wait_for_selector("#all-tables-words:has-text('--choose data')")
+        assert "The data choose, privately" in visit.text("#all-tables-words")
         visit.picture("all-tables")

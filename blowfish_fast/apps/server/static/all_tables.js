@@ -37,14 +37,24 @@ function drawMap(found) {
   { displayModeBar: false, responsive: true });
 }
 
+// What would be measured, and the words of the command that does it.
+function choiceWords(found, choose, ways, records) {
+  const share = found.misplaced === null ? "" : ` The plan by public sizes would put ${number(100 * found.misplaced)} % of the records into a wrong cell.`;
+  const told = { plan: "Public sizes say what is measured, and the errors below hold.",
+    data: "The data choose, privately, which pairs are measured and how finely. No error of that is known beforehand; those below are of the plan by public sizes, for comparison." };
+  const open = "A noisy number of records decides in the release whether public sizes say what is measured or the data choose; errors below hold for the former.";
+  const counted = records === "" ? "" : ` --records ${records}`;
+  return `${told[found.decided] ?? open}${share} Release them with: blowfish release --tables ${ways} --choose ${choose}${counted}`;
+}
+
 async function predict() {
   const columns = [...byId("all-tables-columns").querySelectorAll("input:checked")].map((one) => one.value);
-  const records = byId("all-tables-records").value;
-  const found = await post("/api/curator/all-tables", { table: byId("table").value, columns, ways: Number(byId("all-tables-ways").value),
+  const records = byId("all-tables-records").value, choose = byId("all-tables-choose").value, ways = byId("all-tables-ways").value;
+  const found = await post("/api/curator/all-tables", { table: byId("table").value, columns, ways: Number(ways), choose,
     epsilon: Number(byId("all-tables-epsilon").value), records: records === "" ? null : Number(records) });
   drawMap(found);
   const useful = found.useful === null ? "" : ` ${number(found.useful)} of them have errors below their mean counts; the others are of use in larger groups only.`;
-  byId("all-tables-words").textContent = `${number(found.tables.length)} tables for ${found.budget} in all.${useful}`;
+  byId("all-tables-words").textContent = `${number(found.tables.length)} tables for ${found.budget} in all.${useful} ${choiceWords(found, choose, ways, records)}`;
   byId("all-tables-list").hidden = false;
   byId("all-tables-list").tBodies[0].replaceChildren(...found.tables.map((one) => element("tr", {},
     element("td", {}, title(one)), element("td", {}, number(one.cells)), element("td", {}, number(one.error)),
