@@ -8,7 +8,6 @@ from typing import Any, get_args
 import numpy as np
 
 from blowfish_fast._support.validation import as_choice
-
 from blowfish_fast.errors import InputError
 from blowfish_fast.measure.budgets import BudgetTerms
 from blowfish_fast.mechanisms.chosen_tables import Chooser, ChosenTables
