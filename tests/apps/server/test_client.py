@@ -101,6 +101,26 @@ def test_a_curator_works_without_the_page(curator, tmp_path):
     assert len(curator.verify("cities")) == 64
 
 
+def test_frequent_words_are_listed_without_the_page(ann, curator, tmp_path):
+    path = tmp_path / "searches.csv"
+    path.write_text("word\n" + 900 * "Weather\n" + 700 * "news\n" + 3 * "rare\n")
+    curator.add_csv("searches", path)
+    words = [{"name": "word", "words": {"symbols": "a-z", "longest": 12}}]
+    curator.add_table({"name": "searches", "attributes": words}, epsilon=2)
+    curator.allot("searches", "ann", 1)
+    asked = {"kind": "frequent", "table": "searches", "attribute": "word"}
+    asked |= {"false_values": 1e-6, "cost": {"epsilon": 0.5}}
+    told = ann.explain(asked)
+    assert "at length 5" in told["why"]
+    assert ann.history("searches") == []
+    answer = ann.ask(asked)
+    assert answer.axes[0]["edges"] == ["news", "weather"]
+    assert abs(answer.values - [700, 900]).max() < 200
+    assert (answer.intervals[:, 1] > 600).all()
+    assert answer.remaining == 0.5
+    assert "may be missing" in answer.remarks[0]
+
+
 @pytest.mark.parametrize(
     ("question", "kind"),
     [

@@ -53,6 +53,8 @@ async function errorFor() {
 }
 
 async function price() {
+  // A list is asked for a budget: one is proposed where none is stated.
+  if (lists() && !byId("spend").value) byId("spend").value = 0.1;
   const any = lists() || byId("mechanism").value !== "";
   byId("alpha").disabled = any;
   byId("ask").disabled = true;

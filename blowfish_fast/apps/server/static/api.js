@@ -50,7 +50,7 @@ export function confirmed(words) {
 }
 
 // Where a field of a question is written, if not under its own name.
-const BOXES = { q: "parts", ranges: "stretches", rectangles: "stretches", granularity: "width", epsilon: "spend", rho: "spend" };
+const BOXES = { q: "parts", ranges: "stretches", rectangles: "stretches", granularity: "width", false_values: "false-values", epsilon: "spend", rho: "spend" };
 
 // Mark the fields that a message is about, where `find` says that they are written.
 export function markFields(fields, find = ({ field }) => byId(BOXES[field] ?? field)) {

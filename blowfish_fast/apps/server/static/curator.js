@@ -19,6 +19,8 @@ const POLICIES = {
 const theta = () => Number(byId("theta").value);
 const asked = () => form.question({ alpha: Number(byId("alpha").value), beta: Number(byId("beta").value) });
 const ordered = () => !["category", "words"].includes(form.attribute?.kind);
+// Words have no picture and no truth of the same shape: what is shown of them is the threshold.
+const lists = () => form.attribute?.kind === "words";
 const money = () => form.table.currency;
 const path = (rest) => `/api/curator/tables/${encodeURIComponent(form.table.name)}/${rest}`;
 
@@ -33,7 +35,7 @@ function stated() {
   return { kind, blocks: splitLists(byId("blocks").value).map((one) => one.map(value)) };
 }
 
-const stating = (policy) => ({ ...form.table.policies, [form.attribute.name]: policy });
+const stating = (policy) => lists() ? form.table.policies : ({ ...form.table.policies, [form.attribute.name]: policy });
 const now = () => ({ question: asked(), epsilon: Number(byId("epsilon").value) });
 const previewed = (body, policies, compared = []) => post("/api/curator/preview", { ...body, policies, compared });
 
@@ -63,7 +65,19 @@ function offBy(truth, noisy) {
   return `On this draw the private numbers are off by ${number(mean)} on average, and by ${number(Math.max(...off))} at most.`;
 }
 
+// Which words analysts would see, before anybody asks: nothing is counted for it.
+async function previewThreshold() {
+  const plan = await post("/api/explain", { question: form.question({ [money()]: Number(byId("epsilon").value) }) });
+  byId("truth-title").textContent = "True answer: not shown of words";
+  byId("private-title").textContent = "Private";
+  for (const id of ["truth", "private"]) draw(byId(id), []);
+  byId("preview-numbers").tBodies[0].replaceChildren();
+  byId("thresholds").replaceChildren();
+  byId("preview-error").textContent = sentence(plan.why);
+}
+
 async function preview() {
+  if (lists()) return previewThreshold();
   // The form may change while answers are on their way: all are about what it says now.
   const body = now();
   const typed = ordered() ? byId("thetas").value.split(/[^0-9]+/).filter(Boolean).map(Number).slice(0, 4) : [];
@@ -80,6 +94,7 @@ async function preview() {
 }
 
 async function previewStated() {
+  if (lists()) return previewThreshold();
   const policy = stated(), near = policy.unit === "value" ? `values up to ${policy.theta} apart` : POLICIES[policy.kind];
   byId("thresholds").replaceChildren();
   showBoth(await previewed(now(), stating(policy)), `Private, ${near.replace("theta", policy.theta)}`);
@@ -90,7 +105,7 @@ function offer() {
   const attribute = form.attribute;
   inForce = form.table.policies[attribute.name] ?? { kind: "full" };
   edited = false;
-  const kinds = ordered() ? ["full", "line", "threshold", "blocks"] : ["full", "blocks"];
+  const kinds = ordered() ? ["full", "line", "threshold", "blocks"] : lists() ? ["full"] : ["full", "blocks"];
   byId("policy-kind").replaceChildren(...options(kinds.map((one) => [one, POLICIES[one]]), inForce.kind));
   byId("policy-attribute").textContent = attribute.name;
   byId("theta").max = Math.max(1, attribute.regular - 1);
@@ -114,6 +129,12 @@ async function graph() {
   byId("theta-field").hidden = kind !== "threshold";
   byId("blocks-field").hidden = kind !== "blocks";
   byId("theta-value").textContent = theta() === 1 ? "1 cell" : `${theta()} cells`;
+  if (lists()) {
+    for (const id of ["graph", "projected"]) byId(id).replaceChildren();
+    byId("graph-words").textContent = "Any two words cannot be told apart; there are too many for a picture.";
+    byId("projected-words").textContent = "";
+    return;
+  }
   const where = `table=${encodeURIComponent(form.table.name)}&attribute=${encodeURIComponent(form.attribute.name)}`;
   const picture = await post(`/api/policy-graph?${where}`, stated());
   drawGraph(byId("graph"), picture);

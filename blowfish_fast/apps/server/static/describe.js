@@ -3,7 +3,7 @@
 import { byId, element, get, markFields, notice, options, post, trying } from "./api.js";
 import { splitItems } from "./items.js";
 
-const KINDS = [["", "leave out"], ["number", "number"], ["category", "category"], ["date", "date"]];
+const KINDS = [["", "leave out"], ["number", "number"], ["category", "category"], ["date", "date"], ["words", "words nobody listed"]];
 const guess = (type) => /int|float|decimal/.test(type) ? "number" : /date|timestamp/.test(type) ? "date" : /string/.test(type) ? "category" : "";
 
 const MONTHS = Array.from({ length: 13 }, (_, at) => `${new Date().getFullYear() - 1 + Math.floor(at / 12)}-${String(at % 12 + 1).padStart(2, "0")}-01`);
@@ -24,6 +24,10 @@ function row(name, type) {
   const unit = element("input", { type: "text", maxlength: "40", placeholder: "unit, as years", "data-field": "unit", "aria-label": `unit of ${name}` });
   const cells = element("span", { class: "cells" }, "from", start, "to", stop, "by", width, unit);
   const listed = element("input", { type: "text", "aria-label": `levels of ${name}` });
+  // Every word of these symbols, up to this length, could occur: no list is needed.
+  const symbols = element("input", { type: "text", maxlength: "256", value: "a-z0-9 -", "data-field": "symbols", "aria-label": `symbols of ${name}` });
+  const longest = element("input", { type: "number", min: "1", max: "512", step: "1", value: 14, "data-field": "longest", "aria-label": `longest word of ${name}` });
+  const rule = element("span", { class: "cells" }, "of", symbols, "up to", longest, "long");
   const joined = element("select", { "aria-label": `missing values of ${name}` },
     ...options([["all", "all values"], ["end", "the last values"], ["apart", "nothing: it is public"]], "all"));
   const key = () => [byId("person").value, byId("record").value].includes(name);
@@ -31,17 +35,20 @@ function row(name, type) {
     // Whose record it is, and which of hers, is no attribute.
     kind.disabled = key();
     cells.hidden = key() || kind.value !== "number";
+    rule.hidden = key() || kind.value !== "words";
     listed.hidden = key() || (kind.value !== "category" && kind.value !== "date");
     listed.placeholder = kind.value === "date" ? "2024-01-01, 2024-02-01, ..." : 'a, earth science, "b, c"';
     if (kind.value === "date" && !listed.value) listed.value = MONTHS.join(", ");
-    joined.hidden = key() || type.startsWith("!") || kind.value === "";
+    // Any two words are joined, and to what is missing, too.
+    joined.hidden = key() || type.startsWith("!") || kind.value === "" || kind.value === "words";
   };
   kind.addEventListener("change", refresh);
   refresh();
   const values = () => splitItems(listed.value);
   const attribute = () => {
     // The types that the database knows begin with ! where NULL is ruled out.
-    const made = { name, ...(type.startsWith("!") ? { missing: "none" } : { extras_joined: joined.value }) };
+    const made = { name, ...(type.startsWith("!") ? { missing: "none" } : kind.value === "words" ? {} : { extras_joined: joined.value }) };
+    if (kind.value === "words") return { ...made, words: { symbols: symbols.value, longest: Number(longest.value) } };
     if (kind.value === "number") return { ...made, cells: { start: Number(start.value), stop: Number(stop.value), width: Number(width.value) },
       ...(unit.value.trim() ? { unit: unit.value.trim() } : {}) };
     if (kind.value === "date") return { ...made, dates: values() };
@@ -49,9 +56,9 @@ function row(name, type) {
   };
   const words = type.startsWith("!") ? `${type.slice(1)}, never missing` : type;
   const line = element("tr", {}, element("td", {}, name), element("td", { class: "quiet" }, words),
-    element("td", {}, kind), element("td", {}, cells, listed), element("td", {}, joined));
+    element("td", {}, kind), element("td", {}, cells, listed, rule), element("td", {}, joined));
   // Where a field of the attribute is written: its own box, or the first that is shown.
-  const box = (field) => line.querySelector(`[data-field="${field}"]`) ?? (cells.hidden ? listed : start);
+  const box = (field) => line.querySelector(`[data-field="${field}"]`) ?? (!cells.hidden ? start : !rule.hidden ? symbols : listed);
   return { name, line, used: () => kind.value !== "" && !key(), attribute, refresh, box };
 }
 

@@ -68,7 +68,7 @@ export class QuestionForm {
     for (const id of ["table", "kind", "attribute", "second"]) {
       byId(id).addEventListener("change", () => { this.refill(); changed(id); });
     }
-    for (const id of ["width", "second-width", "stretches", "parts"]) {
+    for (const id of ["width", "second-width", "stretches", "parts", "false-values"]) {
       byId(id).addEventListener("input", () => { this.words(); changed(id); });
     }
     byId("add-filter").addEventListener("click", () => this.addFilter());
@@ -91,6 +91,10 @@ export class QuestionForm {
   refill() {
     const table = this.table;
     if (!table) return;
+    // Words can be listed and cells counted: what the table has not is not offered.
+    const offered = [...byId("kind").options];
+    for (const one of offered) one.disabled = !table.attributes.some((attribute) => listed(attribute) !== (one.value === "frequent"));
+    if (byId("kind").selectedOptions[0]?.disabled) byId("kind").value = offered.find((one) => !one.disabled)?.value;
     const kind = byId("kind").value;
     const lists = kind === "frequent";
     const usable = table.attributes.filter((one) => listed(one) !== lists && (!ORDERED.includes(kind) || one.kind !== "category"));
@@ -108,6 +112,7 @@ export class QuestionForm {
     byId("stretches").placeholder = kind === "rectangles" ? "20 to 40 by 0 to 64; ..." : "20 to 40; 40 to 80";
     byId("attribute-field").hidden = byId("width-field").hidden = kind === "marginal";
     if (lists) byId("width-field").hidden = true;
+    byId("false-values-field").hidden = !lists;
     byId("filters").hidden = byId("add-filter").hidden = lists;
     byId("several-field").hidden = kind !== "marginal";
     if (kind === "marginal" && byId("several").dataset.table !== table.name) this.offerSeveral(table);
@@ -156,6 +161,7 @@ export class QuestionForm {
     if (kind === "frequent") {
       asked.attribute = first.name;
       asked.filters = [];
+      asked.false_values = Number(byId("false-values").value);
     } else if (kind === "marginal") {
       const picks = [...document.querySelectorAll("#several .pick")].filter((one) => one.querySelector("[type=checkbox]").checked);
       if (!picks.length) throw new Error("pick at least one attribute");
