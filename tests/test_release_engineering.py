@@ -8,6 +8,7 @@ import importlib
 import importlib.util
 import itertools
 import json
+import os
 import re
 import subprocess
 import sys
@@ -142,6 +143,36 @@ def test_ci_names_its_parts_as_the_guide_does():
     )
     assert wrong.returncode == 2
     assert "checks" in wrong.stderr
+
+
+@pytest.mark.parametrize("failures", [0, 1, 2])
+def test_what_fails_in_a_browser_once_is_named_and_twice_is_an_error(
+    tmp_path, failures
+):
+    (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers = browser: in a browser\n")
+    (tmp_path / "test_page.py").write_text(
+        "import pathlib, pytest\n"
+        "@pytest.mark.browser\n"
+        "def test_a_page():\n"
+        "    tries = pathlib.Path(__file__).with_name('tries')\n"
+        "    before = len(tries.read_text()) if tries.exists() else 0\n"
+        "    tries.write_text('x' * (before + 1))\n"
+        f"    assert before >= {failures}\n"
+    )
+    python = Path(sys.executable).parent
+    said = subprocess.run(
+        ["bash", str(ROOT / ".ci" / "browser_tests"), str(tmp_path)],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=tmp_path,
+        env={**os.environ, "PATH": f"{python}:{os.environ['PATH']}"},
+    )
+    assert said.returncode == (1 if failures == 2 else 0), said.stdout + said.stderr
+    assert ("UNSTABLE" in said.stdout) == (failures == 1)
+    assert ("failed once, tried again alone" in said.stdout) == (failures > 0)
+    tries = 1 if failures == 0 else 2
+    assert (tmp_path / "tries").read_text() == "x" * tries
 
 
 def test_every_audit_lies_where_its_part_looks():

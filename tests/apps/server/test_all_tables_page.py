@@ -6,7 +6,7 @@ import pytest
 
 from blowfish_fast.apps.server.keys import CURATOR
 
-from .test_browser import SIZES, Visit, browser, lines, site  # noqa: F401  fixtures
+from .test_browser import SIZES, Visit, browser, site  # noqa: F401  fixtures
 from .test_pages import violations
 
 pytestmark = pytest.mark.browser
@@ -20,19 +20,19 @@ def test_a_curator_sees_which_tables_are_accurate(browser, site, size):  # noqa:
         page.fill("#all-tables-records", "400")
         page.click("#all-tables-form button")
         page.wait_for_selector("#all-tables-map.drawn .heatmaplayer image")
-        assert lines(page, "#all-tables-list tbody tr") == 6
-        words = visit.text("#all-tables-words")
-        assert words.startswith("6 tables for epsilon = 1 in all.")
-        assert "below their mean counts" in words
-        assert words.endswith("blowfish release --tables 2 --choose plan --records 400")
+        visit.count("#all-tables-list tbody tr", 6)
+        visit.see("#all-tables-words", "6 tables for epsilon = 1 in all.")
+        visit.see("#all-tables-words", "below their mean counts")
+        command = "blowfish release --tables 2 --choose plan --records 400"
+        visit.see("#all-tables-words", command)
         assert violations(page) == []
         page.uncheck("#all-tables-columns input[value=pay]")
         page.fill("#all-tables-records", "")
         page.click("#all-tables-form button")
-        page.wait_for_selector("#all-tables-words:has-text('3 tables')")
+        visit.see("#all-tables-words", "3 tables")
         assert "mean counts" not in visit.text("#all-tables-words")
         page.select_option("#all-tables-choose", "data")
         page.click("#all-tables-form button")
-        page.wait_for_selector("#all-tables-words:has-text('--choose data')")
-        assert "The data choose, privately" in visit.text("#all-tables-words")
+        visit.see("#all-tables-words", "--choose data")
+        visit.see("#all-tables-words", "The data choose, privately")
         visit.picture("all-tables")

@@ -18,7 +18,7 @@ schemathesis = pytest.importorskip(
     "schemathesis", reason="pip install 'blowfish_fast[browser]'"
 )
 
-pytestmark = pytest.mark.browser
+pytestmark = pytest.mark.engines
 
 CASES = int(os.environ.get("BLOWFISH_API_CASES", "200"))
 """Generated requests in all; the long form makes 10,000."""

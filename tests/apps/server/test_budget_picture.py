@@ -7,7 +7,7 @@ import pytest
 from blowfish_fast.apps.server.keys import CURATOR
 
 from .serving import AGES, TOTALS
-from .test_browser import Visit, browser, site  # noqa: F401  fixtures of that file
+from .test_browser import Visit, browser, expect, site  # noqa: F401  fixtures of that file
 
 pytestmark = pytest.mark.browser
 
@@ -21,8 +21,9 @@ def traces(page):
 
 def test_an_untouched_budget_has_no_picture(browser, site):  # noqa: F811
     with Visit(browser, site, CURATOR) as visit:
-        visit.page.wait_for_selector("#private.drawn .main-svg")
-        assert visit.page.locator("#budget-plot.drawn").count() == 0
+        # The last of what the page asks for by itself.
+        visit.drawn("#private")
+        visit.count("#budget-plot.drawn", 0)
 
 
 def test_every_charge_is_a_step_and_every_analyst_a_line(browser, site):  # noqa: F811
@@ -45,6 +46,5 @@ def test_every_charge_is_a_step_and_every_analyst_a_line(browser, site):  # noqa
         assert drawn["bob"]["y"] == pytest.approx([0, prices["bob"], prices["bob"]])
         budget = float(site.workspace.explorer("people").ledger.epsilon)
         assert set(drawn["budget"]["y"]) == {budget}
-        labels = page.locator("#budget-plot .ytitle").text_content()
-        assert labels == "epsilon spent"
+        expect(page.locator("#budget-plot .ytitle")).to_have_text("epsilon spent")
         visit.picture("budget")

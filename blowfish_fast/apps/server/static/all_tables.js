@@ -1,11 +1,12 @@
 // All tables of some columns: a map of which would be accurate, before anything is paid.
 
 /* global Plotly */
-import { byId, element, get, number, post, trying } from "./api.js";
+import { byId, element, get, newest, number, post, trying } from "./api.js";
 
 const letters = (text) => String(text).replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
 const title = (one) => one.columns.join(" by ");
 let tables = [];
+const predictions = newest();
 
 // A box for each column of the table that the page is about.
 function offer() {
@@ -50,8 +51,10 @@ function choiceWords(found, choose, ways, records) {
 async function predict() {
   const columns = [...byId("all-tables-columns").querySelectorAll("input:checked")].map((one) => one.value);
   const records = byId("all-tables-records").value, choose = byId("all-tables-choose").value, ways = byId("all-tables-ways").value;
+  const current = predictions();
   const found = await post("/api/curator/all-tables", { table: byId("table").value, columns, ways: Number(ways), choose,
     epsilon: Number(byId("all-tables-epsilon").value), records: records === "" ? null : Number(records) });
+  if (!current()) return;
   drawMap(found);
   const useful = found.useful === null ? "" : ` ${number(found.useful)} of them have errors below their mean counts; the others are of use in larger groups only.`;
   byId("all-tables-words").textContent = `${number(found.tables.length)} tables for ${found.budget} in all.${useful} ${choiceWords(found, choose, ways, records)}`;
@@ -61,10 +64,10 @@ async function predict() {
     element("td", {}, one.mean_count === null ? "" : number(one.mean_count)))));
 }
 
+byId("table").addEventListener("change", offer);
+byId("all-tables-form").addEventListener("submit", (event) => { event.preventDefault(); trying(predict); });
 trying(async () => {
   tables = await get("/api/tables");
-  if (!tables.length) { byId("all-tables").hidden = true; return; }
-  byId("table").addEventListener("change", offer);
-  byId("all-tables-form").addEventListener("submit", (event) => { event.preventDefault(); trying(predict); });
+  byId("all-tables").hidden = !tables.length;
   offer();
 });

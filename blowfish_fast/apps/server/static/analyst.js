@@ -1,4 +1,4 @@
-import { afterPause, byId, confirmed, element, following, get, markFields, notice, number, post, sentence, trying } from "./api.js";
+import { afterPause, byId, confirmed, element, following, get, listening, markFields, newest, notice, number, post, sentence, trying } from "./api.js";
 import { QuestionForm, inWords, shared } from "./form.js";
 import { csvOf, day, fillNumbers, pythonOf, save } from "./numbers.js";
 import { draw, drawCompared } from "./plots.js";
@@ -12,6 +12,8 @@ let compared = [];
 let lines = [];
 // What the last edit was about: an error to be priced, or a cost to be turned into one.
 let wanted = "alpha";
+// Each part of the page that is drawn from answers of the server.
+const prices = newest(), answers = newest(), states = newest();
 
 // Where a price comes from.
 const FOUND = { bound: "a proved bound", simulation: "a proved bound, sharpened by draws without data", scaling: "scaled from its noise: not the cheapest" };
@@ -45,23 +47,26 @@ function told(words, bad) {
 }
 
 // The least error that a cost buys, into the field of errors.
-async function errorFor() {
+async function errorFor(current) {
   const beta = Number(byId("beta").value), scope = byId("scope").value;
   const bought = await post("/api/accuracy", { question: form.question(spending()), beta, scope });
   // Whoever typed an error meanwhile keeps it.
-  if (wanted === "spend") byId("alpha").value = Number(bought.alpha.toPrecision(4));
+  if (current() && wanted === "spend") byId("alpha").value = Number(bought.alpha.toPrecision(4));
 }
 
 async function price() {
   // A list is asked for a budget: one is proposed where none is stated.
   if (lists() && !byId("spend").value) byId("spend").value = 0.1;
+  // A price of what the form said before must not open the button for what it says now.
+  const current = prices();
   const any = lists() || byId("mechanism").value !== "";
   byId("alpha").disabled = any;
   byId("ask").disabled = true;
   working("working out the price …");
   try {
-    if (wanted === "spend" && !any) await errorFor();
+    if (wanted === "spend" && !any) await errorFor(current);
     const plan = await post("/api/explain", { question: asked() });
+    if (!current()) return;
     markFields([]);
     const paid = `${plan.currency} ${number(plan.cost)}`;
     byId("known").hidden = !plan.known;
@@ -81,6 +86,7 @@ async function price() {
         element("td", { class: "words" }, one.reason || FOUND[one.found_by] || ""));
     }));
   } catch (problem) {
+    if (!current()) return;
     markFields(problem.fields ?? []);
     told(problem.message, true);
     byId("why").textContent = "";
@@ -146,7 +152,7 @@ function row(one) {
   const box = element("input", { type: "checkbox", "aria-label": `compare ${words}`,
     onchange: () => trying(() => compare(one, box)) });
   const link = element("a", { href: linkTo({ question: { table: form.table.name }, request: one.request }),
-    onclick: (event) => { event.preventDefault(); trying(async () => show(await fetched(one))); } }, words);
+    onclick: (event) => { event.preventDefault(); trying(() => open(one)); } }, words);
   const time = new Date(one.time).toLocaleString();
   const line = element("tr", {}, element("td", {}, box), element("td", {}, time), element("td", { class: "words" }, link),
     element("td", {}, one.mechanism), element("td", { "data-head": money() }, number(one.cost)));
@@ -158,8 +164,16 @@ function search() {
   for (const one of lines) one.line.hidden = !sought.every((word) => one.text.includes(word));
 }
 
-async function history() {
-  const rows = (await get(`/api/history?table=${encodeURIComponent(form.table.name)}`)).filter((one) => one.question);
+// Show a stored answer, if nothing else was opened or asked meanwhile.
+async function open(one) {
+  const current = answers(), answer = await fetched(one);
+  if (current()) show(answer);
+}
+
+async function history(current = states()) {
+  const listed = await get(`/api/history?table=${encodeURIComponent(form.table.name)}`);
+  if (!current()) return;
+  const rows = listed.filter((one) => one.question);
   lines = rows.reverse().map(row);
   byId("history").tBodies[0].replaceChildren(...lines.map((one) => one.line));
   byId("history-empty").hidden = rows.length > 0;
@@ -177,14 +191,22 @@ async function fetched(one) {
 async function compare(one, box) {
   if (!box.checked) compared = compared.filter((other) => other.row !== one);
   else if (compared.length === 2) { box.checked = false; notice("two at a time; clear one first"); return; }
-  else compared.push({ row: one, answer: await fetched(one) });
-  drawCompared(byId("compared"), compared.map((other) => other.answer), compared.map((other) => inWords(other.row.question)));
+  else {
+    const other = { row: one, answer: null };
+    compared.push(other);
+    other.answer = await fetched(one);
+  }
+  // Those that are still on their way are drawn when they are here.
+  const here = compared.filter((other) => other.answer);
+  drawCompared(byId("compared"), here.map((other) => other.answer), here.map((other) => inWords(other.row.question)));
 }
 
 async function refresh() {
-  form.tables = await get("/api/tables");
+  const current = states(), tables = await get("/api/tables");
+  if (!current()) return;
+  form.tables = tables;
   budget();
-  await history();
+  await history(current);
 }
 
 // One price at a time, and once more if the form changed meanwhile.
@@ -192,16 +214,26 @@ const repriced = following(price);
 
 function listen() {
   const later = afterPause(repriced);
-  const edited = (about) => { wanted = about ?? wanted; byId("ask").disabled = true; later(); };
+  const edited = (about) => {
+    wanted = about ?? wanted;
+    byId("ask").disabled = true;
+    // What is said of the price is not about this form any more, and a price under way is not either.
+    prices();
+    byId("cost").setAttribute("aria-busy", "true");
+    later();
+  };
   for (const id of ["alpha", "beta", "scope", "spend", "mechanism", "fixed"]) {
     byId(id).addEventListener("input", () => edited(id === "alpha" || id === "spend" ? id : undefined));
   }
   byId("question").addEventListener("submit", (event) => {
     event.preventDefault();
     byId("ask").disabled = true;
+    prices();
     working("asking …");
     trying(async () => {
-      show(await post("/api/ask", { question: asked() }));
+      const current = answers(), answer = await post("/api/ask", { question: asked() });
+      // What was opened meanwhile stays; the answer that was paid for is in the list.
+      if (current()) show(answer);
       // Where it is read, and read aloud.
       byId("answer-title").scrollIntoView();
       byId("answer-title").focus({ preventScroll: true });
@@ -233,6 +265,7 @@ trying(async () => {
   let edited = () => {};
   form = new QuestionForm(tables, (id) => { if (id === "table") trying(refresh); edited(); });
   edited = listen();
+  listening();
   const linked = new URLSearchParams(location.search);
   if (tables.some((one) => one.name === linked.get("table"))) {
     byId("table").value = linked.get("table");
@@ -241,6 +274,6 @@ trying(async () => {
   budget();
   await history();
   // A permanent link, or a page that was loaded again, shows its answer.
-  if (linked.get("answer")) await trying(async () => show(await fetched({ request: linked.get("answer") })));
+  if (linked.get("answer")) await trying(() => open({ request: linked.get("answer") }));
   await repriced();
 });

@@ -70,6 +70,24 @@ export const post = (path, body) => call("POST", path, body);
 export const put = (path, body) => call("PUT", path, body);
 export const byId = (id) => document.getElementById(id);
 
+// The page listens by now: from here on it can be used.
+export function listening() {
+  document.querySelector("main").inert = false;
+}
+
+// Answers may come in another order than they were asked for, and only that to the newest
+// request is drawn:
+//   const begin = newest();
+//   const current = begin(), answer = await get(path);
+//   if (current()) draw(answer);
+export function newest() {
+  let last = 0;
+  return function begin() {
+    const own = ++last;
+    return () => own === last;
+  };
+}
+
 let hiding;
 export function notice(words, bad = false) {
   const box = byId("notice");

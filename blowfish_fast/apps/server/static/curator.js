@@ -1,4 +1,4 @@
-import { afterPause, byId, call, confirmed, element, following, get, notice, number, options, post, put, sentence, stream, trying } from "./api.js";
+import { afterPause, byId, call, confirmed, element, following, get, listening, newest, notice, number, options, post, put, sentence, stream, trying } from "./api.js";
 import { dataSets, done, listenForData } from "./describe.js";
 import { QuestionForm, inWords, shared } from "./form.js";
 import { drawGraph } from "./graph.js";
@@ -11,6 +11,8 @@ let form;
 let inForce = { kind: "full" }, edited = false, offered = "";
 let curve = null;
 let listed = [];
+// Each part of the page that is drawn from answers of the server.
+const previews = newest(), graphs = newest(), rosters = newest(), states = newest();
 const FEW = 12;
 const POLICIES = {
   full: "any two values", line: "neighbouring cells", threshold: "up to theta cells apart", blocks: "within a block",
@@ -67,7 +69,9 @@ function offBy(truth, noisy) {
 
 // Which words analysts would see, before anybody asks: nothing is counted for it.
 async function previewThreshold() {
+  const current = previews();
   const plan = await post("/api/explain", { question: form.question({ [money()]: Number(byId("epsilon").value) }) });
+  if (!current()) return;
   byId("truth-title").textContent = "True answer: not shown of words";
   byId("private-title").textContent = "Private";
   for (const id of ["truth", "private"]) draw(byId(id), []);
@@ -79,12 +83,13 @@ async function previewThreshold() {
 async function preview() {
   if (lists()) return previewThreshold();
   // The form may change while answers are on their way: all are about what it says now.
-  const body = now();
+  const body = now(), current = previews();
   const typed = ordered() ? byId("thetas").value.split(/[^0-9]+/).filter(Boolean).map(Number).slice(0, 4) : [];
   // Beyond the last cell a threshold joins no more.
   const thetas = [...new Set(typed.map((one) => Math.min(one, Math.max(1, form.attribute.regular - 1))))];
   // All are about the same counts: a large table is counted once.
   const shown = await previewed(body, null, thetas.map((value) => stating({ kind: "threshold", theta: value })));
+  if (!current()) return;
   const scale = showBoth(shown, "Private, under the policy in force"), truth = comparable(shown);
   const boxes = thetas.map((value) => ({ plot: element("div", { class: "plot" }), words: `Private, threshold ${value}` }));
   byId("thresholds").replaceChildren(...boxes.map(({ plot, words }, at) => element("div", {}, element("h3", {}, words), plot,
@@ -96,8 +101,10 @@ async function preview() {
 async function previewStated() {
   if (lists()) return previewThreshold();
   const policy = stated(), near = policy.unit === "value" ? `values up to ${policy.theta} apart` : POLICIES[policy.kind];
+  const current = previews(), shown = await previewed(now(), stating(policy));
+  if (!current()) return;
   byId("thresholds").replaceChildren();
-  showBoth(await previewed(now(), stating(policy)), `Private, ${near.replace("theta", policy.theta)}`);
+  showBoth(shown, `Private, ${near.replace("theta", policy.theta)}`);
 }
 
 // A new attribute: offer the policies that fit it, and show the one in force.
@@ -125,7 +132,7 @@ function forget() {
 }
 
 async function graph() {
-  const kind = byId("policy-kind").value;
+  const kind = byId("policy-kind").value, current = graphs();
   byId("theta-field").hidden = kind !== "threshold";
   byId("blocks-field").hidden = kind !== "blocks";
   byId("theta-value").textContent = theta() === 1 ? "1 cell" : `${theta()} cells`;
@@ -137,10 +144,12 @@ async function graph() {
   }
   const where = `table=${encodeURIComponent(form.table.name)}&attribute=${encodeURIComponent(form.attribute.name)}`;
   const picture = await post(`/api/policy-graph?${where}`, stated());
+  if (!current()) return;
   drawGraph(byId("graph"), picture);
   byId("graph-words").textContent = `${part(picture, "cells")}${number(picture.edge_count)} edges in all. ${sentence(picture.words)}`;
   // A question that is not written yet, or does not fit, has no bins to be drawn.
   const seen = await post("/api/curator/projected-graph", { question: asked(), policies: stating(stated()) }).catch(() => null);
+  if (!current()) return;
   if (seen) drawGraph(byId("projected"), seen); else byId("projected").replaceChildren();
   byId("projected-words").textContent = !seen ? "" : `${part(seen, "bins")}${number(seen.edge_count)} edges in all${seen.absent ? ", and whether somebody is there" : ""}. ${sentence(seen.words)}`;
   if (curve) drawTradeOff(byId("trade-off"), curve, theta(), pick, money());
@@ -177,8 +186,9 @@ function state() {
 }
 
 async function analysts() {
-  const name = form.table.name;
-  const rows = await get("/api/curator/analysts");
+  const name = form.table.name, current = rosters();
+  const [rows, people] = await Promise.all([get("/api/curator/analysts"), get("/api/curator/people")]);
+  if (!current()) return;
   done("invite", rows.some((one) => one.allotments[name]));
   listed = rows.map((one) => {
     const share = one.allotments[name];
@@ -189,7 +199,6 @@ async function analysts() {
   });
   byId("analysts").tBodies[0].replaceChildren(...listed.map((one) => one.line));
   sift();
-  const people = await get("/api/curator/people");
   byId("others").replaceChildren(...[["curators", people.curator], ["monitors", people.monitor]].flatMap(([role, names]) =>
     names.map((one) => element("li", {}, `${one}, ${role.slice(0, -1)} `, revoking(role, one)))));
 }
@@ -212,23 +221,26 @@ function sift() {
 }
 
 async function refresh() {
-  form.tables = await get("/api/tables");
+  const current = states(), tables = await get("/api/tables");
+  if (!current()) return;
+  form.tables = tables;
   if (!form.table) { location.reload(); return; }
   state();
   await analysts();
   const rows = await get(`/api/history?table=${encodeURIComponent(form.table.name)}`);
+  if (!current()) return;
   drawBudget(byId("budget-plot"), rows, form.table.budget);
   byId("charges").tBodies[0].replaceChildren(...rows.reverse().map((one) => element("tr", {},
     element("td", {}, new Date(one.time).toLocaleString()), element("td", {}, one.analyst ?? "curator"),
     element("td", { class: "words" }, one.epoch ? `${one.epoch} of a series` : inWords(one.question)), element("td", {}, one.mechanism),
     element("td", { "data-head": money() }, number(one.cost)))));
   byId("charges-empty").hidden = rows.length > 0;
-  await series();
+  const totals = await get(path("series"));
+  if (current()) series(totals);
 }
 
 // Running totals of a table that grows: one picture for each series of its ledger.
-async function series() {
-  const listed = await get(path("series"));
+function series(listed) {
   byId("series-card").hidden = listed.length === 0;
   const boxes = listed.map((one) => [one, element("div", { class: "plot" })]);
   byId("series").replaceChildren(...boxes.flatMap(([one, box]) => [
@@ -260,13 +272,14 @@ async function tradeOff() {
 }
 
 const policies = (wanted) => trying(async () => {
+  const untouched = previews();
   await put(path("policies"), wanted());
   notice("the policy is set");
   await refresh();
   forget();
   offer();
   await graph();
-  await preview();
+  if (untouched()) await preview();
 });
 
 const submitted = (id, action) => byId(id).addEventListener("submit", (event) => {
@@ -343,6 +356,7 @@ trying(async () => {
   if (!tables.length) {
     // What needs a table waits for one.
     for (const one of document.querySelectorAll("main > section:not(:first-child):not(#data)")) one.hidden = true;
+    listening();
     await dataSets();
     return;
   }
@@ -350,12 +364,15 @@ trying(async () => {
     forget();
     if (chosen() !== offered) offer();
     redraw();
-    if (id === "table") trying(async () => { await refresh(); await preview(); });
+    if (id === "table") trying(async () => { const untouched = previews(); await refresh(); if (untouched()) await preview(); });
   });
   listen();
   offer();
+  listening();
+  // Whoever asks for a preview before the first one is shown keeps it.
+  const untouched = previews();
   await graph();
   await refresh();
   await dataSets();
-  await preview();
+  if (untouched()) await preview();
 });

@@ -1,6 +1,6 @@
 // Data sets: add a CSV file, then say what is public about its columns.
 
-import { byId, element, get, markFields, notice, options, post, trying } from "./api.js";
+import { byId, element, get, markFields, newest, notice, options, post, trying } from "./api.js";
 import { splitItems } from "./items.js";
 
 const KINDS = [["", "leave out"], ["number", "number"], ["category", "category"], ["date", "date"], ["words", "words nobody listed"]];
@@ -12,6 +12,7 @@ const MONTHS = Array.from({ length: 13 }, (_, at) => `${new Date().getFullYear()
 const FIELDS = { name: "table-name", at_most: "at-most", description: "table-description", epsilon: "description-epsilon", rho: "description-epsilon" };
 
 let sets = {};
+const listings = newest();
 
 // What is no number stays a text, and the server says that the column holds none.
 const asNumber = (text) => text.trim() === "" || Number.isNaN(Number(text)) ? text : Number(text);
@@ -107,7 +108,9 @@ export function done(step, yes) {
 }
 
 export async function dataSets(chosen) {
-  sets = await get("/api/curator/data-sets");
+  const current = listings(), answer = await get("/api/curator/data-sets");
+  if (!current()) return;
+  sets = answer;
   done("connect", Object.keys(sets).length > 0);
   byId("data-set").replaceChildren(...options(Object.keys(sets).map((one) => [one, one]), chosen));
   describe();

@@ -1,4 +1,4 @@
-import { byId, post, trying } from "./api.js";
+import { byId, listening, post, trying } from "./api.js";
 
 byId("log-in").addEventListener("submit", (event) => {
   event.preventDefault();
@@ -7,3 +7,4 @@ byId("log-in").addEventListener("submit", (event) => {
     location.assign(`/${session.role}`);
   });
 });
+listening();
