@@ -37,7 +37,7 @@ from blowfish_fast.mechanisms.registry import MECHANISMS, MechanismName, find_me
 from blowfish_fast.mechanisms.transformed import Transformed
 from blowfish_fast.mechanisms.wide_data import refuse_wide_advice
 from blowfish_fast.policies import Line, Policy, refuse_units
-from blowfish_fast.workloads import Form, Implicit, Workload
+from blowfish_fast.workloads import Form, Implicit, Linear, Workload
 
 LONGEST_REASON = 100
 
@@ -446,12 +446,19 @@ def _queries(
                 "would leave everything else unknown; list the queries, or name "
                 '"queries"'
             )
-        if hurried and workload.queries * workload.mean_cells() > FEW_COEFFICIENTS:
+        if hurried and _coefficients(workload) > FEW_COEFFICIENTS:
             raise SizeError("its queries hold too many cells to be weighed in a hurry")
         kind = Laplace if budget.power == 1 else Gaussian
         return kind(policy, workload, epsilon=budget, strategy="queries")
 
     return _predict(QUERIES, build, workload)
+
+
+def _coefficients(workload: Workload) -> float:
+    """Return how many cells the queries hold in all; large weights count once."""
+    if isinstance(workload, Linear):
+        return float(workload.matrix.nnz)
+    return workload.queries * workload.mean_cells()
 
 
 def _predict(name: str, build: Any, workload: Workload) -> Prediction:

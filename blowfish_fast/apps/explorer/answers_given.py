@@ -20,6 +20,14 @@ from blowfish_fast.release.second_look import MOST_CELLS, SURE, ColumnCounts
 from blowfish_fast.release.wide.sparse_release import SparseRelease
 from blowfish_fast.workloads import Identity, Total, Workload
 
+from .amounts import (
+    adds_up,
+    amount_intervals,
+    amount_remarks,
+    amount_words,
+    amounts,
+    described_amounts,
+)
 from .frequent import described_list, list_remarks, listed_numbers
 from .layout import Layout
 from .planning import Plan
@@ -40,7 +48,9 @@ class Answer(HasBudget):
     the numbers tell of the description: that much of a column lies outside, or that it
     has one value only. An answer that was read from others names these `sources`, cost
     nothing, and `holds` for any question, or for one that was fixed before; one whose
-    noise was drawn for it is "fresh".
+    noise was drawn for it is "fresh". Shown values lie inside their intervals and are
+    never below 0 where records are counted; `raw` are the linear estimates, before
+    that. `what` the numbers are is records, or a sum, mean or share in its `unit`.
 
     Examples
     --------
@@ -72,6 +82,9 @@ class Answer(HasBudget):
     remarks: tuple[str, ...] = ()
     sources: tuple[str, ...] = ()
     holds: Literal["fresh", "any", "fixed"] = "fresh"
+    raw: FloatArray | None = None
+    what: str = "records"
+    unit: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data, for JSON.
@@ -85,6 +98,7 @@ class Answer(HasBudget):
         plain = dict(vars(self))
         budget = plain.pop("budget")
         plain["values"] = self.values.tolist()
+        plain["raw"] = None if self.raw is None else self.raw.tolist()
         plain["remarks"] = list(self.remarks)
         plain["sources"] = list(self.sources)
         plain["intervals"] = None if self.intervals is None else self.intervals.tolist()
@@ -127,26 +141,40 @@ def answer_from(
     budget = stated if paid is None else paid.budget
     question, shape, cost = layout.question, layout.asked_shape, layout.question.cost
     confidence = 1.0 - cost.beta if isinstance(cost, Accuracy) else CONFIDENCE
-    values, intervals = _numbers(release, workload, confidence)
+    # Two numbers stand behind each mean: each may be missed half as often.
+    miss = (1.0 - confidence) / (2.0 if adds_up(question) else 1.0)
+    values, intervals = _numbers(release, workload, 1.0 - miss)
     certain = exact or intervals is None
     kind: Scope = "truth" if certain else release.interval_kind(workload)
     if exact:
         values = np.rint(values)
         intervals = np.stack([values, values], axis=-1)
+    raw: FloatArray | None = values
     each = isinstance(cost, Accuracy) and cost.scope == "per_query"
     if question.kind in ("cumulative", "quantiles") and not (each or exact):
         values = _never_falling(values)
-    if isinstance(question, QuantilesQuestion):
+    if adds_up(question):
+        assert intervals is not None, "noise of one law has intervals"
+        intervals = amount_intervals(layout, intervals)
+        values = raw = amounts(layout, values)
+        values = np.clip(values, intervals[:, 0], intervals[:, 1])
+    elif isinstance(question, QuantilesQuestion):
         alpha = 0.0 if exact else _alpha_of_all(release, workload, cost, confidence)
         values, intervals = _quantiles(values, alpha, layout, question.q)
+        raw = None
+    elif intervals is None:
+        # No true count lies below 0.
+        values = np.maximum(values, 0.0)
     else:
-        if intervals is not None and kind == "truth":
-            # Running totals were fitted: their intervals grow to hold them.
-            held = with_answers(intervals.copy(), values)
-            values, intervals = shown_counts(values, held)
-        if values.size == math.prod(shape):
-            values = values.reshape(shape)
-            intervals = None if intervals is None else intervals.reshape(*shape, 2)
+        # Running totals were fitted: their intervals grow to hold them.
+        held = with_answers(intervals.copy(), values) if kind == "truth" else intervals
+        values, intervals = (
+            shown_counts(values, held) if exact else _shown(values, held)
+        )
+    if question.kind != "quantiles" and values.size == math.prod(shape):
+        values = values.reshape(shape)
+        raw = None if raw is None else raw.reshape(shape)
+        intervals = None if intervals is None else intervals.reshape(*shape, 2)
     return Answer(
         question=layout.plain,
         axes=layout.described,
@@ -160,7 +188,9 @@ def answer_from(
         request=request,
         replayed=replayed,
         as_of="" if paid is None else paid.time.isoformat(),
-        remarks=() if exact else _remarks(layout, release),
+        remarks=amount_remarks(layout) or (() if exact else _remarks(layout, release)),
+        raw=raw,
+        **described_amounts(layout),
     )
 
 
@@ -231,16 +261,20 @@ def answer_read(
     intervals: FloatArray | None = np.column_stack(
         [values - half_widths, values + half_widths]
     )
+    raw: FloatArray | None = values
     if question.kind in ("cumulative", "quantiles") and cost.scope == "simultaneous":
         values = _never_falling(values)
     if isinstance(question, QuantilesQuestion):
         widest = float(half_widths.max(initial=0.0))
         values, intervals = _quantiles(values, widest, layout, question.q)
+        raw = None
     else:
         assert intervals is not None
-        values, intervals = shown_counts(values, with_answers(intervals, values))
+        assert raw is not None
+        values, intervals = _shown(values, with_answers(intervals, values))
         if values.size == math.prod(shape):
             values = values.reshape(shape)
+            raw = raw.reshape(shape)
             intervals = intervals.reshape(*shape, 2)
     who = _who(layout, cost)
     chosen = (
@@ -269,11 +303,26 @@ def answer_read(
         as_of=source.time.isoformat(),
         sources=tuple(told["sources"]),
         holds=told["holds"],
+        raw=raw,
     )
+
+
+def _shown(values: FloatArray, intervals: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return counts inside intervals from 0 on, none of which is a point.
+
+    Where noise took a whole interval below 0, it reaches up to one record: whoever
+    reads "0 to 0" takes it for certain.
+    """
+    shown, held = shown_counts(values, intervals)
+    nothing = held[..., 1] <= 0.0
+    held[nothing, 1] = 1.0
+    return shown, held
 
 
 def _who(layout: Layout, cost: Accuracy) -> str:
     """Return the subject of a promise."""
+    if adds_up(layout.question):
+        return amount_words(layout, cost)
     if isinstance(layout.question, QuantilesQuestion):
         # Their own error is the width of an interval, in the attribute's units.
         name = layout.axes[0].spec.name
@@ -402,8 +451,10 @@ def _promise(budget: Budget, layout: Layout, *, exact: bool) -> str:
     if isinstance(cost, Accuracy):
         each = cost.scope == "per_query"
         who, counted = _who(layout, cost), _counted(layout)
+        unit = described_amounts(layout).get("unit")
+        off = f"{cost.alpha:g} {unit}" if unit else f"{cost.alpha:g}"
         return (
-            f"{who} within {cost.alpha:g} of the true ones{counted}, but for a "
+            f"{who} within {off} of the true ones{counted}, but for a "
             f"probability of {cost.beta:g}{' each' if each else ''}. {words}"
         )
     return words

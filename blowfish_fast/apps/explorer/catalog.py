@@ -196,6 +196,10 @@ class AttributeSpec(Model):
     """
     unit: Annotated[str, Field(min_length=1, max_length=40)] | None = None
     """What its numbers count, for people to read, such as years."""
+    whole: bool = False
+    """Whether its numbers are whole, by the column's type: the cell from 20 to 21 then
+    holds 20 alone, and sums and means are exact to the cell.
+    """
 
     @model_validator(mode="after")
     def _exactly_one_domain(self) -> Self:
@@ -209,6 +213,8 @@ class AttributeSpec(Model):
             getattr(moment, "tzinfo", None) is not None for moment in self.dates or ()
         ):
             raise ValueError(f"dates of {self.name!r} are stated without a time zone")
+        if self.whole and self.cells is None and self.edges is None:
+            raise ValueError(f"{self.name!r} has no numbers that could be whole")
         listless = self.levels is not None or self.words is not None
         if listless and self.outside == "clamp":
             what = "levels" if self.words is None else "words"
@@ -463,6 +469,11 @@ class TableSpec(Model):
     """
     at_most: int | None = Field(default=None, ge=1)
     """How many records of one person are counted; stated together with person."""
+    records: int | None = Field(default=None, ge=1, le=2**53)
+    """About how many records there are, as everybody knows or guesses. It is not read
+    from them, and protects nothing: means are planned for groups of this many records
+    over the number of groups, unless a question states another size.
+    """
     population: Name | None = None
     """What the people are called, where several tables hold them. These tables share
     one budget, and a person loses the sum over them.

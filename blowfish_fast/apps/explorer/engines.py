@@ -176,6 +176,11 @@ class Database:
             problem = type_problem(attribute.domain().attributes[0], kind)
             if problem is None and attribute.kind == "date" and self.name == "SQLite":
                 problem = f"SQLite keeps dates as text: {attribute.name!r} needs levels"
+            if problem is None and attribute.whole and not kind.is_integer():
+                problem = (
+                    f"{attribute.name!r} is stated to hold whole numbers, and its "
+                    f"column is {kind}; leave whole out"
+                )
             if problem is not None:
                 raise CatalogError(problem)
             if attribute.missing == "none" and self._may_hold_null(

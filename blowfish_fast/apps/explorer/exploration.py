@@ -40,6 +40,7 @@ from blowfish_fast.mechanisms.registry import MechanismName, find_mechanism
 from blowfish_fast.release.certificates import Certificate
 from blowfish_fast.release.file import Release
 
+from .amounts import adds_up, amounts
 from .answers_given import Answer, answer_from, answer_read
 from .catalog import TableSpec, as_table
 from .engines import Database
@@ -354,7 +355,7 @@ class Explorer:
             "gain": gain_words(plan, without),
             "candidates": plan.candidates,
             "axes": _in_order(plan.layout.described, asked.axes),
-            "queries": 1 if lists else plan.workload.queries,
+            "queries": 1 if lists else _numbers_of(plan),
             "policy": plan.layout.policy_words,
         }
 
@@ -703,10 +704,10 @@ class Explorer:
         if stored is None:
             raise CatalogError("there is no answer under this name to certify")
         plan, release, _ = stored
-        if isinstance(plan.layout.question, FrequentQuestion):
+        if isinstance(plan.layout.question, FrequentQuestion) or plan.work.amounts:
             raise QuestionError(
-                "the intervals of listed values hold the truth already; there is "
-                "nothing to certify"
+                "the intervals of listed values, sums, means and shares hold the truth "
+                "already; there is nothing to certify"
             )
         certifier = _certifier(
             plan,
@@ -920,6 +921,8 @@ class Explorer:
         truth: FloatArray = np.asarray(
             plans[0].workload.answer(counts.reshape(shape)), dtype=np.float64
         )
+        if adds_up(asked):
+            truth = amounts(plans[0].layout, truth)
         if truth.size == int(np.prod(plans[0].layout.asked_shape)):
             truth = truth.reshape(plans[0].layout.asked_shape)
         shown = {"truth": truth.tolist(), "private": private[0]}
@@ -1015,7 +1018,14 @@ def _told(reading: KnownAnswer) -> dict[str, Any]:
 
 def _in_order(axes: list[dict[str, Any]], names: list[str]) -> list[dict[str, Any]]:
     """Return the axes of a plan in the order in which they were asked for."""
+    if len(axes) < 2:
+        return axes
     return sorted(axes, key=lambda axis: names.index(axis["attribute"]))
+
+
+def _numbers_of(plan: Plan) -> int:
+    """Return how many numbers an answer has; two queries stand behind a mean."""
+    return plan.workload.queries // (2 if plan.work.amounts else 1)
 
 
 def _certifier(plan: Plan, release: Release, **terms: Any) -> Certifier:

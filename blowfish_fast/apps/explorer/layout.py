@@ -27,7 +27,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from blowfish_fast._support.typing import AnyArray, IntArray
-from blowfish_fast.data.axes import Axis, as_moments, cut_values
+from blowfish_fast.data.axes import MISSING, Axis, as_moments, cut_values
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.data.sql_cells import Stretch
 from blowfish_fast.errors import DomainError, QuestionError, SizeError
@@ -50,7 +50,14 @@ from blowfish_fast.workloads import (
 )
 
 from .catalog import AttributeSpec, TableSpec
-from .questions import Filter, Question, RangesQuestion, RectanglesQuestion
+from .questions import (
+    AmountQuestion,
+    Filter,
+    Question,
+    RangesQuestion,
+    RectanglesQuestion,
+    ShareQuestion,
+)
 
 MOST_BINS = 2**22
 """Bins of one question."""
@@ -58,14 +65,22 @@ MOST_COVERED = 2**24
 """Bins of all boxes of one question together, where each box is listed bin by bin."""
 ORDERED = ("cumulative", "quantiles", "ranges")
 """Kinds of questions that need an order."""
+ALL_RECORDS = {
+    "attribute": "all records",
+    "kind": "category",
+    "edges": ["all"],
+    "bins": 1,
+}
+"""The axis of a sum, mean or share that is not taken by groups."""
 
 
 class AxisBins(NamedTuple):
     """How one attribute is cut for a question.
 
     `labels` is the bin of each cell, extra cells included. The first `asked` bins are
-    shown; the others hold what is outside, missing or filtered out (`fails`). `stretch`
-    is the same cut in closed form, for ordered attributes.
+    shown; the others hold what is outside, missing or filtered out (`fails`). With a
+    row for missing values, `missing`, that is the last of those shown. `stretch` is the
+    same cut in closed form, for ordered attributes.
     """
 
     spec: AttributeSpec
@@ -75,6 +90,7 @@ class AxisBins(NamedTuple):
     fails: AnyArray
     edges: tuple[Any, ...]
     stretch: Stretch
+    missing: bool = False
 
 
 @dataclass(frozen=True)
@@ -82,7 +98,9 @@ class Layout:
     """The bins of a question, and everything that is public about them.
 
     The first `shown` of the `axes` are the attributes that are asked for; the others
-    are only filtered by. A coarse cell is a cell of the product of all axes.
+    are only filtered by. Of sums, means and shares they are the groups, and the axis
+    after them is the attribute that is added up, bin by bin; see ``amounts``. A coarse
+    cell is a cell of the product of all axes.
     """
 
     table: TableSpec
@@ -144,9 +162,10 @@ class Layout:
                 "edges": list(axis.edges),
                 "bins": axis.asked,
                 **({"unit": axis.spec.unit} if axis.spec.unit else {}),
+                **({"missing": True} if axis.missing else {}),
             }
             for axis in self.axes[: self.shown]
-        ]
+        ] or [ALL_RECORDS]
 
     @cached_property
     def policy_words(self) -> str:
@@ -155,8 +174,8 @@ class Layout:
 
     @property
     def asked_shape(self) -> tuple[int, ...]:
-        """Bins that are shown, per attribute."""
-        return tuple(axis.asked for axis in self.axes[: self.shown])
+        """Bins that are shown, per attribute; one where all records are one group."""
+        return tuple(axis.asked for axis in self.axes[: self.shown]) or (1,)
 
     def policy(self, table: TablePolicy | PerPerson) -> Policy:
         """Return the policy on the bins; it descends from the table's.
@@ -221,6 +240,10 @@ class Layout:
             If boxes have to be listed bin by bin and hold more than 2^24 together.
         """
         question = self.question
+        if isinstance(question, AmountQuestion | ShareQuestion):
+            from .amounts import amount_rows
+
+            return amount_rows(self, domain)
         if isinstance(question, RangesQuestion):
             lows, highs = self.boxes()
             return Ranges(domain, lows[:, 0], highs[:, 0])
@@ -309,17 +332,26 @@ def lay_out(table: TableSpec, question: Question) -> Layout:
         If there would be more than 2^22 coarse cells.
     """
     filters = {stated.attribute: stated for stated in question.filters}
-    for name in (*question.axes, *filters):
+    added = question if isinstance(question, AmountQuestion | ShareQuestion) else None
+    values = [] if added is None else [added.attribute]
+    for name in (*question.axes, *values, *filters):
         if table.attribute(name).words is not None:
             raise QuestionError(
                 f"{name!r} holds words that nobody listed; ask which are frequent: "
                 f'{{"kind": "frequent", "attribute": {name!r}}}, with a budget'
             )
+    in_row = added is None and bool(getattr(question, "missing", False))
     axes = [
-        _asked_axis(table.attribute(name), width, filters.pop(name, None))
+        _asked_axis(table.attribute(name), width, filters.pop(name, None), in_row)
         for name, width in zip(question.axes, question.widths, strict=True)
     ]
+    if in_row and not any(axis.spec.missing == "cell" for axis in axes):
+        raise QuestionError(
+            "no value can be missing here, so there is no row for it; leave missing out"
+        )
     shown = len(axes)
+    if added is not None:
+        axes.append(_added_axis(table, added, filters.pop(added.attribute, None)))
     if axes[0].spec.kind == "category" and question.kind in ORDERED:
         raise QuestionError(
             f"{question.kind} needs an ordered attribute; {axes[0].spec.name!r} is a "
@@ -341,7 +373,9 @@ def lay_out(table: TableSpec, question: Question) -> Layout:
     return layout
 
 
-def _asked_axis(spec: AttributeSpec, width: int, chosen: Filter | None) -> AxisBins:
+def _asked_axis(
+    spec: AttributeSpec, width: int, chosen: Filter | None, in_row: bool = False
+) -> AxisBins:
     (attribute,) = spec.domain().attributes
     regular, extras = attribute.regular, len(attribute.extras)
     if width > regular:
@@ -350,39 +384,117 @@ def _asked_axis(spec: AttributeSpec, width: int, chosen: Filter | None) -> AxisB
         )
     if spec.kind == "category" and width > 1:
         raise QuestionError(f"{spec.name!r} is a category: its bins are single levels")
-    inside = _passing(spec, attribute, chosen)[:regular]
+    passing = _passing(spec, attribute, chosen)
+    inside = passing[:regular]
     passing_cells = np.flatnonzero(inside)
+    if not passing_cells.size:
+        raise QuestionError(
+            f"only missing values of {spec.name!r} pass the filter, and its bins are "
+            "asked for; ask for other bins, and filter by it"
+        )
     asked = -(-passing_cells.size // width)
     some_fail = int(passing_cells.size < regular)
     # Bins are counted from the first cell that passes the filter.
     number = np.where(inside, (np.cumsum(inside) - 1) // width, asked)
     labels = np.append(number, asked + some_fail + np.arange(extras))
     bins = asked + some_fail + extras
-    fails = np.arange(bins) >= asked
+    fails = np.zeros(bins, dtype=np.bool_)
+    fails[asked : asked + some_fail] = True
     # A filter on this attribute is failed by what has no place on it.
-    fails[asked + some_fail :] = chosen is not None
+    fails[labels[regular:]] = ~passing[regular:]
     edges = _edges(attribute, passing_cells[::width], passing_cells)
     stretch = Stretch(int(passing_cells[0]), int(passing_cells[-1]) + 1, width, asked)
-    return AxisBins(spec, labels, bins, asked, fails, edges, stretch)
+    cell = attribute.extra_cell(MISSING)
+    if not in_row or cell is None or not passing[cell]:
+        return AxisBins(spec, labels, bins, asked, fails, edges, stretch)
+    # The bin of missing values is the first after those of values.
+    turn = np.arange(bins)
+    turn[asked : labels[cell]] += 1
+    turn[labels[cell]] = asked
+    moved = np.empty_like(fails)
+    moved[turn] = fails
+    stretch = stretch._replace(rest=asked + 1)
+    return AxisBins(
+        spec, turn[labels], bins, asked + 1, moved, edges, stretch, missing=True
+    )
+
+
+def _added_axis(
+    table: TableSpec, question: AmountQuestion | ShareQuestion, chosen: Filter | None
+) -> AxisBins:
+    """Cut the attribute that is added up; what does not count fails."""
+    spec = table.attribute(question.attribute)
+    (attribute,) = spec.domain().attributes
+    if isinstance(question, ShareQuestion):
+        return _share_axis(spec, attribute, question, chosen)
+    if spec.kind != "number":
+        raise QuestionError(
+            f"sums and means are of numbers; {spec.name!r} is a {spec.kind}"
+        )
+    axis = _asked_axis(spec, question.width, chosen)
+    # What is missing has no value to add, and what lies outside has none that is known.
+    return axis._replace(fails=np.arange(axis.bins) >= axis.asked)
+
+
+def _share_axis(
+    spec: AttributeSpec,
+    attribute: Axis,
+    question: ShareQuestion,
+    chosen: Filter | None,
+) -> AxisBins:
+    """Cut an attribute in two: has the property, has it not; the rest fails."""
+    if chosen is not None:
+        raise QuestionError(
+            f"a share of {spec.name!r} is not filtered by {spec.name!r} as well; state "
+            "the property alone"
+        )
+    having = _passing(spec, attribute, question.property_)
+    labels = (~having).astype(np.int64)
+    if not question.missing and (cell := attribute.extra_cell(MISSING)) is not None:
+        labels[cell] = 2
+    if not (labels == 0).any() or not (labels == 1).any():
+        raise QuestionError(
+            f"the share of {spec.name!r} is 0 or 1 whatever the records: state a "
+            "property that some values have and others have not"
+        )
+    bins = int(labels.max()) + 1
+    stretch = _whole_stretch(attribute, having)
+    return AxisBins(spec, labels, bins, 2, np.arange(bins) >= 2, (), stretch)
+
+
+def _whole_stretch(attribute: Axis, chosen: AnyArray) -> Stretch:
+    """Return one bin, number 0, of the chosen cells; all others are bin 1."""
+    cells = np.flatnonzero(chosen[: attribute.regular])
+    first, end = (int(cells[0]), int(cells[-1]) + 1) if cells.size else (0, 0)
+    return Stretch(first, end, attribute.size, 1)
 
 
 def _filter_axis(spec: AttributeSpec, chosen: Filter) -> AxisBins:
     (attribute,) = spec.domain().attributes
     passing = _passing(spec, attribute, chosen)
-    passing_cells = np.flatnonzero(passing)
-    stretch = Stretch(
-        int(passing_cells[0]), int(passing_cells[-1]) + 1, attribute.size, 1
-    )
+    stretch = _whole_stretch(attribute, passing)
     bins = 1 if passing.all() else 2
     labels = (~passing).astype(np.int64)
     return AxisBins(spec, labels, bins, 1, np.arange(bins) == 1, (), stretch)
 
 
 def _passing(spec: AttributeSpec, attribute: Axis, chosen: Filter | None) -> AnyArray:
-    """Mark the cells that pass; cells of missing values and outside never do."""
+    """Mark the cells that pass; values outside, and missing ones unasked, do not."""
     passing = np.full(attribute.size, chosen is None)
     if chosen is None:
         return passing
+    if chosen.missing is not None:
+        cell = attribute.extra_cell(MISSING)
+        if cell is None:
+            raise QuestionError(
+                f"no value of {spec.name!r} can be missing by its description; leave "
+                "missing out"
+            )
+        passing[cell] = True
+        if chosen.missing is False:
+            return ~passing
+        if chosen.values is None and chosen.low is None and chosen.high is None:
+            return passing
     if chosen.values is not None:
         if attribute.levels is None:
             raise QuestionError(f"{spec.name!r} is ordered: filter it by low and high")

@@ -34,11 +34,13 @@ import numpy as np
 from blowfish_fast._support.typing import FloatArray, IntArray
 from blowfish_fast.accounting.ledger import Ledger
 from blowfish_fast.accounting.statements import Entry
+from blowfish_fast.data.axes import MISSING
 from blowfish_fast.errors import BlowfishError, IntervalError
 from blowfish_fast.measure.tails import noise_half_widths
 from blowfish_fast.release.release import HistogramRelease
 from blowfish_fast.workloads import Linear
 
+from .amounts import adds_up
 from .catalog import TableSpec
 from .layout import Layout, lay_out
 from .questions import (
@@ -64,6 +66,9 @@ MOST_WORK = 2**22
 """Numbers of queries times bins that are written down for one source."""
 LEAST_MISS = 1e-290
 """Probabilities below this have no half-widths in double precision."""
+
+NO_COUNTS = ("frequent", "sum", "mean", "share")
+"""Kinds of questions whose answers are no counts of bins."""
 
 Holds = Literal["fresh", "any", "fixed"]
 
@@ -271,7 +276,11 @@ def log_family(layout: Layout) -> float:
             total += axis.bins * math.log(2.0)
         else:
             stretches = axis.asked * (axis.asked + 1) // 2
-            total += math.log(stretches + axis.bins - axis.asked + 1)
+            sets = stretches + axis.bins - axis.asked + 1
+            if MISSING in axis.spec.domain().attributes[0].extras:
+                # Each stretch without and with what is missing, and all that is not.
+                sets += stretches + 1
+            total += math.log(sets)
     return total
 
 
@@ -398,7 +407,7 @@ class PastAnswers:
         KnownAnswer or None
             Of a single source: averages of several promise nothing (Lemma PA4).
         """
-        if isinstance(asked, FrequentQuestion):
+        if isinstance(asked, FrequentQuestion) or adds_up(asked):
             return None
         cost = asked.cost if isinstance(asked.cost, Accuracy) else Accuracy(alpha=1)
         touched = {*asked.axes, *(stated.attribute for stated in asked.filters)}
@@ -517,7 +526,7 @@ def _may_tell(table: TableSpec, entry: Entry, touched: set[str]) -> bool:
     question: dict[str, Any] = (entry.note or {}).get("question") or {}
     if entry.state != "stored" or not entry.budget.amount:
         return False
-    if question.get("table") != table.name or question["kind"] == "frequent":
+    if question.get("table") != table.name or question["kind"] in NO_COUNTS:
         return False
     axes = question.get("attributes") or [question.get("attribute")]
     filters = [stated["attribute"] for stated in question.get("filters", ())]

@@ -25,6 +25,7 @@ from blowfish_fast.mechanisms.registry import MECHANISMS, RHO_MECHANISMS
 from blowfish_fast.policies import Policy, refuse_units
 from blowfish_fast.workloads import Workload
 
+from .amounts import from_rows, on_rows
 from .catalog import PolicySpec, TableSpec, as_table
 from .frequent import lay_out_words, lister
 from .layout import Layout, lay_out
@@ -382,7 +383,7 @@ class Planner:
             return plan(
                 chosen, price, [{"name": chosen.name, self.currency.name: float(price)}]
             )
-        candidates = shape.least(cost, self.samples)
+        candidates = shape.least(on_rows(layout, cost), self.samples)
         best = candidates[0]
         assert best.mechanism is not None
         assert best.budget is not None
@@ -421,7 +422,8 @@ class Planner:
         key = (_policies(table), asked.model_dump_json())
         if key not in self._without:
             shape = self.shape(table.with_policies({}), asked)
-            price = Fraction(0) if shape.free else self._about(shape, cost, {})
+            rows = on_rows(shape.layout, cost)
+            price = Fraction(0) if shape.free else self._about(shape, rows, {})
             self._keep(self._without, key, price, KEPT_PLANS)
             return price
         return self._without[key]
@@ -468,8 +470,12 @@ class Planner:
         budget = asked.cost.budget
         if budget.power != self.currency.power:
             raise QuestionError(f"the ledger of this table counts {self.currency.name}")
-        alpha, name = shape.calibration.accuracy(budget, wanted.beta, wanted.scope)
-        return {"alpha": alpha, "mechanism": name}
+        beta = wanted.beta
+        if shape.work.amounts and wanted.scope == "per_query":
+            # Two numbers stand behind each answer.
+            beta /= 2.0
+        alpha, name = shape.calibration.accuracy(budget, beta, wanted.scope)
+        return {"alpha": from_rows(shape.layout, alpha), "mechanism": name}
 
     def _about(
         self, shape: Shape, cost: Accuracy, drawn: dict[Hashable, Fraction]
@@ -521,7 +527,7 @@ class Planner:
             raise QuestionError(
                 "the trade-off needs an accuracy: cost with alpha, beta"
             )
-        name = asked.axes[0]
+        name = getattr(asked, "attribute", None) or asked.axes[0]
         spec = table.attribute(name)
         if spec.kind == "category":
             raise QuestionError(f"{name!r} is a category: it has no thresholds")
@@ -539,7 +545,8 @@ class Planner:
             shape = self.shape(table.with_policies(stated), asked)
             # Bins may be too wide for a smaller threshold to change anything.
             if before is None or shape.policy != before.policy:
-                price = 0 if shape.free else self._about(shape, cost, drawn)
+                rows = on_rows(shape.layout, cost)
+                price = 0 if shape.free else self._about(shape, rows, drawn)
                 best = min(best, float(price))
             before = shape
             yield {"theta": theta, "cost": best}

@@ -34,11 +34,13 @@ from blowfish_fast.policies.projection import Projection
 
 from .layout import Layout
 from .questions import (
+    AmountQuestion,
     HistogramQuestion,
     MarginalQuestion,
     Question,
     RangesQuestion,
     RectanglesQuestion,
+    ShareQuestion,
 )
 
 FEW_BINS = 2**9
@@ -65,6 +67,8 @@ SMALL = 2**10
 
 SINGLE_BINS = ("cells",)
 """What is weighed for single bins."""
+AMOUNTS = ("queries",)
+"""What is weighed for sums, means and shares: noise on their own two numbers."""
 WITHOUT_EDGES = (
     "ordered",
     "cells",
@@ -96,6 +100,8 @@ class Work(NamedTuple):
         No fewer than the pairs of bins that the policy joins.
     single : bool
         Whether each query is one bin.
+    amounts : bool
+        Whether values are added up.
     """
 
     bins: int
@@ -103,10 +109,13 @@ class Work(NamedTuple):
     covered: int
     edges: int
     single: bool
+    amounts: bool = False
 
     @property
     def tried(self) -> tuple[str, ...] | None:
         """The mechanisms that are weighed; None for all of them."""
+        if self.amounts:
+            return AMOUNTS
         if self.single:
             dense = self.bins > FEW_BINS and self.degree >= DENSE
             return SINGLE_BINS if dense else None
@@ -157,12 +166,18 @@ def weigh(layout: Layout, policy: Policy) -> Work:
     elif isinstance(question, RectanglesQuestion):
         lows, highs = layout.boxes()
         queries, covered = len(lows), int((highs - lows).prod(axis=1).sum())
+    amounts = isinstance(question, AmountQuestion | ShareQuestion)
+    if amounts:
+        # Two numbers for each group, held against every bin.
+        queries *= 2
+        covered = queries * policy.domain.size
     return Work(
         bins=policy.domain.size,
         queries=queries,
         covered=covered,
         edges=most_edges(policy),
         single=asks_for_single_bins(question),
+        amounts=amounts,
     )
 
 
@@ -219,10 +234,20 @@ def refuse_too_much(layout: Layout, work: Work) -> None:
     most = MOST_SINGLE_BINS if work.single else MOST_BINS
     if work.bins > most:
         what = "single bins" if work.single else "totals, stretches or boxes"
+        if work.amounts:
+            what = "sums, means or shares"
         raise SizeError(
             f"a question for {what} is priced on up to {most:,} bins",
             received=f"{work.bins:,} bins",
             way_out=_coarser_words(layout, most),
+            code="price_takes_too_long",
+        )
+    if work.amounts and work.covered > MOST_COVERED:
+        raise SizeError(
+            "bins times groups of a priced sum, mean or share are at most "
+            f"{MOST_COVERED // 2:,}",
+            received=f"{work.bins:,} bins, {work.queries // 2:,} groups",
+            way_out=_coarser_words(layout, work.bins * MOST_COVERED // work.covered),
             code="price_takes_too_long",
         )
     if work.covered > MOST_COVERED:
@@ -237,6 +262,13 @@ def refuse_too_much(layout: Layout, work: Work) -> None:
 
 def _coarser_words(layout: Layout, most: int) -> str:
     """Name widths of bins at which a question would fit."""
+    question = layout.question
+    if isinstance(question, AmountQuestion):
+        # A few bins are not shown: somewhat more than the plain ratio.
+        wider = question.width * math.ceil(1.25 * layout.bins / most)
+        return f'Use coarser values: "width": {wider}'
+    if isinstance(question, ShareQuestion):
+        return "Use fewer groups"
     widths = coarser_widths(layout, most)
     if widths is None:
         return "Leave out an attribute, or a filter"

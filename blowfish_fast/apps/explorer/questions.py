@@ -43,15 +43,43 @@ class Filter(Model):
     """An edge of a cell; values below it count."""
     values: list[str | int | float] | None = Field(default=None, min_length=1)
     """The levels that count, for a category."""
+    missing: bool | None = None
+    """True: records count whose value is missing, alone or beside a stretch or levels.
+    False: all those count whose value is there.
+    """
 
     @model_validator(mode="after")
     def _one_kind(self) -> Self:
         stretch = self.low is not None or self.high is not None
-        if stretch == (self.values is not None):
+        if stretch and self.values is not None:
             raise ValueError(
                 f"filter {self.attribute!r} by low and high, or by values, not both"
             )
+        narrowed = stretch or self.values is not None
+        if not narrowed and self.missing is None:
+            raise ValueError(
+                f"filter {self.attribute!r} by low and high, by values, or by missing"
+            )
+        if narrowed and self.missing is False:
+            raise ValueError(
+                f"a stretch or levels of {self.attribute!r} leave missing values out "
+                "already; leave missing away"
+            )
         return self
+
+    @model_serializer(mode="wrap")
+    def _as_before(self, plain: Any) -> dict[str, Any]:
+        """Leave out what was not stated: requests are named by what is."""
+        return _without(plain(self), missing=None)
+
+
+def _without(plain: dict[str, Any], **defaults: Any) -> dict[str, Any]:
+    """Leave fields out that have their defaults, as if they had never been added."""
+    return {
+        name: value
+        for name, value in plain.items()
+        if name not in defaults or value != defaults[name]
+    }
 
 
 class Accuracy(Model):
@@ -178,6 +206,19 @@ class HistogramQuestion(_OneAxis):
 
     kind: Literal["histogram", "cumulative"] = "histogram"
     """Counts of the bins, or running totals."""
+    missing: bool = False
+    """Whether missing values are a row of their own, the last one; bins alone."""
+
+    @model_validator(mode="after")
+    def _rows_of_bins(self) -> Self:
+        if self.missing and self.kind == "cumulative":
+            raise ValueError("missing values have no place among running totals")
+        return self
+
+    @model_serializer(mode="wrap")
+    def _as_before(self, plain: Any) -> dict[str, Any]:
+        """Leave out what was not stated: requests are named by what is."""
+        return _without(plain(self), missing=False)
 
 
 class QuantilesQuestion(_OneAxis):
@@ -209,12 +250,21 @@ class MarginalQuestion(_Question):
     """The attributes that are asked about."""
     granularity: list[Width] | None = None
     """How many cells make up one bin, for each attribute."""
+    missing: bool = False
+    """Whether missing values of each attribute are a row of their own, the last one."""
+
+    @model_serializer(mode="wrap")
+    def _as_before(self, plain: Any) -> dict[str, Any]:
+        """Leave out what was not stated: requests are named by what is."""
+        return _without(plain(self), missing=False)
 
     @model_validator(mode="after")
     def _fitting_attributes(self) -> Self:
         names, stated = self.attributes, self.granularity
         if len(set(names)) != len(names):
             raise ValueError(f"name each attribute once; received {names}")
+        if self.missing and str(self.kind) == "rectangles":
+            raise ValueError("missing values have no place in a box")
         if str(self.kind) != "marginal" and len(names) != 2:
             raise ValueError(f"{self.kind} is of two attributes; received {names}")
         if stated is not None and len(stated) != len(names):
@@ -250,6 +300,113 @@ class RectanglesQuestion(MarginalQuestion):
         if any(len(box) != len(self.attributes) for box in self.rectangles):
             raise ValueError("each rectangle gives a pair of values per attribute")
         return self
+
+
+class _ByGroup(_Question):
+    attribute: Name
+    """The attribute whose values are added up, or looked at."""
+    by: Name | list[Name] | None = None
+    """The attribute, or attributes, whose bins are the groups. Without one all records
+    are one group.
+    """
+    granularity: list[Width] | None = None
+    """How many cells make up one bin, for each attribute of `by`."""
+    at_least: int | None = Field(default=None, ge=1, le=2**53)
+    """The size of a group from which on alpha holds. A smaller group has a wider
+    interval. By default the stated number of records of the table over the groups.
+    """
+
+    @model_validator(mode="after")
+    def _fitting_groups(self) -> Self:
+        names, stated = self.axes, self.granularity
+        if len(names) > MOST_AXES - 1:
+            raise ValueError(f"groups are of at most {MOST_AXES - 1} attributes")
+        if len({*names, self.attribute}) != len(names) + 1:
+            raise ValueError(
+                f"name each attribute once; received {[self.attribute, *names]}"
+            )
+        if stated is not None and len(stated) != len(names):
+            raise ValueError(
+                f"give one granularity per attribute of by: {len(names)} attributes, "
+                f"{len(stated)} numbers"
+            )
+        if getattr(self.cost, "mechanism", None) is not None:
+            raise ValueError(
+                "sums, means and shares have noise of their own; leave the mechanism "
+                "out"
+            )
+        return self
+
+    @property
+    def axes(self) -> list[str]:
+        """The attributes whose bins are the groups."""
+        if self.by is None:
+            return []
+        return [self.by] if isinstance(self.by, str) else list(self.by)
+
+    @property
+    def widths(self) -> list[int]:
+        """Cells of a bin of each of them; single cells if none is stated."""
+        return self.granularity or [1] * len(self.axes)
+
+
+class AmountQuestion(_ByGroup):
+    """Sums or means of one attribute, group by group, clipped at public bounds."""
+
+    kind: Literal["sum", "mean"] = "mean"
+    """Sums, or means."""
+    width: Width = 1
+    """How many cells of the attribute count as one value; more make it coarser."""
+    clip: tuple[float, float] | None = None
+    """Values below the first count as the first, values above the second as the second.
+    By default the least and the largest value that the cells hold.
+    """
+
+    @model_validator(mode="after")
+    def _rising_bounds(self) -> Self:
+        if self.clip is not None and not self.clip[0] < self.clip[1]:
+            raise ValueError("clip states two bounds, the lower one first")
+        return self
+
+
+class ShareQuestion(_ByGroup):
+    """Which part of each group has a value in a stretch, or among some levels."""
+
+    kind: Literal["share"] = "share"
+    """Always share."""
+    low: Bound | None = None
+    """An edge of a cell; values from it on have the property."""
+    high: Bound | None = None
+    """An edge of a cell; values below it have the property."""
+    values: list[str | int | float] | None = Field(default=None, min_length=1)
+    """The levels that have the property, for a category."""
+    missing: bool | None = None
+    """True: the part whose value is missing, of all records of the group. Otherwise
+    parts are of the records whose value is there.
+    """
+
+    @model_validator(mode="after")
+    def _states_a_property(self) -> Self:
+        if self.missing is not None and (
+            self.missing is False or self.values or (self.low, self.high) != (None,) * 2
+        ):
+            raise ValueError(
+                "missing: true stands alone, in place of low, high, values"
+            )
+        # A filter has the same rules.
+        self.property_  # noqa: B018
+        return self
+
+    @property
+    def property_(self) -> Filter:
+        """What a record has that counts, as a filter."""
+        return Filter(
+            attribute=self.attribute,
+            low=self.low,
+            high=self.high,
+            values=self.values,
+            missing=self.missing,
+        )
 
 
 class FrequentQuestion(_Question):
@@ -292,6 +449,8 @@ Question = Annotated[
     | RangesQuestion
     | MarginalQuestion
     | RectanglesQuestion
+    | AmountQuestion
+    | ShareQuestion
     | FrequentQuestion,
     Field(discriminator="kind"),
 ]

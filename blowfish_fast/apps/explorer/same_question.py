@@ -4,6 +4,7 @@
     histogram2d, or ["sex", "age"]         marginal, in the order of the table
     granularity [1, 1]                     no granularity
     filters in another order               filters in the order of the table
+    groups in another order, by "ward"     groups in the order of the table, by ["ward"]
     values ["f", "m", "f"]                 levels in their order, each once
     low 20 alone, or "2024-01-01T00"       both edges, as the cells have them
     a filter that lets everything pass     no filter
@@ -23,16 +24,20 @@ import numpy as np
 
 from blowfish_fast.data.axes import Axis, cut_values
 
+from .amounts import at_least_of
 from .answers_given import Answer
 from .catalog import TableSpec
-from .layout import cell_of
+from .layout import cell_of, lay_out
 from .questions import (
+    Accuracy,
+    AmountQuestion,
     Filter,
     FrequentQuestion,
     HistogramQuestion,
     MarginalQuestion,
     Question,
     RectanglesQuestion,
+    ShareQuestion,
 )
 
 
@@ -73,7 +78,10 @@ def canonical(table: TableSpec, asked: Question) -> Question:
     if isinstance(asked, FrequentQuestion):
         return asked
     order = {spec.name: at for at, spec in enumerate(table.attributes)}
-    for name in (*asked.axes, *(stated.attribute for stated in asked.filters)):
+    added = asked if isinstance(asked, AmountQuestion | ShareQuestion) else None
+    values = [] if added is None else [added.attribute]
+    stated_names = (stated.attribute for stated in asked.filters)
+    for name in (*asked.axes, *values, *stated_names):
         table.attribute(name)
     filters = [
         plain
@@ -83,6 +91,9 @@ def canonical(table: TableSpec, asked: Question) -> Question:
         for plain in _plain_filter(table, stated)
     ]
     same: dict[str, Any] = {"filters": filters}
+    if isinstance(asked, AmountQuestion | ShareQuestion):
+        groups = _plain_groups(table, asked, order)
+        return _with_size(table, asked.model_copy(update={**same, **groups}))
     if isinstance(asked, MarginalQuestion) and not isinstance(
         asked, RectanglesQuestion
     ):
@@ -93,6 +104,7 @@ def canonical(table: TableSpec, asked: Question) -> Question:
                 cost=asked.cost,
                 attribute=asked.attributes[0],
                 width=asked.widths[0],
+                missing=asked.missing,
             )
         pairs = sorted(
             zip(asked.attributes, asked.widths, strict=True),
@@ -105,12 +117,43 @@ def canonical(table: TableSpec, asked: Question) -> Question:
     return asked.model_copy(update=same)
 
 
+def _plain_groups(
+    table: TableSpec, asked: AmountQuestion | ShareQuestion, order: dict[str, int]
+) -> dict[str, Any]:
+    """Return the groups in the order of the table, and a property by both edges."""
+    pairs = sorted(
+        zip(asked.axes, asked.widths, strict=True), key=lambda pair: order[pair[0]]
+    )
+    widths = [width for _, width in pairs]
+    same: dict[str, Any] = {
+        "by": [name for name, _ in pairs],
+        "granularity": None if {*widths} <= {1} else widths,
+    }
+    if isinstance(asked, ShareQuestion) and not asked.missing:
+        for stated in _plain_filter(table, asked.property_):
+            ends = {"low": stated.low, "high": stated.high, "values": stated.values}
+            same |= ends
+    return same
+
+
+def _with_size(table: TableSpec, asked: Question) -> Question:
+    """State the size of groups that an accuracy is about; a sum is about none."""
+    size = None
+    if isinstance(asked.cost, Accuracy) and asked.kind != "sum":
+        size = at_least_of(lay_out(table, asked))
+    return asked.model_copy(update={"at_least": size})
+
+
 def _plain_filter(table: TableSpec, stated: Filter) -> list[Filter]:
     """Return a filter by both edges, or by levels in order; none if all pass."""
     spec = table.attribute(stated.attribute)
     if spec.words is not None:
         return [stated]
     (attribute,) = spec.domain().attributes
+    if stated.missing is not None and (
+        stated.values is None and stated.low is None and stated.high is None
+    ):
+        return [stated]
     if stated.values is not None:
         levels = list(attribute.levels or ())[: attribute.regular]
         if any(value not in levels for value in stated.values):
@@ -156,18 +199,20 @@ def in_asked_order(answer: Answer, asked: Question) -> Answer:
     """
     plain = asked.model_dump(mode="json")
     names = [axis["attribute"] for axis in answer.axes]
-    if names == asked.axes:
+    if names == asked.axes or len(names) < 2:
         return replace(answer, question=plain)
     turn = [names.index(name) for name in asked.axes]
     intervals = answer.intervals
     if intervals is not None:
         intervals = np.ascontiguousarray(intervals.transpose(*turn, len(turn)))
+    raw = None if answer.raw is None else answer.raw.transpose(turn)
     return replace(
         answer,
         question=plain,
         axes=[answer.axes[at] for at in turn],
         values=np.ascontiguousarray(answer.values.transpose(turn)),
         intervals=intervals,
+        raw=None if raw is None else np.ascontiguousarray(raw),
     )
 
 

@@ -40,6 +40,7 @@ PUBLIC = {
     "presence",
     "person",
     "at_most",
+    "records",
     "population",
     "snapshot",
     "share",

@@ -201,7 +201,7 @@ def test_all_records_that_fail_a_filter_are_one_bin():
         (
             {"attribute": "a", "filters": [{"attribute": "b"}]},
             QuestionError,
-            "not both",
+            "or by missing",
         ),
         ({"attribute": "a", "cost": {"alpha": -1}}, QuestionError, "above 0"),
         ({"attribute": "a", "cost": {}}, QuestionError, "alpha"),
