@@ -180,6 +180,26 @@ def amount_rows(layout: Layout, domain: Domain) -> Workload:
     return Linear(domain, matrix)
 
 
+def workload_of(layout: Layout, domain: Domain) -> Workload:
+    """Return the queries of any question over the bins of `domain`.
+
+    Parameters
+    ----------
+    layout : Layout
+        The bins of the question.
+    domain : Domain
+        The domain of the policy on the bins.
+
+    Returns
+    -------
+    Workload
+        Those of `amount_rows` where values are added up, else the layout's own.
+    """
+    if adds_up(layout.question):
+        return amount_rows(layout, domain)
+    return layout.workload(domain)
+
+
 def at_least_of(layout: Layout) -> int:
     """Return the size of a group from which on the accuracy holds.
 
@@ -282,7 +302,7 @@ def from_rows(layout: Layout, alpha: float) -> float:
     return min(off, places.width) + places.slack
 
 
-def amounts(layout: Layout, rows: FloatArray) -> FloatArray:
+def answers_of_rows(layout: Layout, rows: FloatArray) -> FloatArray:
     """Return sums, means or shares, true or noisy, from the two numbers of each group.
 
     Parameters

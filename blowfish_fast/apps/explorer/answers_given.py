@@ -25,7 +25,7 @@ from .amounts import (
     amount_intervals,
     amount_remarks,
     amount_words,
-    amounts,
+    answers_of_rows,
     described_amounts,
 )
 from .frequent import described_list, list_remarks, listed_numbers
@@ -156,7 +156,7 @@ def answer_from(
     if adds_up(question):
         assert intervals is not None, "noise of one law has intervals"
         intervals = amount_intervals(layout, intervals)
-        values = raw = amounts(layout, values)
+        values = raw = answers_of_rows(layout, values)
         values = np.clip(values, intervals[:, 0], intervals[:, 1])
     elif isinstance(question, QuantilesQuestion):
         alpha = 0.0 if exact else _alpha_of_all(release, workload, cost, confidence)

@@ -40,7 +40,7 @@ from blowfish_fast.mechanisms.registry import MechanismName, find_mechanism
 from blowfish_fast.release.certificates import Certificate
 from blowfish_fast.release.file import Release
 
-from .amounts import adds_up, amounts
+from .amounts import adds_up, answers_of_rows
 from .answers_given import Answer, answer_from, answer_read
 from .catalog import TableSpec, as_table
 from .engines import Database
@@ -922,7 +922,7 @@ class Explorer:
             plans[0].workload.answer(counts.reshape(shape)), dtype=np.float64
         )
         if adds_up(asked):
-            truth = amounts(plans[0].layout, truth)
+            truth = answers_of_rows(plans[0].layout, truth)
         if truth.size == int(np.prod(plans[0].layout.asked_shape)):
             truth = truth.reshape(plans[0].layout.asked_shape)
         shown = {"truth": truth.tolist(), "private": private[0]}

@@ -232,7 +232,8 @@ class Layout:
         Returns
         -------
         Workload
-            One query per shown bin, running total, stretch or box.
+            One query per shown bin, running total, stretch or box. Of sums, means and
+            shares it is `amounts.workload_of`.
 
         Raises
         ------
@@ -240,10 +241,6 @@ class Layout:
             If boxes have to be listed bin by bin and hold more than 2^24 together.
         """
         question = self.question
-        if isinstance(question, AmountQuestion | ShareQuestion):
-            from .amounts import amount_rows
-
-            return amount_rows(self, domain)
         if isinstance(question, RangesQuestion):
             lows, highs = self.boxes()
             return Ranges(domain, lows[:, 0], highs[:, 0])

@@ -25,7 +25,7 @@ from blowfish_fast.mechanisms.registry import MECHANISMS, RHO_MECHANISMS
 from blowfish_fast.policies import Policy, refuse_units
 from blowfish_fast.workloads import Workload
 
-from .amounts import from_rows, on_rows
+from .amounts import from_rows, on_rows, workload_of
 from .catalog import PolicySpec, TableSpec, as_table
 from .frequent import lay_out_words, lister
 from .layout import Layout, lay_out
@@ -329,7 +329,7 @@ class Planner:
         if relaxed:
             policy = layout.policy(table.with_policies({}).policy())
             work = weigh(layout, policy)
-        workload = layout.workload(policy.domain)
+        workload = workload_of(layout, policy.domain)
         return Shape(layout, policy, workload, self.currency.power, work, relaxed)
 
     def _keep(

@@ -140,14 +140,14 @@ def test_rows_are_steps_above_and_below_the_bounds():
     assert (places.low, places.high, places.steps, places.slack) == (0, 100, 20, 5)
     assert places.above.tolist() == list(range(1, 20, 2))
     policy = layout.policy(TABLE.policy())
-    rows = layout.workload(policy.domain)
+    rows = amounts.workload_of(layout, policy.domain)
     counts = counts_of(layout, WARDS, COSTS, KNOWN).reshape(policy.domain.shape)
     above, below = rows.answer(counts).reshape(2, 3)
     middles = 10 * np.floor(COSTS / 10) + 5
     sizes = [int((KNOWN & (ward == WARDS)).sum()) for ward in range(3)]
     assert (above + below).tolist() == [20 * size for size in sizes]
     means = [middles[KNOWN & (ward == WARDS)].mean() for ward in range(3)]
-    assert amounts.amounts(layout, rows.answer(counts)) == pytest.approx(means)
+    assert amounts.answers_of_rows(layout, rows.answer(counts)) == pytest.approx(means)
 
 
 def test_whole_numbers_are_known_exactly():
