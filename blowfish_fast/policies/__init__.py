@@ -16,7 +16,6 @@ from .constraints import (
     RectangleConstraints,
 )
 from .graph import Graph
-from .graph import join_extra_cells as join_extra_cells
 from .presence import PerPerson, WithAbsent
 from .presence import refuse_units as refuse_units
 from .product import Attribute, Product
@@ -24,6 +23,7 @@ from .projection import Band, Projection
 from .protocol import ABSENT
 from .protocol import Change as Change
 from .table import TablePolicy
+from .table import beside_extra_cells as beside_extra_cells
 from .threshold import Line, Threshold
 
 __all__ = [

@@ -10,7 +10,7 @@ import copy
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, NoReturn, Self
+from typing import Any, Literal, NoReturn, Self
 
 import numpy as np
 
@@ -20,11 +20,14 @@ from blowfish_fast.data.domain import AxisView, Domain, WideDomain
 from blowfish_fast.errors import PolicyError
 
 from .base import PUBLIC_TOTAL, AddRemove, Policy, from_dict
-from .blocks import Full
+from .blocks import Blocks, Full
+from .graph import Graph, join_extra_cells
 from .presence import WithAbsent, appearing_words, as_length, presence_words
 from .product import Product, by_attribute, seen_by_factors
+from .projection import Band
 from .promises import Spent, at_length, beyond_factor
 from .protocol import PolicyGraph
+from .threshold import Threshold
 
 
 def _unlisted(what: str) -> Any:
@@ -342,3 +345,72 @@ def _as_presence(presence: Any) -> Any:
     if presence is False or (isinstance(presence, str) and presence == "only"):
         return presence
     return Fraction(1) if presence is True else as_length(presence)
+
+
+def beside_extra_cells(
+    inner: Policy, domain: Domain, joined: Literal["all", "end", "apart"] = "all"
+) -> Policy:
+    """Return the policy of a column with its cells for missing and stray values.
+
+    The drawing is of a line of three values with a cell for missing values, m:
+
+        all      0 - 1 - 2, and m joined to each of them
+        end      0 - 1 - 2 - m
+        apart    0 - 1 - 2    m
+
+    Parameters
+    ----------
+    inner : Policy
+        The policy over ``domain.without_extra_cells()``, which is one column.
+    domain : Domain
+        The column with its extra cells. Without any, `inner` is the answer.
+    joined : {"all", "end", "apart"}
+        What the extra cells are joined to: every value, the last values of an order, or
+        nothing, which makes public who has such a value. A policy without an order
+        joins them to every value where the last ones are stated.
+
+    Returns
+    -------
+    Policy
+        The policy over all cells; Lemmas N1 to N3 of docs/proofs/policies.md.
+
+    Raises
+    ------
+    SizeError
+        If there are too many edges to list.
+
+    Examples
+    --------
+    >>> from blowfish_fast.policies import Line
+    >>> ages = Domain(3, names=["age"]).with_extra_cells(missing=True)
+    >>> line = Line(ages.without_extra_cells())
+    >>> [beside_extra_cells(line, ages, way).edge_count for way in ("all", "end")]
+    [5, 3]
+    """
+    (axis,) = domain.attributes
+    if not axis.extras:
+        return inner
+    if joined == "apart":
+        return _with_cells_apart(inner, domain)
+    if isinstance(inner, Full):
+        return Full(domain)
+    if joined == "end" and isinstance(inner, Threshold):
+        # An ordered policy carries on over the extra cells at the end.
+        return Threshold(domain, theta=max(1, inner.longest_edge()))
+    return join_extra_cells(inner, domain)
+
+
+def _with_cells_apart(inner: Policy, domain: Domain) -> Policy:
+    """Return the policy whose extra cells no edge meets: Lemma N3."""
+    extras = np.arange(inner.domain.size, domain.size)
+    if isinstance(inner, Threshold):
+        reach = inner.bandwidth()
+        assert reach is not None
+        return Band(domain, np.concatenate([reach.far, extras]))
+    if not isinstance(inner, Full | Blocks):
+        return Graph(domain, np.concatenate([*inner.edges()]))
+    labels = inner.components().labels
+    inner_labels = np.zeros(inner.domain.size, np.int64) if labels is None else labels
+    return Blocks(
+        domain, np.concatenate([inner_labels, inner_labels.max() + 1 + extras])
+    )

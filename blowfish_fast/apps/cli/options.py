@@ -26,8 +26,10 @@ POLICIES = (
 )
 POLICY_FORMS = (
     "add_remove, full, line, attribute, threshold:THETA (:value, :l2 or :linf), "
-    "blocks:SIZE, blocks:FILE, graph:FILE, attribute:COLUMN=POLICY,COLUMN=public or "
-    "product:POLICY,POLICY, each with +known:COLUMN where the totals of a column are "
+    "blocks:SIZE, blocks:f|m/x, blocks:FILE, graph:FILE, "
+    "attribute:COLUMN=POLICY,COLUMN=public or product:POLICY,POLICY; the policy of a "
+    "column with +extras:end or +extras:apart for what its missing values are joined "
+    "to; each with +known:COLUMN where the totals of a column are "
     'public, or +presence:EDGES where it is secret who is there, so far from "absent"'
 )
 WORKLOADS = (
@@ -44,6 +46,8 @@ WORKLOAD_FORMS = (
     "ranges:FILE, rectangles:FILE, marginals:COLUMN,COLUMN, tables:WAYS or "
     "tables:COLUMN,COLUMN+COLUMN*WEIGHT; several with | between them"
 )
+SUFFIXES = (".csv", ".npy", ".txt")
+"""Endings of files of numbers, labels or queries."""
 Offers = list[tuple[str, str]]
 """What the shell offers after Tab, and what each means."""
 
@@ -368,6 +372,11 @@ def look_here_for(mechanisms: list[str] | None) -> None:
     here = str(Path.cwd())
     if any(":" in name for name in mechanisms or ()) and here not in sys.path:
         sys.path.insert(0, here)
+
+
+def names_a_file(words: str) -> bool:
+    """Return whether words look like the name of a file of numbers."""
+    return Path(words).suffix.lower() in SUFFIXES
 
 
 def refuse_existing(*paths: Path | None, overwrite: bool) -> None:

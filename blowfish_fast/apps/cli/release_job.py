@@ -190,14 +190,23 @@ def read_counting(job: Job, domain: Any) -> Counting[Any]:
         )
     counting = Counting.read(
         domain,
-        outside=parse_treatments(job.outside),
-        missing=parse_treatments(job.missing),
+        outside=_of_columns(job, job.outside, domain),
+        missing=_of_columns(job, job.missing, domain),
         person=job.person,
         record=job.record,
         at_most=job.at_most,
         count=job.count or "records",
     )
     return counting._replace(weight=job.count_column)
+
+
+def _of_columns(job: Job, words: Any, domain: Any) -> Any:
+    """Return the rules for stray values of the columns that a release takes."""
+    rules = parse_treatments(words)
+    if not job.ledger_domain or not isinstance(rules, Mapping):
+        return rules
+    # Rules of the ledger's other columns are no mistake.
+    return {name: rule for name, rule in rules.items() if name in domain.names}
 
 
 def read_facts(job: Job) -> Facts:

@@ -18,7 +18,6 @@ from blowfish_fast.data.domain import Domain, KeyDomain, WideDomain
 from blowfish_fast.data.histogram import Histogram
 from blowfish_fast.errors import CatalogError, PolicyError
 from blowfish_fast.policies import (
-    Band,
     Blocks,
     Full,
     Line,
@@ -26,7 +25,7 @@ from blowfish_fast.policies import (
     Policy,
     TablePolicy,
     Threshold,
-    join_extra_cells,
+    beside_extra_cells,
 )
 from blowfish_fast.policies.promises import Spent
 
@@ -330,17 +329,8 @@ class PolicySpec(Model):
             raise PolicyError(
                 f"{attribute.name!r} is a category without an order; use full or blocks"
             )
-        if not axis.extras:
-            return self._plain(domain)
         inner = self._plain(domain.without_extra_cells())
-        if attribute.extras_joined == "apart":
-            return _with_cells_apart(inner, domain)
-        if self.kind == "full":
-            return Full(domain)
-        if attribute.extras_joined == "end" and self.kind in ("line", "threshold"):
-            # An ordered policy carries on over the extra cells at the end.
-            return Threshold(domain, theta=max(1, inner.longest_edge()))
-        return join_extra_cells(inner, domain)
+        return beside_extra_cells(inner, domain, attribute.extras_joined)
 
     def words(self, attribute: AttributeSpec) -> str:
         """Say in the attribute's own units which two values cannot be told apart.
@@ -409,20 +399,6 @@ class PolicySpec(Model):
                 f"{listed} values, and {axis.name!r} has {domain.size}"
             )
         return [number[value] for value in values]
-
-
-def _with_cells_apart(inner: Policy, domain: Domain) -> Policy:
-    """Return the policy whose extra cells no edge meets: Lemma N3."""
-    extras = np.arange(inner.domain.size, domain.size)
-    if isinstance(inner, Line | Threshold):
-        reach = inner.bandwidth()
-        assert reach is not None
-        return Band(domain, np.concatenate([reach.far, extras]))
-    labels = inner.components().labels
-    inner_labels = np.zeros(inner.domain.size, np.int64) if labels is None else labels
-    return Blocks(
-        domain, np.concatenate([inner_labels, inner_labels.max() + 1 + extras])
-    )
 
 
 class TableSpec(Model):

@@ -111,9 +111,9 @@ class StatedBudget(Model):
     epsilon: Amount | None = None
     """An amount of epsilon; alone, or together with delta."""
     rho: Amount | None = None
-    """An amount of rho, instead of epsilon."""
+    """An amount of rho, instead of epsilon: Gaussian noise."""
     delta: Part | None = None
-    """A probability beside epsilon."""
+    """With epsilon: the largest rho that implies both is spent."""
 
     @property
     def stated(self) -> dict[str, float]:

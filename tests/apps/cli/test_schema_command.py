@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import json
 import tomllib
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
 
+from blowfish_fast.apps.cli.commands.ledger import Stated
 from blowfish_fast.apps.cli.files.data_source import EXAMPLE_JOB
 from blowfish_fast.apps.cli.main import run_command
-from blowfish_fast.apps.cli.parsing.described_columns import COLUMN_SCHEMA
 from blowfish_fast.apps.cli.parsing.domain import parse_domain
 from blowfish_fast.apps.cli.parsing.job import Job
 from blowfish_fast.apps.cli.parsing.schemas import job_schema
-from blowfish_fast.apps.explorer.catalog import AttributeSpec, EqualCells, TableSpec
+from blowfish_fast.apps.description.columns import column_schema
+from blowfish_fast.apps.description.shipped import part_of_table, shipped_schema
+from blowfish_fast.apps.explorer.catalog import AttributeSpec, EqualCells
+from blowfish_fast.apps.explorer.questions import StatedBudget
+from blowfish_fast.apps.explorer.schema_of_tables import table_schema
 from blowfish_fast.errors import InputError
 from tests.apps.explorer.people import TABLE
 
@@ -56,7 +61,8 @@ def test_every_job_file_that_is_shown_follows_the_schema():
     for wrong in (
         {"data": {"sauce": "people.csv"}},
         {"budget": {"epsilon": "much"}},
-        {"policies": {}},
+        {"polices": {}},
+        {"policies": {"age": {"kind": "lines"}}, "domain": {"age": 9}},
         {"domain": {"age": {"cells": {"start": 0}}}},
         {"domain": {"age": {"levels": ["a"], "edges": [0, 1]}}},
     ):
@@ -67,14 +73,30 @@ def test_every_job_file_that_is_shown_follows_the_schema():
 
 def test_tables_of_the_explorer_follow_theirs():
     jsonschema = pytest.importorskip("jsonschema")
-    check = jsonschema.Draft202012Validator(TableSpec.model_json_schema())
-    assert check.is_valid(TABLE.model_dump(mode="json"))
-    assert not check.is_valid({**TABLE.model_dump(mode="json"), "epsilon": 1})
+    check = jsonschema.Draft202012Validator(shipped_schema("table"))
+    assert check.is_valid(TABLE.to_dict())
+    assert not check.is_valid({**TABLE.to_dict(), "epsilon": 1})
+
+
+def test_the_shipped_schemas_are_those_of_the_classes():
+    """If this fails: python .ci/schemas.py --write."""
+    assert shipped_schema("table") == plain(table_schema())
+    assert shipped_schema("job") == plain(job_schema())
+
+
+def test_a_budget_has_the_same_keys_and_limits_everywhere():
+    limits = part_of_table("StatedBudget")["properties"]
+    assert limits.keys() == StatedBudget.model_fields.keys()
+    stated = shipped_schema("job")["properties"]["budget"]["properties"]
+    assert limits.keys() <= stated.keys()
+    assert {stated[key]["exclusiveMinimum"] for key in limits} == {0}
+    assert {entry.name for entry in fields(Stated)} == limits.keys()
 
 
 def test_keys_of_a_described_column_are_those_of_the_explorer():
-    assert COLUMN_SCHEMA["properties"].keys() < AttributeSpec.model_fields.keys()
-    cells = COLUMN_SCHEMA["properties"]["cells"]["properties"]
+    schema = column_schema()
+    assert schema["properties"].keys() < AttributeSpec.model_fields.keys()
+    cells = schema["properties"]["cells"]["properties"]
     assert cells.keys() == EqualCells.model_fields.keys()
     stated = tomllib.loads(COLUMNS)
     spec = [AttributeSpec(name=name, **keys) for name, keys in stated.items()]

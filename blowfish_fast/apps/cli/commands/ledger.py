@@ -12,11 +12,10 @@ import typer
 import blowfish_fast as bf
 from blowfish_fast.apps.cli.exit_codes import FOUND
 from blowfish_fast.apps.cli.options import (
-    Cells,
+    POLICY,
     Json,
     Overwrite,
     Picture,
-    PolicyWords,
     Treatment,
     option,
     with_options,
@@ -28,6 +27,7 @@ from blowfish_fast.apps.cli.printing import (
     show_pairs,
     show_table,
 )
+from blowfish_fast.apps.description.shipped import key_text
 from blowfish_fast.errors import InputError, LedgerError
 
 if TYPE_CHECKING:
@@ -40,6 +40,17 @@ ledger = typer.Typer(
     add_completion=False,
 )
 
+OptionalCells = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--cells",
+        "--domain",
+        metavar="CELLS",
+        help="All columns: 4096, 64x64, age=0:101:1, sex=categories:f,m, ...; repeated "
+        "for each column.",
+    ),
+]
+OptionalPolicy = Annotated[str | None, typer.Option("--policy", **POLICY)]
 LedgerFile = Annotated[
     Path,
     typer.Argument(metavar="LEDGER", help="The file of the ledger."),
@@ -50,11 +61,9 @@ LedgerFile = Annotated[
 class Stated:
     """What may be spent, as `Budget.stated` takes it."""
 
-    epsilon: str | None = option("NUMBER", "What may be spent, in epsilon.")
-    rho: str | None = option("NUMBER", "Or in rho, for Gaussian noise.")
-    delta: str | None = option(
-        "NUMBER", "With --epsilon: the largest rho that implies both."
-    )
+    epsilon: str | None = option("NUMBER", key_text("StatedBudget", "epsilon"))
+    rho: str | None = option("NUMBER", key_text("StatedBudget", "rho"))
+    delta: str | None = option("NUMBER", key_text("StatedBudget", "delta"))
 
 
 @dataclass(frozen=True)
@@ -70,33 +79,77 @@ class NewLedger(Stated):
 @with_options
 def create(
     path: LedgerFile,
-    cells: Cells,
-    policy: PolicyWords,
     terms: NewLedger,
+    cells: OptionalCells = None,
+    policy: OptionalPolicy = None,
     missing: Treatment = None,
     outside: Treatment = None,
+    description: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="JSON: the table as `serve --tables` takes it, in place of --domain "
+            "and --policy.",
+        ),
+    ] = None,
+    table: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Which table of the description."),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Make a ledger: a budget for one body of data under one policy.
 
     State all columns that will ever be released: each release takes some of them.
     """
-    from blowfish_fast.apps.cli.parsing.domain import parse_table
-    from blowfish_fast.apps.cli.parsing.policy import parse_table_policy
-    from blowfish_fast.apps.cli.release_job import parse_treatments
-    from blowfish_fast.data.records import domain_with_rules
-
     if path.exists():
         raise LedgerError(
             f"{path} exists already, and a ledger is never overwritten; "
             "`blowfish ledger status` shows what it holds"
         )
-    table, _ = domain_with_rules(
-        parse_table(cells), parse_treatments(outside), parse_treatments(missing)
+    from blowfish_fast.apps.cli.parsing.job import Job
+
+    job = Job(
+        description=None if description is None else str(description),
+        data_table=table,
+        domain=cells,
+        policy=policy,
+        missing=missing,
+        outside=outside,
     )
-    stated = parse_table_policy(policy, table)
+    if description is None and (not cells or policy is None or table is not None):
+        raise InputError(
+            "a ledger is made for stated columns under a stated policy",
+            way_out="Give --domain for every column and --policy, or --description "
+            "FILE, and --table NAME where it describes several",
+        )
+    if description is not None and (cells or policy is not None):
+        raise InputError(
+            "the description states columns and policy",
+            received="--domain or --policy beside --description",
+            way_out="Leave one of the two out",
+        )
+    stated = _policy_of_table(job.with_description())
     bf.Ledger(path, **vars(terms), policy=stated).close()
     _show_status(path, as_json=as_json)
+
+
+def _policy_of_table(job: Any) -> Any:
+    """Return the policy of all columns that a job states, and of its persons."""
+    from blowfish_fast.apps.cli.parsing.domain import parse_table
+    from blowfish_fast.apps.cli.parsing.policy import parse_table_policy
+    from blowfish_fast.apps.cli.release_job import parse_treatments
+    from blowfish_fast.data.records import domain_with_rules
+
+    table, _ = domain_with_rules(
+        parse_table(job.domain),
+        parse_treatments(job.outside),
+        parse_treatments(job.missing),
+    )
+    policy = parse_table_policy(job.policy, table)
+    if job.person is None:
+        return policy
+    return policy.per_person(job.at_most, person=job.person)
 
 
 @ledger.command()
@@ -177,14 +230,10 @@ def amend(
                     "other cells need the policy said again, which is stated over them",
                     way_out="Give --domain for every column, and --policy",
                 )
-            from blowfish_fast.apps.cli.parsing.domain import parse_table
-            from blowfish_fast.apps.cli.release_job import parse_treatments
-            from blowfish_fast.data.records import domain_with_rules
+            from blowfish_fast.apps.cli.parsing.job import Job
 
-            table, _ = domain_with_rules(
-                parse_table(cells), parse_treatments(outside), parse_treatments(missing)
-            )
-            changes["policy"] = parse_table_policy(policy, table)
+            stated = Job(domain=cells, policy=policy, missing=missing, outside=outside)
+            changes["policy"] = _policy_of_table(stated)
         elif policy is not None:
             changes["policy"] = parse_table_policy(policy, book.policy.domain)
         if not changes:

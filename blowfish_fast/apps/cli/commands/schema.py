@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import sys
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import typer
 
 from blowfish_fast.apps.cli.options import Json
 from blowfish_fast.apps.cli.printing import show
+from blowfish_fast.apps.description.shipped import shipped_schema
 
 
 def run_schema(
@@ -23,18 +24,8 @@ def run_schema(
     as_json: Json = False,
 ) -> None:
     """Print the JSON Schema of job files, or of the explorer's tables."""
-    schema = _schema_of(kind)
+    schema = shipped_schema(kind)
     if as_json:
         show(schema)
     else:
         sys.stdout.write(json.dumps(schema, indent=2) + "\n")
-
-
-def _schema_of(kind: Literal["job", "table"]) -> dict[str, Any]:
-    if kind == "job":
-        from blowfish_fast.apps.cli.parsing.schemas import job_schema
-
-        return job_schema()
-    from blowfish_fast.apps.explorer.catalog import TableSpec
-
-    return TableSpec.model_json_schema()

@@ -6,11 +6,11 @@ with the nearest known one: a misspelt policy must not become no policy.
 
 from __future__ import annotations
 
-import datetime
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, Self, get_args, get_type_hints
 
 from blowfish_fast.apps.cli.options import (
@@ -23,10 +23,19 @@ from blowfish_fast.apps.cli.options import (
     offer_mechanisms,
     option,
 )
-from blowfish_fast.data.listed_items import written_item
+from blowfish_fast.apps.description.columns import described_treatments
+from blowfish_fast.apps.description.shipped import key_text
 from blowfish_fast.errors import InputError, nearest
 
-from .described_columns import described_cells, described_treatments
+from .file_lines import Key, at_line, key_lines
+from .job_words import (
+    are_texts,
+    beside,
+    domain_words,
+    is_number,
+    policy_words,
+    workload_words,
+)
 
 if TYPE_CHECKING:
     from blowfish_fast.measure.budgets import Budget, BudgetTerms
@@ -35,38 +44,16 @@ BEST = "best"
 EXAMPLE = "`blowfish release --example` prints one"
 ON_QUERIES = "queries"
 """What tables call noise on the stated queries themselves."""
-KNOWN_TOTALS = "+known:"
-"""Parts a policy from the columns whose totals are public."""
-PRESENCE = "+presence"
-"""Parts a policy from how many edges away "absent" is."""
-SUFFIXES = (".csv", ".npy", ".txt")
-"""Endings of files of numbers, labels or queries."""
-COUNTS = ("theta", "size", "number", "ways")
-SETTINGS = ("file", *COUNTS, "unit", "metric", "factors", "columns")
-"""What follows the kind of a policy or workload, in this order."""
 PANELS = {"data": DATA, "domain": DATA, "output": OUTPUT}
 """Panel of the options that a table of the job file holds; else `PRIVACY`."""
-
-
-def names_a_file(words: str) -> bool:
-    """Return whether words look like the name of a file of numbers."""
-    return Path(words).suffix.lower() in SUFFIXES
 
 
 def _is_text(value: Any) -> bool:
     return isinstance(value, str)
 
 
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-def _are_texts(value: Any) -> bool:
-    return isinstance(value, list) and all(isinstance(item, str) for item in value)
-
-
 def _is_whole(value: Any) -> bool:
-    return _is_number(value) and isinstance(value, int)
+    return is_number(value) and isinstance(value, int)
 
 
 def _is_truth(value: Any) -> bool:
@@ -74,16 +61,16 @@ def _is_truth(value: Any) -> bool:
 
 
 def _is_several(value: Any) -> bool:
-    return _is_text(value) or (_are_texts(value) and len(value) > 0)
+    return _is_text(value) or (are_texts(value) and len(value) > 0)
 
 
 def _are_rules(value: Any) -> bool:
-    by_column = isinstance(value, Mapping) and _are_texts([*value.values()])
+    by_column = isinstance(value, Mapping) and are_texts([*value.values()])
     return _is_text(value) or by_column
 
 
 def _is_distance(value: Any) -> bool:
-    return _is_truth(value) or _is_number(value)
+    return _is_truth(value) or is_number(value)
 
 
 TEXT = "a text"
@@ -96,10 +83,10 @@ RULES = "a text, or a table from columns to texts"
 HOW_FAR = "true, false or a number"
 TAKES: dict[str, Callable[[Any], bool]] = {
     TEXT: _is_text,
-    NUMBER: _is_number,
+    NUMBER: is_number,
     WHOLE: _is_whole,
     TRUTH: _is_truth,
-    TEXTS: _are_texts,
+    TEXTS: are_texts,
     SEVERAL: _is_several,
     RULES: _are_rules,
     HOW_FAR: _is_distance,
@@ -142,6 +129,12 @@ class Job:
         called="source",
     )
     data_table: str | None = _in("data", "NAME", "Table of a database.", called="table")
+    description: str | None = _in(
+        "data",
+        "FILE",
+        "JSON: the table as `serve --tables` takes it, with columns, policy and "
+        "persons; --data-table names one of several.",
+    )
     count_column: str | None = _in(
         "data", "COLUMN", "Column with the number of records a line stands for."
     )
@@ -244,12 +237,12 @@ class Job:
         "choice; best, whichever public numbers favour (--records).",
         autocompletion=offer_choosers,
     )
-    epsilon: str | None = _in("budget", "NUMBER", "What may be spent.")
-    rho: str | None = _in("budget", "NUMBER", "Or in rho: Gaussian noise (zCDP).")
+    epsilon: str | None = _in("budget", "NUMBER", key_text("StatedBudget", "epsilon"))
+    rho: str | None = _in("budget", "NUMBER", key_text("StatedBudget", "rho"))
     delta: str | None = _in(
         "budget",
         "NUMBER",
-        "With --epsilon: the largest rho that implies both; with --alpha: in rho.",
+        f"{key_text('StatedBudget', 'delta')} With --alpha: in rho.",
     )
     alpha: str | None = _in(
         "budget", "NUMBER", "Instead: the largest error; the least epsilon is found."
@@ -351,7 +344,8 @@ class Job:
         Job
             Both together; options win.
         """
-        return (cls() if path is None else cls.from_file(path)).overridden(typed)
+        job = (cls() if path is None else cls.from_file(path)).overridden(typed)
+        return job.with_description()
 
     @classmethod
     def from_file(cls, path: Path) -> Self:
@@ -359,7 +353,8 @@ class Job:
         import tomllib
 
         try:
-            stated = tomllib.loads(path.read_text(encoding="utf-8-sig"))
+            text = path.read_text(encoding="utf-8-sig")
+            stated = tomllib.loads(text)
         except FileNotFoundError:
             why = f"there is no job file {path}; {EXAMPLE}"
         except (ValueError, RecursionError) as problem:
@@ -370,11 +365,16 @@ class Job:
         except OSError as problem:
             why = f"{path} cannot be read: {problem.strerror}"
         else:
-            return cls.from_dict(stated, path.parent)
+            return cls.from_dict(stated, path.parent, key_lines(text))
         raise InputError(why)
 
     @classmethod
-    def from_dict(cls, stated: Mapping[str, Any], folder: Path = Path()) -> Self:
+    def from_dict(
+        cls,
+        stated: Mapping[str, Any],
+        folder: Path = Path(),
+        lines: Mapping[Key, int] = MappingProxyType({}),
+    ) -> Self:
         """Read what a TOML file states.
 
         Parameters
@@ -383,6 +383,8 @@ class Job:
             The tables of the file.
         folder : Path
             Where the file is: names in it are looked for there.
+        lines : mapping, optional
+            The line of each key, for messages; see `key_lines`.
 
         Returns
         -------
@@ -394,9 +396,9 @@ class Job:
         InputError
             If a name or a value is wrong; the message lists all of them.
         """
-        _check_names(stated)
+        _check_names(stated, lines)
         terms: dict[str, Any] = {
-            name: words(stated.get(name, {}), folder)
+            name: words(stated.get(name, {}), folder, lines)
             for name, words in IN_WORDS.items()
         }
         for field, place in PLACES.items():
@@ -410,7 +412,34 @@ class Job:
         columns = stated.get("domain", {})
         for rule in ("missing", "outside"):
             terms[rule] = described_treatments(rule, terms[rule], columns)
+        terms["policy"] = policy_words(stated, folder, lines)
         return cls(**terms)
+
+    def with_description(self) -> Self:
+        """Return the job with what the description of its table adds.
+
+        Where the job states columns of its own, those of the description are all
+        columns of its ledger.
+
+        Raises
+        ------
+        InputError
+            If the description cannot be read, or holds no table of that name.
+        """
+        if self.description is None:
+            return self
+        from blowfish_fast.apps.description.tables import job_of_table, read_description
+
+        table = read_description(Path(self.description), self.data_table)
+        described = type(self).from_dict(job_of_table(table))
+        if self.domain and not self.ledger_domain:
+            described = replace(described, domain=None, ledger_domain=described.domain)
+        own = {
+            entry.name: getattr(self, entry.name)
+            for entry in fields(self)
+            if getattr(self, entry.name) not in (None, [])
+        }
+        return replace(described, **own)
 
     @property
     def budget(self) -> Budget | None:
@@ -466,158 +495,14 @@ class Job:
         return {name: value for name, value in terms.items() if value not in (None, [])}
 
 
-def beside(folder: Path, name: str) -> str:
-    """Return the path of a file that a job names; addresses stay as they are.
-
-    Parameters
-    ----------
-    folder : Path
-        Where the job file is.
-    name : str
-        The name of a file, an address, or "demo".
-
-    Returns
-    -------
-    str
-        A path; addresses and "demo" as they are.
-    """
-    if "://" in name or name == "demo" or folder == Path():
-        return name
-    return str(folder / name)
-
-
-def domain_words(stated: Mapping[str, Any], folder: Path) -> list[str]:
-    """Return the cells of each column as --domain takes them.
-
-    Parameters
-    ----------
-    stated : mapping
-        The table [domain]: the cells of each column, or "cells" alone.
-    folder : Path
-        Where the job file is.
-
-    Returns
-    -------
-    list of str
-        A text for each column, as ``--domain`` takes it.
-    """
-    plain = stated.get("cells")
-    if len(stated) == 1 and isinstance(plain, int | str) and "=" not in str(plain):
-        return [str(plain)]
-    return [_column(name, cells, folder) for name, cells in stated.items()]
-
-
-def _column(name: str, cells: Any, folder: Path) -> str:
-    """Return the words of a column; a list of texts is taken as it is."""
-    called = written_item(name)
-    if isinstance(cells, list) and cells:
-        if _are_texts(cells):
-            return f"{called}=categories:{','.join(map(written_item, cells))}"
-        if all(_is_number(edge) or type(edge) is datetime.date for edge in cells):
-            return f"{called}=edges:{','.join(str(edge) for edge in cells)}"
-    if isinstance(cells, str) and cells:
-        file = re.fullmatch(r"(\s*(?:edges|categories)(?:\s*:|\s)\s*@)(.*)", cells)
-        if file is not None:
-            return f"{called}={file[1]}{beside(folder, file[2].strip())}"
-        return f"{called}={cells}"
-    if isinstance(cells, int) and not isinstance(cells, bool):
-        return f"{called}={cells}"
-    if isinstance(cells, Mapping):
-        return f"{called}={described_cells(name, cells)}"
-    raise InputError(
-        f'the cells of {name!r} in [domain] are "0:101:1", a list of categories, a '
-        f"list of edges, a number of cells, or a description such as "
-        f"{{ levels = [...] }}; received {cells!r}"
-    )
-
-
-def policy_words(stated: Mapping[str, Any], folder: Path) -> str | None:
-    """Return a policy as --policy takes it; None where none is stated.
-
-    Parameters
-    ----------
-    stated : mapping
-        The table [policy].
-    folder : Path
-        Where the job file is.
-
-    Returns
-    -------
-    str or None
-        The text that ``--policy`` takes.
-    """
-    if not stated:
-        return None
-    words, public = _words(stated, "policy", folder), stated.get("known", ())
-    if public:
-        words = f"{words}{KNOWN_TOTALS}{','.join(public)}"
-    far = stated.get("presence", False)
-    return words if far is False else f"{words}{PRESENCE}:{1 if far is True else far}"
-
-
-def workload_words(stated: Mapping[str, Any], folder: Path) -> str | None:
-    """Return a workload as --workload takes it; a list of kinds is asked together.
-
-    Parameters
-    ----------
-    stated : mapping
-        The table [workload].
-    folder : Path
-        Where the job file is.
-
-    Returns
-    -------
-    str or None
-        The text that ``--workload`` takes; a list of kinds is joined by "|".
-    """
-    # Which tables are measured is an option by itself, and no part of the words.
-    stated = {name: value for name, value in stated.items() if name != "choose"}
-    if not stated or not isinstance(stated.get("kind"), list):
-        return _words(stated, "workload", folder) if stated else None
-    if len(stated) > 1:
-        raise InputError(
-            "several workloads are a list of whole texts, such as "
-            '["total", "ranges:50"]; received it beside '
-            f"{', '.join(name for name in stated if name != 'kind')}"
-        )
-    parts = (_words({"kind": kind}, "workload", folder) for kind in stated["kind"])
-    return " | ".join(parts)
-
-
-def _words(stated: Mapping[str, Any], table: str, folder: Path) -> str:
-    """Put a table into the words that a flag would take."""
-    if "kind" not in stated:
-        raise InputError(f"[{table}] needs a kind; received {', '.join(stated)}")
-    kind, apart, rest = stated["kind"].partition(":")
-    if "ways" in stated and kind != "tables":
-        raise InputError(f'ways are those of kind = "tables"; received {kind!r}')
-    if apart and names_a_file(rest):
-        rest = beside(folder, rest)
-    elif not apart and table == "workload" and names_a_file(kind):
-        kind = beside(folder, kind)
-    words = [kind, rest] if apart else [kind]
-    for name in SETTINGS:
-        value = stated.get(name)
-        if isinstance(value, Mapping):
-            parts = (
-                (column, _words({"kind": own}, table, folder))
-                for column, own in value.items()
-            )
-            words.append(",".join(f"{column}={own}" for column, own in parts))
-        elif isinstance(value, list):
-            words.append(",".join(value))
-        elif value is not None:
-            words.append(beside(folder, value) if name == "file" else str(value))
-    return ":".join(words)
-
-
 IN_WORDS = {
     "domain": domain_words,
     "ledger_domain": domain_words,
-    "policy": policy_words,
     "workload": workload_words,
 }
 """Fields that take the words of a whole table of the file."""
+WORDED = {*IN_WORDS, "policy"}
+"""These, and the policy, which two tables may state."""
 
 
 def _places() -> dict[str, Place]:
@@ -630,16 +515,19 @@ def _places() -> dict[str, Place]:
         takes = BY_TYPE[kinds[0]] if kinds else usual
         name = stated["called"] or entry.name
         places[entry.name] = Place(stated["table"], name, takes, metavar == "FILE")
-    return {name: place for name, place in places.items() if name not in IN_WORDS}
+    return {name: place for name, place in places.items() if name not in WORDED}
 
 
 PLACES = _places()
+BY_COLUMN = ("domain", "ledger_domain", "policies")
+"""Tables whose names are those of columns."""
 KNOWN: dict[str, dict[str, str]] = {
     "domain": {},
     "ledger_domain": {},
     "policy": {"kind": TEXT, "theta": NUMBER, "unit": TEXT, "metric": TEXT}
     | {"size": WHOLE, "file": TEXT, "factors": TEXTS, "columns": RULES}
     | {"known": TEXTS, "presence": HOW_FAR},
+    "policies": {},
     "workload": {"kind": SEVERAL, "number": WHOLE, "ways": WHOLE}
     | {"file": TEXT, "columns": TEXTS},
 }
@@ -648,30 +536,36 @@ for _place in PLACES.values():
     KNOWN.setdefault(_place.table, {})[_place.name] = _place.takes
 
 
-def _check_names(stated: Mapping[str, Any]) -> None:
+def _check_names(stated: Mapping[str, Any], lines: Mapping[Key, int]) -> None:
     """Refuse names and values that no job file has, all of them at once."""
-    told = [*_odd_parts(stated)]
-    if told:
-        many = [f"{len(told)} parts of the job file cannot be read:"]
-        raise InputError("\n  ".join(told if len(told) == 1 else many + told))
+    problems = [*_odd_parts(stated, lines)]
+    if problems:
+        many = [f"{len(problems)} parts of the job file cannot be read:"]
+        listed = problems if len(problems) == 1 else many + problems
+        raise InputError("\n  ".join(listed))
 
 
-def _odd_parts(stated: Mapping[str, Any]) -> Iterator[str]:
+def _odd_parts(stated: Mapping[str, Any], lines: Mapping[Key, int]) -> Iterator[str]:
     for table, content in stated.items():
+        where = at_line(lines, table)
         if table not in KNOWN:
             yield (
-                f"a job file has no table [{table}]{nearest(table, KNOWN)}; its tables "
-                f"are {', '.join(KNOWN)}"
+                f"{where}a job file has no table [{table}]{nearest(table, KNOWN)}; its "
+                f"tables are {', '.join(KNOWN)}"
             )
         elif not isinstance(content, Mapping):
-            yield f"[{table}] of a job file is a table; received {content!r}"
-        elif table not in ("domain", "ledger_domain"):
+            yield f"{where}[{table}] of a job file is a table; received {content!r}"
+        elif table not in BY_COLUMN:
             names = KNOWN[table]
             for name, value in content.items():
+                where = at_line(lines, table, name)
                 if name not in names:
                     yield (
-                        f"[{table}] has no {name!r}{nearest(name, names)}; it takes "
-                        f"{', '.join(names)}"
+                        f"{where}[{table}] has no {name!r}{nearest(name, names)}; it "
+                        f"takes {', '.join(names)}"
                     )
                 elif not TAKES[names[name]](value):
-                    yield f"{name!r} of [{table}] is {names[name]}; received {value!r}"
+                    yield (
+                        f"{where}{name!r} of [{table}] is {names[name]}; received "
+                        f"{value!r}"
+                    )

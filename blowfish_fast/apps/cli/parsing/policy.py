@@ -15,7 +15,13 @@ from typing import Any
 import numpy as np
 
 from blowfish_fast._support.typing import AnyArray, IntArray
-from blowfish_fast.apps.cli.options import POLICY_FORMS
+from blowfish_fast.apps.cli.options import POLICY_FORMS, names_a_file
+from blowfish_fast.apps.description.policies import (
+    JOINED,
+    PRESENCE,
+    read_blocks,
+    split_columns,
+)
 from blowfish_fast.data.csv_files import is_number
 from blowfish_fast.data.domain import (
     LARGEST_DOMAIN,
@@ -24,6 +30,7 @@ from blowfish_fast.data.domain import (
     WideDomain,
 )
 from blowfish_fast.data.frames import numbers_from_file, rows_of
+from blowfish_fast.data.listed_items import split_name
 from blowfish_fast.errors import InputError, nearest
 from blowfish_fast.policies import (
     POLICIES,
@@ -37,11 +44,11 @@ from blowfish_fast.policies import (
     TablePolicy,
     Threshold,
     WithAbsent,
-    join_extra_cells,
+    beside_extra_cells,
 )
 
 from .domain import find_column
-from .job import KNOWN_TOTALS, PRESENCE, names_a_file
+from .job_words import KNOWN_TOTALS
 
 METRICS = ("l1", "l2", "linf")
 PLAIN_POLICIES = ("add_remove", "full", "line", "attribute")
@@ -53,6 +60,8 @@ ORDERED = ("line", "threshold")
 """Policies that speak of neighbours and distances."""
 PUBLIC = "public"
 """Instead of a column's policy: its values are no secret."""
+WAYS_TO_JOIN = ("all", "end", "apart")
+"""What cells for missing values and values outside may be joined to."""
 ABSENT = "absent"
 PAIRS = "edges, two cells per line"
 MEANINGS = ("categor", "cell")
@@ -87,11 +96,13 @@ def parse_policy(words: str, domain: Domain) -> Policy:
         columns = [find_column(name, domain) for name in public.split(",")]
         constraints = MarginalConstraints(domain, columns)
         return parse_policy(words, domain).with_constraints(constraints)
+    if words.partition(":")[0] not in BY_COLUMN and JOINED in words:
+        return _beside_extra_cells(*split_joined(words), domain)
     name, _, setting = words.partition(":")
     makers = {"threshold": _threshold, "blocks": _blocks, "graph": _graph}
     extras = any(attribute.extras for attribute in domain.attributes)
     if extras and name not in (*WHOLE_RECORDS, "product"):
-        return _beside_extra_cells(words, domain)
+        return _beside_extra_cells(words, "all", domain)
     if name in makers and setting:
         return makers[name](setting, domain, words)
     if name in BY_COLUMN and setting:
@@ -126,6 +137,35 @@ def split_presence(words: str) -> tuple[str, str | None]:
             received=repr(words),
         )
     return moves.strip(), (far[1:] or "1") if said else None
+
+
+def split_joined(words: str) -> tuple[str, str]:
+    """Part the policy of a column from what its extra cells are joined to.
+
+    Parameters
+    ----------
+    words : str
+        A policy of one column, with "+extras:end" at its end or without.
+
+    Returns
+    -------
+    tuple of str and str
+        The policy of the values; and "all", which is the default, "end" or "apart".
+
+    Raises
+    ------
+    InputError
+        If the cells are joined to anything else.
+    """
+    moves, _, joined = words.partition(JOINED)
+    joined = joined.strip() or "all"
+    if joined not in WAYS_TO_JOIN:
+        raise InputError(
+            f"cells for missing values and values outside are joined to "
+            f"{JOINED}all, {JOINED}end or {JOINED}apart",
+            received=repr(words),
+        )
+    return moves.strip(), joined
 
 
 def parse_table_policy(words: str, table: Domain | WideDomain) -> Policy:
@@ -248,7 +288,7 @@ def extend_policy(words: str, columns: Domain, table: Domain | WideDomain) -> Po
 def _names_each(moves: str, domain: Attributes) -> bool:
     """Return whether a product has a policy for each column of a domain."""
     name, _, setting = moves.partition(":")
-    return name == "product" and setting.count(",") + 1 == domain.ndim
+    return name == "product" and len(split_columns(setting)) == domain.ndim
 
 
 def words_by_column(words: str, domain: Attributes) -> list[str]:
@@ -268,10 +308,12 @@ def words_by_column(words: str, domain: Attributes) -> list[str]:
     """
     moves = split_presence(words)[0].partition(KNOWN_TOTALS)[0].strip()
     name, _, setting = moves.partition(":")
-    parts = [part.strip() for part in setting.split(",") if setting]
+    parts = split_columns(setting) if setting else []
     if name == "attribute":
-        pairs = [part.partition("=") for part in parts]
-        named = {find_column(column, domain): own.strip() for column, _, own in pairs}
+        pairs = [split_name(part) for part in parts]
+        named = {
+            find_column(column, domain): (own or "").strip() for column, own in pairs
+        }
         if len(named) < len(parts) or not all(named.values()):
             raise InputError(
                 "each column is named once, with its policy: attribute:age=line,"
@@ -308,7 +350,9 @@ def listed_orders(words: str, domain: Attributes, table: Attributes) -> list[str
         domain = table
     pairs = zip(domain.attributes, words_by_column(words, domain), strict=True)
     ordered = [
-        attribute for attribute, own in pairs if own.partition(":")[0] in ORDERED
+        attribute
+        for attribute, own in pairs
+        if split_joined(own)[0].partition(":")[0] in ORDERED
     ]
     return [
         str(attribute.name) for attribute in ordered if attribute.levels is not None
@@ -334,8 +378,8 @@ def _stated(words: str, domain: Attributes) -> dict[str, Policy]:
     }
 
 
-def _beside_extra_cells(words: str, domain: Domain) -> Policy:
-    """Return a policy over the values, with every extra cell joined to all."""
+def _beside_extra_cells(words: str, joined: Any, domain: Domain) -> Policy:
+    """Return a policy over the values, with its extra cells joined as stated."""
     inner = parse_policy(words, domain.without_extra_cells())
     if domain.ndim > 1:
         raise InputError(
@@ -343,7 +387,7 @@ def _beside_extra_cells(words: str, domain: Domain) -> Policy:
             "over several columns; use product:POLICY,POLICY, full or attribute, or "
             "clamp such values"
         )
-    return join_extra_cells(inner, domain)
+    return beside_extra_cells(inner, domain, joined)
 
 
 def _threshold(setting: str, domain: Domain, words: str) -> Policy:
@@ -372,11 +416,15 @@ def _threshold(setting: str, domain: Domain, words: str) -> Policy:
 def _blocks(setting: str, domain: Domain, words: str) -> Policy:
     if names_a_file(setting):
         return Blocks(domain, labels_from_file(Path(setting), domain))
+    labels = read_blocks(setting, _values(domain))
+    if labels is not None:
+        return Blocks(domain, np.array(labels))
     sides = setting.lower().split("x")
     if not all(re.fullmatch("0*[1-9][0-9]{0,17}", side) for side in sides):
         raise InputError(
-            "blocks are blocks:SIZE with a number of cells, blocks:8x8 on a grid, or "
-            f"blocks:FILE with a label for each cell; received {words!r}"
+            "blocks are blocks:SIZE with a number of cells, blocks:8x8 on a grid, "
+            "blocks:f|m/x with the values of each, or blocks:FILE with a label for "
+            f"each cell; received {words!r}"
         )
     sizes = [int(side) for side in sides]
     if len(sizes) == 1:
@@ -387,6 +435,12 @@ def _blocks(setting: str, domain: Domain, words: str) -> Policy:
             f"{domain.ndim}; received {words!r}"
         )
     return Blocks(domain, _tiles(domain, sizes))
+
+
+def _values(domain: Domain) -> list[str]:
+    """Return what listed blocks call the cells of a domain."""
+    names = _names(domain)
+    return names if names is not None else [str(cell) for cell in range(domain.size)]
 
 
 def _tiles(domain: Domain, sizes: list[int]) -> IntArray:

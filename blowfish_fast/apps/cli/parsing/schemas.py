@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import fields
 from typing import Any
 
-from .described_columns import COLUMN_SCHEMA
+from blowfish_fast.apps.description.columns import column_schema
+from blowfish_fast.apps.description.shipped import part_of_table
+
 from .job import (
     HOW_FAR,
     KNOWN,
@@ -55,13 +57,21 @@ COLUMNS: dict[str, Any] = {
 }
 
 
+POLICIES: dict[str, Any] = {
+    "type": "object",
+    "description": "The policy of each column by its name, in place of [policy]; other "
+    "columns may take any value.",
+    "additionalProperties": {"$ref": "#/$defs/policy"},
+}
+
+
 def job_schema() -> dict[str, Any]:
     """Return the JSON Schema of job files.
 
     Returns
     -------
     dict[str, object]
-        Plain data; ``blowfish schema job`` prints it.
+        Plain data. It is shipped as a file, which ``blowfish schema job`` prints.
 
     Examples
     --------
@@ -69,8 +79,12 @@ def job_schema() -> dict[str, Any]:
     >>> schema["properties"]["budget"]["properties"]["rho"]["type"]
     'number'
     """
-    told = {entry.name: entry.metadata["option"].help for entry in fields(Job)}
-    tables: dict[str, Any] = {"domain": COLUMNS, "ledger_domain": COLUMNS}
+    helps = {entry.name: entry.metadata["option"].help for entry in fields(Job)}
+    tables: dict[str, Any] = {
+        "domain": COLUMNS,
+        "ledger_domain": COLUMNS,
+        "policies": POLICIES,
+    }
     for table, names in KNOWN.items():
         if table not in tables:
             tables[table] = {
@@ -81,7 +95,11 @@ def job_schema() -> dict[str, Any]:
                 "additionalProperties": False,
             }
     for field, place in PLACES.items():
-        tables[place.table]["properties"][place.name]["description"] = told[field]
+        tables[place.table]["properties"][place.name]["description"] = helps[field]
+    limits = part_of_table("StatedBudget")["properties"]
+    for key, limit in limits.items():
+        # A file states numbers; how large they may be is the same everywhere.
+        tables["budget"]["properties"][key] |= {**limit, "type": "number"}
     return {
         "$schema": DIALECT,
         "title": "A private release, stated once",
@@ -89,5 +107,5 @@ def job_schema() -> dict[str, Any]:
         "type": "object",
         "properties": tables,
         "additionalProperties": False,
-        "$defs": {"column": COLUMN_SCHEMA},
+        "$defs": {"column": column_schema(), "policy": part_of_table("PolicySpec")},
     }

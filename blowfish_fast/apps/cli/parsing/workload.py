@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from blowfish_fast._support.typing import FloatArray
-from blowfish_fast.apps.cli.options import WORKLOAD_FORMS
+from blowfish_fast.apps.cli.options import WORKLOAD_FORMS, names_a_file
 from blowfish_fast.data.domain import Domain, WideDomain
 from blowfish_fast.data.frames import numbers_from_file, rows_of
 from blowfish_fast.data.rules.steps import Steps
@@ -28,7 +28,6 @@ from blowfish_fast.workloads import (
 )
 
 from .domain import find_column
-from .job import names_a_file
 
 SEED_OF_QUERIES = 1
 """Random queries are the same every time, so that predictions can be compared."""

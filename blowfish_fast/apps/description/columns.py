@@ -1,69 +1,90 @@
-"""Columns of a job file that are described by the keys of the explorer's tables.
+"""Columns of a job file that are described by keys, and what [data] adds to them.
 
     age = "0:101:1"                                            in words
     age = { cells = { start = 0, stop = 101, width = 1 } }     by keys, as the explorer
 
-Both state the same cells. The keys are those of ``explorer.AttributeSpec``, as far as a
-release of one table has them; `COLUMN_SCHEMA` says what each takes, for editors and for
-the messages here alike.
+Both state the same cells. The keys are those of the shipped description of a table, as
+far as a release of one table has them. A job file refuses missing values and values
+outside where nothing is said of them, as flags do; a description of a whole table
+(`tables.py`) gives them cells, as the explorer does.
 """
 
 from __future__ import annotations
 
 import datetime
 from collections.abc import Mapping
+from functools import cache
 from typing import Any
 
 from blowfish_fast.data.listed_items import written_item
 from blowfish_fast.errors import InputError, nearest
 
-NUMBERS = {"type": "array", "items": {"type": "number"}, "minItems": 2}
+from .shipped import part_of_table
+
 CELLS = ("cells", "edges", "dates", "levels")
 """The ways to state the cells of a column, of which one is taken."""
+OTHER_KEYS = ("outside", "missing", "extras_joined")
+"""What else is said of a column in a job file."""
 
-COLUMN_SCHEMA: dict[str, Any] = {
-    "type": "object",
-    "description": "The cells of a column, in exactly one of four ways.",
-    "properties": {
-        "cells": {
-            "type": "object",
-            "description": "Cells of equal width.",
-            "properties": {
-                "start": {"type": "number", "description": "The lowest edge."},
-                "stop": {"type": "number", "description": "The highest edge."},
-                "width": {"type": "number", "description": "The width of every cell."},
-            },
-            "required": ["start", "stop", "width"],
-            "additionalProperties": False,
-        },
-        "edges": {**NUMBERS, "description": "The edges of the cells, rising."},
-        "dates": {
-            "type": "array",
-            "items": {"type": "string", "format": "date"},
-            "minItems": 2,
-            "description": "The dates at which time is cut, rising.",
-        },
-        "levels": {
-            "type": "array",
-            "items": {"type": ["string", "number"]},
-            "minItems": 1,
-            "description": "The levels of a category.",
-        },
-        "outside": {
-            "enum": ["clamp", "cell"],
-            "description": "Where values outside the cells go: into the end cells, or "
-            "into a cell of their own.",
-        },
-        "missing": {
-            "enum": ["cell", "none"],
-            "description": "A cell for missing values, or the promise that there are "
-            "none.",
-        },
-    },
-    "oneOf": [{"required": [way]} for way in CELLS],
-    "additionalProperties": False,
-}
-"""The JSON Schema of a described column."""
+
+@cache
+def column_schema() -> dict[str, Any]:
+    """Return the JSON Schema of a described column of a job file.
+
+    Examples
+    --------
+    >>> [*column_schema()["properties"]]
+    ['cells', 'edges', 'dates', 'levels', 'outside', 'missing', 'extras_joined']
+    """
+    keys = part_of_table("AttributeSpec")["properties"]
+    cells = {**part_of_table("EqualCells"), "description": "Cells of equal width."}
+    chosen = {key: dict(keys[key]) for key in (*CELLS, *OTHER_KEYS)}
+    # What is left out is refused here, and has a default in the explorer.
+    for key in OTHER_KEYS:
+        chosen[key].pop("default", None)
+    return {
+        "type": "object",
+        "description": "The cells of a column, in exactly one of four ways.",
+        "properties": chosen | {"cells": cells},
+        "oneOf": [{"required": [way]} for way in CELLS],
+        "additionalProperties": False,
+    }
+
+
+def check_keys(where: str, stated: Any, schema: Mapping[str, Any]) -> None:
+    """Refuse keys that a schema does not have, and words that a key does not take.
+
+    Parameters
+    ----------
+    where : str
+        What is described, for the message: "'age' in [domain]".
+    stated : mapping
+        The description.
+    schema : mapping
+        The JSON Schema of such descriptions.
+
+    Raises
+    ------
+    InputError
+        If it is no table, or a key or a word is wrong; the message names it.
+    """
+    keys = schema["properties"]
+    if not isinstance(stated, Mapping):
+        raise InputError(
+            f"the description of {where} is a table of {', '.join(keys)}; received "
+            f"{stated!r}"
+        )
+    for key, value in stated.items():
+        if key not in keys:
+            raise InputError(
+                f"the description of {where} has no {key!r}{nearest(key, keys)}; it "
+                f"takes {', '.join(keys)}"
+            )
+        choices = keys[key].get("enum")
+        if choices is not None and value not in choices:
+            raise InputError(
+                f"{key!r} of {where} is {' or '.join(choices)}; received {value!r}"
+            )
 
 
 def described_cells(name: str, stated: Mapping[str, Any]) -> str:
@@ -93,19 +114,7 @@ def described_cells(name: str, stated: Mapping[str, Any]) -> str:
     >>> described_cells("sex", {"levels": ["f", "m"], "missing": "cell"})
     'categories:f,m'
     """
-    keys = COLUMN_SCHEMA["properties"]
-    for key, value in stated.items():
-        if key not in keys:
-            raise InputError(
-                f"the description of {name!r} in [domain] has no {key!r}"
-                f"{nearest(key, keys)}; it takes {', '.join(keys)}"
-            )
-        choices = keys[key].get("enum")
-        if choices is not None and value not in choices:
-            raise InputError(
-                f"{key!r} of {name!r} in [domain] is {' or '.join(choices)}; received "
-                f"{value!r}"
-            )
+    check_keys(f"{name!r} in [domain]", stated, column_schema())
     ways = [way for way in CELLS if way in stated]
     if len(ways) != 1:
         raise InputError(
@@ -132,7 +141,7 @@ def described_cells(name: str, stated: Mapping[str, Any]) -> str:
 
 
 def _evenly(name: str, stated: Any) -> str:
-    names = COLUMN_SCHEMA["properties"]["cells"]["required"]
+    names = part_of_table("EqualCells")["required"]
     whole = isinstance(stated, Mapping) and set(stated) == set(names)
     if not whole or not all(isinstance(stated[key], int | float) for key in names):
         raise InputError(

@@ -1,0 +1,1 @@
+"""How a table is described: columns, policies and persons, below every face."""
