@@ -14,7 +14,7 @@ or on a cluster is divided by its cores afterwards.
     python examples/scale_simulation.py counting releases --json runs.json
     python examples/scale_simulation.py beyond answers --json runs.json
     python examples/scale_simulation.py spark --json runs.json
-    python examples/scale_simulation.py --json runs.json --write docs/scale.md
+    python examples/scale_simulation.py --json runs.json --write docs/performance.md
 
 What was measured for the page is kept in ``docs/scale.json``; the last command measures
 nothing. ``spark`` needs the extra of that name and Java 17.

@@ -158,7 +158,7 @@ def write_answers(path: Path = DATA, trials: int = 40) -> list[AnswerRow]:
     Parameters
     ----------
     path : Path
-        The file; ``docs/fill_figures.py`` sums it up for ``docs/coverage.md``.
+        The file; ``docs/fill_figures.py`` sums it up for ``docs/accuracy.md``.
     trials : int
         Releases of each mechanism.
 

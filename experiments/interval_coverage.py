@@ -177,7 +177,7 @@ def write_coverage(path: Path = DATA, trials: int = 100) -> list[CoverageRow]:
     Parameters
     ----------
     path : Path
-        The file; ``docs/fill_figures.py`` sums it up for ``docs/coverage.md``.
+        The file; ``docs/fill_figures.py`` sums it up for ``docs/accuracy.md``.
     trials : int
         Releases of each mechanism, workload and data set.
 

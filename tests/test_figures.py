@@ -19,7 +19,7 @@ FIGURE = re.compile(
 
 RECORDS = (
     *("proofs", "reference", "notebooks", "project", "data"),
-    *("audit.md", "coverage.md", "performance.md", "scale.md"),
+    *("audit.md", "performance.md"),
     *("how_the_defaults_were_chosen.md", "trust.md"),
 )
 """Records of measurements themselves, each with its command, and what is not prose."""

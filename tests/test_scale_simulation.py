@@ -138,7 +138,7 @@ def test_counting_on_spark_runs():
 
 
 def test_the_page_holds_the_tables():
-    page = (ROOT / "docs" / "scale.md").read_text()
+    page = (ROOT / "docs" / "performance.md").read_text()
     block = page.partition("<!-- scale: begin -->")[2].partition("<!-- scale: end -->")
     for wanted in ("| DuckDB |", "| laplace |", "| dawa |", "| saving a release |"):
         assert wanted in block[0]

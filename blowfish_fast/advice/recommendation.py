@@ -338,7 +338,7 @@ def _advised(policy: Policy, workload: Workload) -> TableEntry:
 
 
 def _with_true_intervals(advised: TableEntry) -> TableEntry:
-    """Return what to use where intervals must hold the truth (docs/coverage.md)."""
+    """Return what to use where intervals must hold the truth (docs/accuracy.md)."""
     if advised.kind in UNBIASED:
         return advised
     line = advised.policy.domain.ndim == 1

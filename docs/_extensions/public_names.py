@@ -28,7 +28,11 @@ from typing import Any
 ROOT = "blowfish_fast"
 DOCS = Path(__file__).parent.parent
 EXAMPLES = ("tutorial.md", "howto/*.md", "notebooks/*.md")
-MEASURED = ("accuracy.md", "explanation/how_the_defaults_were_chosen.md", "scale.md")
+MEASURED = (
+    "accuracy.md",
+    "explanation/how_the_defaults_were_chosen.md",
+    "performance.md",
+)
 REQUEST = re.compile(r"^<!-- (public names|guide|table) of ([\w.]+) -->$", re.MULTILINE)
 
 
