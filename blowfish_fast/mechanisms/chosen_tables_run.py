@@ -234,9 +234,8 @@ class TablesRun:
     def choose_tables(self) -> Outcome:
         """Measure single tables, then what the data choose, and fit the model."""
         rules, budget = self.rules, self.left
-        share = rules.singles_share() if rules.pairs else Fraction(1)
-        tables = rules.tables(self.total, budget * (1 - share))
-        self._measure_singles(budget * share if tables else budget)
+        share, tables = rules.split(self.total, budget)
+        self._measure_singles(budget * share)
         if tables and rules.screens:
             self._screen(budget * SCREEN_SHARE)
             self._measure_batches(rules.batches(tables))

@@ -49,6 +49,32 @@ def test_sizes_of_a_census_give_the_numbers_they_were_chosen_for():
     assert rules(TOGETHER).tables(100, one * Fraction(1, 10)) == 0
 
 
+def test_few_records_for_the_budget_leave_single_tables_alone():
+    one = Budget(Fraction(1))
+    together, apart = rules(TOGETHER), rules(APART)
+    assert together.split(39_074, one) == (together.singles_share(), 22)
+    assert together.split(400, one) == (1, 0)
+    assert together.split(0, one) == (1, 0)
+    assert apart.split(39_074, one) == (apart.singles_share(), 56)
+    assert apart.split(2_000, one) == (1, 0)
+    assert TableRules((3, 2), [], [0, 1], TOGETHER).split(10**9, one) == (1, 0)
+
+
+@pytest.mark.parametrize("power", [1, 2])
+def test_single_tables_get_less_the_more_records_there_are(power):
+    own = rules(TOGETHER, power)
+    budget = Budget(Fraction(1, 10) ** power, power)
+    splits = [own.split(2.0**at, budget) for at in range(4, 24)]
+    shares = [share for share, _ in splits]
+    assert shares == sorted(shares, reverse=True)
+    assert shares[0] == 1
+    assert shares[-1] == own.singles_share()
+    assert any(own.singles_share() < share < 1 for share in shares)
+    assert all((share == 1) == (tables == 0) for share, tables in splits)
+    numbers = [tables for _, tables in splits]
+    assert numbers == sorted(numbers)
+
+
 def test_tables_that_move_together_share_and_others_pay_alone():
     shares = rules(TOGETHER).single_shares()
     np.testing.assert_allclose(shares, np.sqrt(np.array(SIZES) / 100))
