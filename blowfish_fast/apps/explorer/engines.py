@@ -191,6 +191,33 @@ class Database:
                     'state missing="cell", or declare the column NOT NULL'
                 )
 
+    def stepped(self, table: TableSpec) -> list[str]:
+        """Return the attributes whose column has steps, by the schema alone.
+
+        Parameters
+        ----------
+        table : TableSpec
+            The description of the table.
+
+        Returns
+        -------
+        list of str
+            Those of whole numbers and of days; none while the database is away.
+        """
+        try:
+            schema = self.schema(table.source or table.name)
+        except EngineError:
+            return []
+        return [
+            attribute.name
+            for attribute in table.attributes
+            if attribute.source in schema.names
+            and (
+                schema[attribute.source].is_integer()
+                or schema[attribute.source].is_date()
+            )
+        ]
+
     def counts(self, layout: Layout) -> IntArray:
         """Count the records of every bin of a question.
 

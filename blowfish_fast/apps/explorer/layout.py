@@ -545,10 +545,15 @@ def cell_of(attribute: Axis, value: Any) -> int:
         ) from None
     cell = int(np.searchsorted(cuts, place))
     if cell == cuts.size or cuts[cell] != place:
-        ends = [str(cut) if dated else f"{cut:g}" for cut in (cuts[0], cuts[-1])]
+        near = cuts[[max(cell - 1, 0), min(cell, cuts.size - 1)]]
+        ends = [
+            str(cut).removesuffix("T00:00:00") if dated else f"{cut:g}"
+            for cut in (cuts[0], cuts[-1], *near)
+        ]
+        nearest = " and ".join(dict.fromkeys(ends[2:]))
         raise QuestionError(
             f"{attribute.name!r} can be cut at the edges of its cells only, from "
-            f"{ends[0]} to {ends[1]}; received {value!r}"
+            f"{ends[0]} to {ends[1]}; received {value!r}, near {nearest}"
         )
     return cell
 

@@ -23,12 +23,18 @@ from blowfish_fast.apps.explorer.catalog import (
 )
 from blowfish_fast.apps.explorer.exploration import Explorer, FailedAnswer
 from blowfish_fast.apps.explorer.questions import (
+    Cost,
     Part,
     Question,
     StatedBudget,
     read_question,
+    read_spending,
 )
-from blowfish_fast.errors import BlowfishError, FailedDrawError
+from blowfish_fast.apps.explorer.sql_questions import (
+    MOST_CHARACTERS,
+    question_from_sql,
+)
+from blowfish_fast.errors import BlowfishError, BudgetError, FailedDrawError
 
 from .access import Person, Visit
 from .policy_pictures import policy_picture
@@ -158,6 +164,42 @@ async def explain(
     explorer = visit.explorer(asked.table)
     await visit.beside("price", explorer.table, asked, connection)
     return await run_in_threadpool(explorer.explain, asked, visit.payer)
+
+
+class Wording(Model):
+    """A question in SQL, and its accuracy or budget."""
+
+    sql: Annotated[str, Field(min_length=1, max_length=MOST_CHARACTERS)]
+    """One SELECT of one table, with one COUNT, SUM, AVG or MEDIAN."""
+    cost: Cost | None = None
+    """The accuracy that is wanted, or the budget that is spent. Without it the budget
+    is a twentieth of what remains.
+    """
+    at_least: Annotated[int, Field(ge=1, le=2**53)] | None = None
+    """The size of groups from which on the accuracy of a mean holds."""
+
+
+@router.post("/sql")
+def sql(wording: Wording, visit: Person) -> dict[str, Any]:
+    """Read a question from SQL, to be priced and asked like any other. Free."""
+    explorers = {name: visit.explorer(name) for name in visit.work.tables}
+    tables = {name: explorer.table for name, explorer in explorers.items()}
+    stated = wording.cost
+    asked = question_from_sql(
+        wording.sql,
+        tables,
+        {"epsilon": 1} if stated is None else stated.model_dump(exclude_none=True),
+        at_least=wording.at_least,
+        stepped=lambda table: explorers[table.name].engine.stepped(table),
+    )
+    explorer = explorers[asked.table]
+    if stated is None:
+        left = float(explorer.remaining(visit.payer)) / 20.0
+        if not left > 0.0:
+            raise BudgetError(f"nothing remains for you of {asked.table!r}")
+        cost = read_spending({explorer.ledger.currency.name: left})
+        asked = asked.model_copy(update={"cost": cost})
+    return {"question": asked.model_dump(mode="json")}
 
 
 class Buying(Model):

@@ -51,6 +51,9 @@ class ReceivedAnswer:
     epsilon: float | None = None
     rho: float | None = None
     remarks: list[str] = field(default_factory=list)
+    raw: FloatArray | None = None
+    what: str = "records"
+    unit: str | None = None
 
     @classmethod
     def of(cls, plain: Mapping[str, Any]) -> ReceivedAnswer:
@@ -68,10 +71,38 @@ class ReceivedAnswer:
         """
         understood = {entry.name for entry in fields(cls)}
         read = {name: value for name, value in plain.items() if name in understood}
-        for name in ("values", "intervals"):
-            if read[name] is not None:
+        for name in ("values", "intervals", "raw"):
+            if read.get(name) is not None:
                 read[name] = np.asarray(read[name], dtype=np.float64)
         return cls(**read)
+
+
+@dataclass(frozen=True)
+class PricedQuestion:
+    """A question and its price; nothing is charged before it is asked.
+
+    Attributes
+    ----------
+    question : dict
+        The question as plain data.
+    price : dict
+        What `Client.explain` returned for it.
+    client : Client
+        Who asks it.
+    """
+
+    question: dict[str, Any]
+    price: dict[str, Any]
+    client: Client = field(repr=False)
+
+    @property
+    def cost(self) -> float:
+        """What asking would be charged, in the currency of the table's ledger."""
+        return float(self.price["cost"])
+
+    def ask(self) -> ReceivedAnswer:
+        """Ask it: charged once, replayed for free ever after."""
+        return self.client.ask(self.question)
 
 
 class Client:
@@ -148,6 +179,60 @@ class Client:
         """
         body = {"question": dict(question), "request": request}
         return self._read(ReceivedAnswer.of, "POST", "/api/ask", body)
+
+    def sql(
+        self,
+        text: str,
+        *,
+        alpha: float | None = None,
+        beta: float = 0.05,
+        scope: str = "simultaneous",
+        at_least: int | None = None,
+        epsilon: float | None = None,
+        rho: float | None = None,
+        delta: float | None = None,
+    ) -> PricedQuestion:
+        """Read a question from SQL, and price it. Free; `PricedQuestion.ask` asks it.
+
+        Parameters
+        ----------
+        text : str
+            One SELECT of one table, with one COUNT, SUM, AVG or MEDIAN.
+        alpha : float, optional
+            How far answers may be off, in their unit.
+        beta : float
+            The probability that they are farther off.
+        scope : {"simultaneous", "per_query"}
+            Whether all answers are within alpha at once, or each by itself.
+        at_least : int, optional
+            The size of groups from which on the accuracy of a mean holds.
+        epsilon : float, optional
+            What may be spent, instead of alpha. Without either it is a twentieth of
+            what remains.
+        rho : float, optional
+            What may be spent in rho, instead.
+        delta : float, optional
+            Stated beside epsilon.
+
+        Returns
+        -------
+        PricedQuestion
+            The question as plain data, and its price.
+
+        Raises
+        ------
+        QuestionError
+            If the text asks for something that has no question here; the message
+            names the nearest one that has.
+        """
+        cost: dict[str, Any] = _stated(epsilon, rho, delta)
+        if alpha is not None:
+            if cost:
+                raise InputError("state alpha, or what may be spent, not both")
+            cost = {"alpha": alpha, "beta": beta, "scope": scope}
+        body = {"sql": text, "cost": cost or None, "at_least": at_least}
+        question = self._read(dict, "POST", "/api/sql", body)["question"]
+        return PricedQuestion(question, self.explain(question), self)
 
     def ask_anew(self, question: Mapping[str, Any]) -> ReceivedAnswer:
         """Ask with fresh noise, and pay again.

@@ -57,6 +57,34 @@ def test_an_analyst_works_without_the_page(ann):
     assert ann.history("people", before=second["number"]) == [first]
 
 
+def test_a_question_in_sql_is_priced_before_it_is_asked(ann, curator):
+    text = "SELECT sex, AVG(age) FROM people GROUP BY sex"
+    priced = ann.sql(text, alpha=5, at_least=80)
+    assert priced.question["kind"] == "mean"
+    assert 0 < priced.cost == ann.explain(priced.question)["cost"]
+    assert ann.history("people") == []
+    answer = priced.ask()
+    assert answer.what == "mean of age"
+    assert answer.raw.shape == answer.values.shape == (2,)
+    assert ((answer.intervals[:, 0] <= 32) & (32 <= answer.intervals[:, 1])).all()
+    # Without an accuracy or a budget: a twentieth of what remains.
+    left = ann.tables()[0]["remaining"]
+    small = ann.sql("SELECT sex, COUNT(*) FROM people GROUP BY sex")
+    assert small.cost == pytest.approx(left / 20)
+    with pytest.raises(QuestionError, match="declared by the curator"):
+        ann.sql("SELECT COUNT(*) FROM people JOIN others USING (age)")
+    with pytest.raises(InputError, match="not both"):
+        ann.sql(text, alpha=5, epsilon=1)
+    curator.set_budget  # noqa: B018 - curators price too
+    assert curator.sql(text, epsilon=0.5).cost == 0.5
+
+
+def test_nothing_is_proposed_where_nothing_remains(own_server):
+    with bf.connect(own_server.url, own_server.secrets["bob"]) as bob:
+        with pytest.raises(BudgetError, match="nothing remains"):
+            bob.sql("SELECT sex, COUNT(*) FROM people GROUP BY sex")
+
+
 def test_what_earlier_answers_tell_is_free(ann, curator, own_server):
     first = ann.ask(TOTALS)
     left = first.remaining
