@@ -166,7 +166,7 @@ async def explain(
     return await run_in_threadpool(explorer.explain, asked, visit.payer)
 
 
-class Wording(Model):
+class SqlText(Model):
     """A question in SQL, and its accuracy or budget."""
 
     sql: Annotated[str, Field(min_length=1, max_length=MOST_CHARACTERS)]
@@ -180,16 +180,16 @@ class Wording(Model):
 
 
 @router.post("/sql")
-def sql(wording: Wording, visit: Person) -> dict[str, Any]:
+def sql(asked_in_sql: SqlText, visit: Person) -> dict[str, Any]:
     """Read a question from SQL, to be priced and asked like any other. Free."""
     explorers = {name: visit.explorer(name) for name in visit.work.tables}
     tables = {name: explorer.table for name, explorer in explorers.items()}
-    stated = wording.cost
+    stated = asked_in_sql.cost
     asked = question_from_sql(
-        wording.sql,
+        asked_in_sql.sql,
         tables,
         {"epsilon": 1} if stated is None else stated.model_dump(exclude_none=True),
-        at_least=wording.at_least,
+        at_least=asked_in_sql.at_least,
         stepped=lambda table: explorers[table.name].engine.stepped(table),
     )
     explorer = explorers[asked.table]

@@ -206,10 +206,11 @@ def test_boxes_are_read_only_as_they_were_asked_for():
 
 
 def test_the_family_counts_stretches_sets_of_levels_and_the_rest():
-    # 78 stretches of 12 cells; below, above, missing; everything. Ward: 2^(3 + 1).
+    # 78 stretches of 12 cells, without and with what is missing; below, above, missing;
+    # what is there; everything. Ward: 2^(3 + 1).
     ages = laid_out(asked())
     extras = ages.axes[0].bins - 12
-    assert np.isclose(log_family(ages), np.log(78 + extras + 1))
+    assert np.isclose(log_family(ages), np.log(2 * 78 + 1 + extras + 1))
     both = laid_out(asked("marginal", attributes=["age", "ward"]))
     wards = both.axes[1].bins
     assert np.isclose(log_family(both), log_family(ages) + wards * np.log(2))

@@ -260,4 +260,6 @@ def test_the_column_says_which_values_have_steps():
         text, {"visits": TABLE}, {"epsilon": 5}, stepped=explorer.engine.stepped
     )
     answer = explorer.ask(question)
-    assert answer.intervals[0, 0] <= 30 <= answer.intervals[0, 1]
+    (passing,) = answer.question["filters"]
+    assert {name: passing[name] for name in FORTY} == FORTY
+    assert answer.what == "mean of cost"
