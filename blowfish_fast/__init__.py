@@ -53,6 +53,7 @@ __getattr__, __dir__, __all__ = attach(
         "mechanisms.kmeans": "KMeans",
         "mechanisms.laplace": "Gaussian Laplace",
         "mechanisms.maps.grids": "AdaptiveGrid",
+        "mechanisms.maps.nested": "Nested",
         "mechanisms.maps.trees": "KdTree",
         "mechanisms.ordered": "Ordered",
         "mechanisms.sparse": "SparseGaussian SparseLaplace",
@@ -68,5 +69,6 @@ __getattr__, __dir__, __all__ = attach(
         "release.wide.sparse_release": "SparseRelease",
         "release.tables_release": "TablesRelease",
         "workloads": "",
+        "workloads.nesting": "Nesting",
     },
 )

@@ -44,6 +44,7 @@ from .mechanisms.kmeans import KMeans as KMeans
 from .mechanisms.laplace import Gaussian as Gaussian
 from .mechanisms.laplace import Laplace as Laplace
 from .mechanisms.maps.grids import AdaptiveGrid as AdaptiveGrid
+from .mechanisms.maps.nested import Nested as Nested
 from .mechanisms.maps.trees import KdTree as KdTree
 from .mechanisms.ordered import Ordered as Ordered
 from .mechanisms.sparse import SparseGaussian as SparseGaussian
@@ -57,3 +58,4 @@ from .release.release import HistogramRelease as HistogramRelease
 from .release.tables_release import TablesRelease as TablesRelease
 from .release.wide.ranges_release import RangesRelease as RangesRelease
 from .release.wide.sparse_release import SparseRelease as SparseRelease
+from .workloads.nesting import Nesting as Nesting

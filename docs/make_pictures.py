@@ -131,6 +131,17 @@ def groups() -> Any:
     return bf.plotting.groups(release.group_by("age", "region").quantile("pay"))
 
 
+def districts() -> Any:
+    """Draw counts of counties with their intervals, from nested districts."""
+    blocks = np.arange(400)
+    table = {"county": blocks // 50, "tract": blocks // 10, "block": blocks}
+    nest = bf.Nesting.from_columns(table, ["county", "tract", "block"])
+    asked = nest.workload(county=1, tract=1, block=1)
+    nested = bf.Nested(bf.policies.AddRemove(nest.domain), asked, epsilon="0.2")
+    people = np.random.default_rng(1).poisson(2 + blocks % 150 / 40)
+    return bf.plotting.groups(nested.release(people, rng=1).level("county"))
+
+
 def grid_map() -> Any:
     """Draw a map with its buckets."""
     return bf.plotting.grid_map(released_city(), buckets=True)
@@ -360,7 +371,7 @@ def connections() -> Any:
 PICTURES: dict[str, Callable[[], Any]] = {
     one.__name__: one
     for one in (
-        *(histogram, categories, answers, groups, grid_map, noise_map),
+        *(histogram, categories, answers, groups, districts, grid_map, noise_map),
         *(policy_small, policy_absent, policy_large),
         *(error_curves, tradeoff, budget),
         *(tutorial, people, beliefs, known_totals, own_mechanism, seeded),

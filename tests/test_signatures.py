@@ -24,6 +24,7 @@ NAMES_AS_KEYWORDS = {
     "group_by": "bins by names of attributes",
     "coarsened": "groups by names of attributes",
     "from_box": "sides by names of attributes",
+    "workload": "importance by names of levels",
     "known": "conditions by names of attributes",
     "noisy_count": "conditions by names of attributes",
     "noisy_sum": "conditions by names of attributes",

@@ -316,6 +316,28 @@ class TopDownFit(TreeLeastSquares):
     fit = staticmethod(kernels.top_down_fit)
 
 
+class SharedWeights(Timed):
+    def prepare(self, leaves: int) -> Call:
+        tree = kernels.regular_tree(leaves, 16)
+        costs = np.ones(tree.nodes)
+        return lambda: kernels.shared_weights(costs, tree, 1)
+
+
+class NodeVariances(Timed):
+    def prepare(self, leaves: int) -> Call:
+        variances, _ = tree_noise(leaves, 16)
+        tree = kernels.regular_tree(leaves, 16)
+        return lambda: kernels.node_variances(variances, tree)
+
+
+class WholeFamilies(Timed):
+    def prepare(self, leaves: int) -> Call:
+        tree = kernels.regular_tree(leaves, 16)
+        fit = kernels.tree_totals(counts("dense", leaves), tree) / 8.0
+        exact, generator = np.zeros(tree.nodes, dtype=bool), np.random.default_rng(7)
+        return lambda: kernels.whole_families(fit, exact, tree, generator)
+
+
 class LeastEvenCost(Timed):
     """The statistic that chooses between rectangles and an adaptive grid."""
 

@@ -37,7 +37,7 @@ from blowfish_fast.mechanisms.registry import MECHANISMS, MechanismName, find_me
 from blowfish_fast.mechanisms.transformed import Transformed
 from blowfish_fast.mechanisms.wide_data import refuse_wide_advice
 from blowfish_fast.policies import Line, Policy, refuse_units
-from blowfish_fast.workloads import Form, Implicit, Linear, Workload
+from blowfish_fast.workloads import Form, Implicit, LevelTotals, Linear, Workload
 
 LONGEST_REASON = 100
 
@@ -140,6 +140,8 @@ def shorten(reason: str) -> str:
 COVERED = ("laplace", "ordered", "ordered_hierarchical", "transformed")
 ALONG_A_LINE: tuple[Name, ...] = ("tuned_tree",)
 ON_MAPS = ("quad_tree",)
+OF_DISTRICTS = ("nested",)
+"""Weighed where levels of districts are asked, or by name."""
 QUERIES = "queries"
 """Noise on the stated queries themselves."""
 MANY_CELLS = 2**18
@@ -302,7 +304,10 @@ def compare(
         lines = _strategies(policy, workload, granted, hurried, NAMES)
         lines.append(_queries(policy, workload, granted, hurried, named=False))
         chosen = {
-            name: kind for name, kind in MECHANISMS.items() if name not in COVERED
+            name: kind
+            for name, kind in MECHANISMS.items()
+            if name not in COVERED
+            and (name not in OF_DISTRICTS or isinstance(workload, LevelTotals))
         }
     else:
         strategies = tuple(name for name in NAMES if name in mechanisms)

@@ -131,6 +131,8 @@ from .tree.fit import lower_bounds as lower_bounds
 from .tree.fit import pruned_leaves as pruned_leaves
 from .tree.fit import top_down_fit as top_down_fit
 from .tree.fit import tree_fit as tree_fit
+from .tree.least_squares_variances import node_variances as node_variances
+from .tree.level_shares import shared_weights as shared_weights
 from .tree.moments import tree_total_variance as tree_total_variance
 from .tree.moments import tree_variances as tree_variances
 from .tree.noise_rows import tree_noise as tree_noise
@@ -148,6 +150,7 @@ from .tree.spread import spread_pieces as spread_pieces
 from .tree.spread import spread_ranges as spread_ranges
 from .tree.spread import tree_spread_pieces as tree_spread_pieces
 from .tree.spread import tree_spread_ranges as tree_spread_ranges
+from .tree.whole_rounding import whole_families as whole_families
 from .tree_scaling.budget_shares import allocate_budget as allocate_budget
 from .tree_scaling.greedy_weights import greedy_scaling as greedy_scaling
 from .tree_scaling.greedy_weights import (

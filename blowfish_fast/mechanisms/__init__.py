@@ -10,6 +10,7 @@ from blowfish_fast.mechanisms.baselines.bucketed import (
 )
 from blowfish_fast.mechanisms.baselines.by_cost import Efpa, Mwem
 from blowfish_fast.mechanisms.maps.grids import AdaptiveGrid, UniformGrid
+from blowfish_fast.mechanisms.maps.nested import Nested
 from blowfish_fast.mechanisms.maps.trees import (
     HierarchicalKdTree,
     HybridTree,
@@ -45,6 +46,7 @@ __all__ = [
     "Matching",
     "Mechanism",
     "Mwem",
+    "Nested",
     "NoiseFirst",
     "Ordered",
     "OrderedHierarchical",

@@ -73,6 +73,7 @@ if TYPE_CHECKING:
 
     from blowfish_fast.data.frames import Table
 
+    from .group_answers import GroupedAnswers
     from .olap import Groups, Selection
 
 IntervalScope = Literal["noise", "nothing"]
@@ -618,6 +619,59 @@ class HistogramRelease(Tabular, Release):
             The groups.
         """
         return self.where().group_by(*names, **bins)
+
+    def level(self, name: str) -> GroupedAnswers:
+        """Return the count of every district of a level, by id, with intervals.
+
+        For releases by `Nested`: levels add up, since all are sums of the same cells.
+
+        Examples
+        --------
+        >>> import blowfish_fast as bf
+        >>> nest = bf.Nesting.from_codes(["AA", "AB", "BA"], [1, 2])
+        >>> blocks = bf.policies.Blocks(nest.domain, nest.labels("digits_1"))
+        >>> nested = bf.Nested(blocks, nest.workload(digits_2=1), epsilon=1)
+        >>> release = nested.release([5, 1, 7], rng=1)
+        >>> print(release.level("digits_1"))
+        digits_1  count  low  high
+        A             6    6     6
+        B             7    7     7
+        """
+        from .places.level_answers import level_answers
+
+        return level_answers(self, name)
+
+    def of(self, districts: Any) -> GroupedAnswers:
+        """Return the count of every district, any public union of cells; free.
+
+        Parameters
+        ----------
+        districts : array-like or Regions
+            The name of the district of each cell, in C order, None for a cell of no
+            district; or `workloads.Regions`, named by their numbers.
+
+        Returns
+        -------
+        GroupedAnswers
+            The counts, by name, with intervals.
+
+        Raises
+        ------
+        WorkloadError
+            If there is not one name per cell.
+
+        Examples
+        --------
+        >>> import blowfish_fast as bf
+        >>> towns = bf.Domain.from_levels(["a", "b", "c"], name="town")
+        >>> laplace = bf.Laplace(bf.policies.Full(towns), epsilon=1)
+        >>> release = laplace.release([5, 1, 7], rng=1)
+        >>> float(sum(release.of(["north", "south", "north"]).values()))
+        13.0
+        """
+        from .places.level_answers import district_answers
+
+        return district_answers(self, districts)
 
     def sample(
         self, n: int | None = None, rng: int | np.random.Generator | None = None

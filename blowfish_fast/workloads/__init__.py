@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 from blowfish_fast._support.near_misses import hints_of
 
 from .base import Form, Fractions, Implicit, Pieces, Union, Workload
+from .districts import Regions
 from .linear import Identity, Linear, Marginals, Sum, Total
+from .nesting import LevelTotals, Nesting
 from .ranges import AllRanges, Prefixes, Ranges, Rectangles, random_boxes
 from .ranges import asks_ranges as asks_ranges
 from .tables import Tables
@@ -18,12 +20,15 @@ __all__ = [
     "Fractions",
     "Identity",
     "Implicit",
+    "LevelTotals",
     "Linear",
     "Marginals",
+    "Nesting",
     "Pieces",
     "Prefixes",
     "Ranges",
     "Rectangles",
+    "Regions",
     "Sum",
     "Tables",
     "Total",

@@ -39,8 +39,8 @@ MAPS = {
     *("quad_tree", "uniform_grid"),
 }
 PREDICTED = {
-    *("hierarchy", "laplace", "noise_first", "ordered", "ordered_hierarchical"),
-    *("privelet", "quad_tree"),
+    *("hierarchy", "laplace", "nested", "noise_first", "ordered"),
+    *("ordered_hierarchical", "privelet", "quad_tree"),
 }
 """Mechanisms whose example has an error that is known before any data."""
 
@@ -333,6 +333,7 @@ OPTIONS = {
     "rho": ([0, -1, float("nan"), "much"], EpsilonError, "must"),
     "delta": ([0, 1, -1, float("nan"), "small"], EpsilonError, "must"),
     "fit": (["nice", "prune", 3], InputError, "must be"),
+    "nest": (["states", [0, 0, 1]], InputError, "must be"),
     "strategy": (["fast"], InputError, "must be"),
     "partition": (["good"], InputError, "must be"),
     "rule": (["median"], InputError, "must be"),

@@ -164,6 +164,28 @@ def exact_nodes_that_forget_absent():
         yield
 
 
+@planted("nested", "full", "prices", shape=(3, 4))
+def districts_that_are_left_and_not_entered():
+    right = TreeStrategy.worst_edge
+
+    def left_alone(self, weights, policy, power=1):
+        return right(self, weights, bf.policies.AddRemove(policy.domain), power)
+
+    with patch.object(TreeStrategy, "worst_edge", left_alone):
+        yield
+
+
+@planted("nested", "add_remove", "invariants", shape=(3, 4))
+def a_nation_whose_total_is_exact():
+    def exact_rows(self, policy):
+        exact = np.zeros(self.tree.nodes, dtype=bool)
+        exact[-1] = True
+        return exact
+
+    with free(TreeStrategy), patch.object(TreeStrategy, "exact_rows", exact_rows):
+        yield
+
+
 @planted("hierarchy", "line", "prices", shape=7)
 def windows_one_cell_too_short():
     right = LeafDistances.within_reach

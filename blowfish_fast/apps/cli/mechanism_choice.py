@@ -20,7 +20,7 @@ from typing import Any, NamedTuple, get_args
 import blowfish_fast
 from blowfish_fast._support.compiler_watch import COMPILER, compiled_before
 from blowfish_fast._support.validation import as_choice
-from blowfish_fast.advice.comparison import COVERED, ON_MAPS, compare
+from blowfish_fast.advice.comparison import COVERED, OF_DISTRICTS, ON_MAPS, compare
 from blowfish_fast.data.csv_files import is_number
 from blowfish_fast.data.domain import KeyDomain, WideDomain
 from blowfish_fast.errors import (
@@ -409,7 +409,9 @@ def _least_predicted_error(facts: Facts, budget: Budget) -> MechanismChoice:
     asked: list[str] | None = None
     if isinstance(facts.workload, Identity) and not facts.policy.has_constraints:
         # Noise on every cell that is asked for is noise on the cells: weighed once.
-        left_out = COVERED if facts.domain.ndim > 1 else (*COVERED, *ON_MAPS)
+        left_out: tuple[str, ...] = (*COVERED, *OF_DISTRICTS)
+        if facts.domain.ndim == 1:
+            left_out = (*left_out, *ON_MAPS)
         asked = [
             *NAMES,
             *(mechanism for mechanism in MECHANISMS if mechanism not in left_out),

@@ -28,7 +28,14 @@ from blowfish_fast.release.query_grid import (
     SparseRows,
     product_rows,
 )
-from blowfish_fast.workloads import Identity, Prefixes, Ranges, Rectangles, Workload
+from blowfish_fast.workloads import (
+    Identity,
+    Prefixes,
+    Ranges,
+    Rectangles,
+    Regions,
+    Workload,
+)
 from blowfish_fast.workloads.base import form_matrix
 
 from .designs import (
@@ -336,7 +343,7 @@ def equally_weighted(design: SamplingDesign | None) -> bool:
 
 def boxes_of(workload: Workload) -> Workload:
     """Return queries that count whole cells; refuse others."""
-    whole = isinstance(workload, Identity | Prefixes | Ranges)
+    whole = isinstance(workload, Identity | Prefixes | Ranges | Regions)
     if isinstance(workload, SparseRows):
         whole = bool((workload.matrix.data == 1.0).all())
     if not (whole or (isinstance(workload, Rectangles) and workload.whole_cells)):

@@ -1,0 +1,1 @@
+"""Answers by district, and files of them that open on a map."""
