@@ -637,9 +637,9 @@ class HistogramRelease(Tabular, Release):
         A             6    6     6
         B             7    7     7
         """
-        from .places.level_answers import level_answers
+        from .places.level_answers import answers_of_level
 
-        return level_answers(self, name)
+        return answers_of_level(self, name)
 
     def of(self, districts: Any) -> GroupedAnswers:
         """Return the count of every district, any public union of cells; free.

@@ -41,7 +41,7 @@ TOP = "all"
 """The level above all others, where the first one stated has several districts."""
 
 
-class Level(NamedTuple):
+class DistrictLevel(NamedTuple):
     """One level of districts.
 
     Attributes
@@ -115,7 +115,7 @@ class Nesting:
     Estimate(6)
     """
 
-    def __init__(self, domain: Domain, levels: Sequence[Level]) -> None:
+    def __init__(self, domain: Domain, levels: Sequence[DistrictLevel]) -> None:
         self.domain = domain
         self.levels = tuple(levels)
 
@@ -301,10 +301,10 @@ class Nesting:
             first = int(numbers[0] == -1)
             places = places.reshape(-1).astype(np.int64) - first
             named = tuple(listed[number] for number in numbers[first:])
-            levels.append(Level(str(labels[at]), named, places, places))
+            levels.append(DistrictLevel(str(labels[at]), named, places, places))
         each = np.arange(cells.size)
         named = tuple(listed[number] for number in cells)
-        levels.append(Level(str(labels[-1]), named, each, each))
+        levels.append(DistrictLevel(str(labels[-1]), named, each, each))
         return cls._listed(levels)
 
     @classmethod
@@ -324,11 +324,11 @@ class Nesting:
             attribute = domain.attributes[axis]
             if axis == 0 and attribute.levels is not None:
                 ids = attribute.levels
-            levels.append(Level(name, ids, places, places))
+            levels.append(DistrictLevel(name, ids, places, places))
         return cls(domain, levels)
 
     @classmethod
-    def _listed(cls, levels: Sequence[Level]) -> Nesting:
+    def _listed(cls, levels: Sequence[DistrictLevel]) -> Nesting:
         """Return the nesting over a domain that lists the cells of the last level."""
         last = levels[-1]
         cells = np.empty(len(last.ids), dtype=np.int64)
@@ -336,14 +336,14 @@ class Nesting:
         ids = tuple(last.ids[number] for number in last.labels)
         each = np.arange(cells.size)
         domain = Domain.from_levels(ids, name=last.name)
-        return cls(domain, [*levels[:-1], Level(last.name, ids, each, each)])
+        return cls(domain, [*levels[:-1], DistrictLevel(last.name, ids, each, each)])
 
     @property
     def names(self) -> tuple[str, ...]:
         """The names of the levels, from the top down."""
         return tuple(level.name for level in self.levels)
 
-    def _find(self, name: Any) -> Level:
+    def _find(self, name: Any) -> DistrictLevel:
         for level in self.levels:
             if level.name == name:
                 return level
@@ -435,7 +435,7 @@ class Nesting:
             )
         upper = list(self.levels[:place])
         parts = _refined(upper[-1].parts, numbers)
-        levels = [*upper, Level(name, tuple(values.tolist()), numbers, parts)]
+        levels = [*upper, DistrictLevel(name, tuple(values.tolist()), numbers, parts)]
         for level in self.levels[place:]:
             parts = _refined(levels[-1].parts, level.parts)
             levels.append(level._replace(parts=parts))
@@ -493,7 +493,7 @@ class Nesting:
             levels.insert(0, _top(domain.size))
         each = np.arange(domain.size)
         ids = (*listed[: attribute.regular], *attribute.extras)
-        levels.append(Level(self.levels[-1].name, ids, each, each))
+        levels.append(DistrictLevel(self.levels[-1].name, ids, each, each))
         return type(self)(domain, levels)
 
     @cached_property
@@ -609,9 +609,9 @@ class LevelTotals(Union):
         }
 
 
-def _top(cells: int) -> Level:
+def _top(cells: int) -> DistrictLevel:
     zeros = np.zeros(cells, dtype=np.int64)
-    return Level(TOP, (TOP,), zeros, zeros)
+    return DistrictLevel(TOP, (TOP,), zeros, zeros)
 
 
 def _column(table: Mapping[str, Any], name: str) -> AnyArray:
@@ -642,7 +642,7 @@ def _refined(upper: IntArray, lower: IntArray) -> IntArray:
     return parts
 
 
-def _inside(above: Level, name: str, column: AnyArray) -> Level:
+def _inside(above: DistrictLevel, name: str, column: AnyArray) -> DistrictLevel:
     """Return the level of a column, its codes taken together with those above."""
     values, numbers = np.unique(column, return_inverse=True)
     keys = above.labels * values.size + numbers.reshape(-1)
@@ -652,4 +652,4 @@ def _inside(above: Level, name: str, column: AnyArray) -> Level:
     if pairs.size > values.size:
         upper = [above.ids[number] for number in (pairs // values.size).tolist()]
         own = [f"{before}/{id}" for before, id in zip(upper, own, strict=True)]
-    return Level(name, tuple(own), labels, labels)
+    return DistrictLevel(name, tuple(own), labels, labels)

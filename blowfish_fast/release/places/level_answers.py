@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
-def level_answers(release: AnswerSource, name: str) -> GroupedAnswers:
+def answers_of_level(release: AnswerSource, name: str) -> GroupedAnswers:
     """Return the count of every district of a level of `Nested`.
 
     Parameters
