@@ -40,6 +40,7 @@ PANELS = {
             "Release a table privately: what is secret, "
             "what is asked, what it may cost."
         ),
+        "first-look": "Look once at every column of a file, charged once.",
         "next": "Release the next month, week or day from the same job.",
         "explain": (
             "Say in plain words what a job, a release or a mechanism means. Free."
@@ -81,6 +82,7 @@ own page. It stands here so that the first page imports no command; a test holds
 against each other.
 """
 HOMES = {
+    "first-look": "first_look",
     "recommend": "compare",
     "report": "draw",
     "backup": "serve",
@@ -102,7 +104,7 @@ def load_command(name: str) -> Any:
     Whoever followed typer's ``--dry-run <bool>`` would name a job file "true".
     """
     home = import_module(f"{__package__}.commands.{HOMES.get(name, name)}")
-    function = getattr(home, f"run_{name}", None)
+    function = getattr(home, f"run_{name.replace('-', '_')}", None)
     application = typer.Typer(add_completion=False)
     if function is None:
         application = getattr(home, name)
