@@ -12,8 +12,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 from itertools import pairwise
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import typer
 from typer.core import TyperGroup
@@ -29,6 +28,7 @@ from .exit_codes import (
     report_error,
     report_interruption,
 )
+from .plain_words import plain_switches, switch_plainly
 
 PANELS = {
     "Releasing": {
@@ -111,42 +111,8 @@ def load_command(name: str) -> Any:
     else:
         application.command(name)(function)
     command = get_command(application)
-    _switch_plainly(command)
+    switch_plainly(command)
     return command
-
-
-class PlainWords(NamedTuple):
-    """Reads what was typed for an option: for texts and paths without pydantic.
-
-    To load it takes typer longer than many a command; see `load_command`.
-    """
-
-    option: Any
-
-    def coerce(self, value: Any, **more: Any) -> Any:
-        """Return the value of the option; typer reads numbers, and whatever else.
-
-        Parameters
-        ----------
-        value : object
-            What was typed.
-        **more : object
-            What typer passes on to its own reader.
-
-        Returns
-        -------
-        object
-            The value for the command.
-        """
-        kind = self.option.type_descriptor.annotation
-        if value is None:
-            return () if self.option.multiple else None
-        if kind in (str, Path) or kind == list[str]:
-            return list(value) if kind == list[str] else kind(value)
-        if isinstance(kind, type) and isinstance(value, kind):
-            return value
-        self.option._runtime_param = None
-        return self.option.get_runtime_param().coerce(value, **more)
 
 
 @contextmanager
@@ -187,7 +153,7 @@ class Commands(TyperGroup):
 
     def get_params(self, ctx: Any) -> list[Any]:
         """Return the options of the first help page."""
-        return _plain_switches(super().get_params(ctx))
+        return plain_switches(super().get_params(ctx))
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Return the command that is typed, loaded.
@@ -230,20 +196,6 @@ class Commands(TyperGroup):
         """Run a command."""
         with _end_plainly():
             return super().invoke(ctx)
-
-
-def _switch_plainly(command: Any) -> None:
-    _plain_switches([*command.params, command.get_help_option(typer.Context(command))])
-    for inner in getattr(command, "commands", {}).values():
-        _switch_plainly(inner)
-
-
-def _plain_switches(options: list[Any]) -> list[Any]:
-    for option in options:
-        option._runtime_param = PlainWords(option)
-        if getattr(option, "is_flag", False) and option.metavar is None:
-            option.metavar = ""
-    return options
 
 
 application = typer.Typer(
