@@ -80,7 +80,6 @@ REGISTERED_NAMES: dict[str, str] = {
     "ContributionChoice": "choose_at_most",
     "Dawa": "dawa",
     "Efpa": "efpa",
-    "FirstLook": "first_look",
     "Gaussian": "gaussian",
     "HierarchicalKdTree": "hierarchical_kd_tree",
     "Hierarchy": "hierarchy",

@@ -25,7 +25,8 @@ from .constraints import Constraints, MarginalConstraints, RectangleConstraints
 from .presence import SameGraph
 from .product import Attribute
 from .projection import Band
-from .protocol import ABSENT, Spent, as_keys, shared
+from .promises import Spent, shared
+from .protocol import ABSENT, as_keys
 from .threshold import Threshold
 
 EXACT_QUERIES = 20

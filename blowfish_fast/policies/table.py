@@ -25,7 +25,8 @@ from .graph import Graph, join_extra_cells
 from .presence import WithAbsent, appearing_words, as_length, presence_words
 from .product import Product, by_attribute, seen_by_factors
 from .projection import Band
-from .protocol import PolicyGraph, Spent, at_length, beyond_factor
+from .promises import Spent, at_length, beyond_factor
+from .protocol import PolicyGraph
 from .threshold import Threshold
 
 

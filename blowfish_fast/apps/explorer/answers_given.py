@@ -439,7 +439,6 @@ def _quantiles(
 
 def _promise(budget: Budget, layout: Layout, *, exact: bool) -> str:
     """Say which accuracy and which privacy hold."""
-    cost = layout.question.cost
     if exact:
         return (
             "Exact and free: no edge of the policy changes these numbers, so they are "
@@ -448,13 +447,23 @@ def _promise(budget: Budget, layout: Layout, *, exact: bool) -> str:
     words = f"With {budget.words()}: {layout.table.promise(budget)}."
     if budget.power == 2:
         words += f" {odds_sentence(budget)}"
-    if isinstance(cost, Accuracy):
-        each = cost.scope == "per_query"
-        who, counted = _who(layout, cost), _counted(layout)
-        unit = described_amounts(layout).get("unit")
-        off = f"{cost.alpha:g} {unit}" if unit else f"{cost.alpha:g}"
-        return (
-            f"{who} within {off} of the true ones{counted}, but for a "
-            f"probability of {cost.beta:g}{' each' if each else ''}. {words}"
-        )
-    return words
+    accuracy = accuracy_words(layout)
+    return words if accuracy is None else f"{accuracy} {words}"
+
+
+def accuracy_words(layout: Layout) -> str | None:
+    """Say how far an answer may be off, in the same words before it is paid and after.
+
+    None where a question states a budget, for which no error is promised.
+    """
+    cost = layout.question.cost
+    if not isinstance(cost, Accuracy):
+        return None
+    each = cost.scope == "per_query"
+    who, counted = _who(layout, cost), _counted(layout)
+    unit = described_amounts(layout).get("unit")
+    off = f"{cost.alpha:g} {unit}" if unit else f"{cost.alpha:g}"
+    return (
+        f"{who} within {off} of the true ones{counted}, but for a "
+        f"probability of {cost.beta:g}{' each' if each else ''}."
+    )

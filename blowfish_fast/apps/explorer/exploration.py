@@ -41,7 +41,7 @@ from blowfish_fast.release.certificates import Certificate
 from blowfish_fast.release.file import Release
 
 from .amounts import adds_up, answers_of_rows
-from .answers_given import Answer, answer_from, answer_read
+from .answers_given import Answer, accuracy_words, answer_from, answer_read
 from .catalog import TableSpec, as_table
 from .engines import Database
 from .frequent import threshold_words
@@ -322,7 +322,8 @@ class Explorer:
             was chosen, what the same accuracy costs without policies, and every
             candidate. "how" is "stored", "read", "public" or "fresh"; "known" says
             within which alpha stored answers tell these numbers already, free, and
-            since when; "price_alone" is what the answer costs without them.
+            since when; "price_alone" is what the answer costs without them. "accuracy"
+            is what is promised of the numbers, in the words that the answer will have.
         """
         asked = read_question(question)
         plan = self.plan(asked)
@@ -351,6 +352,7 @@ class Explorer:
             "how": how,
             "known": None if reading is None else _told(reading),
             "price_alone": float(plan.cost),
+            "accuracy": None if plan.free else accuracy_words(plan.layout),
             "without_policy": None if without is None else float(without),
             "gain": gain_words(plan, without),
             "candidates": plan.candidates,

@@ -26,7 +26,6 @@ from blowfish_fast.errors import (
     InputError,
     PolicyError,
     PrivacyError,
-    nearest,
 )
 from blowfish_fast.mechanisms.base import Mechanism
 from blowfish_fast.policies import POLICIES, Policy
@@ -181,8 +180,7 @@ class Estimator:
         ----------
         **params : object
             New values by parameter name. These are the names that the constructor
-            takes, and nothing else. Scikit-learn's searches set them this way: its
-            protocol asks for names that are not written out here.
+            takes; scikit-learn's searches set them this way.
 
         Returns
         -------
@@ -198,8 +196,7 @@ class Estimator:
         for name, value in params.items():
             if name not in parameters:
                 raise InputError(
-                    f"Invalid parameter {name!r} for estimator {self!r}"
-                    f"{nearest(name, parameters)}. "
+                    f"Invalid parameter {name!r} for estimator {self!r}. "
                     f"Valid parameters are: {parameters!r}."
                 )
             setattr(self, name, value)

@@ -54,7 +54,7 @@ PUBLIC = {
 """The fields of a table's description that everybody is told as they are."""
 CLONE_NOTES = ("clone_of", "spent_before", "currency_before")
 """What a ledger says of the table that its own was cloned from."""
-Request = Annotated[str, Field(min_length=1, max_length=200)]
+Request = Annotated[str, Field(min_length=1, max_length=300)]
 TableQuery = Annotated[Name, Query(description="The name of the table.")]
 LAST = "How many charges are listed at most, the latest ones."
 BEFORE = "Only charges of smaller numbers: the page before one that begins with it."
@@ -242,7 +242,7 @@ def _ask(asking: Asking, visit: Visit) -> Response:
     """Answer a question whose plan is small, or known."""
     explorer = visit.explorer(asking.question.table)
     # Names that people choose are their own; questions without one are shared.
-    own = None if asking.request is None else f"{visit.who.name}/{asking.request}"
+    own = None if asking.request is None else own_name(visit.who.name, asking.request)
     noted = {"who": visit.who.name, "what": "ask", "table": asking.question.table}
     counted, audit = visit.gate.metrics, visit.gate.audit
     try:
@@ -266,6 +266,30 @@ def _ask(asking: Asking, visit: Visit) -> Response:
         raise FailedDrawError
     left = float(explorer.remaining(visit.payer))
     return _as_json({**answer.to_dict(), "remaining": left})
+
+
+def own_name(person: str, request: str) -> str:
+    """Return the name of somebody's own request, which nobody else's can be.
+
+    Parameters
+    ----------
+    person : str
+        Who asks; a slash of her name is written otherwise, because one ends the name.
+    request : str
+        The name that she gave.
+
+    Returns
+    -------
+    str
+        The name in the ledger.
+
+    Examples
+    --------
+    >>> own_name("ann", "b/1"), own_name("ann/b", "1")
+    ('ann/b/1', 'ann%2Fb/1')
+    """
+    plain = person.replace("%", "%25").replace("/", "%2F")
+    return f"{plain}/{request}"
 
 
 def _as_json(plain: dict[str, Any]) -> Response:

@@ -105,7 +105,7 @@ class NewTable(StatedBudget):
 class Publishing(Model):
     """An answer that everybody may read new questions from."""
 
-    request: Annotated[str, Field(min_length=1, max_length=180)]
+    request: Annotated[str, Field(min_length=1, max_length=300)]
     """The name of the answer, as the answer states it."""
 
 
@@ -242,25 +242,7 @@ def people(visit: Curator) -> dict[str, list[str]]:
     return {role: visit.work.keys.names(role) for role in ROLES}
 
 
-@router.post("/{people}/{name}", status_code=201)
-def add_person(people: People, name: PersonName, visit: Curator) -> dict[str, str]:
-    """Make a secret for somebody; it is shown this once, and an older one ends.
-
-    Monitors read /metrics and nothing else.
-    """
-    secret = visit.work.keys.make(ROLE_OF[people], name)
-    visit.gate.sessions.close_all_of(name)
-    return {"name": name, "secret": secret}
-
-
-@router.delete("/{people}/{name}", status_code=204)
-def revoke_person(people: People, name: PersonName, visit: Curator) -> None:
-    """Revoke somebody's secret and end the sessions; the last curator stays."""
-    visit.work.keys.revoke(ROLE_OF[people], name)
-    visit.gate.sessions.close_all_of(name)
-
-
-@router.put("/tables/{table}/allotments/{name}")
+@router.put("/tables/{table}/allotments/{name:path}")
 def allot(
     table: TablePath, name: PersonName, budget: StatedBudget, visit: Curator
 ) -> dict[str, float]:
@@ -389,3 +371,22 @@ def close_or_open(table: TablePath, state: State, visit: Curator) -> dict[str, A
     """Give stored answers only, from now on; or answer new questions again."""
     visit.work.close_table(table, closed=state == "close")
     return describe_table(visit.explorer(table), visit)
+
+
+# After all others: a name may hold a slash, and then reads as any path does.
+@router.post("/{people}/{name:path}", status_code=201)
+def add_person(people: People, name: PersonName, visit: Curator) -> dict[str, str]:
+    """Make a secret for somebody; it is shown this once, and an older one ends.
+
+    Monitors read /metrics and nothing else.
+    """
+    secret = visit.work.keys.make(ROLE_OF[people], name)
+    visit.gate.sessions.close_all_of(name)
+    return {"name": name, "secret": secret}
+
+
+@router.delete("/{people}/{name:path}", status_code=204)
+def revoke_person(people: People, name: PersonName, visit: Curator) -> None:
+    """Revoke somebody's secret and end the sessions; the last curator stays."""
+    visit.work.keys.revoke(ROLE_OF[people], name)
+    visit.gate.sessions.close_all_of(name)

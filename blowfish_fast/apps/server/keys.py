@@ -85,10 +85,11 @@ class Keys:
         InputError
             If the name is not plain, or taken in another role.
         """
-        plain = name.isprintable() and "/" not in name and name == name.strip()
+        plain = name.isprintable() and name == name.strip()
         if not 0 < len(name) <= LONGEST_NAME or not plain:
             raise InputError(
-                f"a name has 1 to {LONGEST_NAME} printable characters and no slash"
+                f"a name has 1 to {LONGEST_NAME} printable characters and no blank "
+                "before or after them"
             )
         if any(name in self._hashes[other] for other in ROLES if other != role) or (
             name == CURATOR and role != "curator"

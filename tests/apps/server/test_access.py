@@ -6,6 +6,7 @@ import json
 import os
 import socket
 import stat
+from urllib.parse import quote
 
 import httpx
 import pytest
@@ -289,10 +290,42 @@ def test_keys_are_kept_as_hashes_that_only_the_owner_reads(tmp_path):
     assert json.loads((tmp_path / "keys.json").read_text())["analyst"] == {}
 
 
-@pytest.mark.parametrize("name", ["", "x" * 65, "a\nb", "a/b", " a", CURATOR])
+@pytest.mark.parametrize("name", ["", "x" * 65, "a\nb", " a", CURATOR])
 def test_odd_names_get_no_secret(tmp_path, name):
     with pytest.raises(InputError):
         Keys(tmp_path / "keys.json").make("analyst", name)
+
+
+def test_a_name_with_a_slash_is_a_name(own_server):
+    names = ["ward a/b", "ward a%2Fb", "../ward", "x/close"]
+    with own_server.client(CURATOR) as curator:
+        for name in names:
+            where = quote(name, safe="")
+            made = curator.post(f"/api/curator/analysts/{where}")
+            assert made.status_code == 201, made.text
+            assert made.json()["name"] == name
+            own_server.secrets[name] = made.json()["secret"]
+            allot = f"/api/curator/tables/people/allotments/{where}"
+            shared = curator.put(allot, json={"epsilon": 0.5})
+            assert shared.json()["granted"] == 0.5
+    # What one of them calls "1" is nobody else's, however the names are written.
+    asked = set()
+    for name in names[:2]:
+        with own_server.client(name) as analyst:
+            body = {"question": AGES, "request": "1"}
+            answer = analyst.post("/api/ask", json=body).json()
+            where = {"table": "people", "request": answer["request"]}
+            assert analyst.get("/api/answer", params=where).status_code == 200
+            asked.add(answer["request"])
+    assert asked == {"r-ward a%2Fb/1", "r-ward a%252Fb/1"}
+    with own_server.client(CURATOR) as curator:
+        listed = {one["name"] for one in curator.get("/api/curator/analysts").json()}
+        assert listed == {"ann", "bob", *names}
+        for name in names:
+            gone = curator.delete(f"/api/curator/analysts/{quote(name, safe='')}")
+            assert gone.status_code == 204
+        assert len(curator.get("/api/curator/analysts").json()) == 2
+    assert own_server.workspace.tables == ["people"]
 
 
 def test_sessions_end_by_themselves(monkeypatch):

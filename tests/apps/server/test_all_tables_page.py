@@ -16,6 +16,7 @@ pytestmark = pytest.mark.browser
 def test_a_curator_sees_which_tables_are_accurate(browser, site, size):  # noqa: F811
     with Visit(browser, site, CURATOR, size) as visit:
         page = visit.page
+        visit.tab("all-tables")
         page.wait_for_selector("#all-tables-columns input")
         page.fill("#all-tables-records", "400")
         page.click("#all-tables-form button")

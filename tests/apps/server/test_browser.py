@@ -14,16 +14,13 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import sys
-import time
 from pathlib import Path
 
 import pytest
 
 from blowfish_fast.apps.server.keys import CURATOR
-from blowfish_fast.apps.server.workspace import Workspace
 
-from .serving import Served, make_app, running, serving
+from .serving import serving
 
 pytestmark = pytest.mark.browser
 
@@ -34,6 +31,16 @@ if CHROMIUM is None:
 playwright = pytest.importorskip("playwright.sync_api", reason=INSTALL)
 
 SIZES = {"desk": (1280, 900), "phone": (390, 844)}
+FIGURE = (
+    "#table",
+    "#attribute",
+    "#graph",
+    "#theta",
+    "#trade-off",
+    "#truth",
+    "#private",
+)
+"""What a curator looks at together."""
 PATIENCE = 60_000
 """Milliseconds that a page is waited for."""
 
@@ -132,6 +139,15 @@ class Visit:
         """Wait until the page's script listens: nothing could be pressed before."""
         expect(self.page.locator("main:not([inert])")).to_have_count(1)
 
+    def tab(self, name):
+        """Show a part of the curator's page by its address, and wait until it is there.
+
+        The parts are `policy`, `all-tables`, `account`, `people` and `data`.
+        """
+        self.page.click(f".tabs a[href='#{name}']")
+        expect(self.page.locator(f"#{name}")).to_be_visible()
+        expect(self.page).to_have_url(re.compile(f"#{name}$"))
+
     def see(self, selector, words):
         """Wait until these words are somewhere in the one place of a selector."""
         expect(self.page.locator(selector)).to_contain_text(words)
@@ -146,7 +162,7 @@ class Visit:
 
     def drawn(self, selector):
         """Wait until a picture is there."""
-        self.page.wait_for_selector(f"{selector}.drawn .main-svg")
+        expect(self.page.locator(f"{selector}.drawn .main-svg").first).to_be_attached()
 
     def text(self, selector):
         """Return what stands in a place by now: for places that were waited for."""
@@ -195,14 +211,23 @@ def test_an_analyst_asks_and_compares(browser, site, size):
         assert visit.priced() > cheap
         page.fill("#width", "16")
         visit.priced()
+        # The words for the interval are the same before and after.
+        promised = "All numbers are within 100 of the true ones, but for a probability"
+        visit.see("#why", promised)
         visit.asked()
-        visit.see("#answer-words", "within 100")
+        visit.see("#answer-words", promised)
         visit.count("#answer .bars .point", 4)
         visit.count("#answer .errorbar", 4)
         # The answer is brought into view, and read aloud.
         expect(page.locator("#answer-title")).to_be_focused()
         expect(page.locator("#answer-title")).to_be_in_viewport()
         visit.picture("histogram")
+        # What is protected stands on the page once, one press away.
+        visit.see("#promise", "What is protected: nobody can tell")
+        page.locator("#answer-words a").click()
+        expect(page.locator("#promise-in-full")).to_be_visible()
+        visit.see("#promise-in-full", "the number of people is public")
+        page.locator("#about summary").click()
         page.select_option("#kind", "cumulative")
         visit.priced()
         visit.asked()
@@ -304,6 +329,12 @@ def test_an_analyst_is_told_what_does_not_fit(browser, site):
         page = visit.page
         visit.priced()
         page.fill("#alpha", "0.01")
+        dear = visit.told()
+        assert "only 4 remains, which would buy a largest error of" in dear
+        bought = float(dear.split()[-1])
+        page.fill("#alpha", str(1.01 * bought))
+        assert visit.priced() <= 4
+        page.fill("#alpha", "0.01")
         assert "only 4 remains" in visit.told()
         visit.count("#cost.over", 1)
         expect(page.locator("#ask")).to_be_disabled()
@@ -340,13 +371,20 @@ def test_a_curator_explores_policies(browser, site, size):
         visit.value("#policy-kind", "full")
         visit.see("#graph-words", "Any two values")
         page.select_option("#policy-kind", "threshold")
-        places = {2: 23 + 22, 7: sum(24 - at for at in range(1, 8)), 12: 24 * 12 - 78}
+        places = {2: 63 + 62, 7: sum(64 - at for at in range(1, 8)), 12: 64 * 12 - 78}
         for theta, edges in places.items():
             # As a finger moves it: each place is followed.
             page.locator("#theta").fill(str(theta))
             visit.see("#graph-words", f"at most {theta}.")
-            visit.count(f"#graph svg[data-edges='{edges}']", 1)
+            visit.count(f"#graph svg.matrix[data-edges='{edges}']", 1)
         page.select_option("#kind", "cumulative")
+        # Thresholds of the curator's own choice, or some of all sizes.
+        page.fill("#curve-thetas", "3, 20")
+        page.click("#draw-trade-off")
+        expect(page.locator("#draw-trade-off")).to_be_enabled()
+        curve = page.locator("#trade-off-table tbody td:first-child")
+        expect(curve).to_have_text(["3", "20", "whole records"])
+        page.fill("#curve-thetas", "")
         page.click("#draw-trade-off")
         expect(page.locator("#draw-trade-off")).to_be_enabled()
         visit.drawn("#trade-off")
@@ -357,6 +395,11 @@ def test_a_curator_explores_policies(browser, site, size):
         pressed_point(visit, "#trade-off", "#private-title", "up to 1 cells apart")
         visit.value("#theta", "1")
         visit.picture("policies")
+        if size == "desk":
+            # Data, policy, threshold, curve, truth and private answer on one screen.
+            page.evaluate("() => window.scrollTo(0, 0)")
+            for part in FIGURE:
+                expect(page.locator(part)).to_be_in_viewport(ratio=1)
         page.click("#set-policy")
         visit.see("#policy-state", "at most 1 ")
         explorer = site.workspace.explorer("people")
@@ -364,6 +407,7 @@ def test_a_curator_explores_policies(browser, site, size):
         page.click("#reset-policy")
         visit.see("#policy-state", "any two records")
         assert explorer.table.policies == {}
+        visit.tab("account")
         page.fill("#total", "3.5")
         page.click("#set-budget")
         visit.see("#budget", "of epsilon 3.5 is spent")
@@ -413,6 +457,7 @@ def test_a_frozen_table_cannot_be_changed(browser, site):
         visit.see("#policy-state", "Frozen")
         for control in ("#set-policy", "#reset-policy", "#set-budget", "#total"):
             expect(page.locator(control)).to_be_disabled()
+        visit.tab("account")
         visit.count("#charges td:has-text('ann')", 1)
         page.click("#verify")
         visit.see("#head", "Intact")
@@ -423,6 +468,7 @@ def test_what_is_wrong_with_a_description_is_marked(browser, site, size):
     with Visit(browser, site, CURATOR, size) as visit:
         page = visit.page
         visit.drawn("#private")
+        visit.tab("data")
         page.select_option("#data-set", "others")
         if size == "phone":
             visit.fits()
@@ -449,12 +495,14 @@ def test_a_curator_adds_people_and_data(browser, site, tmp_path):
     with Visit(browser, site, CURATOR) as visit:
         page = visit.page
         visit.drawn("#private")
+        visit.tab("people")
         page.fill("#analyst-name", "carla")
         page.fill("#analyst-epsilon", "0.75")
         page.click("text=Add, or change the allotment")
         visit.see("#new-secret", "Secret of carla")
         secret = visit.text("#new-secret").split()[-1]
         visit.count("#analysts tr:has-text('carla'):has-text('0.75')", 1)
+        visit.tab("data")
         page.fill("#data-name", "visits")
         page.set_input_files("#data-file", file)
         page.click("#data-form button")
@@ -464,11 +512,15 @@ def test_a_curator_adds_people_and_data(browser, site, tmp_path):
         with page.expect_navigation():
             page.click("text=Add the table")
         visit.listens()
+        # The address is that of the part, also after the page was loaded again.
+        expect(page.locator("#data")).to_be_visible()
         page.select_option("#table", "visits")
+        visit.tab("policy")
         page.select_option("#attribute", "ward")
         page.fill("#epsilon", "5")
         page.click("#preview")
         expect(page.locator("#truth .bars .point")).to_have_count(2)
+        visit.tab("people")
         page.click("#analysts tr:has-text('carla') button")
         page.click("#confirm button[value=no]")
         assert site.workspace.keys.identify(secret) is not None
@@ -477,83 +529,6 @@ def test_a_curator_adds_people_and_data(browser, site, tmp_path):
         visit.count("#analysts tr:has-text('carla')", 0)
     assert site.workspace.keys.identify(secret) is None
     assert site.workspace.tables == ["people", "visits"]
-
-
-class Hand:
-    """Fills in a page at a person's pace, and says how long each step took."""
-
-    def __init__(self, visit):
-        self.visit, self.since = visit, time.monotonic()
-        self.pace = float(os.environ.get("BLOWFISH_PACE", "0"))
-
-    def type(self, selector, text):
-        """Look for a field, and write into it key by key."""
-        time.sleep(self.pace)
-        self.visit.page.fill(selector, "")
-        self.visit.page.type(selector, text, delay=60 * self.pace)
-
-    def click(self, selector):
-        """Look for a button, and press it."""
-        time.sleep(self.pace)
-        self.visit.page.click(selector)
-
-    def done(self, step):
-        """Keep a picture of the page, and print the seconds of this step."""
-        took = time.monotonic() - self.since
-        sys.stdout.write(f"{step}: {took:.0f} s\n")
-        self.visit.picture(step)
-        self.since = time.monotonic()
-
-
-def test_from_a_parquet_file_to_the_first_answer(browser, tmp_path):
-    """BLOWFISH_ROWS=10000000 BLOWFISH_PACE=2 is the long form; -s prints seconds."""
-    import duckdb
-
-    rows = int(os.environ.get("BLOWFISH_ROWS", "10000"))
-    file = tmp_path / "salaries.parquet"
-    duckdb.sql(
-        f"SELECT 16 + i % 64 AS age, ['care', 'sales'][1 + i % 2] AS department "
-        f"FROM range({rows}) AS t(i)"
-    ).write_parquet(str(file))
-    work = Workspace(tmp_path / "state", database=file)
-    secrets = {CURATOR: work.keys.make("curator", CURATOR)}
-    with running(make_app(work)) as url:
-        site = Served(url, work, secrets)
-        with Visit(browser, site, CURATOR) as visit:
-            page, hand = visit.page, Hand(visit)
-            hand.done("1 logged in")
-            visit.count("#columns tr:has-text('department')", 1)
-            hand.type("[aria-label='start of age']", "16")
-            hand.type("[aria-label='end of age']", "80")
-            page.select_option("[aria-label='missing values of age']", "end")
-            hand.type("[aria-label='levels of department']", "care, sales")
-            hand.type("#snapshot", "November")
-            hand.type("#description-epsilon", "2")
-            with page.expect_navigation():
-                hand.click("text=Add the table")
-            visit.drawn("#private")
-            hand.done("2 described")
-            page.select_option("#policy-kind", "threshold")
-            page.fill("#theta", "5")
-            hand.click("#set-policy")
-            visit.see("#notice", "policy is set")
-            visit.see("#budget", "is frozen")
-            hand.done("3 policy")
-            hand.type("#analyst-name", "ann")
-            hand.click("text=Add, or change the allotment")
-            visit.see("#new-secret", "Secret of ann")
-            secrets["ann"] = visit.text("#new-secret").split()[-1]
-            hand.done("4 invited")
-        with Visit(browser, site, "ann") as visit:
-            hand = Hand(visit)
-            hand.type("#alpha", "500")
-            visit.priced()
-            hand.done("5 priced")
-            visit.asked()
-            hand.done("6 answered")
-            visit.see("#answer-words", "within 500")
-    assert work.explorer("salaries").ledger.spent > 0
-    work.close()
 
 
 def test_logging_out_returns_to_the_door(browser, site):

@@ -37,6 +37,7 @@ def test_every_charge_is_a_step_and_every_analyst_a_line(browser, site):  # noqa
             prices[name] = row["epsilon"]
     with Visit(browser, site, CURATOR) as visit:
         page = visit.page
+        visit.tab("account")
         page.wait_for_selector("#budget-plot.drawn .scatterlayer .js-line")
         drawn = {one["name"]: one for one in traces(page)}
         assert set(drawn) == {"spent", "ann", "bob", "budget"}

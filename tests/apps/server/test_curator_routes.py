@@ -7,6 +7,7 @@ import json
 import numpy as np
 import pytest
 
+from blowfish_fast.apps.explorer.catalog import PolicySpec, as_table
 from blowfish_fast.apps.server.keys import CURATOR
 from blowfish_fast.apps.server.policy_pictures import policy_picture
 
@@ -206,15 +207,43 @@ def test_policies_are_drawn_with_their_edges(served, shared):
     where = {"table": "people", "attribute": "age"}
     threshold = {"kind": "threshold", "theta": 3}
     picture = shared.post("/api/policy-graph", params=where, json=threshold).json()
-    assert picture["shown"] == 24
-    assert all(0 < second - first <= 3 for first, second in picture["edges"])
-    assert len(picture["edges"]) == 23 + 22 + 21
+    assert picture["edge_count"] == 63 + 62 + 61
+    # More cells than a circle holds: 32 squares by 32, of two cells each.
+    assert (picture["cells"], picture["edges"]) == (64, [])
+    assert len(picture["shares"]) == len(picture["labels"]) == 32
+    assert picture["labels"][:3] == ["0", "2", "4"]
+    assert picture["shares"][0][:4] == [1.0, 1.0, 0.25, 0.0]
     table = served.workspace.explorer("people").table
     sexes = policy_picture(table, "sex", None)
     assert sexes["labels"] == ["f", "m", "(outside)", "(missing)"]
     assert len(sexes["edges"]) == 6
     assert picture["words"] == "values that differ by at most 3"
     assert sexes["words"] == "any two values"
+
+
+@pytest.mark.parametrize("cells", [25, 48, 49, 64, 500, 30_000])
+def test_a_large_policy_is_a_matrix_that_follows_its_threshold(cells):
+    stated = {"start": 0, "stop": cells, "width": 1}
+    age = {"name": "age", "cells": stated, "missing": "none"}
+    table = as_table({"name": "people", "attributes": [age]})
+    darkness = []
+    for theta in sorted({1, 2, 3, cells // 10, cells // 3, cells - 1}):
+        threshold = PolicySpec(kind="threshold", theta=theta)
+        picture = policy_picture(table, "age", threshold)
+        shares = np.array(picture["shares"])
+        assert np.array_equal(shares, shares.T)
+        assert np.diagonal(shares, 1).min() > 0
+        # Squares further apart than theta and a square share nothing.
+        starts = np.array([float(label) for label in picture["labels"]])
+        wide = -(-cells // len(starts))
+        far = np.abs(starts[:, None] - starts) > theta + wide
+        assert not shares[far].any()
+        assert picture["edge_count"] == theta * cells - theta * (theta + 1) // 2
+        darkness.append(shares.sum())
+    # At the last threshold any two are joined, and no cell is joined to itself.
+    assert shares[~np.eye(len(shares), dtype=bool)].min() == 1
+    assert darkness == sorted(darkness)
+    assert darkness[-1] > darkness[0]
 
 
 def test_the_ledger_can_be_verified(served, shared):

@@ -46,8 +46,9 @@ def test_axe_finds_nothing_on_any_page(browser, site, size, scheme):  # noqa: F8
         page.click("#draw-trade-off")
         expect(page.locator("#draw-trade-off")).to_be_enabled()
         visit.drawn("#trade-off")
-        page.wait_for_selector("#columns td")
-        assert violations(page) == []
+        for part in ("policy", "all-tables", "account", "people", "data"):
+            visit.tab(part)
+            assert violations(page) == []
 
 
 def test_an_error_and_a_cost_are_turned_into_each_other(browser, site):  # noqa: F811
@@ -159,16 +160,22 @@ def test_an_answer_has_numbers_a_link_and_files(browser, site, tmp_path):  # noq
 
 def test_the_history_is_searched(browser, site):  # noqa: F811
     with site.client("ann") as ann:
-        for kind in ("histogram", "cumulative"):
-            question = {**AGES, "kind": kind}
+        for kind, width in (("histogram", 4), ("cumulative", 4), ("histogram", 1)):
+            question = {**AGES, "kind": kind, "width": width}
             ann.post("/api/ask", json={"question": question}).raise_for_status()
     with Visit(browser, site, "ann") as visit:
         page = visit.page
         visit.priced()
+        # A third answer is not compared, and the page says why.
+        for at in range(3):
+            page.locator("#history tbody input").nth(at).click()
+        visit.see("#notice", "two answers are compared at a time")
+        expect(page.locator("#history tbody input").nth(2)).not_to_be_checked()
+        visit.count("#compared tbody", 2)
         page.fill("#history-search", "cumulative age")
         visit.count("#history tbody tr:visible", 1)
         page.fill("#history-search", "")
-        visit.count("#history tbody tr:visible", 2)
+        visit.count("#history tbody tr:visible", 3)
 
 
 def test_several_filters_and_several_attributes(browser, site):  # noqa: F811
@@ -215,6 +222,7 @@ def test_a_curator_closes_raises_and_deletes(browser, site):  # noqa: F811
         page = visit.page
         visit.drawn("#private")
         visit.count("#steps .done", 5)
+        visit.tab("account")
         page.fill("#raised", "7")
         page.fill("#raise-why", "a second wave")
         page.click("text=Raise the budget")
@@ -239,6 +247,7 @@ def test_many_analysts_keep_the_page_short(browser, site):  # noqa: F811
     with Visit(browser, site, CURATOR) as visit:
         page = visit.page
         visit.drawn("#private")
+        visit.tab("people")
         visit.count("#analysts tbody tr:visible", 12)
         page.fill("#analyst-search", "analyst 5")
         visit.count("#analysts tbody tr:visible", 10)
@@ -269,6 +278,7 @@ def test_what_a_curator_sees_is_about_what_the_form_says(browser, site):  # noqa
         page.select_option("#second", "pay")
         visit.see("#bins-words", "pay from 0 to 4000; 3 bins.")
         page.select_option("#kind", "histogram")
+        visit.tab("account")
         expect(page.locator("#clone-form")).to_be_visible()
         # Another table: its own answers, which nobody has to ask for.
         page.select_option("#table", "visits")

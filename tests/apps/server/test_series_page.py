@@ -29,6 +29,7 @@ def test_a_series_is_drawn_with_its_band(browser, site):  # noqa: F811
     weeks = release_weeks(ledger, 3)
     with Visit(browser, site, CURATOR) as visit:
         page = visit.page
+        visit.tab("account")
         page.wait_for_selector("#series .plot.drawn .scatterlayer .js-line")
         drawn = page.evaluate(
             """() => document.querySelector("#series .plot").data.map(

@@ -28,6 +28,7 @@ def test_words_are_described_and_the_frequent_ones_listed(
         visit.drawn("#private")
         # A table without words is not asked for them.
         expect(page.locator("#kind option[value=frequent]")).to_be_disabled()
+        visit.tab("data")
         page.fill("#data-name", "searches")
         page.set_input_files("#data-file", file)
         page.click("#data-form button")
@@ -44,6 +45,8 @@ def test_words_are_described_and_the_frequent_ones_listed(
         page.fill("[aria-label='longest word of word']", "12")
         with page.expect_navigation():
             page.click("text=Add the table")
+        visit.listens()
+        visit.tab("policy")
         visit.drawn("#private")
         page.select_option("#table", "searches")
         # The only question there is, and its threshold in place of a preview.
@@ -51,6 +54,7 @@ def test_words_are_described_and_the_frequent_ones_listed(
         visit.see("#preview-error", "at length 5")
         visit.see("#graph-words", "Any two words")
         assert violations(page) == []
+        visit.tab("people")
         page.fill("#analyst-name", "ann")
         page.fill("#analyst-epsilon", "0.9")
         page.click("text=Add, or change the allotment")

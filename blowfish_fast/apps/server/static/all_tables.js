@@ -68,6 +68,5 @@ byId("table").addEventListener("change", offer);
 byId("all-tables-form").addEventListener("submit", (event) => { event.preventDefault(); trying(predict); });
 trying(async () => {
   tables = await get("/api/tables");
-  byId("all-tables").hidden = !tables.length;
   offer();
 });

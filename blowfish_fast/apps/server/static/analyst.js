@@ -54,6 +54,14 @@ async function errorFor(current) {
   if (current() && wanted === "spend") byId("alpha").value = Number(bought.alpha.toPrecision(4));
 }
 
+// What a question that is too dear could be asked for: the error that the rest buys.
+async function restBuys(plan) {
+  if (plan.affordable || !(plan.remaining > 0)) return "";
+  const question = form.question({ [money()]: plan.remaining }), beta = Number(byId("beta").value), scope = byId("scope").value;
+  const bought = await post("/api/accuracy", { question, beta, scope }).catch(() => null);
+  return bought ? `, which would buy a largest error of ${number(bought.alpha)}` : "";
+}
+
 async function price() {
   // A list is asked for a budget: one is proposed where none is stated.
   if (lists() && !byId("spend").value) byId("spend").value = 0.1;
@@ -66,6 +74,7 @@ async function price() {
   try {
     if (wanted === "spend" && !any) await errorFor(current);
     const plan = await post("/api/explain", { question: asked() });
+    const rest = current() && !any ? await restBuys(plan) : "";
     if (!current()) return;
     markFields([]);
     const paid = `${plan.currency} ${number(plan.cost)}`;
@@ -73,9 +82,10 @@ async function price() {
     byId("known").textContent = plan.known ? knownWords(plan) : "";
     if (plan.how === "read") told(`free: earlier answers tell it within ${number(plan.known.alpha)}; alone it would cost ${plan.currency} ${number(plan.price_alone)}`, false);
     else told(plan.affordable ? `costs ${paid}; ${number(plan.remaining_after)} would remain`
-      : `costs ${paid}, and only ${number(plan.remaining)} remains`, !plan.affordable);
+      : `costs ${paid}, and only ${number(plan.remaining)} remains${rest}`, !plan.affordable);
     if (wanted === "alpha" && !any && plan.cost > 0) byId("spend").value = Number(plan.cost.toPrecision(4));
-    byId("why").textContent = sentence(plan.why) + (any && !lists() ? " No error is promised: intervals are of the noise alone." : "");
+    // The words that the answer will have: what is promised before is promised after.
+    byId("why").textContent = (plan.accuracy ? `${plan.accuracy} ` : "") + sentence(plan.why) + (any && !lists() ? " No error is promised: intervals are of the noise alone." : "");
     byId("gain").hidden = !plan.gain;
     byId("gain").textContent = plan.gain ? sentence(plan.gain) : "";
     byId("ask").disabled = !plan.affordable || (form.table.closed && !plan.answered_before);
@@ -114,7 +124,9 @@ function values(one) {
 function budget() {
   const table = form.table;
   for (const one of document.querySelectorAll(".currency")) one.textContent = table.currency;
-  byId("promise").textContent = `What is protected: ${sentence(table.promise)}${shared(table)}`;
+  // One line; all of it is in what is said of the table.
+  byId("promise").replaceChildren(`What is protected: ${table.promise.split(/[;.] /)[0]} … `, wholePromise("in full"));
+  byId("promise-in-full").textContent = `What is protected: ${sentence(table.promise)}${shared(table)}`;
   byId("description").textContent = table.description || "No description was given.";
   byId("attributes").tBodies[0].replaceChildren(...table.attributes.map((one) => element("tr", {},
     element("td", {}, one.name), element("td", { class: "words" }, values(one)), element("td", { "data-head": "cells:" }, String(one.regular)),
@@ -126,6 +138,9 @@ function budget() {
 
 const linkTo = (answer) => `/analyst?table=${encodeURIComponent(answer.question.table)}&answer=${encodeURIComponent(answer.request)}`;
 
+// A link to the whole promise, which stands once on the page.
+const wholePromise = (words) => element("a", { href: "#about", onclick: () => { byId("about").open = true; } }, words);
+
 function show(answer) {
   shown = answer;
   byId("answer-title").textContent = inWords(answer.question);
@@ -133,10 +148,11 @@ function show(answer) {
   const noise = answer.intervals_hold !== "truth", most = form.table.at_most;
   const counted = most ? ` among at most ${number(most)} records of a person` : "";
   byId("answer-words").textContent = (answer.sources?.length && !answer.replayed ? `Read from an earlier answer, free; as of ${new Date(answer.as_of).toLocaleString()}. ` : answer.replayed ? `Answered before, free; as of ${new Date(answer.as_of).toLocaleString()}. ` : "")
-    + `${sentence(answer.promise)} ${answer.intervals === null ? "No intervals are known."
+    + `${sentence(answer.promise.replace(`: ${form.table.promise}.`, "."))} ${answer.intervals === null ? "No intervals are known."
       : noise ? "Intervals are noise only: what taking buckets as even is off by is not covered."
         : `Each interval holds the true number${counted} with probability at least ${number(answer.confidence)}.`}`
     + (answer.remarks ?? []).map((one) => ` Look again: ${one}`).join("");
+  byId("answer-words").append(" ", wholePromise("What is protected"), ".");
   fillNumbers(byId("numbers"), answer);
   byId("save-png").disabled = answer.axes.length > 2;
   byId("answer-more").hidden = false;
@@ -190,7 +206,7 @@ async function fetched(one) {
 
 async function compare(one, box) {
   if (!box.checked) compared = compared.filter((other) => other.row !== one);
-  else if (compared.length === 2) { box.checked = false; notice("two at a time; clear one first"); return; }
+  else if (compared.length === 2) { box.checked = false; notice("two answers are compared at a time, so that they share a picture: untick one of them first"); return; }
   else {
     const other = { row: one, answer: null };
     compared.push(other);

@@ -5,6 +5,7 @@ import { drawGraph } from "./graph.js";
 import { splitLists, writtenItem } from "./items.js";
 import { fillNumbers, numbersBeside, textOf } from "./numbers.js";
 import { draw, drawBudget, drawSeries, drawTradeOff, scaleOf } from "./plots.js";
+import { showTabs } from "./tabs.js";
 
 let form;
 // The policy of the attribute as it is in force, and whether another one was chosen since.
@@ -80,11 +81,17 @@ async function previewThreshold() {
   byId("preview-error").textContent = sentence(plan.why);
 }
 
+// The whole numbers that a field lists; null where it lists none.
+function numbersIn(id) {
+  const listed = byId(id).value.split(/[^0-9]+/).filter(Boolean).map(Number);
+  return listed.length ? listed : null;
+}
+
 async function preview() {
   if (lists()) return previewThreshold();
   // The form may change while answers are on their way: all are about what it says now.
   const body = now(), current = previews();
-  const typed = ordered() ? byId("thetas").value.split(/[^0-9]+/).filter(Boolean).map(Number).slice(0, 4) : [];
+  const typed = ordered() ? (numbersIn("thetas") ?? []).slice(0, 4) : [];
   // Beyond the last cell a threshold joins no more.
   const thetas = [...new Set(typed.map((one) => Math.min(one, Math.max(1, form.attribute.regular - 1))))];
   // All are about the same counts: a large table is counted once.
@@ -154,7 +161,7 @@ async function graph() {
   byId("projected-words").textContent = !seen ? "" : `${part(seen, "bins")}${number(seen.edge_count)} edges in all${seen.absent ? ", and whether somebody is there" : ""}. ${sentence(seen.words)}`;
   if (curve) drawTradeOff(byId("trade-off"), curve, theta(), pick, money());
 }
-const part = (picture, what) => picture.shown < picture.cells ? `${picture.shown} of ${picture.cells} ${what}. ` : "";
+const part = (picture, what) => picture.shown < picture.cells && !picture.shares ? `${picture.shown} of ${picture.cells} ${what}. ` : "";
 const redraw = following(graph);
 
 function pick(value) {
@@ -256,7 +263,7 @@ async function tradeOff() {
   const own = curve = [], body = byId("trade-off-table").tBodies[0];
   body.replaceChildren();
   try {
-    await stream("/api/curator/trade-off", { question: asked() }, (one) => {
+    await stream("/api/curator/trade-off", { question: asked(), thetas: numbersIn("curve-thetas") }, (one) => {
       if (curve !== own) return;
       curve.push(one);
       body.prepend(element("tr", {}, element("td", {}, one.theta === null ? "whole records" : String(one.theta)), element("td", {}, number(one.cost)),
@@ -295,7 +302,7 @@ function listen() {
   byId("blocks").addEventListener("input", afterPause(redraw));
   byId("preview-policy").addEventListener("click", () => trying(previewStated));
   byId("draw-trade-off").addEventListener("click", () => trying(tradeOff));
-  for (const id of ["alpha", "beta"]) byId(id).addEventListener("input", forget);
+  for (const id of ["alpha", "beta", "curve-thetas"]) byId(id).addEventListener("input", forget);
   byId("set-policy").addEventListener("click", () => policies(() => stating(stated())));
   byId("reset-policy").addEventListener("click", () => policies(() => ({})));
   byId("analyst-search").addEventListener("input", sift);
@@ -355,7 +362,8 @@ trying(async () => {
   const tables = await get("/api/tables");
   if (!tables.length) {
     // What needs a table waits for one.
-    for (const one of document.querySelectorAll("main > section:not(:first-child):not(#data)")) one.hidden = true;
+    byId("table").closest("label").hidden = true;
+    showTabs(["data"]);
     listening();
     await dataSets();
     return;
@@ -368,6 +376,7 @@ trying(async () => {
   });
   listen();
   offer();
+  showTabs(["policy", "all-tables", "account", "people", "data"]);
   listening();
   // Whoever asks for a preview before the first one is shown keeps it.
   const untouched = previews();

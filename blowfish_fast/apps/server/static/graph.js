@@ -1,4 +1,5 @@
 // A policy as a graph: cells on a circle, or on a grid for two attributes; an edge between two that must not be told apart.
+// More cells than a circle holds are a matrix: row and column are cells, dark where the two must not be told apart.
 
 const SPACE = "http://www.w3.org/2000/svg";
 const SIZE = 320, MIDDLE = SIZE / 2;
@@ -10,7 +11,34 @@ function make(tag, attributes, words) {
   return made;
 }
 
+const LEFT = 40, SQUARE = SIZE - LEFT - 8;
+
+// Each square stands for some cells by some cells; its shade is the part of their pairs that is joined.
+function drawMatrix(box, picture) {
+  const { shares, labels } = picture, count = shares.length, side = SQUARE / count;
+  const svg = make("svg", { viewBox: `0 0 ${SIZE} ${SIZE}`, role: "img", class: "matrix", "data-edges": picture.edge_count,
+    "aria-label": `${picture.edge_count} edges among ${picture.cells} cells, as a matrix` });
+  svg.append(make("rect", { x: LEFT, y: 4, width: SQUARE, height: SQUARE, class: "frame" }));
+  // Squares of one shade in a row are one stripe.
+  shares.forEach((row, down) => {
+    for (let from = 0; from < count;) {
+      let to = from + 1;
+      while (to < count && row[to] === row[from]) to++;
+      if (row[from] > 0) svg.append(make("rect", { x: LEFT + from * side, y: 4 + down * side, width: (to - from) * side, height: side, "fill-opacity": 0.2 + 0.8 * row[from] }));
+      from = to;
+    }
+  });
+  const every = Math.ceil(count / 6);
+  for (let at = 0; at < count; at += every) {
+    const words = labels[at].length > 7 ? `${labels[at].slice(0, 6)}…` : labels[at];
+    svg.append(make("text", { x: LEFT - 4, y: 4 + (at + 0.5) * side + 3, class: "end" }, words));
+    svg.append(make("text", { x: LEFT + (at + 0.5) * side, y: SIZE - 24 + (at / every % 2) * 12 }, words));
+  }
+  box.replaceChildren(svg);
+}
+
 export function drawGraph(box, picture) {
+  if (picture.shares) { drawMatrix(box, picture); return; }
   const count = picture.shown, [down, across] = picture.sides, columns = across.length;
   const place = (at, radius) => {
     if (columns) {
