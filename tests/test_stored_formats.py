@@ -20,8 +20,11 @@ import numpy as np
 import pytest
 
 import blowfish_fast as bf
+from blowfish_fast.data.tables.answers import SurveyAnswers
+from blowfish_fast.mechanisms.around_releases.first_look import FirstLook
 from blowfish_fast.release.certificates import Certificate
 from blowfish_fast.release.file import KINDS_OF_FILES
+from blowfish_fast.release.wide.look_release import LookRelease
 
 FOLDER = Path(__file__).with_name("formats")
 LINE = bf.Domain(8, names="age")
@@ -78,6 +81,14 @@ def make_centres(kind):
     return mechanism.release(bf.Histogram(LINE, COUNTS), rng=1)
 
 
+def make_look(kind):
+    answers = {"sex": ["f", "m", "m", ""] * 100, "age": [20, 30, 30, 50] * 100}
+    stated = {"sex": bf.Domain.from_levels(["f", "m"], name="sex")}
+    columns = {**answers, "town": ["Bern", "Chur"] * 200}
+    mechanism = FirstLook(list(columns), stated=stated, ordered=["sex"], epsilon=9)
+    return mechanism.release(SurveyAnswers(columns), rng=1)
+
+
 KINDS = {
     "histogram": (bf.HistogramRelease, make_histogram),
     "tables": (bf.TablesRelease, make_tables),
@@ -86,6 +97,7 @@ KINDS = {
     "ranges": (bf.RangesRelease, make_wide),
     "centres": (bf.Centres, make_centres),
     "certificate": (Certificate, make_certificate),
+    "look": (LookRelease, make_look),
 }
 
 

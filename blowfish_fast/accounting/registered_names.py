@@ -80,6 +80,7 @@ REGISTERED_NAMES: dict[str, str] = {
     "ContributionChoice": "choose_at_most",
     "Dawa": "dawa",
     "Efpa": "efpa",
+    "FirstLook": "first_look",
     "Gaussian": "gaussian",
     "HierarchicalKdTree": "hierarchical_kd_tree",
     "Hierarchy": "hierarchy",

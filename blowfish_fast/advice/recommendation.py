@@ -227,15 +227,17 @@ class TableEntry(NamedTuple):
     reason: str
     options: Mapping[str, Any] = MappingProxyType({})
 
-    def build(self, budget: Budget, **options: Any) -> Mechanism:
+    def build(
+        self, budget: Budget, more: Mapping[str, Any] = MappingProxyType({})
+    ) -> Mechanism:
         """Return the mechanism for a budget; in rho Laplace noise becomes Gaussian.
 
         Parameters
         ----------
         budget : Budget
             The budget.
-        **options : object
-            Further options.
+        more : Mapping[str, object], default MappingProxyType({})
+            Options in place of, or beside, its own.
 
         Returns
         -------
@@ -244,7 +246,7 @@ class TableEntry(NamedTuple):
         """
         gaussian = self.kind is Laplace and budget.power == 2
         kind: Any = Gaussian if gaussian else self.kind
-        options = {**self.options, **options}
+        options = {**self.options, **more}
         built: Mechanism = kind(self.policy, self.workload, epsilon=budget, **options)
         return built
 
@@ -445,10 +447,10 @@ def _noise_alone(first: TableEntry, budget: Budget) -> float:
     """Return the error of the advised strategy, or of one near it, before any fit."""
     if first.kind in (Ordered, OrderedHierarchical, Laplace):
         fit = {} if first.kind is Laplace else {"fit": None}
-        return _linear_error(first.build(budget, **fit))
+        return _linear_error(first.build(budget, fit))
     near = Laplace if isinstance(first.workload, Identity) else Hierarchy
     fit = {} if near is Laplace else {"fit": None}
-    return _linear_error(first._replace(kind=near, options={}).build(budget, **fit))
+    return _linear_error(first._replace(kind=near, options={}).build(budget, fit))
 
 
 def _both_currencies(first: TableEntry, granted: Budget, epsilon: Any) -> list[Budget]:

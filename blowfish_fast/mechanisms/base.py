@@ -388,6 +388,11 @@ class Mechanism(HasBudget, ABC):
         report("drawn")
         return release
 
+    @final
+    def _drawn_as_step(self, data: Any, source: Randomness) -> Release:
+        """Draw as a step of another mechanism, unseen, from the same source."""
+        return self._drawn(self._counts(data), source)
+
     def _drawn(self, counts: Any, source: Randomness) -> Release:
         """Look, draw and pack: everything that runs unseen."""
         account = Account(self.budget)

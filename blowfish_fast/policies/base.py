@@ -30,14 +30,15 @@ from blowfish_fast.errors import DomainError, PolicyError, SizeError
 
 from .constraints import Constraints
 from .drawing import draw_graph, is_small
-from .promises import Spent, beyond_factor
 from .protocol import (
     ABSENT,
     CHUNK,
     Bandwidth,
     Change,
     PolicyGraph,
+    Spent,
     as_keys,
+    beyond_factor,
     implies,
     read_cells,
 )

@@ -16,8 +16,15 @@ from blowfish_fast.errors import PolicyError
 
 from .base import PUBLIC_TOTAL, Policy, values_name
 from .projection import Band, Projection, bins_of_cells, clique_bins
-from .promises import Spent, beyond, beyond_factor
-from .protocol import Bandwidth, Change, Components, PolicyGraph
+from .protocol import (
+    Bandwidth,
+    Change,
+    Components,
+    PolicyGraph,
+    Spent,
+    beyond,
+    beyond_factor,
+)
 
 
 class Full(Policy):

@@ -25,8 +25,7 @@ from .constraints import Constraints, MarginalConstraints, RectangleConstraints
 from .presence import SameGraph
 from .product import Attribute
 from .projection import Band
-from .promises import Spent, shared
-from .protocol import ABSENT, as_keys
+from .protocol import ABSENT, Spent, as_keys, shared
 from .threshold import Threshold
 
 EXACT_QUERIES = 20

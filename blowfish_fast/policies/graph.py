@@ -16,8 +16,17 @@ from blowfish_fast.data.domain import Domain
 from blowfish_fast.errors import PolicyError, SizeError
 
 from .base import PUBLIC_TOTAL, Policy, values_name
-from .promises import Spent, at_distance, beyond, beyond_factor
-from .protocol import ABSENT, Bandwidth, Change, Components, as_keys
+from .protocol import (
+    ABSENT,
+    Bandwidth,
+    Change,
+    Components,
+    Spent,
+    as_keys,
+    at_distance,
+    beyond,
+    beyond_factor,
+)
 
 MOST_JOINED_EDGES = 2**22
 """Edges of a policy to which those of extra cells are added one by one."""

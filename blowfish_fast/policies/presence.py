@@ -24,8 +24,15 @@ from blowfish_fast.data.persons import Bound, read_at_most, units_per_person
 from blowfish_fast.errors import PolicyError
 
 from .base import AddRemove, Policy, from_dict
-from .promises import Spent, at_length, beyond_factor
-from .protocol import ABSENT, PersonRule, PolicyGraph, implies
+from .protocol import (
+    ABSENT,
+    PersonRule,
+    PolicyGraph,
+    Spent,
+    at_length,
+    beyond_factor,
+    implies,
+)
 
 
 def _of_base(name: str) -> Any:

@@ -18,13 +18,15 @@ from blowfish_fast.errors import PolicyError
 from .base import PUBLIC_TOTAL, Policy, from_dict
 from .blocks import Full
 from .projection import Projection, clique_bins, labels_along, only_axis
-from .promises import Spent, at_distance, beyond
 from .protocol import (
     CHUNK,
     Bandwidth,
     Change,
     Components,
     PolicyGraph,
+    Spent,
+    at_distance,
+    beyond,
     bin_keys,
     refuse_long_walk,
 )

@@ -18,13 +18,15 @@ from blowfish_fast.errors import PolicyError, SizeError
 
 from .base import Policy, from_dict, on_one_axis
 from .graph import Graph, Rows
-from .promises import Spent, at_distance, beyond
 from .protocol import (
     MOST_LISTED,
     Bandwidth,
     Change,
     Components,
+    Spent,
     as_keys,
+    at_distance,
+    beyond,
     refuse_quotient,
 )
 

@@ -25,8 +25,7 @@ from .graph import Graph, join_extra_cells
 from .presence import WithAbsent, appearing_words, as_length, presence_words
 from .product import Product, by_attribute, seen_by_factors
 from .projection import Band
-from .promises import Spent, at_length, beyond_factor
-from .protocol import PolicyGraph
+from .protocol import PolicyGraph, Spent, at_length, beyond_factor
 from .threshold import Threshold
 
 

@@ -20,8 +20,16 @@ from blowfish_fast.errors import InputError, PolicyError, SizeError
 from . import grid_steps
 from .base import PUBLIC_TOTAL, Policy, on_one_axis, values_name
 from .projection import Band, Projection, bins_of_cells, labels_along, only_axis
-from .promises import Spent, at_distance, beyond
-from .protocol import MOST_LISTED, Bandwidth, Change, PolicyGraph, bin_keys
+from .protocol import (
+    MOST_LISTED,
+    Bandwidth,
+    Change,
+    PolicyGraph,
+    Spent,
+    at_distance,
+    beyond,
+    bin_keys,
+)
 
 MOST_STEPS = 2**22
 

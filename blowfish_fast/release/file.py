@@ -66,6 +66,7 @@ KINDS_OF_FILES = {
     b"tables.json": "release.chosen_release:read_tables",
     b"cells.json": "release.wide.sparse_release:SparseRelease.from_bytes",
     b"ranges.json": "release.wide.ranges_release:RangesRelease.from_bytes",
+    b"look.json": "release.wide.look_release:LookRelease.from_bytes",
     b"certificate.json": "release.certificates:Certificate.from_bytes",
 }
 """Who reads a file, by the name of its first member."""
@@ -76,8 +77,9 @@ class Release(metaclass=AbstractHinting):
 
     Every kind of release has these and no more; what else it answers is its own:
     `HistogramRelease` cells, `TablesRelease` tables, `SparseRelease` heavy cells,
-    `RangesRelease` ranges, `Centres` the centres of clusters, `Certificate` a
-    statement about the errors of another release. None can be changed.
+    `RangesRelease` ranges, `LookRelease` pictures of columns, `Centres` the centres of
+    clusters, `Certificate` a statement about the errors of another release. None can
+    be changed.
 
     Attributes
     ----------

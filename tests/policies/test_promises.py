@@ -11,7 +11,7 @@ from hypothesis import given, settings
 import blowfish_fast as bf
 from blowfish_fast import policies
 from blowfish_fast.measure.budgets import Budget
-from blowfish_fast.policies import promises
+from blowfish_fast.policies import protocol as promises
 from blowfish_fast.policies.presence import WithAbsent
 from tests.reference import policy_examples as examples
 

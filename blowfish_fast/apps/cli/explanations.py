@@ -29,6 +29,7 @@ from blowfish_fast.release.guarantee import recipe_name
 from blowfish_fast.release.series_release import SeriesRelease
 from blowfish_fast.release.table_errors import TableErrors
 from blowfish_fast.release.tables_release import TablesRelease
+from blowfish_fast.release.wide.look_release import LookRelease
 from blowfish_fast.release.wide.ranges_release import RangesRelease
 from blowfish_fast.release.wide.sparse_release import SparseRelease
 from blowfish_fast.workloads import Identity
@@ -387,6 +388,36 @@ def _buckets_section(release: RangesRelease) -> Section:
     return Section("How exact it is", told)
 
 
+def _explained_look(
+    look: LookRelease, file: str
+) -> tuple[dict[str, Any], list[Section]]:
+    """Return what a first look is and promises, as `explain_release` does."""
+    promise = look.guarantee
+    about = {
+        "kind": "look",
+        "mechanism": look.mechanism,
+        "version": look.version,
+        "private": look.private,
+        "promise": str(promise),
+        **promise.budget.to_dict(),
+        "columns": [[column.name, column.kind] for column in look.columns],
+    }
+    origin = [
+        f"A first look at {len(look.columns):,} columns of {look.rows:,} rows at "
+        f"{promise.spent} (blowfish_fast {look.version}).",
+        SECURE if look.private else SEEDED,
+    ]
+    rows = [
+        ("column", "holds"),
+        *((column.name, column.kind) for column in look.columns),
+    ]
+    return about, [
+        Section(f"The release {file}", origin),
+        Section("What is promised", [str(promise)]),
+        Section("What the columns hold", [], tuple(rows)),
+    ]
+
+
 def explain_release(
     release: Release, file: str
 ) -> tuple[dict[str, Any], list[Section]]:
@@ -404,6 +435,8 @@ def explain_release(
     tuple of dict and list of Section
         The facts for JSON, and the sections in reading order.
     """
+    if isinstance(release, LookRelease):
+        return _explained_look(release, file)
     promise = release.guarantee
     policy = policies.from_dict(promise.policy)
     many = isinstance(release, TablesRelease)

@@ -12,8 +12,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 from itertools import pairwise
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import typer
 from typer.core import TyperGroup
@@ -29,6 +28,7 @@ from .exit_codes import (
     report_error,
     report_interruption,
 )
+from .plain_words import plain_switches, switch_plainly
 
 PANELS = {
     "Releasing": {
@@ -40,6 +40,7 @@ PANELS = {
             "Release a table privately: what is secret, "
             "what is asked, what it may cost."
         ),
+        "first-look": "Look once at every column of a file, charged once.",
         "next": "Release the next month, week or day from the same job.",
         "explain": (
             "Say in plain words what a job, a release or a mechanism means. Free."
@@ -81,6 +82,7 @@ own page. It stands here so that the first page imports no command; a test holds
 against each other.
 """
 HOMES = {
+    "first-look": "first_look",
     "recommend": "compare",
     "report": "draw",
     "backup": "serve",
@@ -102,49 +104,15 @@ def load_command(name: str) -> Any:
     Whoever followed typer's ``--dry-run <bool>`` would name a job file "true".
     """
     home = import_module(f"{__package__}.commands.{HOMES.get(name, name)}")
-    function = getattr(home, f"run_{name}", None)
+    function = getattr(home, f"run_{name.replace('-', '_')}", None)
     application = typer.Typer(add_completion=False)
     if function is None:
         application = getattr(home, name)
     else:
         application.command(name)(function)
     command = get_command(application)
-    _switch_plainly(command)
+    switch_plainly(command)
     return command
-
-
-class PlainWords(NamedTuple):
-    """Reads what was typed for an option: for texts and paths without pydantic.
-
-    To load it takes typer longer than many a command; see `load_command`.
-    """
-
-    option: Any
-
-    def coerce(self, value: Any, **more: Any) -> Any:
-        """Return the value of the option; typer reads numbers, and whatever else.
-
-        Parameters
-        ----------
-        value : object
-            What was typed.
-        **more : object
-            What typer passes on to its own reader.
-
-        Returns
-        -------
-        object
-            The value for the command.
-        """
-        kind = self.option.type_descriptor.annotation
-        if value is None:
-            return () if self.option.multiple else None
-        if kind in (str, Path) or kind == list[str]:
-            return list(value) if kind == list[str] else kind(value)
-        if isinstance(kind, type) and isinstance(value, kind):
-            return value
-        self.option._runtime_param = None
-        return self.option.get_runtime_param().coerce(value, **more)
 
 
 @contextmanager
@@ -185,7 +153,7 @@ class Commands(TyperGroup):
 
     def get_params(self, ctx: Any) -> list[Any]:
         """Return the options of the first help page."""
-        return _plain_switches(super().get_params(ctx))
+        return plain_switches(super().get_params(ctx))
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Return the command that is typed, loaded.
@@ -228,20 +196,6 @@ class Commands(TyperGroup):
         """Run a command."""
         with _end_plainly():
             return super().invoke(ctx)
-
-
-def _switch_plainly(command: Any) -> None:
-    _plain_switches([*command.params, command.get_help_option(typer.Context(command))])
-    for inner in getattr(command, "commands", {}).values():
-        _switch_plainly(inner)
-
-
-def _plain_switches(options: list[Any]) -> list[Any]:
-    for option in options:
-        option._runtime_param = PlainWords(option)
-        if getattr(option, "is_flag", False) and option.metavar is None:
-            option.metavar = ""
-    return options
 
 
 application = typer.Typer(

@@ -27,7 +27,7 @@ from blowfish_fast.policies import (
     Threshold,
     beside_extra_cells,
 )
-from blowfish_fast.policies.promises import Spent
+from blowfish_fast.policies.protocol import Spent
 
 from .wording import plain_errors
 

@@ -26,6 +26,7 @@ from blowfish_fast.errors import (
     InputError,
     PolicyError,
     PrivacyError,
+    nearest,
 )
 from blowfish_fast.mechanisms.base import Mechanism
 from blowfish_fast.policies import POLICIES, Policy
@@ -180,7 +181,8 @@ class Estimator:
         ----------
         **params : object
             New values by parameter name. These are the names that the constructor
-            takes; scikit-learn's searches set them this way.
+            takes, and nothing else. Scikit-learn's searches set them this way: its
+            protocol asks for names that are not written out here.
 
         Returns
         -------
@@ -196,7 +198,8 @@ class Estimator:
         for name, value in params.items():
             if name not in parameters:
                 raise InputError(
-                    f"Invalid parameter {name!r} for estimator {self!r}. "
+                    f"Invalid parameter {name!r} for estimator {self!r}"
+                    f"{nearest(name, parameters)}. "
                     f"Valid parameters are: {parameters!r}."
                 )
             setattr(self, name, value)

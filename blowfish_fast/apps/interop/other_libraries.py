@@ -10,7 +10,9 @@ per cell in C order.
 
 from __future__ import annotations
 
+import inspect
 import sys
+from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any, Self
 
@@ -33,6 +35,7 @@ from blowfish_fast.errors import (
     InputError,
     PolicyError,
     WorkloadError,
+    nearest,
 )
 from blowfish_fast.mechanisms.base import Mechanism
 from blowfish_fast.mechanisms.registry import MechanismName, find_mechanism
@@ -326,6 +329,24 @@ def _counts(values: Any, domain: Domain) -> IntArray:
     return counts.reshape(domain.shape)
 
 
+def _check_options(kind: Any, options: Mapping[str, Any]) -> None:
+    """Refuse options that the class of a mechanism does not take, by their names."""
+    parameters = inspect.signature(kind).parameters.values()
+    if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters):
+        return
+    words = [
+        parameter.name
+        for parameter in parameters
+        if parameter.name not in ("policy", "workload", "epsilon", "rho", "delta")
+    ]
+    for name in options:
+        if name not in words:
+            raise InputError(
+                f"{kind.__name__} has no option {name!r}{nearest(str(name), words)}; "
+                f"it takes {', '.join(words) or 'none'}"
+            )
+
+
 class Engine:
     """A mechanism that estimates a histogram, as DPBench and ektelo call theirs.
 
@@ -340,11 +361,18 @@ class Engine:
         What must stay indistinguishable; it has no default. A word or a function of
         the domain is applied to the domain of each `Run`. `Engine.dpbench` states
         the policy that DPBench and ektelo mean.
-    **options : object
-        Further arguments of the mechanism, handed to its class unchanged at every
-        `Run`. Each mechanism has words of its own, and "package:Class" may have
-        any, so they are not written out here; ``inspect.signature`` of the class
-        lists them.
+    options : mapping, optional
+        Further arguments of the mechanism by their names, such as ``{"share": 0.25}``,
+        handed to its class at every `Run`. Each mechanism has words of its own, which
+        ``inspect.signature`` of its class lists; a word that it does not take is
+        refused here, with the nearest one that it does.
+
+    Raises
+    ------
+    InputError
+        If there is no such mechanism, or it does not take one of the options.
+    PolicyError
+        If no policy is stated.
 
     Notes
     -----
@@ -362,18 +390,26 @@ class Engine:
     """
 
     def __init__(
-        self, mechanism: MechanismName, *, policy: Any = None, **options: Any
+        self,
+        mechanism: MechanismName,
+        *,
+        policy: Any = None,
+        options: Mapping[str, Any] | None = None,
     ) -> None:
         self.kind = find_mechanism(mechanism)
         check_stated(policy)
         self.mechanism = self.kind.name
         self.policy = policy
-        self.options = options
+        self.options = dict(options or {})
+        _check_options(self.kind, self.options)
         self.short_name = self.kind.__name__
-        self.init_params = {"mechanism": self.mechanism, "policy": policy, **options}
+        stated = {"mechanism": self.mechanism, "policy": policy}
+        self.init_params = {**stated, **self.options}
 
     @classmethod
-    def dpbench(cls, mechanism: MechanismName, **options: Any) -> Self:
+    def dpbench(
+        cls, mechanism: MechanismName, *, options: Mapping[str, Any] | None = None
+    ) -> Self:
         """Return an engine under the neighbours of DPBench and ektelo.
 
         One record is added or removed, so noise on a histogram has scale 1 / epsilon.
@@ -382,15 +418,20 @@ class Engine:
         ----------
         mechanism : str or class
             As for `Engine`.
-        **options : object
+        options : mapping, optional
             Further arguments of the mechanism, as for `Engine`.
 
         Returns
         -------
         Engine
             The engine with ``policy="add_remove"``.
+
+        Raises
+        ------
+        InputError
+            If the mechanism does not take one of the options.
         """
-        return cls(mechanism, policy="add_remove", **options)
+        return cls(mechanism, policy="add_remove", options=options)
 
     def Run(
         self,
@@ -478,7 +519,7 @@ class Engine:
         return released
 
     def __repr__(self) -> str:
-        words = [f"{name}={value!r}" for name, value in self.options.items()]
+        words = [f"options={self.options!r}"] if self.options else []
         stated = [repr(self.mechanism), f"policy={self.policy!r}", *words]
         return f"Engine({', '.join(stated)})"
 

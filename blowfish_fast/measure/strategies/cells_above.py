@@ -411,12 +411,23 @@ def least_threshold(scales: Scales, cells: int, false_cells: Fraction) -> int:
     int
         The threshold.
     """
-    if scales.power == 1:
-        return least_laplace_threshold(_rate(scales), cells, false_cells)
-    return least_gaussian_threshold(_variance(scales), cells, false_cells)
+    spread = _rate(scales) if scales.power == 1 else _variance(scales)
+    return _least_threshold(scales.power, spread, cells, Fraction(false_cells))
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=256)
+def _least_threshold(
+    power: int, spread: Fraction, cells: int, false_cells: Fraction
+) -> int:
+    """Return `least_threshold`; public values alone decide what is remembered.
+
+    Lists of words ask for it once per length, and again for every column of a table.
+    """
+    kind = least_laplace_threshold if power == 1 else least_gaussian_threshold
+    return kind(spread, cells, false_cells)
+
+
+@lru_cache(maxsize=256)
 def _tail(power: int, spread: Fraction, threshold: int, bits: int) -> tuple[int, int]:
     kind = laplace_tail if power == 1 else gaussian_tail
     return kind(spread, threshold, bits)
@@ -451,7 +462,7 @@ def _gap_law(scales: Scales, threshold: int, cells: int) -> GapDigits:
     return _digits(scales.power, spread, threshold, levels)
 
 
-@lru_cache(maxsize=16)
+@lru_cache(maxsize=64)
 def _digits(power: int, spread: Fraction, threshold: int, levels: int) -> GapDigits:
     return GapDigits(partial(_tail, power, spread, threshold), levels)
 

@@ -8,6 +8,7 @@ is the total of a connected part; where the part has "absent", that is the root.
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -16,7 +17,11 @@ from blowfish_fast import kernels
 from blowfish_fast._support.typing import BoolArray, FloatArray, IntArray
 from blowfish_fast.errors import EpsilonError, PrivacyError, ReleaseFileError, SizeError
 from blowfish_fast.measure.budgets import Budget
-from blowfish_fast.measure.linear_strategy import WeighedRows, integers
+from blowfish_fast.measure.linear_strategy import (
+    PreparedStrategy,
+    WeighedRows,
+    integers,
+)
 from blowfish_fast.measure.noise import WEIGHT_BITS, Scales
 from blowfish_fast.policies import ABSENT, Graph, Policy
 
@@ -264,7 +269,13 @@ class Detours(NamedTuple):
 class SpanningTree(EdgeDraws):
     """One noisy total per subtree.
 
-    `parents` is the cell above each cell; -1 at the roots.
+    Parameters
+    ----------
+    parents : ndarray of int64, shape (cells,)
+        The cell above each cell; -1 at the roots.
+    detours : Detours, optional
+        The paths between the ends of a policy's edges, where they were searched
+        already. Prices under another policy search anew.
 
     Examples
     --------
@@ -277,13 +288,13 @@ class SpanningTree(EdgeDraws):
     kind = "spanning_tree"
     saved: ClassVar[dict[str, Any]] = {"parents": integers}
 
-    def __init__(self, parents: IntArray) -> None:
+    def __init__(self, parents: IntArray, detours: Detours | None = None) -> None:
         self.parents = self.tails = parents
         # The row of u enters a query with its coefficient at u less that at the parent.
         self.heads = np.arange(parents.size, dtype=np.int64)
         self.cells = parents.size
         self.order = kernels.top_down_order(parents)
-        self._known: Detours | None = None
+        self.detours = detours
 
     @classmethod
     def under(cls, policy: Policy) -> Self:
@@ -367,12 +378,32 @@ class SpanningTree(EdgeDraws):
         tops = kernels.lowest_common(self.parents, self.order, heads, tails)
         return self._longest(np.ones_like(self.parents), heads, tails, tops)
 
+    def prepare(self, policy: Policy, budget: Budget | Fraction) -> PreparedStrategy:
+        """Return the strategy with the noise that one policy and one budget ask for.
+
+        Parameters
+        ----------
+        policy : Policy
+            The policy, without constraints.
+        budget : Budget or Fraction
+            What the measurement may cost on any edge.
+
+        Returns
+        -------
+        PreparedStrategy
+            It holds a tree with its detours under the policy: its price is computed
+            several times, and the paths are searched once.
+        """
+        searched = SpanningTree(self.parents, self._detours(policy))
+        return super(SpanningTree, searched).prepare(policy, budget)
+
     def _detours(self, policy: Policy) -> Detours:
-        if self._known is None or self._known.policy is not policy:
-            heads, tails = _ends(policy)
-            tops = kernels.lowest_common(self.parents, self.order, heads, tails)
-            self._known = Detours(policy, heads, tails, tops)
-        return self._known
+        """Return the paths under a policy: those at hand, or a new search."""
+        if self.detours is not None and self.detours.policy is policy:
+            return self.detours
+        heads, tails = _ends(policy)
+        tops = kernels.lowest_common(self.parents, self.order, heads, tails)
+        return Detours(policy, heads, tails, tops)
 
     def scales_at(self, weighed: WeighedRows, budget: Budget) -> Scales:
         """Return scales whose worst policy edge costs at most `budget`.

@@ -8,6 +8,8 @@ import subprocess
 import sys
 
 import pytest
+import typer
+from typer.main import get_command
 from typer.testing import CliRunner
 
 from blowfish_fast.apps.cli import main, options
@@ -18,6 +20,7 @@ from blowfish_fast.apps.cli.main import (
     load_command,
     sentence_of,
 )
+from blowfish_fast.apps.cli.plain_words import PlainWords, plain_switches
 from blowfish_fast.mechanisms.registry import (
     LIST_MECHANISMS,
     MECHANISMS,
@@ -196,3 +199,13 @@ def test_modules_of_the_folder_are_found_only_where_one_is_named(tmp_path, monke
         options.look_here_for(["laplace", "own:Class"])
     assert sys.path.count(str(tmp_path)) == 1
     assert sys.path is before
+
+
+def test_typer_keeps_the_reader_of_an_option_where_plain_words_put_theirs():
+    """If this fails: a new typer; look at apps/cli/plain_words.py."""
+    application = typer.Typer(add_completion=False)
+    application.command()(lambda name="nobody": None)
+    (option,) = plain_switches(get_command(application).params)
+    reader = option.get_runtime_param()
+    assert isinstance(reader, PlainWords)
+    assert reader.option is option

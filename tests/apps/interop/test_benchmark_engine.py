@@ -91,13 +91,33 @@ def test_the_estimate_is_that_of_the_mechanism():
     line = bf.Domain(16)
     ranges = bf.workloads.Ranges(line, [0, 3], [4, 16])
     dawa = bf.Dawa(bf.policies.AddRemove(line), ranges, epsilon=0.7, share=0.25)
-    engine = Engine.dpbench("dawa", share=0.25)
+    engine = Engine.dpbench("dawa", options={"share": 0.25})
     expected = dawa.release(X, rng=5).estimate
     np.testing.assert_array_equal(engine.Run(ranges, X, 0.7, 5), expected)
     theirs = foreign_workload(
         [foreign_query(((0,), (3,), 1.0)), foreign_query(((3,), (15,), 1.0))], (16,)
     )
     np.testing.assert_array_equal(engine.Run(theirs, X, 0.7, 5), expected)
+
+
+def test_an_option_that_a_mechanism_lacks_is_refused_with_the_nearest():
+    with pytest.raises(InputError, match=r"Dawa has no option 'shar'.*'share'"):
+        Engine.dpbench("dawa", options={"shar": 0.25})
+    with pytest.raises(InputError, match="no option 'epsilon'"):
+        Engine("laplace", policy="full", options={"epsilon": 1})
+    engine = Engine.dpbench("dawa", options={"share": 0.25})
+    assert engine.init_params["share"] == 0.25
+    assert repr(engine).endswith("options={'share': 0.25})")
+
+    class Loose(bf.Laplace):
+        """Takes whatever it is given, as some mechanisms from outside do."""
+
+        name = "loose"
+
+        def __init__(self, policy, workload=None, *, epsilon=None, **more):
+            super().__init__(policy, workload, epsilon=epsilon)
+
+    assert Engine.dpbench(Loose, options={"any": 1}).options == {"any": 1}
 
 
 def test_flat_counts_keep_their_shape_on_a_grid():

@@ -45,6 +45,7 @@ from blowfish_fast.release.guarantee import recipe_name
 from blowfish_fast.release.release import HistogramRelease
 from blowfish_fast.release.second_look import look_again
 from blowfish_fast.release.tables_release import TablesRelease, refuse_former
+from blowfish_fast.release.wide.look_release import LookRelease
 from blowfish_fast.release.wide.ranges_release import RangesRelease
 from blowfish_fast.release.wide.sparse_release import SparseRelease
 
@@ -605,6 +606,11 @@ def write_report(
     whole : bool
         Whether whole counts are shown, too.
     """
+    if isinstance(release, LookRelease):
+        from blowfish_fast.apps.cli.files.look_page import write_look
+
+        write_look(release, path, confidence, name=Path(name).name)
+        return
     # Here, since a page needs every mechanism's words, and other commands do not.
     from blowfish_fast.apps.cli.explanations import explain_release
 

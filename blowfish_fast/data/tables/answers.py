@@ -1,0 +1,201 @@
+"""The answers of a table, column by column, before anybody knows what they hold.
+
+A text is a number, a word or missing, by rules that are public and the same for every
+column. How a column is then counted, into cells of numbers, stated categories or words
+nobody listed, is for the caller to say.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from blowfish_fast._support.typing import AnyArray, FloatArray
+from blowfish_fast._support.validation import quoted
+from blowfish_fast.data.csv_files import BLANKS
+from blowfish_fast.data.domain import Domain, KeyDomain
+from blowfish_fast.data.histogram import Histogram
+from blowfish_fast.data.sparse import SparseHistogram
+from blowfish_fast.errors import InputError
+
+NUMERAL = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
+"""What is read as a number; Python's own rule would also take ``1_000`` and ``inf``."""
+
+LETTERS = "a-z0-9 ?&+/.,:_()'%-"
+"""The symbols of words nobody listed, unless more are stated."""
+
+LONGEST_WORD = 24
+"""Characters up to which words are told apart; longer ones are cut there."""
+
+
+class ColumnAnswers:
+    """The answers to one question, counted into whichever cells are asked for.
+
+    Parameters
+    ----------
+    values : iterable
+        An answer for each row: a text, a number, or None where it is missing.
+    decimal : str, default "."
+        The decimal mark of numbers that are written as texts.
+
+    Examples
+    --------
+    >>> answers = ColumnAnswers(["3", "4.0", "many", None, "NA"])
+    >>> answers
+    ColumnAnswers(5 rows, answers hidden)
+    >>> cells = Domain.from_edges([0, 5, 10], name="visits")
+    >>> cells = cells.with_extra_cells(outside=True, missing=True)
+    >>> answers.in_numbers(cells)
+    Histogram(Domain(visits: 4 cells), counts hidden)
+    """
+
+    def __init__(self, values: Iterable[Any], decimal: str = ".") -> None:
+        texts = [as_text(value) for value in values]
+        self._texts: AnyArray = np.array([*texts, None], dtype=object)[:-1]
+        read = {text: as_number(text, decimal) for text in set(texts)}
+        self._numbers: FloatArray = np.array(
+            [read[text] for text in texts], dtype=np.float64
+        )
+
+    def __len__(self) -> int:
+        return len(self._texts)
+
+    def __repr__(self) -> str:
+        return f"ColumnAnswers({len(self):,} rows, answers hidden)"
+
+    def in_numbers(self, domain: Domain) -> Histogram:
+        """Return the counts of numbers; words lie outside, blanks are missing."""
+        (name,) = domain.column_names
+        return Histogram.from_records(
+            domain, {name: self._numbers}, outside="cell", missing="cell"
+        )
+
+    def in_categories(self, domain: Domain) -> Histogram:
+        """Return the counts of stated categories; other texts lie outside."""
+        (name,) = domain.column_names
+        return Histogram.from_records(
+            domain, {name: self._texts}, outside="cell", missing="cell"
+        )
+
+    def in_words(self, domain: KeyDomain) -> SparseHistogram:
+        """Return the counts of words, as `plain_word` spells them."""
+        (name,) = domain.column_names
+        plain = {
+            text: None if text is None else plain_word(text, domain.rule.symbols)
+            for text in set(self._texts)
+        }
+        words = np.array([*(plain[text] for text in self._texts), None], dtype=object)
+        return SparseHistogram.from_records(
+            domain, {name: words[:-1]}, outside="cell", missing="cell"
+        )
+
+
+def as_text(value: Any) -> str | None:
+    """Return an answer as a text without spaces around it; None where it is blank."""
+    if value is None or value != value:
+        return None
+    text = str(value).strip()
+    return None if text in BLANKS else text
+
+
+def as_number(text: str | None, decimal: str = ".") -> float:
+    """Return the number that a text says: NaN where it is missing, infinite for words.
+
+    Parameters
+    ----------
+    text : str or None
+        What `as_text` returned.
+    decimal : str, default "."
+        The decimal mark.
+
+    Returns
+    -------
+    float
+        The number.
+
+    Examples
+    --------
+    >>> as_number("1,5", ","), as_number("many"), as_number(None)
+    (1.5, inf, nan)
+    """
+    if text is None:
+        return float("nan")
+    plain = text if decimal == "." else text.replace(decimal, ".")
+    return float(plain) if NUMERAL.fullmatch(plain) else float("inf")
+
+
+def plain_word(text: str, symbols: str) -> str:
+    """Return a text in the symbols of words: a public rule, the same for every text.
+
+    Small letters, without accents unless the accented letter is a symbol; any other
+    character is a question mark; what is too long is cut off.
+
+    Parameters
+    ----------
+    text : str
+        The text.
+    symbols : str
+        The characters that words may hold, a question mark among them.
+
+    Returns
+    -------
+    str
+        The word.
+
+    Examples
+    --------
+    >>> plain_word("Général", "abcdefghijklmnopqrstuvwxyz?"), plain_word("x=1", "x1?")
+    ('general', 'x?1')
+    """
+    letters = []
+    for letter in unicodedata.normalize("NFC", " ".join(text.split()).casefold()):
+        bare = unicodedata.normalize("NFKD", letter)[:1]
+        plain = letter if letter in symbols else bare
+        letters.append(plain if plain in symbols else "?")
+    return "".join(letters)[:LONGEST_WORD]
+
+
+class SurveyAnswers:
+    """A table of answers: columns of equal length, in the order of the header.
+
+    Parameters
+    ----------
+    columns : mapping from name to iterable
+        The answers of each column.
+    decimal : str, default "."
+        The decimal mark.
+
+    Raises
+    ------
+    InputError
+        If there is no column, or columns differ in length.
+
+    Examples
+    --------
+    >>> SurveyAnswers({"sex": ["f", "m"], "age": [31, 64]})
+    SurveyAnswers(2 columns of 2 rows, answers hidden)
+    """
+
+    def __init__(
+        self, columns: Mapping[str, Iterable[Any]], decimal: str = "."
+    ) -> None:
+        self.columns = {
+            name: ColumnAnswers(values, decimal) for name, values in columns.items()
+        }
+        lengths = {len(column) for column in self.columns.values()}
+        if len(lengths) != 1:
+            raise InputError(
+                "a table of answers has columns, all of one length",
+                received=quoted(sorted(lengths)),
+            )
+        (self.rows,) = lengths
+
+    def __repr__(self) -> str:
+        return (
+            f"SurveyAnswers({len(self.columns):,} columns of {self.rows:,} rows, "
+            "answers hidden)"
+        )
