@@ -8,7 +8,7 @@ A page names a figure, and the comments stay where they are:
     in <!-- figure maps.dawa_first -->57 of 75<!-- end --> settings
 
     docs/data/papers/*.csv, verdicts.json ------+
-    docs/data/coverage/*.csv -------------------+
+    docs/data/coverage/*.csv, wide/*.csv -------+
     asv_benchmarks/recorded/ARCHITECTURE/ ------+--> every page that names them
 
 So a figure stands in one place, in the data, and no page contradicts another.
@@ -29,6 +29,7 @@ from typing import Any
 HERE = Path(__file__).resolve().parent
 PAPERS = HERE / "data" / "papers"
 COVERAGE = HERE / "data" / "coverage"
+WIDE = HERE / "data" / "wide"
 PLACE = re.compile(r"(<!-- figure ([\w.]+) -->)(.*?)(<!-- end -->)", re.DOTALL)
 MECHANISMS = {
     "DAWA": "`Dawa`",
@@ -60,6 +61,7 @@ def figures() -> dict[str, str]:
         **_map_figures(),
         **_speed_figures(),
         **_coverage_figures(),
+        **_wide_figures(),
     }
 
 
@@ -266,6 +268,64 @@ def _coverage_figures() -> dict[str, str]:
                 for row in _rows(COVERAGE / "wide.csv")
             ],
         ),
+    }
+
+
+def _wide_figures() -> dict[str, str]:
+    """Return errors, times and memory of wide domains, and of clustered lines."""
+    errors, costs = _rows(WIDE / "errors.csv"), _rows(WIDE / "costs.csv")
+    clustered = _rows(WIDE / "clustered.csv")
+    heads = ("records", "cells", "descent", "by unevenness", "2^16 coarse cells")
+    lines = [
+        (
+            row["records"],
+            row["cells"].removesuffix(" cells"),
+            *(
+                _whole(float(row[name]))
+                for name in ("descent", "unevenness", "coarse_16", "coarse_20")
+            ),
+            f"{float(row['ratio']):.3f} ± {float(row['ratio_error']):.3f}",
+            f"{float(row['missed']):.2%} ± {float(row['missed_error']):.2%}",
+        )
+        for row in errors
+    ]
+    told = [(row["what"], f"{row['amount']} {row['unit']}") for row in costs]
+    wanted = [f"{row['wanted']} {row['unit']}" for row in costs]
+    amounts = {row["what"].split(" of ")[0] + row["unit"]: row for row in costs}
+    return {
+        "wide.errors": _table((*heads, "2^20 coarse cells", "ratio", "missed"), lines),
+        "wide.costs": _table(
+            ("what", "measured", "at most"),
+            [(*row, most) for row, most in zip(told, wanted, strict=True)],
+        ),
+        "wide.clustered": _table(
+            (
+                *("records", "used", "cells", "ranges", "filled"),
+                *("default", "descent", "ratio", "advised"),
+            ),
+            [
+                (
+                    row["records"],
+                    row["role"],
+                    row["cells"],
+                    row["ranges"],
+                    f"{float(row['filled']):.1%}",
+                    _whole(float(row["default"])),
+                    _whole(float(row["descent"])),
+                    f"{float(row['ratio']):.2f} ± {float(row['error']):.2f}",
+                    row["advised"],
+                )
+                for row in clustered
+            ],
+        ),
+        "wide.saved_buckets": costs[-1]["what"].split()[1],
+        "wide.saving": costs[-2]["amount"],
+        "wide.loading": costs[-1]["amount"],
+        "wide.list_seconds": amounts["listCPU s"]["amount"],
+        "wide.ranges_seconds": amounts["10,000 rangesCPU s"]["amount"],
+        "wide.ranges_bytes": amounts["10,000 rangesbytes for each filled cell"][
+            "amount"
+        ],
     }
 
 

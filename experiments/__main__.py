@@ -13,8 +13,9 @@ python -m experiments widths --data FOLDER          half-widths of certified int
 python -m experiments sharpness                     half-widths of noise over exact ones
 python -m experiments siblings --data FOLDER        the default beside its own siblings
 python -m experiments series --trials 2000          errors of running totals
-python -m experiments wide --trials 4               ranges and maps of 2^60 cells
+python -m experiments wide --trials 3               docs/data/wide: 2^60 cells
 python -m experiments wide-coverage                 docs/data/coverage/wide.csv
+python -m experiments clustered --trials 5          docs/data/wide/clustered.csv
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ from blowfish_fast.errors import BlowfishError
 from .answer_coverage import write_answers
 from .certified_widths import width_report
 from .chosen_tables import chosen_report
+from .clustered_lines import write_clustered
 from .collection import ALL, all_experiments, experiment_named
 from .interval_coverage import certificate_report, write_coverage
 from .results_page import write_page
@@ -41,13 +43,13 @@ from .siblings import sibling_report
 from .survey_rivals import rival_report
 from .survey_tables import survey_report
 from .wide_coverage import write_wide_coverage
-from .wide_domains import wide_report
+from .wide_domains import write_wide_report
 
 PAGE, COVERAGE, CERTIFICATES, ANSWERS = "page", "coverage", "certificates", "answers"
 SURVEY, RIVALS, WIDTHS = "survey", "rivals", "widths"
 SHARPNESS, SIBLINGS = "sharpness", "siblings"
 SERIES, WIDE, CHOSEN = "series", "wide", "chosen"
-WIDE_COVERAGE = "wide-coverage"
+WIDE_COVERAGE, CLUSTERED = "wide-coverage", "clustered"
 REFUSED = 2
 
 application = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
@@ -61,7 +63,7 @@ def reproduce(
             help='A table or figure such as dawa-table2; "all" of them; "page", which '
             'writes a page from the results in --out; or "coverage", "answers", '
             '"certificates", "survey", "rivals", "widths", "sharpness", "siblings", '
-            '"series", "wide", "wide-coverage", "chosen".',
+            '"series", "wide", "wide-coverage", "clustered", "chosen".',
             show_default=False,
         ),
     ],
@@ -145,8 +147,12 @@ def reproduce(
             show(str(told))
         return
     if name == WIDE:
-        for measured in wide_report(trials or 4):
+        for measured in write_wide_report(trials or 3):
             show(str(measured))
+        return
+    if name == CLUSTERED:
+        for compared in write_clustered(trials or 5):
+            show(str(compared))
         return
     if name == WIDE_COVERAGE:
         lines = write_wide_coverage(trials=trials or 40)

@@ -18,10 +18,11 @@ from blowfish_fast.measure.budgets import Budget, HasBudget, as_delta, epsilon_o
 from blowfish_fast.measure.sensitivity.policy import check_question, sensitivity
 from blowfish_fast.mechanisms.wide_data import refuse_wide_advice
 from blowfish_fast.policies import Policy, refuse_units
-from blowfish_fast.workloads import Workload
+from blowfish_fast.workloads import Identity, Workload
 
 from .calibration import NEAR, Candidate, find_calibration
 from .least_epsilon import Scope
+from .wide_advice import asks_wide, least_list_budget
 
 SCOPES = ("simultaneous", "per_query")
 
@@ -171,6 +172,8 @@ def translate(
 
     It is free: no data is read. Above 2^14 queries or 2^16 cells, mechanisms that cost
     over 1.05 times the cheapest are priced by scaling: near the least, and no promise.
+    Of a wide domain, or of words nobody listed, the list of heavy cells is priced, to
+    a thousandth: cells that are not listed count as 0.
 
     Parameters
     ----------
@@ -215,7 +218,9 @@ def translate(
     >>> full.epsilon > 5 * found.epsilon
     True
     """
-    refuse_wide_advice(policy, workload)
+    lists = asks_wide(policy, workload) and isinstance(workload, Identity)
+    if not lists:
+        refuse_wide_advice(policy, workload)
     if delta is not None:
         asked: Any = {"alpha": alpha, "beta": beta, "scope": scope, "samples": samples}
         pure = translate(policy, workload, **asked)
@@ -233,6 +238,11 @@ def translate(
     as_choice(scope, "scope", SCOPES)
     samples = as_whole(samples, "samples", 0)
     as_choice(currency, "currency", ("epsilon", "rho"))
+    if lists:
+        each, power = scope == "per_query", 1 if currency == "epsilon" else 2
+        least = least_list_budget(policy, wanted, miss, each=each, power=power)
+        only = Candidate(least.name, least.budget, least, "bound", "")
+        return Translation(wanted, miss, scope, [only], free=False)
     workload._refuse_too_many()
     if float(sensitivity(policy.unconstrained, workload)) == 0.0:
         return Translation(wanted, miss, scope, [], free=True)

@@ -39,6 +39,8 @@ from blowfish_fast.mechanisms.wide_data import refuse_wide_advice
 from blowfish_fast.policies import Line, Policy, refuse_units
 from blowfish_fast.workloads import Form, Implicit, LevelTotals, Linear, Workload
 
+from .wide_advice import asks_wide, serving, serving_reason
+
 LONGEST_REASON = 100
 
 
@@ -249,7 +251,7 @@ def compare(
     """Predict the error of every mechanism that a policy admits, best first.
 
     Free: no data is read. Mechanisms that choose from the data are listed without a
-    number.
+    number, and so is the one that serves a wide domain.
 
     Parameters
     ----------
@@ -284,8 +286,11 @@ def compare(
     True
     >>> release = table.best.mechanism.release([3] * 1000)
     """
-    refuse_wide_advice(policy, workload)
+    if mechanisms is not None:
+        refuse_wide_advice(policy, workload)
     granted = Budget.stated(epsilon=epsilon, rho=rho, delta=delta)
+    if asks_wide(policy, workload):
+        return _wide_comparison(policy, workload, both_budgets(granted, epsilon))
     if granted.delta is not None and granted is not epsilon:
         pure = Budget.stated(epsilon=epsilon)
         alike: Any = {"hurried": hurried, "mechanisms": mechanisms}
@@ -326,6 +331,40 @@ def compare(
     if not lines:
         raise InputError(f"there is nothing to compare; received {mechanisms!r}")
     return Comparison(lines, f"{workload!r} under {policy!r}, {granted.in_short()}")
+
+
+def both_budgets(granted: Budget, epsilon: Any) -> list[Budget]:
+    """Return what was granted, and epsilon alone before it where there is a delta.
+
+    Parameters
+    ----------
+    granted : Budget
+        What was stated.
+    epsilon : number, str, Fraction or Budget
+        As it was stated; a budget is taken as it is.
+
+    Returns
+    -------
+    list of Budget
+        One or two.
+    """
+    if granted.delta is None or granted is epsilon:
+        return [granted]
+    return [Budget.stated(epsilon=epsilon), granted]
+
+
+def _wide_comparison(
+    policy: Policy, workload: Workload, budgets: list[Budget]
+) -> Comparison:
+    """Return the line of the one mechanism that serves, in each currency."""
+    lines = []
+    for budget in budgets:
+        mechanism = serving(policy, workload, budget)
+        name = mechanism.name + " (rho)" * (len(budgets) > 1 and budget.power == 2)
+        reason = serving_reason(mechanism)
+        lines.append(Prediction(name, math.inf, math.inf, mechanism, True, reason))
+    spent = ", or ".join(budget.in_short() for budget in budgets)
+    return Comparison(lines, f"{workload!r} under {policy!r}, {spent}")
 
 
 def better_noise(pure: Budget, granted: Budget, times: float) -> str:

@@ -17,9 +17,11 @@ from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
 from blowfish_fast._support.typing import IntArray
-from blowfish_fast._support.validation import as_choice, as_whole
+from blowfish_fast._support.validation import as_choice, as_number, as_whole
 from blowfish_fast.errors import BlowfishError, DataDependentError, InputError
 from blowfish_fast.measure.budgets import Budget
+from blowfish_fast.measure.selectors.partitions import Descent
+from blowfish_fast.measure.strategies.cells import mean_noise
 from blowfish_fast.mechanisms.base import Mechanism
 from blowfish_fast.mechanisms.contingency import Contingency
 from blowfish_fast.mechanisms.dawa import Dawa, asks_stretches
@@ -32,8 +34,9 @@ from blowfish_fast.mechanisms.wide_data import refuse_wide_advice
 from blowfish_fast.policies import Graph, Policy
 from blowfish_fast.workloads import Identity, Tables, Workload
 
-from .comparison import Cells, Ranking, better_noise, shorten
+from .comparison import Cells, Ranking, better_noise, both_budgets, shorten
 from .typical_error import geometric_mean, reference_shapes, typical_errors
+from .wide_advice import asks_wide, serving, serving_reason
 
 FEW_QUERIES = 8
 """Listed questions up to which noise on the answers themselves is advised."""
@@ -46,6 +49,15 @@ SHORT_FOR_CELLS = 64
 
 CLOSE = 1.05
 """Gaussian noise goes first where it is better by more than this."""
+
+# The three constants below were chosen on generated addresses, metres and spikes of
+# 2^16 and 2^20 cells; `python -m experiments clustered` judges them on others.
+LONG_LINE = 2**16
+"""Cells of a line from which on a descent is offered."""
+FEW_FILLED = 1 / 16
+"""Records count as clustered where at most this part of the cells holds any."""
+ABOVE_NOISE = 2.0
+"""... and a filled cell holds at least so many times the mean noise of a count."""
 
 UNBIASED = (Laplace, Ordered, OrderedHierarchical, Hierarchy, Contingency)
 """Mechanisms whose intervals hold the truth of each query."""
@@ -62,7 +74,8 @@ class Advice(NamedTuple):
     Attributes
     ----------
     name : str
-        Of the mechanism; " (rho)" marks Gaussian noise beside Laplace noise.
+        Of the mechanism; " (rho)" marks Gaussian noise beside Laplace noise, and
+        " (descent)" buckets by `partitions.Descent`.
     kind : {"predicted", "typical", "untried", "refused"}
         Exact for any data, nothing being fitted; measured on generated data, after the
         fit; not known before a release; or not to be had.
@@ -119,6 +132,7 @@ def recommend(
     rho: Any = None,
     delta: Any = None,
     records: int | None = None,
+    filled: float | None = None,
     mechanisms: Sequence[MechanismName] | None = None,
     trials: int | None = None,
     progress: Progress | None = None,
@@ -139,6 +153,10 @@ def recommend(
         first where they are close.
     records : int, optional
         Roughly how many records there are; a public guess.
+    filled : number in (0, 1], optional
+        Roughly what part of the cells holds records; a public guess, never counted.
+        Where it is small and filled cells hold many records, ranges of a long line are
+        served by `Dawa` with buckets by descent.
     mechanisms : sequence of str or class, optional
         What to try and rank, instead of the table: names, ``"package:Class"``, or
         classes, of the package or not (`find_mechanism`). Needs `records`.
@@ -170,8 +188,12 @@ def recommend(
     >>> tried["dawa"].kind, tried["laplace"].kind
     ('typical', 'predicted')
     """
-    refuse_wide_advice(policy, workload)
+    if mechanisms is not None or trials is not None:
+        refuse_wide_advice(policy, workload)
     granted = Budget.stated(epsilon=epsilon, rho=rho, delta=delta)
+    part = None if filled is None else as_number(filled, "filled", 0, 1)
+    if asks_wide(policy, workload):
+        return _wide_advice(policy, workload, both_budgets(granted, epsilon))
     guessed = None if records is None else as_whole(records, "records", 0, 2**53)
     if trials is not None or mechanisms is not None:
         if guessed is None:
@@ -186,7 +208,8 @@ def recommend(
     check: Any = Contingency if isinstance(workload, Tables) else Dawa
     check(policy, workload, epsilon=1)
     as_choice(intervals, "intervals", [None, "truth", "noise"])
-    candidates = [*_candidates(policy, workload, mechanisms, intervals)]
+    clustered = _is_clustered(policy, guessed, part, granted)
+    candidates = [*_candidates(policy, workload, mechanisms, intervals, clustered)]
     budgets = [granted]
     if granted.delta is not None:
         budgets = _both_currencies(candidates[0], granted, epsilon)
@@ -204,6 +227,34 @@ def recommend(
     return Recommendation(lines, f"{workload!r} under {policy!r}, {spent}", because)
 
 
+def _wide_advice(
+    policy: Policy, workload: Workload, budgets: list[Budget]
+) -> Recommendation:
+    """Advise the one mechanism that serves a wide domain; of two, the lower list."""
+    lines = []
+    for budget in budgets:
+        mechanism = serving(policy, workload, budget)
+        name = mechanism.name + " (rho)" * (len(budgets) > 1 and budget.power == 2)
+        reason = serving_reason(mechanism)
+        lines.append(Advice(name, "untried", math.inf, {}, mechanism, reason))
+    # Ranges have no threshold, and stay in their order: epsilon first.
+    lines.sort(key=lambda line: getattr(line.mechanism, "threshold", 0))
+    because = [f"Use {lines[0].name}: {lines[0].reason}."]
+    because += [f"With {line.name}: {line.reason}." for line in lines[1:]]
+    spent = ", or ".join(budget.in_short() for budget in budgets)
+    return Recommendation(lines, f"{workload!r} under {policy!r}, {spent}", because)
+
+
+def _is_clustered(
+    policy: Policy, records: int | None, part: float | None, budget: Budget
+) -> bool:
+    """Return whether public guesses say that few cells hold many records each."""
+    if records is None or part is None or not 0 < part <= FEW_FILLED:
+        return False
+    held = records / (part * policy.domain.size)
+    return held >= ABOVE_NOISE * mean_noise(policy, budget)
+
+
 class TableEntry(NamedTuple):
     """A mechanism that is advised, with the reason.
 
@@ -219,6 +270,8 @@ class TableEntry(NamedTuple):
         Why it is advised.
     options : Mapping[str, object], default MappingProxyType({})
         Its options.
+    variant : str, default ""
+        What sets it apart from the same mechanism without options.
     """
 
     policy: Policy
@@ -226,6 +279,7 @@ class TableEntry(NamedTuple):
     kind: type[Mechanism]
     reason: str
     options: Mapping[str, Any] = MappingProxyType({})
+    variant: str = ""
 
     def build(
         self, budget: Budget, more: Mapping[str, Any] = MappingProxyType({})
@@ -266,7 +320,8 @@ class TableEntry(NamedTuple):
             The line.
         """
         beside = granted.delta is not None and budget.power == 2
-        name = self.kind.name + " (rho)" * beside
+        marks = [self.variant] * bool(self.variant) + ["rho"] * beside
+        name = " ".join([self.kind.name, *(f"({mark})" for mark in marks)])
         try:
             mechanism = self.build(budget)
             linear = isinstance(mechanism, Laplace | Contingency)
@@ -285,6 +340,7 @@ def _candidates(
     workload: Workload,
     named: Sequence[MechanismName] | None,
     intervals: str | None,
+    clustered: bool,
 ) -> Iterator[TableEntry]:
     """Yield what was named; or what the table says, and others worth a look."""
     if isinstance(named, str) or (named is not None and not named):
@@ -298,7 +354,14 @@ def _candidates(
     advised = _advised(policy, workload)
     if intervals == "truth":
         advised = _with_true_intervals(advised)
+    long = policy.domain.ndim == 1 and policy.domain.size >= LONG_LINE
+    descends = advised.kind is Dawa and long and asks_stretches(workload)
+    if descends and clustered:
+        why = "few cells hold the records, many each, and buckets by descent find them"
+        yield _by_descent(advised, why)
     yield advised
+    if descends and not clustered:
+        yield _by_descent(advised, "it suits records in few cells, many in each")
     if not isinstance(workload, Tables):
         others: list[type[Mechanism]] = [Dawa, Hierarchy, Laplace]
         if policy.domain.ndim == 1:
@@ -306,6 +369,11 @@ def _candidates(
         for kind in others:
             if kind is not advised.kind:
                 yield TableEntry(policy, workload, kind, "it is another way to measure")
+
+
+def _by_descent(advised: TableEntry, why: str) -> TableEntry:
+    options = {"partition": Descent()}
+    return advised._replace(reason=why, options=options, variant="descent")
 
 
 def _advised(policy: Policy, workload: Workload) -> TableEntry:

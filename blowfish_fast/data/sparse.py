@@ -185,17 +185,14 @@ class SparseHistogram(PrivateCounts):
     @classmethod
     def _counted_words(cls, counting: Counting[Any], records: Any) -> SparseHistogram:
         """Count words by codes, which are numbered as they come; then by number."""
-        if counting.arrivals is not None:
-            raise InputError(
-                "records of a series are counted by their arrival, and words nobody "
-                "listed are not",
-                way_out="List the categories of the column, or release the words of "
-                "each epoch by themselves",
-            )
         domain, (rule,) = counting.domain, counting.rules
         (attribute,) = domain.attributes
         codes = WordCodes(domain.rule)
         further = [*counting.keys, counting.weight]
+        if counting.arrivals is not None:
+            further.append(counting.arrivals.attribute.name)
+        if counting.first is not None:
+            further.append(counting.first.person)
         chunks = coded_chunks(records, domain, rule, codes, further)
         coded = counting._replace(
             domain=WideDomain(LARGEST_NUMBER, names=domain.column_names[0]),
@@ -213,6 +210,12 @@ class SparseHistogram(PrivateCounts):
         cls, counting: Counting[Any], table: Any, columns: Mapping[Any, str] | None
     ) -> SparseHistogram:
         """Count the words of a database: texts there, numbers here."""
+        if counting.arrivals is not None:
+            raise InputError(
+                "words of a database are counted text by text, and not by arrival",
+                way_out="Hand over the words of the epoch alone: "
+                "SparseHistogram.from_ibis(domain, table.filter(...))",
+            )
         chunks = counted_words(
             table,
             counting.domain,
@@ -293,10 +296,26 @@ class SparseHistogram(PrivateCounts):
             count=count,
             key=key,
         )
+        return cls._queried(counting, table, columns)
+
+    @classmethod
+    def _queried(
+        cls,
+        counting: Counting[Any],
+        table: Any,
+        columns: Mapping[Any, str] | None = None,
+    ) -> SparseHistogram:
+        """Count a table of a database by stated terms."""
         if isinstance(counting.domain, KeyDomain):
             return cls._words_in(counting, table, columns)
         parts = list(counting.query(table, columns).batches())
         return cls._listed(counting.domain, parts, counting.bound)
+
+    @classmethod
+    def _of_table(cls, counting: Counting[Any], data: Any) -> SparseHistogram:
+        """Count records by stated terms, here or in a database."""
+        in_database = hasattr(data, "get_backend")
+        return (cls._queried if in_database else cls._counted)(counting, data)
 
     def dense(self) -> Histogram:
         """Return the histogram of every cell; refused where it would not fit.

@@ -251,6 +251,43 @@ class SparseLaplace(Mechanism):
         )
         return sum(shares, Fraction(0))
 
+    def largest_error(self, beta: Any, *, each: bool = False) -> int | float:
+        """Return how far counts are off at most, but for a chance: Lemma SL11.
+
+        It holds for all cells together: listed ones are off by their noise, the others
+        count as 0. Public, and free to ask.
+
+        Parameters
+        ----------
+        beta : number, str or Fraction in (0, 1)
+            The probability that a count is farther off.
+        each : bool
+            Of one cell that was named beforehand, instead of all cells together.
+
+        Returns
+        -------
+        int or float
+            In records, or persons where the policy counts these.
+
+        Examples
+        --------
+        >>> import blowfish_fast as bf
+        >>> policy = bf.policies.AddRemove(bf.WideDomain(2**60, names="time"))
+        >>> heavy = bf.SparseLaplace(policy, epsilon=1)
+        >>> heavy.threshold, heavy.largest_error("0.05")
+        (42, 85)
+        >>> heavy.largest_error("0.05", each=True)
+        44
+        """
+        chance = as_fraction(beta, "beta, the probability of a larger error,")
+        if not 0 < chance < 1:
+            raise InputError("beta lies strictly between 0 and 1", received=repr(beta))
+        cells = 1 if each else self.domain.size
+        # P(|Z| > h) is twice P(Z >= h + 1).
+        half = least_threshold(self._scales, cells, chance / 2) - 1
+        least = max(cell_class.threshold for cell_class in self._classes)
+        return self._shown(least - 1 + half)
+
     def _run(self, private: Handle) -> Outcome:
         classes = self._classes
         lister: CellsAbove = ClassesAbove(classes, self.most_listed)

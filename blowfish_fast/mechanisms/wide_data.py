@@ -171,7 +171,7 @@ def check_unfitted(fit: Any) -> None:
 
 
 def refuse_wide_advice(policy: Any, workload: Any) -> None:
-    """Refuse to weigh mechanisms against each other where there is only one.
+    """Refuse to weigh or to try mechanisms where there is only one.
 
     Parameters
     ----------

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+
 import numpy as np
 import pytest
 
@@ -12,9 +14,10 @@ from experiments import wide_domains as wide
 def small(monkeypatch):
     monkeypatch.setattr(wide, "RECORDS", 3000)
     monkeypatch.setattr(wide, "QUERIES", 40)
-    monkeypatch.setattr(wide, "COARSE_BITS", (8,))
+    monkeypatch.setattr(wide, "COARSE_BITS", (8, 10))
     monkeypatch.setattr(wide, "FILLED", 2000)
     monkeypatch.setattr(wide, "MANY_RANGES", 20)
+    monkeypatch.setattr(wide, "SETS", 2)
 
 
 @pytest.mark.parametrize("kind", ["addresses", "moments", "metres"])
@@ -24,19 +27,38 @@ def test_every_kind_of_records_has_a_line(kind, small):
         "descent by records",
         "descent by unevenness",
         "2^8 coarse cells",
+        "2^10 coarse cells",
     ]
-    assert all(np.isfinite(error) and error > 0 for error in line.errors.values())
-    assert line.missed <= 0.2
+    assert all(len(each) == 2 and min(each) > 0 for each in line.errors.values())
+    assert np.mean(line.missed) <= 0.2
     assert f"{kind}, 2^" in str(line)
+    row = line.row()
+    least = min(float(row["coarse_8"]), float(row["coarse_10"]))
+    assert float(row["ratio"]) == pytest.approx(float(row["descent"]) / least, rel=0.05)
+    assert row["wanted"] == ("0.2" if kind == "addresses" else "0.7")
 
 
-def test_maps_are_compared_with_coarser_cells(small):
-    line = wide.map_report(1)
-    assert "1024 x 1024 coarse cells" in str(line)
-    assert line.missed <= 0.2
+def test_what_was_measured_is_recorded(small, tmp_path):
+    lines = list(wide.write_wide_report(1, tmp_path))
+    with (tmp_path / "errors.csv").open(newline="") as file:
+        errors = list(csv.DictReader(file))
+    with (tmp_path / "costs.csv").open(newline="") as file:
+        costs = list(csv.DictReader(file))
+    assert [row["records"] for row in errors][-1] == "a map"
+    assert "32 x 32 coarse cells" in str(lines[3])
+    assert len(errors) + len(costs) == len(lines)
+    assert [row["amount"] for row in costs[:2]] == ["42", "410"]
+    assert "saving" in costs[-2]["what"]
+    assert all(float(row["amount"]) > 0 for row in costs)
 
 
-def test_releases_are_timed_and_their_memory_is_told(small):
-    lines = list(wide.cost_report(1))
-    assert [line.seconds > 0 and line.bytes_each > 0 for line in lines] == [True] * 2
-    assert "bytes for each filled cell" in str(lines[0])
+def test_the_record_keeps_what_was_asked_for():
+    with (wide.DATA / "errors.csv").open(newline="") as file:
+        errors = list(csv.DictReader(file))
+    with (wide.DATA / "costs.csv").open(newline="") as file:
+        costs = list(csv.DictReader(file))
+    for row in errors:
+        assert float(row["ratio"]) <= float(row["wanted"])
+        assert float(row["missed"]) <= 0.05 + 3 * float(row["missed_error"])
+        assert int(row["releases"]) >= 10
+    assert all(float(row["amount"]) <= float(row["wanted"]) for row in costs)

@@ -36,10 +36,10 @@ def test_data_of_another_domain_and_plain_counts_of_a_wide_one_are_refused():
 )
 def test_advice_names_the_one_mechanism_of_a_wide_domain(domain):
     policy, cells = bf.policies.AddRemove(domain), bf.workloads.Identity(domain)
+    named = {"epsilon": 1, "mechanisms": ["laplace"]}
     for ask in (
-        partial(bf.compare, policy, cells, epsilon=1),
-        partial(bf.recommend, policy, cells, epsilon=1, records=1000),
-        partial(bf.translate, policy, cells, alpha=10, beta=0.05),
+        partial(bf.compare, policy, cells, **named),
+        partial(bf.recommend, policy, cells, records=1000, **named),
     ):
         with pytest.raises(DomainError, match="Use SparseLaplace"):
             ask()
@@ -49,4 +49,4 @@ def test_advice_names_the_one_mechanism_of_a_wide_domain(domain):
         return
     ranges = bf.workloads.Ranges(domain, [0], [5])
     with pytest.raises(DomainError, match="Use Dawa"):
-        bf.recommend(policy, ranges, rho="0.1", records=10)
+        bf.translate(policy, ranges, alpha=10, beta=0.05)

@@ -22,9 +22,10 @@ import numpy as np
 
 from blowfish_fast._support.validation import as_truth, as_whole, quoted
 from blowfish_fast.data.arrivals import Arrivals, FirstEpochs
-from blowfish_fast.data.domain import Domain
+from blowfish_fast.data.domain import Domain, is_wide
 from blowfish_fast.data.histogram import Counting, Histogram
 from blowfish_fast.data.persons import Bound
+from blowfish_fast.data.sparse import SparseHistogram
 from blowfish_fast.errors import BudgetError, InputError, LedgerError, PolicyError
 from blowfish_fast.measure.budgets import Budget
 from blowfish_fast.mechanisms import Mechanism
@@ -600,6 +601,8 @@ class Series(SeriesReadings):
             return self._weighed_counts(data, domain, epochs, weights)
         terms = self._terms(when, mechanism, epochs, weights)
         counting = Counting.read(domain)._replace(**terms._asdict())
+        if is_wide(domain):
+            return SparseHistogram._of_table(counting, data)
         if hasattr(data, "get_backend"):
             counts = counting.query(data).counts()
             return Histogram._own(domain, counts.reshape(domain.shape), terms.bound)

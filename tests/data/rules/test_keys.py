@@ -154,12 +154,12 @@ def test_ranges_of_words_are_refused_with_what_lists_them():
             build()
 
 
-def test_words_of_a_series_are_refused():
+def test_words_of_a_series_in_a_database_are_refused():
     from blowfish_fast.data.histogram import Counting
 
     counting = Counting.read(WORDS)._replace(arrivals=())
-    with pytest.raises(InputError, match="counted by their arrival"):
-        bf.SparseHistogram._counted(counting, ["a"])
+    with pytest.raises(InputError, match="not by arrival"):
+        bf.SparseHistogram._queried(counting, None)
 
 
 def test_texts_that_a_collation_calls_equal_are_told_apart_in_a_database():

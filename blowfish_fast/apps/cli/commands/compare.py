@@ -275,6 +275,12 @@ def run_recommend(
     workload: WorkloadWords,
     records: Annotated[int, typer.Option(help="Roughly how many records there are.")],
     budget: Stated,
+    filled: Annotated[
+        float | None,
+        typer.Option(
+            help="Roughly what part of the cells holds records; a public guess."
+        ),
+    ] = None,
     mechanism: Mechanisms = None,
     trials: Annotated[
         int | None,
@@ -291,6 +297,7 @@ def run_recommend(
             asked,
             **vars(budget),
             records=records,
+            filled=filled,
             mechanisms=mechanism or None,
             trials=trials,
             progress=step,
