@@ -482,10 +482,10 @@ def cost_report(trials: int, seed: int = 0) -> Iterator[CostLine]:
     rng = np.random.default_rng(seed)
     line: Any = bf.WideDomain(2**60, names="place")
     policy = bf.policies.AddRemove(line)
-    for epsilon, wanted in (("1", 42), ("0.1", 410)):
+    for epsilon, highest in (("1", 42), ("0.1", 410)):
         least = bf.SparseLaplace(policy, epsilon=epsilon).threshold
         what = f"threshold of a list at epsilon {epsilon}, one false cell in 2^60"
-        yield CostLine(what, float(least), "records", wanted)
+        yield CostLine(what, float(least), "records", highest)
     clusters = rng.integers(0, 2**60 - 2**40, 10_000)
     near = clusters[rng.integers(0, 10_000, FILLED)] + rng.integers(0, 2**40, FILLED)
     data = bf.SparseHistogram.from_records(line, {"place": near})
