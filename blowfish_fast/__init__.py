@@ -36,6 +36,7 @@ __getattr__, __dir__, __all__ = attach(
         "audit": "",
         "data.domain": "Domain KeyDomain WideDomain",
         "data.histogram": "Histogram",
+        "data.places.districts": "Districts",
         "data.sparse": "SparseHistogram",
         "data.table_counts": "TableCounts",
         "errors": "BlowfishError",

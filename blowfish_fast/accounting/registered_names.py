@@ -17,6 +17,7 @@ from __future__ import annotations
 REGISTERED_NAMES: dict[str, str] = {
     # Cells, and groups of cells.
     "Axis": "axis",
+    "Borders": "borders",
     "Buckets": "buckets",
     "Domain": "domain",
     "KeyDomain": "domain of words",

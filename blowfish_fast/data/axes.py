@@ -22,6 +22,7 @@ import numpy as np
 from blowfish_fast._support.typing import AnyArray, FloatArray, IntArray
 from blowfish_fast.errors import DomainError
 
+from .places.districts import Borders
 from .rules.keys import KeyRule
 from .rules.steps import Steps
 
@@ -69,6 +70,8 @@ class Axis:
     keys : KeyRule, optional
         Which words there are, where nobody listed them; only a `KeyDomain` has such an
         axis.
+    borders : Borders, optional
+        Where levels are districts with polygons: what is known of these.
     """
 
     size: int
@@ -79,6 +82,7 @@ class Axis:
     extras: tuple[str, ...] = ()
     steps: Steps | None = None
     keys: KeyRule | None = None
+    borders: Borders | None = None
 
     @property
     def edges(self) -> tuple[float, ...] | None:

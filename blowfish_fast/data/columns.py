@@ -147,6 +147,22 @@ def named_column(table: Any, name: str, word: str) -> Column:
 
 
 def _by_name(table: Any, names: Sequence[str], domain: Attributes) -> list[Any]:
+    # Points stand for their districts, unless the table names these itself.
+    points = {
+        attribute.name: attribute.borders
+        for attribute in domain.attributes
+        if attribute.borders is not None
+        and attribute.name not in names
+        and {*attribute.borders.columns} <= {*names}
+    }
+    if points:
+        located = {
+            name: borders.column(*(table[column] for column in borders.columns))
+            for name, borders in points.items()
+        }
+        return [
+            located[name] if name in located else table[name] for name in domain.names
+        ]
     lacking = [name for name in domain.names if name not in names]
     if lacking:
         raise InputError(

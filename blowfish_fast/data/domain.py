@@ -28,6 +28,7 @@ from .axes import (
     merge_cells,
     with_listed_edges,
 )
+from .places.districts import Borders, Districts
 from .rules.keys import MOST_BITS, KeyRule, read_rule
 from .rules.steps import NANOSECONDS, Steps, check_steps, read_steps
 
@@ -547,6 +548,50 @@ class Domain(Attributes):
         """
         return cls._of([from_level_list(levels, name)])
 
+    @classmethod
+    def from_polygons(cls, districts: Districts, name: str = "district") -> Domain:
+        """Give each district its cell; records are points, a column per coordinate.
+
+        `Histogram.from_records` then counts points, from columns such as lon and lat;
+        how many lie outside stays private, in a cell of its own (``outside="cell"``).
+        The domain keeps a digest of the borders: the same ids with others are another.
+
+        Parameters
+        ----------
+        districts : Districts
+            Public polygons with ids.
+        name : str, default 'district'
+            The name of the attribute.
+
+        Returns
+        -------
+        Domain
+            The domain.
+
+        Raises
+        ------
+        DomainError
+            If these are no districts.
+
+        Examples
+        --------
+        >>> import blowfish_fast as bf
+        >>> ring = [[[0, 0], [1, 0], [1, 1], [0, 1]]]
+        >>> square = {"type": "Polygon", "coordinates": ring}
+        >>> place = Domain.from_polygons(bf.Districts.from_shapes([square], ["A"]))
+        >>> points = {"lon": [0.5, 7.0], "lat": [0.5, 0.5]}
+        >>> bf.Histogram.from_records(place, points, outside="cell")
+        Histogram(Domain(district: 2 cells), counts hidden)
+        """
+        if not isinstance(districts, Districts):
+            raise DomainError(
+                "polygons are Districts, such as Districts.from_file(path, id=...)",
+                received=repr(type(districts).__name__),
+            )
+        borders = Borders(districts.digest, districts.columns, districts)
+        axis = from_level_list(districts.ids, name)
+        return cls._of([replace(axis, borders=borders)])
+
     def marginal(self, names: Any) -> Domain:
         """Return the domain of some attributes, by name or number, in its own order."""
         return Domain._of(self.attributes[axis] for axis in sorted(self.axes(names)))
@@ -785,6 +830,8 @@ def _axis_data(axis: Axis) -> dict[str, Any]:
         plain["steps"] = axis.steps.to_list()
     if axis.keys is not None:
         plain["keys"] = axis.keys.to_list()
+    if axis.borders is not None:
+        plain["borders"] = [axis.borders.digest, *axis.borders.columns]
     return plain
 
 
@@ -799,6 +846,7 @@ def _axis_from(data: Mapping[str, Any]) -> Axis:
         tuple(data.get("extras", ())),
         _steps_from(data),
         None if data.get("keys") is None else _keys_from(data["keys"]),
+        None if data.get("borders") is None else _borders_from(data["borders"]),
     )
     fits = (
         (axis.name is None or isinstance(axis.name, str))
@@ -820,6 +868,11 @@ def _axis_from(data: Mapping[str, Any]) -> Axis:
     if axis.cuts is not None:
         check_cuts(np.array(axis.cuts, dtype=np.float64))
     return axis
+
+
+def _borders_from(plain: Any) -> Borders:
+    digest, first, second = (str(text) for text in plain)
+    return Borders(digest, (first, second))
 
 
 def _steps_from(data: Mapping[str, Any]) -> Steps | None:

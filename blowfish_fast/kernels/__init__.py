@@ -80,6 +80,8 @@ __getattr__, __dir__, __all__ = attach(
         "interval_bounds laplace_half_widths",
         "space.chosen_records": "Texts first_by_tag keyed_tags",
         "space.interval_pieces": "bucket_landmarks end_buckets",
+        "space.point_location": "NOWHERE OVERLAPPING edge_index "
+        "first_clash locate_points",
         "space.record_cells": "Targets cells_between_edges count_into count_tables "
         "edge_guide",
         "space.summed_area": "box_columns box_coverage largest_box_separation "

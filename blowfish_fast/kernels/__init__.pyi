@@ -92,6 +92,11 @@ from .space.interval_pieces import bucket_landmarks as bucket_landmarks
 from .space.interval_pieces import end_buckets as end_buckets
 from .space.interval_pieces import intervals_to_pieces as intervals_to_pieces
 from .space.interval_pieces import ranges_to_fractions as ranges_to_fractions
+from .space.point_location import NOWHERE as NOWHERE
+from .space.point_location import OVERLAPPING as OVERLAPPING
+from .space.point_location import edge_index as edge_index
+from .space.point_location import first_clash as first_clash
+from .space.point_location import locate_points as locate_points
 from .space.record_cells import Targets as Targets
 from .space.record_cells import cells_between_edges as cells_between_edges
 from .space.record_cells import count_into as count_into

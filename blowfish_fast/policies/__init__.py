@@ -22,6 +22,7 @@ from .product import Attribute, Product
 from .projection import Band, Projection
 from .protocol import ABSENT
 from .protocol import Change as Change
+from .shared_borders import neighbours
 from .table import TablePolicy
 from .table import beside_extra_cells as beside_extra_cells
 from .threshold import Line, Threshold
@@ -49,6 +50,7 @@ __all__ = [
     "Threshold",
     "WithAbsent",
     "from_dict",
+    "neighbours",
 ]
 __dir__ = sorted(__all__).copy
 

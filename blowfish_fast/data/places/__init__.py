@@ -1,0 +1,1 @@
+"""Districts: public polygons, and points counted into them."""

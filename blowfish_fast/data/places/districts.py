@@ -1,0 +1,426 @@
+"""Public districts: polygons in whole steps, their ids, and which point lies where.
+
+Coordinates are rounded to whole steps (1e-7 degrees, about a centimetre, or a
+millimetre; coarser where products would not fit 64 bits), so that every decision is
+exact. Districts may leave gaps, which count as outside, and must neither overlap nor
+touch a border of another where that one has no corner:
+
+    +-----+-----+        +-----+-----+
+    |  A  |  B  |  fine  |  A  |  B  |   the corner of B and C lies inside an edge of A:
+    +-----+-----+        |     +-----+   a T-junction, after rounding a gap or an
+    |     C     |        |     |  C  |   overlap; put the corner into A
+    +-----------+        +-----+-----+
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from blowfish_fast import kernels
+from blowfish_fast._support.typing import AnyArray, FloatArray, IntArray
+from blowfish_fast._support.validation import malformed_as, read_only
+from blowfish_fast.errors import DomainError, InputError
+
+from .polygon_files import (
+    WGS84,
+    NamedShapes,
+    Polygon,
+    known_system,
+    polygons_of,
+    read_polygons,
+)
+
+DEGREE_STEP = 1e-7
+METRE_STEP = 1e-3
+LARGEST_PRODUCT = 2.0**62
+"""Products of coordinate differences stay below 2^63, with room for rounding."""
+
+STRAY = "(outside)"
+
+
+class Districts:
+    """Public polygons with ids, which know the district of every point.
+
+    Made by `from_file` or `from_shapes`. Borders are public, and must not come from the
+    records: no hulls of the data, no clusters.
+
+    Parameters
+    ----------
+    named : NamedShapes
+        Ids, polygons and reference system.
+    columns : tuple of two str
+        The columns of records that hold coordinates: longitude, then latitude; or x,
+        then y.
+
+    Examples
+    --------
+    >>> square = {"type": "Polygon", "coordinates": [[[0, 0], [1, 0], [1, 1], [0, 1]]]}
+    >>> right = {"type": "Polygon", "coordinates": [[[1, 0], [2, 0], [2, 1], [1, 1]]]}
+    >>> districts = Districts.from_shapes([square, right], ["A", "B"])
+    >>> districts.locate([0.5, 1.0, 5.0], [0.5, 0.5, 0.5])
+    array([ 0,  1, -1])
+    >>> districts.neighbouring_pairs().tolist()
+    [[0, 1]]
+    """
+
+    def __init__(self, named: NamedShapes, columns: tuple[str, str]) -> None:
+        self.ids = tuple(named.ids)
+        self.shapes: tuple[list[Polygon], ...] = tuple(named.shapes)
+        self.system = named.system or WGS84
+        self.columns = columns
+        self.step, self._edges, self._owners = self._rounded()
+        self._check()
+
+    @classmethod
+    def from_file(
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        id: str,
+        system: str | None = None,
+        columns: Sequence[str] | None = None,
+    ) -> Districts:
+        """Read districts from GeoJSON, GeoPackage, a shapefile or whatever GDAL reads.
+
+        GeoJSON needs no other package; everything else the extra ``geo``.
+
+        Parameters
+        ----------
+        path : str or PathLike
+            The file.
+        id : str
+            The column that names districts.
+        system : str, optional
+            The reference system of the coordinates, such as "EPSG:2056", where the file
+            does not state one. GeoJSON without one is WGS 84.
+        columns : sequence of two str, optional
+            The columns of records that hold coordinates; ("lon", "lat") for WGS 84,
+            ("x", "y") for any other system.
+
+        Returns
+        -------
+        Districts
+            The districts.
+
+        Raises
+        ------
+        InputError
+            If the file has no such column or no system, or districts overlap.
+        """
+        named = read_polygons(path, id)
+        if named.system is None and system is None:
+            raise InputError(
+                "a file of districts states its reference system",
+                received=f"none in {os.fspath(path)!r}",
+                way_out='Say which: system="EPSG:4326" for degrees of WGS 84',
+            )
+        return cls._stated(named, system, columns)
+
+    @classmethod
+    def from_shapes(
+        cls,
+        shapes: Iterable[Any],
+        ids: Iterable[Any],
+        *,
+        system: str = WGS84,
+        columns: Sequence[str] | None = None,
+    ) -> Districts:
+        """Take polygons that are there already: shapely objects, or GeoJSON.
+
+        Parameters
+        ----------
+        shapes : iterable
+            Polygons or several polygons each, as GeoJSON or with `__geo_interface__`.
+        ids : iterable
+            The id of each.
+        system : str, default 'EPSG:4326'
+            Their reference system.
+        columns : sequence of two str, optional
+            The columns of records that hold coordinates, as in `from_file`.
+
+        Returns
+        -------
+        Districts
+            The districts.
+
+        Raises
+        ------
+        InputError
+            If there are not as many ids as shapes, or districts overlap.
+        """
+        named = NamedShapes(list(ids), [polygons_of(shape) for shape in shapes], None)
+        return cls._stated(named, system, columns)
+
+    @classmethod
+    def _stated(
+        cls, named: NamedShapes, system: str | None, columns: Sequence[str] | None
+    ) -> Districts:
+        stated = known_system(system)
+        if stated is not None and named.system not in (None, stated):
+            raise InputError(
+                "system is that of the file, or left out",
+                received=f"{system!r}, and the file says {named.system!r}",
+            )
+        ids = named.ids
+        if not ids or len(ids) != len(named.shapes) or len(set(ids)) != len(ids):
+            raise InputError(
+                "each district has an id of its own",
+                received=f"{len(ids)} ids, {len(set(ids))} of them different, and "
+                f"{len(named.shapes)} shapes",
+            )
+        read = named._replace(system=named.system or stated)
+        degrees = read.system == WGS84
+        names = columns or (("lon", "lat") if degrees else ("x", "y"))
+        if isinstance(names, str) or len(names) != 2:
+            raise InputError("columns names two columns", received=repr(columns))
+        if not degrees and {"lon", "lat"} & set(names):
+            raise InputError(
+                "columns lon and lat are degrees of WGS 84, and these districts are "
+                f"stated in {read.system}",
+                way_out="Transform the points, and call their columns x and y",
+            )
+        return cls(read, (str(names[0]), str(names[1])))
+
+    def _rounded(self) -> tuple[float, IntArray, IntArray]:
+        """Return the step, edges in doubled steps, and the district of each edge."""
+        rings, owners = [], []
+        for number, polygons in enumerate(self.shapes):
+            for polygon in polygons:
+                for ring in polygon:
+                    rings.append(ring)
+                    owners.append(number)
+        lengths = np.array([len(ring) - 1 for ring in rings])
+        starts = np.concatenate([ring[:-1] for ring in rings])
+        ends = np.concatenate([ring[1:] for ring in rings])
+        owner = np.repeat(np.array(owners, dtype=np.int64), lengths)
+        size = starts.max(axis=0) - starts.min(axis=0)
+        reach = np.abs(ends - starts).max(axis=0)
+        product = max(size[0] * reach[1], size[1] * reach[0], 1e-12)
+        step = DEGREE_STEP if self.system == WGS84 else METRE_STEP
+        # Doubled, so that the middle of an edge is a whole number too.
+        while 4.0 * product / step**2 >= LARGEST_PRODUCT:
+            step *= 10.0
+        edges = np.concatenate([starts, ends], axis=1)
+        whole = 2 * np.rint(edges / step).astype(np.int64)
+        real = (whole[:, :2] != whole[:, 2:]).any(axis=1)
+        lost = np.setdiff1d(np.arange(len(self.ids)), owner[real])
+        if lost.size:
+            raise DomainError(
+                f"district {self.ids[lost[0]]!r} is smaller than a step of {step:g}"
+            )
+        return step, read_only(whole[real]), read_only(owner[real])
+
+    @cached_property
+    def _index(self) -> Any:
+        return kernels.edge_index(self._edges, self._owners)
+
+    def _check(self) -> None:
+        """Refuse districts that cross, overlap, or meet at a T-junction: Lemma DI2."""
+        kind, first, second = kernels.first_clash(self._index)
+        names = [self.ids[self._owners[edge]] for edge in (first, second)]
+        if kind == 2:
+            raise DomainError(
+                "districts do not overlap, nor cross their own border",
+                received=f"borders of {names[0]!r} and {names[1]!r} that cross",
+                way_out="Repair the polygons, with QGIS or shapely's coverage tools",
+            )
+        if kind == 1:
+            raise DomainError(
+                "where districts meet, both have the corner: no T-junctions",
+                received=f"a corner inside a border of {names[0]!r} and {names[1]!r}",
+                way_out="Put the corner into both, with shapely.coverage_simplify(..., "
+                "0) or QGIS, Snap geometries",
+            )
+        middles = (self._edges[:, :2] + self._edges[:, 2:]) // 2
+        placed = kernels.locate_points(middles[:, 0], middles[:, 1], self._index)
+        overlapping = np.flatnonzero(placed == kernels.OVERLAPPING)
+        if overlapping.size:
+            name = self.ids[self._owners[overlapping[0]]]
+            raise DomainError(
+                "districts do not overlap",
+                received=f"{name!r} lies over another",
+                way_out="Cut it out of the one below, or leave it away",
+            )
+
+    def locate(self, x: Any, y: Any) -> IntArray:
+        """Return the number of the district of each point: exact, each in one.
+
+        A point on a border belongs to the district to its right, or above it.
+
+        Parameters
+        ----------
+        x : array-like of float
+            Longitudes, or x, in the system of the districts.
+        y : array-like of float
+            Latitudes, or y.
+
+        Returns
+        -------
+        ndarray of int64
+            The numbers; -1 outside, and where a coordinate is missing.
+
+        Raises
+        ------
+        InputError
+            If they are not two lists of numbers of one length.
+        """
+        with malformed_as(InputError, "coordinates are two lists of numbers"):
+            xs, ys = (np.asarray(axis, dtype=np.float64).reshape(-1) for axis in (x, y))
+            if xs.shape != ys.shape:
+                raise ValueError(f"{xs.size} and {ys.size} of them")
+        ends = self._edges.reshape(-1, 2)
+        low, high = ends.min(axis=0) - 2, ends.max(axis=0) + 2
+        whole = []
+        inside = np.isfinite(xs) & np.isfinite(ys)
+        for at, axis in enumerate((xs, ys)):
+            steps = np.where(inside, axis, 0.0) / self.step
+            # Far away is outside, without a product that would not fit.
+            clipped = np.clip(np.rint(steps), low[at] / 2 - 2, high[at] / 2 + 2)
+            whole.append(2 * clipped.astype(np.int64))
+        placed = kernels.locate_points(*whole, self._index)
+        return np.where(inside, placed, -1)
+
+    def column(self, x: Any, y: Any) -> AnyArray:
+        """Return the id of the district of each point, as a column of records.
+
+        Parameters
+        ----------
+        x : array-like of float
+            Longitudes, or x.
+        y : array-like of float
+            Latitudes, or y.
+
+        Returns
+        -------
+        ndarray of object
+            The ids; "(outside)" outside all districts, None without coordinates.
+        """
+        placed = self.locate(x, y)
+        named = np.empty(len(self.ids) + 1, dtype=object)
+        named[:-1] = self.ids
+        named[-1] = STRAY
+        ids: AnyArray = named[placed]
+        given = np.isfinite(np.asarray(x, float)) & np.isfinite(np.asarray(y, float))
+        ids[~given.reshape(-1)] = None
+        return ids
+
+    @cached_property
+    def _undirected(self) -> IntArray:
+        """Edges with the left end first, the lower one where they go straight up."""
+        ends = self._edges.reshape(-1, 2, 2)
+        later = (ends[:, 0, 0] > ends[:, 1, 0]) | (
+            (ends[:, 0, 0] == ends[:, 1, 0]) & (ends[:, 0, 1] > ends[:, 1, 1])
+        )
+        return np.where(later[:, None, None], ends[:, ::-1], ends).reshape(-1, 4)
+
+    @cached_property
+    def _shared_edges(self) -> tuple[IntArray, IntArray]:
+        """Pairs of districts that have an edge in common, and edges of a single one."""
+        sorted_ends = self._undirected
+        order = np.lexsort(sorted_ends.T)
+        along = sorted_ends[order]
+        twice = (along[1:] == along[:-1]).all(axis=1)
+        owners = self._owners[order]
+        pairs = np.stack([owners[:-1][twice], owners[1:][twice]], axis=1)
+        alone = np.ones(order.size, dtype=bool)
+        alone[:-1] &= ~twice
+        alone[1:] &= ~twice
+        return pairs, order[alone]
+
+    def neighbouring_pairs(self) -> IntArray:
+        """Return the pairs of districts that share a piece of border, each once."""
+        pairs = np.sort(self._shared_edges[0], axis=1)
+        different = pairs[pairs[:, 0] != pairs[:, 1]]
+        return np.unique(different, axis=0).reshape(-1, 2)
+
+    def rim(self) -> IntArray:
+        """Return the districts with a border that no other district shares."""
+        return np.unique(self._owners[self._shared_edges[1]])
+
+    @cached_property
+    def digest(self) -> str:
+        """A digest of ids, borders and system: other borders are another domain."""
+        total = hashlib.sha256(repr((self.ids, self.system, self.step)).encode())
+        # Files differ in the direction of rings, which means nothing.
+        order = np.lexsort((*self._undirected.T, self._owners))
+        total.update(np.ascontiguousarray(self._undirected[order]).tobytes())
+        total.update(np.ascontiguousarray(self._owners[order]).tobytes())
+        return total.hexdigest()
+
+    def outlines(self, number: int) -> list[FloatArray]:
+        """Return the rings of a district, as they were stated."""
+        return [ring for polygon in self.shapes[number] for ring in polygon]
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def __repr__(self) -> str:
+        return (
+            f"Districts({len(self.ids):,} in {self.system}, {len(self._edges):,} edges)"
+        )
+
+
+class Borders:
+    """What a domain knows of its polygons: their digest, and where points stand.
+
+    Parameters
+    ----------
+    digest : str
+        That of the districts.
+    columns : tuple of two str
+        The columns with coordinates.
+    districts : Districts, optional
+        The polygons; a domain that was read from a file has none.
+    """
+
+    def __init__(
+        self,
+        digest: str,
+        columns: tuple[str, str],
+        districts: Districts | None = None,
+    ) -> None:
+        self.digest = digest
+        self.columns = columns
+        self._districts = districts
+
+    def column(self, x: Any, y: Any) -> AnyArray:
+        """Return the id of the district of each point.
+
+        Parameters
+        ----------
+        x : array-like of float
+            Longitudes, or x.
+        y : array-like of float
+            Latitudes, or y.
+
+        Returns
+        -------
+        ndarray of object
+            The ids; "(outside)" outside all districts, None without coordinates.
+
+        Raises
+        ------
+        DomainError
+            If the polygons are not at hand.
+        """
+        if self._districts is None:
+            raise DomainError(
+                "points are counted with the polygons of their districts, which a file "
+                "of a domain does not hold",
+                way_out="Build it again: Domain.from_polygons(districts)",
+            )
+        return self._districts.column(x, y)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Borders):
+            return NotImplemented
+        return (self.digest, self.columns) == (other.digest, other.columns)
+
+    def __hash__(self) -> int:
+        return hash((self.digest, self.columns))

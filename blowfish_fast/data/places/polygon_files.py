@@ -1,0 +1,204 @@
+"""Polygons out of files: GeoJSON by itself, everything else through pyogrio.
+
+A polygon is a list of rings, each an array of x and y; a district has one or several
+polygons. Holes are rings like others: what lies in a hole is crossed twice.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import struct
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from blowfish_fast._support.optional import require
+from blowfish_fast._support.typing import FloatArray
+from blowfish_fast._support.validation import malformed_as
+from blowfish_fast.errors import InputError
+
+WGS84 = "EPSG:4326"
+"""Degrees of longitude and latitude, the system of GeoJSON without another."""
+
+SAME_AS_WGS84 = ("EPSG:4326", "OGC:CRS84", "URN:OGC:DEF:CRS:OGC:1.3:CRS84", "CRS84")
+
+Polygon = list[FloatArray]
+"""The rings of one polygon."""
+
+
+class NamedShapes(NamedTuple):
+    """What a file of districts holds.
+
+    Attributes
+    ----------
+    ids : list
+        The id of each district.
+    shapes : list of lists of polygons
+        The polygons of each.
+    system : str or None
+        The reference system that the file states.
+    """
+
+    ids: list[Any]
+    shapes: list[list[Polygon]]
+    system: str | None
+
+
+def known_system(name: Any) -> str | None:
+    """Return the name of a reference system; all names of WGS 84 are one."""
+    if name is None:
+        return None
+    text = str(name).strip()
+    return WGS84 if text.upper().replace("::", ":") in SAME_AS_WGS84 else text
+
+
+def polygons_of(shape: Any) -> list[Polygon]:
+    """Return the polygons of a geometry: GeoJSON, or whatever has `__geo_interface__`.
+
+    Raises `InputError` where it is neither a polygon nor several.
+    """
+    geometry = getattr(shape, "__geo_interface__", shape)
+    if isinstance(geometry, Mapping) and geometry.get("type") == "Feature":
+        geometry = geometry.get("geometry")
+    kind = geometry.get("type") if isinstance(geometry, Mapping) else None
+    if kind not in ("Polygon", "MultiPolygon"):
+        raise InputError(
+            "a district is a Polygon or a MultiPolygon",
+            received=repr(kind or type(shape).__name__),
+        )
+    with malformed_as(InputError, "a polygon is a list of rings of coordinates"):
+        listed = geometry["coordinates"]
+        parts = [listed] if kind == "Polygon" else listed
+        return [[_ring(ring) for ring in part] for part in parts]
+
+
+def _ring(points: Any) -> FloatArray:
+    ring = np.array([tuple(point)[:2] for point in points], dtype=np.float64)
+    if ring.ndim != 2 or len(ring) < 4 or not np.isfinite(ring).all():
+        raise InputError(
+            "a ring has four points or more, the last one like the first",
+            received=f"{len(ring)} points",
+        )
+    if not np.array_equal(ring[0], ring[-1]):
+        ring = np.concatenate([ring, ring[:1]])
+    return ring
+
+
+def read_polygons(path: str | os.PathLike[str], id: str) -> NamedShapes:
+    """Read the districts of a file.
+
+    Parameters
+    ----------
+    path : str or PathLike
+        GeoJSON (``.geojson``, ``.json``), or any file that pyogrio reads.
+    id : str
+        The column, or property, that names districts.
+
+    Returns
+    -------
+    NamedShapes
+        The districts.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be read, or has no such column.
+    MissingExtraError
+        If the file needs pyogrio, and it is not installed.
+    """
+    if Path(path).suffix.lower() in (".geojson", ".json"):
+        return _read_geojson(path, id)
+    require("pyogrio", extra="geo", purpose="read districts from such a file")
+    from pyogrio.errors import DataSourceError
+    from pyogrio.raw import read
+
+    try:
+        about, _, geometry, columns = read(os.fspath(path))
+    except DataSourceError as problem:
+        raise InputError(
+            "districts are read from a file", received=str(problem)
+        ) from problem
+    names = [str(name) for name in about["fields"]]
+    if id not in names:
+        raise _no_column(id, names)
+    ids = [_plain(value) for value in columns[names.index(id)]]
+    shapes = [_from_wkb(bytes(shape)) for shape in geometry]
+    return NamedShapes(ids, shapes, known_system(about.get("crs")))
+
+
+def _no_column(id: str, names: Sequence[str]) -> InputError:
+    return InputError(
+        "id names a column of the file, by which districts are called",
+        received=repr(id),
+        way_out=f"Its columns are {', '.join(names) or 'none'}",
+    )
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _read_geojson(path: str | os.PathLike[str], id: str) -> NamedShapes:
+    try:
+        content = json.loads(Path(path).read_text(encoding="utf-8"))
+    except (OSError, ValueError) as problem:
+        raise InputError(
+            "a file of GeoJSON holds a FeatureCollection", received=str(problem)
+        ) from problem
+    features = content.get("features") if isinstance(content, dict) else None
+    if not isinstance(features, list) or not features:
+        raise InputError(
+            "a file of GeoJSON holds a FeatureCollection with features",
+            received=f"none in {os.fspath(path)!r}",
+        )
+    ids, shapes = [], []
+    for feature in features:
+        properties = feature.get("properties") or {}
+        if id not in properties:
+            raise _no_column(id, [str(name) for name in properties])
+        ids.append(properties[id])
+        shapes.append(polygons_of(feature))
+    stated = content.get("crs")
+    system = WGS84
+    if stated is not None:
+        with malformed_as(InputError, 'the member "crs" names a reference system'):
+            system = known_system(stated["properties"]["name"]) or WGS84
+    return NamedShapes(ids, shapes, system)
+
+
+def _from_wkb(content: bytes) -> list[Polygon]:
+    """Return the polygons of a geometry in well-known binary, of two axes or more."""
+    polygons: list[Polygon] = []
+    with malformed_as(InputError, "a district is a Polygon or a MultiPolygon"):
+        _read_wkb(content, 0, polygons)
+    return polygons
+
+
+def _read_wkb(content: bytes, at: int, polygons: list[Polygon]) -> int:
+    order = "<" if content[at] == 1 else ">"
+    (code,) = struct.unpack_from(f"{order}I", content, at + 1)
+    at += 5
+    if code & 0x20000000:
+        at += 4
+    base = code & 0x1FFFFFFF
+    axes = 2 + (base // 1000 in (1, 2)) + 2 * (base // 1000 == 3)
+    axes += bool(code & 0x80000000) + bool(code & 0x40000000)
+    (count,) = struct.unpack_from(f"{order}I", content, at)
+    at += 4
+    if base % 1000 == 6:
+        for _ in range(count):
+            at = _read_wkb(content, at, polygons)
+        return at
+    if base % 1000 != 3:
+        raise ValueError(f"geometry of kind {base % 1000}")
+    rings = []
+    for _ in range(count):
+        (points,) = struct.unpack_from(f"{order}I", content, at)
+        numbers = np.frombuffer(content, f"{order}f8", points * axes, at + 4)
+        rings.append(_ring(numbers.reshape(points, axes)[:, :2]))
+        at += 4 + 8 * points * axes
+    polygons.append(rings)
+    return at

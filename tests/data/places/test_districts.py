@@ -1,0 +1,166 @@
+"""Districts: one for every point, refusals by name, domains that know their borders."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import blowfish_fast as bf
+from blowfish_fast.data.places.districts import Borders
+from blowfish_fast.errors import CountsError, DomainError, InputError
+
+
+def polygon(*rings):
+    return {"type": "Polygon", "coordinates": [list(ring) for ring in rings]}
+
+
+def square(x, y, side=1.0):
+    return [(x, y), (x + side, y), (x + side, y + side), (x, y + side), (x, y)]
+
+
+GRID = bf.Districts.from_shapes(
+    [polygon(square(x, y)) for y in range(3) for x in range(3)], list("ABCDEFGHI")
+)
+
+
+def test_points_on_borders_and_corners_belong_to_one_district():
+    x, y = (
+        axis.ravel() for axis in np.meshgrid(np.arange(0, 3, 0.5), np.arange(0, 3, 0.5))
+    )
+    expected = np.floor(x) + 3 * np.floor(y)
+    np.testing.assert_array_equal(GRID.locate(x, y), expected)
+    assert (
+        GRID.locate([3.0, -1e-6, 1e300, np.nan], [0.5, 0.5, 0.5, 1]).tolist()
+        == [-1] * 4
+    )
+    assert GRID.column([0.5, 9, np.nan], [0.5, 1, 1]).tolist() == [
+        "A",
+        "(outside)",
+        None,
+    ]
+    assert repr(GRID) == "Districts(9 in EPSG:4326, 36 edges)"
+    assert len(GRID) == 9
+    with pytest.raises(InputError, match="two lists of numbers"):
+        GRID.locate([1, 2], [1])
+
+
+def test_holes_enclaves_and_several_polygons_are_followed():
+    ring, hole = square(0, 0, 9), square(3, 3, 3)
+    island = {
+        "type": "MultiPolygon",
+        "coordinates": [[ring, hole[::-1]], [square(20, 0, 1)]],
+    }
+    both = bf.Districts.from_shapes([island, polygon(hole)], ["around", "enclave"])
+    assert both.locate([1, 4, 20.5, 15], [1, 4, 0.5, 0.5]).tolist() == [0, 1, 0, -1]
+    assert both.neighbouring_pairs().tolist() == [[0, 1]]
+    assert both.rim().tolist() == [0]
+    assert len(both.outlines(0)) == 3
+    alone = bf.Districts.from_shapes([island], ["around"])
+    assert alone.locate([4], [4]).tolist() == [-1]
+
+
+def test_the_ends_of_the_world_are_placed():
+    world = [
+        polygon([(x, -90), (x + 60, -90), (x + 60, 90), (x, 90)])
+        for x in range(-180, 180, 60)
+    ]
+    lands = bf.Districts.from_shapes(world, range(6))
+    assert lands.locate([-180, 179.9, 0, 180], [-90, 89.9, 0, 0]).tolist() == [
+        0,
+        5,
+        3,
+        -1,
+    ]
+
+
+@pytest.mark.parametrize(
+    ("other", "reason"),
+    [
+        (square(0.5, 0.5), "that cross"),
+        (square(1, 0.25, 0.5), "T-junctions"),
+        (square(0.25, 0.25, 0.5), "lies over another"),
+        (square(0, 0), "lies over another"),
+        (square(5, 5, 1e-9), "smaller than a step"),
+    ],
+)
+def test_districts_that_do_not_fit_are_named(other, reason):
+    with pytest.raises(DomainError, match=reason):
+        bf.Districts.from_shapes([polygon(square(0, 0)), polygon(other)], ["A", "B"])
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ({"ids": ["A", "A"]}, "an id of its own"),
+        ({"ids": ["A"]}, "an id of its own"),
+        ({"columns": "lon"}, "names two columns"),
+        ({"system": "EPSG:2056", "columns": ["lon", "lat"]}, "degrees of WGS 84"),
+    ],
+)
+def test_what_is_not_stated_right_is_refused(options, reason):
+    shapes = [polygon(square(0, 0)), polygon(square(1, 0))]
+    stated = {"ids": ["A", "B"], **options}
+    with pytest.raises(InputError, match=reason):
+        bf.Districts.from_shapes(shapes, stated.pop("ids"), **stated)
+
+
+def test_other_systems_have_columns_of_their_own_and_finer_steps():
+    metres = bf.Districts.from_shapes(
+        [polygon(square(2.6e6, 1.2e6, 100))], ["A"], system="EPSG:2056"
+    )
+    assert (metres.columns, metres.step) == (("x", "y"), 1e-3)
+    large = bf.Districts.from_shapes(
+        [polygon(square(0, 0, 1e7))], ["A"], system="EPSG:3857"
+    )
+    assert large.step > 1e-3
+    same = bf.Districts.from_shapes(
+        [polygon(square(0, 0))], ["A"], system="urn:ogc:def:crs:OGC:1.3:CRS84"
+    )
+    assert same.columns == ("lon", "lat")
+
+
+def test_points_are_counted_into_districts_and_strays_stay_private():
+    place = bf.Domain.from_polygons(GRID, name="tract")
+    points = {"lon": [0.5, 0.6, 2.5, 7.0], "lat": [0.5, 0.5, 2.5, 0.5]}
+    data = bf.Histogram.from_records(place, points, outside="cell")
+    assert data.counts.tolist() == [2, 0, 0, 0, 0, 0, 0, 0, 1, 1]
+    with pytest.raises(CountsError) as caught:
+        bf.Histogram.from_records(place, points)
+    assert "1" not in str(caught.value).split("tract")[0]
+    by_name = bf.Histogram.from_records(place, {"tract": ["A", "I"]})
+    assert by_name.counts.tolist()[0] == 1
+    with pytest.raises(InputError, match="lack the attributes"):
+        bf.Histogram.from_records(place, {"x": [1.0], "y": [1.0]})
+    beside = bf.Domain.product(place, bf.Domain.from_levels(["F", "M"], name="sex"))
+    both = bf.Histogram.from_records(beside, {"lon": [0.5], "lat": [0.5], "sex": ["M"]})
+    assert both.counts[0].tolist() == [0, 1]
+
+
+def test_other_borders_are_another_domain_and_files_keep_the_digest():
+    place = bf.Domain.from_polygons(GRID)
+    again = bf.Domain.from_dict(place.to_dict())
+    assert again == place
+    assert hash(again) == hash(place)
+    with pytest.raises(DomainError, match="does not hold"):
+        bf.Histogram.from_records(again, {"lon": [0.5], "lat": [0.5]})
+    moved = [polygon(square(x, y)) for y in range(3) for x in range(3)]
+    moved[8] = polygon([(2, 2), (3, 2), (3.0000001, 3), (2, 3)])
+    other = bf.Districts.from_shapes(moved, list("ABCDEFGHI"))
+    assert bf.Domain.from_polygons(other) != place
+    assert Borders("a", ("lon", "lat")) != "a"
+    with pytest.raises(DomainError, match="polygons are Districts"):
+        bf.Domain.from_polygons(["A"])
+
+
+def test_nested_districts_over_polygons_release_by_level():
+    place = bf.Domain.from_polygons(GRID, name="tract")
+    table = {"county": ["x"] * 4 + ["y"] * 5, "tract": list("IHGFEDCBA")}
+    nest = bf.Nesting.from_columns(table, ["county", "tract"]).over(place)
+    policy = bf.policies.Blocks(place, nest.labels("county"))
+    asked = nest.workload(county=1, tract=1)
+    data = bf.Histogram.from_records(place, {"lon": [0.5, 2.5], "lat": [0.5, 2.5]})
+    release = bf.Nested(policy, asked, nest=nest, epsilon=1).release(data, rng=1)
+    assert {name: float(count) for name, count in release.level("county").items()} == {
+        "x": 1.0,
+        "y": 1.0,
+    }
