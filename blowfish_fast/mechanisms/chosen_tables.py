@@ -9,6 +9,7 @@ coarsely in place of choices, and batches hold every attribute once.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any, Literal, Self, get_args
 
@@ -33,6 +34,7 @@ from blowfish_fast.measure.strategies.tables.table_strategy import (
 from blowfish_fast.policies import Policy
 from blowfish_fast.release.chosen_release import ChosenTablesRelease
 from blowfish_fast.release.entropy.entropy_model import MODEL_CELLS, EntropyModel
+from blowfish_fast.release.entropy.junction_tree import tree_cells
 from blowfish_fast.release.guarantee import Guarantee, new_identity
 from blowfish_fast.release.table_errors import TableErrors
 from blowfish_fast.release.tables_release import TablesRelease
@@ -41,6 +43,7 @@ from blowfish_fast.workloads import Tables, Workload
 from .base import Mechanism, Outcome, _version
 from .chosen_tables_run import ChoicePlan, TablesRun, refuse_prediction
 from .contingency import Contingency
+from .tables.impossible_cells import ImpossibleCells
 from .tables.table_merging import MOST_MERGED
 from .tables.table_rules import TableRules, asked_pairs, pair_weights
 
@@ -83,6 +86,11 @@ class ChosenTables(Mechanism):
         Part of the budget, between 0 and 1, that buys a certificate: how many records
         the model's tables misplace, at most. It is not spent on one where a plan is
         followed, whose tables have intervals of the truth.
+    impossible : mapping from pairs of attributes to arrays of bool, optional
+        Cells in which no record can be, as everybody knows: True in an array with one
+        axis for each of the two attributes. The model puts nobody there. Records that
+        lie there are counted as every other one. Where a plan is followed nothing of
+        it is used.
     epsilon, rho, delta : number
         The budget, as for every mechanism.
 
@@ -93,7 +101,7 @@ class ChosenTables(Mechanism):
     PolicyError
         If the policy has constraints, or counts persons.
     InputError
-        If a certificate is asked of a plan.
+        If a certificate is asked of a plan, or impossible cells are stated for one.
     SizeError
         If all pairs of attributes have more than 2^26 cells together, or merged cells
         of single attributes alone fill the model.
@@ -154,6 +162,7 @@ class ChosenTables(Mechanism):
         choose: Chooser = "best",
         records: int | None = None,
         certify: Any = None,
+        impossible: Mapping[Any, Any] | None = None,
         epsilon: Any = None,
         rho: Any = None,
         delta: Any = None,
@@ -182,6 +191,15 @@ class ChosenTables(Mechanism):
                 way_out="Leave certify out: all tables of a plan have intervals of the "
                 "truth",
             )
+        self.impossible = (
+            None if impossible is None else ImpossibleCells(self.domain, impossible)
+        )
+        if self.impossible is not None and choose == "plan":
+            raise InputError(
+                "impossible cells are about the model of tables that the data choose",
+                received="impossible=... with choose='plan'",
+                way_out='Leave it out, or state choose="data"',
+            )
         self._contingency = Contingency(policy, workload, epsilon=self.budget)
         self._check_sizes()
 
@@ -196,10 +214,18 @@ class ChosenTables(Mechanism):
                 f"2^26 = {MOST_COUNTED:,} are counted. State coarser cells, or take "
                 'choose="plan"'
             )
-        alone = sum(min(size, MOST_MERGED) for size in sizes)
+        stated = self.impossible
+        merged = [
+            min(size, MOST_MERGED)
+            if stated is None
+            else stated.most_merged(axis, MOST_MERGED)
+            for axis, size in enumerate(sizes)
+        ]
+        alone = tree_cells(merged, [] if stated is None else stated.pairs)
         if self.choose != "plan" and alone > MODEL_CELLS:
             raise SizeError(
-                f"{len(sizes):,} attributes have {alone:,} merged cells, and a model "
+                f"{len(sizes):,} attributes have {alone:,} merged cells, pairs with "
+                "impossible cells included, and a model "
                 f'holds at most {MODEL_CELLS:,}. Take choose="plan"'
             )
 
@@ -313,6 +339,7 @@ class ChosenTables(Mechanism):
             self.policy.group_size,
             self.certify,
             self._certified,
+            self.impossible,
         )
         run = TablesRun(plan, private)
         decided = self.decided

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
-from blowfish_fast._support.typing import FloatArray, IntArray
+from blowfish_fast._support.typing import BoolArray, FloatArray, IntArray
 from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.data.domain import Attributes
 from blowfish_fast.data.tables.merged_tables import CountedTables, Grouping, MergedTable
@@ -38,6 +38,7 @@ from blowfish_fast.release.entropy.entropy_model import MODEL_CELLS, EntropyMode
 from blowfish_fast.release.entropy.junction_tree import tree_cells
 
 from .base import Outcome
+from .tables.impossible_cells import ImpossibleCells
 from .tables.table_merging import (
     LEAST_DEVIATIONS,
     MOST_MERGED,
@@ -105,6 +106,8 @@ class ChoicePlan(NamedTuple):
         Part of the budget that buys a certificate of the model's tables; 0 for none.
     certified : tuple of tuples of int
         The tables that it is about.
+    impossible : ImpossibleCells or None
+        Cells in which no record can be.
     """
 
     domain: Attributes
@@ -115,6 +118,7 @@ class ChoicePlan(NamedTuple):
     group_size: int
     certify: Fraction = Fraction(0)
     certified: tuple[AxisSet, ...] = ()
+    impossible: ImpossibleCells | None = None
 
 
 def refuse_prediction() -> NoReturn:
@@ -299,6 +303,8 @@ class TablesRun:
                 for attribute in self.attributes
             ]
         )
+        for pair, mask in self._impossible_cells().items():
+            self.fit.forbid(pair, mask)
         noisy_ones = [variance for _, variance in singles if 0.0 < variance < math.inf]
         self.least_variance = max(
             EXACT_VARIANCE, min(noisy_ones, default=0.0) / EXACT_PART
@@ -307,6 +313,16 @@ class TablesRun:
             if len(table.axes) == 1 or self._fits(table.axes):
                 self._add_goal(table, noisy, variance)
         self.fit.improve(FIRST_STEPS)
+
+    def _impossible_cells(self) -> dict[AxisSet, BoolArray]:
+        """Return the merged cells of each pair in which no record can be."""
+        stated = self.plan.impossible
+        if stated is None:
+            return {}
+        return {
+            pair: stated.merged(pair, [self.attributes[a].grouping for a in pair])
+            for pair in stated.pairs
+        }
 
     def _pooled_total(self, by_axis: dict[AxisSet, tuple[IntArray, float]]) -> float:
         """Return the number of records: exact, or from sums of single tables.
@@ -331,6 +347,8 @@ class TablesRun:
         cells = likely_cells(noisy.astype(np.float64), variance, self.total, regular)
         least = LEAST_DEVIATIONS * math.sqrt(min(variance, 2.0**200))
         grouping = merged_cells(cells, ordered, MOST_MERGED, least)
+        if self.plan.impossible is not None:
+            grouping = self.plan.impossible.kept_apart(axis, grouping)
         levels = coarser_levels(grouping.sum(cells, 0), ordered)
         return MergedAttribute(cells, grouping, levels, ordered)
 
@@ -339,7 +357,10 @@ class TablesRun:
         size = self.sizes[axis]
         merged = Grouping(np.zeros(size, dtype=np.int64))
         even = np.full(size, self.total / size)
-        return MergedAttribute(even, merged, (Grouping.single_cells(1),), True)
+        if self.plan.impossible is not None:
+            merged = self.plan.impossible.kept_apart(axis, merged)
+        levels = (Grouping.single_cells(merged.count),)
+        return MergedAttribute(even, merged, levels, True)
 
     def _add_goal(self, table: MergedTable, noisy: IntArray, variance: float) -> None:
         """Let the model follow a table, at merged cells of the model or coarser."""
@@ -413,7 +434,7 @@ class TablesRun:
             # At most 2^50 records: estimates stay far below 64 bits.
             estimate = np.rint(model[pair] * (self.total * UNIT)).astype(np.int64)
             penalties = [
-                in_units(PENALTY * 0.5 * noise * first.count * second.count)
+                in_units(PENALTY * 0.5 * noise * self._cells_of(pair, first, second))
                 for first in levels[0]
                 for second in levels[1]
             ]
@@ -426,6 +447,14 @@ class TablesRun:
                 )
             )
         return WorstTable(self.plan.counted, choices) if choices else None
+
+    def _cells_of(self, pair: AxisSet, first: Grouping, second: Grouping) -> int:
+        """Return how many cells of a pair can hold records, at some levels."""
+        impossible = self.fit.impossible.get(pair)
+        if impossible is None:
+            return first.count * second.count
+        possible = second.sum((~impossible).astype(np.int64), 1)
+        return int(np.count_nonzero(first.sum(possible, 0)))
 
     def _screen(self, budget: Budget) -> None:
         """Measure all pairs at few cells along each attribute."""

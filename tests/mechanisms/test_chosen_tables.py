@@ -370,3 +370,76 @@ def test_what_cannot_be_released_is_refused_before_anything_is_drawn():
     once = P.AddRemove(SURVEY).per_person(2, count="persons")
     with pytest.raises(PolicyError, match="tables count records"):
         bf.ChosenTables(once, ASKED, epsilon=1)
+
+
+OF_AGE_AND_JOB = np.minimum(np.arange(18) // 4, 3)[:, None] != np.arange(4)
+"""Cells of age and job in which nobody of the fixture is."""
+
+
+@pytest.mark.parametrize(
+    "terms",
+    [{"epsilon": 1}, {"rho": "0.01"}, {"epsilon": "0.05"}],
+    ids=["epsilon", "rho", "few records"],
+)
+@pytest.mark.parametrize("policy", [P.AddRemove(SURVEY), P.TablePolicy(SURVEY, {})])
+def test_nobody_is_where_nobody_can_be(cells, policy, terms):
+    stated = {
+        ("job", "age"): OF_AGE_AND_JOB.T,
+        ("sex", "region"): np.zeros((2, 3), bool),
+    }
+    mechanism = chosen(policy, impossible=stated, **terms)
+    out = mechanism.release(counts_of(mechanism, cells), rng=3)
+    fitted = out.fitted("age", "job").estimate.reshape(18, 4)
+    assert fitted[OF_AGE_AND_JOB].max() < 1e-9
+    records = out._fitted.cells(5000, np.random.default_rng(1))
+    assert not OF_AGE_AND_JOB[records[0], records[3]].any()
+    plain = chosen(policy, **terms)
+    other = plain.release(counts_of(plain, cells), rng=3)
+    away = np.abs(fitted - truth(cells, (0, 3))).sum()
+    assert (
+        away
+        < np.abs(
+            other.fitted("age", "job").estimate.reshape(18, 4) - truth(cells, (0, 3))
+        ).sum()
+    )
+
+
+def test_records_where_nobody_can_be_are_counted_and_not_refused(cells):
+    strays = cells.copy()
+    strays[3] = 0
+    mechanism = chosen(impossible={(0, 3): OF_AGE_AND_JOB})
+    out = mechanism.release(counts_of(mechanism, strays), rng=1)
+    assert out.fitted("age", "job").estimate.reshape(18, 4)[OF_AGE_AND_JOB].max() < 1e-9
+    singles = out.table("age").estimate
+    assert np.abs(singles - truth(cells, (0,))).max() < 300
+
+
+@pytest.mark.parametrize(
+    ("stated", "reason"),
+    [
+        ([OF_AGE_AND_JOB], "mapping from pairs"),
+        ({("age", "job"): OF_AGE_AND_JOB.T}, "two attributes"),
+        ({("age", "job"): OF_AGE_AND_JOB.astype(int)}, "array of bool"),
+        ({"sex": np.array([True, False])}, "two attributes"),
+        ({("sex", "region"): np.ones((2, 3), bool)}, "some cell of it is possible"),
+        ({(0, 3): OF_AGE_AND_JOB, (3, 0): OF_AGE_AND_JOB.T}, "stated once"),
+    ],
+)
+def test_impossible_cells_are_stated_for_pairs(stated, reason):
+    with pytest.raises(InputError, match=reason):
+        chosen(impossible=stated)
+
+
+def test_impossible_cells_are_of_a_model_and_must_fit_into_it():
+    with pytest.raises(InputError, match="model of tables that the data choose"):
+        chosen(choose="plan", impossible={(0, 3): OF_AGE_AND_JOB})
+    wide = bf.WideDomain.product(*(bf.Domain(600, names=[name]) for name in "ab"))
+    diagonal = {("a", "b"): np.eye(600, dtype=bool)}
+    with pytest.raises(SizeError, match="impossible cells included"):
+        bf.ChosenTables(
+            P.AddRemove(wide),
+            Tables(wide, ways=2),
+            choose="data",
+            impossible=diagonal,
+            epsilon=1,
+        )

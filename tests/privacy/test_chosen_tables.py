@@ -485,6 +485,43 @@ def test_an_estimate_from_true_single_tables_is_caught(monkeypatch):
     assert selectors_seen(testimony, truth) != selectors_seen(testimony, moved)
 
 
+def forbidden():
+    """Return a mask of the first two attributes with one impossible cell."""
+    mask = np.zeros(SMALL.shape[:2], dtype=bool)
+    mask[1, 1] = True
+    return {(0, 1): mask}
+
+
+def test_impossible_cells_leave_the_price_and_the_choices_as_they_are():
+    policy = POLICIES["add_remove"]
+    testimony, told = watched(policy, 1, impossible=forbidden())
+    assert testimony.selected
+    assert max(transcript_losses(told, policy)) <= 4
+    assert audit_testimony(testimony) == []
+    truth = told.cells.reshape(SMALL.shape)
+    # Records of the true table move into and out of the impossible cell.
+    moved = truth[::-1].copy()
+    assert selectors_seen(testimony, truth) == selectors_seen(testimony, moved)
+
+
+def test_impossible_cells_that_the_data_name_are_caught(monkeypatch):
+    def where_nobody_is(self):
+        counted, counts = self.plan.counted, self.private._counts
+        groupings = [self.attributes[axis].grouping for axis in (0, 1)]
+        table = counted.table(counts, (0, 1))
+        for at, grouping in enumerate(groupings):
+            table = grouping.sum(table, at)
+        return {(0, 1): table < 60}
+
+    testimony, told = watched(POLICIES["add_remove"], 1, impossible=forbidden())
+    truth = told.cells.reshape(SMALL.shape)
+    emptied = truth.copy()
+    emptied[0, 1] = 0
+    assert selectors_seen(testimony, truth) == selectors_seen(testimony, emptied)
+    monkeypatch.setattr(TablesRun, "_impossible_cells", where_nobody_is)
+    assert selectors_seen(testimony, truth) != selectors_seen(testimony, emptied)
+
+
 @pytest.mark.audit
 @pytest.mark.parametrize("family", ["full"])
 def test_the_walk_of_the_audit_passes(family):

@@ -18,13 +18,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from blowfish_fast._support.typing import FloatArray
+from blowfish_fast._support.typing import BoolArray, FloatArray
 from blowfish_fast.data.tables.merged_tables import Grouping
 
 from .junction_tree import AxisSet, Beliefs, JunctionTree
 
 LEAST_LOG = -40.0
 """Logarithms of factors end here, below the largest: a share of 4e-18."""
+
+IMPOSSIBLE_LOG = -80.0
+"""The logarithm of an impossible cell: a share of 2e-35, whatever is measured."""
 
 MOST_HALVINGS = 40
 GROWTH = 1.5
@@ -101,6 +104,8 @@ class EntropyFit:
         self.scopes: list[AxisSet] = []
         """Sets of two and more attributes that were measured, in their order."""
         self.goals: list[TableGoal] = []
+        self.impossible: dict[AxisSet, BoolArray] = {}
+        """Cells that hold nobody, by attributes."""
         self.tree = JunctionTree(self.sizes, [])
         self.factors: dict[AxisSet, FloatArray] = {}
         self.beliefs = self._even()
@@ -125,10 +130,37 @@ class EntropyFit:
         if beliefs is None:
             # Weights too small to be told from 0: begin again, evenly.
             self.factors = {
-                axes: np.zeros_like(factor) for axes, factor in self.factors.items()
+                axes: self._kept(axes, np.zeros_like(factor))
+                for axes, factor in self.factors.items()
             }
-            beliefs = self._even()
-        self.beliefs = beliefs
+            beliefs = self.tree.beliefs(self.factors)
+        self.beliefs = self._even() if beliefs is None else beliefs
+
+    def forbid(self, axes: AxisSet, impossible: BoolArray) -> None:
+        """Let no record be in some cells, whatever tables say.
+
+        Parameters
+        ----------
+        axes : tuple of int
+            The attributes.
+        impossible : bool
+            In the shape of their cells; True where nobody is.
+        """
+        self.impossible[axes] = impossible
+        before = self.factors.get(axes, np.zeros(impossible.shape))
+        self.factors[axes] = self._kept(axes, before)
+        if axes not in self.scopes:
+            self.scopes.append(axes)
+        self.tree = JunctionTree(self.sizes, self.scopes)
+        self.add()
+
+    def _kept(self, axes: AxisSet, factor: FloatArray) -> FloatArray:
+        """Return a factor within bounds, and without its impossible cells."""
+        bounded: FloatArray = np.maximum(factor - factor.max(), LEAST_LOG)
+        impossible = self.impossible.get(axes)
+        if impossible is None:
+            return bounded
+        return np.where(impossible, IMPOSSIBLE_LOG, bounded)
 
     def begin(self, shares: Sequence[FloatArray]) -> None:
         """Begin with independent attributes, of which the shares of cells are known.
@@ -141,7 +173,7 @@ class EntropyFit:
             One for each attribute; those that are 0 are taken as next to nothing.
         """
         for axis, own in enumerate(shares):
-            self.factors[axis,] = _bounded(np.log(np.maximum(own, 1e-17)))
+            self.factors[axis,] = self._kept((axis,), np.log(np.maximum(own, 1e-17)))
         self.add()
 
     def improve(self, steps: int, tolerance: float = 1e-5) -> None:
@@ -174,7 +206,7 @@ class EntropyFit:
         """Return the next position; None where no step lowers the loss."""
         for halvings in range(MOST_HALVINGS):
             factors = {
-                axes: _bounded(factor - self.step * here.gradients[axes])
+                axes: self._kept(axes, factor - self.step * here.gradients[axes])
                 if axes in here.gradients
                 else factor
                 for axes, factor in here.factors.items()
@@ -211,9 +243,3 @@ class EntropyFit:
             before = gradients.get(goal.axes)
             gradients[goal.axes] = gradient if before is None else before + gradient
         return _Position(factors, beliefs, loss, gradients, tables)
-
-
-def _bounded(factor: FloatArray) -> FloatArray:
-    """Return a factor with a largest logarithm of 0 and none below `LEAST_LOG`."""
-    bounded: FloatArray = np.maximum(factor - factor.max(), LEAST_LOG)
-    return bounded
