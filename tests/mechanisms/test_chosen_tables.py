@@ -1,6 +1,7 @@
 """Tables that the data choose: what is measured, answered, refused and kept.
 
-The recipe is in ``mechanisms.chosen_tables_run``; what it costs, in
+The recipe is in ``mechanisms.chosen_tables_run``, cells in which nobody can be in
+``mechanisms.tables.impossible_cells``; what it costs, in
 ``privacy/test_chosen_tables``.
 """
 
