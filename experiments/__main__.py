@@ -12,6 +12,7 @@ python -m experiments chosen --data FOLDER          tables by plan and by choice
 python -m experiments widths --data FOLDER          half-widths of certified intervals
 python -m experiments sharpness                     half-widths of noise over exact ones
 python -m experiments siblings --data FOLDER        the default beside its own siblings
+python -m experiments weaker --data FOLDER          the same under weaker policies
 python -m experiments series --trials 2000          errors of running totals
 python -m experiments wide --trials 3               docs/data/wide: 2^60 cells
 python -m experiments wide-coverage                 docs/data/coverage/wide.csv
@@ -42,12 +43,13 @@ from .sharp_widths import sharpness_report
 from .siblings import sibling_report
 from .survey_rivals import rival_report
 from .survey_tables import survey_report
+from .weaker_policies import weaker_report
 from .wide_coverage import write_wide_coverage
 from .wide_domains import write_wide_report
 
 PAGE, COVERAGE, CERTIFICATES, ANSWERS = "page", "coverage", "certificates", "answers"
 SURVEY, RIVALS, WIDTHS = "survey", "rivals", "widths"
-SHARPNESS, SIBLINGS = "sharpness", "siblings"
+SHARPNESS, SIBLINGS, WEAKER = "sharpness", "siblings", "weaker"
 SERIES, WIDE, CHOSEN = "series", "wide", "chosen"
 WIDE_COVERAGE, CLUSTERED = "wide-coverage", "clustered"
 REFUSED = 2
@@ -63,7 +65,7 @@ def reproduce(
             help='A table or figure such as dawa-table2; "all" of them; "page", which '
             'writes a page from the results in --out; or "coverage", "answers", '
             '"certificates", "survey", "rivals", "widths", "sharpness", "siblings", '
-            '"series", "wide", "wide-coverage", "clustered", "chosen".',
+            '"weaker", "series", "wide", "wide-coverage", "clustered", "chosen".',
             show_default=False,
         ),
     ],
@@ -140,6 +142,10 @@ def reproduce(
         return
     if name == SIBLINGS:
         for line in sibling_report(data, trials):
+            show(line)
+        return
+    if name == WEAKER:
+        for line in weaker_report(data, trials):
             show(line)
         return
     if name == SERIES:

@@ -41,7 +41,7 @@ from .wide_advice import asks_wide, serving, serving_reason
 FEW_QUERIES = 8
 """Listed questions up to which noise on the answers themselves is advised."""
 
-SHORT = 4
+SHORT = 24
 """A threshold is short where this many of them fit into the line."""
 
 SHORT_FOR_CELLS = 64

@@ -116,7 +116,7 @@ class OrderedHierarchical(Mechanism):
 
     Takes one ordered attribute. The structure is chosen for random ranges under
     `policy`, or under `Full` or `AddRemove` where that promises less error for the
-    workload.
+    workload, after the fit where there is one.
 
     Parameters
     ----------
@@ -190,7 +190,8 @@ class OrderedHierarchical(Mechanism):
 
         def plan() -> OrderedHierarchy:
             form = self.workload.form(Buckets.single_cells(self.domain.size))
-            chosen = best_hierarchy(policy, form, budget, self.fan_out)
+            fitted = self.fit is not None
+            chosen = best_hierarchy(policy, form, budget, self.fan_out, fitted=fitted)
             for array in chosen.pack().values():
                 read_only(array)
             return chosen

@@ -47,6 +47,7 @@ from blowfish_fast.measure.selectors.partitions import (
     NoisySort,
     Partition,
 )
+from blowfish_fast.measure.selectors.partitions.dyadic import SHORTEST_LIMIT
 from blowfish_fast.measure.selectors.partitions.matching_pairs import MOST_CELLS
 from blowfish_fast.measure.strategies import Cells, Explicit, PrefixSums
 from blowfish_fast.measure.strategies.cells import mean_noise
@@ -72,6 +73,7 @@ from blowfish_fast.policies import Policy
 from blowfish_fast.workloads import Workload
 
 from .base import Mechanism, Outcome, read_partition
+from .dawa import LONGEST, asks_stretches
 from .example_data import Example, repeated, striped
 
 ON_GRIDS: tuple[Name, ...] = ("cells", "edges", "tree", "edge_lines")
@@ -125,8 +127,9 @@ class Transformed(Mechanism):
         How buckets are chosen. None keeps every cell. "best": under a line policy no
         buckets but a smooth fit of the running totals; where rectangles are asked on a
         grid of joined neighbours, none if the noise along its lines is small beside the
-        public number of records; `DyadicTree` everywhere else, but none where epsilon
-        is too small for its sampler, which public values tell.
+        public number of records; `DyadicTree` everywhere else, with no bucket above a
+        sixteenth of the line where ranges of one attribute are asked, but none where
+        epsilon is too small for its sampler, which public values tell.
     strategy : str or strategies.Explicit
         "best" for least predicted error on the workload, or a name of
         ``strategies.strategy_choice``; or a matrix, without a partition.
@@ -213,7 +216,13 @@ class Transformed(Mechanism):
     ) -> tuple[Partition | None, Fraction | None]:
         if isinstance(partition, str) and partition == "best":
             cells = self.workload.mean_cells()
-            tree = DyadicTree(query_cells=cells, dimensions=self.domain.ndim)
+            # Of fewer cells no bucket is cut.
+            cut = self.domain.size > SHORTEST_LIMIT and asks_stretches(self.workload)
+            tree = DyadicTree(
+                query_cells=cells,
+                dimensions=self.domain.ndim,
+                longest=LONGEST if cut else None,
+            )
             partition = None if whole or self.smoothed else tree
         elif partition is not None and whole:
             raise InputError(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -388,3 +389,19 @@ def test_what_cannot_be_done_is_refused():
         )
         with pytest.raises(SizeError, match="134,209,536 edges"):
             dense.release(np.zeros(2**14, dtype=int))
+
+
+def test_long_buckets_are_cut_where_ranges_are_asked():
+    line = bf.Domain(256)
+    policy = bf.policies.Threshold(line, theta=10)
+    for asked in (bf.workloads.Prefixes(line), bf.workloads.AllRanges(line)):
+        partition = bf.Transformed(policy, asked, epsilon=1).partition
+        assert partition.longest == Fraction(1, 16)
+    # At epsilon .01 one bucket would hold everything; 64 cells are the longest here.
+    release = bf.Transformed(policy, bf.workloads.Prefixes(line), epsilon="0.01")
+    assert release.release([1] * 256, rng=1).details["buckets"] >= 4
+    cells = bf.Transformed(policy, bf.workloads.Identity(line), epsilon=1)
+    assert cells.partition.longest is None
+    few = bf.Domain(64)
+    short = bf.Transformed(bf.policies.Full(few), bf.workloads.Prefixes(few), epsilon=1)
+    assert short.partition.longest is None

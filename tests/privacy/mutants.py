@@ -16,6 +16,7 @@ import numpy as np
 
 import blowfish_fast as bf
 import blowfish_fast.measure.handle as handle
+import blowfish_fast.mechanisms.ordered as ordered
 from blowfish_fast import kernels
 from blowfish_fast.audit.plan import QUICK, AuditTask, Shape
 from blowfish_fast.audit.walk import examine
@@ -31,6 +32,7 @@ from blowfish_fast.measure.strategies import (
     TreeStrategy,
 )
 from blowfish_fast.measure.strategies.cluster_sums import ClusterSums
+from blowfish_fast.measure.strategies.hierarchy_plan import planned_hierarchy
 from blowfish_fast.policies.constrained import Constrained
 
 PLAN = QUICK._replace(families=None, noise=20_000, runs=0, releases=0)
@@ -249,6 +251,26 @@ def printed_hierarchy_noise():
         return scales._replace(rates=rates)
 
     with free(OrderedHierarchy), patch.object(OrderedHierarchy, "scales", printed):
+        yield
+
+
+@planted("ordered_hierarchical", "threshold", "prices", shape=12)
+def a_plan_priced_under_a_weaker_policy():
+    # Plans of stronger policies serve weaker ones, never the other way round: here a
+    # threshold gets the plan of a line, with the noise that it has under a line.
+    right = OrderedHierarchy.scales
+
+    def weaker(self, policy, epsilon):
+        return right(self, bf.policies.Line(policy.domain), epsilon)
+
+    def planned(policy, *given, **named):
+        return planned_hierarchy(bf.policies.Line(policy.domain))
+
+    with (
+        free(OrderedHierarchy),
+        patch.object(OrderedHierarchy, "scales", weaker),
+        patch.object(ordered, "best_hierarchy", planned),
+    ):
         yield
 
 
