@@ -24,7 +24,7 @@ from blowfish_fast.measure.selectors.partitions import Descent
 from blowfish_fast.measure.strategies.cells import mean_noise
 from blowfish_fast.mechanisms.base import Mechanism
 from blowfish_fast.mechanisms.contingency import Contingency
-from blowfish_fast.mechanisms.dawa import Dawa, asks_stretches
+from blowfish_fast.mechanisms.dawa import FEWEST_CELLS, Dawa, asks_stretches
 from blowfish_fast.mechanisms.hierarchy import Hierarchy
 from blowfish_fast.mechanisms.laplace import Gaussian, Laplace
 from blowfish_fast.mechanisms.ordered import Ordered, OrderedHierarchical
@@ -41,8 +41,11 @@ from .wide_advice import asks_wide, serving, serving_reason
 FEW_QUERIES = 8
 """Listed questions up to which noise on the answers themselves is advised."""
 
-SHORT = 24
+SHORT = 4
 """A threshold is short where this many of them fit into the line."""
+
+SHORT_ON_LONG_LINES = 24
+"""The same on lines that `Dawa` looks at first, of 1,024 cells or more."""
 
 SHORT_FOR_CELLS = 64
 """The same where single cells are asked."""
@@ -399,7 +402,8 @@ def _advised(policy: Policy, workload: Workload) -> TableEntry:
         return choice(Ordered, "a range is the difference of two noisy running totals")
     if isinstance(free, Graph):
         return choice(Transformed, "noise follows the edges of the policy")
-    many = SHORT_FOR_CELLS if cells else SHORT
+    many = SHORT if policy.domain.size < FEWEST_CELLS else SHORT_ON_LONG_LINES
+    many = SHORT_FOR_CELLS if cells else many
     apart = free.components().labels is not None
     if apart or many * longest < policy.domain.size:
         why = "running totals of blocks as long as a move, and a small tree inside each"

@@ -20,6 +20,8 @@ GRID = bf.Domain((6, 6))
 BOXES = bf.workloads.Rectangles.random(GRID, 20, rng=1)
 EVERYBODY = bf.policies.AddRemove(LINE)
 FEW = bf.workloads.Ranges(LINE, [0, 9], [9, 99])
+LONG = bf.Domain(1024)
+ON_LONG = bf.workloads.Prefixes(LONG)
 RING = bf.policies.Graph(LINE, [[i, (i + 1) % 256] for i in range(256)])
 
 
@@ -38,6 +40,8 @@ RING = bf.policies.Graph(LINE, [[i, (i + 1) % 256] for i in range(256)])
         (bf.policies.Threshold(LINE, theta=8), CELLS, "dawa"),
         (bf.policies.Threshold(LINE, theta=3), CELLS, "ordered_hierarchical"),
         (bf.policies.Threshold(LINE, theta=200), RANGES, "dawa"),
+        (bf.policies.Threshold(LONG, theta=40), ON_LONG, "ordered_hierarchical"),
+        (bf.policies.Threshold(LONG, theta=50), ON_LONG, "dawa"),
         (bf.policies.Blocks(LINE, np.arange(256) // 8), CELLS, "ordered_hierarchical"),
         (RING, CELLS, "transformed"),
         (bf.policies.Full(GRID), BOXES, "dawa"),
