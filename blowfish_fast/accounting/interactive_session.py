@@ -539,17 +539,17 @@ class IntegerRows:
         asked = [
             rows for rows in self.session._asked.values() if rows.scales.power == power
         ]
-        told = least_squares(asked, product_rows(self.rows)) if asked else None
-        if told is None:
+        fit = least_squares(asked, product_rows(self.rows)) if asked else None
+        if fit is None:
             return None
         names = self.session.domain.column_names
         return GroupedAnswers(
             [names[axis] for axis, _ in self.groups],
             [parts for _, parts in self.groups],
             "count",
-            told.values,
+            fit.values,
             Claim(
-                lambda confidence, _: told.intervals(confidence),
+                lambda confidence, _: fit.intervals(confidence),
                 lambda: "truth",
                 lambda _: KNOWN,
             ),

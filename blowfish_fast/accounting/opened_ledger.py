@@ -187,10 +187,10 @@ def verify_opened(
                     continue
                 answer = read_release(stored)
                 if isinstance(answer, Release) and not isinstance(answer, Certificate):
-                    told = _against_noise(answer, secret.part(number))
-                    if told is not None:
+                    of_noise = _against_noise(answer, secret.part(number))
+                    if of_noise is not None:
                         checked = "rows"
-                        problems += told
+                        problems += of_noise
         answers.append(OpenedAnswer(request, mechanism, checked, tuple(problems)))
     return answers
 
@@ -279,10 +279,10 @@ def _against_data(
     for number, (answer, stored) in enumerate(zip(answers, files, strict=True)):
         say_version(answer, label)
         where = f"part {number}, " if len(files) > 1 else ""
-        told = list(_differences(_plain(stored), _plain(answer.to_bytes()), ""))
-        yield from (f"{where}{difference}" for difference in told[:MOST_NAMED])
-        if len(told) > MOST_NAMED:
-            yield f"{where}and {len(told) - MOST_NAMED} more differ"
+        differences = list(_differences(_plain(stored), _plain(answer.to_bytes()), ""))
+        yield from (f"{where}{difference}" for difference in differences[:MOST_NAMED])
+        if len(differences) > MOST_NAMED:
+            yield f"{where}and {len(differences) - MOST_NAMED} more differ"
 
 
 def _plain(content: bytes) -> Any:

@@ -382,12 +382,12 @@ class Calibration:
 
             return largest_errors(scales_at(epsilon), answers_of, samples)
 
-        told: LinearStrategy = strategy
+        published: LinearStrategy = strategy
         if isinstance(strategy, OrderedHierarchy):
             # Of blocks of single cells, the law is known.
-            told = strategy.as_totals or strategy
+            published = strategy.as_totals or strategy
         over_cells = {"bucket_edges": buckets.edges, "bucket_order": buckets.order}
-        noise = {"kind": told.kind, **told.pack(), **over_cells}
+        noise = {"kind": published.kind, **published.pack(), **over_cells}
         for other, law in self._laws:
             if _same(noise, other):
                 return law
@@ -398,7 +398,7 @@ class Calibration:
         def asked_at(scales: Scales) -> tuple[StrategyNoise, Spread]:
             # One law is asked for half-widths, and then for tails.
             if not last or last[0][0].scales is not scales:
-                noise_law = told.with_noise(scales)
+                noise_law = published.with_noise(scales)
                 last[:] = [(noise_law, new_spread(noise_law))]
             return last[0]
 
@@ -420,7 +420,7 @@ class Calibration:
             if isinstance(strategy, Answers):
                 return float(strategy.half_widths(form, scales, miss).max(initial=0.0))
             bounds = noise_half_widths(spread(scales), miss)
-            if type(told)._half_widths is LinearStrategy._half_widths:
+            if type(published)._half_widths is LinearStrategy._half_widths:
                 return float(bounds.max(initial=0.0))
 
             def sharper(some: IntArray) -> FloatArray:

@@ -26,10 +26,13 @@ CLASSES = 6
 """Hidden classes of made-up people: attributes depend on each other through them."""
 
 SPREAD = 0.5
-"""Of the shares of cells in a class: the smaller, the more an attribute depends."""
+"""How evenly an attribute's values are spread inside a hidden class, as the parameter
+of a Dirichlet law. The smaller it is, the fewer values a class has, and the more
+attributes depend on each other."""
 
 MOST_RECORDS = 40_000
-"""Made-up records, at most. For more the budget grows instead: their noise is alike."""
+"""How many records are made up at most. Where more are asked for, the budget is raised
+instead: noise beside counts is then as it would be, and the trial takes seconds."""
 
 
 class TypicalTables(NamedTuple):
@@ -110,8 +113,8 @@ class TablesTranslation(Sequence[TypicalTables]):
             yield f"{row.amount:9.4g}  {row.plan:9.4f}  {row.data:9.4f}  {row.best}"
         if self.wanted is not None:
             least = self.least
-            told = "none of these" if least is None else f"{least.amount:.4g}"
-            yield f"at most {self.wanted:g}: {told}"
+            amount = "none of these" if least is None else f"{least.amount:.4g}"
+            yield f"at most {self.wanted:g}: {amount}"
 
     def __str__(self) -> str:
         return "\n".join(self._lines())
@@ -188,7 +191,7 @@ def translate_tables(
     cells = made_up_cells(tables.domain.shape, few, np.random.default_rng(seed))
     budgets = [Budget.stated(**{currency: amount}) for amount in amounts]
     rows = [
-        _tried(policy, tables, budget, cells, count, seed)
+        _released_both_ways(policy, tables, budget, cells, count, seed)
         for budget in sorted(budgets, key=float)
     ]
     return TablesTranslation(rows, currency, count, wanted)
@@ -222,7 +225,7 @@ def made_up_cells(
     return np.array(columns, dtype=np.int32)
 
 
-def _tried(
+def _released_both_ways(
     policy: Policy,
     tables: Tables,
     budget: Budget,
@@ -231,9 +234,9 @@ def _tried(
     seed: int,
 ) -> TypicalTables:
     """Release made-up records both ways, and compare with them."""
-    own = int(cells.shape[1])
+    made_up = int(cells.shape[1])
     # Noise beside counts is what matters: fewer records, with as much less noise.
-    scaled = budget * math.ceil((records / own) ** budget.power)
+    scaled = budget * math.ceil((records / made_up) ** budget.power)
     shares = {}
     ways: tuple[Chooser, ...] = ("plan", "data")
     for way in ways:
@@ -241,9 +244,9 @@ def _tried(
         counted = TableCounts.from_cells(
             mechanism.domain, mechanism.measured_tables, [cells]
         )
-        out: Any = mechanism.release(counted, rng=seed)
-        off = out._fitted.misplaced(tables.tables, cells)
-        shares[way] = float(np.mean(off))
+        release: Any = mechanism.release(counted, rng=seed)
+        misplaced = release._fitted.misplaced(tables.tables, cells)
+        shares[way] = float(np.mean(misplaced))
     stated = ChosenTables(policy, tables, records=records, epsilon=budget)
     decided = stated.decided
     assert decided is not None, "the number of records was stated"

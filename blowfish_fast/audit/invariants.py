@@ -392,19 +392,19 @@ def _audit_failure(
         mechanism._drawn(counts, source)
         raise _BrokenOffError(SECRET)
 
-    failing, told = _drawing(mechanism, break_off), []
+    failing, failures = _drawing(mechanism, break_off), []
     for _ in range(2):
         try:
             ledger.release(failing, data, request="audit", **word)
         except Exception as problem:
-            told.append(problem)
+            failures.append(problem)
     if ledger.spent < mechanism.budget.amount:
         yield Breach("no refund", f"a failed draw left {ledger.spent}")
     if draws != 1:
         yield Breach("one draw for a charge", f"{draws} draws under one request")
-    if len(told) != 2 or repr(told[0]) != repr(told[1]):
-        yield Breach("a failure is an outcome", f"two attempts told {told}")
-    shown = "".join(line for problem in told for line in format_exception(problem))
+    if len(failures) != 2 or repr(failures[0]) != repr(failures[1]):
+        yield Breach("a failure is an outcome", f"two attempts told {failures}")
+    shown = "".join(line for problem in failures for line in format_exception(problem))
     if SECRET in shown:
         yield Breach("a failure tells nothing", "it was told in which words it arose")
 

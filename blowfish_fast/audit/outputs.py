@@ -93,7 +93,7 @@ def observe(call: Callable[[], Any], times: int) -> list[Reading]:
         One for each call.
     """
     outcomes = []
-    with warnings.catch_warnings(record=True) as told:
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         for _ in range(times):
             try:
@@ -103,14 +103,14 @@ def observe(call: Callable[[], Any], times: int) -> list[Reading]:
             except BaseException as problem:
                 raised = ("raised", type(problem).__name__, words(problem))
                 outcome = Reading(raised, ())
-            if told:
-                said = {
+            if caught:
+                categories = {
                     (warning.category.__name__, words(warning.message))
-                    for warning in told
+                    for warning in caught
                 }
-                warned = ("warned", tuple(sorted(said)), outcome.form)
+                warned = ("warned", tuple(sorted(categories)), outcome.form)
                 outcome = Reading(warned, outcome.numbers)
-                told.clear()
+                caught.clear()
             outcomes.append(outcome)
     return outcomes
 

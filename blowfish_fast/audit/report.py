@@ -244,8 +244,8 @@ class Report:
         self, goal: str, measured: str, verdicts: Iterable[Verdict]
     ) -> dict[str, Any]:
         passed = all(verdict.passed for verdict in verdicts)
-        told = {"goal": goal, "measured": measured, "passed": passed}
-        return {**told, "form": self.form}
+        fields = {"goal": goal, "measured": measured, "passed": passed}
+        return {**fields, "form": self.form}
 
     def to_json(self) -> str:
         """Return the report as JSON."""

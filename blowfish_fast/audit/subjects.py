@@ -189,8 +189,10 @@ class Subject:
                 (np.repeat(place, first), np.repeat(place, second))
                 for first, second in pairs
             ]
-        said = "one record more or less" if relation == "add_remove" else "one changed"
-        words = f"{said}, {kind} over {line.size} values"
+        relation_words = (
+            "one record more or less" if relation == "add_remove" else "one changed"
+        )
+        words = f"{relation_words}, {kind} over {line.size} values"
         return cls(call, pairs, epsilon, delta, name, words)
 
 
@@ -261,24 +263,24 @@ class SubjectReport(NamedTuple):
         promise = f"epsilon = {float(self.subject.epsilon):g}"
         if self.subject.delta:
             promise += f", delta = {float(self.subject.delta):g}"
-        said = [
+        sentences = [
             f"{self.subject.name}: promised {promise}; neighbours: "
             f"{self.subject.relation}.",
             f"{self.finding}.",
         ]
         if self.finding.evidence.event is not None:
-            said.append(
+            sentences.append(
                 f"Strongest event: {self.finding.evidence.event}, between "
                 f"{_short(self.pair[0])} and {_short(self.pair[1])}."
             )
         if self.power is not None:
-            said.append(f"Power: {self.power}.")
+            sentences.append(f"Power: {self.power}.")
             if self.power.share < 1:
-                said.append(
+                sentences.append(
                     "No excess that was planted is seen every time: what passed here "
                     "says little. Take more samples, or pairs that tell more."
                 )
-        return said
+        return sentences
 
 
 def audit_subject(

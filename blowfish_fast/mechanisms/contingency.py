@@ -187,8 +187,10 @@ class Contingency(Mechanism):
             if axis not in moving
         ]
         public = ", ".join(names)
-        told = f"These attributes are public, and tables of them alone exact: {public}."
-        return (told,) if names else ()
+        sentence = (
+            f"These attributes are public, and tables of them alone exact: {public}."
+        )
+        return (sentence,) if names else ()
 
     def _kept_apart(self) -> dict[str, Any]:
         return {"cells": self._cells()}

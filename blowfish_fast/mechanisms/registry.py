@@ -29,7 +29,8 @@ TABLE_MECHANISMS: dict[str, type[Mechanism]] = {
     Contingency.name: Contingency,
     ChosenTables.name: ChosenTables,
 }
-"""Mechanisms of many tables: who wants one histogram does not walk them."""
+"""Mechanisms that release many tables. Whoever tries mechanisms on one histogram leaves
+them out, since they answer no other workload."""
 
 LIST_MECHANISMS: dict[str, type[Mechanism]] = {SparseLaplace.name: SparseLaplace}
 """Mechanisms that list heavy cells, of a domain of any size, and estimate no others."""
@@ -47,6 +48,8 @@ MECHANISMS: dict[str, type[Mechanism]] = {
     and kind not in (Mechanism, *TABLE_MECHANISMS.values(), Gaussian)
     and kind not in (SparseGaussian, SparseLaplace)
 }
+"""Mechanisms that estimate every cell of a histogram, and are paid in epsilon. Command
+line, explorer, audits and benchmarks walk these."""
 
 OWN = {
     **MECHANISMS,
@@ -64,10 +67,13 @@ MechanismName = str | type[Mechanism]
 """A name of the registry or of an entry point, ``"package:Class"``, or a class."""
 
 HOME = __name__.partition(".")[0]
+"""The name of this package."""
 READERS = {"numpy", "scipy", "numba", "pandas", "pyarrow", "polars", "duckdb", "ibis"}
+"""Packages that hold arrays and tables, which data and workloads are made of."""
 TRUSTED = sys.stdlib_module_names | READERS | {HOME}
 """Packages whose classes may be parts of a question without anybody's word."""
 PLAIN = frozenset([type(None), bool, int, float, str, Fraction])
+"""Types whose values hold no other object, so that a walk need not look inside."""
 
 
 def offered_mechanisms() -> dict[str, EntryPoint]:

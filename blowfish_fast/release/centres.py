@@ -75,7 +75,9 @@ class Centres(Release):
         )
 
     lacks = "k-means publishes release.centers and no estimate of counts"
+    """Why members of other releases are missing here; an error message shows it."""
     instead = "Choose a histogram mechanism for counts"
+    """What the same message advises."""
 
     def objective(self, points: Any) -> float:
         """Return the squared distances to the nearest centres, summed; not private."""

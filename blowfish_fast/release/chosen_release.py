@@ -583,42 +583,9 @@ class ChosenTablesRelease(TablesRelease):
             return np.concatenate([_errors_of_cells(part) for part in parts])
         return self._over(workload).standard_errors(workload)
 
-    def where(
-        self, conditions: Mapping[Any, Any] | None = None, /, **named: Any
-    ) -> Any:
-        """Select records by conditions, in the model's table of these attributes.
-
-        Parameters
-        ----------
-        conditions : Mapping[object, object], optional
-            Conditions by attribute name or number.
-        **named : object
-            The same, by the attribute's name.
-
-        Returns
-        -------
-        Selection
-            The selection, as `HistogramRelease.where` returns it.
-        """
-        names = (*(conditions or {}), *named)
-        return self.fitted(*names).where(conditions, **named)
-
-    def group_by(self, *names: Any, **bins: Any) -> Any:
-        """Break all records down by attributes, in the model's table of these.
-
-        Parameters
-        ----------
-        *names : str, int or sequence of these
-            Attributes that are broken down cell by cell.
-        **bins : object
-            Attributes with edges, levels, or a mapping from names to conditions.
-
-        Returns
-        -------
-        Groups
-            The groups.
-        """
-        return self.fitted(*names, *bins).group_by(*names, **bins)
+    def _answering_table(self, names: tuple[Any, ...]) -> HistogramRelease:
+        """Return the model's table: not every table of attributes was measured."""
+        return self.fitted(*names)
 
     def to_bytes(self) -> bytes:
         """Return the release as the bytes of its file."""

@@ -310,10 +310,10 @@ def _stored(names: list[str], contents: Iterable[bytes]) -> bytes:
     for name, content in zip(names, contents, strict=True):
         label, size = name.encode(), len(content)
         # Version 2.0, plain, of 1980, then checksum, sizes and lengths.
-        told = (20, 0, 0, 0, 33, zlib.crc32(content), size, size, len(label), 0)
-        parts += [struct.pack("<4s5H3L2H", b"PK\3\4", *told), label, content]
+        fields = (20, 0, 0, 0, 33, zlib.crc32(content), size, size, len(label), 0)
+        parts += [struct.pack("<4s5H3L2H", b"PK\3\4", *fields), label, content]
         # Made by Unix; readable and writable for its owner alone.
-        more = (b"PK\1\2", 20, 3, *told, 0, 0, 0, 0o600 << 16, place)
+        more = (b"PK\1\2", 20, 3, *fields, 0, 0, 0, 0o600 << 16, place)
         directory += [struct.pack("<4s2B5H3L5H2L", *more), label]
         place += 30 + len(label) + size
     ends = (0, 0, len(names), len(names), sum(map(len, directory)), place, 0)

@@ -107,6 +107,7 @@ class TablesRelease(Truthful, Release):
     """
 
     asked: tuple[tuple[Any, ...], ...]
+    """The asked tables, each by the names of its attributes."""
 
     def __init__(
         self,
@@ -136,7 +137,9 @@ class TablesRelease(Truthful, Release):
     _asked: tuple[AxisSet, ...]
     interval_scope = "noise"
     lacks = "this release holds many tables and no single estimate"
+    """Why members of a histogram's release are missing here; an error shows it."""
     instead = 'Take one table: release.table("age", "sex"); release.asked lists them'
+    """What the same message advises."""
 
     @cached_property
     def _fit(self) -> ResidualFit:
@@ -462,7 +465,7 @@ class TablesRelease(Truthful, Release):
             The selection, as `HistogramRelease.where` returns it.
         """
         names = (*(conditions or {}), *named)
-        return self.table(*names).where(conditions, **named)
+        return self._answering_table(names).where(conditions, **named)
 
     def group_by(self, *names: Any, **bins: Any) -> Groups:
         """Break all records down by attributes, in the table of these attributes.
@@ -479,7 +482,11 @@ class TablesRelease(Truthful, Release):
         Groups
             The groups.
         """
-        return self.table(*names, *bins).group_by(*names, **bins)
+        return self._answering_table((*names, *bins)).group_by(*names, **bins)
+
+    def _answering_table(self, names: tuple[Any, ...]) -> HistogramRelease:
+        """Return the table of attributes that selections and groups are read from."""
+        return self.table(*names)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data: domain, tables asked, guarantee, accuracy."""

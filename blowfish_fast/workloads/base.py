@@ -15,15 +15,20 @@ from blowfish_fast.data.domain import Domain, is_wide
 from blowfish_fast.errors import CountsError, DomainError, SizeError, WorkloadError
 
 RandomLike = int | np.random.Generator
+"""What random queries are drawn with: a seed, or a generator."""
 
 MOST_QUERIES = 2**26
 """Longest array of answers that is ever built."""
 
 Kind = Literal["all_ranges", "prefixes", "identity", "total"]
+"""Workloads whose queries need not be listed, since formulas know their errors."""
 
 
 class Implicit(NamedTuple):
-    """Every query of one kind over the cells between `edges`, bucket by bucket.
+    """All queries of one kind over cells that lie in buckets; none of them is listed.
+
+    Cells of a bucket count alike: a query that takes k of its m cells takes k / m of
+    the bucket.
 
     Attributes
     ----------

@@ -47,11 +47,11 @@ def stored_series(ledger: Ledger) -> dict[str, SavedSeries]:
         if "series" not in note or "epoch" not in note:
             continue
         name, epoch = str(note["series"]), str(note["epoch"])
-        told = charge.content.get("series")
-        if told is None:
+        series_note = charge.content.get("series")
+        if series_note is None:
             added.add(name)
         spent = prices.setdefault(name, {})
-        price = charge.cost if told is None else told["price"]
+        price = charge.cost if series_note is None else series_note["price"]
         spent[epoch] = spent.get(epoch, 0) + price
     stored = {}
     for name, spent in prices.items():

@@ -172,8 +172,8 @@ class SavedSeries(SeriesReadings):
         elif self.scheme != SINGLE:
             weights = list(self.scheme.values)
             for name, row in self.rows.items():
-                told = row.details.get("epoch"), row.details.get("weights")
-                if told != (name, weights):
+                epoch_and_weights = row.details.get("epoch"), row.details.get("weights")
+                if epoch_and_weights != (name, weights):
                     raise ReleaseFileError(f"the row of {name} has other weights")
         if sorted(ends) != sorted(self.blocks):
             raise ReleaseFileError("blocks of epochs are missing, or too many")

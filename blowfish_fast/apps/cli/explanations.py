@@ -182,13 +182,15 @@ def plain_promise(
     if far is not None:
         people.append((far, "have it rather than any other value"))
     # A number of people below 23.2 is at most 23.
-    told = [f"at most {math.floor(100 * most + 1e-9)} {what}" for most, what in people]
+    shares = [
+        f"at most {math.floor(100 * most + 1e-9)} {what}" for most, what in people
+    ]
     unless = ""
     if budget.power == 2:
         unless = f", but for a probability of {float(left_out(budget)):g}"
     sentences.append(
         "Somebody who thought so of 10 in 100 such people may come to think that "
-        f"{', and that '.join(told)}{unless}."
+        f"{', and that '.join(shares)}{unless}."
     )
     return sentences
 
@@ -364,28 +366,28 @@ def _list_section(release: SparseRelease) -> Section:
             "Words whose noisy counts reach a threshold that grows with their length, "
             f"up to {release.threshold:,},"
         )
-    told = [
+    sentences = [
         f"{reached} are listed; lighter ones are missed.",
         f"In the mean {release.expected_false_cells:.3g} cells are listed though "
         "they are empty: noise goes on every cell.",
     ]
     if not release.complete:
-        told.append(
+        sentences.append(
             "The list was cut where it grew too long; nothing is known of the cells "
             "behind its end."
         )
-    return Section("What is listed", told)
+    return Section("What is listed", sentences)
 
 
 def _buckets_section(release: RangesRelease) -> Section:
     """Say what buckets are, and what intervals hold."""
-    told = [
+    sentences = [
         "Buckets are short where many records are, and long where few are; where they "
         "begin was drawn, and is part of what was paid for.",
         "Ranges that cut a bucket count its records as if they were spread evenly; "
         "intervals hold the true answers whatever the data are.",
     ]
-    return Section("How exact it is", told)
+    return Section("How exact it is", sentences)
 
 
 def _explained_look(
@@ -509,13 +511,17 @@ def _measured_section(release: ChosenTablesRelease) -> Section:
         (str(title), str(cells), f"{noise:,.4g}", str(step))
         for title, cells, noise, step in zip(*map(list, columns), strict=True)
     ]
-    told = (
+    sentence = (
         "Tables that were measured have intervals of the truth, at the merged cells "
         "listed here; noise is a standard deviation. All other tables come from a model"
     )
-    told += "." if release.has_certificate else ", and how far it is off is not known."
+    sentence += (
+        "." if release.has_certificate else ", and how far it is off is not known."
+    )
     sentences = (
-        [told, f"{release.certificate()}."] if release.has_certificate else [told]
+        [sentence, f"{release.certificate()}."]
+        if release.has_certificate
+        else [sentence]
     )
     return Section("What was measured", sentences, (names, *rows))
 

@@ -350,8 +350,8 @@ def _check_accuracy(job: Job) -> None:
     ways = [{"epsilon", "rho", "delta"}, {"risk"}, {"alpha", "beta"}]
     stated = [way & named for way in ways if way & named]
     if len(stated) != 1 or stated[0] in ({"alpha"}, {"beta"}, {"delta"}):
-        said = ", ".join(f"{name} {value}" for name, value in terms.items())
-        raise InputError(f"state {BUDGET_FORMS}; received {said or 'neither'}")
+        listed_terms = ", ".join(f"{name} {value}" for name, value in terms.items())
+        raise InputError(f"state {BUDGET_FORMS}; received {listed_terms or 'neither'}")
 
 
 def _make_mechanism(facts: Facts, name: str, budget: Budget) -> Mechanism:

@@ -300,8 +300,11 @@ def add_intervals(
         if measures_answers(release):
             return columns, UNMEASURED
         return columns, f"No intervals: {reword(problem)['message']}."
-    said = table.sentence(kind, confidence)
-    return columns, f"{said} {PARTS}" if table.cuts_cells and kind == "noise" else said
+    sentence = table.sentence(kind, confidence)
+    return (
+        columns,
+        f"{sentence} {PARTS}" if table.cuts_cells and kind == "noise" else sentence,
+    )
 
 
 def _answer_ranges(release: Release, asked: Question) -> AnswerTable:

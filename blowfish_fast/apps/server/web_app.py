@@ -45,7 +45,8 @@ STYLE_ID = re.compile(
 """Plotly writes style sheets into the page, which the content security policy forbids.
 It leaves out those whose ids the page has."""
 SECONDS_KEPT = 5.0
-"""How long the health is told without asking the databases again."""
+"""How long an answer about the server's health is given again, in seconds, before the
+databases are asked anew."""
 
 router = APIRouter()
 
@@ -115,8 +116,8 @@ def health(request: Request, response: Response) -> dict[str, str]:
     """
     state = request.app.state
     now = time.monotonic()
-    told_at, status = getattr(state, "health", (-SECONDS_KEPT, ""))
-    if now - told_at >= SECONDS_KEPT:
+    checked_at, status = getattr(state, "health", (-SECONDS_KEPT, ""))
+    if now - checked_at >= SECONDS_KEPT:
         work = state.gate.workspace
         status = "degraded" if work.away() else "ok"
         status = status if work.can_write() else "full"

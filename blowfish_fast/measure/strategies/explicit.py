@@ -189,8 +189,10 @@ class Explicit(PartTotals):
     def _spread(self, form: Fractions | Pieces, law: StrategyNoise) -> Spread:
         scales = law.scales
         asked, inverse = self._queries(form), self._inverse(scales)
-        told, noisy = scales.measured | scales.exact, scales.measured
-        missed = np.abs(asked @ inverse[:, told] @ self._dense_rows[told] - asked)
+        observed, noisy = scales.measured | scales.exact, scales.measured
+        missed = np.abs(
+            asked @ inverse[:, observed] @ self._dense_rows[observed] - asked
+        )
         limit = TOLERANCE * np.maximum(np.abs(asked).max(axis=1, initial=0.0), 1e-300)
         if (missed.max(axis=1, initial=0.0) > limit).any():
             raise IntervalError(

@@ -336,11 +336,11 @@ class PrefixSums(LinearStrategy):
 
     def _values(self, noisy: IntArray, scales: Scales) -> FloatArray:
         """Return the noisy running totals; those not measured are interpolated."""
-        told = scales.measured | scales.exact
-        if told.all():
+        observed = scales.measured | scales.exact
+        if observed.all():
             return noisy.astype(np.float64)
-        ends = np.concatenate([[0], np.flatnonzero(told) + 1])
-        values = np.concatenate([[0], noisy[told]]).astype(np.float64)
+        ends = np.concatenate([[0], np.flatnonzero(observed) + 1])
+        values = np.concatenate([[0], noisy[observed]]).astype(np.float64)
         return np.interp(np.arange(1, self.cells + 1), ends, values)
 
     def infer(self, noisy: IntArray, scales: Scales) -> FloatArray:

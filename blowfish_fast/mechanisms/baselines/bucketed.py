@@ -54,8 +54,8 @@ class BucketCounts(Mechanism):
         price = self.price * mean_noise(self.policy, self.budget - share)
         buckets = private.select(self.partition.priced(price), budget=share)
         measurement = bucket_counts(private, buckets)
-        told = {self.told_by: getattr(buckets, self.told_by)}
-        return Outcome.of(measurement, {**told, "buckets": buckets.count})
+        by_product = {self.told_by: getattr(buckets, self.told_by)}
+        return Outcome.of(measurement, {**by_product, "buckets": buckets.count})
 
 
 class Ahp(BucketCounts):

@@ -183,10 +183,10 @@ def _show_result(finished: Finished) -> None:
         console.print("  ".join(cells), highlight=False, soft_wrap=True, markup=False)
     verdict = written.verdict_line(summary, finished.settings)
     files = ", ".join(str(file) for file in finished.files)
-    told = list(summary.notes)
+    notes = list(summary.notes)
     if verdict:
-        told += [f"The paper: {finished.experiment.claim}", f"Here: {verdict}"]
-    for sentence in [*told, written.run_line(finished.settings), f"written: {files}"]:
+        notes += [f"The paper: {finished.experiment.claim}", f"Here: {verdict}"]
+    for sentence in [*notes, written.run_line(finished.settings), f"written: {files}"]:
         console.print(sentence, highlight=False, markup=False)
 
 

@@ -379,8 +379,10 @@ def verify(
         if holes:
             _show_concerns(concerns)
         for check in answers:
-            said = "; ".join(check.problems) or f"as promised, by its {check.checked}"
-            show(f"{check.request} ({check.mechanism}): {said}")
+            verdict = (
+                "; ".join(check.problems) or f"as promised, by its {check.checked}"
+            )
+            show(f"{check.request} ({check.mechanism}): {verdict}")
         if opened is not None:
             show(f"opened: {plural(len(answers), 'answer')}")
     if concerns or not fits:

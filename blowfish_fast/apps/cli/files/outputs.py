@@ -682,14 +682,16 @@ def _first_tables(
 ) -> list[str]:
     """Return the head of each of the first tables, and where all of them are."""
     kinds = {"fitted": False} | ({"whole": True} if whole else {})
-    told = "Fitted counts are not negative" + "; whole ones add up exactly" * whole
+    sentence = "Fitted counts are not negative" + "; whole ones add up exactly" * whole
     shown = "Intervals are around the estimate."
     if isinstance(release, ChosenTablesRelease):
-        told = "These are tables of the model" + "; whole ones add up exactly" * whole
+        sentence = (
+            "These are tables of the model" + "; whole ones add up exactly" * whole
+        )
         shown = "Only tables that were measured have intervals."
     parts = [
         "<h2>The tables</h2>",
-        f"<p>{told}. {shown}</p>",
+        f"<p>{sentence}. {shown}</p>",
     ]
     more = len(release.asked) - FIRST_TABLES
     for names in release.asked[:FIRST_TABLES]:

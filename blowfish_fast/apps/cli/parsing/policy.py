@@ -130,13 +130,13 @@ def split_presence(words: str) -> tuple[str, str | None]:
     tuple of str and str or None
         The policy of the moves, and the number of edges as it was written.
     """
-    moves, said, far = words.strip().partition(PRESENCE)
+    moves, separator, far = words.strip().partition(PRESENCE)
     if far and not (far[0] == ":" and is_number(far[1:])):
         raise InputError(
             f'"absent" is one edge away, {PRESENCE}, or some, {PRESENCE}:4',
             received=repr(words),
         )
-    return moves.strip(), (far[1:] or "1") if said else None
+    return moves.strip(), (far[1:] or "1") if separator else None
 
 
 def split_joined(words: str) -> tuple[str, str]:
@@ -560,9 +560,11 @@ def edges_from_file(path: Path, domain: Domain) -> AnyArray:
 
 def _means_names(first: list[str], names: list[str], path: Path) -> bool:
     """Return whether a file of numbers names categories; refuse to guess."""
-    said = [word for word in MEANINGS if all(name.startswith(word) for name in first)]
-    if said:
-        return said[0] == MEANINGS[0]
+    meanings = [
+        word for word in MEANINGS if all(name.startswith(word) for name in first)
+    ]
+    if meanings:
+        return meanings[0] == MEANINGS[0]
     if not any(_are_numbers([[name]]) for name in names):
         return False
     raise InputError(
