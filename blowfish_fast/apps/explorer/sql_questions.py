@@ -407,10 +407,12 @@ class _Reader:
 
     def compared(self, plain: Any) -> tuple[str, _Bounds]:
         """Return what a comparison of a column with a constant says."""
-        column, constant, kind = plain.this, plain.expression, type(plain)
+        column, constant = plain.this, plain.expression
+        kind: Any = type(plain)
         if not isinstance(_bare(column), exp.Column):
             column, constant = constant, column
-            turned = {
+            # Stated as Any: mypy fails on types of these classes as keys.
+            turned: dict[Any, Any] = {
                 exp.GT: exp.LT,
                 exp.GTE: exp.LTE,
                 exp.LT: exp.GT,
