@@ -78,6 +78,7 @@ def neighbours(
     policy = Graph(cells, pairs)
     parts = policy.components()
     if parts.count > 1 and islands == "refuse":
+        assert parts.labels is not None, "several parts have labels"
         alone = int(np.argmin(np.bincount(parts.labels)[parts.labels]))
         names = (*districts.ids, *attribute.extras)
         raise PolicyError(

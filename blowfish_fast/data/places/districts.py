@@ -283,7 +283,8 @@ class Districts:
             # Far away is outside, without a product that would not fit.
             clipped = np.clip(np.rint(steps), low[at] / 2 - 2, high[at] / 2 + 2)
             whole.append(2 * clipped.astype(np.int64))
-        placed = kernels.locate_points(*whole, self._index)
+        places_x, places_y = whole
+        placed = kernels.locate_points(places_x, places_y, self._index)
         return np.where(inside, placed, -1)
 
     def column(self, x: Any, y: Any) -> AnyArray:
