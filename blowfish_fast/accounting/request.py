@@ -153,9 +153,17 @@ def _strange_columns(mine: Policy, agreed: Policy) -> str:
             "its people that are ever released"
         )
     if agreed.domain.columns_for(mine.domain) is None:
+        # Each by itself, so that the message names those that differ.
+        differing = [
+            f"{attribute.name} has {agreed.domain.attributes[axis].describe()} in the "
+            f"ledger and {attribute.describe()} in the release"
+            for attribute in mine.domain.attributes
+            for axis in [agreed.domain.axis(str(attribute.name))]
+            if agreed.domain.attributes[axis].cells_within(attribute) is None
+        ]
         return (
-            f"the ledger is about {agreed.domain!r}; received a release over "
-            f"{mine.domain!r}, whose cells are neither the same nor unions of them"
+            f"cells of a release are those of the ledger or unions of them, and these "
+            f"are neither the same nor unions: {'; '.join(differing)}"
         )
     return ""
 

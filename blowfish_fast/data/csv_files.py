@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import codecs
 import csv
+import difflib
 import gzip
 import io
 import os
@@ -33,6 +34,8 @@ TORN = (EOFError, zlib.error, gzip.BadGzipFile)
 MOST_LINES = 50
 """Lines that the names may take."""
 LONGEST_LINE = 2**20
+ALIKE = 0.6
+"""How like two names are, at least, that may be taken for each other; at most 1."""
 BYTES_AT_ONCE = 2**20
 
 
@@ -294,7 +297,7 @@ def lacking_columns(
             f"{path}{none} its first line must name the columns, with commas between, "
             "and names none. Write such a line"
         )
-    shown = ", ".join(repr(name)[1:-1] for name in list(found)[:20])
+    shown = ", ".join(repr(name)[1:-1] for name in _nearest_first(lacks, found))
     alone = (
         ". Only one was found: the first line must name all columns, with a comma, "
         "semicolon, tab or | between; delete titles above it"
@@ -303,6 +306,23 @@ def lacking_columns(
     )
     none = " and ".join(f"no column {name!r}{nearest(name, found)}" for name in lacks)
     return InputError(f"{path} has {none}; its columns are {shown}{alone}")
+
+
+def _nearest_first(wanted: Sequence[str], names: Sequence[str]) -> list[str]:
+    """Return all names, those first that look like what was asked for."""
+
+    def likeness(name: str) -> float:
+        return max(
+            (
+                difflib.SequenceMatcher(None, word.lower(), name.lower()).ratio()
+                for word in wanted
+            ),
+            default=0.0,
+        )
+
+    close = [name for name in names if likeness(name) >= ALIKE]
+    rest = [name for name in names if name not in close]
+    return sorted(close, key=likeness, reverse=True) + rest
 
 
 def _encoding(path: Path, form: TextForm) -> str:

@@ -40,6 +40,7 @@ PANELS = {
             "Release a table privately: what is secret, "
             "what is asked, what it may cost."
         ),
+        "start": "Draft a job file from the header of a file and a public code book.",
         "first-look": "Look once at every column of a file, charged once.",
         "next": "Release the next month, week or day from the same job.",
         "explain": (

@@ -67,6 +67,14 @@ class ColumnAnswers:
     def __repr__(self) -> str:
         return f"ColumnAnswers({len(self):,} rows, answers hidden)"
 
+    def different(self) -> list[str]:
+        """Return the different answers: only where somebody says that they are public.
+
+        Numbers come first, in their order; then words, in theirs.
+        """
+        texts = {text: place for place, text in enumerate(self._texts) if text}
+        return sorted(texts, key=lambda text: (self._numbers[texts[text]], text))
+
     def in_numbers(self, domain: Domain) -> Histogram:
         """Return the counts of numbers; words lie outside, blanks are missing."""
         (name,) = domain.column_names

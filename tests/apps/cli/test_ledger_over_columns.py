@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 import blowfish_fast as bf
-from tests.apps.cli.asking import refused, run, told
+from blowfish_fast.apps.cli.main import application
+from tests.apps.cli.asking import RUN, refused, run, told
 
 pytestmark = pytest.mark.usefixtures("empty_folder")
 
@@ -128,3 +129,42 @@ def test_a_job_states_a_policy_for_each_column_of_its_ledger(empty_folder):
         job.replace(', "full"]', ', "full", "full"]')
     )
     assert "one policy per column" in str(refused("release", "two.toml"))
+
+
+def test_status_shows_cells_and_a_new_ledger_says_which_columns_it_covers(tmp_path):
+    data = tmp_path / "people.csv"
+    data.write_text("age,sex\n20,f\n70,m\n")
+    book = tmp_path / "book"
+    job = [
+        "release",
+        "--data",
+        str(data),
+        "--domain",
+        "age=0:100:50",
+        "--policy",
+        "full",
+    ]
+    job += ["--workload", "identity", "--epsilon", "1", "--ledger", str(book)]
+    done = RUN.invoke(
+        application, [*job, "--budget", "3", "--out", str(tmp_path / "first")]
+    )
+    assert done.exit_code == 0, done.output
+    assert "covers age, and no other column" in " ".join(done.stderr.split())
+    again = RUN.invoke(application, [*job, "--out", str(tmp_path / "second")])
+    assert "no other column" not in again.stderr
+    status = told("ledger", "status", str(book))
+    assert status["cells"] == {"age": "0 to 100, cut at 50"}
+    assert "age 0 to 100, cut at 50" in run("ledger", "status", str(book))
+    job[job.index("age=0:100:50")] = "age=0:100:25"
+    problem = str(refused(*job, "--out", str(tmp_path / "third")))
+    assert "age has 0 to 100, cut at 50 in the ledger" in problem
+    assert "cut at 25, 50, 75 in the release" in problem
+
+
+def test_status_of_many_columns_says_how_many_more(tmp_path):
+    book = tmp_path / "book"
+    cells = [word for at in range(32) for word in ("--domain", f"c{at}=0:2:1")]
+    shown = run(
+        "ledger", "create", str(book), *cells, "--policy", "full", "--epsilon", "1"
+    )
+    assert "and 2 more columns, with --json" in shown

@@ -51,6 +51,9 @@ OptionalCells = Annotated[
     ),
 ]
 OptionalPolicy = Annotated[str | None, typer.Option("--policy", **POLICY)]
+MOST_COLUMNS = 30
+"""Columns whose cells `status` lists on a terminal."""
+
 LedgerFile = Annotated[
     Path,
     typer.Argument(metavar="LEDGER", help="The file of the ledger."),
@@ -458,6 +461,14 @@ def _show_status(path: Path, *, as_json: bool) -> None:
                 for analyst, share in shares.items()
             },
             "domain": repr(book.policy.domain),
+            "cells": {
+                name: attribute.describe()
+                for name, attribute in zip(
+                    book.policy.domain.column_names,
+                    book.policy.domain.attributes,
+                    strict=True,
+                )
+            },
             "promise": book.policy.describe(currency),
             "policy": book.policy.to_dict(),
             "about": book.about,
@@ -479,6 +490,10 @@ def _show_status(path: Path, *, as_json: bool) -> None:
             *([] if facts["auditor"] is None else [("auditor", facts["auditor"])]),
         ],
     )
+    listed = list(facts["cells"].items())
+    show_table(["column", "cells"], [list(row) for row in listed[:MOST_COLUMNS]])
+    if len(listed) > MOST_COLUMNS:
+        show(f"and {len(listed) - MOST_COLUMNS:,} more columns, with --json")
     if shares:
         rows = [
             [

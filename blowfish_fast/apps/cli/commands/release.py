@@ -155,6 +155,7 @@ def release_stated(
             job.policy or "", facts.domain, facts.ledger_policy.domain
         ),
         "private": seed is None,
+        "whole_table": bool(job.ledger_domain),
         "ledger": release_job.preview_charge(job, facts, mechanism),
         "dry_run": dry_run,
     }
@@ -253,6 +254,20 @@ def _show(report: dict[str, Any], choice: MechanismChoice, question: str = "") -
         show(f"\n{asked}What it means:     blowfish explain {files['release']}")
     if report["ledger"] is None:
         remark(ledger_reminder(report))
+    elif report["ledger"]["new"] and not report["whole_table"]:
+        remark(_narrow_ledger(report))
+
+
+def _narrow_ledger(report: dict[str, Any]) -> str:
+    """Say loudly that a new ledger is for the columns of its first release alone."""
+    columns = ", ".join(report["columns"])
+    start = "would cover" if report["dry_run"] else "covers"
+    return (
+        f"NOTE: the new ledger {report['ledger']['file']} {start} {columns}, and no "
+        "other column: nothing else of these people can be released from it later. "
+        "State all columns that will ever come, [ledger_domain] or `blowfish ledger "
+        "create`, before the first release"
+    )
 
 
 def _measured_sentence(report: dict[str, Any]) -> str:

@@ -22,6 +22,9 @@ from blowfish_fast.data.tables.answers import SurveyAnswers
 from blowfish_fast.errors import BudgetError, InputError, LedgerError, PolicyError
 from blowfish_fast.mechanisms.around_releases.first_look import FirstLook
 
+MOST_VALUES = 1000
+"""Of a column whose values are called public."""
+
 if TYPE_CHECKING:
     from blowfish_fast.release.wide.look_release import LookRelease
 
@@ -83,6 +86,39 @@ def read_answers(path: Path, form: TextForm, names: Sequence[str]) -> SurveyAnsw
     with CsvTable(path, head).open() as table:
         selected = [f"c{place}" for place in places]
         return _answers(table.source(texts=True), selected, names, decimal)
+
+
+def values_of(path: Path, form: TextForm, name: str) -> list[str]:
+    """Return the different values of a column, which the curator called public.
+
+    Parameters
+    ----------
+    path : Path
+        A CSV or Parquet file.
+    form : TextForm
+        How a CSV file writes its texts.
+    name : str
+        The column.
+
+    Returns
+    -------
+    list of str
+        The values in their order, without blanks.
+
+    Raises
+    ------
+    InputError
+        If there are more than `MOST_VALUES`.
+    """
+    answers = read_answers(path, form, [name]).columns[name]
+    values = answers.different()
+    if len(values) > MOST_VALUES:
+        raise InputError(
+            f"a list of categories holds at most {MOST_VALUES:,} values",
+            received=f"more of them in {name!r}",
+            way_out="State the cells of the column by hand",
+        )
+    return values
 
 
 def _answers(

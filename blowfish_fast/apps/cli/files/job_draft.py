@@ -1,0 +1,217 @@
+"""A commented job file, drafted from a header and a public code book; no value is read.
+
+A code book is a table with a line for each answer, ``column,value,label``, or for each
+column of numbers, ``column,low,high,width``; or the labels of an SPSS or Stata file.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from blowfish_fast._support.optional import require
+from blowfish_fast.apps.cli.files.record_files import refuse_absent
+from blowfish_fast.data.csv_files import TextForm, read_head
+from blowfish_fast.errors import InputError
+
+HEADS = {
+    "column": ("column", "variable", "question", "name"),
+    "value": ("value", "code", "category", "answer"),
+    "label": ("label", "meaning", "text", "description"),
+    "low": ("low", "min", "from"),
+    "high": ("high", "max", "to"),
+    "width": ("width", "step"),
+}
+"""What the columns of a code book may be called."""
+
+LONGEST_NOTE = 160
+"""Characters of the labels beside a line."""
+
+
+class Coded(NamedTuple):
+    """What a code book says of one column.
+
+    Attributes
+    ----------
+    values : dict from str to str
+        The label of each category, in the order of the book.
+    numbers : str, default ''
+        ``LOW:HIGH:WIDTH`` of a column of numbers.
+    """
+
+    values: dict[str, str]
+    numbers: str = ""
+
+    @property
+    def cells(self) -> str:
+        """The cells as a job file states them."""
+        if self.numbers:
+            return json.dumps(self.numbers)
+        levels = json.dumps(list(self.values), ensure_ascii=False)
+        return f"{{ levels = {levels} }}"
+
+    @property
+    def note(self) -> str:
+        """What the codes mean, for the end of the line."""
+        said = [f"{value}: {label}" for value, label in self.values.items() if label]
+        note = " ".join(", ".join(said).split())
+        short = note if len(note) <= LONGEST_NOTE else f"{note[: LONGEST_NOTE - 3]}..."
+        return f"  # {short}" if short else ""
+
+
+def read_code_book(path: Path) -> dict[str, Coded]:
+    """Return what a code book says of each column.
+
+    Parameters
+    ----------
+    path : Path
+        A CSV file, or an SPSS (.sav) or Stata (.dta) file, of which only the labels are
+        read.
+
+    Returns
+    -------
+    dict from str to Coded
+        By the names of columns.
+
+    Raises
+    ------
+    InputError
+        If it is no code book.
+    """
+    refuse_absent(path)
+    if path.suffix.lower() in (".sav", ".zsav", ".dta"):
+        return _labels(path)
+    head = read_head(path, [], TextForm())
+    places = {
+        kind: at
+        for kind, names in HEADS.items()
+        for at, name in enumerate(head.names)
+        if name.strip().lower() in names
+    }
+    if "column" not in places or not {"value", "low"} & {*places}:
+        raise InputError(
+            "a code book has the columns column, value and label, or column, low, high "
+            "and width",
+            received=f"{path} with {', '.join(head.names)}",
+        )
+    book: dict[str, Coded] = {}
+    with path.open(encoding=head.encoding, newline="") as file:
+        for line in list(csv.reader(file, delimiter=head.delimiter))[head.lines :]:
+            entry = {
+                kind: line[at].strip() if at < len(line) else ""
+                for kind, at in places.items()
+            }
+            _enter(book, entry)
+    return book
+
+
+def _enter(book: dict[str, Coded], entry: Mapping[str, str]) -> None:
+    """Take one line of a code book; blank ones say nothing."""
+    name, value = entry["column"], entry.get("value", "")
+    if not name:
+        return
+    coded = book.setdefault(name, Coded({}))
+    if value:
+        coded.values[value] = entry.get("label", "")
+    elif entry.get("low") and entry.get("high"):
+        width = entry.get("width") or "1"
+        book[name] = Coded({}, f"{entry['low']}:{entry['high']}:{width}")
+
+
+def _labels(path: Path) -> dict[str, Coded]:
+    """Return the labels of an SPSS or Stata file; no record is read."""
+    reader: Any = require(
+        "pyreadstat", extra="codebook", purpose="Labels of SPSS and Stata files"
+    )
+    read = reader.read_dta if path.suffix.lower() == ".dta" else reader.read_sav
+    try:
+        _, about = read(str(path), metadataonly=True)
+    except Exception as problem:
+        raise InputError(
+            f"{path} is no SPSS or Stata file ({type(problem).__name__})"
+        ) from None
+    return {
+        str(name): Coded({_code(code): str(label) for code, label in labels.items()})
+        for name, labels in about.variable_value_labels.items()
+    }
+
+
+def _code(code: Any) -> str:
+    """Return a code as files of records write it: 1, not 1.0."""
+    return f"{code:g}" if isinstance(code, float) else str(code)
+
+
+def draft_job(
+    path: Path,
+    columns: Sequence[str],
+    book: Mapping[str, Coded],
+    public: Mapping[str, Sequence[str]],
+    *,
+    sources: str,
+) -> str:
+    """Return a commented job file that runs once what is open has been filled in.
+
+    Parameters
+    ----------
+    path : Path
+        The file of records.
+    columns : sequence of str
+        Its columns.
+    book : mapping from name to Coded
+        What a code book says.
+    public : mapping from name to sequence of str
+        Lists of values that the curator calls public.
+    sources : str
+        Where it comes from, in words.
+
+    Returns
+    -------
+    str
+        TOML.
+    """
+    stated = {
+        **{name: book[name] for name in columns if name in book},
+        **{name: Coded(dict.fromkeys(values, "")) for name, values in public.items()},
+    }
+    lines = []
+    for name in columns:
+        key = json.dumps(name, ensure_ascii=False)
+        coded = stated.get(name)
+        if coded is not None and (coded.values or coded.numbers):
+            lines.append(f"{key} = {coded.cells}{coded.note}")
+        else:
+            lines.append(f'# {key} = "0:100:10"')
+    domain = "\n".join(lines)
+    source = json.dumps(str(path), ensure_ascii=False)
+    return f"""\
+# A draft, made from {sources}.
+# Fill in what is open, then ask what it would mean; no record is read for that:
+#   blowfish release THIS_FILE --dry-run
+
+[data]
+source = {source}
+missing = "cell"     # missing answers have a cell of their own; or "refuse"
+outside = "cell"     # so have answers that are none of those stated
+
+[domain]
+# A line for each column that is to be released. Open ones begin with a #: state their
+# cells and take the # away, or leave them as they are, and they stay unpublished.
+#   "0:100:10"               numbers from 0 up to 100 in steps of 10
+#   "edges:0,18,65,120"      numbers between edges
+#   {{ levels = ["a", "b"] }}  categories, spelled as in the file
+# Cells are public: take them from a questionnaire or a law, not from the records.
+{domain}
+
+[policy]
+kind = "full"        # any answers of a person are secret, all at once; `attribute`: one
+                     # column at a time, with less noise; `blowfish policy describe`
+
+[workload]
+kind = "tables:1"    # the counts of each column; tables:2 of each pair of columns, too
+
+[budget]
+# epsilon = 1        # open: what it may cost; howto/choose_epsilon says what that means
+"""

@@ -1,0 +1,129 @@
+"""``blowfish start``: a draft from public texts alone runs once it is filled in."""
+
+from __future__ import annotations
+
+import tomllib
+from types import SimpleNamespace
+
+import pytest
+
+from blowfish_fast.apps.cli.files import job_draft, look_source
+from blowfish_fast.errors import InputError
+from tests.apps.cli.asking import refused, run, told
+
+CODES = """variable;code;label
+trust;1;yes
+trust;2;no, "never"
+;;
+town;Zürich West;
+weight;;
+absent;9;not asked
+"""
+NUMBERS = "column,low,high,width\nage,0,100,20\ntrust,1,3,\n"
+START = ["start", "survey.csv"]
+
+
+@pytest.fixture(autouse=True)
+def survey(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "survey.csv").write_text(
+        'trust,town,age,weight,"odd ""name"" = 1"\n'
+        + "1,Zürich West,20,3,a\n2.0,Bern,41,,b\n" * 50
+    )
+    (tmp_path / "codes.csv").write_text(CODES)
+    (tmp_path / "numbers.csv").write_text(NUMBERS)
+    return tmp_path
+
+
+def drafted():
+    with open("survey.toml", "rb") as file:
+        return tomllib.load(file)
+
+
+def test_a_draft_from_a_code_book_runs_once_epsilon_is_stated(survey, monkeypatch):
+    def never(*_):
+        raise AssertionError("a record was read")
+
+    with monkeypatch.context() as reading:
+        reading.setattr(look_source, "read_answers", never)
+        report = told(*START, "--codebook", "codes.csv")
+    assert report["stated"] == ["trust", "town", "weight"]
+    assert report["open"] == ["age", 'odd "name" = 1']
+    assert report["not_in_file"] == ["absent"]
+    assert drafted()["domain"] == {
+        "trust": {"levels": ["1", "2"]},
+        "town": {"levels": ["Zürich West"]},
+    }
+    text = (survey / "survey.toml").read_text()
+    assert '1: yes, 2: no, "never"' in text
+    assert r'# "odd \"name\" = 1" = "0:100:10"' in text
+    run("release", "survey.toml", "--epsilon", "9", "--dry-run")
+    (survey / "survey.toml").write_text(text.replace("# epsilon = 1 ", "epsilon = 50 "))
+    run("release", "survey.toml", "--out", "release.blowfish")
+
+
+def test_numbers_of_a_code_book_have_a_width(survey):
+    told(*START, "--codebook", "numbers.csv")
+    assert drafted()["domain"] == {"age": "0:100:20", "trust": "1:3:1"}
+
+
+def test_values_are_read_only_where_the_curator_says_so(survey):
+    shown = run(*START, "--public", "trust", "--public", "town")
+    assert "5 columns, 2 with cells, 3 open" in shown
+    assert drafted()["domain"] == {
+        "trust": {"levels": ["1", "2.0"]},
+        "town": {"levels": ["Bern", "Zürich West"]},
+    }
+    assert "values of trust, town were read" in (survey / "survey.toml").read_text()
+
+
+def test_too_many_values_are_no_list(survey, monkeypatch):
+    monkeypatch.setattr(look_source, "MOST_VALUES", 1)
+    assert "at most 1 values" in str(refused(*START, "--public", "trust"))
+
+
+def test_a_wrong_name_lists_all_columns_nearest_first():
+    problem = str(refused(*START, "--public", "wieght"))
+    assert "did you mean 'weight'" in problem
+    assert "its columns are weight, trust, town, age, odd" in problem
+
+
+def test_a_draft_replaces_nothing():
+    run(*START, "--codebook", "codes.csv")
+    assert "--overwrite" in str(refused(*START))
+    assert "1 more" not in run(*START, "--overwrite")
+    assert "in the code book only" not in run(*START, "--out", "other.toml")
+
+
+def test_labels_of_other_programs_are_read_without_records(survey, monkeypatch):
+    def read(path, *, metadataonly):
+        assert metadataonly
+        if "broken" in path:
+            raise ValueError("no such format")
+        labels = {"trust": {1.0: "yes", 2.5: "no"}, "town": {"B": "Bern"}}
+        return None, SimpleNamespace(variable_value_labels=labels)
+
+    reader = SimpleNamespace(read_sav=read, read_dta=read)
+    monkeypatch.setattr(job_draft, "require", lambda *_, **__: reader)
+    for name in ("labels.sav", "labels.dta", "broken.sav"):
+        (survey / name).write_text("")
+    for name in ("labels.sav", "labels.dta"):
+        run(*START, "--codebook", name, "--overwrite")
+        assert drafted()["domain"] == {
+            "trust": {"levels": ["1", "2.5"]},
+            "town": {"levels": ["B"]},
+        }
+    problem = refused(*START, "--codebook", "broken.sav", "--overwrite")
+    assert "no SPSS or Stata file" in str(problem)
+
+
+def test_what_is_no_code_book_is_refused(survey):
+    problem = refused(*START, "--codebook", "survey.csv")
+    assert isinstance(problem, InputError)
+    assert "columns column, value and label" in str(problem)
+
+
+def test_long_labels_are_cut():
+    coded = job_draft.Coded({"1": "very " * 80})
+    assert coded.note.endswith("...")
+    assert len(coded.note) <= job_draft.LONGEST_NOTE + 4
