@@ -1,6 +1,7 @@
 """Figures of the explorer: what an answer takes, and how many are given at once.
 
     python asv_benchmarks/measure_explorer.py [--seconds 60] [--postgres] [--json]
+    python asv_benchmarks/measure_explorer.py --browsers [--seconds 60] [--json]
 
 Answers: questions on 4096 bins of 100,000 records, after the first of each kind, and
 the trade-off curve of 256 cells, in the processor's time. Parts: what one answer on 256
@@ -8,6 +9,12 @@ bins is made of, without HTTP. Load: a server of its own, requests that ask noth
 32 analysts over HTTP, each with new questions on 256 bins for `--seconds`, in answers
 per second and per second of the server's processor; with `--postgres` the database is
 stopped and started twice meanwhile, and what is charged is held against what arrived.
+
+`--browsers` alone measures what pages send. Each of 32 analysts is logged in with a
+cookie and goes through what the page asks for around one answer: the price, the answer,
+the tables, the history, and the price once more; then at once the next question. The
+seconds of *Ask* and of all requests are told at the middle and at 99 %, and what is
+charged is held against what arrived.
 """
 
 from __future__ import annotations
@@ -182,6 +189,107 @@ def ask_until(place: str, secret: str, ends: float, found: Counter[int]) -> None
         time.sleep(max(0.0, begins + 0.026 - time.monotonic()))
 
 
+class Browser:
+    """What the page of one analyst sends, and how long each answer took."""
+
+    def __init__(self, place: str, secret: str, number: int) -> None:
+        self.connection = http.client.HTTPConnection(place, timeout=180)
+        self.number, self.asked = number, 0
+        self.headers = {"Content-Type": "application/json"}
+        self.seconds: dict[str, list[float]] = {"ask": [], "all": []}
+        self.statuses: Counter[tuple[str, int]] = Counter()
+        # The server lets one address log in so often a minute.
+        while not self.logged_in(secret):
+            time.sleep(1)
+
+    def logged_in(self, secret: str) -> bool:
+        body = json.dumps({"secret": secret})
+        self.connection.request("POST", "/api/session", body, self.headers)
+        response = self.connection.getresponse()
+        told = json.loads(response.read())
+        if response.status != 200:
+            return False
+        cookie = (response.getheader("Set-Cookie") or "").partition(";")[0]
+        self.headers |= {"Cookie": cookie, "X-CSRF-Token": told["csrf"]}
+        return True
+
+    def send(self, method: str, path: str, body: Any = None) -> int:
+        """Send one request; note its seconds and its status."""
+        begins = time.monotonic()
+        plain = None if body is None else json.dumps(body)
+        self.connection.request(method, path, plain, self.headers)
+        response = self.connection.getresponse()
+        response.read()
+        took = time.monotonic() - begins
+        self.seconds["all"].append(took)
+        if path == "/api/ask":
+            self.seconds["ask"].append(took)
+        self.statuses[path.partition("?")[0], response.status] += 1
+        # Slower than the limit of 40 requests a second.
+        time.sleep(max(0.0, 0.026 - took))
+        return response.status
+
+    def browse(self, ends: float) -> None:
+        """Price, ask and look, question after question, each of them a new one."""
+        while time.monotonic() < ends:
+            place = ANALYSTS * self.asked + self.number
+            cost = float(PRICE) * (1 + 1e-6 * place)
+            body = {"question": question("histogram", "narrow", epsilon=cost)}
+            self.asked += 1
+            self.send("POST", "/api/explain", body)
+            self.send("POST", "/api/ask", body)
+            self.send("GET", "/api/tables")
+            self.send("GET", "/api/history?table=narrow")
+            self.send("POST", "/api/explain", body)
+
+
+def browsers(folder: Path, address: str, seconds: float) -> dict[str, Any]:
+    """Return what 32 pages got from a server of its own."""
+    with served(folder, address) as (server, secrets, place):
+        warm = Counter[int]()
+        while not warm[200]:
+            try:
+                ask_until(place, secrets[0], time.monotonic() + 0.1, warm)
+            except ConnectionRefusedError:
+                time.sleep(0.1)
+        pages = [
+            Browser(place, secret, number) for number, secret in enumerate(secrets[1:])
+        ]
+        begins, work = time.monotonic(), used_by(server.pid)
+        threads = [
+            threading.Thread(target=page.browse, args=(begins + seconds,))
+            for page in pages
+        ]
+        for one in threads:
+            one.start()
+        for one in threads:
+            one.join()
+        took, work = time.monotonic() - begins, used_by(server.pid) - work
+        assert server.poll() is None, "the server went away"
+    statuses = sum((page.statuses for page in pages), Counter[tuple[str, int]]())
+    given = statuses["/api/ask", 200]
+    with Explorer(
+        None, address, ledger=folder / "ledgers" / "narrow.ledger"
+    ).ledger as kept:
+        charged = len(kept.history())
+        kept.verify()
+    row: dict[str, Any] = {
+        "32 browsers": f"{took:.0f} s, {sum(statuses.values())} requests",
+        "other statuses than 200": sum(statuses.values())
+        - sum(number for (_, status), number in statuses.items() if status == 200),
+        "answers": given,
+        "answers a second": round(given / took, 1),
+        "answers per second of the processor": round(given / work, 1),
+        "charged without an answer": charged - given - warm[200],
+    }
+    for what in ("ask", "all"):
+        found = sorted(second for page in pages for second in page.seconds[what])
+        for name, part in (("p50", 0.5), ("p99", 0.99)):
+            at = min(len(found) - 1, int(part * len(found)))
+            row[f"{what}, {name}, ms"] = round(1000 * found[at])
+    return row
+
+
 def ask_nothing(place: str, secret: str, times: int) -> None:
     """Send requests without a question: what every request takes at least."""
     connection = http.client.HTTPConnection(place, timeout=180)
@@ -267,7 +375,9 @@ def postgres(folder: Path) -> Iterator[tuple[str, Callable[[], None]]]:
         server.cleanup()
 
 
-def measured(folder: Path, seconds: float, with_postgres: bool) -> Iterator[dict]:
+def measured(
+    folder: Path, seconds: float, with_postgres: bool, pages_only: bool
+) -> Iterator[dict]:
     import duckdb
 
     path = folder / "data.duckdb"
@@ -275,6 +385,9 @@ def measured(folder: Path, seconds: float, with_postgres: bool) -> Iterator[dict
         for name, cells, records in (("wide", 4096, RECORDS), ("narrow", 256, 1000)):
             for one in filling(name, cells, f"range({records})"):
                 connection.execute(one)
+    if pages_only:
+        yield browsers(folder / "state", str(path), seconds)
+        return
     engine = Database.connect(path)
     yield from answer_times(engine, folder)
     yield from curve_times(engine)
@@ -290,10 +403,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--postgres", action="store_true")
+    parser.add_argument("--browsers", action="store_true")
     parser.add_argument("--json", action="store_true")
     chosen = parser.parse_args()
     with tempfile.TemporaryDirectory() as made:
-        for row in measured(Path(made), chosen.seconds, chosen.postgres):
+        asked = (chosen.seconds, chosen.postgres, chosen.browsers)
+        for row in measured(Path(made), *asked):
             words = ", ".join(f"{name} {value}" for name, value in row.items())
             sys.stdout.write((json.dumps(row) if chosen.json else words) + "\n")
             sys.stdout.flush()

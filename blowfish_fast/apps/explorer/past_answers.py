@@ -58,6 +58,10 @@ MOST_TRIED = 16
 """Sources that are held against one question: those that cost most come first."""
 MOST_LOADED = 128
 """Releases that are kept in memory; the one used longest ago goes first."""
+MOST_REMEMBERED = 512
+"""Readings that are kept in memory: a page asks for the same bins again and again."""
+LONGEST_REMEMBERED = 2**12
+"""Numbers of a reading that is kept."""
 MOST_LISTED = 4096
 """Charges among which sources are looked for, the latest ones."""
 FIRST_PAGE = 16
@@ -381,6 +385,7 @@ class PastAnswers:
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
         self._loaded: OrderedDict[str, PastRelease | None] = OrderedDict()
+        self._readings: OrderedDict[tuple[Any, ...], KnownAnswer | None] = OrderedDict()
         self._lists: dict[str | Literal[False] | None, _Listed] = {}
         self._lock = threading.Lock()
 
@@ -420,14 +425,38 @@ class PastAnswers:
             return None
         # By price, not by what they say.
         places.sort(key=lambda pair: (-pair[0].budget.amount, pair[1]))
-        layout = lay_out(table, asked)
+        # What a source says of a question does not depend on the alpha that is asked
+        # for, or on the budget that is stated.
+        bins = asked.model_dump_json(exclude={"cost"})
+        terms = (bins, cost.beta, cost.scope, cost.chosen)
+        layout: Layout | None = None
         best: KnownAnswer | None = None
         for entry, place in places[:MOST_TRIED]:
-            source = self._source(table, entry)
-            reading = None if source is None else source.read(layout, cost, place)
+            key = (entry.request, place, *terms)
+            with self._lock:
+                remembered = key in self._readings
+                reading = self._readings.get(key)
+            if not remembered:
+                layout = layout or lay_out(table, asked)
+                source = self._source(table, entry)
+                reading = None if source is None else source.read(layout, cost, place)
+                self._remember(key, reading)
             if reading is not None and (best is None or reading.alpha < best.alpha):
                 best = reading
         return best
+
+    def _remember(self, key: tuple[Any, ...], reading: KnownAnswer | None) -> None:
+        """Keep a reading, which is a function of the log and of the question alone."""
+        if reading is not None:
+            if reading.values.size > LONGEST_REMEMBERED:
+                return
+            # Several people are told the same arrays.
+            for numbers in (reading.values, reading.half_widths):
+                numbers.flags.writeable = False
+        with self._lock:
+            self._readings[key] = reading
+            while len(self._readings) > MOST_REMEMBERED:
+                self._readings.popitem(last=False)
 
     def _readable(
         self, table: TableSpec, analyst: str | None

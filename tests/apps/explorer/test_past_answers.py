@@ -511,6 +511,36 @@ def test_a_charge_that_is_not_answered_yet_is_read_once_it_is(explorer, monkeypa
     assert explorer.known(asked("cumulative", alpha=50)) is not None
 
 
+def test_the_same_bins_are_held_against_a_source_once(explorer, monkeypatch):
+    explorer.ask(asked(alpha=40))
+    looks = []
+    look = PastRelease.read
+
+    def counted(source, *given):
+        looks.append(source.entry.request)
+        return look(source, *given)
+
+    monkeypatch.setattr(PastRelease, "read", counted)
+    first = explorer.explain(asked(alpha=30))
+    for alpha in (31, 32, 33):
+        again = explorer.explain(asked(alpha=alpha))
+        assert again["known"] == first["known"]
+    assert len(looks) == 1
+    # Other bins, another beta or a question fixed before are other readings.
+    explorer.explain(asked(alpha=30, width=2))
+    explorer.explain(asked(alpha=30, cost={"beta": 0.2}))
+    explorer.explain(asked(alpha=30, cost={"chosen": False}))
+    assert len(looks) == 4
+    monkeypatch.setattr(past_answers, "MOST_REMEMBERED", 1)
+    explorer.explain(asked(alpha=30, width=3))
+    explorer.explain(asked(alpha=31))
+    assert len(looks) == 6
+    monkeypatch.setattr(past_answers, "LONGEST_REMEMBERED", 1)
+    explorer.explain(asked(alpha=30, width=2))
+    explorer.explain(asked(alpha=30, width=2))
+    assert len(looks) == 8
+
+
 def test_bins_that_the_data_chose_are_no_source(explorer):
     explorer.ask({**asked(), "cost": {"epsilon": 1, "mechanism": "dawa"}})
     assert explorer.known(asked(width=2, alpha=900)) is None
