@@ -42,10 +42,18 @@ REFUSED_PARTS = {
     "qualify": "windows have no question here",
 }
 """Parts of a SELECT without a question, and what stands for them."""
-TURNED = {exp.GT: exp.LT, exp.GTE: exp.LTE, exp.LT: exp.GT, exp.LTE: exp.GTE}
+TURNED: dict[Any, Any] = {
+    exp.GT: exp.LT,
+    exp.GTE: exp.LTE,
+    exp.LT: exp.GT,
+    exp.LTE: exp.GTE,
+}
 """Comparisons whose sides are swapped."""
-AMOUNTS = {exp.Sum: "sum", exp.Avg: "mean"}
-MEDIANS = (getattr(exp, "Median", exp.PercentileCont), exp.PercentileCont)
+AMOUNTS: dict[Any, str] = {exp.Sum: "sum", exp.Avg: "mean"}
+MEDIANS: tuple[Any, ...] = (
+    getattr(exp, "Median", exp.PercentileCont),
+    exp.PercentileCont,
+)
 
 
 class _Bounds(NamedTuple):
@@ -411,14 +419,7 @@ class _Reader:
         kind: Any = type(plain)
         if not isinstance(_bare(column), exp.Column):
             column, constant = constant, column
-            # Stated as Any: mypy fails on types of these classes as keys.
-            turned: dict[Any, Any] = {
-                exp.GT: exp.LT,
-                exp.GTE: exp.LTE,
-                exp.LT: exp.GT,
-                exp.LTE: exp.GTE,
-            }
-            kind = turned.get(kind, kind)
+            kind = TURNED.get(kind, kind)
         spec = self.attribute(_bare(column))
         if kind is exp.EQ:
             if spec.kind == "category":

@@ -132,7 +132,9 @@ def test_an_answer_has_numbers_a_link_and_files(browser, site, tmp_path):  # noq
             page.click("#save-csv")
         saved.value.save_as(tmp_path / "answer.csv")
         kept = (tmp_path / "answer.csv").read_text().splitlines()
-        assert kept[0] == "age,records,low,high"
+        assert kept[0].startswith("age,records,low,high,raw estimate,age from,age to,")
+        assert kept[0].endswith(",epsilon,alpha,confidence,as of,question")
+        assert saved.value.suggested_filename.startswith("people_histogram_of_age")
         assert kept[1].startswith("0 to 16,")
         with page.expect_download() as saved:
             page.click("#save-png")

@@ -1,6 +1,6 @@
 import { afterPause, byId, confirmed, element, following, get, listening, markFields, newest, notice, number, post, sentence, trying } from "./api.js";
 import { QuestionForm, inWords, shared } from "./form.js";
-import { csvOf, day, fillNumbers, pythonOf, save } from "./numbers.js";
+import { csvOf, day, fileName, fillNumbers, pythonOf, save } from "./numbers.js";
 import { draw, drawCompared } from "./plots.js";
 
 /* global Plotly */
@@ -13,7 +13,7 @@ let lines = [];
 // What the last edit was about: an error to be priced, or a cost to be turned into one.
 let wanted = "alpha";
 // Each part of the page that is drawn from answers of the server.
-const prices = newest(), answers = newest(), states = newest();
+const prices = newest(), answers = newest(), states = newest(), readings = newest();
 
 // Where a price comes from.
 const FOUND = { bound: "a proved bound", simulation: "a proved bound, sharpened by draws without data", scaling: "scaled from its noise: not the cheapest" };
@@ -31,7 +31,9 @@ function cost() {
   return { alpha: Number(byId("alpha").value), beta: Number(byId("beta").value), scope: byId("scope").value, ...fixed };
 }
 
-const asked = () => form.question(cost());
+// A question in SQL stands until the form is changed.
+let inSql = null;
+const asked = () => inSql ? { ...inSql, cost: cost() } : form.question(cost());
 
 function working(words) {
   byId("cost").setAttribute("aria-busy", "true");
@@ -49,7 +51,7 @@ function told(words, bad) {
 // The least error that a cost buys, into the field of errors.
 async function errorFor(current) {
   const beta = Number(byId("beta").value), scope = byId("scope").value;
-  const bought = await post("/api/accuracy", { question: form.question(spending()), beta, scope });
+  const bought = await post("/api/accuracy", { question: { ...asked(), cost: spending() }, beta, scope });
   // Whoever typed an error meanwhile keeps it.
   if (current() && wanted === "spend") byId("alpha").value = Number(bought.alpha.toPrecision(4));
 }
@@ -153,6 +155,9 @@ function show(answer) {
         : `Each interval holds the true number${counted} with probability at least ${number(answer.confidence)}.`}`
     + (answer.remarks ?? []).map((one) => ` Look again: ${one}`).join("");
   byId("answer-words").append(" ", wholePromise("What is protected"), ".");
+  // A bar or a cell that is clicked becomes filters of the next question.
+  byId("answer").removeAllListeners?.("plotly_click");
+  if (answer.axes.length < 3) byId("answer").on?.("plotly_click", (event) => drill(answer, event.points[0]));
   fillNumbers(byId("numbers"), answer);
   byId("save-png").disabled = answer.axes.length > 2;
   byId("answer-more").hidden = false;
@@ -161,6 +166,13 @@ function show(answer) {
   byId("certificate").textContent = answer.certificate ?? "";
   byId("permanent").href = linkTo(answer);
   window.history.replaceState(null, "", linkTo(answer));
+}
+
+function drill(answer, point) {
+  const { kind } = answer.question, at = [point.pointNumber].flat();
+  if (!["histogram", "histogram2d", "marginal", "mean", "sum", "share"].includes(kind) || answer.question.table !== form.table.name) return;
+  const words = answer.axes.flatMap((axis, place) => form.drill(axis, at[place]) ?? []);
+  if (words.length) notice(`only records where ${words.join(" and ")}: choose what to ask about them`);
 }
 
 function row(one) {
@@ -257,9 +269,27 @@ function listen() {
     }).finally(later);
   });
   byId("history-search").addEventListener("input", search);
-  byId("save-csv").addEventListener("click", () => save(`${shown.request}.csv`, csvOf(shown)));
-  byId("save-png").addEventListener("click", () => trying(() =>
-    Plotly.downloadImage(byId("answer"), { format: "png", width: 1200, height: 700, filename: shown.request })));
+  byId("save-csv").addEventListener("click", () => save(`${fileName(shown, inWords(shown.question))}.csv`, csvOf(shown)));
+  byId("save-png").addEventListener("click", () => trying(() => {
+    const box = byId("answer"), words = inWords(shown.question), plain = words.replace(/&/g, "&amp;").replace(/</g, "&lt;");
+    // On the page the title is a heading; a picture takes it along.
+    const layout = { ...box.layout, title: { text: `${shown.question.table}: ${plain}`, font: { size: 15 } }, margin: { ...box.layout.margin, t: 60 }, paper_bgcolor: "#ffffff", plot_bgcolor: "#ffffff" };
+    return Plotly.downloadImage({ data: box.data, layout }, { format: "png", width: 1200, height: 700, filename: fileName(shown, words) });
+  }));
+  byId("read-sql").addEventListener("click", () => trying(async () => {
+    const current = readings(), lines = { sql: byId("sql").value, cost: { alpha: 1 } };
+    const size = byId("at-least").value ? { at_least: Number(byId("at-least").value) } : {};
+    const read = await post("/api/sql", { ...lines, ...size });
+    if (!current()) return;
+    if (form.table.name !== read.question.table) {
+      byId("table").value = read.question.table;
+      form.refill();
+      await refresh();
+    }
+    inSql = read.question;
+    byId("sql-words").textContent = `Read as: ${inWords({ ...inSql, cost: cost() })}. Its price stands below; a change of the form takes the form's question again.`;
+    edited();
+  }));
   byId("copy-python").addEventListener("click", () => trying(async () => {
     await navigator.clipboard.writeText(pythonOf(shown));
     notice("copied: a few lines of Python that fetch this answer");
@@ -279,7 +309,12 @@ trying(async () => {
   const tables = await get("/api/tables");
   if (!tables.length) { notice("the curator has not described any table yet"); return; }
   let edited = () => {};
-  form = new QuestionForm(tables, (id) => { if (id === "table") trying(refresh); edited(); });
+  form = new QuestionForm(tables, (id) => {
+    inSql = null;
+    byId("sql-words").textContent = "";
+    if (id === "table") trying(refresh);
+    edited();
+  });
   edited = listen();
   listening();
   const linked = new URLSearchParams(location.search);

@@ -6,6 +6,9 @@ import { day, titleOf } from "./numbers.js";
 const SEVERAL = ["histogram2d", "rectangles"];
 const ORDERED = ["cumulative", "quantiles", "ranges", "rectangles"];
 const MOST_FILTERS = 16;
+// Values that are added up, or looked at, group by group.
+const BY_GROUP = ["mean", "sum", "share"];
+const ROWS = ["histogram", "histogram2d", "marginal"];
 
 // Words that nobody listed are asked by the question which are frequent, and by no other.
 const listed = (one) => one.kind !== "words";
@@ -27,13 +30,16 @@ export const shared = (table) => (table.population
 class FilterRow {
   constructor(form, number, changed) {
     this.form = form;
-    const id = (name) => number === 0 ? name : `${name}-${number + 1}`;
+    const id = (name) => number === 0 ? name : `${name}-${typeof number === "string" ? number : number + 1}`;
     this.attribute = element("select", { id: id("filter"), onchange: () => { this.refill(); changed("filter"); } });
-    this.level = element("select", { id: id("filter-value"), onchange: () => changed("filter") });
+    // Several levels are picked with the control key, or by dragging.
+    this.level = element("select", { id: id("filter-value"), multiple: true, size: 3, onchange: () => changed("filter") });
+    this.missing = element("select", { id: id("filter-missing"), onchange: () => changed("filter") },
+      ...options([["", "left out"], ["too", "too"], ["alone", "alone"], ["not", "all others"]]));
     this.low = element("input", { type: "text", id: id("filter-low"), oninput: () => changed("filter") });
     this.high = element("input", { type: "text", id: id("filter-high"), oninput: () => changed("filter") });
     const field = (words, box) => element("label", {}, words, box);
-    this.fields = [field("is", this.level), field("from", this.low), field("to (not included)", this.high)];
+    this.fields = [field("is", this.level), field("from", this.low), field("to (not included)", this.high), field("missing values", this.missing)];
     this.box = element("div", { class: "grid" }, field("Only records where", this.attribute), ...this.fields);
     this.refill();
   }
@@ -43,19 +49,53 @@ class FilterRow {
   refill() {
     refill(this.attribute, this.form.table.attributes.filter(listed), [element("option", { value: "" }, "(all records)")]);
     const levels = this.chosen?.levels;
-    if (levels) refill(this.level, levels.map((one) => ({ name: String(one) })));
+    if (levels) {
+      refill(this.level, levels.map((one) => ({ name: String(one) })));
+      if (!this.level.selectedOptions.length && this.level.options.length) this.level.options[0].selected = true;
+    }
+    this.fields[3].hidden = this.chosen?.missing !== "cell";
+    // A calendar, where cells begin with days.
+    const days = this.chosen?.kind === "date" && this.chosen.dates.every((one) => !day(one).includes("T"));
+    for (const box of [this.low, this.high]) {
+      box.type = days ? "date" : "text";
+      [box.min, box.max] = days ? ends(this.chosen).map(day) : ["", ""];
+    }
     this.fields[0].hidden = !levels;
     this.fields[1].hidden = this.fields[2].hidden = !this.chosen || Boolean(levels);
     [this.low.placeholder, this.high.placeholder] = ends(this.chosen).map((one) => day(one ?? ""));
   }
 
+  // Let one bin pass, and say so.
+  set(attribute, axis, bin) {
+    this.attribute.value = attribute.name;
+    this.refill();
+    this.low.value = this.high.value = this.missing.value = "";
+    if (axis.missing && bin === axis.bins - 1) {
+      this.missing.value = "alone";
+      return `${attribute.name} is missing`;
+    }
+    if (attribute.levels) {
+      for (const one of this.level.options) one.selected = one.value === String(axis.edges[bin]);
+      return `${attribute.name} is ${axis.edges[bin]}`;
+    }
+    [this.low.value, this.high.value] = [axis.edges[bin], axis.edges[bin + 1]].map(day);
+    return `${attribute.name} is from ${this.low.value} to ${this.high.value}`;
+  }
+
   filter() {
     const { chosen } = this;
     if (!chosen) return null;
-    if (chosen.levels) return { attribute: chosen.name, values: [chosen.levels.find((one) => String(one) === this.level.value)] };
+    const missing = chosen.missing === "cell" ? this.missing.value : "";
+    if (missing === "alone" || missing === "not") return { attribute: chosen.name, missing: missing === "alone" };
+    const too = missing === "too" ? { missing: true } : {};
+    if (chosen.levels) {
+      const picked = [...this.level.selectedOptions].map((one) => one.value);
+      if (!picked.length) throw new Error(`pick at least one level of ${chosen.name}`);
+      return { attribute: chosen.name, values: chosen.levels.filter((one) => picked.includes(String(one))), ...too };
+    }
     const bound = (box) => box.value.trim() === "" ? null : value(box.value, chosen);
     const low = bound(this.low), high = bound(this.high);
-    return low === null && high === null ? null : { attribute: chosen.name, low, high };
+    return low === null && high === null ? null : { attribute: chosen.name, low, high, ...too };
   }
 }
 
@@ -65,10 +105,13 @@ export class QuestionForm {
     this.changed = changed;
     byId("table").replaceChildren(...pairs(tables));
     this.rows = [];
-    for (const id of ["table", "kind", "attribute", "second"]) {
+    this.property = new FilterRow(this, "property", changed);
+    this.property.attribute.closest("label").hidden = true;
+    byId("property").append(this.property.box);
+    for (const id of ["table", "kind", "attribute", "second", "group", "dates", "missing"]) {
       byId(id).addEventListener("change", () => { this.refill(); changed(id); });
     }
-    for (const id of ["width", "second-width", "stretches", "parts", "false-values"]) {
+    for (const id of ["width", "second-width", "stretches", "parts", "false-values", "group-width", "clip-low", "clip-high", "at-least"]) {
       byId(id).addEventListener("input", () => { this.words(); changed(id); });
     }
     byId("add-filter").addEventListener("click", () => this.addFilter());
@@ -87,6 +130,18 @@ export class QuestionForm {
     byId("filters").append(row.box);
   }
 
+  // Filter by one bin of an answer; returns it in words, or nothing where there is no such attribute.
+  drill(axis, bin) {
+    const attribute = this.find(axis.attribute);
+    if (!attribute || bin === undefined) return null;
+    let row = this.rows.find((one) => one.chosen === attribute) ?? this.rows.find((one) => !one.chosen);
+    if (!row) { this.addFilter(); row = this.rows.find((one) => !one.chosen); }
+    if (!row) return null;
+    const words = row.set(attribute, axis, bin);
+    this.changed("filter");
+    return words;
+  }
+
   // Keep each choice possible after another one changed.
   refill() {
     const table = this.table;
@@ -97,11 +152,17 @@ export class QuestionForm {
     if (byId("kind").selectedOptions[0]?.disabled) byId("kind").value = offered.find((one) => !one.disabled)?.value;
     const kind = byId("kind").value;
     const lists = kind === "frequent";
-    const usable = table.attributes.filter((one) => listed(one) !== lists && (!ORDERED.includes(kind) || one.kind !== "category"));
+    const grouped = BY_GROUP.includes(kind), added = kind === "mean" || kind === "sum";
+    const usable = table.attributes.filter((one) => listed(one) !== lists && (!ORDERED.includes(kind) || one.kind !== "category") && (!added || one.kind === "number"));
     refill(byId("attribute"), usable);
     const first = this.attribute;
     refill(byId("second"), (kind === "rectangles" ? usable : table.attributes.filter(listed)).filter((one) => one !== first));
     for (const row of this.rows) row.refill();
+    this.refillGroups(grouped, added, kind === "share");
+    const dated = kind === "histogram" && first?.kind === "date";
+    byId("dates-field").hidden = !dated;
+    const asked = kind === "marginal" ? table.attributes.filter(listed) : [first, SEVERAL.includes(kind) && this.find(byId("second").value)];
+    byId("missing-field").hidden = !ROWS.includes(kind) || (dated && byId("dates").value !== "") || !asked.some((one) => one && one.missing === "cell");
     byId("second-field").hidden = byId("second-width-field").hidden = !SEVERAL.includes(kind);
     const second = this.find(byId("second").value);
     // A hidden field must not hold the form back: disabled ones are not judged.
@@ -111,7 +172,7 @@ export class QuestionForm {
     byId("stretches-field").hidden = kind !== "ranges" && kind !== "rectangles";
     byId("stretches").placeholder = kind === "rectangles" ? "20 to 40 by 0 to 64; ..." : "20 to 40; 40 to 80";
     byId("attribute-field").hidden = byId("width-field").hidden = kind === "marginal";
-    if (lists) byId("width-field").hidden = true;
+    if (lists || kind === "share" || (dated && byId("dates").value)) byId("width-field").hidden = true;
     byId("false-values-field").hidden = !lists;
     byId("filters").hidden = byId("add-filter").hidden = lists;
     byId("several-field").hidden = kind !== "marginal";
@@ -124,7 +185,27 @@ export class QuestionForm {
       if (one && box.dataset.of !== of) box.value = Math.max(1, Math.round(one.regular / 32));
       box.dataset.of = of;
     }
+    // A mean is as fine as its cells.
+    if (added) byId("width").value = 1;
     this.words();
+  }
+
+  // What sums, means and shares are taken by, and what they are of.
+  refillGroups(grouped, added, share) {
+    const { table, attribute } = this;
+    refill(byId("group"), table.attributes.filter((one) => listed(one) && one !== attribute), [element("option", { value: "" }, "(all records)")]);
+    const group = grouped ? this.find(byId("group").value) : undefined;
+    byId("group-field").hidden = !grouped;
+    byId("group-width-field").hidden = !group || group.kind === "category";
+    byId("group-width").disabled = byId("group-width-field").hidden;
+    byId("group-width").max = group?.regular ?? 1;
+    byId("clip-low-field").hidden = byId("clip-high-field").hidden = !added;
+    [byId("clip-low").placeholder, byId("clip-high").placeholder] = added ? ends(attribute).map((one) => String(one ?? "")) : ["", ""];
+    byId("at-least-field").hidden = !grouped || byId("kind").value === "sum";
+    byId("at-least").placeholder = table.records ? "all records over the groups" : "";
+    byId("property-field").hidden = !share;
+    this.property.refill();
+    if (share && attribute) { this.property.attribute.value = attribute.name; this.property.refill(); }
   }
 
   offerSeveral(table) {
@@ -145,7 +226,7 @@ export class QuestionForm {
       const wide = one.cells ? `each bin covers ${number(many * one.cells.width)}` : `${Math.ceil(one.regular / many)} bins`;
       return `${titleOf({ ...one, attribute: one.name })} from ${low} to ${high}; ${wide}. `;
     };
-    const shown = kind === "marginal" || kind === "frequent" ? [] : [[this.attribute, "width"], [second, "second-width"]];
+    const shown = kind === "marginal" || kind === "frequent" || BY_GROUP.includes(kind) ? [] : [[this.attribute, "width"], [second, "second-width"]];
     byId("bins-words").textContent = shown.filter(([one]) => one && one.kind !== "category").map(said).join("");
   }
 
@@ -162,6 +243,11 @@ export class QuestionForm {
       asked.attribute = first.name;
       asked.filters = [];
       asked.false_values = Number(byId("false-values").value);
+    } else if (BY_GROUP.includes(kind)) {
+      Object.assign(asked, this.grouped(kind, first));
+    } else if (kind === "histogram" && first.kind === "date" && byId("dates").value) {
+      // Stretches of calendars have no equal number of cells.
+      Object.assign(asked, { kind: "ranges", attribute: first.name, ranges: calendar(first.dates.map(day), byId("dates").value) });
     } else if (kind === "marginal") {
       const picks = [...document.querySelectorAll("#several .pick")].filter((one) => one.querySelector("[type=checkbox]").checked);
       if (!picks.length) throw new Error("pick at least one attribute");
@@ -181,8 +267,39 @@ export class QuestionForm {
       if (kind === "ranges") asked.ranges = stated().map((one) => stretch(one, first));
       if (kind === "quantiles") asked.q = byId("parts").value.split(/[\s,;]+/).filter(Boolean).map(Number);
     }
+    if (!byId("missing-field").hidden && byId("missing").checked) asked.missing = true;
     return asked;
   }
+
+  // Groups, bounds and property of a sum, mean or share.
+  grouped(kind, first) {
+    const group = this.find(byId("group").value), asked = { attribute: first.name, by: group ? [group.name] : null };
+    if (group) asked.granularity = [this.widthOf(group, "group-width")];
+    if (kind !== "sum" && byId("at-least").value) asked.at_least = Number(byId("at-least").value);
+    if (kind === "share") {
+      const { low, high, values, missing } = this.property.filter() ?? {};
+      return { ...asked, low, high, values, missing };
+    }
+    asked.width = this.widthOf(first);
+    const [low, high] = ["clip-low", "clip-high"].map((id, at) => byId(id).value.trim() === "" ? Number(ends(first)[at]) : value(byId(id).value, first));
+    if (byId("clip-low").value.trim() || byId("clip-high").value.trim()) asked.clip = [low, high];
+    return asked;
+  }
+}
+
+// Stretches between edges, one for each day, week, month, quarter or year that has one.
+export function calendar(edges, unit) {
+  const key = (one) => {
+    const [year, month] = one.split("-");
+    if (unit === "year") return year;
+    if (unit === "month") return `${year}-${month}`;
+    if (unit === "quarter") return `${year} ${Math.floor((Number(month) - 1) / 3)}`;
+    // Weeks begin on Mondays; 1970 began on a Thursday.
+    const days = Math.floor(Date.parse(one.slice(0, 10)) / 86_400_000);
+    return String(unit === "week" ? Math.floor((days + 3) / 7) : days);
+  };
+  const starts = edges.slice(0, -1).filter((one, at) => at === 0 || key(one) !== key(edges[at - 1]));
+  return starts.map((one, at) => [one, starts[at + 1] ?? edges.at(-1)]);
 }
 
 // The first and the last value that an attribute can be cut at.
@@ -213,15 +330,22 @@ function value(words, attribute) {
 export function inWords(question) {
   if (!question) return "a certificate";
   const axes = question.attributes ?? [question.attribute];
-  const filters = (question.filters ?? []).map((one) => one.values
-    ? `${one.attribute} = ${one.values.join(", ")}`
-    : `${one.attribute} from ${one.low ?? "the start"} to ${one.high ?? "the end"}`);
+  const passing = (one) => [...(one.values ? [`${one.attribute} = ${one.values.map((level) => String(level).includes(",") ? `"${level}"` : level).join(", ")}`] : []),
+    ...((one.low ?? null) !== null || (one.high ?? null) !== null ? [`${one.attribute} from ${one.low ?? "the start"} to ${one.high ?? "the end"}`] : []),
+    ...(one.missing === true ? [`${one.attribute} missing`] : one.missing === false ? [`${one.attribute} not missing`] : [])].join(" or ");
+  const filters = (question.filters ?? []).map(passing);
   const { alpha, beta, scope, epsilon, rho, mechanism } = question.cost;
   const cost = alpha !== undefined ? `±${alpha}, beta ${beta}${scope === "per_query" ? " for each" : ""}`
     : (epsilon === undefined ? `rho ${rho}` : `epsilon ${epsilon}`) + (mechanism ? `, ${mechanism}` : "");
   const kind = { histogram2d: "histogram", marginal: "table", frequent: "frequent values" }[question.kind] ?? question.kind;
   const widths = question.granularity ?? [question.width ?? 1];
+  if (BY_GROUP.includes(question.kind)) {
+    const by = [question.by ?? []].flat(), what = question.kind === "share" ? passing(question) : question.attribute;
+    const details = [...(question.clip ? [`clipped to ${question.clip.join(" to ")}`] : []), ...filters];
+    return [`${question.kind} of ${what}${by.length ? ` by ${by.join(" and ")}` : ""}`, ...details].join(", ") + ` (${cost})`;
+  }
   const details = [...(widths.some((one) => one > 1) ? [`by ${widths.join(" and ")} cells`] : []),
-    ...(question.q ? [`at ${question.q.join(", ")}`] : []), ...(question.ranges ?? []).map((one) => one.join(" to ")), ...filters];
+    ...(question.q ? [`at ${question.q.join(", ")}`] : []), ...(question.ranges ?? []).slice(0, 8).map((one) => one.join(" to ")), ...((question.ranges ?? []).length > 8 ? [`${question.ranges.length} stretches`] : []),
+    ...(question.missing ? ["with what is missing"] : []), ...filters];
   return [`${kind} of ${axes.join(" and ")}`, ...details].join(", ") + ` (${cost})`;
 }

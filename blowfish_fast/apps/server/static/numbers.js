@@ -34,10 +34,14 @@ function fraction({ low, high }) {
 
 const between = (low, high) => `${low} to ${high}`;
 
-function labels(axis) {
-  return axis.kind === "category" ? axis.edges.map(String)
+export function labels(axis) {
+  const named = axis.kind === "category" ? axis.edges.map(String)
     : axis.edges.slice(0, -1).map((low, at) => between(day(low), day(axis.edges[at + 1])));
+  return axis.missing ? [...named, "(missing)"] : named;
 }
+
+// What the numbers of an answer are: records, or a mean in its unit.
+export const whatOf = (answer) => answer.unit ? `${answer.what} (${answer.unit})` : answer.what ?? "records";
 
 // One row per number: where it stands, value, and both ends of its interval.
 export function rowsOf(answer) {
@@ -67,7 +71,7 @@ export function headsOf(answer) {
   const first = kind === "quantiles" ? ["part"] : kind === "rectangles" ? [answer.axes.map(titleOf).join(" by ")]
     : answer.axes.map(titleOf);
   const ends = answer.intervals ? (answer.intervals_hold === "truth" ? ["low", "high"] : ["noise only: low", "noise only: high"]) : [];
-  return [...first, kind === "quantiles" ? titleOf(answer.axes[0]) : "records", ...ends];
+  return [...first, kind === "quantiles" ? titleOf(answer.axes[0]) : whatOf(answer), ...ends];
 }
 
 // With the true numbers beside them, on the curator's page.
@@ -93,11 +97,37 @@ export function numbersBeside(answer, about, truth = null) {
 
 const quoted = (value) => /[",\n]/.test(String(value)) ? `"${String(value).replaceAll('"', '""')}"` : String(value);
 
-export function csvOf(answer) {
-  const ends = answer.intervals ? ["low", "high"] : [];
-  const lines = rowsOf(answer).map((row) => [...row.places, row.value, ...ends.map((end) => row[end])]);
-  return [headsOf(answer), ...lines].map((line) => line.map(quoted).join(",")).join("\n") + "\n";
+// Both ends of the bins of each ordered attribute, in the order of rows.
+function boundsOf(answer) {
+  const { kind } = answer.question, ends = (cuts) => cuts.slice(0, -1).map((low, at) => [low, cuts[at + 1]]);
+  if (kind === "quantiles") return { heads: [], rows: [] };
+  let axes = answer.axes.map((axis) => axis.kind === "category" ? null : ends(axis.edges.map(day)));
+  if (kind === "ranges") axes = [answer.question.ranges];
+  else if (kind === "cumulative") axes = [axes[0].map((pair) => [day(answer.axes[0].edges[0]), pair[1]])];
+  else if (kind === "rectangles") {
+    return { heads: answer.axes.flatMap((axis) => [`${axis.attribute} from`, `${axis.attribute} to`]), rows: answer.question.rectangles.map((box) => box.flat()) };
+  }
+  const heads = answer.axes.flatMap((axis, at) => axes[at] ? [`${axis.attribute} from`, `${axis.attribute} to`] : []);
+  let rows = [[]];
+  answer.axes.forEach((axis, at) => {
+    const bins = kind === "ranges" ? axes[at].length : axis.bins;
+    rows = rows.flatMap((row) => Array.from({ length: bins }, (_, bin) => axes[at] ? [...row, ...(axes[at][bin] ?? ["", ""])] : row));
+  });
+  return { heads, rows };
 }
+
+// One line per number; what was asked, promised and paid is said in each, so that no line stands alone.
+export function csvOf(answer) {
+  const ends = answer.intervals ? ["low", "high"] : [], bounds = boundsOf(answer), raw = answer.raw?.flat(9) ?? null;
+  const { alpha } = answer.question.cost, currency = answer.rho === undefined ? "epsilon" : "rho";
+  const about = [...(raw ? ["raw estimate"] : []), ...bounds.heads, currency, "alpha", "confidence", "as of", "question"];
+  const lines = rowsOf(answer).map((row, at) => [...row.places, row.value, ...ends.map((end) => row[end]), ...(raw ? [raw[at]] : []),
+    ...(bounds.rows[at] ?? bounds.heads.map(() => "")), answer[currency], alpha ?? "", answer.confidence, answer.as_of ?? "", JSON.stringify(answer.question)]);
+  return [[...headsOf(answer), ...about], ...lines].map((line) => line.map(quoted).join(",")).join("\n") + "\n";
+}
+
+// A name for files that says what is inside.
+export const fileName = (answer, words) => `${answer.question.table} ${words}`.toLowerCase().replace(/[^\p{L}\p{N}.]+/gu, "_").replace(/^_+|_+$/g, "").slice(0, 100);
 
 const python = (value) => value === null ? "None" : value === true ? "True" : value === false ? "False"
   : Array.isArray(value) ? `[${value.map(python).join(", ")}]`

@@ -2,7 +2,7 @@
 
 /* global Plotly */
 import { element, number } from "./api.js";
-import { inTime, numbersBeside, textOf, titleOf } from "./numbers.js";
+import { inTime, labels, numbersBeside, textOf, titleOf, whatOf } from "./numbers.js";
 
 const BLUE = "#0072b2", ORANGE = "#d55e00";
 const ANALYSTS = ["#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000"];
@@ -19,7 +19,9 @@ const CONFIG = { displayModeBar: false, responsive: true };
 // Plotly reads tags in labels: names and levels are only letters here, "<18" as well.
 const plain = (text) => String(text).replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
 
-const middles = (axis) => axis.kind === "number"
+const isNamed = (axis) => axis.kind === "category" || Boolean(axis.missing);
+
+const middles = (axis) => axis.missing ? labels(axis).map(plain) : axis.kind === "number"
   ? axis.edges.slice(0, -1).map((low, at) => (low + axis.edges[at + 1]) / 2)
   : axis.kind === "date" ? axis.edges.slice(0, -1) : axis.edges.map(plain);
 
@@ -93,13 +95,13 @@ const isMap = (answer) => answer.axes.length === 2 && Array.isArray(answer.value
 function drawMap(box, answer, scale) {
   const [down, across] = answer.axes;
   // Cells as wide as their bins, with their noise intervals on touch.
-  const sides = (axis) => axis.kind === "number" ? axis.edges : middles(axis);
+  const sides = (axis) => axis.kind === "number" && !axis.missing ? axis.edges : middles(axis);
   const text = answer.intervals?.map((row) => row.map((pair) => `${number(pair[0])} to ${number(pair[1])}`));
   return put(box, [{ type: "heatmap", z: answer.values, x: sides(across), y: sides(down), text,
     hovertemplate: `%{z:.4g}${text ? `<br>${answer.intervals_hold === "truth" ? "interval" : "noise only:"} %{text}` : ""}<extra></extra>`,
     colorscale: "Viridis", zmin: scale?.[0], zmax: scale?.[1], colorbar: { thickness: 10 } }],
-  { xaxis: { title: { text: plain(titleOf(across)) }, ...named(across.kind === "category") },
-    yaxis: { title: { text: plain(titleOf(down)) }, ...named(down.kind === "category") } }, textOf(answer));
+  { xaxis: { title: { text: plain(titleOf(across)) }, ...named(isNamed(across)) },
+    yaxis: { title: { text: plain(titleOf(down)) }, ...named(isNamed(down)) } }, textOf(answer));
 }
 
 // One range of heights, or of colours, for several pictures.
@@ -114,19 +116,30 @@ export function scaleOf(answers) {
   return [low - 0.03 * (high - low), high + 0.05 * (high - low)];
 }
 
+// Bins of two widths have unlike counts where the records are alike: densities can be compared.
+const widthsOf = (axis) => axis.edges.slice(1).map((high, at) => high - axis.edges[at]);
+const ofUnlikeBins = (answers) => answers.every((one) => one.question.kind === "histogram" && one.axes[0].kind === "number" && !one.axes[0].missing)
+  && new Set(answers.map((one) => number(widthsOf(one.axes[0])[0]))).size > 1;
+
+function asDensity(answer) {
+  const widths = widthsOf(answer.axes[0]);
+  return { ...answer, values: answer.values.map((value, at) => value / widths[at]),
+    intervals: answer.intervals?.map((pair, at) => pair.map((end) => end / widths[at])) ?? null };
+}
+
 export function draw(box, answers, names = [], scale = undefined) {
   if (!answers.length) { if (box.data) Plotly.purge(box); box.classList.remove("drawn"); return undefined; }
   const first = answers[0], kind = first.question.kind;
   if (isMap(first)) return drawMap(box, first, scale);
-  const many = answers.length > 1;
-  const traces = answers.flatMap((one, at) => oneAxis(one, at, plain(names[at] ?? `answer ${at + 1}`)));
+  const many = answers.length > 1, dense = many && ofUnlikeBins(answers);
+  const traces = answers.flatMap((one, at) => oneAxis(dense ? asDensity(one) : one, at, plain(names[at] ?? `answer ${at + 1}`)));
   const attribute = first.axes.map((one) => plain(titleOf(one))).join(" and ");
-  const category = first.axes[0].kind === "category" || kind === "ranges" || kind === "rectangles";
+  const category = isNamed(first.axes[0]) || kind === "ranges" || kind === "rectangles";
   return put(box, traces, {
     showlegend: many, legend: { orientation: "h", y: -0.25 },
     barmode: many ? "group" : "overlay",
     xaxis: { title: { text: kind === "quantiles" ? "part of all records" : attribute }, ...named(category) },
-    yaxis: { title: { text: kind === "quantiles" ? attribute : "records" }, range: scale,
+    yaxis: { title: { text: kind === "quantiles" ? attribute : dense ? plain(`records per ${first.axes[0].unit ?? `1 of ${first.axes[0].attribute}`}`) : plain(whatOf(first)) }, range: scale,
       ...(kind === "quantiles" && first.axes[0].kind === "date" ? { type: "date", automargin: true } : kind === "quantiles" ? {} : { rangemode: "tozero" }) },
   }, answers.map(textOf).join(". "));
 }

@@ -1,0 +1,65 @@
+"""What hospitals ask, in the analyst's page: means, SQL, missing values, drill-down."""
+
+from __future__ import annotations
+
+import pytest
+
+pytest.importorskip("playwright", reason="pip install 'blowfish_fast[browser]'")
+
+from .test_browser import Visit, browser, site  # noqa: F401  fixtures
+
+pytestmark = pytest.mark.browser
+
+
+def test_means_by_group_are_asked_and_shown(browser, site):  # noqa: F811
+    from playwright.sync_api import expect
+
+    with Visit(browser, site, "ann") as visit:
+        page = visit.page
+        page.select_option("#kind", "mean")
+        page.select_option("#group", "sex")
+        page.fill("#at-least", "80")
+        page.fill("#alpha", "6")
+        visit.priced()
+        visit.asked()
+        visit.count("#numbers tbody tr", 2)
+        expect(page.locator("#numbers th").nth(1)).to_have_text("mean of age")
+        visit.see("#answer-title", "mean of age by sex")
+        visit.see("#answer-words", "groups of at least 80 records")
+
+
+def test_sql_is_read_priced_and_asked(browser, site):  # noqa: F811
+    with Visit(browser, site, "ann") as visit:
+        page = visit.page
+        page.click("#sql-box summary")
+        page.fill(
+            "#sql", "SELECT sex, COUNT(*) FROM people WHERE age < 32 GROUP BY sex"
+        )
+        page.click("#read-sql")
+        visit.see("#sql-words", "histogram of sex, age from the start to 32")
+        visit.priced()
+        visit.asked()
+        visit.see("#answer-title", "histogram of sex, age from the start to 32")
+        page.fill("#sql", "SELECT MAX(age) FROM people")
+        page.click("#read-sql")
+        visit.see("#notice", "quantiles")
+        # What has no question is refused, and the page says why.
+        assert visit.problems
+        visit.problems.clear()
+
+
+def test_missing_values_are_a_row_and_a_bar_is_drilled_into(browser, site):  # noqa: F811
+    from playwright.sync_api import expect
+
+    with Visit(browser, site, "ann") as visit:
+        page = visit.page
+        page.select_option("#attribute", "sex")
+        page.check("#missing")
+        visit.priced()
+        visit.asked()
+        visit.count("#numbers tbody tr", 3)
+        expect(page.locator("#numbers tbody tr").last).to_contain_text("(missing)")
+        page.locator("#answer .bars .point path").first.click(force=True)
+        visit.see("#notice", "only records where sex is f")
+        expect(page.locator("#filter")).to_have_value("sex")
+        visit.priced()
