@@ -12,6 +12,8 @@ records that cannot change stay with the connection to them (``engines``).
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from fractions import Fraction
@@ -26,6 +28,7 @@ from blowfish_fast.accounting.population import Population
 from blowfish_fast.accounting.request import price_in
 from blowfish_fast.accounting.statements import Entry
 from blowfish_fast.errors import (
+    BlowfishError,
     BudgetError,
     CatalogError,
     EngineError,
@@ -463,6 +466,7 @@ class Explorer:
         if entry is not None and entry.state == "stored":
             past = self._answer_read(entry, asked, replayed=True)
             if past is not None:
+                self._note_receipt(entry, asked, analyst)
                 return past
         # What was charged is answered, also where it would take too long today.
         plan = self.planner.plan(self.table, form, limited=entry is None)
@@ -484,7 +488,46 @@ class Explorer:
             return FailedAnswer(name, charged.budget, replayed)
         charged = entry or self.ledger._entry_of(release) or self.ledger.entry(name)
         answer = answer_from(plan, release, name, charged, replayed=replayed)
+        if replayed and charged is not None:
+            self._note_receipt(charged, asked, analyst)
         return in_asked_order(answer, asked)
+
+    def _note_receipt(self, paid: Entry, asked: Question, analyst: str | None) -> None:
+        """Note who else got an answer: it is in her history, and hers to open again.
+
+        What is noted follows from the public transcript. Where nothing can be written,
+        the stored answer is given all the same.
+        """
+        if analyst is None or paid.analyst == analyst:
+            return
+        name = receipt_name(analyst, paid.request)
+        with suppress(BlowfishError):
+            if self.ledger.entry(name) is None:
+                question = asked.model_dump(mode="json")
+                note = self._note({"question": question, "received": paid.request})
+                self.ledger.keep_reading(
+                    name, {}, sources=[paid.request], analyst=analyst, note=note
+                )
+
+    def may_open(self, request: str, analyst: str | None) -> bool:
+        """Return whether somebody got an answer: paid for it, or was given it.
+
+        Parameters
+        ----------
+        request : str
+            The name of the answer.
+        analyst : str or None
+            Who wants to see it; None for the curator, who may see all.
+
+        Returns
+        -------
+        bool
+            False where there is no such answer too.
+        """
+        entry = self.ledger.entry(request)
+        if entry is None or analyst in (None, entry.analyst):
+            return entry is not None
+        return self.ledger.entry(receipt_name(analyst, request)) is not None
 
     def _earlier(self, asked: Question) -> Entry | None:
         """Return the charge of the same question, in whatever words it was asked."""
@@ -1036,6 +1079,25 @@ def _certifier(plan: Plan, release: Release, **terms: Any) -> Certifier:
     return Certifier(
         release, plan.workload, policy=plan.policy, snapshot=snapshot, **terms
     )
+
+
+def receipt_name(analyst: str, request: str) -> str:
+    """Return the name under which it is noted that somebody got an answer.
+
+    Parameters
+    ----------
+    analyst : str
+        Who got it.
+    request : str
+        The name of the answer.
+
+    Returns
+    -------
+    str
+        A name that no question has: "g-" and a hash of both.
+    """
+    text = json.dumps([analyst, request])
+    return "g-" + hashlib.sha256(text.encode()).hexdigest()[:40]
 
 
 def certificate_name(request: str, certifier: Certifier) -> str:

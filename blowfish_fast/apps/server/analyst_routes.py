@@ -348,8 +348,7 @@ def _certify(asked: Certifying, visit: Visit) -> dict[str, Any]:
 def _with_own_answer(table: str, request: str, visit: Visit) -> Explorer:
     """Refuse what is not there or another analyst's, in the same words."""
     explorer = visit.explorer(table)
-    entry = explorer.ledger.entry(request)
-    if entry is None or visit.payer not in (None, entry.analyst):
+    if not explorer.may_open(request, visit.payer):
         raise HTTPException(404, "there is no answer under this name")
     return explorer
 
@@ -377,7 +376,8 @@ def history(
     return [
         {
             "number": entry.number,
-            "request": entry.request,
+            # Somebody else's answer that was given again is opened by its own name.
+            "request": (entry.note or {}).get("received", entry.request),
             "time": entry.time.isoformat(),
             "mechanism": entry.mechanism,
             "cost": float(entry.budget),

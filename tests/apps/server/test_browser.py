@@ -472,6 +472,13 @@ def test_what_is_wrong_with_a_description_is_marked(browser, site, size):
         page.select_option("#data-set", "others")
         if size == "phone":
             visit.fits()
+        # No range is proposed: one that is not stated is asked for.
+        expect(page.locator("[aria-label='end of age']")).to_have_value("")
+        for column, (low, high) in {"age": (0, 100), 'pay "net"': (0, 5000)}.items():
+            for end, value in (("start", low), ("end", high)):
+                box = page.get_by_label(f"{end} of {column}", exact=True)
+                if box.count():
+                    box.fill(str(value))
         page.fill("[aria-label='width of age']", "7")
         page.click("text=Add the table")
         marked = page.locator("#describe-form [aria-invalid=true]")
@@ -508,6 +515,8 @@ def test_a_curator_adds_people_and_data(browser, site, tmp_path):
         page.click("#data-form button")
         visit.count("#columns tr:has-text('ward')", 1)
         page.fill("[aria-label='levels of ward']", "east, west")
+        page.fill("[aria-label='start of age']", "0")
+        page.fill("[aria-label='end of age']", "100")
         visit.picture("data")
         with page.expect_navigation():
             page.click("text=Add the table")

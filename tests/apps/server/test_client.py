@@ -87,6 +87,24 @@ def test_nothing_is_proposed_where_nothing_remains(own_server):
         bob.sql(text)
 
 
+def test_an_answer_is_shared_with_whoever_asked_for_it(ann, own_server):
+    answer = ann.ask(AGES)
+    with bf.connect(own_server.url, own_server.secrets["bob"]) as bob:
+        with pytest.raises(CatalogError, match="no answer"):
+            bob.answer("people", answer.request)
+        # Bob has no allotment, and gets what was paid for.
+        shared = bob.ask(AGES)
+        assert shared.replayed
+        assert (shared.values == answer.values).all()
+        (line,) = bob.history("people")
+        assert (line["request"], line["cost"]) == (answer.request, 0.0)
+        assert line["question"]["attribute"] == "age"
+        assert (bob.answer("people", line["request"]).values == answer.values).all()
+        assert bob.ask(AGES).replayed
+        assert len(bob.history("people")) == 1
+    assert len(ann.history("people")) == 1
+
+
 def test_what_earlier_answers_tell_is_free(ann, curator, own_server):
     first = ann.ask(TOTALS)
     left = first.remaining

@@ -17,11 +17,15 @@ const listings = newest();
 // What is no number stays a text, and the server says that the column holds none.
 const asNumber = (text) => text.trim() === "" || Number.isNaN(Number(text)) ? text : Number(text);
 
+// An empty field is nothing, and not 0: the server asks for it.
+const stated = (box) => box.value.trim() === "" ? null : Number(box.value);
+
 // Only names and types of columns are known here: ranges and levels are for the curator to state.
 function row(name, type) {
   const kind = element("select", { "aria-label": `kind of ${name}` }, ...options(KINDS, guess(type)));
   const small = (label, value) => element("input", { type: "number", step: "any", value, "data-field": label === "end" ? "stop" : label, "aria-label": `${label} of ${name}` });
-  const [start, stop, width] = [small("start", 0), small("end", 100), small("width", 1)];
+  // No range is proposed: whoever overlooked one would publish all else as its ends.
+  const [start, stop, width] = [small("start", ""), small("end", ""), small("width", 1)];
   const unit = element("input", { type: "text", maxlength: "40", placeholder: "unit, as years", "data-field": "unit", "aria-label": `unit of ${name}` });
   const cells = element("span", { class: "cells" }, "from", start, "to", stop, "by", width, unit);
   const listed = element("input", { type: "text", "aria-label": `levels of ${name}` });
@@ -50,7 +54,8 @@ function row(name, type) {
     // The types that the database knows begin with ! where NULL is ruled out.
     const made = { name, ...(type.startsWith("!") ? { missing: "none" } : kind.value === "words" ? {} : { extras_joined: joined.value }) };
     if (kind.value === "words") return { ...made, words: { symbols: symbols.value, longest: Number(longest.value) } };
-    if (kind.value === "number") return { ...made, cells: { start: Number(start.value), stop: Number(stop.value), width: Number(width.value) },
+    if (kind.value === "number") return { ...made, cells: { start: stated(start), stop: stated(stop), width: Number(width.value) },
+      ...(/^!?u?int\d/.test(type) ? { whole: true } : {}),
       ...(unit.value.trim() ? { unit: unit.value.trim() } : {}) };
     if (kind.value === "date") return { ...made, dates: values() };
     return { ...made, levels: /int|bool|float|decimal/.test(type) ? values().map(asNumber) : values() };
