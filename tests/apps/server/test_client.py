@@ -90,7 +90,7 @@ def test_nothing_is_proposed_where_nothing_remains(own_server):
 def test_an_answer_is_shared_with_whoever_asked_for_it(ann, own_server):
     answer = ann.ask(AGES)
     with bf.connect(own_server.url, own_server.secrets["bob"]) as bob:
-        with pytest.raises(CatalogError, match="no answer"):
+        with pytest.raises(BlowfishError, match="no answer"):
             bob.answer("people", answer.request)
         # Bob has no allotment, and gets what was paid for.
         shared = bob.ask(AGES)
