@@ -59,7 +59,7 @@ async function errorFor(current) {
 // What a question that is too dear could be asked for: the error that the rest buys.
 async function restBuys(plan) {
   if (plan.affordable || !(plan.remaining > 0)) return "";
-  const question = form.question({ [money()]: plan.remaining }), beta = Number(byId("beta").value), scope = byId("scope").value;
+  const question = { ...asked(), cost: { [money()]: plan.remaining } }, beta = Number(byId("beta").value), scope = byId("scope").value;
   const bought = await post("/api/accuracy", { question, beta, scope }).catch(() => null);
   return bought ? `, which would buy a largest error of ${number(bought.alpha)}` : "";
 }
