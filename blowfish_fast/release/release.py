@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -72,6 +73,7 @@ if TYPE_CHECKING:
     from typing import Self
 
     from blowfish_fast.data.frames import Table
+    from blowfish_fast.data.places.districts import Districts
 
     from .group_answers import GroupedAnswers
     from .olap import Groups, Selection
@@ -672,6 +674,61 @@ class HistogramRelease(Tabular, Release):
         from .places.level_answers import district_answers
 
         return district_answers(self, districts)
+
+    def to_geopackage(
+        self,
+        path: str | os.PathLike[str],
+        districts: Districts | None = None,
+        *,
+        confidence: float = 0.95,
+    ) -> None:
+        """Write a map that QGIS opens in colours, hatched where intervals are wide.
+
+        Parameters
+        ----------
+        path : str or PathLike
+            The file, by custom ``.gpkg``.
+        districts : Districts, optional
+            The polygons of the cells; left out for a grid whose axes are lon and lat,
+            or x and y.
+        confidence : float, default 0.95
+            How surely intervals hold.
+
+        Raises
+        ------
+        InputError
+            If cells and polygons do not belong together.
+        """
+        from .places.map_files import map_rows, write_geopackage
+
+        write_geopackage(map_rows(self, districts, confidence), path)
+
+    def to_geojson(
+        self,
+        path: str | os.PathLike[str],
+        districts: Districts | None = None,
+        *,
+        confidence: float = 0.95,
+    ) -> None:
+        """Write a map as GeoJSON, estimates and intervals by cell; in WGS 84.
+
+        Parameters
+        ----------
+        path : str or PathLike
+            The file.
+        districts : Districts, optional
+            The polygons of the cells; left out for a grid of lon and lat.
+        confidence : float, default 0.95
+            How surely intervals hold.
+
+        Raises
+        ------
+        InputError
+            If cells and polygons do not belong together, or are not in WGS 84.
+        """
+        from .places.map_files import map_rows, write_geojson
+
+        write_geojson(map_rows(self, districts, confidence), path)
 
     def sample(
         self, n: int | None = None, rng: int | np.random.Generator | None = None

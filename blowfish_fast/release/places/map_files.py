@@ -1,0 +1,411 @@
+"""A release as a file that opens on a map: GeoPackage with its style, or GeoJSON.
+
+Both hold, for each cell, its id, the estimate and the ends of its interval; what was
+promised stands in the file. A GeoPackage is an SQLite file, which Python writes by
+itself; its style colours by estimate and hatches where an interval is wide:
+
+    gpkg_contents  gpkg_spatial_ref_sys  gpkg_geometry_columns   what a reader looks at
+    LAYER          fid, geom, ID, estimate, low, high            a row per cell
+    layer_styles                                                 what QGIS applies
+
+A cell without a place on the map, such as "(outside)", has a row without geometry.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+import struct
+import uuid
+from typing import Any, NamedTuple
+from xml.sax.saxutils import quoteattr
+
+import numpy as np
+
+from blowfish_fast._support.typing import FloatArray
+from blowfish_fast._support.validation import as_confidence
+from blowfish_fast.data.places.districts import Districts
+from blowfish_fast.data.places.polygon_files import WGS84, Polygon
+from blowfish_fast.errors import InputError
+from blowfish_fast.release.file import write_bytes
+from blowfish_fast.release.grants import BOUND_NAMES
+from blowfish_fast.release.query_grid import AnswerSource
+from blowfish_fast.workloads import Identity
+
+from .level_answers import cell_ids
+
+CLASSES = ("#eff3ff", "#bdd7e7", "#6baed6", "#3182bd", "#08519c")
+"""Colours from few to many."""
+
+WIDE = 1.0
+"""An interval wider than this many times the estimate is hatched."""
+
+MOST_DIGITS = 7
+"""Digits of degrees in GeoJSON: about a centimetre."""
+
+EAST = ("lon", "longitude", "x")
+NORTH = ("lat", "latitude", "y")
+
+WGS84_TEXT = (
+    'GEOGCS["WGS 84",DATUM["WGS_1984",SPHEROID["WGS 84",6378137,298.257223563]],'
+    'PRIMEM["Greenwich",0],UNIT["degree",0.0174532925199433],'
+    'AUTHORITY["EPSG","4326"]]'
+)
+
+
+class MapRows(NamedTuple):
+    """What a file of a map holds.
+
+    Attributes
+    ----------
+    layer : str
+        What a district is called; the name of the layer.
+    ids : list
+        The id of each cell.
+    shapes : list
+        The polygons of each; an empty list for a cell without a place.
+    columns : dict[str, ndarray of float64]
+        Estimate and interval, by name.
+    system : str
+        The reference system.
+    promise : str
+        What was promised, and what intervals hold.
+    """
+
+    layer: str
+    ids: list[Any]
+    shapes: list[list[Polygon]]
+    columns: dict[str, FloatArray]
+    system: str
+    promise: str
+
+
+def map_rows(
+    release: AnswerSource, districts: Districts | None, confidence: float
+) -> MapRows:
+    """Return the rows of a map: cells of a release, with polygons.
+
+    Parameters
+    ----------
+    release : HistogramRelease
+        Counts of districts, or of a grid of two axes.
+    districts : Districts or None
+        The polygons of the cells; None for a grid whose axes are lon and lat, or x and
+        y.
+    confidence : float
+        How surely intervals hold.
+
+    Returns
+    -------
+    MapRows
+        The rows.
+
+    Raises
+    ------
+    InputError
+        If cells and polygons do not belong together.
+    """
+    sure = as_confidence(confidence)
+    if districts is None:
+        layer, ids, shapes, system = _boxes(release)
+    else:
+        layer, ids, shapes, system = _polygons(release, districts)
+    asked = Identity(release.domain)
+    kind = release.interval_kind(asked, sure)
+    low, high = release.intervals(asked, sure, of=kind).T
+    names = BOUND_NAMES[kind]
+    estimate = np.asarray(release.answer(asked), dtype=np.float64)
+    columns = {"estimate": estimate, names[0]: low, names[1]: high}
+    said = release.interval_sentence(kind, sure, asked)
+    return MapRows(layer, ids, shapes, columns, system, f"{release.guarantee} {said}")
+
+
+def _polygons(
+    release: AnswerSource, districts: Districts
+) -> tuple[str, list[Any], list[list[Polygon]], str]:
+    if not isinstance(districts, Districts):
+        raise InputError(
+            "a map needs Districts, such as Districts.from_file(path, id=...)",
+            received=type(districts).__name__,
+        )
+    ids = list(cell_ids(release))
+    known = dict(zip(districts.ids, districts.shapes, strict=True))
+    attribute = release.domain.attributes[0]
+    lacking = [id for id in ids[: attribute.regular] if id not in known]
+    borders = attribute.borders
+    moved = borders is not None and borders.digest != districts.digest
+    if release.domain.ndim != 1 or lacking or moved:
+        raise InputError(
+            "the cells of the release are districts with these borders",
+            received="other borders" if moved else repr(lacking[:3] or release.domain),
+            way_out="Hand over the Districts that the domain was made from",
+        )
+    shapes = [known.get(id, []) for id in ids]
+    return release.domain.column_names[0], ids, shapes, districts.system
+
+
+def _boxes(release: AnswerSource) -> tuple[str, list[Any], list[list[Polygon]], str]:
+    domain = release.domain
+    names = [str(name).lower() for name in domain.column_names]
+    east = [axis for axis, name in enumerate(names) if name in EAST]
+    north = [axis for axis, name in enumerate(names) if name in NORTH]
+    plain = all(axis.edges is not None for axis in domain.attributes)
+    if domain.ndim != 2 or len(east) != 1 or len(north) != 1 or not plain:
+        raise InputError(
+            "a map is a grid of two axes, lon and lat or x and y, or has Districts",
+            received=repr(domain),
+            way_out="Hand over the polygons of the cells, or build the grid with "
+            "Domain.from_box",
+        )
+    places = np.indices(domain.shape).reshape(2, -1)
+    x, y = (np.asarray(domain.attributes[axis].edges) for axis in (east[0], north[0]))
+    at_x, at_y = places[east[0]], places[north[0]]
+    corners = np.stack(
+        [x[at_x], y[at_y], x[at_x + 1], y[at_y + 1]], axis=1, dtype=np.float64
+    )
+    shapes: list[list[Polygon]] = [
+        [[np.array([(w, s), (e, s), (e, n), (w, n), (w, s)])]] for w, s, e, n in corners
+    ]
+    degrees = names[east[0]] != "x"
+    ids = list(range(domain.size))
+    return "cell", ids, shapes, WGS84 if degrees else "undefined"
+
+
+def write_geojson(rows: MapRows, path: str | os.PathLike[str]) -> None:
+    """Write a map as GeoJSON, with what was promised as a member of the collection.
+
+    Parameters
+    ----------
+    rows : MapRows
+        The rows.
+    path : str or PathLike
+        The file.
+
+    Raises
+    ------
+    InputError
+        If the map is not in WGS 84, the only system of GeoJSON.
+    """
+    if rows.system != WGS84:
+        raise InputError(
+            "GeoJSON is in WGS 84, degrees of longitude and latitude",
+            received=rows.system,
+            way_out="Write a GeoPackage: release.to_geopackage(path, districts)",
+        )
+    features = [
+        {
+            "type": "Feature",
+            "properties": {rows.layer: id}
+            | {name: float(column[at]) for name, column in rows.columns.items()},
+            "geometry": _geometry(rows.shapes[at]),
+        }
+        for at, id in enumerate(rows.ids)
+    ]
+    whole = {
+        "type": "FeatureCollection",
+        "name": rows.layer,
+        "promise": rows.promise,
+        "features": features,
+    }
+    write_bytes(json.dumps(whole).encode(), path)
+
+
+def _geometry(polygons: list[Polygon]) -> dict[str, Any] | None:
+    if not polygons:
+        return None
+    turned = [
+        [_turned(ring, outer=at == 0) for at, ring in enumerate(polygon)]
+        for polygon in polygons
+    ]
+    listed = [
+        [np.round(ring, MOST_DIGITS).tolist() for ring in polygon] for polygon in turned
+    ]
+    return {"type": "MultiPolygon", "coordinates": listed}
+
+
+def _turned(ring: FloatArray, *, outer: bool) -> FloatArray:
+    """Return a ring against the clock, or with it where it is a hole."""
+    x, y = (ring - ring[0]).T
+    area = float(np.sum(x[:-1] * y[1:] - x[1:] * y[:-1]))
+    return ring if (area > 0) == outer else ring[::-1]
+
+
+def write_geopackage(rows: MapRows, path: str | os.PathLike[str]) -> None:
+    """Write a map as a GeoPackage that QGIS opens in colours, hatched where unsure.
+
+    Parameters
+    ----------
+    rows : MapRows
+        The rows.
+    path : str or PathLike
+        The file.
+    """
+    file = sqlite3.connect(":memory:")
+    try:
+        _write_tables(file, rows)
+        file.commit()
+        write_bytes(file.serialize(), path)
+    finally:
+        file.close()
+
+
+def _write_tables(file: sqlite3.Connection, rows: MapRows) -> None:
+    number = _system_number(rows.system)
+    layer = rows.layer.replace('"', "'")
+    reached = [ring for shape in rows.shapes for polygon in shape for ring in polygon]
+    points = np.concatenate(reached)
+    box = [float(end) for end in (*points.min(axis=0), *points.max(axis=0))]
+    file.executescript(TABLES)
+    systems = [
+        ("Undefined Cartesian", -1, "NONE", -1, "undefined", None),
+        ("Undefined geographic", 0, "NONE", 0, "undefined", None),
+        ("WGS 84", 4326, "EPSG", 4326, WGS84_TEXT, None),
+    ]
+    if number not in (-1, 0, 4326):
+        systems.append((rows.system, number, "EPSG", number, "undefined", None))
+    file.executemany("INSERT INTO gpkg_spatial_ref_sys VALUES (?,?,?,?,?,?)", systems)
+    named = ", ".join(f'"{name}" REAL' for name in rows.columns)
+    kind = "TEXT" if any(isinstance(id, str) for id in rows.ids) else "INTEGER"
+    file.execute(
+        f'CREATE TABLE "{layer}" (fid INTEGER PRIMARY KEY AUTOINCREMENT NOT NULL, '
+        f'geom MULTIPOLYGON, "id" {kind}, {named})'
+    )
+    marks = ",".join("?" * (2 + len(rows.columns)))
+    lines = zip(
+        (_blob(shape, number) for shape in rows.shapes),
+        rows.ids,
+        *(column.tolist() for column in rows.columns.values()),
+        strict=True,
+    )
+    names = ", ".join(f'"{name}"' for name in rows.columns)
+    file.executemany(
+        f'INSERT INTO "{layer}" (geom, "id", {names}) VALUES ({marks})', lines
+    )
+    file.execute(
+        "INSERT INTO gpkg_contents (table_name, data_type, identifier, description, "
+        "min_x, min_y, max_x, max_y, srs_id) VALUES (?,'features',?,?,?,?,?,?,?)",
+        (layer, layer, rows.promise, *box, number),
+    )
+    file.execute(
+        "INSERT INTO gpkg_geometry_columns VALUES (?,'geom','MULTIPOLYGON',?,0,0)",
+        (layer, number),
+    )
+    file.execute(
+        "INSERT INTO gpkg_contents (table_name, data_type, identifier, description) "
+        "VALUES ('layer_styles','attributes','layer_styles','styles')"
+    )
+    file.execute(
+        "INSERT INTO layer_styles (f_table_catalog, f_table_schema, f_table_name, "
+        "f_geometry_column, styleName, styleQML, styleSLD, useAsDefault, description, "
+        "owner) VALUES ('','',?,'geom','release',?,'',1,?,'')",
+        (layer, map_style(rows.columns), rows.promise),
+    )
+
+
+TABLES = """
+PRAGMA application_id = 1196444487;
+PRAGMA user_version = 10200;
+CREATE TABLE gpkg_spatial_ref_sys (srs_name TEXT NOT NULL,
+    srs_id INTEGER NOT NULL PRIMARY KEY, organization TEXT NOT NULL,
+    organization_coordsys_id INTEGER NOT NULL, definition TEXT NOT NULL,
+    description TEXT);
+CREATE TABLE gpkg_contents (table_name TEXT NOT NULL PRIMARY KEY,
+    data_type TEXT NOT NULL, identifier TEXT UNIQUE, description TEXT DEFAULT '',
+    last_change DATETIME NOT NULL DEFAULT '1970-01-01T00:00:00.000Z',
+    min_x DOUBLE, min_y DOUBLE, max_x DOUBLE, max_y DOUBLE, srs_id INTEGER);
+CREATE TABLE gpkg_geometry_columns (table_name TEXT NOT NULL,
+    column_name TEXT NOT NULL, geometry_type_name TEXT NOT NULL,
+    srs_id INTEGER NOT NULL, z TINYINT NOT NULL, m TINYINT NOT NULL,
+    PRIMARY KEY (table_name, column_name));
+CREATE TABLE layer_styles (id INTEGER PRIMARY KEY AUTOINCREMENT,
+    f_table_catalog TEXT(256), f_table_schema TEXT(256), f_table_name TEXT(256),
+    f_geometry_column TEXT(256), styleName TEXT(30), styleQML TEXT, styleSLD TEXT,
+    useAsDefault BOOLEAN, description TEXT, owner TEXT(30), ui TEXT(30),
+    update_time DATETIME DEFAULT '1970-01-01T00:00:00.000Z');
+"""
+
+
+def _system_number(system: str) -> int:
+    organization, _, number = system.partition(":")
+    if organization.upper() == "EPSG" and number.isdecimal():
+        return int(number)
+    return -1
+
+
+def _blob(polygons: list[Polygon], number: int) -> bytes | None:
+    """Return a geometry as GeoPackages hold it: a head, its box, well-known binary."""
+    if not polygons:
+        return None
+    points = np.concatenate([ring for polygon in polygons for ring in polygon])
+    (west, south), (east, north) = points.min(axis=0), points.max(axis=0)
+    head = struct.pack("<2sBBi4d", b"GP", 0, 3, number, west, east, south, north)
+    parts = [struct.pack("<BII", 1, 6, len(polygons))]
+    for polygon in polygons:
+        parts.append(struct.pack("<BII", 1, 3, len(polygon)))
+        for ring in polygon:
+            parts.append(struct.pack("<I", len(ring)))
+            parts.append(np.ascontiguousarray(ring, dtype="<f8").tobytes())
+    return head + b"".join(parts)
+
+
+def map_style(columns: dict[str, FloatArray]) -> str:
+    """Return a style of QGIS: five colours by estimate, lines where it is not sure.
+
+    Classes hold equal numbers of cells by their estimates, which are public.
+    """
+    low, high = [name for name in columns if name != "estimate"]
+    breaks = np.quantile(columns["estimate"], np.linspace(0, 1, len(CLASSES) + 1))
+    rules, symbols = [], []
+    for at, colour in enumerate(CLASSES):
+        begin, end = breaks[at], breaks[at + 1]
+        terms = [f'"estimate" >= {begin:.9g}'] if at else []
+        terms += [f'"estimate" < {end:.9g}'] if at < len(CLASSES) - 1 else []
+        rules.append(_rule(at, " AND ".join(terms), f"{begin:,.0f} to {end:,.0f}"))
+        red, green, blue = (int(colour[place : place + 2], 16) for place in (1, 3, 5))
+        fill = {
+            "color": f"{red},{green},{blue},255",
+            "outline_color": "255,255,255,255",
+            "outline_width": "0.1",
+            "style": "solid",
+        }
+        symbols.append(_symbol(at, "SimpleFill", fill))
+    last = len(CLASSES)
+    unsure = f'"{high}" - "{low}" > {WIDE:g} * "estimate"'
+    rules.append(_rule(last, unsure, "interval wider than the count: do not read"))
+    lines = {
+        "angle": "45",
+        "distance": "1.2",
+        "color": "60,60,60,255",
+        "line_width": "0.2",
+    }
+    symbols.append(_symbol(last, "LinePatternFill", lines))
+    return (
+        "<!DOCTYPE qgis PUBLIC 'http://mrcc.com/qgis.dtd' 'SYSTEM'>"
+        '<qgis version="3.22" styleCategories="Symbology"><renderer-v2 '
+        'type="RuleRenderer" symbollevels="0" enableorderby="0" forceraster="0">'
+        f'<rules key="{_key("rules")}">{"".join(rules)}</rules>'
+        f"<symbols>{''.join(symbols)}</symbols></renderer-v2></qgis>"
+    )
+
+
+def _key(text: str) -> str:
+    return f"{{{uuid.uuid5(uuid.NAMESPACE_OID, text)}}}"
+
+
+def _rule(number: int, terms: str, label: str) -> str:
+    return (
+        f'<rule key="{_key(f"{number} {terms}")}" symbol="{number}" '
+        f"filter={quoteattr(terms)} label={quoteattr(label)}/>"
+    )
+
+
+def _symbol(number: int, kind: str, options: dict[str, str]) -> str:
+    listed = "".join(
+        f'<Option name="{name}" type="QString" value="{value}"/>'
+        for name, value in options.items()
+    )
+    return (
+        f'<symbol type="fill" name="{number}" alpha="1"><layer class="{kind}" '
+        f'enabled="1"><Option type="Map">{listed}</Option></layer></symbol>'
+    )

@@ -1,0 +1,138 @@
+"""Files of maps: what a reader of GeoPackages and GeoJSON finds in them."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import xml.etree.ElementTree as ElementTree
+
+import numpy as np
+import pytest
+
+import blowfish_fast as bf
+from blowfish_fast.errors import InputError
+
+RINGS = [[[x, 0], [x, 1], [x + 1, 1], [x + 1, 0], [x, 0]] for x in range(3)]
+SHAPES = [{"type": "Polygon", "coordinates": [ring]} for ring in RINGS]
+TRACTS = bf.Districts.from_shapes(SHAPES, ["A", "B", "C"])
+PLACE = bf.Domain.from_polygons(TRACTS, name="tract").with_extra_cells(outside=True)
+COUNTS = [40, 5, 300, 2]
+LAPLACE = bf.Laplace(bf.policies.AddRemove(PLACE), epsilon=1)
+RELEASE = LAPLACE.release(COUNTS, rng=1)
+GRID = bf.Domain.from_box((2, 3), lat=(46, 48), lon=(7, 10))
+
+
+def read(path, question):
+    with sqlite3.connect(path) as file:
+        return file.execute(question).fetchall()
+
+
+def test_a_geopackage_holds_estimates_intervals_promise_and_style(tmp_path):
+    path = tmp_path / "tracts.gpkg"
+    RELEASE.to_geopackage(path, TRACTS)
+    assert read(path, "PRAGMA integrity_check") == [("ok",)]
+    rows = read(path, "SELECT id, estimate, low, high, geom IS NULL FROM tract")
+    assert [row[0] for row in rows] == ["A", "B", "C", "(outside)"]
+    np.testing.assert_array_equal([row[1] for row in rows], RELEASE.estimate)
+    assert all(low <= estimate <= high for _, estimate, low, high, _ in rows)
+    assert [row[4] for row in rows] == [0, 0, 0, 1]
+    ((promise, system),) = read(
+        path, "SELECT description, srs_id FROM gpkg_contents WHERE table_name = 'tract'"
+    )
+    assert promise.startswith("An experiment that protects nobody")
+    assert system == 4326
+    ((style, default),) = read(path, "SELECT styleQML, useAsDefault FROM layer_styles")
+    assert default == 1
+    renderer = ElementTree.fromstring(style).find("renderer-v2")
+    filters = [rule.get("filter") for rule in renderer.iter("rule")]
+    assert len(filters) == 6
+    assert filters[-1] == '"high" - "low" > 1 * "estimate"'
+    assert {layer.get("class") for layer in renderer.iter("layer")} == {
+        "SimpleFill",
+        "LinePatternFill",
+    }
+
+
+def test_no_file_holds_true_counts(tmp_path):
+    RELEASE.to_geopackage(tmp_path / "a.gpkg", TRACTS)
+    names = [row[1] for row in read(tmp_path / "a.gpkg", "PRAGMA table_info(tract)")]
+    assert names == ["fid", "geom", "id", "estimate", "low", "high"]
+
+
+def test_geojson_follows_its_standard(tmp_path):
+    path = tmp_path / "tracts.geojson"
+    RELEASE.to_geojson(path, TRACTS)
+    content = json.loads(path.read_text())
+    assert content["promise"].startswith("An experiment")
+    first, *_, last = content["features"]
+    assert first["properties"].keys() == {"tract", "estimate", "low", "high"}
+    assert last["geometry"] is None
+    # Outer rings run against the clock; these were stated with it.
+    ((ring,),) = first["geometry"]["coordinates"]
+    assert ring == RINGS[0][::-1]
+    again = bf.Districts.from_shapes(
+        [feature["geometry"] for feature in content["features"][:3]], ["A", "B", "C"]
+    )
+    assert again.digest == TRACTS.digest
+
+
+def test_cells_of_a_grid_lie_where_they_belong(tmp_path):
+    counts = np.arange(6).reshape(2, 3) * 100
+    laplace = bf.Laplace(bf.policies.AddRemove(GRID), epsilon=1)
+    release = laplace.release(counts, rng=1)
+    release.to_geojson(tmp_path / "grid.geojson")
+    features = json.loads((tmp_path / "grid.geojson").read_text())["features"]
+    assert len(features) == 6
+    ((ring,),) = features[4]["geometry"]["coordinates"]
+    assert ring[0] == [8, 47]
+    assert features[4]["properties"]["estimate"] == release.estimate[1, 1]
+    release.to_geopackage(tmp_path / "grid.gpkg")
+    assert read(tmp_path / "grid.gpkg", "SELECT count(*) FROM cell") == [(6,)]
+
+
+def test_intervals_of_the_noise_alone_are_called_so(tmp_path):
+    line = bf.Domain.from_box((16, 16), x=(0, 1), y=(0, 1))
+    asked = bf.workloads.Rectangles.random(line, 20, rng=1)
+    dawa = bf.Dawa(bf.policies.AddRemove(line), asked, epsilon=0.1)
+    release = dawa.release(np.full((16, 16), 9), rng=1)
+    path = tmp_path / "noise.gpkg"
+    release.to_geopackage(path)
+    names = [row[1] for row in read(path, "PRAGMA table_info(cell)")]
+    assert names[-2:] == ["noise_low", "noise_high"]
+    assert read(path, "SELECT srs_id FROM gpkg_geometry_columns") == [(-1,)]
+    with pytest.raises(InputError, match="GeoJSON is in WGS 84"):
+        release.to_geojson(tmp_path / "noise.geojson")
+
+
+def test_polygons_of_other_cells_are_refused(tmp_path):
+    other = bf.Districts.from_shapes(SHAPES, ["A", "B", "D"])
+    with pytest.raises(InputError, match="districts with these borders"):
+        RELEASE.to_geojson(tmp_path / "a.geojson", other)
+    plain = bf.Domain.from_levels(["A", "B"], name="tract")
+    release = bf.Laplace(bf.policies.Full(plain), epsilon=1).release([5, 6], rng=1)
+    release.to_geojson(tmp_path / "b.geojson", TRACTS)
+    with pytest.raises(InputError, match="a map needs Districts"):
+        release.to_geojson(tmp_path / "b.geojson", SHAPES)
+    with pytest.raises(InputError, match="a grid of two axes"):
+        release.to_geojson(tmp_path / "b.geojson")
+
+
+def test_systems_of_other_countries_are_named(tmp_path):
+    swiss = bf.Districts.from_shapes(SHAPES, ["A", "B", "C"], system="EPSG:2056")
+    place = bf.Domain.from_polygons(swiss)
+    release = bf.Laplace(bf.policies.Full(place), epsilon=1).release([5, 6, 7], rng=1)
+    release.to_geopackage(tmp_path / "swiss.gpkg", swiss)
+    found = read(tmp_path / "swiss.gpkg", "SELECT srs_id FROM gpkg_geometry_columns")
+    assert found == [(2056,)]
+
+
+def test_readers_of_maps_open_both_files(tmp_path):
+    geopandas = pytest.importorskip("geopandas")
+    RELEASE.to_geopackage(tmp_path / "tracts.gpkg", TRACTS)
+    RELEASE.to_geojson(tmp_path / "tracts.geojson", TRACTS)
+    for name in ("tracts.gpkg", "tracts.geojson"):
+        frame = geopandas.read_file(tmp_path / name, layer="tract")
+        assert frame.crs.to_epsg() == 4326
+        assert len(frame) == 4
+        np.testing.assert_allclose(frame["estimate"], RELEASE.estimate)
+        assert frame.geometry.iloc[1].bounds == (1.0, 0.0, 2.0, 1.0)
