@@ -88,3 +88,24 @@ def test_words_become_public_facts():
     assert parse_workload("rectangles:5", grid).queries == 5
     assert parse_workload("ranges", bf.Domain(9)).queries == 2000
     assert isinstance(parse_workload("prefixes", bf.Domain(9)), bf.workloads.Prefixes)
+
+
+def test_wide_domains_and_words_are_advised_with_their_threshold():
+    time = "time=2000-01-01:2036-01-01:1ns"
+    facts = ["--policy", "add_remove", "--workload", "identity", "--epsilon", "1"]
+    advised = ["recommend", "--domain", time, *facts, "--records", "1000"]
+    done = RUN.invoke(application, advised, env={"COLUMNS": "200"})
+    assert done.exit_code == 0, done.output
+    assert "Use sparse_laplace: it lists what holds about 42" in done.output
+    words = ["compare", "--domain", "word=letters:4", *facts]
+    done = RUN.invoke(application, words, env={"COLUMNS": "200"})
+    assert done.exit_code == 0, done.output
+    assert "sparse_laplace" in done.output
+
+
+def test_a_public_guess_of_filled_cells_brings_the_descent_first():
+    facts = ["--cells", "65536", "--policy", "add_remove", "--workload", "ranges:20"]
+    spent = ["--epsilon", "0.1", "--records", "1000000", "--filled", "0.02"]
+    done = RUN.invoke(application, ["recommend", *facts, *spent, "--json"])
+    assert done.exit_code == 0, done.output
+    assert json.loads(done.stdout)["best"] == "dawa (descent)"

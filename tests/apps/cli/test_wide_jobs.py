@@ -346,7 +346,7 @@ def test_frequent_words_of_a_text_column_are_listed_without_categories(tmp_path)
     assert len(keys) == 5
     with pytest.raises(InputError, match="is of type BIGINT"):
         counted(str(file), "n=digits:9")
-    with pytest.raises(InputError, match="words nobody listed"):
+    with pytest.raises(InputError, match="heavy ones are listed, identity"):
         bf_workload("ranges:5", parse_table("word=letters:4"))
 
 

@@ -258,11 +258,16 @@ def _read_facts(
     cells: list[str], policies: list[str], workload: str, mechanism: list[str] | None
 ) -> tuple[list[Policy], Workload]:
     """Read what is secret, perhaps in several ways, and what is asked."""
-    from blowfish_fast.apps.cli.parsing.domain import parse_domain
-    from blowfish_fast.apps.cli.parsing.policy import parse_policy
+    from blowfish_fast.apps.cli.parsing.domain import parse_domain, parse_table
+    from blowfish_fast.apps.cli.parsing.policy import parse_policy, parse_wide_policy
     from blowfish_fast.apps.cli.parsing.workload import parse_workload
+    from blowfish_fast.data.domain import is_wide
 
     look_here_for(mechanism)
+    table: Any = parse_table(cells)
+    if is_wide(table):
+        wide = [parse_wide_policy(words, table) for words in policies]
+        return wide, parse_workload(workload, table)
     domain = parse_domain(cells)
     stated = [parse_policy(words, domain) for words in policies]
     return stated, parse_workload(workload, domain)

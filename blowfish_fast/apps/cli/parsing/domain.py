@@ -71,7 +71,11 @@ def parse_domain(words: str | Sequence[str]) -> Domain:
 
 def parse_table(words: str | Sequence[str]) -> Domain | WideDomain:
     """Return the domain of a whole table, which memory need not hold."""
-    return narrow(WideDomain.product(*_parse_parts(words)))
+    parts = _parse_parts(words)
+    if len(parts) == 1 and isinstance(parts[0], KeyDomain):
+        # Words nobody listed are a domain by themselves.
+        return parts[0]
+    return narrow(WideDomain.product(*parts))
 
 
 def _parse_parts(words: str | Sequence[str]) -> list[Domain | WideDomain]:
