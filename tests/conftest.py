@@ -57,6 +57,13 @@ def _compile_untraced() -> None:
     kernels.compile = untraced
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Refuse names that hold an address: two workers would not agree on the tests."""
+    addressed = [item.nodeid for item in items if " at 0x" in item.nodeid]
+    if addressed:
+        raise pytest.UsageError(f"give this case a name of its own: {addressed[0]}")
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
     """Run kernels' tests untraced: a tracer sees nothing of what is compiled.
