@@ -12,6 +12,7 @@ from blowfish_fast._support import palette
 from blowfish_fast._support.near_misses import hints_of
 
 from .budget_steps import budget_over_time
+from .choropleths import choropleth
 from .error_curves import error_against_epsilon, tradeoff_over_theta
 from .histograms import histogram
 from .maps import density, grid_map, measured_tables, table_errors
@@ -24,6 +25,7 @@ __all__ = [
     "answers",
     "buckets",
     "budget_over_time",
+    "choropleth",
     "density",
     "error_against_epsilon",
     "grid_map",

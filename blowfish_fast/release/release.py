@@ -730,6 +730,46 @@ class HistogramRelease(Tabular, Release):
 
         write_geojson(map_rows(self, districts, confidence), path)
 
+    def to_geotiff(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        system: str | None = None,
+        confidence: float = 0.95,
+    ) -> None:
+        """Write a grid as a GeoTIFF: bands of estimates and ends of intervals.
+
+        Parameters
+        ----------
+        path : str or PathLike
+            The file, by custom ``.tif``.
+        system : str, optional
+            The reference system of a grid of x and y, such as "EPSG:2056"; one of lon
+            and lat is in WGS 84.
+        confidence : float, default 0.95
+            How surely intervals hold.
+
+        Raises
+        ------
+        InputError
+            If this is no grid of lon and lat, or x and y, in cells of one size.
+
+        Examples
+        --------
+        >>> import os, tempfile
+        >>> import blowfish_fast as bf
+        >>> grid = bf.Domain.from_box((2, 3), lat=(46, 48), lon=(7, 10))
+        >>> laplace = bf.Laplace(bf.policies.AddRemove(grid), epsilon=1)
+        >>> release = laplace.release([[40, 5, 300], [2, 0, 9]])
+        >>> path = os.path.join(tempfile.mkdtemp(), "grid.tif")
+        >>> release.to_geotiff(path)
+        >>> open(path, "rb").read(3)
+        b'II*'
+        """
+        from .places.raster_files import write_geotiff
+
+        write_geotiff(self, path, system=system, confidence=confidence)
+
     def sample(
         self, n: int | None = None, rng: int | np.random.Generator | None = None
     ) -> Table:

@@ -307,8 +307,10 @@ class Districts:
         named[:-1] = self.ids
         named[-1] = STRAY
         ids: AnyArray = named[placed]
-        given = np.isfinite(np.asarray(x, float)) & np.isfinite(np.asarray(y, float))
-        ids[~given.reshape(-1)] = None
+        placeable = np.isfinite(np.asarray(x, float)) & np.isfinite(
+            np.asarray(y, float)
+        )
+        ids[~placeable.reshape(-1)] = None
         return ids
 
     @cached_property

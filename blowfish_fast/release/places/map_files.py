@@ -25,6 +25,7 @@ import numpy as np
 
 from blowfish_fast._support.typing import FloatArray
 from blowfish_fast._support.validation import as_confidence
+from blowfish_fast.data.domain import Domain
 from blowfish_fast.data.places.districts import Districts
 from blowfish_fast.data.places.polygon_files import WGS84, Polygon
 from blowfish_fast.errors import InputError
@@ -111,14 +112,37 @@ def map_rows(
         layer, ids, shapes, system = _boxes(release)
     else:
         layer, ids, shapes, system = _polygons(release, districts)
+    columns, promise = interval_columns(release, sure)
+    return MapRows(layer, ids, shapes, columns, system, promise)
+
+
+def interval_columns(
+    release: AnswerSource, confidence: float
+) -> tuple[dict[str, FloatArray], str]:
+    """Return estimates and ends of intervals of all cells, and what they promise.
+
+    Parameters
+    ----------
+    release : HistogramRelease
+        The release.
+    confidence : float
+        How surely intervals hold.
+
+    Returns
+    -------
+    columns : dict[str, ndarray of float64]
+        "estimate", and the ends by their names; a number for each cell in C order.
+    promise : str
+        The guarantee, and what the intervals hold.
+    """
     asked = Identity(release.domain)
-    kind = release.interval_kind(asked, sure)
-    low, high = release.intervals(asked, sure, of=kind).T
+    kind = release.interval_kind(asked, confidence)
+    low, high = release.intervals(asked, confidence, of=kind).T
     names = BOUND_NAMES[kind]
-    estimate = np.asarray(release.answer(asked), dtype=np.float64)
+    estimate = np.asarray(release.answer(asked), dtype=np.float64).reshape(-1)
     columns = {"estimate": estimate, names[0]: low, names[1]: high}
-    said = release.interval_sentence(kind, sure, asked)
-    return MapRows(layer, ids, shapes, columns, system, f"{release.guarantee} {said}")
+    sentence = release.interval_sentence(kind, confidence, asked)
+    return columns, f"{release.guarantee} {sentence}"
 
 
 def _polygons(
@@ -130,9 +154,9 @@ def _polygons(
             received=type(districts).__name__,
         )
     ids = list(cell_ids(release))
-    known = dict(zip(districts.ids, districts.shapes, strict=True))
+    shape_of = dict(zip(districts.ids, districts.shapes, strict=True))
     attribute = release.domain.attributes[0]
-    lacking = [id for id in ids[: attribute.regular] if id not in known]
+    lacking = [id for id in ids[: attribute.regular] if id not in shape_of]
     borders = attribute.borders
     moved = borders is not None and borders.digest != districts.digest
     if release.domain.ndim != 1 or lacking or moved:
@@ -141,35 +165,77 @@ def _polygons(
             received="other borders" if moved else repr(lacking[:3] or release.domain),
             way_out="Hand over the Districts that the domain was made from",
         )
-    shapes = [known.get(id, []) for id in ids]
+    shapes = [shape_of.get(id, []) for id in ids]
     return release.domain.column_names[0], ids, shapes, districts.system
 
 
-def _boxes(release: AnswerSource) -> tuple[str, list[Any], list[list[Polygon]], str]:
-    domain = release.domain
+class GridAxes(NamedTuple):
+    """Where the axes of a grid are, and in which system they count.
+
+    Attributes
+    ----------
+    east : int
+        The axis of longitudes, or of x.
+    north : int
+        The axis of latitudes, or of y.
+    system : str
+        WGS 84 for lon and lat, "undefined" for x and y.
+    """
+
+    east: int
+    north: int
+    system: str
+
+
+def grid_axes(domain: Domain) -> GridAxes:
+    """Return which axis of a grid goes east, and which goes north.
+
+    Parameters
+    ----------
+    domain : Domain
+        Two axes with edges, called lon and lat, or x and y, in either order.
+
+    Returns
+    -------
+    GridAxes
+        The axes.
+
+    Raises
+    ------
+    InputError
+        If the domain is no such grid.
+    """
     names = [str(name).lower() for name in domain.column_names]
     east = [axis for axis, name in enumerate(names) if name in EAST]
     north = [axis for axis, name in enumerate(names) if name in NORTH]
-    plain = all(axis.edges is not None for axis in domain.attributes)
-    if domain.ndim != 2 or len(east) != 1 or len(north) != 1 or not plain:
+    cut = all(axis.cuts is not None for axis in domain.attributes)
+    if domain.ndim != 2 or len(east) != 1 or len(north) != 1 or not cut:
         raise InputError(
             "a map is a grid of two axes, lon and lat or x and y, or has Districts",
             received=repr(domain),
             way_out="Hand over the polygons of the cells, or build the grid with "
             "Domain.from_box",
         )
-    places = np.indices(domain.shape).reshape(2, -1)
-    x, y = (np.asarray(domain.attributes[axis].edges) for axis in (east[0], north[0]))
-    at_x, at_y = places[east[0]], places[north[0]]
-    corners = np.stack(
-        [x[at_x], y[at_y], x[at_x + 1], y[at_y + 1]], axis=1, dtype=np.float64
-    )
-    shapes: list[list[Polygon]] = [
-        [[np.array([(w, s), (e, s), (e, n), (w, n), (w, s)])]] for w, s, e, n in corners
-    ]
     degrees = names[east[0]] != "x"
-    ids = list(range(domain.size))
-    return "cell", ids, shapes, WGS84 if degrees else "undefined"
+    return GridAxes(east[0], north[0], WGS84 if degrees else "undefined")
+
+
+def _boxes(release: AnswerSource) -> tuple[str, list[Any], list[list[Polygon]], str]:
+    domain = release.domain
+    axes = grid_axes(domain)
+    places = np.indices(domain.shape).reshape(2, -1)
+    at_x, at_y = places[axes.east], places[axes.north]
+    across, up = (domain.attributes[axis] for axis in axes[:2])
+    x, y = (np.asarray(axis.cuts, dtype=np.float64) for axis in (across, up))
+    # Cells of stray values come last on their axis, and lie nowhere.
+    placed = (at_x < across.regular) & (at_y < up.regular)
+    at_x, at_y = np.where(placed, at_x, 0), np.where(placed, at_y, 0)
+    corners = np.stack([x[at_x], y[at_y], x[at_x + 1], y[at_y + 1]], axis=1)
+    shapes: list[list[Polygon]] = [
+        [[np.array([(w, s), (e, s), (e, n), (w, n), (w, s)])]] if inside else []
+        for (w, s, e, n), inside in zip(corners, placed, strict=True)
+    ]
+    return "cell", list(range(domain.size)), shapes, axes.system
 
 
 def write_geojson(rows: MapRows, path: str | os.PathLike[str]) -> None:
@@ -215,7 +281,7 @@ def _geometry(polygons: list[Polygon]) -> dict[str, Any] | None:
     if not polygons:
         return None
     turned = [
-        [_turned(ring, outer=at == 0) for at, ring in enumerate(polygon)]
+        [turned_ring(ring, outer=at == 0) for at, ring in enumerate(polygon)]
         for polygon in polygons
     ]
     listed = [
@@ -224,8 +290,21 @@ def _geometry(polygons: list[Polygon]) -> dict[str, Any] | None:
     return {"type": "MultiPolygon", "coordinates": listed}
 
 
-def _turned(ring: FloatArray, *, outer: bool) -> FloatArray:
-    """Return a ring against the clock, or with it where it is a hole."""
+def turned_ring(ring: FloatArray, *, outer: bool) -> FloatArray:
+    """Return a ring against the clock, or with it where it is a hole.
+
+    Parameters
+    ----------
+    ring : ndarray of float64, shape (points, 2)
+        The points, the last one like the first.
+    outer : bool
+        Whether it is the outer ring of a polygon.
+
+    Returns
+    -------
+    ndarray of float64, shape (points, 2)
+        The ring, in its own direction or the other.
+    """
     x, y = (ring - ring[0]).T
     area = float(np.sum(x[:-1] * y[1:] - x[1:] * y[:-1]))
     return ring if (area > 0) == outer else ring[::-1]
@@ -251,7 +330,7 @@ def write_geopackage(rows: MapRows, path: str | os.PathLike[str]) -> None:
 
 
 def _write_tables(file: sqlite3.Connection, rows: MapRows) -> None:
-    number = _system_number(rows.system)
+    number = system_number(rows.system)
     layer = rows.layer.replace('"', "'")
     reached = [ring for shape in rows.shapes for polygon in shape for ring in polygon]
     points = np.concatenate(reached)
@@ -299,7 +378,7 @@ def _write_tables(file: sqlite3.Connection, rows: MapRows) -> None:
         "INSERT INTO layer_styles (f_table_catalog, f_table_schema, f_table_name, "
         "f_geometry_column, styleName, styleQML, styleSLD, useAsDefault, description, "
         "owner) VALUES ('','',?,'geom','release',?,'',1,?,'')",
-        (layer, map_style(rows.columns), rows.promise),
+        (layer, map_style(rows), rows.promise),
     )
 
 
@@ -326,7 +405,8 @@ CREATE TABLE layer_styles (id INTEGER PRIMARY KEY AUTOINCREMENT,
 """
 
 
-def _system_number(system: str) -> int:
+def system_number(system: str) -> int:
+    """Return the number of a system of EPSG; -1 for any other."""
     organization, _, number = system.partition(":")
     if organization.upper() == "EPSG" and number.isdecimal():
         return int(number)
@@ -349,13 +429,27 @@ def _blob(polygons: list[Polygon], number: int) -> bytes | None:
     return head + b"".join(parts)
 
 
-def map_style(columns: dict[str, FloatArray]) -> str:
-    """Return a style of QGIS: five colours by estimate, lines where it is not sure.
+def class_breaks(rows: MapRows) -> FloatArray:
+    """Return the ends of the classes of colours, one more than there are classes.
 
-    Classes hold equal numbers of cells by their estimates, which are public.
+    Classes hold equal numbers of cells of the map by their estimates, which are public.
     """
-    low, high = [name for name in columns if name != "estimate"]
-    breaks = np.quantile(columns["estimate"], np.linspace(0, 1, len(CLASSES) + 1))
+    placed = np.array([bool(shape) for shape in rows.shapes])
+    estimates = rows.columns["estimate"][placed]
+    ends: FloatArray = np.quantile(estimates, np.linspace(0, 1, len(CLASSES) + 1))
+    return ends
+
+
+def interval_names(rows: MapRows) -> tuple[str, str]:
+    """Return the columns of the lower and the upper ends of intervals."""
+    low, high = [name for name in rows.columns if name != "estimate"]
+    return low, high
+
+
+def map_style(rows: MapRows) -> str:
+    """Return a style of QGIS: five colours by estimate, lines where it is not sure."""
+    low, high = interval_names(rows)
+    breaks = class_breaks(rows)
     rules, symbols = [], []
     for at, colour in enumerate(CLASSES):
         begin, end = breaks[at], breaks[at + 1]
