@@ -255,7 +255,8 @@ def main(words: list[str]) -> int:
     if options.results:
         kept = RECORDED / platform.machine() / "performance.json"
         kept.write_text(json.dumps(figures_of(options.results), indent=1) + "\n")
-    filled = {PAGE: filler().fill(PAGE.read_text(), figures()), **tables()}
+    pages = filler()
+    filled = {PAGE: pages.fill(PAGE.read_text(), pages.figures()), **tables()}
     stale = [
         path
         for path, text in filled.items()
