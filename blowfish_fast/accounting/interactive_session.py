@@ -33,7 +33,12 @@ from blowfish_fast.measure.tails import gaussian_draw_half_widths
 from blowfish_fast.mechanisms.laplace import Gaussian, Laplace
 from blowfish_fast.policies import PerPerson, refuse_units
 from blowfish_fast.release.file import Release
-from blowfish_fast.release.group_answers import Claim, Estimate, GroupedAnswers
+from blowfish_fast.release.group_answers import (
+    Claim,
+    Estimate,
+    GroupedAnswers,
+    left_out_words,
+)
 from blowfish_fast.release.olap import join_conditions
 from blowfish_fast.release.query_grid import (
     SparseRows,
@@ -173,7 +178,8 @@ class Session:
         and `high` and rounded to multiples of `step`: by default a power of two, far
         below the largest value. Noise grows with the largest value that a record can
         add or the longest way it can move; intervals hold the noise alone where cells
-        have a width or values were changed. All else is as for `noisy_count`.
+        have a width or values were changed. Records whose value is missing or outside
+        add nothing, and `left_out` says so. All else is as for `noisy_count`.
 
         Parameters
         ----------
@@ -447,6 +453,7 @@ class IntegerRows:
             check_whole_cells(cover)
         self.session, self.axes, self.groups = session, axes, groups
         self.measure, self.step, self.exact = "count", 1.0, True
+        self.left_out: str | None = None
         self.rows = list(map(coverage_rows, axes, session.domain.shape))
 
     def weigh(
@@ -468,7 +475,14 @@ class IntegerRows:
         domain = self.session.domain
         axis = domain.axis(name)
         attribute = domain.attributes[axis]
-        refuse_extras(attribute, self.axes[axis])
+        inside: Cover = ((0.0, float(attribute.regular)),)
+        parts = [intersection(cover, inside) for cover in self.axes[axis]]
+        if not all(parts):
+            # A part of which nobody has a value has no sum.
+            refuse_extras(attribute, self.axes[axis])
+        if parts != list(self.axes[axis]):
+            # Their weight stays 0.
+            self.left_out = left_out_words(attribute, attribute.extras)
         middles = representatives(attribute)
         values = _clamp(middles, low, high)
         self.measure, self.step = "sum", _step(values, step)
@@ -527,6 +541,7 @@ class IntegerRows:
                 release.interval_sentence if self.exact else lambda _: SUMMED,
                 counted=release.guarantee.counted_records(),
             ),
+            left_out=self.left_out,
         )
 
     def known(self) -> GroupedAnswers | None:

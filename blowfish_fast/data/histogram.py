@@ -325,7 +325,8 @@ class Histogram(PrivateCounts):
             What happens to values outside the domain and to missing ones: an error
             that does not say how many there are; the nearest edge cell (the first
             for missing values); or a cell of their own, which the histogram's domain
-            gains for that attribute. Left out: the cell if `domain` has it
+            gains for that attribute. One "clamp" for all attributes is about numbers
+            and dates, and leaves levels alone. Left out: the cell if `domain` has it
             (`Domain.with_extra_cells`), else refused. They are never dropped, because
             the total would stop being what the policy says it is.
         person, record : str or column, optional

@@ -86,7 +86,9 @@ def domain_with_rules(
     Raises
     ------
     InputError
-        If a word is none of the three, or levels are to be clamped.
+        If a word is none of the three, or levels or words are to be clamped: by name,
+        or because no attribute has numbers or dates. One "clamp" for all attributes
+        leaves levels and words as they are without it.
     """
     beyond = _treatments(domain, outside, "outside", OUTSIDE)
     rules = list(map(Rule, beyond, _treatments(domain, missing, "missing", MISSING)))
@@ -124,6 +126,11 @@ def _treatments(
         if isinstance(asked, Mapping)
         else dict.fromkeys(range(domain.ndim), asked)
     )
+    if asked == "clamp":
+        # One word for all columns is about those that have a nearest cell; where none
+        # has one, it is refused as a mistake.
+        ordered = [axis for axis in by_axis if has_nearest(domain.attributes[axis])]
+        by_axis = dict.fromkeys(ordered or by_axis, asked)
     for treatment in by_axis.values():
         if not isinstance(treatment, str) or treatment not in TREATMENTS:
             raise InputError(
@@ -134,6 +141,11 @@ def _treatments(
                 option=word,
             )
     return [by_axis.get(axis, treatment) for axis, treatment in enumerate(default)]
+
+
+def has_nearest(attribute: Axis) -> bool:
+    """Return whether values outside have a nearest cell, as numbers and dates have."""
+    return attribute.levels is None and attribute.keys is None
 
 
 def cell_blocks(

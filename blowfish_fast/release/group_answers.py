@@ -10,6 +10,7 @@ import numpy as np
 
 from blowfish_fast._support.typing import FloatArray
 from blowfish_fast._support.validation import as_confidence
+from blowfish_fast.data.axes import Axis
 from blowfish_fast.data.frames import Table
 from blowfish_fast.errors import InputError, IntervalError, SizeError
 from blowfish_fast.workloads import Workload
@@ -171,6 +172,26 @@ class Claim(NamedTuple):
         return self.bounds(confidence, held)
 
 
+def left_out_words(attribute: Axis, extras: Sequence[str]) -> str:
+    """Say that the records without a value of an attribute do not count.
+
+    Parameters
+    ----------
+    attribute : Axis
+        The attribute.
+    extras : Sequence[str]
+        The cells that have no value: "(missing)", "(outside)".
+
+    Returns
+    -------
+    str
+        A sentence, the same in all doors.
+    """
+    kinds = " or ".join(kind.strip("()") for kind in reversed(extras))
+    name = attribute.name or "value"
+    return f"Records whose {name} is {kinds} are left out."
+
+
 class Estimate(float):
     """An estimate, usable as a number, that knows its interval.
 
@@ -264,6 +285,8 @@ class Estimate(float):
             f"{float(self):.6g}; {subject} lies between {low:.6g} and {high:.6g} with "
             f"a probability of at least {confidence:g}."
         )
+        if self.left_out is not None:
+            sentence = f"{sentence} {self.left_out}"
         width = self._answers.cell_width
         if width is None or not self.holds_truth:
             return sentence
@@ -277,6 +300,11 @@ class Estimate(float):
             "help, and a larger budget does not. values= takes a public value for each "
             "cell."
         )
+
+    @property
+    def left_out(self) -> str | None:
+        """Which records have no value and do not count, in a sentence; None: all do."""
+        return self._answers.left_out
 
     @property
     def holds_truth(self) -> bool:
@@ -409,6 +437,8 @@ class GroupedAnswers(Tabular, Mapping[Any, Estimate]):
         dates.
     cell_width : float, optional
         Of means: how wide the widest cell is within which values are not known.
+    left_out : str, optional
+        A sentence about the records that have no value, and do not count.
     """
 
     def __init__(
@@ -423,8 +453,10 @@ class GroupedAnswers(Tabular, Mapping[Any, Estimate]):
         seeded: bool = False,
         unit: str | None = None,
         cell_width: float | None = None,
+        left_out: str | None = None,
     ) -> None:
         self.attributes = tuple(attributes)
+        self.left_out = left_out
         self.cell_width = cell_width
         self.unit = unit
         self.measure = measure
@@ -522,6 +554,10 @@ class GroupedAnswers(Tabular, Mapping[Any, Estimate]):
         str
             The sentence.
         """
+        said = self._sentence(kind, confidence, method)
+        return said if self.left_out is None else f"{said} {self.left_out}"
+
+    def _sentence(self, kind: Scope, confidence: float, method: Method | None) -> str:
         if kind == "population":
             design = stated_design(self._claim.release)
             exact = method != "normal" and has_exact(design, self.measure)
@@ -602,7 +638,8 @@ class GroupedAnswers(Tabular, Mapping[Any, Estimate]):
     def __repr__(self) -> str:
         by = ", ".join(self.attributes) or "nothing"
         asked = self.measure if self.of is None else f"{self.measure} of {self.of}"
-        return f"GroupedAnswers({asked} by {by}: {len(self)} groups)"
+        out = "" if self.left_out is None else f"; {self.left_out.rstrip('.')}"
+        return f"GroupedAnswers({asked} by {by}: {len(self)} groups{out})"
 
     def __str__(self) -> str:
         return str(self._table_to_print())

@@ -11,13 +11,13 @@ import itertools
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, Self, TypeVar
 
 import numpy as np
 
 from blowfish_fast._support.typing import FloatArray, IntArray
 from blowfish_fast._support.validation import as_confidence, malformed_as
-from blowfish_fast.data.axes import Axis
+from blowfish_fast.data.axes import MISSING, Axis
 from blowfish_fast.data.predicates import (
     Cover,
     everything,
@@ -42,6 +42,7 @@ from .group_answers import (
     GroupedAnswers,
     PopulationBounds,
     Quotient,
+    left_out_words,
     variance_bounds,
 )
 from .quantiles import SelectedQuantiles
@@ -100,6 +101,23 @@ class Questions(ABC, Generic[Answer]):
     def _hand_over(self, answers: GroupedAnswers) -> Answer:
         """Return the answers in the form in which they were asked for."""
 
+    @abstractmethod
+    def _among(self, axis: int, groups: list[tuple[Any, Cover]]) -> Self:
+        """Return the same questions with other groups along an axis."""
+
+    def _with_values(self, axis: int) -> tuple[Self, str | None]:
+        """Leave out who has no value on an axis; say whom, or None for nobody.
+
+        A group of which nobody has a value stays, and is refused where values are used.
+        """
+        attribute = self._release.domain.attributes[axis]
+        groups = self._groups[axis]
+        inside: Cover = ((0.0, float(attribute.regular)),)
+        parts = [(name, intersection(cover, inside)) for name, cover in groups]
+        if parts == groups or not all(part for _, part in parts):
+            return self, None
+        return self._among(axis, parts), left_out_words(attribute, attribute.extras)
+
     @cached_property
     def _grid(self) -> Grid:
         axes = range(self._release.domain.ndim)
@@ -127,8 +145,23 @@ class Questions(ABC, Generic[Answer]):
         return InPopulation(self)
 
     def relative_count(self, of: Selection | None = None) -> Answer:
-        """Return the part of all records, or of another selection, that is selected."""
-        whole = self._whole(of)
+        """Return the part of all records, or of another selection, that is selected.
+
+        Where values of an attribute are selected, the part is of those who have one:
+        records whose value is missing are left out, and `left_out` says so. Where
+        missing values are selected too, or are a group, it is of all records.
+
+        Parameters
+        ----------
+        of : Selection, optional
+            What the part is of; taken as it is.
+
+        Returns
+        -------
+        Estimate or GroupedAnswers
+            The part, from 0 to 1.
+        """
+        whole, left_out = self._whole(of)
         base, counted = whole._grid.count(), self._grid.count()
         quotient = Quotient(counted.bounds, base.bounds, (0.0, 1.0))
         total = float(base.values[0])
@@ -140,11 +173,15 @@ class Questions(ABC, Generic[Answer]):
             quotient.bounds,
             population=partial(population_shares, self._grid, whole._grid),
             parts=partial(grid_share_parts, self._grid, whole._grid),
+            left_out=left_out,
         )
 
-    def _whole(self, of: Selection | None) -> Selection:
-        """Return what parts are counted relative to; refuse what does not contain."""
-        whole = of or Selection.of(self._release, {})
+    def _whole(self, of: Selection | None) -> tuple[Selection, str | None]:
+        """Return what parts are relative to, and whom it leaves out.
+
+        What does not contain the parts is refused.
+        """
+        whole, left_out = (of, None) if of is not None else self._everybody()
         if whole._release is not self._release:
             raise InputError("both selections must come from one release")
         for axis, outer in enumerate(whole._covers):
@@ -153,7 +190,23 @@ class Questions(ABC, Generic[Answer]):
                     "a part is counted relative to a selection that contains it; on "
                     f"{self._release.domain.column_names[axis]} it does not"
                 )
-        return whole
+        return whole, left_out
+
+    def _everybody(self) -> tuple[Selection, str | None]:
+        """Return all who have a value wherever values were selected."""
+        covers, words = [], []
+        for axis, attribute in enumerate(self._release.domain.attributes):
+            cover = everything(attribute)
+            place = attribute.extra_cell(MISSING)
+            lacking: Cover = () if place is None else ((float(place), place + 1.0),)
+            if lacking and not any(
+                intersection(part, lacking) for part in self._grid.axes[axis]
+            ):
+                # The cell is the last one.
+                cover = ((0.0, float(place)),)
+                words.append(left_out_words(attribute, [MISSING]))
+            covers.append(cover)
+        return Selection(self._release, covers), " ".join(words) or None
 
     def sum(self, name: str | int, values: Any = None) -> Answer:
         """Return the sum of an attribute over the records.
@@ -161,7 +214,9 @@ class Questions(ABC, Generic[Answer]):
         Every record counts with a public value: the middle of its cell, or of the
         selected part of the cell; the cell number where there are no edges; the level
         where levels are numbers; or one of `values`. Whole numbers want them: in a cell
-        from 20 to 25 the ages are 20 to 24, and 22 is their middle.
+        from 20 to 25 the ages are 20 to 24, and 22 is their middle. Records whose value
+        is missing or outside have none, and are left out, as `left_out` says of the
+        answer; so it is in means, variances and quantiles.
 
         Parameters
         ----------
@@ -175,9 +230,11 @@ class Questions(ABC, Generic[Answer]):
         Estimate or GroupedAnswers
             The sum.
         """
-        axis, value_rows = self._value_rows(name, values)
-        summed = self._grid.value_sums(axis, value_rows.rows(), value_rows.ends())
-        return self._answers("sum", summed.values, summed.bounds, axis)
+        asked, axis, value_rows, left_out = self._valued(name, values)
+        summed = asked._grid.value_sums(axis, value_rows.rows(), value_rows.ends())
+        return asked._answers(
+            "sum", summed.values, summed.bounds, axis, left_out=left_out
+        )
 
     def mean(self, name: str | int, values: Any = None) -> Answer:
         """Return the mean of an attribute; see `sum` for what records count with.
@@ -194,9 +251,9 @@ class Questions(ABC, Generic[Answer]):
         Estimate or GroupedAnswers
             The mean.
         """
-        axis, value_rows = self._value_rows(name, values)
-        along = partial(self._grid.along, axis)
-        summed, counted = self._moment(axis, value_rows, 1), self._grid.count()
+        own, axis, value_rows, left_out = self._valued(name, values)
+        along = partial(own._grid.along, axis)
+        summed, counted = own._moment(axis, value_rows, 1), own._grid.count()
         low, high = along(value_rows.lowest), along(value_rows.highest)
         centre = along(value_rows.centre)
         estimate = centre + summed.values / np.maximum(counted.values, 1.0)
@@ -206,8 +263,8 @@ class Questions(ABC, Generic[Answer]):
         )
         means = np.clip(estimate, low, high)
         width = value_rows.widest or None
-        asked = GridMeans(self._grid, axis, value_rows)
-        return self._answers(
+        asked = GridMeans(own._grid, axis, value_rows)
+        return own._answers(
             "mean",
             means,
             quotient.bounds,
@@ -215,6 +272,7 @@ class Questions(ABC, Generic[Answer]):
             width,
             population=asked.means,
             parts=asked.parts,
+            left_out=left_out,
         )
 
     def variance(self, name: str | int, values: Any = None) -> Answer:
@@ -232,10 +290,15 @@ class Questions(ABC, Generic[Answer]):
         Estimate or GroupedAnswers
             The variance.
         """
-        axis, spread, bounds = self._variance(name, values)
-        asked = GridMeans(self._grid, *self._value_rows(name, values))
-        return self._answers(
-            "variance", spread, bounds, axis, population=asked.variances
+        own, axis, value_rows, left_out = self._valued(name, values)
+        spread, bounds = own._variance(axis, value_rows)
+        return own._answers(
+            "variance",
+            spread,
+            bounds,
+            axis,
+            population=GridMeans(own._grid, axis, value_rows).variances,
+            left_out=left_out,
         )
 
     def std(self, name: str | int, values: Any = None) -> Answer:
@@ -253,19 +316,23 @@ class Questions(ABC, Generic[Answer]):
         Estimate or GroupedAnswers
             The standard deviation.
         """
-        axis, spread, squared = self._variance(name, values)
+        own, axis, value_rows, left_out = self._valued(name, values)
+        spread, squared = own._variance(axis, value_rows)
 
         def bounds(confidence: float, of: Held) -> FloatArray:
             root: FloatArray = np.sqrt(squared(confidence, of))
             return root
 
-        asked = GridMeans(self._grid, *self._value_rows(name, values))
-        return self._answers(
-            "std", np.sqrt(spread), bounds, axis, population=asked.deviations
+        return own._answers(
+            "std",
+            np.sqrt(spread),
+            bounds,
+            axis,
+            population=GridMeans(own._grid, axis, value_rows).deviations,
+            left_out=left_out,
         )
 
-    def _variance(self, name: str | int, values: Any) -> tuple[int, FloatArray, Bounds]:
-        axis, rows = self._value_rows(name, values)
+    def _variance(self, axis: int, rows: ValueRows) -> tuple[FloatArray, Bounds]:
         along = partial(self._grid.along, axis)
         counted = self._grid.count()
         first, second = (self._moment(axis, rows, power) for power in (1, 2))
@@ -277,7 +344,7 @@ class Questions(ABC, Generic[Answer]):
         mean = Quotient(first.bounds, counted.bounds, (least, most))
         square = Quotient(second.bounds, counted.bounds, (0.0, farthest**2))
         bounds = partial(variance_bounds, mean, square, ((most - least) / 2) ** 2)
-        return axis, spread, bounds
+        return spread, bounds
 
     def quantile(self, name: str | int, q: float = 0.5) -> Answer:
         """Return the value below which a part of the records lies.
@@ -297,13 +364,15 @@ class Questions(ABC, Generic[Answer]):
             The value.
         """
         axis = self._release.domain.axis(name)
-        quantiles = SelectedQuantiles(self._grid, axis, q)
-        return self._answers(
+        own, left_out = self._with_values(axis)
+        quantiles = SelectedQuantiles(own._grid, axis, q)
+        return own._answers(
             "quantile",
             quantiles.values,
             quantiles.bounds,
             axis,
             population=quantiles.population_bounds,
+            left_out=left_out,
         )
 
     def min(self, name: str | int) -> NoReturn:
@@ -319,11 +388,19 @@ class Questions(ABC, Generic[Answer]):
         ends = rows.ends(rows.centre, power)
         return self._grid.value_sums(axis, rows.rows(rows.centre, power), ends)
 
-    def _value_rows(self, name: str | int, values: Any) -> tuple[int, ValueRows]:
+    def _valued(
+        self, name: str | int, values: Any
+    ) -> tuple[Self, int, ValueRows, str | None]:
+        """Return the records with a value: their axis, what they count with, the rest.
+
+        The last part says who was left out, and is None where nobody was.
+        """
         axis = self._release.domain.axis(name)
         attribute = self._release.domain.attributes[axis]
         cell_values = None if values is None else _given_values(attribute, values)
-        return axis, value_rows(attribute, self._grid.axes[axis], cell_values)
+        own, left_out = self._with_values(axis)
+        rows = value_rows(attribute, own._grid.axes[axis], cell_values)
+        return own, axis, rows, left_out
 
     def _answers(
         self,
@@ -335,6 +412,7 @@ class Questions(ABC, Generic[Answer]):
         *,
         population: PopulationBounds | None = None,
         parts: Callable[[], tuple[FloatArray, FloatArray]] | None = None,
+        left_out: str | None = None,
     ) -> Answer:
         """Name the answers, in the order in which attributes were asked for."""
         release, named = self._release, self._named
@@ -368,6 +446,7 @@ class Questions(ABC, Generic[Answer]):
             seeded=not getattr(release, "private", True),
             unit=None if of is None else domain.attributes[of].unit,
             cell_width=cell_width,
+            left_out=left_out,
         )
         return self._hand_over(answers)
 
@@ -417,13 +496,14 @@ class InPopulation(Generic[Answer]):
         """Return the estimated share in the population; weights count where stated."""
         questions = self._questions
         stated_design(questions._release)
-        whole = questions._whole(of)
+        whole, left_out = questions._whole(of)
         return questions._answers(
             "population_share",
             share_estimates(questions._grid, whole._grid),
             _refuse_truth,
             population=partial(population_shares, questions._grid, whole._grid),
             parts=partial(grid_share_parts, questions._grid, whole._grid),
+            left_out=left_out,
         )
 
     def mean(self, name: str | int, values: Any = None) -> Answer:
@@ -443,15 +523,16 @@ class InPopulation(Generic[Answer]):
         """
         questions = self._questions
         stated_design(questions._release)
-        axis, value_rows = questions._value_rows(name, values)
-        asked = GridMeans(questions._grid, axis, value_rows)
-        return questions._answers(
+        own, axis, value_rows, left_out = questions._valued(name, values)
+        asked = GridMeans(own._grid, axis, value_rows)
+        return own._answers(
             "population_mean",
             asked.estimates(),
             _refuse_truth,
             axis,
             population=asked.means,
             parts=asked.parts,
+            left_out=left_out,
         )
 
 
@@ -467,6 +548,9 @@ class Groups(Questions[GroupedAnswers]):
 
     def _hand_over(self, answers: GroupedAnswers) -> GroupedAnswers:
         return answers
+
+    def _among(self, axis: int, groups: list[tuple[Any, Cover]]) -> Groups:
+        return Groups(self._release, {**self._groups, axis: groups}, self._named)
 
 
 class Selection(Questions[Estimate]):
@@ -508,6 +592,11 @@ class Selection(Questions[Estimate]):
 
     def _hand_over(self, answers: GroupedAnswers) -> Estimate:
         return answers[()]
+
+    def _among(self, axis: int, groups: list[tuple[Any, Cover]]) -> Selection:
+        ((_, cover),) = groups
+        before, after = self._covers[:axis], self._covers[axis + 1 :]
+        return Selection(self._release, [*before, cover, *after])
 
     @classmethod
     def of(cls, release: AnswerSource, conditions: Mapping[Any, Any]) -> Selection:
@@ -611,12 +700,11 @@ class Selection(Questions[Estimate]):
                 "with its name",
                 received=f"of={of!r}, name={name!r}",
             )
-        grids = (self._grid, other._grid)
         if name is None:
-            return population_difference(grids, of, None, None)
-        axis, first = self._value_rows(name, values)
-        _, second = other._value_rows(name, values)
-        return population_difference(grids, of, axis, (first, second))
+            return population_difference((self._grid, other._grid), of, None, None)
+        own, axis, first, _ = self._valued(name, values)
+        less, _, second, _ = other._valued(name, values)
+        return population_difference((own._grid, less._grid), of, axis, (first, second))
 
     def group_by(self, *names: str | int | Sequence[str | int], **bins: Any) -> Groups:
         """Break the selection down by attributes.

@@ -63,7 +63,7 @@ ROUNDING = 1e-9
 """A surplus this near to 0, relative to its size, is taken for either sign."""
 
 
-def check_ordered(domain: Domain, name: str) -> None:
+def check_ordered(domain: Domain, name: str, *, extras: bool = False) -> None:
     """Refuse domains whose cells do not all lie along one axis.
 
     Parameters
@@ -72,6 +72,8 @@ def check_ordered(domain: Domain, name: str) -> None:
         The cells.
     name : str
         What was asked, for the message.
+    extras : bool, default False
+        Whether cells without a place are left out by whoever asks.
 
     Raises
     ------
@@ -87,13 +89,15 @@ def check_ordered(domain: Domain, name: str) -> None:
             code="release_needs_one_attribute",
             attributes=domain.ndim,
         )
-    extras = domain.attributes[0].extras
-    if extras:
+    unplaced = domain.attributes[0].extras
+    if unplaced and not extras:
         raise DomainError(
-            f"{name} asks for cells along one axis; {list(extras)} have no place on it",
-            way_out="Count by release.where(...).group_by(...), or clamp such values",
+            f"{name} asks for cells along one axis; {list(unplaced)} have no place on "
+            "it",
+            way_out="Ask release.quantile(q), which leaves them out, count by "
+            "release.where(...).group_by(...), or clamp such values",
             code="cells_without_place",
-            extras=", ".join(extras),
+            extras=", ".join(unplaced),
         )
 
 

@@ -54,6 +54,7 @@ from .quantiles import (
     cdf_bounds,
     cdf_values,
     check_ordered,
+    in_values,
     linear_totals,
     quantile_bounds,
     quantile_places,
@@ -512,10 +513,13 @@ class HistogramRelease(Tabular, Release):
 
         Values along the axis where the domain has edges (records taken as uniform
         inside a cell), dates where it has dates, cell numbers otherwise. One attribute
-        of several has ``where(...).quantile(name, q)``.
+        of several has ``where(...).quantile(name, q)``. Records whose value is missing
+        or outside have no place on the axis, and are left out.
         """
-        check_ordered(self.domain, "quantiles")
-        return quantile_places(self.domain, self.estimate, q)
+        check_ordered(self.domain, "quantiles", extras=True)
+        regular = self.domain.attributes[0].regular
+        plain = self.domain.without_extra_cells()
+        return quantile_places(plain, self.estimate[:regular], q)
 
     def quantile_intervals(
         self, q: Any, confidence: float = 0.95, *, of: Scope | None = None
@@ -545,12 +549,29 @@ class HistogramRelease(Tabular, Release):
         IntervalError
             If the truth was asked for, and is not known.
         """
-        check_ordered(self.domain, "quantile_intervals")
+        check_ordered(self.domain, "quantile_intervals", extras=True)
+        if self.domain.attributes[0].extras:
+            return self._quantiles_of_values(as_parts(q), as_confidence(confidence), of)
         bounds = self._scanned_quantiles(confidence, of, as_parts(q))
         if bounds is None:
             band = self._running_totals(confidence, of, at_once=True)
             bounds = quantile_bounds(self.domain, *band, q)
         return with_answers(bounds, self.quantile(q))
+
+    def _quantiles_of_values(
+        self, parts: FloatArray, confidence: float, of: Scope | None
+    ) -> AnyArray:
+        """Return intervals of quantiles of those who have a value; they hold together.
+
+        Each is asked by itself, and all share the probability of a miss.
+        """
+        each = 1.0 - (1.0 - confidence) / max(parts.size, 1)
+        bounds = [
+            self.where().quantile(0, float(part)).interval(each, of=of)
+            for part in parts.reshape(-1)
+        ]
+        places = np.array(bounds, dtype=np.float64).reshape(*parts.shape, 2)
+        return in_values(places, self.domain.attributes[0].unit)
 
     def knows_totals(self, confidence: float = 0.95) -> bool:
         """Return whether intervals of all quantiles hold the truth together.

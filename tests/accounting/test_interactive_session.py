@@ -245,13 +245,17 @@ def test_bad_questions_cost_nothing(ask, error, words):
     assert asked.ledger.spent == 0
 
 
-def test_missing_values_have_no_sum():
+def test_missing_values_are_left_out_of_sums():
     domain = PEOPLE.with_extra_cells(missing="age")
     policy = bf.policies.AddRemove(domain)
     asked = bf.Session(bf.Ledger(None, epsilon=9, policy=policy), np.ones((4, 2)))
+    everybody = asked.noisy_sum("age", epsilon=1, rng=1)
+    among = asked.noisy_sum("age", age=slice(None), epsilon=1, rng=1)
+    assert everybody == among != 0
+    assert everybody.left_out == "Records whose age is missing are left out."
+    assert among.left_out is None
     with pytest.raises(InputError, match="have no value"):
-        asked.noisy_sum("age", epsilon=1)
-    assert asked.noisy_sum("age", age=slice(None), epsilon=1, rng=1) != 0
+        asked.noisy_sum("age", age="(missing)", epsilon=1)
     assert asked.noisy_count(age="(missing)", epsilon=1, rng=1).interval()[1] > 0
     assert "(missing)" in asked.partition("age").noisy_count(epsilon=1)
 

@@ -107,12 +107,34 @@ def test_bad_records_are_refused_with_a_reason(columns, words):
         Histogram.from_records(Domain.from_edges([0, 1, 2], name="x"), columns)
 
 
+def test_one_clamp_for_all_is_about_numbers_and_leaves_levels_alone():
+    towns = Domain.from_levels(["Bern", "Basel"], name="town")
+    both = Domain.product(towns, Domain.from_edges([0, 10, 20], name="age"))
+    records = {"town": ["Bern", "Basel"], "age": [99, None]}
+    counted = Histogram.from_records(both, records, outside="clamp", missing="clamp")
+    assert counted.domain == both
+    assert counted.counts.tolist() == [[0, 1], [1, 0]]
+    with pytest.raises(CountsError, match="no level of town"):
+        Histogram.from_records(both, {"town": ["Chur"], "age": [3]}, outside="clamp")
+    with pytest.raises(CountsError, match="missing values of town"):
+        Histogram.from_records(both, {"town": [None], "age": [3]}, missing="clamp")
+    # A cell that the domain has stays where values go.
+    wide = both.with_extra_cells(outside="town")
+    stray = Histogram.from_records(
+        wide, {"town": ["Chur"], "age": [-1]}, outside="clamp"
+    )
+    assert stray.counts.tolist() == [[0, 0], [0, 0], [1, 0]]
+
+
 def test_unknown_levels_and_options_are_refused():
     towns = Domain.from_levels(["Bern", "Basel"], name="town")
     with pytest.raises(CountsError, match="no level of town"):
         Histogram.from_records(towns, ["Bern", "Chur"])
     with pytest.raises(InputError, match="nearest cell"):
         Histogram.from_records(towns, ["Bern"], outside="clamp")
+    both = Domain.product(towns, Domain.from_edges([0, 10, 20], name="age"))
+    with pytest.raises(InputError, match="nearest cell"):
+        Histogram.from_records(both, [["Bern"], [3]], outside={"town": "clamp"})
     with pytest.raises(InputError, match="outside must be"):
         Histogram.from_records(towns, ["Bern"], outside="drop")
     with pytest.raises(InputError, match="cell numbers"):

@@ -337,11 +337,66 @@ def test_cells_of_their_own_are_asked_for_by_name():
         release.where(age=slice(None)).count(), release.estimate[:4].sum()
     )
     with pytest.raises(InputError, match="have no value"):
-        release.where().sum("age")
-    assert release.where(age=slice(None)).mean("age") > 0
+        release.where(age="(missing)").sum("age")
+    with pytest.raises(InputError, match="have no value"):
+        release.group_by("age").mean("age")
     assert "(outside)" in release.where().group_by("age").count()
     table = release.where().group_by("age").count().to_table()
     assert table["age"][-1] == "(missing)"
+
+
+MEASURES = {
+    "sum": lambda asked: asked.sum("age"),
+    "mean": lambda asked: asked.mean("age"),
+    "variance": lambda asked: asked.variance("age"),
+    "std": lambda asked: asked.std("age"),
+    "median": lambda asked: asked.quantile("age"),
+}
+
+
+@pytest.mark.parametrize("measure", MEASURES)
+def test_who_has_no_value_is_left_out_and_that_is_said(measure):
+    domain = PEOPLE.with_extra_cells(outside="age", missing="age")
+    release = released(domain, np.arange(domain.size))
+    ask = MEASURES[measure]
+    answer, among = ask(release.where()), ask(release.where(age=slice(None)))
+    assert answer == among
+    assert answer.interval(of="noise") == among.interval(of="noise")
+    assert answer.left_out == "Records whose age is missing or outside are left out."
+    assert answer.explain().count(answer.left_out) == 1
+    assert among.left_out is None
+    assert "left out" not in among.explain()
+    grouped = ask(release.group_by("sex"))
+    assert dict(grouped) == dict(ask(release.where(age=slice(None)).group_by("sex")))
+    assert "age is missing or outside are left out" in repr(grouped)
+    assert grouped.interval_sentence("noise").endswith(answer.left_out)
+
+
+def test_shares_of_values_are_of_those_who_have_one():
+    domain = PEOPLE.with_extra_cells(outside="age", missing=["age", "sex"])
+    release = released(domain, np.arange(domain.size) + 5)
+    young = release.where(age=slice(0, 20))
+    valued = release.where(age=[slice(None), "(outside)"])
+    share = young.relative_count()
+    assert (
+        share
+        == young.relative_count(of=valued)
+        > young.count() / release.estimate.sum()
+    )
+    assert share.left_out == "Records whose age is missing are left out."
+    assert young.relative_count(of=release.where()).left_out is None
+    for asked in (release.where(age=[slice(0, 20), "(missing)"]), release.where()):
+        part = asked.relative_count()
+        assert part.left_out is None
+        np.testing.assert_allclose(part, asked.count() / release.estimate.sum())
+    shares = release.group_by("age").relative_count()
+    assert shares.left_out is None
+    np.testing.assert_allclose(sum(shares.values()), 1.0)
+    both = release.where(age=slice(0, 20), sex="F").relative_count().left_out
+    assert both == (
+        "Records whose age is missing are left out. "
+        "Records whose sex is missing are left out."
+    )
 
 
 def test_values_may_be_given():

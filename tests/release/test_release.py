@@ -292,17 +292,23 @@ def test_loaded_releases_are_asked_and_sampled_as_before(release, saved):
     assert release.sample(rng=3).to_dict() == again.sample(rng=3).to_dict()
 
 
-def test_cells_without_a_place_on_the_axis_have_no_quantiles():
+def test_quantiles_leave_out_cells_without_a_place_on_the_axis():
     ages = bf.Domain.from_edges([0, 10, 20], name="age").with_extra_cells(missing=True)
     release = bf.Laplace(
         bf.policies.Full(ages), bf.workloads.Identity(ages), epsilon=1
-    ).release([3, 4, 5], rng=1)
+    ).release([300, 400, 5000], rng=1)
     for refused in (release.cdf, release.cdf_intervals):
         with pytest.raises(DomainError, match="no place on it"):
             refused()
-    for refused in (release.quantile, release.quantile_intervals):
-        with pytest.raises(DomainError, match="no place on it"):
-            refused(0.5)
+    first, second = release.estimate[:2]
+    middle = 10 + 10 * ((first + second) / 2 - first) / second
+    np.testing.assert_allclose(release.quantile([0.0, 0.5, 1.0]), [0.0, middle, 20.0])
+    assert release.quantile(0.5) == release.where().quantile("age")
+    bounds = release.quantile_intervals([0.25, 0.5], 0.9)
+    # Each of two misses half as often, so that they hold together.
+    apart = [release.where().quantile("age", q).interval(0.95) for q in (0.25, 0.5)]
+    np.testing.assert_array_equal(bounds, apart)
+    assert release.quantile_intervals(0.5).shape == (2,)
     with pytest.raises(bf.BlowfishError, match="edges"):
         bf.policies.Threshold(ages, theta=5, unit="value")
 

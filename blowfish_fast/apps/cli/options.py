@@ -180,9 +180,16 @@ Seed = Annotated[
         rich_help_panel=PRIVACY,
     ),
 ]
+PER_COLUMN = (
+    "age=cell,town=refuse for some columns, cell,town=refuse for one and all others."
+)
+"""How rules for missing values and values outside are stated for each column."""
 Treatment = Annotated[
     str | None,
-    typer.Option(metavar="RULE", help="cell: such values have a cell of their own."),
+    typer.Option(
+        metavar="RULE",
+        help=f"cell: such values have a cell of their own; {PER_COLUMN}",
+    ),
 ]
 Picture = Annotated[
     Path | None, typer.Option(metavar="FILE", help="Draw it: .png, .svg or .pdf.")

@@ -7,6 +7,7 @@ and the ledger charges the dearest epoch of the series, once (`accounting.series
 
 from __future__ import annotations
 
+import re
 import uuid
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
@@ -27,7 +28,8 @@ from blowfish_fast.accounting.statements import Entry, Preview
 from blowfish_fast.data.csv_files import TextForm
 from blowfish_fast.data.domain import WideDomain
 from blowfish_fast.data.histogram import Counting, Histogram
-from blowfish_fast.data.records import domain_with_rules
+from blowfish_fast.data.listed_items import read_item
+from blowfish_fast.data.records import domain_with_rules, has_nearest
 from blowfish_fast.errors import (
     BudgetError,
     CountsError,
@@ -47,7 +49,7 @@ from blowfish_fast.workloads import Workload
 from .files.data_source import open_source
 from .files.record_files import DataSource, TableAxes
 from .options import POLICY_FORMS, WORKLOAD_FORMS
-from .parsing.domain import parse_table
+from .parsing.domain import find_column, parse_table
 from .parsing.job import Job
 from .parsing.policy import (
     extend_policy,
@@ -67,6 +69,8 @@ from .series_job import (
 
 PARTS = 100
 """Steps of the bar that shows how much of the data is read."""
+NAME_OR_RULE, NEXT_RULE = re.compile("[=,]"), re.compile(",")
+"""What stands behind a column's name, or behind a rule for stray values."""
 BUDGET_FORMS = (
     "either --epsilon or --rho, what may be spent, or --risk 0.1:0.3, how sure "
     "somebody may become, or --alpha and --beta, the largest error and the probability "
@@ -144,23 +148,59 @@ def check_complete(job: Job, *, with_data: bool = True) -> None:
         raise InputError("\n  ".join([f"{len(lacking)} parts are missing:", *lacking]))
 
 
-def parse_treatments(words: str | Mapping[str, str] | None) -> Any:
-    """Read ``cell``, or ``age=cell,income=clamp`` for some columns.
+def parse_treatments(
+    words: str | Mapping[str, str] | None, domain: Any, *, others: bool = False
+) -> Any:
+    """Read ``cell``, ``age=cell,income=clamp``, or ``clamp,town=cell``.
 
     Parameters
     ----------
     words : str, mapping or None
-        The rule for all columns, or one for each of some.
+        The rule for all columns, one for each of some, or both: the rule of a column
+        goes before the one for all. A name with a comma or an equals sign in it stands
+        in quotation marks.
+    domain : Domain or WideDomain
+        The columns.
+    others : bool, default False
+        Whether rules of other columns are left out, and no mistake.
 
     Returns
     -------
     str, dict or None
         What `Counting.read` takes.
     """
-    if words is None or isinstance(words, Mapping) or "=" not in words:
-        return words
-    pairs = [pair.partition("=") for pair in words.split(",")]
-    return {name.strip(): word.strip() for name, _, word in pairs}
+    general, named = _split_treatments(words)
+    if not named:
+        return general
+    axes = {
+        find_column(name, domain): rule
+        for name, rule in named.items()
+        if not others or name in domain.names
+    }
+    # One word for all columns leaves those alone that have no nearest cell.
+    rest = {
+        axis: general
+        for axis, attribute in enumerate(domain.attributes)
+        if general is not None and (general != "clamp" or has_nearest(attribute))
+    }
+    return rest | axes
+
+
+def _split_treatments(
+    words: str | Mapping[str, str] | None,
+) -> tuple[str | None, Mapping[str, str]]:
+    """Return the rule for all columns, if there is one, and those by column."""
+    if words is None or isinstance(words, Mapping):
+        return None, words or {}
+    general, named, stop = None, {}, -1
+    while stop < len(words):
+        item, stop = read_item(words, stop + 1, NAME_OR_RULE)
+        if words[stop : stop + 1] == "=":
+            rule, stop = read_item(words, stop + 1, NEXT_RULE)
+            named[item.text] = rule.text
+        else:
+            general = item.text
+    return general, named
 
 
 def read_counting(job: Job, domain: Any) -> Counting[Any]:
@@ -188,25 +228,18 @@ def read_counting(job: Job, domain: Any) -> Counting[Any]:
             "persons and tables are counted from records, one per line; received "
             f"--count-column {job.count_column}. Leave it out"
         )
+    # Rules of the ledger's other columns are no mistake.
+    others = bool(job.ledger_domain)
     counting = Counting.read(
         domain,
-        outside=_of_columns(job, job.outside, domain),
-        missing=_of_columns(job, job.missing, domain),
+        outside=parse_treatments(job.outside, domain, others=others),
+        missing=parse_treatments(job.missing, domain, others=others),
         person=job.person,
         record=job.record,
         at_most=job.at_most,
         count=job.count or "records",
     )
     return counting._replace(weight=job.count_column)
-
-
-def _of_columns(job: Job, words: Any, domain: Any) -> Any:
-    """Return the rules for stray values of the columns that a release takes."""
-    rules = parse_treatments(words)
-    if not job.ledger_domain or not isinstance(rules, Mapping):
-        return rules
-    # Rules of the ledger's other columns are no mistake.
-    return {name: rule for name, rule in rules.items() if name in domain.names}
 
 
 def read_facts(job: Job) -> Facts:
@@ -247,8 +280,12 @@ def _read_policies(
         stated: Policy = read(job.policy, domain)
         return stated, stated
     if job.policy is not None and job.ledger_domain:
-        outside, missing = parse_treatments(job.outside), parse_treatments(job.missing)
-        table, _ = domain_with_rules(parse_table(job.ledger_domain), outside, missing)
+        plain = parse_table(job.ledger_domain)
+        table, _ = domain_with_rules(
+            plain,
+            parse_treatments(job.outside, plain),
+            parse_treatments(job.missing, plain),
+        )
         if table.columns_for(domain) is None:
             raise _not_among(table, domain)
         policy = extend_policy(job.policy, domain, table)

@@ -403,9 +403,6 @@ def _answer_quantiles(release: Release, asked: Question) -> AnswerTable:
             (release.where().quantile(axis, parts[0])._answers,),
         )
     selection, grouped, cut = _select(release, asked)
-    if attribute.extras:
-        # Whoever has no value has no place among those who have one.
-        selection = selection.where({axis: slice(None)})
     if grouped is None:
         one_by_one = [selection.quantile(axis, part) for part in parts]
         everyone = f"all with a value of {name}" if attribute.extras else "all records"

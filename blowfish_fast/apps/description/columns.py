@@ -170,23 +170,22 @@ def described_treatments(
     Returns
     -------
     str, mapping or None
-        A rule for all columns, or rules by column.
+        A rule for all columns, rules by column, or both in the words of a flag. What
+        is said of a column goes before what is said of all.
 
-    Raises
-    ------
-    InputError
-        If [data] states one rule for all columns beside the rule of a described one.
+    Examples
+    --------
+    >>> described_treatments("missing", "cell", {"age": {"missing": "none"}})
+    'cell,age=refuse'
     """
     own = {
-        name: cells[rule]
+        name: "refuse" if cells[rule] == "none" else cells[rule]
         for name, cells in columns.items()
-        if isinstance(cells, Mapping) and cells.get(rule, "none") != "none"
+        if isinstance(cells, Mapping) and rule in cells
     }
     if not own:
         return stated
     if isinstance(stated, str):
-        raise InputError(
-            f"{rule!r} is stated for all columns in [data] and for "
-            f"{', '.join(own)} in [domain]; state it for each column, or for all"
-        )
+        pairs = [f"{written_item(name)}={word}" for name, word in own.items()]
+        return ",".join([stated, *pairs])
     return {**(stated or {}), **own}

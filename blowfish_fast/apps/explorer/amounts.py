@@ -21,14 +21,16 @@ this.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from blowfish_fast._support.typing import FloatArray, IntArray
-from blowfish_fast.data.axes import cut_values
+from blowfish_fast.data.axes import MISSING, Axis, cut_values
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.errors import QuestionError
+from blowfish_fast.release.group_answers import left_out_words
 from blowfish_fast.workloads import Linear, Workload
 
 from .layout import Layout
@@ -426,7 +428,6 @@ def amount_remarks(layout: Layout) -> tuple[str, ...]:
     if not isinstance(question, AmountQuestion | ShareQuestion):
         return ()
     (attribute,) = layout.axes[layout.shown].spec.domain().attributes
-    out = [name.strip("()") for name in attribute.extras]
     words = []
     if isinstance(question, AmountQuestion):
         places = places_of(layout)
@@ -439,13 +440,17 @@ def amount_remarks(layout: Layout) -> tuple[str, ...]:
                 "a record counts as the middle of its cell; intervals allow for "
                 f"{places.slack:g} in each"
             )
-        if out:
-            words.append(
-                f"records whose {question.attribute} is {' or '.join(out)} are left out"
-            )
-    elif "(missing)" in attribute.extras and not question.missing:
-        words.append(f"records whose {question.attribute} is missing are left out")
+        if attribute.extras:
+            words.append(_left_out(attribute, attribute.extras))
+    elif MISSING in attribute.extras and not question.missing:
+        words.append(_left_out(attribute, [MISSING]))
     return tuple(words)
+
+
+def _left_out(attribute: Axis, extras: Sequence[str]) -> str:
+    """Say who does not count, as releases say it, within a list of remarks."""
+    said = left_out_words(attribute, extras)
+    return said[0].lower() + said[1:].rstrip(".")
 
 
 def described_amounts(layout: Layout) -> dict[str, Any]:

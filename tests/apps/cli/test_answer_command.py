@@ -183,6 +183,22 @@ def test_quantiles_leave_out_who_has_no_value(ask, folder):
     assert found["low"] <= 50 <= found["high"]
 
 
+@pytest.mark.parametrize("measure", ["--mean", "--sum", "--std"])
+def test_means_leave_out_who_has_no_value_and_say_so(ask, folder, measure):
+    ages = bf.Domain.from_edges(range(0, 101, 5), name="age")
+    cells = ages.with_extra_cells(missing=True)
+    mech = bf.Laplace(bf.policies.Full(cells), bf.workloads.Identity(cells), epsilon=1)
+    mech.release([50] * 20 + [5000], rng=1).save(folder / "missing")
+    found = asked_as_json(ask, "missing", measure, "age")
+    (plain,) = asked_as_json(ask, "missing", measure, "age", "--where", "age=0:100")[
+        "answers"
+    ]
+    (answer,) = found["answers"]
+    assert answer["estimate"] == plain["estimate"]
+    assert (answer["low"], answer["high"]) == (plain["low"], plain["high"])
+    assert found["interval"].endswith("Records whose age is missing are left out.")
+
+
 def test_rounded_answers_agree_with_each_other(ask, folder):
     by_sex = asked_as_json(ask, "people", "--by", "sex", "--round")["answers"]
     whole = asked_as_json(ask, "people", "--round")["answers"][0]["estimate"]

@@ -7,14 +7,20 @@ from pathlib import Path
 
 import pytest
 
+import blowfish_fast as bf
 from blowfish_fast.apps.cli.files.data_source import EXAMPLE_JOB
+from blowfish_fast.apps.cli.main import run_command
+from blowfish_fast.apps.cli.parsing.domain import parse_table
 from blowfish_fast.apps.cli.parsing.job import KNOWN, Job
 from blowfish_fast.apps.cli.release_job import (
     check_complete,
     parse_treatments,
     read_facts,
 )
+from blowfish_fast.apps.explorer.catalog import AttributeSpec
 from blowfish_fast.errors import BlowfishError, InputError
+
+TREATED = parse_table(["age=0:9:3", "income=0:9:3", "town=categories:Bern,Chur"])
 
 
 def stated(text):
@@ -137,13 +143,89 @@ def test_passwords_are_not_shown():
 
 
 def test_stray_values_may_be_treated_by_column():
-    assert parse_treatments("cell") == "cell"
-    assert parse_treatments("age=cell, income=clamp") == {
-        "age": "cell",
-        "income": "clamp",
-    }
+    assert parse_treatments("cell", TREATED) == "cell"
+    assert parse_treatments(None, TREATED) is None
+    by_column = parse_treatments("age=cell, income=clamp", TREATED)
+    assert by_column == {0: "cell", 1: "clamp"}
+    # A word for all others leaves categories alone where it is clamp.
+    mixed = parse_treatments("clamp,income=cell", TREATED)
+    assert mixed == {0: "clamp", 1: "cell"}
+    mixed = parse_treatments("age=refuse,cell", TREATED)
+    assert mixed == {0: "refuse", 1: "cell", 2: "cell"}
+    awkward = parse_table(['"a,b=c"=0:9:3'])
+    assert parse_treatments('"a,b=c"=cell', awkward) == {0: "cell"}
+    assert parse_treatments("other=cell,age=cell", TREATED, others=True) == {0: "cell"}
+    with pytest.raises(InputError, match="no column 'aeg'"):
+        parse_treatments("aeg=cell", TREATED)
     job = stated('[data]\nmissing = {age = "cell"}')
-    assert parse_treatments(job.missing) == {"age": "cell"}
+    assert parse_treatments(job.missing, TREATED) == {0: "cell"}
+
+
+TREATMENTS = ("missing", "outside")
+REST = "[workload]\nkind = 'identity'\n[budget]\nepsilon = 1"
+DOORS = {
+    "words for all columns": 'missing = "cell"\noutside = "clamp,town=cell"',
+    "a table by column": 'missing = {age = "cell", income = "cell", town = "cell"}\n'
+    'outside = {age = "clamp", income = "clamp", town = "cell"}',
+    "words by column": 'missing = "age=cell,income=cell,town=cell"\n'
+    'outside = "town=cell,clamp"',
+}
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_rules_by_column_mean_the_same_in_every_door(door, tmp_path):
+    cells = 'age = "0:9:3"\nincome = "0:9:3"\ntown = "categories:Bern,Chur"\n'
+    rest = f"[domain]\n{cells}[policy]\nkind = 'full'\n{REST}"
+    job = stated(f"[data]\n{DOORS[door]}\n{rest}")
+    specs = [
+        AttributeSpec(name=name, cells={"start": 0, "stop": 9, "width": 3})
+        for name in ("age", "income")
+    ]
+    specs.append(AttributeSpec(name="town", levels=["Bern", "Chur"]))
+    explored = bf.Domain.product(*(spec.domain() for spec in specs))
+    facts = read_facts(job)
+    assert facts.domain == explored
+    ledger = tmp_path / "new.ledger"
+    words = [f"--domain={cells}" for cells in job.domain]
+    rules = [f"--{rule}={as_flag(getattr(job, rule))}" for rule in TREATMENTS]
+    made = ["ledger", "create", str(ledger), *words, *rules]
+    assert run_command([*made, "--policy", "full", "--epsilon", "1"]) == 0
+    with bf.Ledger(ledger) as book:
+        assert book.policy.domain.attributes == explored.attributes
+    strays = {"age": [-5, None], "income": [99, 0], "town": ["Thun", None]}
+    counted = bf.Histogram.from_records(
+        TREATED,
+        strays,
+        missing="cell",
+        outside={"age": "clamp", "income": "clamp", "town": "cell"},
+    )
+    assert counted.domain == explored
+    again = bf.Histogram._counted(facts.counting, strays)
+    assert again.counts.tolist() == counted.counts.tolist()
+
+
+def as_flag(rule):
+    if isinstance(rule, str):
+        return rule
+    return ",".join(f"{name}={word}" for name, word in rule.items())
+
+
+def test_what_is_said_of_a_column_goes_before_what_is_said_of_all():
+    job = stated(
+        '[data]\nmissing = "cell"\n[domain]\n'
+        'age = { cells = {start = 0, stop = 9, width = 3}, missing = "none" }\n'
+        'town = { levels = ["Bern", "Chur"] }\n'
+        f"[policy]\nkind = 'full'\n{REST}"
+    )
+    assert job.missing == "cell,age=refuse"
+    assert read_facts(job).domain.shape == (3, 3)
+
+
+def test_help_says_that_rules_may_be_stated_by_column(capsys):
+    for words in (["release"], ["ledger", "create"], ["ledger", "amend"]):
+        assert run_command([*words, "--help"]) == 0
+        shown = " ".join(capsys.readouterr().out.replace("│", " ").split())
+        assert shown.count("age=cell,town=refuse for some columns") == 2
 
 
 @pytest.mark.parametrize(

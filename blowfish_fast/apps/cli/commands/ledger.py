@@ -144,10 +144,11 @@ def _policy_of_table(job: Any) -> Any:
     from blowfish_fast.apps.cli.release_job import parse_treatments
     from blowfish_fast.data.records import domain_with_rules
 
+    columns = parse_table(job.domain)
     table, _ = domain_with_rules(
-        parse_table(job.domain),
-        parse_treatments(job.outside),
-        parse_treatments(job.missing),
+        columns,
+        parse_treatments(job.outside, columns),
+        parse_treatments(job.missing, columns),
     )
     policy = parse_table_policy(job.policy, table)
     if job.person is None:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self, get_args, get_type_hint
 from blowfish_fast.apps.cli.options import (
     DATA,
     OUTPUT,
+    PER_COLUMN,
     POLICY,
     PRIVACY,
     WORKLOAD,
@@ -199,14 +200,15 @@ class Job:
     missing: str | Mapping[str, str] | None = _in(
         "data",
         "RULE",
-        "Missing values: refuse (default), clamp, or cell of their own; age=cell for "
-        "one column.",
+        "Missing values: refuse (default), clamp into the first cell, or cell of "
+        f"their own; {PER_COLUMN}",
         typed=str | None,
     )
     outside: str | Mapping[str, str] | None = _in(
         "data",
         "RULE",
-        "Values outside the domain: refuse (default), clamp or cell.",
+        "Values outside the domain: refuse (default), clamp numbers and dates into "
+        f"the end cells, or cell of their own; {PER_COLUMN}",
         typed=str | None,
     )
     encoding: str | None = _in(
