@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from itertools import chain, combinations
 from typing import Any, get_args
 
@@ -19,6 +20,10 @@ MOST_TABLES = 2_000
 """Tables that are predicted in one call: a page shows no more."""
 MOST_WAYS = 3
 """Columns of the widest table."""
+FEW_TABLES = 64
+"""Tables up to which a prediction takes a moment, if they are small together."""
+FEW_CELLS = 2**16
+"""Cells of all of them together."""
 
 
 def predict_tables(
@@ -82,18 +87,8 @@ def predict_tables(
     ['b', 'c']
     """
     table = table.without_words()
-    every = [attribute.name for attribute in table.attributes]
-    names = every if columns is None else columns
-    chosen = [table.attribute(name).name for name in names]
-    if len(set(chosen)) != len(chosen) or not chosen:
-        raise InputError(f"name each column once, at least one; received {names}")
-    sizes = range(1, min(ways, MOST_WAYS, len(chosen)) + 1)
-    sets = list(chain.from_iterable(combinations(chosen, size) for size in sizes))
-    if len(sets) > MOST_TABLES:
-        raise InputError(
-            f"at most {MOST_TABLES:,} tables are predicted at a time; received "
-            f"{len(sets):,}. Choose fewer columns"
-        )
+    sets = column_sets(table, columns, ways)
+    chosen = [subset[0] for subset in sets if len(subset) == 1]
     mechanism = ChosenTables(
         table.policy(),
         Tables(table.domain(), sets),
@@ -128,3 +123,71 @@ def predict_tables(
             )
         ],
     }
+
+
+def column_sets(
+    table: TableSpec, columns: list[str] | None, ways: int
+) -> list[tuple[str, ...]]:
+    """Return the columns of every table of up to so many of them.
+
+    Parameters
+    ----------
+    table : TableSpec
+        The described table.
+    columns : list of str, optional
+        The attributes; by default all that hold no words.
+    ways : int
+        Columns of the widest table.
+
+    Returns
+    -------
+    list of tuple
+        Single columns first, in the order in which they were named.
+
+    Raises
+    ------
+    InputError
+        If a column is named twice, or there are more than 2,000 tables.
+    """
+    table = table.without_words()
+    every = [attribute.name for attribute in table.attributes]
+    names = every if columns is None else columns
+    chosen = [table.attribute(name).name for name in names]
+    if len(set(chosen)) != len(chosen) or not chosen:
+        raise InputError(f"name each column once, at least one; received {names}")
+    sizes = range(1, min(ways, MOST_WAYS, len(chosen)) + 1)
+    sets = list(chain.from_iterable(combinations(chosen, size) for size in sizes))
+    if len(sets) > MOST_TABLES:
+        raise InputError(
+            f"at most {MOST_TABLES:,} tables are predicted at a time; received "
+            f"{len(sets):,}. Choose fewer columns"
+        )
+    return sets
+
+
+def is_large_prediction(table: TableSpec, columns: list[str] | None, ways: int) -> bool:
+    """Return whether a prediction takes so long that others should not wait for it.
+
+    Parameters
+    ----------
+    table : TableSpec
+        The described table.
+    columns : list of str, optional
+        The attributes; by default all that hold no words.
+    ways : int
+        Columns of the widest table.
+
+    Returns
+    -------
+    bool
+        By the numbers of tables and of their cells, which are public.
+
+    Raises
+    ------
+    InputError
+        If a column is named twice, or there are more than 2,000 tables.
+    """
+    sets = column_sets(table, columns, ways)
+    sizes = {name: table.attribute(name).domain().size for (name, *_) in sets}
+    cells = sum(math.prod(sizes[name] for name in subset) for subset in sets)
+    return len(sets) > FEW_TABLES or cells > FEW_CELLS

@@ -945,15 +945,7 @@ class Explorer:
             The "truth", the "private" answer, and those under the other policies as
             "compared". The truth must not reach an analyst.
         """
-        asked = read_question(question)
-        spent = read_spending({self.ledger.currency.name: epsilon})
-        asked = asked.model_copy(update={"cost": spent})
-        if isinstance(asked, FrequentQuestion):
-            raise QuestionError(
-                "a list of frequent values has no truth of the same shape to stand "
-                "beside; ask explain for its threshold"
-            )
-        tables = [self._under(other) for other in (policies, *compared)]
+        asked, tables = self.to_preview(question, epsilon, (policies, *compared))
         plans = [self.planner.plan(table, asked) for table in tables]
         # Bins follow from attributes, not from policies.
         counts = self.engine.counts(plans[0].layout)
@@ -972,6 +964,45 @@ class Explorer:
             truth = truth.reshape(plans[0].layout.asked_shape)
         shown = {"truth": truth.tolist(), "private": private[0]}
         return {**shown, "compared": private[1:]}
+
+    def to_preview(
+        self,
+        question: Any,
+        epsilon: float,
+        policies: Sequence[Mapping[str, Any] | None],
+    ) -> tuple[Question, list[TableSpec]]:
+        """Return what `preview` plans: the question and the tables. Free; no data.
+
+        Parameters
+        ----------
+        question : mapping or Question
+            What is asked; its own cost is replaced.
+        epsilon : float
+            What each private answer spends, in the currency of the ledger.
+        policies : sequence of mappings
+            Policies to try; None for the table's own.
+
+        Returns
+        -------
+        question : Question
+            With the budget as its cost.
+        tables : list of TableSpec
+            The table under each of the policies.
+
+        Raises
+        ------
+        QuestionError
+            If it asks for a list of words, which has no truth of the same shape.
+        """
+        asked = read_question(question)
+        spent = read_spending({self.ledger.currency.name: epsilon})
+        asked = asked.model_copy(update={"cost": spent})
+        if isinstance(asked, FrequentQuestion):
+            raise QuestionError(
+                "a list of frequent values has no truth of the same shape to stand "
+                "beside; ask explain for its threshold"
+            )
+        return asked, [self._under(other) for other in policies]
 
     def shape(self, question: Any, policies: Mapping[str, Any] | None = None) -> Shape:
         """Return the bins of a question and the policy over them. Free; no data.

@@ -92,6 +92,11 @@ class Shape:
         tried = self.work.tried
         return Calibration(self.policy, self.workload, self.power, mechanisms=tried)
 
+    def drawn(self, samples: int) -> int:
+        """Return how often noise is drawn to sharpen a price, up to `samples`."""
+        few = self.workload.queries <= MOST_SIMULATED_QUERIES
+        return self.work.samples(samples) if few else 0
+
     def least(
         self, cost: Accuracy, samples: int, *, checked: bool = True
     ) -> list[Candidate]:
@@ -119,10 +124,12 @@ class Shape:
         EpsilonError
             If no mechanism promises the accuracy.
         """
-        few = self.workload.queries <= MOST_SIMULATED_QUERIES
-        drawn = self.work.samples(samples) if few else 0
         candidates = self.calibration.least(
-            cost.alpha, cost.beta, cost.scope, samples=drawn, checked=checked
+            cost.alpha,
+            cost.beta,
+            cost.scope,
+            samples=self.drawn(samples),
+            checked=checked,
         )
         best = candidates[0] if candidates else None
         if best is None or (best.mechanism if checked else best.budget) is None:
@@ -274,11 +281,12 @@ class Planner:
         plan : Plan
             How it would be answered.
         without : Fraction or None
-            What `without_policies` returned there.
+            What `without_policies` returned there; None where nobody asked for it.
         """
         key = (_policies(table), asked.model_dump_json())
         self._keep(self._plans, key, plan, KEPT_PLANS)
-        self._keep(self._without, key, without, KEPT_PLANS)
+        if without is not None:
+            self._keep(self._without, key, without, KEPT_PLANS)
 
     def shape(
         self, table: TableSpec, asked: Question, *, limited: bool = True
@@ -314,14 +322,17 @@ class Planner:
         key = (_policies(table), asked.model_dump_json(exclude={"cost"}))
         shape = self._shapes.get(key)
         if shape is None:
-            shape = self._shaped(table, asked)
+            shape = self._shaped(table, asked, limited)
             self._keep(self._shapes, key, shape, KEPT_SHAPES)
         if limited:
             refuse_too_much(shape.layout, shape.work)
         return shape
 
-    def _shaped(self, table: TableSpec, asked: Question) -> Shape:
+    def _shaped(self, table: TableSpec, asked: Question, limited: bool) -> Shape:
         layout = lay_out(table, asked)
+        if limited:
+            # Before a policy is laid over so many bins.
+            refuse_too_much(layout, weigh(layout, None))
         policy = layout.policy(table.policy())
         work = weigh(layout, policy)
         listed = 0 if work.tried == SINGLE_BINS else work.edges
@@ -421,9 +432,13 @@ class Planner:
             return None
         key = (_policies(table), asked.model_dump_json())
         if key not in self._without:
-            shape = self.shape(table.with_policies({}), asked)
-            rows = on_rows(shape.layout, cost)
-            price = Fraction(0) if shape.free else self._about(shape, rows, {})
+            plan = self._plans.get(key)
+            if plan is not None and _gains_nothing(plan):
+                price = plan.cost
+            else:
+                shape = self.shape(table.with_policies({}), asked)
+                rows = on_rows(shape.layout, cost)
+                price = Fraction(0) if shape.free else self._about(shape, rows, {})
             self._keep(self._without, key, price, KEPT_PLANS)
             return price
         return self._without[key]
@@ -487,6 +502,10 @@ class Planner:
         """
         bounds = shape.least(cost, 0)[:MOST_SIMULATED]
         key = tuple((candidate.name, candidate.amount) for candidate in bounds)
+        if not shape.drawn(self.samples):
+            best = bounds[0].amount
+            assert best is not None, "least refuses where no mechanism serves"
+            return best
         if key not in drawn:
             priced = shape.least(cost, self.samples, checked=False)
             drawn[key] = min(
@@ -605,6 +624,17 @@ def _bought(
         raise QuestionError(
             f"{cost.mechanism} cannot answer this question: {problem}"
         ) from None
+
+
+def _gains_nothing(plan: Plan) -> bool:
+    """Return whether a plan is the one that whole records have too.
+
+    A relaxed one was made as if whole records were secret. Noise on single bins is that
+    of a record that moves, which changes two of them under either policy; where records
+    come and go instead, they change one, and nothing is taken for granted.
+    """
+    moves = plan.work.tried == SINGLE_BINS and not plan.policy.has_bottom
+    return not plan.free and (plan.relaxed or moves)
 
 
 def gain_words(plan: Plan, without: Fraction | None) -> str | None:

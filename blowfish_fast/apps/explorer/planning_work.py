@@ -20,7 +20,8 @@ and no edge is listed.
 *Other questions.* Noise along edges is weighed where edges times queries are few
 (`MOST_FOLLOWED`), and noise is drawn to sharpen a price as often as `MOST_DRAWN`
 allows. Where the policy has more than `MOST_LISTED` edges that would have to be listed,
-the question is priced as if whole records were secret.
+the question is priced as if whole records were secret; that is its price without a
+policy too, and it is not worked out twice.
 """
 
 from __future__ import annotations
@@ -45,21 +46,27 @@ from .questions import (
 
 FEW_BINS = 2**9
 """Up to so many bins every mechanism is weighed, whatever the policy."""
+MANY_BINS = 2**13
+"""Single bins beyond which only noise on them and on edges is weighed."""
 DENSE = 4.0
 """Neighbours of a bin, on average, from which single bins gain nothing by edges."""
-MOST_SINGLE_BINS = 2**20
+MOST_SINGLE_BINS = 2**18
 """Bins of a question that asks for single bins."""
-MOST_BINS = 2**15
-"""Bins of any other question."""
-MOST_COVERED = 2**22
+MOST_NUMBERS = 3 * 2**12
+"""Bins and numbers, together, of a question for totals, stretches or boxes."""
+MOST_ADDED_BINS = 2**15
+"""Bins of a question for sums, means or shares."""
+MOST_COVERED = 2**19
 """Bins that the boxes of a question hold together."""
-MOST_LISTED = 2**19
+MOST_HELD = 2**22
+"""Bins times numbers of a question for sums, means or shares."""
+MOST_LISTED = 2**17
 """Edges that are listed for a question other than one for single bins."""
 MOST_FOLLOWED = 2**23
 """Edges times queries up to which noise along edges is weighed."""
 MOST_COMPARED = 2**18
 """Bins times boxes up to which noise on the boxes themselves is weighed."""
-MOST_DRAWN = 2**20
+MOST_DRAWN = 3 * 2**18
 """Numbers that are worked out from drawn noise in one simulation."""
 
 SMALL = 2**10
@@ -67,6 +74,8 @@ SMALL = 2**10
 
 SINGLE_BINS = ("cells",)
 """What is weighed for single bins."""
+SPARSE_BINS = ("edges", "cells")
+"""What is weighed for many single bins that have few neighbours."""
 AMOUNTS = ("queries",)
 """What is weighed for sums, means and shares: noise on their own two numbers."""
 WITHOUT_EDGES = (
@@ -117,8 +126,9 @@ class Work(NamedTuple):
         if self.amounts:
             return AMOUNTS
         if self.single:
-            dense = self.bins > FEW_BINS and self.degree >= DENSE
-            return SINGLE_BINS if dense else None
+            if self.bins > FEW_BINS and self.degree >= DENSE:
+                return SINGLE_BINS
+            return SPARSE_BINS if self.bins > MANY_BINS else None
         listed = self.covered > self.queries
         if listed and self.bins * self.queries > MOST_COMPARED:
             return tuple(name for name in WITHOUT_EDGES if name != "queries")
@@ -144,15 +154,15 @@ class Work(NamedTuple):
         return min(wanted, MOST_DRAWN // (self.bins + self.covered))
 
 
-def weigh(layout: Layout, policy: Policy) -> Work:
+def weigh(layout: Layout, policy: Policy | None) -> Work:
     """Return how much work the price of a question would be.
 
     Parameters
     ----------
     layout : Layout
         The bins of the question.
-    policy : Policy
-        The policy over them.
+    policy : Policy or None
+        The policy over them; None where its edges do not matter yet.
 
     Returns
     -------
@@ -170,12 +180,12 @@ def weigh(layout: Layout, policy: Policy) -> Work:
     if amounts:
         # Two numbers for each group, held against every bin.
         queries *= 2
-        covered = queries * policy.domain.size
+        covered = queries * layout.bins
     return Work(
-        bins=policy.domain.size,
+        bins=layout.bins,
         queries=queries,
         covered=covered,
-        edges=most_edges(policy),
+        edges=0 if policy is None else most_edges(policy),
         single=asks_for_single_bins(question),
         amounts=amounts,
     )
@@ -231,26 +241,33 @@ def refuse_too_much(layout: Layout, work: Work) -> None:
     SizeError
         If the question has too many bins, or if its boxes hold too many.
     """
-    most = MOST_SINGLE_BINS if work.single else MOST_BINS
-    if work.bins > most:
-        what = "single bins" if work.single else "totals, stretches or boxes"
-        if work.amounts:
-            what = "sums, means or shares"
+    if work.single or work.amounts:
+        most = MOST_SINGLE_BINS if work.single else MOST_ADDED_BINS
+        if work.bins > most:
+            what = "single bins" if work.single else "sums, means or shares"
+            raise SizeError(
+                f"a question for {what} is priced on up to {most:,} bins",
+                received=f"{work.bins:,} bins",
+                way_out=_coarser_words(layout, most),
+                code="price_takes_too_long",
+            )
+    elif work.bins + work.queries > MOST_NUMBERS:
         raise SizeError(
-            f"a question for {what} is priced on up to {most:,} bins",
-            received=f"{work.bins:,} bins",
-            way_out=_coarser_words(layout, most),
+            "a question for totals, stretches or boxes is priced on up to "
+            f"{MOST_NUMBERS:,} bins and numbers together",
+            received=f"{work.bins:,} bins, {work.queries:,} numbers",
+            way_out=_fewer_words(layout, work),
             code="price_takes_too_long",
         )
-    if work.amounts and work.covered > MOST_COVERED:
+    if work.amounts and work.covered > MOST_HELD:
         raise SizeError(
             "bins times groups of a priced sum, mean or share are at most "
-            f"{MOST_COVERED // 2:,}",
+            f"{MOST_HELD // 2:,}",
             received=f"{work.bins:,} bins, {work.queries // 2:,} groups",
-            way_out=_coarser_words(layout, work.bins * MOST_COVERED // work.covered),
+            way_out=_coarser_words(layout, work.bins * MOST_HELD // work.covered),
             code="price_takes_too_long",
         )
-    if work.covered > MOST_COVERED:
+    if not work.amounts and work.covered > MOST_COVERED:
         boxes = work.queries * MOST_COVERED // work.covered
         raise SizeError(
             f"the boxes of a priced question hold up to {MOST_COVERED:,} bins together",
@@ -258,6 +275,17 @@ def refuse_too_much(layout: Layout, work: Work) -> None:
             way_out=f"Ask for {max(1, boxes):,} boxes at a time, or use wider bins",
             code="price_takes_too_long",
         )
+
+
+def _fewer_words(layout: Layout, work: Work) -> str:
+    """Name what a question for totals, stretches or boxes would fit with."""
+    if not isinstance(layout.question, RangesQuestion | RectanglesQuestion):
+        # As many running totals as bins.
+        return _coarser_words(layout, MOST_NUMBERS // 2)
+    beside = MOST_NUMBERS - work.queries
+    if beside >= MOST_NUMBERS // 2:
+        return _coarser_words(layout, beside)
+    return f"Ask for {MOST_NUMBERS // 2:,} stretches or boxes at a time"
 
 
 def _coarser_words(layout: Layout, most: int) -> str:

@@ -372,8 +372,8 @@ class Visit(NamedTuple):
 
         Parameters
         ----------
-        wanted : {"price", "accuracy", "trade_off"}
-            What is worked out. A price is remembered, and read from there.
+        wanted : {"price", "plan", "accuracy", "trade_off"}
+            What is worked out. A price and a plan are remembered, and read from there.
         table : TableSpec
             The described table with its policies.
         question : Question
@@ -398,11 +398,28 @@ class Visit(NamedTuple):
         ):
             return None
         task = PriceTask.of(wanted, planner, table, question, **options)
-        who = f"{self.who.role} {self.who.name}"
-        result = await self.gate.prices.run(task, who, request.is_disconnected)
-        if wanted == "price":
+        result = await self.worked_out(task, request)
+        if wanted in ("price", "plan"):
             planner.remember(table, question, *result)
         return result
+
+    async def worked_out(self, task: PriceTask, request: Request) -> Any:
+        """Have a task worked out in another process.
+
+        Parameters
+        ----------
+        task : PriceTask
+            What is wanted.
+        request : Request
+            While its client waits, the work goes on.
+
+        Returns
+        -------
+        object
+            What the task gives.
+        """
+        who = f"{self.who.role} {self.who.name}"
+        return await self.gate.prices.run(task, who, request.is_disconnected)
 
 
 def _required(refusal: str, *roles: Role) -> Any:

@@ -15,7 +15,11 @@ from starlette.concurrency import run_in_threadpool
 from blowfish_fast.accounting.ledger import Ledger
 from blowfish_fast.accounting.series.ledger_rows import stored_series
 from blowfish_fast.accounting.statements import Share
-from blowfish_fast.apps.explorer.all_tables import MOST_WAYS, predict_tables
+from blowfish_fast.apps.explorer.all_tables import (
+    MOST_WAYS,
+    is_large_prediction,
+    predict_tables,
+)
 from blowfish_fast.apps.explorer.catalog import Model, Name, PolicySpec, TableSpec
 from blowfish_fast.apps.explorer.questions import Amount, Question, StatedBudget
 from blowfish_fast.errors import LedgerError
@@ -26,6 +30,7 @@ from .access import CURATOR_ONLY, Curator
 from .analyst_routes import describe_table
 from .keys import ROLES, Role
 from .policy_pictures import question_picture
+from .price_workers import PriceTask
 from .workspace import MOST_UPLOADED
 
 router = APIRouter(prefix="/api/curator", tags=["curator"], dependencies=[CURATOR_ONLY])
@@ -119,10 +124,22 @@ class Clone(StatedBudget):
 
 
 @router.post("/preview")
-def preview(asked: Previewing, visit: Curator) -> dict[str, Any]:
+async def preview(
+    asked: Previewing, visit: Curator, connection: Request
+) -> dict[str, Any]:
     """Show the true answer beside a private one. Never charged, kept or published."""
     explorer = visit.explorer(asked.question.table)
-    return explorer.preview(
+    question, tables = await run_in_threadpool(
+        explorer.to_preview,
+        asked.question,
+        asked.epsilon,
+        (asked.policies, *asked.compared),
+    )
+    for table in tables:
+        # Plans are public; counts stay in this process.
+        await visit.beside("plan", table, question, connection)
+    return await run_in_threadpool(
+        explorer.preview,
         asked.question,
         epsilon=asked.epsilon,
         policies=asked.policies,
@@ -151,16 +168,20 @@ async def trade_off(
 
 
 @router.post("/all-tables")
-def all_tables(asked: AllTables, visit: Curator) -> dict[str, Any]:
+async def all_tables(
+    asked: AllTables, visit: Curator, connection: Request
+) -> dict[str, Any]:
     """Predict how accurate all tables of some columns are; no data is read."""
-    return predict_tables(
-        visit.explorer(asked.table).table,
-        asked.terms,
-        columns=asked.columns,
-        ways=asked.ways,
-        records=asked.records,
-        choose=asked.choose,
-    )
+    explorer = visit.explorer(asked.table)
+    table = explorer.table
+    options: dict[str, Any] = {
+        "budget": asked.terms,
+        **asked.model_dump(include={"columns", "ways", "records", "choose"}),
+    }
+    if is_large_prediction(table, asked.columns, asked.ways):
+        task = PriceTask.of("all_tables", explorer.planner, table, None, **options)
+        return dict(await visit.worked_out(task, connection))
+    return await run_in_threadpool(predict_tables, table, **options)
 
 
 @router.post("/projected-graph")

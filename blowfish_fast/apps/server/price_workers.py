@@ -27,6 +27,7 @@ from typing import Any, Literal, NamedTuple
 from fastapi import HTTPException
 
 from blowfish_fast.accounting.composition import EPSILON, RHO, Currency
+from blowfish_fast.apps.explorer.all_tables import predict_tables
 from blowfish_fast.apps.explorer.catalog import TableSpec, as_table
 from blowfish_fast.apps.explorer.planning import Planner, rehearse
 from blowfish_fast.apps.explorer.questions import Question, read_question
@@ -45,7 +46,7 @@ PLANNERS = 16
 CLIENT_WENT = 499
 """The status of a request whose client has hung up: nobody receives it."""
 
-Wanted = Literal["price", "accuracy", "trade_off"]
+Wanted = Literal["price", "plan", "accuracy", "trade_off", "all_tables"]
 
 
 class PriceTask(NamedTuple):
@@ -53,12 +54,12 @@ class PriceTask(NamedTuple):
 
     Attributes
     ----------
-    wanted : {"price", "accuracy", "trade_off"}
-        What is worked out.
+    wanted : {"price", "plan", "accuracy", "trade_off", "all_tables"}
+        What is worked out. A plan is a price that nobody compares with others.
     table : dict
         The description of the table.
     question : dict
-        The question with its cost.
+        The question with its cost; empty where all tables are meant.
     currency : str
         That of the table's ledger.
     samples : int
@@ -81,21 +82,21 @@ class PriceTask(NamedTuple):
         wanted: Wanted,
         planner: Planner,
         table: TableSpec,
-        asked: Question,
+        asked: Question | None,
         **options: Any,
     ) -> PriceTask:
         """Return the task of one method of a planner.
 
         Parameters
         ----------
-        wanted : {"price", "accuracy", "trade_off"}
+        wanted : {"price", "plan", "accuracy", "trade_off", "all_tables"}
             The method.
         planner : Planner
             Its currency and its samples are taken over.
         table : TableSpec
             The described table with its policies.
-        asked : Question
-            The question with its cost.
+        asked : Question or None
+            The question with its cost; None where all tables are meant.
         **options : object
             What else the method takes.
 
@@ -104,19 +105,23 @@ class PriceTask(NamedTuple):
         PriceTask
             The task, in plain data.
         """
-        plain = asked.model_dump(mode="json")
+        plain = {} if asked is None else asked.model_dump(mode="json")
         name = planner.currency.name
         return cls(wanted, table.to_dict(), plain, name, planner.samples, options)
 
     def result(self, planner: Planner) -> Any:
         """Work out what is wanted."""
-        table, asked = as_table(self.table), read_question(self.question)
+        table = as_table(self.table)
+        if self.wanted == "all_tables":
+            return predict_tables(table, **self.options)
+        asked = read_question(self.question)
         if self.wanted == "accuracy":
             return planner.accuracy(table, asked, **self.options)
         if self.wanted == "trade_off":
             return list(planner.trade_off(table, asked, **self.options))
         plan = planner.plan(table, asked, **self.options)
-        return plan, None if self.options else planner.without_policies(table, asked)
+        compared = self.wanted == "price" and not self.options
+        return plan, planner.without_policies(table, asked) if compared else None
 
 
 def work_on_prices(connection: Connection, rehearsed: bool) -> None:

@@ -6,6 +6,7 @@ import pytest
 
 import blowfish_fast as bf
 from blowfish_fast.accounting.composition import EPSILON
+from blowfish_fast.apps.explorer import layout as layouts
 from blowfish_fast.apps.explorer import planning, planning_work
 from blowfish_fast.apps.explorer.catalog import as_table
 from blowfish_fast.apps.explorer.exploration import Explorer
@@ -13,6 +14,7 @@ from blowfish_fast.apps.explorer.layout import lay_out
 from blowfish_fast.apps.explorer.planning import Planner, gain_words
 from blowfish_fast.apps.explorer.planning_work import (
     SINGLE_BINS,
+    SPARSE_BINS,
     WITHOUT_EDGES,
     Work,
     coarser_widths,
@@ -78,6 +80,8 @@ def test_bins_with_few_neighbours_are_weighed_with_edges():
     assert work.tried != SINGLE_BINS
     assert work._replace(edges=2 * 10**4).tried == SINGLE_BINS
     assert work._replace(bins=500, edges=10**5).tried is None
+    assert work.tried == SPARSE_BINS
+    assert work._replace(bins=8000, edges=7999).tried is None
 
 
 def test_noise_along_edges_and_on_boxes_is_weighed_where_few_are_followed():
@@ -129,7 +133,7 @@ def test_edges_are_bounded_from_above(policy):
 def test_the_coarser_question_that_is_named_fits(question, most, monkeypatch):
     table = visits()
     monkeypatch.setattr(planning_work, "MOST_SINGLE_BINS", most)
-    monkeypatch.setattr(planning_work, "MOST_BINS", most)
+    monkeypatch.setattr(planning_work, "MOST_NUMBERS", 2 * most)
     layout = lay_out(table, question)
     work = weigh(layout, layout.policy(table.policy()))
     with pytest.raises(SizeError, match="is priced on up to") as refused:
@@ -185,6 +189,122 @@ def test_a_policy_of_too_many_edges_is_priced_as_whole_records(monkeypatch, tmp_
     assert told["cost"] == pytest.approx(told["without_policy"], rel=0.05)
     assert "the policy is not made use of" in told["gain"]
     assert explorer.ask(question).values.shape == (30,)
+
+
+def counted(monkeypatch, owner, name):
+    """Return a list that grows with each call of a function."""
+    calls, inner = [], getattr(owner, name)
+
+    def count(*given, **named):
+        calls.append(given)
+        return inner(*given, **named)
+
+    monkeypatch.setattr(owner, name, count)
+    return calls
+
+
+def test_what_a_policy_gains_nothing_for_is_worked_out_once(monkeypatch):
+    monkeypatch.setattr(planning, "MOST_LISTED", 50)
+    table, planner = visits(30, 3, 9), Planner(EPSILON, 50)
+    for question in (
+        CUBE,
+        asked(
+            "cumulative",
+            attribute="age",
+            filters=[{"attribute": "ward", "values": ["w1"]}],
+        ),
+    ):
+        plan = planner.plan(table, question)
+        assert plan.relaxed or plan.work.tried == SINGLE_BINS
+        calibrations = counted(monkeypatch, planning, "Calibration")
+        assert planner.without_policies(table, question) == plan.cost
+        assert not calibrations
+        alone = Planner(EPSILON, 50).without_policies(table, question)
+        assert float(alone) == pytest.approx(float(plan.cost), rel=0.05)
+
+
+def test_where_nobody_comes_or_goes_is_asked_before_prices_are_taken_for_equal():
+    table = visits(30, 20, 9, presence=True)
+    planner = Planner(EPSILON, 50)
+    plan = planner.plan(table, CUBE)
+    assert plan.work.tried == SINGLE_BINS
+    assert plan.policy.has_bottom
+    assert not planning._gains_nothing(plan)
+    assert planner.without_policies(table, CUBE) == plan.cost
+
+
+def test_bounds_are_not_worked_out_twice_where_nothing_is_drawn(monkeypatch):
+    table, question = visits(60, 3, 4), asked("cumulative", attribute="age")
+    bounds = counted(monkeypatch, planning.Shape, "least")
+    assert Planner(EPSILON, 0).without_policies(table, question) > 0
+    assert len(bounds) == 1
+
+
+def test_edges_are_read_once_for_many_stretches(monkeypatch):
+    reads = counted(monkeypatch, layouts, "cut_values")
+    few = asked("ranges", attribute="age", ranges=[(0, 10)])
+    lay_out(visits(), few).boxes()
+    once, many = len(reads), [(low, low + 20) for low in range(70)]
+    lay_out(visits(), asked("ranges", attribute="age", ranges=many)).boxes()
+    assert len(reads) == 2 * once
+
+
+def test_no_policy_is_laid_over_bins_that_are_too_many(monkeypatch):
+    monkeypatch.setattr(planning_work, "MOST_SINGLE_BINS", 1000)
+    policies = counted(monkeypatch, layouts.Layout, "policy")
+    with pytest.raises(SizeError, match="is priced on up to 1,000 bins"):
+        Planner(EPSILON).shape(visits(), CUBE)
+    assert not policies
+
+
+@pytest.mark.parametrize(
+    ("ranges", "words"),
+    [(30, '"width": 2'), (80, "Ask for 60 stretches or boxes at a time")],
+)
+def test_stretches_that_are_too_many_name_what_fits(ranges, words, monkeypatch):
+    monkeypatch.setattr(planning_work, "MOST_NUMBERS", 120)
+    listed = [(low, low + 20) for low in range(ranges)]
+    question = asked("ranges", attribute="age", ranges=listed)
+    with pytest.raises(SizeError, match="bins and numbers together") as refused:
+        Planner(EPSILON).shape(visits(), question)
+    assert words in str(refused.value)
+
+
+def test_values_that_are_too_many_to_add_up_are_refused(monkeypatch):
+    monkeypatch.setattr(planning_work, "MOST_ADDED_BINS", 100)
+    question = asked("sum", attribute="cost", by="ward", cost={"alpha": 1000})
+    with pytest.raises(SizeError, match=r'sums, means or shares.*"width"'):
+        Planner(EPSILON).shape(visits(), question)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        CUBE,
+        asked("cumulative", attribute="age"),
+        asked("ranges", attribute="age", ranges=[(0, 9), (3, 70)]),
+        asked("rectangles", attributes=["age", "cost"], rectangles=[[(0, 9), (3, 7)]]),
+    ],
+)
+@pytest.mark.parametrize("theta", [1, 5, 60])
+def test_an_accepted_price_stays_within_the_limits_of_work(
+    question, theta, monkeypatch
+):
+    listed = counted(monkeypatch, projection, "list_bin_pairs")
+    drawn = counted(monkeypatch, planning.Calibration, "least")
+    planner, table = Planner(EPSILON, 1000), visits(theta=theta)
+    plan = planner.plan(table, question)
+    work = plan.work
+    if work.single:
+        assert work.bins <= planning_work.MOST_SINGLE_BINS
+        assert not listed
+    else:
+        assert work.bins + work.queries <= planning_work.MOST_NUMBERS
+        followed = work.edges <= planning_work.MOST_LISTED
+        assert followed or plan.relaxed or not listed
+    assert drawn
+    samples = work.samples(1000)
+    assert samples * (work.bins + work.covered) <= planning_work.MOST_DRAWN
 
 
 @pytest.mark.parametrize(

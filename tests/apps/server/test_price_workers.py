@@ -10,11 +10,11 @@ import pytest
 from fastapi import HTTPException
 
 from blowfish_fast.accounting.composition import EPSILON
-from blowfish_fast.apps.explorer import planning, planning_work
+from blowfish_fast.apps.explorer import all_tables, planning, planning_work
 from blowfish_fast.apps.explorer.catalog import as_table
 from blowfish_fast.apps.explorer.planning import Planner
 from blowfish_fast.apps.explorer.questions import read_question
-from blowfish_fast.apps.server import price_workers
+from blowfish_fast.apps.server import curator_routes, price_workers
 from blowfish_fast.apps.server.keys import CURATOR
 from blowfish_fast.apps.server.price_workers import (
     CLIENT_WENT,
@@ -146,6 +146,12 @@ def test_a_task_gives_what_the_planner_gives():
     asked = TASK._replace(wanted="accuracy", question=bought, options={"beta": 0.1})
     told = planner.accuracy(as_table(TABLE), read_question(bought), beta=0.1)
     assert answer_task(asked, planners) == (True, told)
+    alone = TASK._replace(wanted="plan")
+    assert answer_task(alone, planners)[1] == (plan, None)
+    every = {"budget": {"epsilon": 1}, "columns": ["age"], "ways": 1}
+    tables = TASK._replace(wanted="all_tables", question={}, options=every)
+    assert len(answer_task(tables, planners)[1]["tables"]) == 1
+    assert PriceTask.of("all_tables", PLANNER, as_table(TABLE), None).question == {}
 
 
 def test_reasons_travel_and_words_of_unforeseen_errors_do_not(monkeypatch):
@@ -189,8 +195,11 @@ def test_large_prices_are_worked_out_in_another_process(own_server, monkeypatch)
         return answer_of(worker, task)
 
     monkeypatch.setattr(Worker, "answer", note)
+    monkeypatch.setattr(all_tables, "FEW_TABLES", 0)
     bought = {"question": {**TOTALS, "cost": {"epsilon": 0.5}}}
     curve = {"question": TOTALS, "thetas": [2]}
+    near = {"age": {"kind": "threshold", "theta": 2}}
+    shown = {"question": TOTALS, "epsilon": 0.5, "compared": [near]}
     with own_server.client("ann") as ann, own_server.client(CURATOR) as curator:
         # A new process loads what it needs, which takes long on a busy machine.
         ann.timeout = curator.timeout = 400
@@ -200,6 +209,12 @@ def test_large_prices_are_worked_out_in_another_process(own_server, monkeypatch)
         assert ann.post("/api/accuracy", json=bought).json()["alpha"] > 0
         lines = curator.post("/api/curator/trade-off", json=curve).text.splitlines()
         assert len(lines) == 2
+        preview = curator.post("/api/curator/preview", json=shown).json()
+        assert len(preview["compared"]) == 1
+        monkeypatch.setattr(curator_routes, "predict_tables", refuse)
+        body = {"table": "people", "epsilon": 1, "columns": ["age", "sex"]}
+        predicted = curator.post("/api/curator/all-tables", json=body).json()
+        assert len(predicted["tables"]) == 3
     # Who worked last worked again, and can be ended at any time.
     (worker,) = used
     worker.end()
