@@ -228,6 +228,13 @@ class FailedDrawError(BlowfishError):
         return type(self), ()
 
 
+class PlugInError(BlowfishError):
+    """Code that was defined outside the package failed; its exception is the cause.
+
+    No data had been read, or the noise was seeded, where errors are shown as they are.
+    """
+
+
 class DataDependentError(BlowfishError):
     """The error depends on the data, so it cannot be predicted without paying."""
 

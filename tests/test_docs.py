@@ -367,3 +367,12 @@ def test_code_can_be_read_on_its_ground():
             contrast = (bright + 0.05) / (dark + 0.05)
             pale |= {str(token): round(contrast, 2)} if contrast < 4.5 else {}
     assert pale == {}
+
+
+def test_pages_read_in_the_checkout_show_their_code():
+    assert not [page for page in PAGES if "{literalinclude}" in page.read_text()]
+    page = (DOCS / "howto" / "write_a_mechanism.md").read_text()
+    shown = re.findall(r"^```python\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)[0]
+    file = ROOT / "examples" / "outside_mechanism" / "equal_widths.py"
+    assert file.read_text().startswith(shown)
+    assert "class EqualWidths" in shown

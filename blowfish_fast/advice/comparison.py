@@ -33,7 +33,12 @@ from blowfish_fast.measure.strategies.strategy_choice import (
 )
 from blowfish_fast.mechanisms.base import Mechanism
 from blowfish_fast.mechanisms.laplace import Gaussian, Laplace
-from blowfish_fast.mechanisms.registry import MECHANISMS, MechanismName, find_mechanism
+from blowfish_fast.mechanisms.registry import (
+    MECHANISMS,
+    MechanismName,
+    built,
+    find_mechanism,
+)
 from blowfish_fast.mechanisms.transformed import Transformed
 from blowfish_fast.mechanisms.wide_data import refuse_wide_advice
 from blowfish_fast.policies import Line, Policy, refuse_units
@@ -326,7 +331,7 @@ def compare(
                 why = "it divides maps; on one attribute it is a binary hierarchy"
                 lines.append(Prediction(name, math.inf, math.inf, None, False, why))
                 continue
-            build = partial(kind, policy, workload, epsilon=granted)
+            build = partial(built, kind, policy, workload, epsilon=granted)
             lines.append(_predict(name, build, workload))
     if not lines:
         raise InputError(f"there is nothing to compare; received {mechanisms!r}")

@@ -28,7 +28,7 @@ from blowfish_fast.mechanisms.dawa import FEWEST_CELLS, Dawa, asks_stretches
 from blowfish_fast.mechanisms.hierarchy import Hierarchy
 from blowfish_fast.mechanisms.laplace import Gaussian, Laplace
 from blowfish_fast.mechanisms.ordered import Ordered, OrderedHierarchical
-from blowfish_fast.mechanisms.registry import MechanismName, find_mechanism
+from blowfish_fast.mechanisms.registry import MechanismName, built, find_mechanism
 from blowfish_fast.mechanisms.transformed import Transformed, is_grid
 from blowfish_fast.mechanisms.wide_data import refuse_wide_advice
 from blowfish_fast.policies import Graph, Policy
@@ -304,8 +304,10 @@ class TableEntry(NamedTuple):
         gaussian = self.kind is Laplace and budget.power == 2
         kind: Any = Gaussian if gaussian else self.kind
         options = {**self.options, **more}
-        built: Mechanism = kind(self.policy, self.workload, epsilon=budget, **options)
-        return built
+        mechanism: Mechanism = built(
+            kind, self.policy, self.workload, epsilon=budget, **options
+        )
+        return mechanism
 
     def advice(self, budget: Budget, granted: Budget) -> Advice:
         """Return its line: with an error where nothing is fitted, so that it holds.

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, final
 import numpy as np
 
 from blowfish_fast._support.machine import check_memory
+from blowfish_fast._support.plug_ins import blamed_on
 from blowfish_fast._support.typing import FloatArray
 from blowfish_fast._support.validation import (
     as_counts,
@@ -384,7 +385,11 @@ class Mechanism(HasBudget, ABC):
 
         source = Randomness(rng)
         report("drawing")
-        release = run_unseen(lambda: self._drawn(counts, source), secure=source.secure)
+        with blamed_on(self._outside_parts):
+            # Only a seeded draw lets out what went wrong in it.
+            release = run_unseen(
+                lambda: self._drawn(counts, source), secure=source.secure
+            )
         report("drawn")
         return release
 
@@ -428,13 +433,21 @@ class Mechanism(HasBudget, ABC):
     def _rehearsed(self) -> bool:
         """Whether the rehearsal went well; it is held once for each budget."""
         handle = self._handle(None, Account(self.budget), None)
-        self._rehearse(Rehearsal.over(handle))
+        with blamed_on(self._outside_parts):
+            self._rehearse(Rehearsal.over(handle))
         return True
+
+    def _outside_parts(self) -> list[str]:
+        """Return what was defined outside the package, itself included."""
+        from .registry import outside_parts
+
+        return outside_parts(self)
 
     def _price_in_rho(self) -> Fraction:
         """Return what a release costs in rho, from public values alone: Lemma ZC8."""
         unread = self._handle(None, Account(self.budget), None)
-        return Pricing.in_rho(unread, self._run)
+        with blamed_on(self._outside_parts):
+            return Pricing.in_rho(unread, self._run)
 
     def _rehearse(self, private: Rehearsal) -> None:
         """Ask for every step that some draw may lead to, and draw nothing.
@@ -489,12 +502,14 @@ class Mechanism(HasBudget, ABC):
 
     @cached_property
     def _dry_run(self) -> Outcome:
-        return self._run(self._handle(None, Account(self.budget), None))
+        with blamed_on(self._outside_parts):
+            return self._run(self._handle(None, Account(self.budget), None))
 
     @cached_property
     def _forecast(self) -> Outcome:
         handle = self._handle(None, Account(self.budget), None)
-        return self._run(Forecast.over(handle))
+        with blamed_on(self._outside_parts):
+            return self._run(Forecast.over(handle))
 
     def _predictable(self, workload: Workload | None) -> tuple[Measurement, Workload]:
         asked = self.workload if workload is None else workload

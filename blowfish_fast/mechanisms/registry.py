@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from blowfish_fast import mechanisms
+from blowfish_fast._support.plug_ins import blamed_on
 from blowfish_fast._support.validation import as_truth, quoted
 from blowfish_fast.errors import InputError, nearest
 
@@ -220,6 +221,32 @@ def _is_trusted(defined: Any) -> bool:
 
 def _place_of(defined: Any) -> str:
     return f"{defined.__module__}:{defined.__qualname__}"
+
+
+def built(kind: Any, *arguments: Any, **options: Any) -> Any:
+    """Make a mechanism; a fault of one from outside is said to be its own.
+
+    Parameters
+    ----------
+    kind : type
+        Its class.
+    *arguments : object
+        What it takes.
+    **options : object
+        What it takes by name.
+
+    Returns
+    -------
+    Mechanism
+        The mechanism.
+
+    Raises
+    ------
+    PlugInError
+        If the class was defined outside the package, and failed.
+    """
+    with blamed_on(lambda: [] if _is_trusted(kind) else [_place_of(kind)]):
+        return kind(*arguments, **options)
 
 
 def check_vouched(

@@ -18,7 +18,9 @@ from matplotlib.figure import Figure
 from typer.testing import CliRunner
 
 import blowfish_fast as bf
-from blowfish_fast.apps.cli.main import application
+from blowfish_fast import errors
+from blowfish_fast.apps.cli.exit_codes import FAULT
+from blowfish_fast.apps.cli.main import application, run_command
 from blowfish_fast.audit import plan
 from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.errors import InputError
@@ -283,3 +285,106 @@ def test_an_installed_package_is_found_by_its_entry_point(site, tmp_path):
     assert "State --vouched" in " ".join(done.stderr.split())
     assert "equal_widths" in done.stdout
     assert "1, in 1 charge" in done.stdout
+
+
+class FailsBeforeData(EqualWidths):
+    name = "fails_before_data"
+
+    def _run(self, private):
+        raise KeyError("no such width")
+
+
+class FailsOnData(EqualWidths):
+    name = "fails_on_data"
+
+    def _run(self, private):
+        outcome = super()._run(private)
+        raise KeyError(f"estimates {outcome.estimate.sum()}")
+
+
+class FailsAtOnce(EqualWidths):
+    name = "fails_at_once"
+
+    def __init__(self, policy, workload, **budget):
+        raise TypeError("no widths")
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        lambda own: own.release(COUNTS),
+        lambda own: own.check_feasible(),
+        lambda own: own.expected_error(),
+        lambda own: bf.Ledger(epsilon=2, policy=POLICY).release(
+            own, COUNTS, vouched=True
+        ),
+    ],
+    ids=["release", "check", "prediction", "ledger"],
+)
+def test_a_fault_of_a_plug_in_is_said_to_be_its_own(asked):
+    own = FailsBeforeData(POLICY, CELLS, epsilon=1)
+    with pytest.raises(errors.PlugInError, match="FailsBeforeData, defined") as fault:
+        asked(own)
+    assert "KeyError: 'no such width'" in str(fault.value)
+    assert isinstance(fault.value.__cause__, KeyError)
+
+
+def test_a_fault_on_data_stays_untold_but_under_a_seed(tmp_path):
+    own = FailsOnData(POLICY, CELLS, epsilon=1)
+    with pytest.raises(errors.FailedDrawError) as secret:
+        own.release(COUNTS)
+    assert "estimates" not in str(secret.value)
+    assert secret.value.__cause__ is secret.value.__context__ is None
+    with pytest.raises(errors.PlugInError, match="KeyError: 'estimates"):
+        own.release(COUNTS, rng=1)
+    with bf.Ledger(tmp_path / "book", epsilon=2, policy=POLICY) as ledger:
+        for _ in range(2):
+            with pytest.raises(errors.FailedDrawError):
+                ledger.release(own, COUNTS, "asked", vouched=True)
+        assert ledger.spent == 1
+
+
+def test_a_fault_of_the_package_is_not_blamed_on_others(monkeypatch):
+    own = bf.Laplace(POLICY, CELLS, epsilon=1)
+    monkeypatch.setattr(bf.Laplace, "_run", BROKEN)
+    with pytest.raises(ZeroDivisionError):
+        own.check_feasible()
+
+
+def _divide(self, private):
+    return 1 // 0
+
+
+_divide.__module__ = "blowfish_fast.mechanisms.laplace"
+BROKEN = _divide
+
+
+def test_a_class_that_cannot_be_made_is_named_by_every_door():
+    with pytest.raises(errors.PlugInError, match=r"FailsAtOnce.*TypeError"):
+        registry.built(FailsAtOnce, POLICY, CELLS, epsilon=1)
+    named = [FailsAtOnce, "dawa"]
+    compared = bf.compare(POLICY, CELLS, epsilon=1, mechanisms=named)
+    assert "FailsAtOnce, defined outside" in compared["fails_at_once"].reason
+    advice = bf.recommend(
+        POLICY, CELLS, epsilon=1, records=100, mechanisms=named, trials=1
+    )
+    assert "FailsAtOnce, defined outside" in advice["fails_at_once"].reason
+
+
+def test_the_command_line_says_whose_fault_it_is(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    broken = "from examples.outside_mechanism.equal_widths import EqualWidths\n\n\n"
+    broken += 'class Mine(EqualWidths):\n    name = "mine"\n\n'
+    broken += '    def _run(self, private):\n        raise KeyError("no widths")\n'
+    (tmp_path / "broken_widths.py").write_text(broken)
+    np.save("counts.npy", COUNTS)
+    words = ["release", "--data", "counts.npy", "--domain", str(len(COUNTS))]
+    words += ["--policy", "add_remove", "--workload", "identity", "--epsilon", "1"]
+    words += ["--mechanism", "broken_widths:Mine", "--vouched", "--ledger", "book"]
+    assert run_command([*words, "--budget", "2"]) == FAULT
+    told = " ".join(capsys.readouterr().err.split())
+    assert "broken_widths:Mine, defined outside blowfish_fast, failed" in told
+    assert "This is a fault of blowfish_fast" not in told
+    if (tmp_path / "book").exists():
+        with bf.Ledger(tmp_path / "book") as ledger:
+            assert ledger.spent == 0

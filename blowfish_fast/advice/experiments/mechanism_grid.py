@@ -16,7 +16,7 @@ from blowfish_fast.data.domain import Domain
 from blowfish_fast.errors import BlowfishError, InputError
 from blowfish_fast.measure.budgets import Budget
 from blowfish_fast.mechanisms.base import Mechanism
-from blowfish_fast.mechanisms.registry import find_mechanism
+from blowfish_fast.mechanisms.registry import built, find_mechanism
 from blowfish_fast.policies import Policy
 from blowfish_fast.workloads import Workload
 
@@ -148,7 +148,11 @@ class MechanismGrid(Experiment):
             for row in release_errors(
                 name,
                 partial(
-                    find_mechanism(name), policy, workload, epsilon=read_budget(epsilon)
+                    built,
+                    find_mechanism(name),
+                    policy,
+                    workload,
+                    epsilon=read_budget(epsilon),
                 ),
                 workload,
                 data.counts,

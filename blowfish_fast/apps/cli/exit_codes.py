@@ -5,7 +5,7 @@
 2    refused: words, input or files that break a rule
 3    the budget does not suffice; nothing was drawn
 4    an optional package is missing
-5    a fault of blowfish_fast itself
+5    a fault of blowfish_fast itself, or of a mechanism of your own: the line says whose
 130  interrupted by Ctrl-C
 141  whoever read the output stopped reading
 """
@@ -24,6 +24,7 @@ from blowfish_fast.errors import (
     BlowfishError,
     BudgetError,
     MissingExtraError,
+    PlugInError,
     Wording,
 )
 
@@ -88,6 +89,8 @@ def _verdict(problem: Any) -> tuple[str, int, dict[str, str | None]]:
     if isinstance(problem, BlowfishError):
         if isinstance(problem, MissingExtraError):
             return "missing", MISSING, reword(problem)
+        if isinstance(problem, PlugInError):
+            return "fault", FAULT, reword(problem)
         spent = isinstance(problem, BudgetError)
         return "refused", EXHAUSTED if spent else REFUSED, reword(problem)
     word, code = "refused", REFUSED

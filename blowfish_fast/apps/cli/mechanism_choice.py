@@ -39,6 +39,7 @@ from blowfish_fast.mechanisms.laplace import Gaussian, Laplace
 from blowfish_fast.mechanisms.registry import (
     MECHANISMS,
     RHO_MECHANISMS,
+    built,
     find_mechanism,
     is_outside,
 )
@@ -365,7 +366,7 @@ def _make_mechanism(facts: Facts, name: str, budget: Budget) -> Mechanism:
             f"Others are {', '.join(_release_names())}"
         )
     if kind is not None:
-        mechanism: Mechanism = kind(facts.policy, facts.workload, epsilon=budget)
+        mechanism: Mechanism = built(kind, facts.policy, facts.workload, epsilon=budget)
         return mechanism
     if name == ON_QUERIES:
         on_queries = Laplace if budget.power == 1 else Gaussian

@@ -17,11 +17,16 @@ from blowfish_fast.accounting.composition import EPSILON, Currency
 from blowfish_fast.accounting.request import price_in
 from blowfish_fast.advice.calibration import MOST_SIMULATED, Calibration, Candidate
 from blowfish_fast.advice.comparison import compare
-from blowfish_fast.errors import BlowfishError, EpsilonError, QuestionError
+from blowfish_fast.errors import (
+    BlowfishError,
+    EpsilonError,
+    PlugInError,
+    QuestionError,
+)
 from blowfish_fast.measure.sensitivity.policy import sensitivity
 from blowfish_fast.mechanisms.base import Mechanism
 from blowfish_fast.mechanisms.laplace import Laplace
-from blowfish_fast.mechanisms.registry import MECHANISMS, RHO_MECHANISMS
+from blowfish_fast.mechanisms.registry import MECHANISMS, RHO_MECHANISMS, built
 from blowfish_fast.policies import Policy, refuse_units
 from blowfish_fast.workloads import Workload
 
@@ -619,7 +624,10 @@ def _bought(
             f"there is no mechanism {cost.mechanism!r}; there are {sorted(mechanisms)}"
         )
     try:
-        return kind(policy, workload, epsilon=budget)
+        mechanism: Mechanism = built(kind, policy, workload, epsilon=budget)
+        return mechanism
+    except PlugInError:
+        raise
     except (BlowfishError, TypeError) as problem:
         raise QuestionError(
             f"{cost.mechanism} cannot answer this question: {problem}"

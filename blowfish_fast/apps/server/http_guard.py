@@ -30,6 +30,7 @@ from blowfish_fast.errors import (
     FailedDrawError,
     InputError,
     LedgerError,
+    PlugInError,
     QuestionError,
     Wording,
 )
@@ -193,6 +194,7 @@ STATUS: list[tuple[type[BlowfishError], int]] = [
     (CatalogError, 404),
     (LedgerError, 409),
     (EngineError, 503),
+    (PlugInError, 503),
     (InputError, 422),
     (BlowfishError, 400),
 ]
@@ -200,6 +202,13 @@ STATUS: list[tuple[type[BlowfishError], int]] = [
 PROBLEMS = (400, 401, 402, 403, 404, 409, 413, 422, 429, 503)
 """Statuses of errors."""
 WORDINGS = {
+    # Words of somebody else's exception are for the curator, who finds them by asking
+    # the same from Python.
+    "PlugInError": Wording(
+        received="",
+        way_out="It is no fault of the question, and nothing was charged: tell the "
+        "curator",
+    ),
     "policy_needs_one_attribute": Wording(
         way_out="State a policy for each attribute by its name"
     ),

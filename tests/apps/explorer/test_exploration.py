@@ -13,6 +13,7 @@ from blowfish_fast.errors import (
     CatalogError,
     EngineError,
     LedgerError,
+    PlugInError,
     QuestionError,
 )
 
@@ -337,6 +338,31 @@ def test_a_mechanism_from_outside_is_asked_for_where_the_curator_vouches(engine)
     (charged,) = vouching.ledger.history()
     assert charged.mechanism == "equal_widths"
     assert plain.ledger.spent == 0
+
+
+def test_a_vouched_mechanism_that_fails_is_named_and_nothing_is_charged(engine):
+    from examples.outside_mechanism.equal_widths import EqualWidths
+
+    class Fails(EqualWidths):
+        name = "fails"
+
+        def __init__(self, policy, workload, **budget):
+            raise TypeError("no widths")
+
+    class FailsLater(EqualWidths):
+        name = "fails_later"
+
+        def _run(self, private):
+            raise KeyError("no widths")
+
+    vouching = Explorer(
+        TABLE, engine, epsilon=5, samples=0, vouched=[Fails, FailsLater]
+    )
+    asked = {"kind": "histogram", "table": "people", "attribute": "age"}
+    for name in ("fails", "fails_later"):
+        with pytest.raises(PlugInError, match=r"Fails.*, defined outside"):
+            vouching.ask({**asked, "cost": {"epsilon": 1, "mechanism": name}})
+    assert vouching.ledger.spent == 0
 
 
 def test_a_rehearsal_draws_a_curve_of_either_kind_over_made_up_cells(monkeypatch):

@@ -7,7 +7,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from blowfish_fast.apps.server.http_guard import HttpGuard
+from blowfish_fast._support.plug_ins import blamed_on
+from blowfish_fast.apps.server.http_guard import STATUS, HttpGuard, error_body
+from blowfish_fast.errors import PlugInError
 
 SCOPE = {"type": "http", "method": "GET", "path": "/api/tables", "headers": []}
 
@@ -38,3 +40,14 @@ def test_an_answer_that_has_begun_is_not_followed_by_another(begun, statuses):
     assert [one["status"] for one in sent if "status" in one] == statuses
     assert len(noted) == 1
     assert not any(b"a record" in one.get("body", b"") for one in sent)
+
+
+def test_a_fault_of_a_plug_in_is_named_without_its_own_words():
+    with pytest.raises(PlugInError) as fault, blamed_on(lambda: ["mine:Widths"]):
+        raise KeyError("/home/curator/secret")
+    told = error_body(fault.value)["error"]
+    assert told["rule"] == "mine:Widths, defined outside blowfish_fast, failed"
+    assert told["received"] is None
+    assert "tell the curator" in told["message"]
+    assert "secret" not in str(told)
+    assert next(code for kind, code in STATUS if isinstance(fault.value, kind)) == 503
