@@ -1,4 +1,4 @@
-"""Faults of code that others wrote are said to be theirs, in every face.
+"""Which parts of a question others wrote; their faults are said to be theirs.
 
 What a plug-in does wrong may be any exception. Around every call of one stands
 `blamed_on`: a refusal of ours passes, anything else leaves as a `PlugInError` that
@@ -8,10 +8,25 @@ that nobody sees: what fails there leaves it as a `FailedDrawError`, in fixed wo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from fractions import Fraction
+from types import BuiltinFunctionType, FunctionType, MethodType
+from typing import Any
+
+import numpy as np
 
 from blowfish_fast.errors import BlowfishError, PlugInError
+
+HOME = __name__.partition(".")[0]
+"""The name of this package."""
+READERS = {"numpy", "scipy", "numba", "pandas", "pyarrow", "polars", "duckdb", "ibis"}
+"""Packages that hold arrays and tables, which data and workloads are made of."""
+TRUSTED = sys.stdlib_module_names | READERS | {HOME}
+"""Packages whose classes may be parts of a question without anybody's word."""
+PLAIN = frozenset([type(None), bool, int, float, str, Fraction])
+"""Types whose values hold no other object, so that a walk need not look inside."""
 
 
 @contextmanager
@@ -57,3 +72,104 @@ def blamed_on(places: Callable[[], Sequence[str]]) -> Iterator[None]:
             way_out="The fault is in that code, or in how it calls the package: mend "
             "it there, or ask its author",
         ) from problem
+
+
+def outside_parts(mechanism: Any, data: Any = None) -> list[str]:
+    """Return where parts of a question come from that the package did not define.
+
+    The whole of a mechanism is walked: policy, workload, partition, selector, strategy,
+    domain and all that they hold in turn; then the kind of its data. A part comes from
+    outside if its class was defined neither here nor in Python or in one of `READERS`,
+    if it holds a function from elsewhere, or if a method was replaced on the object.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+        What is to be charged.
+    data : Histogram, array or table, optional
+        What it is to be run on; only its kind is looked at, never what it holds.
+
+    Returns
+    -------
+    list of str
+        ``"package:Class"`` for each such part, once; empty if there is none.
+    """
+    places = dict.fromkeys(_Walk().outside(mechanism))
+    kinds = type(data).__mro__
+    if any(_home_of(kind) == HOME for kind in kinds) and _home_of(kinds[0]) != HOME:
+        places[place_of(kinds[0])] = None
+    return list(places)
+
+
+class _Walk:
+    """Look at every object that a question consists of, each once."""
+
+    def __init__(self) -> None:
+        self._seen: dict[int, Any] = {}
+
+    def outside(self, part: Any) -> Iterator[str]:
+        """Yield the place of every part that was defined elsewhere."""
+        kind = type(part)
+        if kind in PLAIN or id(part) in self._seen:
+            return
+        # Kept, so that no other object gets its number while the walk lasts.
+        self._seen[id(part)] = part
+        if isinstance(part, type | FunctionType | MethodType | BuiltinFunctionType):
+            if not is_trusted(part):
+                yield place_of(part)
+            if isinstance(part, MethodType):
+                yield from self.outside(part.__self__)
+            return
+        if not is_trusted(kind):
+            yield place_of(kind)
+        yield from self._inside(part)
+
+    def _inside(self, part: Any) -> Iterator[str]:
+        if isinstance(part, np.ndarray):
+            if part.dtype.hasobject:
+                yield from self._each(part.reshape(-1).tolist())
+            return
+        if isinstance(part, Mapping):
+            yield from self._each(part.keys())
+            yield from self._each(part.values())
+        elif isinstance(part, list | tuple | set | frozenset):
+            yield from self._each(part)
+        held = getattr(part, "__dict__", {})
+        if _home_of(type(part)) == HOME:
+            yield from _replaced_methods(part, held)
+        yield from self._each(held.values())
+        for owner in type(part).__mro__:
+            slots = owner.__dict__.get("__slots__", ())
+            for name in (slots,) if isinstance(slots, str) else slots:
+                if name not in ("__dict__", "__weakref__"):
+                    yield from self.outside(getattr(part, name, None))
+
+    def _each(self, parts: Iterable[Any]) -> Iterator[str]:
+        if not PLAIN.issuperset(map(type, parts)):
+            for part in parts:
+                yield from self.outside(part)
+
+
+def _replaced_methods(part: Any, held: Mapping[str, Any]) -> Iterator[str]:
+    """Yield methods that somebody put on one object in place of those of its class."""
+    for name, value in held.items():
+        if callable(value) and isinstance(
+            getattr(type(part), name, None), FunctionType
+        ):
+            yield f"{place_of(type(part))}.{name}, replaced on the object"
+
+
+def _home_of(defined: Any) -> str:
+    return str(getattr(defined, "__module__", None)).partition(".")[0]
+
+
+def is_trusted(defined: Any) -> bool:
+    """Return whether a class or function may be part of a question without a word."""
+    home = _home_of(defined)
+    # Functions of a C library name no module.
+    return home in TRUSTED or (home == "None" and not isinstance(defined, type))
+
+
+def place_of(defined: Any) -> str:
+    """Return ``"package:Class"`` of a class or function."""
+    return f"{defined.__module__}:{defined.__qualname__}"

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, final
 import numpy as np
 
 from blowfish_fast._support.machine import check_memory
-from blowfish_fast._support.plug_ins import blamed_on
+from blowfish_fast._support.plug_ins import blamed_on, outside_parts
 from blowfish_fast._support.typing import FloatArray
 from blowfish_fast._support.validation import (
     as_counts,
@@ -439,8 +439,6 @@ class Mechanism(HasBudget, ABC):
 
     def _outside_parts(self) -> list[str]:
         """Return what was defined outside the package, itself included."""
-        from .registry import outside_parts
-
         return outside_parts(self)
 
     def _price_in_rho(self) -> Fraction:

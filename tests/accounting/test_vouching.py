@@ -13,9 +13,10 @@ import numpy as np
 import pytest
 
 import blowfish_fast as bf
+from blowfish_fast._support.plug_ins import outside_parts
 from blowfish_fast.errors import BlowfishError
 from blowfish_fast.measure.selectors.partitions import DyadicTree
-from blowfish_fast.mechanisms.registry import MECHANISMS, outside_parts
+from blowfish_fast.mechanisms.registry import MECHANISMS
 
 LINE = bf.Domain(4)
 FULL = bf.policies.Full(LINE)
