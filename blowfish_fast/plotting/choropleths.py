@@ -9,6 +9,7 @@ import numpy as np
 from blowfish_fast._support.optional import require
 from blowfish_fast._support.typing import FloatArray
 from blowfish_fast._support.validation import malformed_as
+from blowfish_fast.data.places.cell_parts import turned_ring
 from blowfish_fast.data.places.districts import Districts
 from blowfish_fast.data.places.polygon_files import WGS84, Polygon
 from blowfish_fast.errors import InputError
@@ -20,7 +21,6 @@ from blowfish_fast.release.places.map_files import (
     class_breaks,
     interval_names,
     map_rows,
-    turned_ring,
 )
 from blowfish_fast.release.release import HistogramRelease
 

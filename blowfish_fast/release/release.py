@@ -669,9 +669,12 @@ class HistogramRelease(Tabular, Release):
 
         Parameters
         ----------
-        districts : array-like or Regions
+        districts : array-like, Regions or Districts
             The name of the district of each cell, in C order, None for a cell of no
-            district; or `workloads.Regions`, named by their numbers.
+            district; `workloads.Regions`, named by their numbers; or polygons, of a
+            release of a grid. Where these cut cells, the estimate takes cells by their
+            area, and the interval reaches from the cells inside to all that are
+            touched.
 
         Returns
         -------
@@ -692,8 +695,14 @@ class HistogramRelease(Tabular, Release):
         >>> float(sum(release.of(["north", "south", "north"]).values()))
         13.0
         """
+        from blowfish_fast.data.places.districts import Districts
+
         from .places.level_answers import district_answers
 
+        if isinstance(districts, Districts):
+            from .places.polygon_answers import answers_of_polygons
+
+            return answers_of_polygons(self, districts)
         return district_answers(self, districts)
 
     def to_geopackage(

@@ -22,11 +22,12 @@ POLICIES = (
     ("threshold:", "values at most so many cells apart"),
     ("blocks:", "values inside one block"),
     ("graph:", "pairs of cells from a file"),
+    ("neighbours", "districts with a common border"),
     ("product:", "one policy per column"),
 )
 POLICY_FORMS = (
     "add_remove, full, line, attribute, threshold:THETA (:value, :l2 or :linf), "
-    "blocks:SIZE, blocks:f|m/x, blocks:FILE, graph:FILE, "
+    "blocks:SIZE, blocks:f|m/x, blocks:FILE, graph:FILE, neighbours (of polygons), "
     "attribute:COLUMN=POLICY,COLUMN=public or product:POLICY,POLICY; the policy of a "
     "column with +extras:end or +extras:apart for what its missing values are joined "
     "to; each with +known:COLUMN where the totals of a column are "
@@ -90,6 +91,7 @@ MECHANISM_NAMES = (
     "laplace",
     "matching",
     "mwem",
+    "nested",
     "noise_first",
     "ordered",
     "ordered_hierarchical",
@@ -268,7 +270,8 @@ class Selected:
     std_of: str | None = option("COLUMN", "Standard deviation of a column.", "--std")
     by: list[str] = option(
         "COLUMN",
-        "Break down by the cells of a column, or by edges: age=0,18,65,101.",
+        "Break down by the cells of a column, by edges: age=0,18,65,101, or by "
+        "polygons: tracts.geojson:GEOID.",
         default=[],
     )
     quantiles: list[float] = option(

@@ -12,7 +12,11 @@ import numpy as np
 from blowfish_fast._support.typing import AnyArray, FloatArray
 from blowfish_fast.apps.cli.exit_codes import reword
 from blowfish_fast.apps.cli.options import Question
-from blowfish_fast.apps.cli.parsing.domain import find_column
+from blowfish_fast.apps.cli.parsing.domain import (
+    find_column,
+    names_polygons,
+    parse_polygons,
+)
 from blowfish_fast.apps.cli.parsing.where import (
     parse_condition,
     parse_edges,
@@ -37,7 +41,9 @@ from blowfish_fast.release.grants import (
 )
 from blowfish_fast.release.group_answers import GroupedAnswers
 from blowfish_fast.release.olap import Groups, Selection
+from blowfish_fast.release.places.polygon_answers import CUT_CELLS, cut_cells
 from blowfish_fast.release.quantiles import in_values
+from blowfish_fast.release.release import HistogramRelease
 from blowfish_fast.release.tables_release import TablesRelease
 from blowfish_fast.release.wide.ranges_release import RangesRelease
 from blowfish_fast.release.wide.sparse_release import SparseRelease
@@ -109,6 +115,8 @@ def answer_question(release: Release, asked: Question) -> AnswerTable:
         return _answer_wide_ranges(release, asked)
     if asked.ranges or asked.file:
         return _answer_ranges(release, asked)
+    if any(map(names_polygons, asked.by)):
+        return _answer_polygons(release, asked)
     if asked.quantiles or asked.quantile_of:
         return _answer_quantiles(release, asked)
     if asked.workload is not None:
@@ -372,6 +380,31 @@ def _answer_workload(
         (asked,),
         cuts_cells=isinstance(asked, Rectangles) and not asked.whole_cells,
         counts=("count", np.full(asked.queries, counts_records(asked))),
+    )
+
+
+def _answer_polygons(release: Release, asked: Question) -> AnswerTable:
+    """Return counts of polygons, from a grid or from a release of these districts."""
+    others = [asked.sum_of, asked.mean_of, asked.std_of, asked.quantile_of]
+    if len(asked.by) > 1 or asked.where or asked.quantiles or any(others):
+        raise InputError(
+            "polygons are asked for counts of all records, --by FILE:ID alone"
+        )
+    if not isinstance(release, HistogramRelease):
+        raise InputError(
+            "polygons are asked of a release of a grid or of districts",
+            received=type(release).__name__,
+        )
+    districts = parse_polygons(asked.by[0], "id")
+    answers = release.of(districts)
+    table = _line_by_line(_group_columns([answers]), [answers], False)
+    if release.domain.ndim == 1 or cut_cells(release, districts).along_cells:
+        return table
+    return replace(
+        table,
+        sentence=lambda kind, confidence: (
+            f"{answers.interval_sentence(kind, confidence)} {CUT_CELLS}"
+        ),
     )
 
 

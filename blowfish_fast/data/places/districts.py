@@ -392,6 +392,11 @@ class Borders:
         self.columns = columns
         self._districts = districts
 
+    @property
+    def districts(self) -> Districts | None:
+        """The polygons; None where the domain was read from a file."""
+        return self._districts
+
     def column(self, x: Any, y: Any) -> AnyArray:
         """Return the id of the district of each point.
 

@@ -26,6 +26,7 @@ import numpy as np
 from blowfish_fast._support.typing import FloatArray
 from blowfish_fast._support.validation import as_confidence
 from blowfish_fast.data.domain import Domain
+from blowfish_fast.data.places.cell_parts import turned_ring
 from blowfish_fast.data.places.districts import Districts
 from blowfish_fast.data.places.polygon_files import WGS84, Polygon
 from blowfish_fast.errors import InputError
@@ -288,26 +289,6 @@ def _geometry(polygons: list[Polygon]) -> dict[str, Any] | None:
         [np.round(ring, MOST_DIGITS).tolist() for ring in polygon] for polygon in turned
     ]
     return {"type": "MultiPolygon", "coordinates": listed}
-
-
-def turned_ring(ring: FloatArray, *, outer: bool) -> FloatArray:
-    """Return a ring against the clock, or with it where it is a hole.
-
-    Parameters
-    ----------
-    ring : ndarray of float64, shape (points, 2)
-        The points, the last one like the first.
-    outer : bool
-        Whether it is the outer ring of a polygon.
-
-    Returns
-    -------
-    ndarray of float64, shape (points, 2)
-        The ring, in its own direction or the other.
-    """
-    x, y = (ring - ring[0]).T
-    area = float(np.sum(x[:-1] * y[1:] - x[1:] * y[:-1]))
-    return ring if (area > 0) == outer else ring[::-1]
 
 
 def write_geopackage(rows: MapRows, path: str | os.PathLike[str]) -> None:

@@ -21,6 +21,7 @@ import numpy as np
 
 from blowfish_fast._support.typing import FloatArray
 from blowfish_fast._support.validation import as_confidence
+from blowfish_fast.data.domain import Domain
 from blowfish_fast.data.places.polygon_files import WGS84, known_system
 from blowfish_fast.errors import InputError
 from blowfish_fast.release.file import write_bytes
@@ -110,6 +111,29 @@ def _system_code(axes: GridAxes, system: str | None) -> int | None:
             way_out="Leave system out, and state it where the file is opened",
         )
     return code
+
+
+def cell_sizes(domain: Domain) -> tuple[float, float]:
+    """Return width and height of the cells of a grid; refuse those of several sizes.
+
+    Parameters
+    ----------
+    domain : Domain
+        A grid of lon and lat, or x and y.
+
+    Returns
+    -------
+    tuple[float, float]
+        Width and height.
+
+    Raises
+    ------
+    InputError
+        If it is no such grid, or its cells are not of one size.
+    """
+    axes = grid_axes(domain)
+    width, height = (_origin(domain.attributes[axis])[1] for axis in axes[:2])
+    return width, height
 
 
 def _origin(axis: Any) -> tuple[float, float]:

@@ -180,11 +180,11 @@ def test_offers_are_what_there_is():
 
 
 def test_offered_policies_and_workloads_are_understood():
-    from blowfish_fast.apps.cli.parsing.policy import PLAIN_POLICIES
+    from blowfish_fast.apps.cli.parsing.policy import NEIGHBOURS, PLAIN_POLICIES
     from blowfish_fast.apps.cli.parsing.workload import PLAIN_WORKLOADS
 
     plain = {name for name, _ in options.offer_policies("") if not name.endswith(":")}
-    assert plain == set(PLAIN_POLICIES)
+    assert plain == {*PLAIN_POLICIES, NEIGHBOURS}
     plain = {name for name, _ in options.offer_workloads("") if not name.endswith(":")}
     assert plain == set(PLAIN_WORKLOADS)
 

@@ -47,7 +47,10 @@ def run_answer(
     ] = False,
     out: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Write the table: .csv, .xlsx, .parquet."),
+        typer.Option(
+            metavar="FILE",
+            help="Write the table: .csv, .xlsx, .parquet; by polygons a map, .gpkg.",
+        ),
     ] = None,
     overwrite: Overwrite = False,
     as_json: Json = False,
@@ -57,10 +60,16 @@ def run_answer(
     Example: blowfish answer ages.blowfish --where age=20:40 --mean age
 
     Of a series: blowfish answer weekly.blowfish --last 4 --by age
+
+    Of a map: blowfish answer grid.blowfish --by tracts.geojson:GEOID
     """
     from blowfish_fast._support.validation import as_confidence
     from blowfish_fast.apps.cli import release_questions as questions
     from blowfish_fast.apps.cli.files import outputs
+    from blowfish_fast.apps.cli.files.map_outputs import (
+        check_map_of_answers,
+        write_answers,
+    )
     from blowfish_fast.data.frames import Table
     from blowfish_fast.data.predicates import extent
 
@@ -68,7 +77,9 @@ def run_answer(
     many = asked.file or asked.workload or len(asked.ranges) > SHORT_LIST
     if COMPILER.alone and not many and path.is_file():
         COMPILER.wanted = path.stat().st_size > SHORT_FILE
-    outputs.check_file("table", out, overwrite=overwrite)
+    as_map = check_map_of_answers(out, asked.by, overwrite=overwrite)
+    if not as_map:
+        outputs.check_file("table", out, overwrite=overwrite)
     with spinner(f"reading {path.name}") as step:
         loaded = outputs.read_release(path, upto=chosen.upto, last=chosen.last)
         if chosen.others or chosen.how is not None:
@@ -81,7 +92,10 @@ def run_answer(
         answered = questions.answer_question(release, asked)
         columns, about = questions.add_intervals(release, answered, checked)
     table = Table(columns, experiment=not release.private)
-    if out is not None:
+    if out is not None and as_map:
+        promise = f"{release.guarantee} {about}"
+        write_answers(table.columns, asked.by[0], out, promise)
+    elif out is not None:
         outputs.write_table(table, out, str(release.guarantee))
     if as_json:
         answers = _as_plain(release, table, checked, about)

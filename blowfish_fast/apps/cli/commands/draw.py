@@ -10,8 +10,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from blowfish_fast.apps.cli.options import Confidence, Json, Overwrite, ReleaseFile
+from blowfish_fast.apps.cli.options import (
+    Confidence,
+    Json,
+    Overwrite,
+    ReleaseFile,
+    refuse_existing,
+)
 from blowfish_fast.apps.cli.printing import show, spinner
+from blowfish_fast.errors import InputError
 
 if TYPE_CHECKING:
     from blowfish_fast.accounting.series.saved import SavedSeries
@@ -22,7 +29,10 @@ def run_draw(
     path: ReleaseFile,
     out: Annotated[
         Path,
-        typer.Option(metavar="FILE", help="The picture: .png, .svg or .pdf."),
+        typer.Option(
+            metavar="FILE",
+            help="The picture: .png, .svg or .pdf; or a map: .gpkg, .geojson, .tif.",
+        ),
     ],
     by: Annotated[
         list[str] | None,
@@ -36,6 +46,12 @@ def run_draw(
             help="Of a series: so many epochs together, in place of running totals.",
         ),
     ] = None,
+    districts: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE:ID", help="Polygons of the cells: drawn as a hatched map."
+        ),
+    ] = None,
     confidence: Confidence = 0.95,
     overwrite: Overwrite = False,
     as_json: Json = False,
@@ -47,13 +63,32 @@ def run_draw(
     with their bands.
 
     Example: blowfish draw ages.blowfish --out ages.svg
-    """
-    from blowfish_fast.apps.cli.files import outputs
 
-    outputs.check_file("picture", out, overwrite=overwrite)
+    Of districts: blowfish draw tracts.blowfish --districts tracts.geojson --out a.gpkg
+    """
+    from blowfish_fast.apps.cli.files import map_outputs, outputs
+
+    as_map = out.suffix.lower() in map_outputs.ENDINGS
+    if as_map:
+        refuse_existing(out, overwrite=overwrite)
+    else:
+        outputs.check_file("picture", out, overwrite=overwrite)
+    if (districts is not None or as_map) and (by or last):
+        raise InputError("a map shows all cells; leave --by and --last out")
     with _saved_release(path, out, confidence) as release:
-        drawn = partial(outputs.release_axes, release, confidence, by or (), last)
-        outputs.write_picture(drawn, out)
+        if as_map:
+            asked = outputs.asked_release(release)
+            shapes = map_outputs.polygons_of_cells(asked, districts)
+            map_outputs.check_map(out, asked.domain, shapes)
+            map_outputs.write_map(asked, out, shapes, confidence)
+        elif districts is not None:
+            asked = outputs.asked_release(release)
+            shapes = map_outputs.polygons_of_cells(asked, districts)
+            drawn = partial(map_outputs.map_axes, asked, shapes, confidence)
+            outputs.write_picture(drawn, out)
+        else:
+            drawn = partial(outputs.release_axes, release, confidence, by or (), last)
+            outputs.write_picture(drawn, out)
     shown = outputs.asked_release(release)
     about = {"mechanism": shown.mechanism, "cells": shown.domain.size}
     show({"picture": str(out), **about} if as_json else f"written: {out}")

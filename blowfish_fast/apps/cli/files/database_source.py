@@ -158,7 +158,15 @@ class DatabaseTable(DataSource):
     def _stored(self, counting: Counting[Any]) -> Counting[Any]:
         """Return what is counted, with categories as the table spells them."""
         columns: dict[str, Any] = dict(self.database.schema(self.table).items())
-        check_columns(self.description, needed_columns(counting), columns)
+        for attribute in counting.domain.attributes:
+            if attribute.borders is not None and attribute.name not in columns:
+                raise InputError(
+                    "a database holds the district of each record; points are located "
+                    f"in CSV and Parquet files alone, and {self.description} has no "
+                    f"column {attribute.name!r}",
+                    way_out="Export the points, or add the column to a view",
+                )
+        check_columns(self.description, needed_columns(counting, columns), columns)
         stored = domain_as_stored(
             counting.domain,
             texts=[name for name, kind in columns.items() if kind.is_string()],

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, cast
 from blowfish_fast._support.optional import check_installed
 from blowfish_fast._support.validation import as_confidence
 from blowfish_fast.accounting.series.saved import SavedSeries
+from blowfish_fast.apps.cli.files import map_outputs
 from blowfish_fast.apps.cli.options import refuse_existing
 from blowfish_fast.apps.cli.parsing.domain import find_column
 from blowfish_fast.apps.cli.parsing.job import Job
@@ -224,10 +225,12 @@ class Outputs:
     """
 
     def __init__(self, job: Job, *, overwrite: bool) -> None:
+        if Path(job.release or "").suffix.lower() in map_outputs.ENDINGS:
+            job = map_outputs.with_map_named(job)
         self.many = asks_tables(job.workload)
         table = job.table or (FOLDER if self.many else None)
         asked = {"table": table, "picture": job.picture, "report": job.report}
-        asked["synthetic"] = job.synthetic
+        asked |= {"synthetic": job.synthetic, "map": job.map}
         self.whole = bool(job.round)
         self.release = Path(job.release or RELEASE)
         self.named = {"release": self.release} | {
@@ -264,7 +267,10 @@ class Outputs:
             )
         for kind, path in self.named.items():
             self._check_place(kind, path)
-            if kind != "release":
+            if kind == "map":
+                self.districts = map_outputs.districts_of(workload.domain)
+                map_outputs.check_map(path, workload.domain, self.districts)
+            elif kind != "release":
                 check_file("tables" if kind == "table" and self.many else kind, path)
             if kind == "table" and path.suffix.lower() == ".xlsx":
                 wide = is_wide(workload.domain)
@@ -284,6 +290,8 @@ class Outputs:
                     self._write_table(release, path)
                 elif kind == "picture":
                     write_picture(lambda: release_axes(release, sure), path)
+                elif kind == "map":
+                    map_outputs.write_map(release, path, self.districts, sure)
                 elif kind == "synthetic":
                     assert isinstance(release, TablesRelease), "checked before"
                     write_table(release.sample(), path, str(release.guarantee))

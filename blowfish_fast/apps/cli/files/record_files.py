@@ -240,12 +240,19 @@ class RecordsFile(RecordSource):
 
     def check(self, counting: Counting[Any]) -> None:
         """Refuse a file that lacks columns; reads its first line or schema only."""
-        needed = needed_columns(counting)
         if self.path.suffix.lower() in PARQUET:
-            _ParquetTable(self.path).check(needed, counting.domain)
+            table = _ParquetTable(self.path)
+            table.check(needed_columns(counting, table.types), counting.domain)
         else:
-            _domain_in_csv(counting.domain, self.form)
+            needed = needed_columns(counting, self._csv_names(counting))
+            _domain_in_csv(counting.domain, self.form, needed)
             read_head(self.path, [column.name for column in needed], self.form)
+
+    def _csv_names(self, counting: Counting[Any]) -> Collection[str]:
+        """Return the columns of a CSV file; only polygons may be asked in two ways."""
+        if all(axis.borders is None for axis in counting.domain.attributes):
+            return ()
+        return read_head(self.path, [], self.form).names
 
     def open(self, counting: Counting[Any], done: Part) -> tuple[Any, Chunks]:
         """Return the domain as the file spells it, and the needed columns in chunks.
@@ -264,12 +271,13 @@ class RecordsFile(RecordSource):
         chunks : Chunks
             The needed columns, some records at a time.
         """
-        needed = needed_columns(counting)
         if self.path.suffix.lower() in PARQUET:
             table = _ParquetTable(self.path)
+            needed = needed_columns(counting, table.types)
             stored = table.check(needed, counting.domain)
             return stored, self._parquet_chunks(table, needed, done)
-        stored = _domain_in_csv(counting.domain, self.form)
+        needed = needed_columns(counting, self._csv_names(counting))
+        stored = _domain_in_csv(counting.domain, self.form, needed)
         coded = [
             attribute.name for attribute in stored.attributes if _has_codes(attribute)
         ]
@@ -474,14 +482,15 @@ def _has_codes(attribute: Axis) -> bool:
     return bool(plain) and numbered_levels(plain) is not None
 
 
-def _domain_in_csv(domain: Any, form: TextForm) -> Any:
+def _domain_in_csv(domain: Any, form: TextForm, needed: list[Needed]) -> Any:
     """Return the domain with categories as they are read from a CSV file."""
-    names = [attribute.name for attribute in domain.attributes]
+    # Districts of points are not spelled in the file.
+    names = [column.name for column in needed]
     stored = domain_as_stored(domain, texts=names, truths=[])
     attributes = []
     for attribute in stored.attributes:
         levels, regular = attribute.levels, attribute.regular
-        if levels is not None:
+        if levels is not None and attribute.name in names:
             kind = "code" if _has_codes(attribute) else "category"
             read = [read_from_csv(level) for level in levels[:regular]]
             lost = [level for level in read if level in form.blank_words(kind)]
@@ -578,9 +587,30 @@ def check_columns(where: str, needed: list[Needed], columns: Collection[str]) ->
     )
 
 
-def needed_columns(counting: Counting[Any]) -> list[Needed]:
-    """Return the columns that are needed, by name."""
-    needed = [_needed_column(attribute) for attribute in counting.domain.attributes]
+def needed_columns(
+    counting: Counting[Any], columns: Collection[str] = ()
+) -> list[Needed]:
+    """Return the columns that are needed, by name.
+
+    Parameters
+    ----------
+    counting : Counting
+        The domain, and whose records there are.
+    columns : collection of str, optional
+        The columns that there are. Where a column names districts it is taken; else
+        districts with polygons need the coordinates of points.
+
+    Returns
+    -------
+    list of Needed
+        The columns.
+    """
+    needed = []
+    for attribute in counting.domain.attributes:
+        if attribute.borders is not None and attribute.name not in columns:
+            needed += [Needed(name, "number") for name in attribute.borders.columns]
+        else:
+            needed.append(_needed_column(attribute))
     if counting.weight is not None:
         needed.append(Needed(counting.weight, "number"))
     if counting.arrivals is not None:

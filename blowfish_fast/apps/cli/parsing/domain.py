@@ -9,6 +9,7 @@ floor=12                              the column holds cell numbers, 0 to 11
 time=2000-01-01:2036-01-01:1ns        clock steps: ns, us, ms, s, min, h
 time=2024-01-01T08:00..2024-01-02:1s  two dots part ends that hold colons
 word=letters:14                       words nobody listed, of up to 14 letters a to z
+tract=polygons:tracts.gpkg:GEOID      one cell per polygon; records are points
 address=0:4294967296:1                beyond 2^28 cells: a wide domain, in whole numbers
 
 Categories, and names of columns, are read as `listed_items` says: one with a comma,
@@ -37,6 +38,7 @@ from blowfish_fast.data.domain import (
 )
 from blowfish_fast.data.frames import items_of
 from blowfish_fast.data.listed_items import Item, read_item, split_name
+from blowfish_fast.data.places.districts import Districts
 from blowfish_fast.data.rules.steps import MOST_STEPS, UNIT_WORDS
 from blowfish_fast.errors import DomainError, InputError, nearest
 
@@ -51,6 +53,14 @@ SYMBOLS = {"letters": "a-z", "digits": "0-9", "letters+digits": "a-z0-9"}
 MOST_DATES = 2**20
 LARGEST_EXPONENT = 300
 
+POLYGONS = re.compile(r"polygons\s*:\s*")
+"""How the cells of a column begin where they are districts of a file."""
+ENDINGS = (".geojson", ".json", ".gpkg", ".shp", ".fgb", ".parquet")
+"""Of files of polygons, where a column could be named too."""
+POLYGON_FILE = re.compile(
+    r"(?P<file>.+?\.[A-Za-z0-9]+)(:(?P<id>[^:]+))?(:(?P<columns>[^:,]+,[^:,]+))?"
+    r"(:(?P<system>[A-Za-z]+:[0-9]+))?"
+)
 LISTS = re.compile(r"\s*(edges|categories)(?:\s*:|\s)\s*")
 """How the cells of a column begin where they are listed."""
 NEXT_COLUMN = re.compile(r"\s+x\s+(?=(?:[^\s=\"]+|\"(?:[^\"]|\"\")*\")\s*=)")
@@ -59,8 +69,8 @@ LIST_ENDS = re.compile(f",|{NEXT_COLUMN.pattern}")
 
 FORMS = (
     "NAME=LOW:HIGH:WIDTH, NAME=edges:A,B,C, NAME=FROM:TO:day (week, month, quarter, "
-    "year; h, min, s, ms, us, ns), NAME=categories:A,B,C, NAME=letters:LONGEST or "
-    "NAME=CELLS"
+    "year; h, min, s, ms, us, ns), NAME=categories:A,B,C, NAME=letters:LONGEST, "
+    "NAME=polygons:FILE:ID or NAME=CELLS"
 )
 
 
@@ -128,8 +138,53 @@ def _read_cells(name: str, cells: str, words: str) -> tuple[Domain | WideDomain,
     return Domain.from_levels(_levels(items), name=name), rest
 
 
+def names_polygons(words: str) -> bool:
+    """Return whether words name a file of polygons: FILE, FILE:ID, ..."""
+    return any(f"{ending}:" in f"{words.lower()}:" for ending in ENDINGS)
+
+
+def parse_polygons(words: str, usual_id: str) -> Districts:
+    """Read districts from ``FILE``, ``FILE:ID``, ``FILE:ID:X,Y`` or with a system.
+
+    Parameters
+    ----------
+    words : str
+        The file, then the column that names districts, then the columns of records
+        that hold coordinates, then the reference system where the file states none:
+        ``tracts.shp:GEOID:x,y:EPSG:2056``.
+    usual_id : str
+        The column that names districts where the words do not.
+
+    Returns
+    -------
+    Districts
+        The polygons.
+
+    Raises
+    ------
+    InputError
+        If the words are no such file, or it cannot be read.
+    """
+    stated = POLYGON_FILE.fullmatch(words.strip())
+    if stated is None:
+        raise InputError(
+            "polygons are FILE, FILE:ID or FILE:ID:LON,LAT, as in "
+            f"polygons:tracts.geojson:GEOID; received {words.strip()!r}"
+        )
+    columns = [name.strip() for name in (stated["columns"] or "").split(",") if name]
+    return Districts.from_file(
+        stated["file"],
+        id=(stated["id"] or usual_id).strip(),
+        system=stated["system"],
+        columns=columns or None,
+    )
+
+
 def _evenly_cut(name: str, cells: str, words: str) -> Domain | WideDomain:
     """Read a number of cells, ``LOW:HIGH:WIDTH`` or ``FROM:TO:month``."""
+    if POLYGONS.match(cells):
+        districts = parse_polygons(POLYGONS.sub("", cells, count=1), name)
+        return Domain.from_polygons(districts, name=name)
     words_of = re.fullmatch(
         r"(letters\+digits|letters|digits)\s*:\s*([0-9]{1,4})", cells
     )

@@ -315,6 +315,12 @@ class Job:
         "FILE",
         "A line per cell: .csv, .xlsx, .parquet, .json; many tables: a folder, .xlsx.",
     )
+    map: str | None = _in(
+        "output",
+        "FILE",
+        "A map: .gpkg (with its style, for QGIS), .geojson, or .tif of a grid; --out "
+        "map.gpkg writes it beside map.blowfish.",
+    )
     round: bool | None = _in(
         "output",
         None,

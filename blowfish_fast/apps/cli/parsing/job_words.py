@@ -91,7 +91,9 @@ def _column(name: str, cells: Any, folder: Path) -> str:
         if all(is_number(edge) or type(edge) is datetime.date for edge in cells):
             return f"{called}=edges:{','.join(str(edge) for edge in cells)}"
     if isinstance(cells, str) and cells:
-        file = re.fullmatch(r"(\s*(?:edges|categories)(?:\s*:|\s)\s*@)(.*)", cells)
+        file = re.fullmatch(
+            r"(\s*(?:(?:edges|categories)(?:\s*:|\s)\s*@|polygons\s*:\s*))(.*)", cells
+        )
         if file is not None:
             return f"{called}={file[1]}{beside(folder, file[2].strip())}"
         return f"{called}={cells}"

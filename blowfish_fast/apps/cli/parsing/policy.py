@@ -45,6 +45,7 @@ from blowfish_fast.policies import (
     Threshold,
     WithAbsent,
     beside_extra_cells,
+    neighbours,
 )
 
 from .domain import find_column
@@ -58,6 +59,8 @@ BY_COLUMN = ("attribute", "product")
 """Policies that may state one for each column: by name, or all of them in order."""
 ORDERED = ("line", "threshold")
 """Policies that speak of neighbours and distances."""
+NEIGHBOURS = "neighbours"
+"""Districts with a common border; the cell outside is next to those on the rim."""
 PUBLIC = "public"
 """Instead of a column's policy: its values are no secret."""
 WAYS_TO_JOIN = ("all", "end", "apart")
@@ -100,6 +103,8 @@ def parse_policy(words: str, domain: Domain) -> Policy:
         return _beside_extra_cells(*split_joined(words), domain)
     name, _, setting = words.partition(":")
     makers = {"threshold": _threshold, "blocks": _blocks, "graph": _graph}
+    if name == NEIGHBOURS:
+        return _neighbours(setting, domain, words)
     extras = any(attribute.extras for attribute in domain.attributes)
     if extras and name not in (*WHOLE_RECORDS, "product"):
         return _beside_extra_cells(words, "all", domain)
@@ -113,7 +118,7 @@ def parse_policy(words: str, domain: Domain) -> Policy:
         return policy
     raise InputError(
         f"the policy is one of {POLICY_FORMS}; received {words!r}"
-        f"{nearest(name, [*PLAIN_POLICIES, *makers, 'product'])}"
+        f"{nearest(name, [*PLAIN_POLICIES, *makers, 'product', NEIGHBOURS])}"
     )
 
 
@@ -451,6 +456,24 @@ def _tiles(domain: Domain, sizes: list[int]) -> IntArray:
         shape = [cells if other == axis else 1 for other in range(domain.ndim)]
         labels = labels * (int(along[-1]) + 1) + along.reshape(shape)
     return np.ascontiguousarray(labels)
+
+
+def _neighbours(setting: str, domain: Domain, words: str) -> Policy:
+    """Read ``neighbours``, or ``neighbours:public`` where islands are no secret."""
+    borders = domain.attributes[0].borders
+    if domain.ndim != 1 or borders is None or borders.districts is None:
+        raise InputError(
+            "neighbours are districts with a common border, of a column that is stated "
+            f"as NAME=polygons:FILE:ID; received {words!r}",
+            way_out="Of several columns, state attribute:NAME=neighbours",
+        )
+    if setting not in ("", PUBLIC):
+        raise InputError(
+            "neighbours takes nothing, or neighbours:public where the numbers of "
+            f"people on islands are no secret; received {words!r}"
+        )
+    islands: Any = "public" if setting else "refuse"
+    return neighbours(borders.districts, domain, islands=islands)
 
 
 def _graph(setting: str, domain: Domain, words: str) -> Policy:
