@@ -96,7 +96,25 @@ def run_draw(
 
 def run_report(
     path: ReleaseFile,
-    out: Annotated[Path, typer.Option(metavar="FILE", help="The page: .html.")],
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="The page: .html.")
+    ] = None,
+    registry: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="An entry of the public registry of deployments, registry.opendp.org: "
+            ".yaml, with what release and ledger tell.",
+        ),
+    ] = None,
+    ledger: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="With --registry: the ledger that paid."),
+    ] = None,
+    curator: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="With --registry: who publishes it."),
+    ] = None,
     rounded: Annotated[
         bool, typer.Option("--round", help="Show whole counts, none negative, too.")
     ] = False,
@@ -108,12 +126,29 @@ def run_report(
 
     Example: blowfish report ages.blowfish --out ages.html
     """
-    from blowfish_fast.apps.cli.files.outputs import check_file, write_report
+    from blowfish_fast.apps.cli.files import outputs
+    from blowfish_fast.apps.cli.files.registry_entry import filled_entry
 
-    check_file("report", out, overwrite=overwrite)
-    with _saved_release(path, out, confidence) as release:
-        write_report(release, out, confidence, name=str(path), whole=rounded)
-    show({"report": str(out)} if as_json else f"written: {out}")
+    files = {"report": out, "registry": registry}
+    written = {kind: file for kind, file in files.items() if file is not None}
+    if not written or (registry is None and (ledger or curator)):
+        raise InputError(
+            "a report is a page, --out FILE.html, or an entry of the registry, "
+            "--registry FILE.yaml, to which --ledger and --curator belong"
+        )
+    for kind, file in written.items():
+        outputs.check_file(kind, file, overwrite=overwrite)
+    with _saved_release(path, next(iter(written.values())), confidence) as release:
+        if out is not None:
+            outputs.write_report(
+                release, out, confidence, name=str(path), whole=rounded
+            )
+        if registry is not None:
+            title = outputs.title_of(release)
+            entry = filled_entry(release, title, str(path), ledger, curator)
+            registry.write_text(entry, encoding="utf-8")
+    names = {kind: str(file) for kind, file in written.items()}
+    show(names if as_json else f"written: {', '.join(names.values())}")
 
 
 @contextmanager

@@ -60,6 +60,7 @@ ENDINGS = {
     "tables": ("", ".xlsx"),
     "picture": (".png", ".svg", ".pdf"),
     "report": (".html", ".htm"),
+    "registry": (".yaml", ".yml"),
     "synthetic": (".csv", ".xlsx", ".parquet", ".pq", ".json"),
 }
 PACKAGES = {
@@ -623,15 +624,9 @@ def write_report(
     from blowfish_fast.apps.cli.explanations import explain_release
 
     drawn, series = release, release if isinstance(release, SavedSeries) else None
+    title = title_of(release)
     release = asked_release(release)
     _, sections = explain_release(release, name)
-    *names, last = release.domain.column_names
-    title = " and ".join([*filter(None, [", ".join(names)]), last])
-    title = f"Counts by {title}"
-    if series is not None:
-        title = f"{title} up to {series.latest}"
-    if isinstance(release, TablesRelease):
-        title = f"{len(release.asked):,} tables of {release.domain.ndim} columns"
     parts = [f"<h1>{escape(title)}</h1>", f"<p>{escape(str(release.guarantee))}</p>"]
     if not release.private:
         parts.append(
@@ -661,6 +656,17 @@ def write_report(
     )
     page = f"{head}<main>\n{chr(10).join(parts)}\n</main>\n</body>\n</html>\n"
     path.write_text(page, encoding="utf-8")
+
+
+def title_of(release: Release | SavedSeries) -> str:
+    """Return what pages and entries call a release."""
+    shown = asked_release(release)
+    if isinstance(shown, TablesRelease):
+        return f"{len(shown.asked):,} tables of {shown.domain.ndim} columns"
+    *names, last = shown.domain.column_names
+    columns = " and ".join([*filter(None, [", ".join(names)]), last])
+    upto = f" up to {release.latest}" if isinstance(release, SavedSeries) else ""
+    return f"Counts by {columns}{upto}"
 
 
 def _figure(release: Release | SavedSeries, confidence: float, title: str) -> str:
