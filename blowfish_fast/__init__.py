@@ -37,6 +37,7 @@ __getattr__, __dir__, __all__ = attach(
         "data.domain": "Domain KeyDomain WideDomain",
         "data.histogram": "Histogram",
         "data.places.districts": "Districts",
+        "data.places.hexagons": "Hexagons",
         "data.sparse": "SparseHistogram",
         "data.table_counts": "TableCounts",
         "errors": "BlowfishError",

@@ -29,6 +29,7 @@ from .data.domain import KeyDomain as KeyDomain
 from .data.domain import WideDomain as WideDomain
 from .data.histogram import Histogram as Histogram
 from .data.places.districts import Districts as Districts
+from .data.places.hexagons import Hexagons as Hexagons
 from .data.sparse import SparseHistogram as SparseHistogram
 from .data.table_counts import TableCounts as TableCounts
 from .errors import BlowfishError as BlowfishError

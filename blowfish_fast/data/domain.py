@@ -592,6 +592,48 @@ class Domain(Attributes):
         axis = from_level_list(districts.ids, name)
         return cls._of([replace(axis, borders=borders)])
 
+    @classmethod
+    def from_h3(cls, area: Any, resolution: int, name: str = "hexagon") -> Domain:
+        """Give each hexagon of H3 that touches a public area its cell.
+
+        Records are points, in columns lon and lat. Needs the extra ``h3``. For a map,
+        or `policies.neighbours`, keep the hexagons:
+        ``Domain.from_polygons(bf.Hexagons.covering(area, resolution))`` is the same.
+
+        Parameters
+        ----------
+        area : mapping or object
+            A public Polygon or MultiPolygon in WGS 84, as GeoJSON or with
+            `__geo_interface__`; never drawn around the records.
+        resolution : int
+            From 0 to 15; 7 is about 5 square kilometres a hexagon.
+        name : str, default 'hexagon'
+            The name of the attribute.
+
+        Returns
+        -------
+        Domain
+            The domain.
+
+        Raises
+        ------
+        InputError
+            If the area is no polygon, or there would be too many hexagons.
+        MissingExtraError
+            If h3 is not installed.
+
+        Examples
+        --------
+        >>> from importlib.util import find_spec
+        >>> corners = [[[7, 46], [8, 46], [8, 47], [7, 47]]]
+        >>> area = {"type": "Polygon", "coordinates": corners}
+        >>> if find_spec("h3"):
+        ...     assert Domain.from_h3(area, 5).size == 50
+        """
+        from .places.hexagons import Hexagons
+
+        return cls.from_polygons(Hexagons.covering(area, resolution), name)
+
     def marginal(self, names: Any) -> Domain:
         """Return the domain of some attributes, by name or number, in its own order."""
         return Domain._of(self.attributes[axis] for axis in sorted(self.axes(names)))
